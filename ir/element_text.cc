@@ -1,0 +1,175 @@
+#include "ir/element_text.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ir/error.h"
+
+namespace weft {
+namespace {
+
+template <class T>
+inline constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <class T>
+inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsSmallFloat<T>;
+
+template <int kBytes>
+using BitsOfSize = std::conditional_t<kBytes == 1, uint8_t, std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+template <class T>
+using BitsOf = BitsOfSize<sizeof(T)>;
+
+std::string Hex(uint64_t bits, int digits) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "0x";
+  for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4) text += kDigits[(bits >> shift) & 15];
+  return text;
+}
+
+Error Malformed(const std::string& text, DType dtype) {
+  return UserError(ErrorKind::kParse, {}, "'", text, "' is not a value of type ", dtype);
+}
+Error DoesNotFit(const std::string& text, DType dtype) {
+  return UserError(ErrorKind::kParse, {}, text, " does not fit ", dtype);
+}
+
+// Digits of a finite number; always with a point or an exponent, so that it does not look like an integer.
+template <class T>
+std::string FiniteText(T value) {
+  char buffer[64];
+  char* end = buffer;
+  if constexpr (kIsSmallFloat<T>) {
+    const float wide = value;
+    for (int digits = 1; digits <= 9; ++digits) {
+      end = std::to_chars(buffer, buffer + sizeof(buffer), wide, std::chars_format::general, digits).ptr;
+      float back = 0;
+      std::from_chars(buffer, end, back);
+      if (T(back).bits() == value.bits()) break;
+    }
+  } else {
+    end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+  }
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+template <class T>
+std::string FloatText(T value) {
+  const BitsOf<T> bits = std::bit_cast<BitsOf<T>>(value);
+  const double wide = static_cast<double>(value);
+  if (std::isinf(wide)) return wide < 0 ? "-inf" : "inf";
+  if (std::isnan(wide)) {
+    const T nan(std::numeric_limits<float>::quiet_NaN());
+    const BitsOf<T> plain = std::bit_cast<BitsOf<T>>(nan);
+    const BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>{1} << (sizeof(T) * 8 - 1));
+    if (bits == plain) return "nan";
+    if (bits == static_cast<BitsOf<T>>(plain | sign)) return "-nan";
+    return Hex(bits, sizeof(T) * 2);
+  }
+  return FiniteText(value);
+}
+
+bool IsHex(const std::string& text) { return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'); }
+
+template <class U>
+U ParseHex(const std::string& text, DType dtype) {
+  U bits = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data() + 2, end, bits, 16);
+  if (result.ec == std::errc::result_out_of_range) throw DoesNotFit(text, dtype);
+  if (result.ec != std::errc() || result.ptr != end) throw Malformed(text, dtype);
+  return bits;
+}
+
+template <class T>
+T ParseFloat(const std::string& text, DType dtype) {
+  if (IsHex(text)) return std::bit_cast<T>(ParseHex<BitsOf<T>>(text, dtype));
+  const bool negative = text[0] == '-';
+  const std::string magnitude = negative ? text.substr(1) : text;
+  if (magnitude == "nan" || magnitude == "inf") {
+    // The sign of a NaN is set in its bits: negating one need not change them.
+    if (magnitude == "inf" && dtype == DType::kF8E4M3FN) throw DoesNotFit(text, dtype);
+    const T value(magnitude == "nan" ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity());
+    const BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>{negative} << (sizeof(T) * 8 - 1));
+    return std::bit_cast<T>(static_cast<BitsOf<T>>(std::bit_cast<BitsOf<T>>(value) | sign));
+  }
+  // from_chars would read "infinity", "nan(1)" and the like.
+  if (magnitude.empty() || !((magnitude[0] >= '0' && magnitude[0] <= '9') || magnitude[0] == '.')) throw Malformed(text, dtype);
+  using Wide = std::conditional_t<kIsSmallFloat<T>, float, T>;
+  Wide wide = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, wide);
+  if (result.ec == std::errc::result_out_of_range) throw DoesNotFit(text, dtype);
+  if (result.ec != std::errc() || result.ptr != end) throw Malformed(text, dtype);
+  const T value(wide);
+  if (!std::isfinite(static_cast<double>(value))) throw DoesNotFit(text, dtype);
+  return value;
+}
+
+template <class T>
+T ParseInteger(const std::string& text, DType dtype) {
+  if (IsHex(text)) return static_cast<T>(ParseHex<std::make_unsigned_t<T>>(text, dtype));
+  T value = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec == std::errc::result_out_of_range) throw DoesNotFit(text, dtype);
+  if (result.ec != std::errc() || result.ptr != end) {
+    if (!std::is_signed_v<T> && text[0] == '-') throw DoesNotFit(text, dtype);
+    throw Malformed(text, dtype);
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string ElementText(const Tensor& tensor, int64_t i) {
+  if (tensor.dtype() == DType::kKey) return Hex(tensor.at<uint64_t>(i), 16);
+  return VisitDType(tensor.dtype(), [&](auto tag) -> std::string {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>) {
+      return tensor.at<uint8_t>(i) != 0 ? "true" : "false";
+    } else if constexpr (kIsComplex<T>) {
+      const T value = tensor.at<T>(i);
+      return "(" + FloatText(value.real()) + "," + FloatText(value.imag()) + ")";
+    } else if constexpr (kIsFloating<T>) {
+      return FloatText(tensor.at<T>(i));
+    } else {
+      return std::to_string(tensor.at<T>(i));
+    }
+  });
+}
+
+void SetElementFromText(Tensor& tensor, int64_t i, const std::string& text) {
+  const DType dtype = tensor.dtype();
+  if (text.empty()) throw Malformed(text, dtype);
+  if (dtype == DType::kKey) {
+    if (!IsHex(text)) throw Malformed(text, dtype);
+    tensor.data<uint64_t>()[i] = ParseHex<uint64_t>(text, dtype);
+    return;
+  }
+  VisitDType(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T& element = tensor.data<T>()[i];
+    if constexpr (std::is_same_v<T, bool>) {
+      if (text != "true" && text != "false") throw Malformed(text, dtype);
+      element = text == "true";
+    } else if constexpr (kIsComplex<T>) {
+      using Part = typename T::value_type;
+      const size_t comma = text.find(',');
+      if (text.front() != '(' || text.back() != ')' || comma == std::string::npos || comma < 2 || comma + 2 >= text.size()) {
+        throw Malformed(text, dtype);
+      }
+      element = T(ParseFloat<Part>(text.substr(1, comma - 1), RealPart(dtype)),
+                  ParseFloat<Part>(text.substr(comma + 1, text.size() - comma - 2), RealPart(dtype)));
+    } else if constexpr (kIsFloating<T>) {
+      element = ParseFloat<T>(text, dtype);
+    } else {
+      element = ParseInteger<T>(text, dtype);
+    }
+  });
+}
+
+}  // namespace weft
