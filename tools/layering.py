@@ -1,0 +1,99 @@
+"""The include arrows of the architecture, as a function from a file to its violations.
+
+    absl -> ir -> { tracer | transforms } -> lowering -> python,    lowering/{artifact,abi}.h -> backends -> python
+
+Bazel's visibility (//:BUILD.bazel) checks the same on targets; this checks the #include lines themselves, which system
+headers (MLIR, CUDA, pybind11, protobuf) need because the compiler finds those without any dependency.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+SOURCES = (".h", ".cc", ".hpp", ".cpp", ".cu", ".cuh", ".inc")
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+_EVERYTHING = {"ir", "tracer", "transforms", "lowering", "backends", "python", "tests", "bench", "examples", "tools"}
+
+# Folder -> the folders whose headers it may include.
+_ARROWS = {
+    "ir": {"ir"},
+    "tracer": {"ir", "tracer"},
+    "transforms": {"ir", "transforms"},
+    "lowering": {"ir", "tracer", "transforms", "lowering"},
+    "backends": {"backends"},
+    "python": {"ir", "tracer", "transforms", "lowering", "backends", "python"},
+    "tests": _EVERYTHING,
+    "bench": _EVERYTHING,
+    "examples": _EVERYTHING,
+    "tools": _EVERYTHING,
+}
+_FOR_BACKENDS = {"lowering/artifact.h", "lowering/abi.h"}
+
+# The first folder of third-party headers that are written in quotes.
+_FOREIGN = {"absl", "benchmark", "boost", "gmock", "google", "gtest", "lld", "llvm", "llvm-c", "mlir", "mlir-c", "pybind11"}
+
+
+def _backend_of(path: PurePosixPath, *names: str) -> bool:
+    """Whether the file belongs to a backend of that name: backends/**/NAME/** or backends/**/NAME*.cc."""
+    return path.parts[0] == "backends" and (
+        any(part in names for part in path.parts[1:-1]) or path.name.startswith(names)
+    )
+
+
+def _is_serialiser(path: PurePosixPath) -> bool:
+    stem = path.stem
+    return path.suffix == ".cc" and ("serialize" in stem or "artifact" in stem or stem.endswith("_proto"))
+
+
+# (headers, where they may be included, how to say that)
+_LIBRARIES = [
+    (
+        re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld)/"),
+        lambda path: path.parts[0] == "lowering" and path.suffix == ".cc",
+        "MLIR, LLVM and lld appear only in lowering/*.cc",
+    ),
+    (
+        re.compile(r"(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvJitLink|nvPTXCompiler|nvml|nvrtc|nvvm|nvtx)[\w/]*\.h"),
+        lambda path: _backend_of(path, "cuda", "nccl"),
+        "CUDA appears only in backends/cuda/",
+    ),
+    (re.compile(r"nccl\w*\.h"), lambda path: _backend_of(path, "cuda", "nccl"), "NCCL appears only in its backend's folder"),
+    (re.compile(r"mpi\w*\.h"), lambda path: _backend_of(path, "mpi"), "MPI appears only in its backend's folder"),
+    (
+        re.compile(r"Python\.h|pybind11/|numpy/"),
+        lambda path: path.parts[0] == "python",
+        "Python's C API and pybind11 appear only in python/",
+    ),
+    (
+        re.compile(r"google/protobuf/|.*\.pb\.h$"),
+        _is_serialiser,
+        "protobuf appears only in *serialize*.cc, *artifact*.cc and *_proto.cc",
+    ),
+]
+
+
+def violations(name: str, text: str) -> Iterator[str]:
+    """What is wrong with the #include lines of one file.
+
+    Args:
+      name: the path from the workspace's root.
+      text: the file's contents.
+    """
+    path = PurePosixPath(name)
+    folder = path.parts[0]
+    for match in _INCLUDE.finditer(text):
+        delimiter, header = match.groups()
+        where = f"{name}:{text.count(chr(10), 0, match.start(1)) + 1}: #include of {header}"
+        for pattern, allowed, rule in _LIBRARIES:
+            if pattern.match(header) and not allowed(path):
+                yield f"{where}: {rule}"
+        first, _, rest = header.partition("/")
+        if rest and first in _ARROWS:
+            if folder not in _ARROWS:
+                yield f"{where}: {folder}/ is not a folder of the architecture (see tools/layering.py)"
+            elif first not in _ARROWS[folder] and not (folder == "backends" and header in _FOR_BACKENDS):
+                yield f"{where}: {folder}/ may not see {first}/"
+        elif delimiter == '"' and first not in _FOREIGN:
+            yield f"{where}: headers of Weft are named from the root, others by <...>"
