@@ -110,7 +110,7 @@ class FnPrinter {
 
   // `comment` goes behind the first line, the one that names the operation.
   void Equation(const Eqn& e, int indent, std::string comment = "") {
-    for (uint32_t r = 0; r < e.num_results; ++r) {
+    for (uint32_t r = 0; r < e.num_results && r <= fn_.num_vars(); ++r) {
       if (r > 0) out_ += ", ";
       const Atom result(e.result(static_cast<int>(r)));
       out_ += Name(result.id()) + ": ";
@@ -162,6 +162,10 @@ class FnPrinter {
   // Clears `comment` once it is written.
   void Regions(const Eqn& e, int indent, std::string& comment) {
     for (const FnRef& region : e.regions) {
+      if (region == nullptr) {
+        out_ += " ?";
+        continue;
+      }
       auto it = named_.find(region.get());
       if (it != named_.end()) {
         out_ += " @" + it->second;
@@ -187,7 +191,7 @@ class FnPrinter {
 
   void AppendType(const Atom& a) { out_ += a.is_var() && a.id() >= fn_.num_vars() ? "?" : fn_.TypeOf(a).ToString(); }
 
-  void AppendAtom(const Atom& a) { out_ += a.is_var() ? Name(a.id()) : Print(a.literal()); }
+  void AppendAtom(const Atom& a) { out_ += a.is_var() ? Name(a.id()) : a.literal().defined() ? Print(a.literal()) : "?"; }
 
   const Fn& fn_;
   const PrintOptions& options_;
