@@ -32,7 +32,20 @@ _ARROWS = {
 _FOR_BACKENDS = {"lowering/artifact.h", "lowering/abi.h"}
 
 # The first folder of third-party headers that are written in quotes.
-_FOREIGN = {"absl", "benchmark", "boost", "gmock", "google", "gtest", "lld", "llvm", "llvm-c", "mlir", "mlir-c", "pybind11"}
+_FOREIGN = {
+    "absl",
+    "benchmark",
+    "boost",
+    "gmock",
+    "google",
+    "gtest",
+    "lld",
+    "llvm",
+    "llvm-c",
+    "mlir",
+    "mlir-c",
+    "pybind11",
+}
 
 
 def _backend_of(path: PurePosixPath, *names: str) -> bool:
@@ -55,11 +68,17 @@ _LIBRARIES = [
         "MLIR, LLVM and lld appear only in lowering/*.cc",
     ),
     (
-        re.compile(r"(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvJitLink|nvPTXCompiler|nvml|nvrtc|nvvm|nvtx)[\w/]*\.h"),
+        re.compile(
+            r"(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nvJitLink|nvPTXCompiler|nvml|nvrtc|nvvm|nvtx)[\w/]*\.h"
+        ),
         lambda path: _backend_of(path, "cuda", "nccl"),
         "CUDA appears only in backends/cuda/",
     ),
-    (re.compile(r"nccl\w*\.h"), lambda path: _backend_of(path, "cuda", "nccl"), "NCCL appears only in its backend's folder"),
+    (
+        re.compile(r"nccl\w*\.h"),
+        lambda path: _backend_of(path, "cuda", "nccl"),
+        "NCCL appears only in its backend's folder",
+    ),
     (re.compile(r"mpi\w*\.h"), lambda path: _backend_of(path, "mpi"), "MPI appears only in its backend's folder"),
     (
         re.compile(r"Python\.h|pybind11/|numpy/"),

@@ -7,7 +7,16 @@ import pytest
 from tools import tree
 
 # Spelt in pieces, so that this file does not name them either.
-_PLACES = re.compile("|".join([r"(?<![\w.$}-])/" + r"work/", r"\.\./" + r"shared", r"(?<![\w.$}-])/" + r"root/", r"(?<![\w.$}-])/" + r"home/\w"]))
+_PLACES = re.compile(
+    "|".join(
+        [
+            r"(?<![\w.$}-])/" + r"work/",
+            r"\.\./" + r"shared",
+            r"(?<![\w.$}-])/" + r"root/",
+            r"(?<![\w.$}-])/" + r"home/\w",
+        ]
+    )
+)
 
 
 def _places(text: str) -> list[str]:
@@ -25,11 +34,15 @@ def test_tracked_files():
     assert not found, "\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("text", ["a\n" + "/wor" + "k/x", "see .." + "/shared/x", "(/roo" + "t/.cache)", "'/hom" + "e/me/x'"])
+@pytest.mark.parametrize(
+    "text", ["a\n" + "/wor" + "k/x", "see .." + "/shared/x", "(/roo" + "t/.cache)", "'/hom" + "e/me/x'"]
+)
 def test_refused(text):
     assert len(_places(text)) == 1
 
 
-@pytest.mark.parametrize("text", ["docs/wor" + "k/x", "$HOME/wor" + "k/x", "a/roo" + "t/b", "the root/ folder", "/usr/lib"])
+@pytest.mark.parametrize(
+    "text", ["docs/wor" + "k/x", "$HOME/wor" + "k/x", "a/roo" + "t/b", "the root/ folder", "/usr/lib"]
+)
 def test_allowed(text):
     assert _places(text) == []

@@ -6,6 +6,7 @@ and a file without tests is a failure.
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,9 @@ class _Bazel:
     """pytest hooks that follow Bazel's environment variables."""
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        # The time of one example says nothing on a shared machine, and a shrunk failure must be reproducible from the log.
-        if any("hypothesis" in open(path, encoding="utf-8").read() for path in config.args if os.path.isfile(path)):
+        # The time of one example says nothing on a shared machine; a failure must be reproducible from the log alone.
+        files = [Path(argument) for argument in config.args if os.path.isfile(argument)]
+        if any("hypothesis" in file.read_text(encoding="utf-8") for file in files):
             import hypothesis
 
             hypothesis.settings.register_profile("bazel", deadline=None, print_blob=True, database=None)
@@ -30,7 +32,8 @@ class _Bazel:
 
 
 def main() -> int:
-    options = ["-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir=.", "-q", "--color=no", "-ra", "--tb=short"]
+    options = ["-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir=."]
+    options += ["-q", "--color=no", "-ra", "--tb=short"]
     if os.environ.get("XML_OUTPUT_FILE"):
         options += ["--junitxml", os.environ["XML_OUTPUT_FILE"]]
     if os.environ.get("TESTBRIDGE_TEST_ONLY"):

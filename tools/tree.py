@@ -1,6 +1,7 @@
-"""The source tree, for tests that check all of it: they read the workspace itself, not runfiles, so no package can be left out.
+"""The source tree, for tests that check all of it.
 
-Such a test has the tag "external" (its result is never taken from the cache), since Bazel does not know what it reads.
+They read the workspace itself, not runfiles, so that no package can be left out. Such a test has the tag "external"
+(its result is never taken from the cache), since Bazel does not know what it reads.
 """
 
 import os
