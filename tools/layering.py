@@ -60,12 +60,16 @@ def _is_serialiser(path: PurePosixPath) -> bool:
     return path.suffix == ".cc" and ("serialize" in stem or "artifact" in stem or stem.endswith("_proto"))
 
 
+def _may_see_mlir(path: PurePosixPath) -> bool:
+    return path.parts[0] == "lowering" and (path.suffix == ".cc" or path.name.startswith("mlir_"))
+
+
 # (headers, where they may be included, how to say that)
 _LIBRARIES = [
     (
-        re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld)/"),
-        lambda path: path.parts[0] == "lowering" and path.suffix == ".cc",
-        "MLIR, LLVM and lld appear only in lowering/*.cc",
+        re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld)/|lowering/(.*/)?mlir_\w+\.h"),
+        _may_see_mlir,
+        "MLIR, LLVM and lld appear only in lowering/*.cc and the lowering/mlir_*.h that those share",
     ),
     (
         re.compile(
