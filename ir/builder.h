@@ -1,0 +1,78 @@
+// The only way to make a Fn. Infers types, checks operands, and numbers variables when it is built.
+//
+//   Builder b("f");
+//   Atom x = b.Parameter({DType::kF32, {3}}, "x");
+//   Atom y = b.Emit1(FindPrim("mul"), {x, x});
+//   FnRef f = b.Build({y});
+//
+// Atoms of a builder are meaningful only inside it. ir/ops.h has one short function per primitive (`Mul(b, x, y)`).
+#ifndef WEFT_IR_BUILDER_H_
+#define WEFT_IR_BUILDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/fn.h"
+#include "ir/prim.h"
+
+namespace weft {
+
+class Builder {
+ public:
+  explicit Builder(std::string name = "f") : name_(std::move(name)) {}
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  // Parameters may be added at any time; they come first in the finished function, in the order of these calls.
+  Atom Parameter(Type type, std::string name = "", Param::Kind kind = Param::Kind::kArgument);
+  // Appends an equation. Raises the primitive's type error, with the current location, when the operands do not fit.
+  Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
+  Atom Emit1(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
+  // Appends `eqn` of another function with operands replaced; types are inferred again.
+  Atoms Clone(const Eqn& eqn, Atoms operands);
+  // Appends the body of `fn` with its parameters replaced by `args`; returns its results.
+  Atoms Inline(const Fn& fn, absl::Span<const Atom> args);
+
+  Type TypeOf(const Atom& atom) const { return atom.is_var() ? types_[atom.id()] : atom.literal().type(); }
+  const Type& TypeRef(Var v) const { return types_[v.id]; }  // valid until the next equation
+  DType DTypeOf(const Atom& atom) const { return atom.is_var() ? types_[atom.id()].dtype : atom.literal().dtype(); }
+
+  // Finishes the function: renumbers variables, and drops pure equations whose results are never used unless
+  // `keep_dead`. The builder can go on and build again (a trace shows its program while it grows).
+  FnRef Build(const Atoms& results, bool keep_dead = false) const;
+
+  // The location given to the equations that follow.
+  Loc loc() const { return loc_; }
+  void set_loc(Loc loc) { loc_ = loc; }
+  const std::string& name() const { return name_; }
+  size_t num_eqns() const { return eqns_.size(); }
+  const std::vector<Eqn>& eqns() const { return eqns_; }
+  const std::vector<uint32_t>& param_vars() const { return param_vars_; }
+  const std::vector<Param>& params() const { return params_; }
+
+ private:
+  Var NewVar(Type type);
+
+  std::string name_;
+  std::vector<Param> params_;
+  std::vector<uint32_t> param_vars_;
+  std::vector<Type> types_;
+  std::vector<Eqn> eqns_;
+  Loc loc_;
+};
+
+// Sets the location of a builder for a scope.
+class ScopedLoc {
+ public:
+  ScopedLoc(Builder& b, Loc loc) : b_(b), saved_(b.loc()) { b.set_loc(loc); }
+  ~ScopedLoc() { b_.set_loc(saved_); }
+  ScopedLoc(const ScopedLoc&) = delete;
+
+ private:
+  Builder& b_;
+  Loc saved_;
+};
+
+}  // namespace weft
+#endif  // WEFT_IR_BUILDER_H_

@@ -1,0 +1,270 @@
+#include "tracer/ops.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weft {
+namespace {
+
+const Prim& PrimOf(Binary op) {
+  // In the order of the enum; nullptr: not one primitive.
+  static const auto prims = [] {
+    std::array<const Prim*, 25> table{};
+    const char* names[] = {"add", "sub", "mul", "div", nullptr, nullptr, "pow", "and", "or", "xor", "shift_left", nullptr,
+                           "eq", "ne", "lt", "le", "gt", "ge", "max", "min", "and", "or", "xor", "atan2", nullptr};
+    for (int i = 0; i < 25; ++i) table[i] = names[i] ? TryFindPrim(names[i]) : nullptr;
+    return table;
+  }();
+  const Prim* prim = prims[static_cast<int>(op)];
+  WEFT_CHECK(prim != nullptr) << Name(op) << " is not one primitive";
+  return *prim;
+}
+
+// The common dtype of `xs` for `prim`.
+WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
+  WeakDType t = PromoteAll(xs);
+  if (promotion == Promotion::kInexact || (!IsInexact(t.dtype) && !prim.dtypes.Has(t.dtype))) {
+    if (promotion == Promotion::kInexact || prim.dtypes.Has(ToInexact(t).dtype)) t = ToInexact(t);
+  }
+  return t;
+}
+
+// floor(x / y), for integers without rounding through floats.
+Atom FloorDivide(Builder& b, const Atom& x, const Atom& y, DType dtype) {
+  if (IsUnsigned(dtype) || IsBool(dtype)) return b.Emit1(FindPrim("div"), {x, y});
+  if (IsInteger(dtype)) {
+    const Atom q = b.Emit1(FindPrim("div"), {x, y});
+    const Atom r = b.Emit1(FindPrim("rem"), {x, y});
+    const Atom zero = Atom::Scalar(dtype, 0), one = Atom::Scalar(dtype, 1);
+    const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {r, zero}), b.Emit1(FindPrim("lt"), {y, zero})});
+    const Atom down = b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {r, zero})});
+    return b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q});
+  }
+  // (x - r) / y is whole up to rounding, with r the remainder that has the sign of y.
+  const Atom r = b.Emit1(FindPrim("rem"), {x, y});
+  const Atom zero = Atom::Scalar(dtype, 0);
+  const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {r, zero}), b.Emit1(FindPrim("lt"), {y, zero})});
+  const Atom down = b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {r, zero})});
+  const Atom q = b.Emit1(FindPrim("div"), {b.Emit1(FindPrim("sub"), {x, r}), y});
+  const Atom whole = b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, Atom::Scalar(dtype, 1)}), q})},
+                             {{"mode", std::string("even")}});
+  // x / 0 is an infinity or NaN, as in NumPy.
+  return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), b.Emit1(FindPrim("div"), {x, y}), whole});
+}
+
+// The remainder that has the sign of y.
+Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
+  const Atom r = b.Emit1(FindPrim("rem"), {x, y});
+  if (IsUnsigned(dtype)) return r;
+  const Atom zero = Atom::Scalar(dtype, 0);
+  const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {r, zero}), b.Emit1(FindPrim("lt"), {y, zero})});
+  const Atom up = b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {r, zero})});
+  return b.Emit1(FindPrim("select"), {up, b.Emit1(FindPrim("add"), {r, y}), r});
+}
+
+// Operands converted and broadcast, ready for element-wise primitives. Not all of them may stay numbers.
+struct Prepared {
+  Dims shape;
+  Atoms atoms;
+};
+Prepared Prepare(Site& site, Operands xs, DType dtype, const char* what) {
+  Prepared p;
+  p.shape = BroadcastShapes(xs, what);
+  p.atoms.reserve(xs.size());
+  for (const Operand& x : xs) p.atoms.push_back(BroadcastAtom(site.b(), site.Use(x, dtype), p.shape, true, what));
+  return p;
+}
+
+Value Power(const Operand& x, const Operand& y) {
+  // x ** 3 needs no logarithm and is exact for integers.
+  if (y.is_scalar() && y.scalar().kind == Scalar::Kind::kInt && !x.is_scalar() && !IsBool(x.dtype().dtype)) {
+    const int64_t n = y.scalar().i;
+    if (IsInexact(x.dtype().dtype) || n >= 0) {
+      if (n == 2) {
+        if (const Prim* square = TryFindPrim("square")) return Elementwise(*square, {x});
+      }
+      if (const Prim* power = TryFindPrim("integer_pow")) {
+        Site site;
+        const Atom a = site.Use(x);
+        return site.Finish(site.b().Emit1(*power, {a}, {{"y", n}}), x.dtype().weak);
+      }
+    }
+    if (n < 0) throw ValueError("power: an integer array to the negative power ", n, "; convert it to float first");
+  }
+  const Operand xs[] = {x, y};
+  WeakDType t = PromoteAll(xs);
+  if (IsBool(t.dtype)) t = {DefaultInt(), true};
+  Site site;
+  Prepared p = Prepare(site, xs, t.dtype, "power");
+  return site.Finish(site.b().Emit1(FindPrim("pow"), p.atoms), t.weak);
+}
+
+}  // namespace
+
+Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotion) {
+  if (prim.num_operands >= 0 && static_cast<int>(xs.size()) != prim.num_operands) {
+    throw TypeError(prim.name, ": takes ", prim.num_operands, prim.num_operands == 1 ? " operand" : " operands", ", got ", xs.size());
+  }
+  if (prim.name == "select") return Where(xs[0], xs[1], xs[2]);
+  const WeakDType t = CommonDType(prim, xs, promotion);
+  Site site;
+  Builder& b = site.b();
+  Atoms atoms;
+  atoms.reserve(xs.size());
+  bool same = true;
+  for (const Operand& x : xs) atoms.push_back(site.Use(x, t.dtype));
+  if (xs.size() > 1) {
+    // Equal shapes, or numbers beside one shape, are by far the most common.
+    const Dims* shape = nullptr;
+    for (const Atom& a : atoms) {
+      if (a.is_literal() && a.literal().rank() == 0) continue;
+      if (a.is_literal()) {
+        same = false;
+        break;
+      }
+      const Dims& dims = b.TypeRef(a.var()).dims;
+      if (shape == nullptr) shape = &dims;
+      else same &= *shape == dims;
+    }
+    if (!same) {
+      const Dims joint = BroadcastShapes(xs, prim.name.c_str());
+      for (Atom& a : atoms) a = BroadcastAtom(b, a, joint, true, prim.name.c_str());
+    }
+  }
+  const Atom y = b.Emit1(prim, std::move(atoms), std::move(attrs));
+  const bool weak = t.weak && b.DTypeOf(y) == t.dtype;
+  return site.Finish(y, weak);
+}
+
+const char* Name(Binary op) {
+  static constexpr const char* kNames[] = {
+      "add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "power", "bitwise_and", "bitwise_or",
+      "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+      "maximum", "minimum", "logical_and", "logical_or", "logical_xor", "arctan2", "matmul"};
+  return kNames[static_cast<int>(op)];
+}
+
+Value Apply(Binary op, const Operand& x, const Operand& y) {
+  const Operand xs[] = {x, y};
+  switch (op) {
+    case Binary::kAdd:
+    case Binary::kMul:
+      // bool + bool is or, bool * bool is and, as in NumPy.
+      if (IsBool(x.dtype().dtype) && IsBool(y.dtype().dtype)) return Elementwise(FindPrim(op == Binary::kAdd ? "or" : "and"), xs);
+      return Elementwise(PrimOf(op), xs);
+    case Binary::kTrueDivide: return Elementwise(PrimOf(op), xs, {}, Promotion::kInexact);
+    case Binary::kPower: return Power(x, y);
+    case Binary::kFloorDivide:
+    case Binary::kRemainder: {
+      WeakDType t = PromoteAll(xs);
+      if (IsComplex(t.dtype)) throw TypeError(Name(op), ": complex numbers have no remainder");
+      if (IsBool(t.dtype)) t = {DType::kI8, false};
+      Site site;
+      Prepared p = Prepare(site, xs, t.dtype, Name(op));
+      auto f = op == Binary::kFloorDivide ? FloorDivide : Remainder;
+      return site.Finish(f(site.b(), p.atoms[0], p.atoms[1], t.dtype), t.weak);
+    }
+    case Binary::kShiftRight: {
+      const WeakDType t = PromoteAll(xs);
+      return Elementwise(FindPrim(IsUnsigned(t.dtype) ? "shift_right_logical" : "shift_right_arithmetic"), xs);
+    }
+    case Binary::kLogicalAnd:
+    case Binary::kLogicalOr:
+    case Binary::kLogicalXor: {
+      const Value a = Astype(x, DType::kBool), b = Astype(y, DType::kBool);
+      return Elementwise(PrimOf(op), {a, b});
+    }
+    case Binary::kMatmul: return Matmul(x, y);
+    default: return Elementwise(PrimOf(op), xs);
+  }
+}
+
+Value Apply(Unary op, const Operand& x) {
+  switch (op) {
+    case Unary::kNegative: {
+      static const Prim& prim = FindPrim("neg");
+      return Elementwise(prim, {x});
+    }
+    case Unary::kPositive: return x.ToValue();
+    case Unary::kAbsolute:
+      if (IsUnsigned(x.dtype().dtype) || IsBool(x.dtype().dtype)) return x.ToValue();
+      return Elementwise(FindPrim("abs"), {x});
+    case Unary::kInvert: return Elementwise(FindPrim("not"), {x});
+    case Unary::kLogicalNot: {
+      const Value a = Astype(x, DType::kBool);
+      return Elementwise(FindPrim("not"), {a});
+    }
+  }
+  __builtin_unreachable();
+}
+
+Value Astype(const Operand& x, DType dtype, bool weak) {
+  if (x.dtype().dtype == dtype) return x.ToValue().WithWeak(weak);
+  Site site;
+  Atom a = site.Use(x);
+  // A complex number turned real loses its imaginary part; to bool it asks whether it is not 0.
+  if (IsComplex(x.dtype().dtype) && !IsComplex(dtype)) {
+    if (IsBool(dtype)) a = site.b().Emit1(FindPrim("ne"), {a, Atom::Scalar(x.dtype().dtype, 0)});
+    else a = site.b().Emit1(FindPrim("real"), {a});
+  }
+  return site.Finish(Convert(site.b(), a, dtype), weak);
+}
+
+Value Where(const Operand& condition, const Operand& x, const Operand& y) {
+  const Operand xy[] = {x, y};
+  const WeakDType t = PromoteAll(xy);
+  const Value p = Astype(condition, DType::kBool);
+  const Operand all[] = {Operand(p), x, y};
+  const Dims shape = BroadcastShapes(all, "where");
+  Site site;
+  Builder& b = site.b();
+  const Atom on_true = BroadcastAtom(b, site.Use(x, t.dtype), shape, true, "where");
+  const Atom on_false = BroadcastAtom(b, site.Use(y, t.dtype), shape, true, "where");
+  const Atom pred = BroadcastAtom(b, site.Use(Operand(p), DType::kBool), shape, true, "where");
+  return site.Finish(b.Emit1(FindPrim("select"), {pred, on_true, on_false}), t.weak);
+}
+
+Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype) {
+  const WeakDType t = dtype ? WeakDType{*dtype, false} : WeakDType{value.dtype().dtype, false};
+  if (!Trace::Current() && value.rank() == 0 && IsStatic(shape)) {
+    const Tensor number = value.is_scalar() ? *NumberTensor(t.dtype, value.scalar()) : Astype(value, t.dtype).tensor();
+    const std::vector<int64_t> sizes = StaticSizes(shape, "full");
+    for (int64_t size : sizes) {
+      if (size < 0) throw ValueError("full: the shape ", ShapeText(shape), " has a negative size");
+    }
+    Tensor out(t.dtype, sizes);
+    const int64_t width = ByteWidth(t.dtype), n = out.size();
+    auto* to = static_cast<char*>(out.raw());
+    const auto* bytes = static_cast<const char*>(number.raw());
+    if (std::all_of(bytes, bytes + width, [](char c) { return c == 0; })) std::memset(to, 0, out.bytes());
+    else for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * width, bytes, width);
+    return Value(std::move(out));
+  }
+  Site site;
+  return site.Finish(BroadcastAtom(site.b(), site.Use(value, t.dtype), shape, false, "full"), false);
+}
+
+Value IotaLike(const Dims& shape, int64_t axis, DType dtype) {
+  const int64_t dim = CheckAxis(axis, static_cast<int>(shape.size()), "iota");
+  Site site;
+  return site.Finish(Iota(site.b(), shape, dim, dtype));
+}
+
+int64_t CheckAxis(int64_t axis, int rank, const char* what) {
+  if (axis < -rank || axis >= rank) {
+    throw UserError(ErrorKind::kIndex, {}, what, ": axis ", axis, " is out of range for an array of ", rank, " dimensions");
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+Ints CheckAxes(const Ints& axes, int rank, const char* what) {
+  Ints out;
+  for (int64_t axis : axes) out.push_back(CheckAxis(axis, rank, what));
+  std::sort(out.begin(), out.end());
+  for (size_t i = 1; i < out.size(); ++i) {
+    if (out[i] == out[i - 1]) throw ValueError(what, ": axis ", out[i], " is given twice");
+  }
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,102 @@
+#include "tracer/promote.h"
+
+#include <array>
+#include <atomic>
+
+#include "ir/error.h"
+
+namespace weft {
+namespace {
+
+std::atomic<bool> g_x64{false};
+
+// Nodes: the 15 strong dtypes up to c128 by their enum value, then the weak kinds.
+constexpr int kWeakInt = 15, kWeakFloat = 16, kWeakComplex = 17, kNodes = 18;
+
+int Id(DType t) { return static_cast<int>(t); }
+
+using Table = std::array<std::array<int8_t, kNodes>, kNodes>;
+
+Table MakeTable() {
+  using enum DType;
+  // Direct successors, as in the drawing of the JAX page.
+  struct Edge {
+    int from, to;
+  };
+  const Edge edges[] = {
+      {Id(kBool), kWeakInt},
+      {kWeakInt, Id(kU8)}, {kWeakInt, Id(kI8)},
+      {Id(kU8), Id(kU16)}, {Id(kU8), Id(kI16)}, {Id(kU16), Id(kI32)}, {Id(kU16), Id(kU32)},
+      {Id(kU32), Id(kU64)}, {Id(kU32), Id(kI64)}, {Id(kU64), kWeakFloat},
+      {Id(kI8), Id(kI16)}, {Id(kI16), Id(kI32)}, {Id(kI32), Id(kI64)}, {Id(kI64), kWeakFloat},
+      {kWeakFloat, kWeakComplex}, {kWeakFloat, Id(kF16)}, {kWeakFloat, Id(kBF16)},
+      {Id(kBF16), Id(kF32)}, {Id(kF16), Id(kF32)}, {Id(kF32), Id(kC64)}, {Id(kF32), Id(kF64)}, {Id(kF64), Id(kC128)},
+      {kWeakComplex, Id(kC64)}, {Id(kC64), Id(kC128)},
+  };
+  std::array<uint32_t, kNodes> above{};  // reflexive, transitive
+  for (int i = 0; i < kNodes; ++i) above[i] = 1u << i;
+  for (int round = 0; round < kNodes; ++round) {
+    for (const Edge& e : edges) above[e.from] |= above[e.to];
+  }
+  Table table;
+  for (int a = 0; a < kNodes; ++a) {
+    for (int b = 0; b < kNodes; ++b) {
+      const uint32_t common = above[a] & above[b];
+      table[a][b] = -1;
+      for (int j = 0; j < kNodes; ++j) {
+        if ((common >> j & 1) && above[j] == common) table[a][b] = static_cast<int8_t>(j);
+      }
+      WEFT_CHECK(table[a][b] >= 0) << "the promotion order is not a lattice at " << a << ", " << b;
+    }
+  }
+  return table;
+}
+
+int NodeOf(WeakDType t) {
+  if (!t.weak) return Id(t.dtype);
+  if (IsInteger(t.dtype)) return kWeakInt;
+  if (IsComplex(t.dtype)) return kWeakComplex;
+  if (IsFloat(t.dtype)) return kWeakFloat;
+  return Id(t.dtype);
+}
+
+}  // namespace
+
+bool X64() { return g_x64.load(std::memory_order_relaxed); }
+void SetX64(bool on) { g_x64.store(on); }
+DType DefaultFloat() { return X64() ? DType::kF64 : DType::kF32; }
+DType DefaultInt() { return X64() ? DType::kI64 : DType::kI32; }
+DType DefaultComplex() { return X64() ? DType::kC128 : DType::kC64; }
+
+WeakDType Promote(WeakDType a, WeakDType b) {
+  if (a == b) [[likely]] return a;
+  static const Table table = MakeTable();
+  const int na = NodeOf(a), nb = NodeOf(b);
+  if (na >= kNodes || nb >= kNodes || a.dtype > DType::kC128 || b.dtype > DType::kC128) {
+    // 8-bit floats and keys: only beside themselves, or (floats) a weak number of their kind or lower.
+    if (a.dtype == b.dtype) return {a.dtype, a.weak && b.weak};
+    auto takes = [](WeakDType x, WeakDType y) { return IsFloat8(x.dtype) && y.weak && !IsComplex(y.dtype); };
+    if (takes(a, b)) return a;
+    if (takes(b, a)) return b;
+    throw TypeError("no common dtype for ", a.dtype, " and ", b.dtype, ": convert one of them with astype");
+  }
+  const int node = table[na][nb];
+  if (node < kWeakInt) return {static_cast<DType>(node), false};
+  // A weak result keeps the dtype of a weak operand of the same kind, so that x64 values stay 64-bit.
+  auto kind_is = [&](WeakDType t) { return NodeOf(t) == node; };
+  const bool ka = kind_is(a), kb = kind_is(b);
+  if (ka && kb) return {a.dtype > b.dtype ? a.dtype : b.dtype, true};
+  if (ka) return a;
+  if (kb) return b;
+  if (node == kWeakInt) return {DefaultInt(), true};
+  if (node == kWeakFloat) return {DefaultFloat(), true};
+  return {DefaultComplex(), true};
+}
+
+WeakDType ToInexact(WeakDType t) {
+  if (IsInexact(t.dtype)) return t;
+  if (!t.weak && (t.dtype == DType::kI64 || t.dtype == DType::kU64)) return {DType::kF64, false};
+  return {DefaultFloat(), t.weak};
+}
+
+}  // namespace weft

@@ -1,0 +1,35 @@
+// How dtypes combine: JAX's type promotion lattice with weak types
+// (https://docs.jax.dev/en/latest/type_promotion.html), without its truncation of 64-bit types.
+//
+//   Promote({DType::kI32, false}, {DType::kF32, true}) == {DType::kF32, true}   // int32 array + Python float
+//   Promote({DType::kF16, false}, {DType::kF32, true}) == {DType::kF16, false}  // float16 array + Python float
+//
+// bool < integers < floats < complex. Python numbers are weak: below the smallest type of their kind's family.
+#ifndef WEFT_TRACER_PROMOTE_H_
+#define WEFT_TRACER_PROMOTE_H_
+
+#include "ir/dtype.h"
+
+namespace weft {
+
+struct WeakDType {
+  DType dtype = DType::kF32;
+  bool weak = false;
+  friend bool operator==(WeakDType a, WeakDType b) { return a.dtype == b.dtype && a.weak == b.weak; }
+};
+
+// The dtype of arrays made from Python numbers without a dtype: f32, i32, c64; with x64: f64, i64, c128.
+// Existing arrays keep their dtype whatever this says. Process-wide; part of every cache key.
+bool X64();
+void SetX64(bool on);
+DType DefaultFloat();
+DType DefaultInt();
+DType DefaultComplex();
+
+// The join of two types. Raises kType where there is none (random keys, 8-bit floats beside other types).
+WeakDType Promote(WeakDType a, WeakDType b);
+// Integers and bool -> a float that is as wide: i64 and u64 to f64, the others to the default float.
+WeakDType ToInexact(WeakDType t);
+
+}  // namespace weft
+#endif  // WEFT_TRACER_PROMOTE_H_

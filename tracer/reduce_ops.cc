@@ -1,0 +1,112 @@
+#include "tracer/ops.h"
+
+namespace weft {
+namespace {
+
+Ints AxesOrAll(const Operand& x, const std::optional<Ints>& axes, const char* what) {
+  return axes ? CheckAxes(*axes, x.rank(), what) : Range(0, x.rank());
+}
+
+// bool and the narrow integers are summed in the default integer type, as in NumPy and JAX.
+DType SumDType(DType t) {
+  if (IsBool(t) || IsSigned(t)) return ByteWidth(t) < ByteWidth(DefaultInt()) ? DefaultInt() : t;
+  if (IsUnsigned(t)) {
+    const DType wide = DefaultInt() == DType::kI64 ? DType::kU64 : DType::kU32;
+    return ByteWidth(t) < ByteWidth(wide) ? wide : t;
+  }
+  return t;
+}
+
+Atom KeepDims(Builder& b, const Atom& reduced, const Dims& from, const Ints& dims) {
+  Dims kept = from;
+  for (int64_t d : dims) kept[d] = Dim(1);
+  return Reshape(b, reduced, kept);
+}
+
+std::string NumpyName(const std::string& prim) { return prim.rfind("reduce_", 0) == 0 ? prim.substr(7) : prim; }
+
+}  // namespace
+
+Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> axes, bool keepdims) {
+  const std::string name = NumpyName(prim);
+  const Ints dims = AxesOrAll(x, axes, name.c_str());
+  DType dtype = x.dtype().dtype;
+  if (prim == "reduce_sum" || prim == "reduce_prod") dtype = SumDType(dtype);
+  if ((prim == "reduce_and" || prim == "reduce_or") && !IsBool(dtype)) return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
+  const Dims from = x.dims();
+  if (prim == "reduce_max" || prim == "reduce_min") {
+    for (int64_t d : dims) {
+      if (from[d] == Dim(0)) throw ValueError(name, ": no elements along axis ", d, " of an array of shape ", ShapeText(from));
+    }
+  }
+  Site site;
+  Builder& b = site.b();
+  Atom a = site.Use(x, dtype);
+  if (!dims.empty()) a = b.Emit1(FindPrim(prim), {a}, {{"dims", dims}});
+  if (keepdims) a = KeepDims(b, a, from, dims);
+  return site.Finish(a, x.dtype().weak && dtype == x.dtype().dtype);
+}
+
+int64_t CountAxes(const Operand& x, std::optional<Ints> axes) {
+  const Dims shape = x.dims();
+  int64_t n = 1;
+  for (int64_t d : AxesOrAll(x, axes, "mean")) n *= shape[d].value("mean");
+  return n;
+}
+
+Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims) {
+  const Ints dims = AxesOrAll(x, axes, "mean");
+  const WeakDType t = ToInexact(x.dtype());
+  const Dims from = x.dims();
+  Site site;
+  Builder& b = site.b();
+  const Atom a = site.Use(x, t.dtype);
+  Atom y = ReduceSum(b, a, dims);
+  Dim count = 1;
+  for (int64_t d : dims) count = count * from[d];
+  if (count.is_static()) {
+    y = b.Emit1(FindPrim("div"), {y, Atom::Scalar(t.dtype, static_cast<double>(count.value()))});
+  } else {
+    for (int64_t d : dims) {
+      const Atom n = Convert(b, b.Emit1(FindPrim("dim_size"), {a}, {{"dim", d}}), t.dtype);
+      y = b.Emit1(FindPrim("div"), {y, BroadcastAtom(b, n, b.TypeOf(y).dims)});
+    }
+  }
+  if (keepdims) y = KeepDims(b, y, from, dims);
+  return site.Finish(y, t.weak);
+}
+
+Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool keepdims) {
+  Value flat;
+  const Value value = x.ToValue();
+  const Dims from = value.dims();
+  if (!axis) flat = Reshape(value, {Dim(-1)});
+  const Value& v = axis ? value : flat;
+  const int64_t dim = axis ? CheckAxis(*axis, v.rank(), prim.c_str()) : 0;
+  if (v.dims()[dim] == Dim(0)) throw ValueError(prim, ": the axis has no elements");
+  Site site;
+  Builder& b = site.b();
+  Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", DefaultInt()}});
+  if (keepdims) {
+    Dims kept = from;
+    if (axis) kept[dim] = Dim(1);
+    else kept = Dims(from.size(), Dim(1));
+    y = Reshape(b, y, kept);
+  }
+  return site.Finish(y);
+}
+
+Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool reverse) {
+  Value v = x.ToValue();
+  if (!axis && v.rank() != 1) v = Reshape(v, {Dim(-1)});
+  const int64_t dim = CheckAxis(axis.value_or(0), v.rank(), prim.c_str());
+  DType dtype = v.dtype();
+  if (prim == "cumsum" || prim == "cumprod") {
+    if (IsBool(dtype)) dtype = DefaultInt();
+  }
+  Site site;
+  const Atom a = site.Use(v, dtype);
+  return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}), v.weak() && dtype == v.dtype());
+}
+
+}  // namespace weft

@@ -1,0 +1,198 @@
+#include "tracer/site.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace weft {
+
+WeakDType Scalar::dtype() const {
+  switch (kind) {
+    case Kind::kBool: return {DType::kBool, false};
+    case Kind::kInt:
+    case Kind::kUint: return {DefaultInt(), true};
+    case Kind::kFloat: return {DefaultFloat(), true};
+    case Kind::kComplex: return {DefaultComplex(), true};
+  }
+  __builtin_unreachable();
+}
+
+std::string Scalar::ToString() const {
+  if (kind == Kind::kUint) return std::to_string(static_cast<uint64_t>(i));
+  if (kind == Kind::kInt || kind == Kind::kBool) return std::to_string(i);
+  if (kind == Kind::kFloat) return std::to_string(re);
+  return std::to_string(re) + "+" + std::to_string(im) + "j";
+}
+
+namespace {
+
+template <class T>
+T IntegerOf(DType dtype, const Scalar& s) {
+  bool fits = true;
+  T value = 0;
+  if (s.kind == Scalar::Kind::kUint) {
+    value = static_cast<T>(s.i);
+    fits = sizeof(T) == 8 && std::is_unsigned_v<T>;
+  } else {
+    value = static_cast<T>(s.i);
+    fits = static_cast<__int128>(value) == static_cast<__int128>(s.i);
+  }
+  if (!fits) throw ValueError("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a wider dtype");
+  return value;
+}
+
+Tensor MakeNumber(DType dtype, const Scalar& s) {
+  Tensor t(dtype, {});
+  VisitDType(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const bool whole = s.kind != Scalar::Kind::kFloat && s.kind != Scalar::Kind::kComplex;
+    const double real = s.kind == Scalar::Kind::kUint ? static_cast<double>(static_cast<uint64_t>(s.i))
+                        : whole                       ? static_cast<double>(s.i)
+                                                      : s.re;
+    if constexpr (std::is_same_v<T, bool>) {
+      *t.data<T>() = real != 0 || s.im != 0;
+    } else if constexpr (std::is_integral_v<T>) {
+      if (whole) *t.data<T>() = IntegerOf<T>(dtype, s);
+      else *t.data<T>() = static_cast<T>(s.re);
+    } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      *t.data<T>() = T(static_cast<typename T::value_type>(real), static_cast<typename T::value_type>(s.im));
+    } else if constexpr (kIsSmallFloat<T>) {
+      *t.data<T>() = T(static_cast<float>(real));
+    } else {
+      *t.data<T>() = static_cast<T>(real);
+    }
+  });
+  return t;
+}
+
+}  // namespace
+
+const std::shared_ptr<const Tensor>& NumberTensor(DType dtype, const Scalar& s) {
+  struct Slot {
+    DType dtype;
+    Scalar::Kind kind;
+    uint64_t a, b;
+    std::shared_ptr<const Tensor> tensor;
+  };
+  constexpr size_t kSlots = 512;
+  thread_local auto& slots = *new std::vector<Slot>(kSlots);
+  const bool whole = s.kind != Scalar::Kind::kFloat && s.kind != Scalar::Kind::kComplex;
+  const uint64_t a = whole ? static_cast<uint64_t>(s.i) : std::bit_cast<uint64_t>(s.re), b = std::bit_cast<uint64_t>(s.im);
+  const uint64_t h = (a ^ (a >> 32) ^ (a >> 17) ^ b * 31 ^ static_cast<uint64_t>(dtype) * 0x9e3779b9u ^ static_cast<uint64_t>(s.kind) << 7);
+  Slot& slot = slots[(h ^ h >> 9 ^ h >> 45) % kSlots];
+  if (!(slot.tensor && slot.dtype == dtype && slot.kind == s.kind && slot.a == a && slot.b == b)) {
+    slot = {dtype, s.kind, a, b, std::make_shared<const Tensor>(MakeNumber(dtype, s))};
+  }
+  return slot.tensor;
+}
+
+Value Operand::ToValue() const {
+  if (value_) return *value_;
+  const WeakDType t = scalar_.dtype();
+  return Value(*NumberTensor(t.dtype, scalar_), t.weak);
+}
+
+Site::Site() : trace_(Trace::Current()) {
+  if (trace_) {
+    b_ = &trace_->builder();
+  } else {
+    own_.emplace("eager");
+    b_ = &*own_;
+  }
+  b_->set_loc(CurrentLoc());
+}
+
+Atom Site::Use(const Value& value) {
+  if (trace_) return trace_->Use(value);
+  args_.push_back(Demand(value, "the value"));  // raises for an escaped value
+  return own_->Parameter(args_.back().type());
+}
+
+Atom Site::Use(const Operand& x, DType dtype) {
+  if (x.is_scalar()) {
+    const auto& number = NumberTensor(dtype, x.scalar());
+    if (trace_) return Atom(number);
+    args_.push_back(*number);
+    return own_->Parameter(Type{dtype, {}, {}});
+  }
+  const Value& v = x.value();
+  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) && v.dtype() <= DType::kC128) {
+    // A captured number is converted here and now.
+    const Tensor& t = v.tensor();
+    if (IsSigned(t.dtype())) return Use(Operand(Scalar::Int(static_cast<int64_t>(t.Get(0).real()))), dtype);
+    if (IsFloat(t.dtype()) && IsInexact(dtype)) return Use(Operand(Scalar::Float(t.Get(0).real())), dtype);
+  }
+  return Convert(*b_, Use(v), dtype);
+}
+
+Value Site::Finish(const Atom& atom, bool weak) {
+  if (trace_) return trace_->Wrap(atom, weak);
+  return Finish(Atoms{atom}, weak)[0];
+}
+
+Values Site::Finish(const Atoms& atoms, bool weak) {
+  Values values;
+  values.reserve(atoms.size());
+  if (trace_) {
+    for (const Atom& a : atoms) values.push_back(trace_->Wrap(a, weak));
+  } else {
+    for (Tensor& t : Run(own_->Build(atoms, /*keep_dead=*/false), args_)) values.push_back(Value(std::move(t), weak));
+  }
+  return values;
+}
+
+std::string ShapeText(const Dims& dims) {
+  std::string text = "(";
+  for (size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + dims[i].ToString();
+  return text + (dims.size() == 1 ? ",)" : ")");
+}
+
+Dims BroadcastShapes(const Dims& a, const Dims& b, const char* what) {
+  if (a == b) return a;
+  const Dims& longer = a.size() >= b.size() ? a : b;
+  const Dims& shorter = a.size() >= b.size() ? b : a;
+  Dims out = longer;
+  const size_t shift = longer.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    const Dim &x = longer[i + shift], &y = shorter[i];
+    if (x == y || y == Dim(1)) continue;
+    if (x == Dim(1)) {
+      out[i + shift] = y;
+      continue;
+    }
+    throw TypeError(what, ": shapes ", ShapeText(a), " and ", ShapeText(b), " do not broadcast: ", x, " against ", y,
+                    " in dimension ", static_cast<int64_t>(i + shift) - static_cast<int64_t>(longer.size()));
+  }
+  return out;
+}
+
+Dims BroadcastShapes(Operands xs, const char* what) {
+  Dims shape;
+  for (const Operand& x : xs) shape = BroadcastShapes(shape, x.dims(), what);
+  return shape;
+}
+
+Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbers, const char* what) {
+  if (x.is_var() ? b.TypeRef(x.var()).dims == shape : false) return x;
+  const Type type = b.TypeOf(x);
+  if (type.dims == shape) return x;
+  if (keep_numbers && x.is_literal() && type.rank() == 0) return x;
+  const size_t rank = type.dims.size();
+  bool fits = rank <= shape.size();
+  for (size_t i = 0; fits && i < rank; ++i) {
+    const Dim& from = type.dims[i];
+    const Dim& to = shape[i + shape.size() - rank];
+    fits = from == to || from == Dim(1);
+  }
+  if (!fits) throw TypeError(what, ": an array of shape ", ShapeText(type.dims), " does not broadcast to ", ShapeText(shape));
+  return Broadcast(b, x, shape, Range(static_cast<int64_t>(shape.size() - rank), static_cast<int64_t>(shape.size())));
+}
+
+WeakDType PromoteAll(Operands xs) {
+  WEFT_CHECK(!xs.empty()) << "PromoteAll of nothing";
+  WeakDType t = xs[0].dtype();
+  for (size_t i = 1; i < xs.size(); ++i) t = Promote(t, xs[i].dtype());
+  return t;
+}
+
+}  // namespace weft

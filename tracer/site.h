@@ -1,0 +1,87 @@
+// Where the work of one user-level operation goes: the innermost open trace, or, where none is open, a small function
+// that is run at the end. An operation is written once, over a Builder, and is one compiled function when eager.
+//
+//   Value Mean(const Value& x) {
+//     Site site;
+//     Builder& b = site.b();
+//     Atom a = site.Use(x);
+//     return site.Finish(Div(b, ReduceSum(b, a, ...), n), x.weak());
+//   }
+#ifndef WEFT_TRACER_SITE_H_
+#define WEFT_TRACER_SITE_H_
+
+#include <optional>
+
+#include "absl/types/span.h"
+#include "ir/ops.h"
+#include "tracer/promote.h"
+#include "tracer/trace.h"
+
+namespace weft {
+
+// A Python number: no array yet, because its dtype depends on what it stands beside.
+struct Scalar {
+  enum class Kind : uint8_t { kBool, kInt, kUint, kFloat, kComplex } kind = Kind::kInt;
+  int64_t i = 0;  // kBool, kInt; bits of kUint (integers from 2^63 on)
+  double re = 0, im = 0;
+
+  static Scalar Bool(bool v) { return {Kind::kBool, v, 0, 0}; }
+  static Scalar Int(int64_t v) { return {Kind::kInt, v, 0, 0}; }
+  static Scalar Float(double v) { return {Kind::kFloat, 0, v, 0}; }
+  WeakDType dtype() const;
+  std::string ToString() const;
+};
+
+// The number as an array of rank 0, shared between equal requests. Raises kValue when an integer does not fit `dtype`.
+const std::shared_ptr<const Tensor>& NumberTensor(DType dtype, const Scalar& scalar);
+
+// An operand of a user-level operation: a value or a number. Points to the value: use within one call.
+class Operand {
+ public:
+  Operand(const Value& value) : value_(&value) {}  // NOLINT: both kinds are operands
+  Operand(Scalar scalar) : scalar_(scalar) {}      // NOLINT
+  bool is_scalar() const { return value_ == nullptr; }
+  const Value& value() const { return *value_; }
+  const Scalar& scalar() const { return scalar_; }
+  WeakDType dtype() const { return value_ ? WeakDType{value_->dtype(), value_->weak()} : scalar_.dtype(); }
+  int rank() const { return value_ ? value_->rank() : 0; }
+  Dims dims() const { return value_ ? value_->dims() : Dims(); }
+  // As a value of its own (default) dtype.
+  Value ToValue() const;
+
+ private:
+  const Value* value_ = nullptr;
+  Scalar scalar_;
+};
+using Operands = absl::Span<const Operand>;
+
+class Site {
+ public:
+  Site();
+  Builder& b() { return *b_; }
+  Atom Use(const Value& value);
+  // With the dtype it has, or converted. Numbers become literals when tracing, parameters when eager (so that one
+  // compiled function serves all numbers).
+  Atom Use(const Operand& x) { return Use(x, x.dtype().dtype); }
+  Atom Use(const Operand& x, DType dtype);
+
+  Value Finish(const Atom& atom, bool weak = false);
+  Values Finish(const Atoms& atoms, bool weak = false);
+
+ private:
+  Trace* trace_;
+  Builder* b_;
+  std::optional<Builder> own_;
+  Tensors args_;
+};
+
+// NumPy's rule, on dimensions aligned at the end. Raises kType naming `what` and both shapes.
+Dims BroadcastShapes(const Dims& a, const Dims& b, const char* what);
+Dims BroadcastShapes(Operands xs, const char* what);
+// `x` with new or stretched dimensions; literals of rank 0 stay as they are with `keep_numbers`.
+Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbers = false, const char* what = "broadcast_to");
+WeakDType PromoteAll(Operands xs);
+std::string ShapeText(const Dims& dims);  // "(2, 3)", as Python prints it
+
+}  // namespace weft
+#endif  // WEFT_TRACER_SITE_H_

@@ -1,0 +1,294 @@
+#include "tracer/trace.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+Runner& GlobalRunner() {
+  static auto& runner = *new Runner();
+  return runner;
+}
+
+LocProvider g_loc_provider = nullptr;
+
+std::vector<std::shared_ptr<Trace>>& Stack() {
+  thread_local std::vector<std::shared_ptr<Trace>> stack;
+  return stack;
+}
+
+// What to write instead of asking a traced value for its number.
+std::string Advice(const std::string& why) {
+  if (why == "bool()") {
+    return "Use weft.cond or weft.numpy.where instead of Python's `if`/`and`/`or`/`not`, weft.while_loop instead of `while`, "
+           "or mark the argument that it depends on as static (static_argnums, static_argnames).";
+  }
+  if (why == "int()" || why == "an index") {
+    return "A Python integer (a shape, an axis, a loop bound) must be known while tracing: mark the argument as static "
+           "(static_argnums), take it from x.shape, or use weft.fori_loop and weft.lax.dynamic_slice.";
+  }
+  if (why == "a boolean mask") {
+    return "The number of selected elements would not be known: use weft.numpy.where(mask, x, y), or give `size=` where the "
+           "function has it.";
+  }
+  return "Use weft.debug.print to show a value from inside compiled code, or return it from the function.";
+}
+
+}  // namespace
+
+void SetRunner(Runner runner) { GlobalRunner() = std::move(runner); }
+Tensors Run(const FnRef& fn, const Tensors& args) {
+  WEFT_CHECK(GlobalRunner()) << "SetRunner was not called";
+  return GlobalRunner()(fn, args);
+}
+void SetLocProvider(LocProvider provider) { g_loc_provider = provider; }
+Loc CurrentLoc() { return g_loc_provider ? g_loc_provider() : Loc(); }
+
+Type Value::type() const { return traced() ? home_->builder().TypeOf(Atom(var_)) : tensor_.type(); }
+DType Value::dtype() const { return traced() ? home_->builder().TypeRef(var_).dtype : tensor_.dtype(); }
+int Value::rank() const { return traced() ? home_->builder().TypeRef(var_).rank() : tensor_.rank(); }
+Dims Value::dims() const {
+  return traced() ? home_->builder().TypeRef(var_).dims : Dims(tensor_.shape().begin(), tensor_.shape().end());
+}
+
+Trace* Trace::Current() {
+  auto& stack = Stack();
+  return stack.empty() ? nullptr : stack.back().get();
+}
+
+ScopedTrace::ScopedTrace(std::string name, std::string kind)
+    : trace_(std::make_shared<Trace>(std::move(name), std::move(kind))) {
+  Stack().push_back(trace_);
+}
+
+ScopedTrace::~ScopedTrace() {
+  auto& stack = Stack();
+  // A generator that was left inside the trace may have left its own traces open above this one.
+  while (!stack.empty()) {
+    const bool mine = stack.back() == trace_;
+    stack.back()->open_ = false;
+    stack.back()->known_.clear();
+    stack.pop_back();
+    if (mine) break;
+  }
+}
+
+NoTrace::NoTrace() { saved_.swap(Stack()); }
+NoTrace::~NoTrace() { saved_.swap(Stack()); }
+
+Value Trace::Parameter(Type type, const std::string& name, bool weak, const Value* known) {
+  WEFT_CHECK(captures_.empty()) << "a parameter after the first capture";
+  const Var v = builder_.Parameter(std::move(type), name).var();
+  if (known != nullptr) known_.emplace(v.id, *known);
+  ++num_params_;
+  return Value(shared_from_this(), v, weak);
+}
+
+Value Trace::Wrap(const Atom& atom, bool weak) {
+  return atom.is_var() ? Value(shared_from_this(), atom.var(), weak) : Value(atom.literal(), weak);
+}
+
+Atom Trace::Use(const Value& value) {
+  if (value.home().get() == this) [[likely]] {
+    if (!open_) throw UserError(ErrorKind::kTracer, {}, "the trace of '", builder_.name(), "' has ended");
+    return value.var();
+  }
+  if (!value.traced()) {
+    const Tensor& t = value.tensor();
+    WEFT_CHECK(t.defined()) << "an undefined value";
+    if (t.size() <= kMaxLiteralElements) return Atom(t);
+    auto& same_buffer = constants_[t.raw()];
+    for (const auto& [tensor, var] : same_buffer) {
+      if (tensor.dtype() == t.dtype() && tensor.shape() == t.shape()) return var;
+    }
+    const Var v = builder_.Parameter(t.type(), "", Param::Kind::kConstant).var();
+    same_buffer.emplace_back(t, v);
+    captures_.push_back(value);
+    known_.emplace(v.id, value);
+    return v;
+  }
+  const Trace& home = *value.home();
+  if (!home.open_) {
+    throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value escaped: ", home.Describe(value.var()), " inside '",
+                    home.builder().name(), "' (", home.kind_, "), was used after the trace of that function had ended. ",
+                    "Return it from the function instead of storing it in a variable, list or attribute outside.");
+  }
+  const auto& stack = Stack();
+  if (std::none_of(stack.begin(), stack.end(), [&](const auto& t) { return t.get() == &home; })) {
+    throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value was used in another thread: ", home.Describe(value.var()),
+                    " belongs to the trace of '", home.builder().name(), "'.");
+  }
+  auto [it, inserted] = outer_[&home].try_emplace(value.var().id);
+  if (inserted) {
+    it->second = builder_.Parameter(value.type()).var();
+    captures_.push_back(value);
+    known_.emplace(it->second.id, value);
+  }
+  return it->second;
+}
+
+Atoms Trace::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<FnRef> regions) {
+  builder_.set_loc(CurrentLoc());
+  return builder_.Emit(prim, std::move(operands), std::move(attrs), std::move(regions));
+}
+
+Traced Trace::Finish(const Values& results) {
+  Atoms atoms;
+  Traced traced;
+  for (const Value& v : results) {
+    atoms.push_back(Use(v));
+    traced.weak_results.push_back(v.weak());
+  }
+  traced.fn = builder_.Build(atoms);
+  traced.captures = captures_;
+  traced.num_params = num_params_;
+  return traced;
+}
+
+int Trace::EqnOf(Var var) const {
+  const auto& eqns = builder_.eqns();
+  auto it = std::upper_bound(eqns.begin(), eqns.end(), var.id, [](uint32_t id, const Eqn& e) { return id < e.first_result; });
+  while (it != eqns.begin()) {
+    --it;
+    if (it->num_results == 0) continue;
+    return var.id < it->first_result + it->num_results ? static_cast<int>(it - eqns.begin()) : -1;
+  }
+  return -1;
+}
+
+Loc Trace::OriginOf(Var var) const {
+  const int e = EqnOf(var);
+  return e >= 0 ? builder_.eqns()[e].loc : Loc();
+}
+
+std::string Trace::Describe(Var var) const {
+  const std::string type = builder_.TypeOf(var).ToString();
+  const int e = EqnOf(var);
+  if (e >= 0) {
+    const Eqn& eqn = builder_.eqns()[e];
+    return type + ", the result of '" + eqn.prim->name + "'" + (eqn.loc ? " at " + eqn.loc.ToString() : "");
+  }
+  for (size_t i = 0; i < builder_.params().size(); ++i) {
+    if (builder_.param_vars()[i] != var.id) continue;
+    const std::string& name = builder_.params()[i].name;
+    return type + (name.empty() ? ", an argument" : ", argument '" + name + "'");
+  }
+  return type;
+}
+
+void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) const {
+  throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ", kind_,
+                  " of '", builder_.name(), "' the numbers are not known; this value depends on ", Describe(parameter), ". ",
+                  Advice(why));
+}
+
+Tensor Trace::Demand(Var var, const std::string& why) {
+  if (auto it = known_.find(var.id); it != known_.end() && !it->second.traced()) return it->second.tensor();
+  // The slice: equations that `var` needs, down to known values.
+  const auto& eqns = builder_.eqns();
+  std::set<int> slice;
+  std::set<uint32_t> leaves;
+  std::vector<Var> todo = {var};
+  while (!todo.empty()) {
+    const Var v = todo.back();
+    todo.pop_back();
+    if (known_.count(v.id)) {
+      leaves.insert(v.id);
+      continue;
+    }
+    const int e = EqnOf(v);
+    if (e < 0) RaiseUnknown(var, v, why);
+    if (!slice.insert(e).second) continue;
+    for (const Atom& a : eqns[e].operands) {
+      if (a.is_var()) todo.push_back(a.var());
+    }
+  }
+  // Known through an outer trace: that one may know it, or raise.
+  Builder b(builder_.name());
+  std::unordered_map<uint32_t, Atom> env;
+  Tensors args;
+  for (uint32_t id : leaves) {
+    const Value known = known_.at(id);
+    if (known.traced()) known_.insert_or_assign(id, Value(known.home()->Demand(known.var(), why), known.weak()));
+    args.push_back(known_.at(id).tensor());
+    env[id] = b.Parameter(args.back().type());
+  }
+  if (slice.empty()) return known_.at(var.id).tensor();
+  // Every value of the slice is kept, so that nothing is computed twice.
+  Atoms results;
+  std::vector<uint32_t> ids;
+  for (int e : slice) {
+    Atoms operands;
+    for (const Atom& a : eqns[e].operands) operands.push_back(a.is_var() ? env.at(a.id()) : a);
+    b.set_loc(eqns[e].loc);
+    const Atoms out = b.Clone(eqns[e], std::move(operands));
+    for (uint32_t r = 0; r < eqns[e].num_results; ++r) {
+      env[eqns[e].first_result + r] = out[r];
+      results.push_back(out[r]);
+      ids.push_back(eqns[e].first_result + r);
+    }
+  }
+  Tensors values;
+  {
+    NoTrace outside;
+    values = Run(b.Build(results), args);
+  }
+  for (size_t i = 0; i < ids.size(); ++i) known_.emplace(ids[i], Value(values[i]));
+  return known_.at(var.id).tensor();
+}
+
+Tensor Demand(const Value& value, const std::string& why) {
+  if (!value.traced()) return value.tensor();
+  if (!value.home()->open()) {
+    throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value that escaped: ", value.home()->Describe(value.var()),
+                    " inside '", value.home()->builder().name(), "', whose trace has ended.");
+  }
+  return value.home()->Demand(value.var(), why);
+}
+
+Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std::vector<FnRef> regions) {
+  bool weak = !operands.empty();
+  for (const Value& v : operands) weak &= v.weak();
+  Values results;
+  if (Trace* trace = Trace::Current()) {
+    Atoms atoms;
+    atoms.reserve(operands.size());
+    for (const Value& v : operands) atoms.push_back(trace->Use(v));
+    for (const Atom& a : trace->Emit(prim, std::move(atoms), std::move(attrs), std::move(regions))) {
+      results.push_back(trace->Wrap(a, weak));
+    }
+    return results;
+  }
+  Builder b(prim.name);
+  b.set_loc(CurrentLoc());
+  Atoms atoms;
+  Tensors args;
+  for (const Value& v : operands) {
+    args.push_back(Demand(v, prim.name));  // raises for an escaped value
+    atoms.push_back(b.Parameter(args.back().type()));
+  }
+  const Atoms out = b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions));
+  for (Tensor& t : Run(b.Build(out, /*keep_dead=*/true), args)) results.push_back(Value(std::move(t), weak));
+  return results;
+}
+
+Values Apply(const FnRef& fn, absl::Span<const Value> args) {
+  if (args.size() != fn->params().size()) {
+    throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
+  }
+  Values results;
+  if (Trace* trace = Trace::Current()) {
+    Atoms atoms;
+    for (const Value& v : args) atoms.push_back(trace->Use(v));
+    trace->builder().set_loc(CurrentLoc());
+    for (const Atom& a : trace->builder().Inline(*fn, atoms)) results.push_back(trace->Wrap(a));
+    return results;
+  }
+  Tensors tensors;
+  for (const Value& v : args) tensors.push_back(Demand(v, fn->name()));
+  for (Tensor& t : Run(fn, tensors)) results.push_back(Value(std::move(t)));
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,130 @@
+// Functions under construction: a stack of open traces per thread, the innermost last.
+//
+//   ScopedTrace scope("f");
+//   Value x = scope->Parameter({DType::kF32, {3}}, "x");
+//   Values y = Bind(FindPrim("mul"), {x, x});       // recorded, because a trace is open
+//   Traced f = scope->Finish(y);                    // f.fn, f.captures
+//
+// Inside a trace, a concrete array or a value of an outer trace is captured: arrays of at most kMaxLiteralElements
+// become literals, larger ones kConstant parameters (one per buffer), outer values extra parameters. `captures` lists
+// the values of those parameters, which follow the ordinary ones.
+//
+// A parameter may be *known*: the value it has in this call. Where a number is demanded (`if x > 0`) the recorded
+// equations that it depends on are run on the known values and the result is kept; if it depends on a parameter that
+// is not known, Demand raises kTracer. Nothing here knows of Python, derivatives or batching.
+#ifndef WEFT_TRACER_TRACE_H_
+#define WEFT_TRACER_TRACE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/builder.h"
+#include "tracer/value.h"
+
+namespace weft {
+
+// Runs a closed function on concrete arrays. Set once at start-up by whoever links a compiler or the interpreter.
+using Runner = std::function<Tensors(const FnRef&, const Tensors&)>;
+void SetRunner(Runner runner);
+Tensors Run(const FnRef& fn, const Tensors& args);
+
+// Where the user's program is right now. The default knows nothing.
+using LocProvider = Loc (*)();
+void SetLocProvider(LocProvider provider);
+Loc CurrentLoc();
+
+struct Traced {
+  FnRef fn;
+  Values captures;          // values of the parameters after the first `num_params`
+  int num_params = 0;       // without captures
+  Mask weak_results;
+};
+
+class Trace : public std::enable_shared_from_this<Trace> {
+ public:
+  // `kind` says who traces, for messages: "jit", "scan" ...
+  Trace(std::string name, std::string kind) : builder_(std::move(name)), kind_(std::move(kind)), loc_(CurrentLoc()) {}
+
+  // The innermost open trace of this thread, or null.
+  static Trace* Current();
+
+  // Parameters come before the first use of anything. `known`: the value in this call, concrete or of an outer trace.
+  Value Parameter(Type type, const std::string& name, bool weak = false, const Value* known = nullptr);
+  // The atom that stands for `value` in this trace; captures it if need be. Raises kTracer for a value whose trace has
+  // ended.
+  Atom Use(const Value& value);
+  Value Wrap(const Atom& atom, bool weak = false);
+  // Appends an equation at the user's current place.
+  Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
+  Builder& builder() { return builder_; }
+  const Builder& builder() const { return builder_; }
+
+  Traced Finish(const Values& results);
+
+  // The number behind a value of this trace. `why`: what asked for it, "bool()".
+  Tensor Demand(Var var, const std::string& why);
+
+  bool open() const { return open_; }
+  const std::string& kind() const { return kind_; }
+  // "f32[3] made at model.py:12 (loss)", for messages.
+  std::string Describe(Var var) const;
+  Loc OriginOf(Var var) const;
+  Loc loc() const { return loc_; }
+
+ private:
+  friend class ScopedTrace;
+  int EqnOf(Var var) const;  // -1 for a parameter
+  [[noreturn]] void RaiseUnknown(Var wanted, Var parameter, const std::string& why) const;
+
+  Builder builder_;
+  std::string kind_;
+  Loc loc_;
+  bool open_ = true;
+  int num_params_ = 0;
+  Values captures_;
+  std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;            // by buffer
+  std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;                 // by trace and variable
+  std::unordered_map<uint32_t, Value> known_;                                                 // by variable
+};
+
+// Opens a trace for a scope. The value keeps describing its function after the scope has ended.
+class ScopedTrace {
+ public:
+  ScopedTrace(std::string name, std::string kind);
+  ~ScopedTrace();
+  ScopedTrace(const ScopedTrace&) = delete;
+  Trace* operator->() const { return trace_.get(); }
+  Trace& operator*() const { return *trace_; }
+
+ private:
+  std::shared_ptr<Trace> trace_;
+};
+
+// Hides all open traces for a scope: code that runs while tracing, but is not part of the traced program.
+class NoTrace {
+ public:
+  NoTrace();
+  ~NoTrace();
+  NoTrace(const NoTrace&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<Trace>> saved_;
+};
+
+// Applies a primitive: recorded in the current trace, or run at once where none is open. Operands must fit as they are
+// (tracer/ops.h promotes and broadcasts).
+Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
+inline Values Bind(const Prim& prim, std::initializer_list<Value> operands, Attrs attrs = {}) {
+  return Bind(prim, absl::MakeConstSpan(operands.begin(), operands.size()), std::move(attrs));
+}
+// Applies a function: inlined into the current trace, or run.
+Values Apply(const FnRef& fn, absl::Span<const Value> args);
+// The concrete array behind a value; see Trace::Demand.
+Tensor Demand(const Value& value, const std::string& why);
+
+}  // namespace weft
+#endif  // WEFT_TRACER_TRACE_H_

@@ -1,0 +1,57 @@
+// A value as a user's program sees it: a concrete array, or a variable of a function that is being traced.
+//
+//   Value x(Tensor::Scalar(DType::kF32, 2.0f));   // concrete
+//   Value y = trace->Parameter(type, "y");        // traced
+//   x.traced(); y.type();
+//
+// `weak` marks values that came from Python numbers alone: beside a strongly typed value they take its dtype
+// (tracer/promote.h). Copies are cheap and share everything.
+#ifndef WEFT_TRACER_VALUE_H_
+#define WEFT_TRACER_VALUE_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ir/fn.h"
+#include "ir/tensor.h"
+
+namespace weft {
+
+class Trace;
+
+class Value {
+ public:
+  Value() = default;
+  explicit Value(Tensor tensor, bool weak = false) : tensor_(std::move(tensor)), weak_(weak) {}
+  Value(std::shared_ptr<Trace> home, Var var, bool weak = false) : home_(std::move(home)), var_(var), weak_(weak) {}
+
+  bool defined() const { return home_ != nullptr || tensor_.defined(); }
+  bool traced() const { return home_ != nullptr; }
+  const Tensor& tensor() const { return tensor_; }  // of a concrete value
+  const std::shared_ptr<Trace>& home() const { return home_; }
+  Var var() const { return var_; }
+  bool weak() const { return weak_; }
+  Value WithWeak(bool weak) const {
+    Value v = *this;
+    v.weak_ = weak;
+    return v;
+  }
+
+  // Of both kinds; also of a value whose trace has ended.
+  Type type() const;
+  DType dtype() const;
+  int rank() const;
+  Dims dims() const;
+
+ private:
+  Tensor tensor_;
+  std::shared_ptr<Trace> home_;
+  Var var_;
+  bool weak_ = false;
+};
+
+using Values = std::vector<Value>;
+
+}  // namespace weft
+#endif  // WEFT_TRACER_VALUE_H_
