@@ -48,6 +48,10 @@ std::string FiniteText(T value) {
       std::from_chars(buffer, end, back);
       if (T(back).bits() == value.bits()) break;
     }
+    // The same digits without an exponent where that is shorter: 10 rather than 1e+01.
+    double digits = 0;
+    std::from_chars(buffer, end, digits);
+    end = std::to_chars(buffer, buffer + sizeof(buffer), digits).ptr;
   } else {
     end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
   }

@@ -15,8 +15,6 @@
 namespace weft {
 namespace {
 
-// Regions within regions, named ones included: everything that walks a Fn recurses that deep.
-constexpr int kMaxDepth = 200;
 constexpr int kMaxLiteralRank = 64;
 constexpr size_t kMaxWord = 4096;
 
@@ -427,7 +425,7 @@ class Parser {
 
   // From the parameter list to the closing brace. `depth` counts the functions around this one, itself included.
   FnRef Function(const std::string& name, int depth) {
-    if (depth > kMaxDepth) Fail(pos_, "regions nested more than " + std::to_string(kMaxDepth) + " deep");
+    if (depth > kMaxRegionDepth) Fail(pos_, "regions nested more than " + std::to_string(kMaxRegionDepth) + " deep");
     Scope scope(name);
     depth_below_.push_back(0);
     Expect('(', " and the parameters");
@@ -600,7 +598,7 @@ class Parser {
       if (Peek() == '@') {
         const size_t at = pos_;
         regions.push_back(NamedRegion());
-        if (depth + DepthOf(*regions.back()) > kMaxDepth) Fail(at, "functions nested more than " + std::to_string(kMaxDepth) + " deep");
+        if (depth + DepthOf(*regions.back()) > kMaxRegionDepth) Fail(at, "functions nested more than " + std::to_string(kMaxRegionDepth) + " deep");
       } else if (Peek() == '(' && AtRegion()) {
         regions.push_back(Function("region", depth + 1));
       } else {

@@ -1,0 +1,122 @@
+#include "ir/builder.h"
+
+#include <algorithm>
+
+namespace weft {
+
+Var Builder::NewVar(Type type) {
+  types_.push_back(std::move(type));
+  return Var{static_cast<uint32_t>(types_.size() - 1)};
+}
+
+Atom Builder::Parameter(Type type, std::string name, Param::Kind kind) {
+  const Var v = NewVar(type);
+  params_.push_back({std::move(type), std::move(name), kind});
+  param_vars_.push_back(v.id);
+  return v;
+}
+
+Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<FnRef> regions) {
+  Types operand_types;
+  operand_types.reserve(operands.size());
+  Mask literal;
+  literal.reserve(operands.size());
+  for (const Atom& a : operands) {
+    operand_types.push_back(TypeOf(a));
+    literal.push_back(a.is_literal());
+  }
+  Types result_types;
+  try {
+    if (prim.num_operands >= 0 && static_cast<int>(operands.size()) != prim.num_operands) {
+      throw TypeError(prim.name, ": takes ", prim.num_operands, " operands, got ", operands.size());
+    }
+    result_types = prim.infer(Sig{prim, operand_types, literal, attrs, regions});
+  } catch (Error& error) {
+    error.set_loc(loc_);
+    throw;
+  }
+  Eqn eqn{&prim, std::move(operands), static_cast<uint32_t>(types_.size()), static_cast<uint32_t>(result_types.size()),
+          std::move(attrs), std::move(regions), loc_};
+  Atoms results;
+  results.reserve(result_types.size());
+  for (Type& t : result_types) results.push_back(NewVar(std::move(t)));
+  eqns_.push_back(std::move(eqn));
+  return results;
+}
+
+Atom Builder::Emit1(const Prim& prim, Atoms operands, Attrs attrs, std::vector<FnRef> regions) {
+  Atoms results = Emit(prim, std::move(operands), std::move(attrs), std::move(regions));
+  WEFT_CHECK(results.size() == 1) << prim.name << " has " << results.size() << " results";
+  return results[0];
+}
+
+Atoms Builder::Clone(const Eqn& eqn, Atoms operands) { return Emit(*eqn.prim, std::move(operands), eqn.attrs, eqn.regions); }
+
+Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
+  WEFT_CHECK(args.size() == fn.params().size()) << "inlining " << fn.name() << ": " << args.size() << " arguments for " << fn.params().size();
+  Atoms env(args.begin(), args.end());
+  env.resize(fn.num_vars());
+  auto map = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
+  for (const Eqn& e : fn.eqns()) {
+    Atoms operands;
+    operands.reserve(e.operands.size());
+    for (const Atom& a : e.operands) operands.push_back(map(a));
+    ScopedLoc scope(*this, e.loc ? e.loc : loc_);
+    const Atoms results = Clone(e, std::move(operands));
+    std::copy(results.begin(), results.end(), env.begin() + e.first_result);
+  }
+  Atoms results;
+  for (const Atom& a : fn.results()) results.push_back(map(a));
+  return results;
+}
+
+FnRef Builder::Build(const Atoms& results, bool keep_dead) const {
+  std::vector<bool> live(types_.size(), false);
+  auto mark = [&](const Atoms& atoms) {
+    for (const Atom& a : atoms) {
+      if (a.is_var()) live[a.id()] = true;
+    }
+  };
+  mark(results);
+  std::vector<bool> keep(eqns_.size(), true);
+  for (size_t i = eqns_.size(); i-- > 0;) {
+    const Eqn& e = eqns_[i];
+    bool needed = keep_dead || e.prim->has_effect;
+    for (uint32_t r = 0; r < e.num_results; ++r) needed |= live[e.first_result + r];
+    for (const FnRef& region : e.regions) needed |= region->HasEffects();
+    keep[i] = needed;
+    if (needed) mark(e.operands);
+  }
+
+  std::shared_ptr<Fn> fn(new Fn());
+  fn->name_ = name_;
+  fn->params_ = params_;
+  std::vector<uint32_t> number(types_.size(), 0);
+  for (uint32_t v : param_vars_) {
+    number[v] = static_cast<uint32_t>(fn->types_.size());
+    fn->types_.push_back(types_[v]);
+  }
+  auto rename = [&](Atoms atoms) {
+    for (Atom& a : atoms) {
+      if (a.is_var()) a = Var{number[a.id()]};
+    }
+    return atoms;
+  };
+  for (size_t i = 0; i < eqns_.size(); ++i) {
+    if (!keep[i]) continue;
+    Eqn e = eqns_[i];
+    e.operands = rename(std::move(e.operands));
+    const uint32_t first = static_cast<uint32_t>(fn->types_.size());
+    for (uint32_t r = 0; r < e.num_results; ++r) {
+      number[e.first_result + r] = first + r;
+      fn->types_.push_back(types_[e.first_result + r]);
+    }
+    e.first_result = first;
+    fn->eqns_.push_back(std::move(e));
+  }
+  fn->results_ = rename(results);
+  fn->Finish();
+  return fn;
+}
+
+}  // namespace weft

@@ -1,0 +1,141 @@
+// The IR: closed, immutable, typed functions in SSA form.
+//
+//   fn f(x: f32[3], y: f32[3]) -> (f32[]) {
+//     a: f32[3] = mul x y
+//     b: f32[] = reduce_sum[dims=[0]] a
+//     return b
+//   }
+//
+// A Fn has parameters, equations and results; no free variables and no data: arrays of more than kMaxLiteralElements
+// that a traced function captures are parameters of kind kConstant, bound by reference by whoever runs the function.
+// Variables are numbered densely in order of definition (parameters first, then results of equations), so two
+// functions are equal up to renaming iff their members are equal. Build one with ir/builder.h.
+#ifndef WEFT_IR_FN_H_
+#define WEFT_IR_FN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/attr.h"
+#include "ir/loc.h"
+#include "ir/tensor.h"
+#include "ir/type.h"
+
+namespace weft {
+
+struct Prim;
+class Fn;
+using FnRef = std::shared_ptr<const Fn>;
+
+// Captured arrays up to this size are literals: printed, hashed, foldable.
+inline constexpr int64_t kMaxLiteralElements = 64;
+// Regions within regions, called functions included, that the readers of text and bytes accept: whatever walks a Fn
+// recurses that deep.
+inline constexpr int kMaxRegionDepth = 200;
+
+struct Var {
+  uint32_t id = 0;
+  friend bool operator==(Var a, Var b) { return a.id == b.id; }
+};
+
+// An operand or result: a variable, or a literal array of at most kMaxLiteralElements elements. A literal of rank 0
+// may stand beside arrays in element-wise operations and means that number everywhere.
+class Atom {
+ public:
+  Atom() = default;
+  Atom(Var var) : var_(var) {}  // NOLINT: a variable is an atom
+  explicit Atom(Tensor literal) : literal_(std::make_shared<const Tensor>(std::move(literal))) {}
+  explicit Atom(std::shared_ptr<const Tensor> literal) : literal_(std::move(literal)) {}
+  static Atom Scalar(DType dtype, double value) { return Atom(Tensor::Full(dtype, {}, value)); }
+
+  bool is_var() const { return literal_ == nullptr; }
+  bool is_literal() const { return literal_ != nullptr; }
+  Var var() const { return var_; }
+  uint32_t id() const { return var_.id; }
+  const Tensor& literal() const { return *literal_; }
+  const std::shared_ptr<const Tensor>& literal_ref() const { return literal_; }
+  // True for a literal all of whose elements equal `value`.
+  bool IsSplat(double value) const;
+
+  friend bool operator==(const Atom& a, const Atom& b);
+
+ private:
+  Var var_;
+  std::shared_ptr<const Tensor> literal_;
+};
+
+using Atoms = std::vector<Atom>;
+using Mask = std::vector<bool>;  // one flag per parameter, operand or result
+
+struct Eqn {
+  const Prim* prim = nullptr;
+  Atoms operands;
+  uint32_t first_result = 0;  // results are the variables first_result ... first_result + num_results - 1
+  uint32_t num_results = 0;
+  Attrs attrs;
+  std::vector<FnRef> regions;
+  Loc loc;
+
+  Var result(int i = 0) const { return Var{first_result + static_cast<uint32_t>(i)}; }
+};
+
+struct Param {
+  enum class Kind : uint8_t { kArgument, kConstant };
+  Type type;
+  std::string name;  // a hint for printing, from the user's parameter name; not part of equality
+  Kind kind = Kind::kArgument;
+};
+
+class Fn {
+ public:
+  const std::string& name() const { return name_; }
+  const std::vector<Param>& params() const { return params_; }
+  const std::vector<Eqn>& eqns() const { return eqns_; }
+  const Atoms& results() const { return results_; }
+  uint32_t num_vars() const { return static_cast<uint32_t>(types_.size()); }
+
+  const Type& TypeOf(Var v) const { return types_[v.id]; }
+  Type TypeOf(const Atom& a) const { return a.is_var() ? types_[a.id()] : a.literal().type(); }
+  Types ParamTypes() const;
+  Types ResultTypes() const;
+
+  // Equality and hash up to the names of variables and functions, ignoring locations.
+  bool StructurallyEquals(const Fn& other) const;
+  size_t StructuralHash() const { return hash_; }
+
+  // How often each variable is read, by equations of this function (not inside regions: they are closed) and results.
+  std::vector<int> UseCounts() const;
+  // Equations including those of regions, at any depth.
+  int64_t NumEqns() const;
+  bool HasEffects() const { return has_effects_; }
+  // The dimension symbols that occur in parameter types, in order of first occurrence.
+  std::vector<std::string> Symbols() const;
+
+ private:
+  friend class Builder;
+  friend struct FnTestPeer;  // the verifier's test breaks functions on purpose
+  Fn() = default;
+  void Finish();  // hash and effects
+
+  std::string name_;
+  std::vector<Param> params_;
+  std::vector<Type> types_;
+  std::vector<Eqn> eqns_;
+  Atoms results_;
+  size_t hash_ = 0;
+  bool has_effects_ = false;
+};
+
+// For hash maps keyed by structure.
+struct FnHash {
+  size_t operator()(const FnRef& f) const { return f->StructuralHash(); }
+};
+struct FnEqual {
+  bool operator()(const FnRef& a, const FnRef& b) const { return a == b || a->StructurallyEquals(*b); }
+};
+
+}  // namespace weft
+#endif  // WEFT_IR_FN_H_

@@ -1,0 +1,147 @@
+#include "ir/ops.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+// The shape of an element-wise operation whose operands are x and y is that of `x` unless x is a splat beside an array.
+bool KeepsType(const Builder& b, const Atom& x, const Atom& y) {
+  return b.TypeOf(x).rank() >= b.TypeOf(y).rank() && b.TypeOf(x).dtype == b.TypeOf(y).dtype;
+}
+
+// Work that can be dropped: the value that `name`(x, y) is anyway.
+const Atom* Trivial(const Builder& b, const std::string& name, const Atom& x, const Atom& y) {
+  if (name == "mul") {
+    if (y.IsSplat(1) && KeepsType(b, x, y)) return &x;
+    if (x.IsSplat(1) && KeepsType(b, y, x)) return &y;
+  } else if (name == "div") {
+    if (y.IsSplat(1) && KeepsType(b, x, y)) return &x;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+#define WEFT_DEFINE_UNARY(Function, primitive)                  \
+  Atom Function(Builder& b, const Atom& x) {               \
+    static const Prim& prim = FindPrim(primitive);              \
+    return b.Emit1(prim, {x});                             \
+  }
+#define WEFT_DEFINE_BINARY(Function, primitive)                                  \
+  Atom Function(Builder& b, const Atom& x, const Atom& y) {                 \
+    static const Prim& prim = FindPrim(primitive);                               \
+    if (const Atom* same = Trivial(b, prim.name, x, y)) return *same;       \
+    return b.Emit1(prim, {x, y});                                           \
+  }
+WEFT_UNARY_OPS(WEFT_DEFINE_UNARY)
+WEFT_BINARY_OPS(WEFT_DEFINE_BINARY)
+
+Atom IntegerPow(Builder& b, const Atom& x, int64_t exponent) {
+  if (exponent == 1) return x;
+  return b.Emit1(FindPrim("integer_pow"), {x}, {{"y", exponent}});
+}
+
+Atom Select(Builder& b, const Atom& pred, const Atom& on_true, const Atom& on_false) {
+  return b.Emit1(FindPrim("select"), {pred, on_true, on_false});
+}
+
+Atom Convert(Builder& b, const Atom& x, DType dtype) {
+  if (b.DTypeOf(x) == dtype) return x;
+  return b.Emit1(FindPrim("convert"), {x}, {{"dtype", dtype}});
+}
+
+Atom Full(Builder& b, const Type& type, double value) {
+  return Broadcast(b, Atom::Scalar(type.dtype, value), type.dims, {});
+}
+
+Atom Broadcast(Builder& b, const Atom& x, const Dims& shape, const Ints& dims) {
+  if (b.TypeOf(x).dims == shape) return x;
+  return b.Emit1(FindPrim("broadcast"), {x}, {{"shape", shape}, {"dims", dims}});
+}
+
+Atom Reshape(Builder& b, const Atom& x, const Dims& shape) {
+  if (b.TypeOf(x).dims == shape) return x;
+  return b.Emit1(FindPrim("reshape"), {x}, {{"shape", shape}});
+}
+
+Atom Transpose(Builder& b, const Atom& x, const Ints& perm) {
+  if (perm == Range(0, static_cast<int64_t>(perm.size()))) return x;
+  return b.Emit1(FindPrim("transpose"), {x}, {{"perm", perm}});
+}
+
+Atom Reverse(Builder& b, const Atom& x, const Ints& dims) {
+  if (dims.empty()) return x;
+  return b.Emit1(FindPrim("reverse"), {x}, {{"dims", dims}});
+}
+
+Atom Concatenate(Builder& b, const Atoms& xs, int64_t dim) {
+  if (xs.size() == 1) return xs[0];
+  return b.Emit1(FindPrim("concatenate"), xs, {{"dim", dim}});
+}
+
+Atom Pad(Builder& b, const Atom& x, const Atom& value, const Ints& lo, const Ints& hi, const Ints& interior) {
+  return b.Emit1(FindPrim("pad"), {x, value}, {{"lo", lo}, {"hi", hi}, {"interior", interior}});
+}
+
+Atom Slice(Builder& b, const Atom& x, const Ints& start, const Ints& limit, const Ints& strides) {
+  return b.Emit1(FindPrim("slice"), {x}, {{"start", start}, {"limit", limit}, {"strides", strides}});
+}
+
+Atom Iota(Builder& b, const Dims& shape, int64_t dim, DType dtype) {
+  return b.Emit1(FindPrim("iota"), {}, {{"shape", shape}, {"dim", dim}, {"dtype", dtype}});
+}
+
+Atom Reduce(Builder& b, const std::string& prim, const Atom& x, const Ints& dims) {
+  if (dims.empty()) return x;
+  return b.Emit1(FindPrim(prim), {x}, {{"dims", dims}});
+}
+
+Atom ReduceSum(Builder& b, const Atom& x, const Ints& dims) { return Reduce(b, "reduce_sum", x, dims); }
+
+Atom Contract(Builder& b, const std::string& spec, const Atom& x, const Atom& y) {
+  return b.Emit1(FindPrim("contract"), {x, y}, {{"spec", spec}});
+}
+
+Atom DynamicSlice(Builder& b, const Atom& x, const Atoms& start, const Ints& sizes) {
+  Atoms operands = {x};
+  operands.insert(operands.end(), start.begin(), start.end());
+  return b.Emit1(FindPrim("dynamic_slice"), operands, {{"sizes", sizes}});
+}
+
+Atom DynamicUpdateSlice(Builder& b, const Atom& x, const Atom& update, const Atoms& start) {
+  Atoms operands = {x, update};
+  operands.insert(operands.end(), start.begin(), start.end());
+  return b.Emit1(FindPrim("dynamic_update_slice"), operands);
+}
+
+std::optional<Atom> AddTangents(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y) {
+  if (!x) return y;
+  if (!y) return x;
+  return Add(b, *x, *y);
+}
+
+Dims WithoutDims(const Dims& shape, const Ints& dims) {
+  Dims rest;
+  for (int i = 0; i < static_cast<int>(shape.size()); ++i) {
+    if (std::find(dims.begin(), dims.end(), i) == dims.end()) rest.push_back(shape[i]);
+  }
+  return rest;
+}
+
+Ints OtherDims(int rank, const Ints& dims) {
+  Ints rest;
+  for (int i = 0; i < rank; ++i) {
+    if (std::find(dims.begin(), dims.end(), i) == dims.end()) rest.push_back(i);
+  }
+  return rest;
+}
+
+Ints Range(int64_t begin, int64_t end) {
+  Ints range(std::max<int64_t>(0, end - begin));
+  std::iota(range.begin(), range.end(), begin);
+  return range;
+}
+
+}  // namespace weft

@@ -1,0 +1,201 @@
+// A primitive operation: everything it means, declared once. Generic tests, the operation reference, Python stubs and
+// every transform iterate the registry; a missing derivative is an error, never zero.
+//
+// An element-wise operation is one row (ir/prims/elementwise.cc), a structural one a block with `infer`, `eval` and
+// its derivative rules. Rules that need to transform a region (cond, while, scan ...) do so through RegionRules, so
+// ir/ never includes transforms/.
+#ifndef WEFT_IR_PRIM_H_
+#define WEFT_IR_PRIM_H_
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/attr.h"
+#include "ir/fn.h"
+#include "ir/tensor.h"
+
+namespace weft {
+
+class Builder;
+
+// What is known of an equation before it exists: the argument of `infer`.
+struct Sig {
+  const Prim& prim;
+  const Types& operands;
+  const Mask& literal;   // which operands are literals
+  const Attrs& attrs;
+  const std::vector<FnRef>& regions;
+};
+
+using OptionalAtoms = std::vector<std::optional<Atom>>;  // nullopt = symbolic zero
+
+// A function after jvp: parameters are the primals, then tangents of the active ones; results the primal results, then
+// tangents of the results in `active_out`.
+struct JvpFn {
+  FnRef fn;
+  Mask active_out;
+};
+
+// A function after vmap: batched parameters have a new leading dimension, batched results too.
+struct BatchedFn {
+  FnRef fn;
+  Mask batched_out;
+};
+
+// A function cut in two by `split`. `known`: known parameters -> known results, then residuals.
+// `unknown`: residuals, then unknown parameters -> unknown results.
+struct SplitFn {
+  FnRef known, unknown;
+  Mask unknown_out;           // which results of the original are unknown
+  Types residuals;
+};
+
+// Transforms applied to regions, supplied by whichever transform is running.
+struct RegionRules {
+  // Results in `force_active` get a tangent even where it is zero.
+  std::function<JvpFn(const FnRef&, const Mask& active, const Mask& force_active)> jvp;
+  std::function<BatchedFn(const FnRef&, const Mask& batched, const Mask& force_batched, const Dim& size)> batch;
+  std::function<SplitFn(const FnRef&, const Mask& unknown, const Mask& force_unknown)> split;
+  // `linear` parameters are the inputs of a linear map; result: (other parameters, cotangents of results) ->
+  // cotangents of the linear parameters, all of them (zeros filled in).
+  std::function<FnRef(const FnRef&, const Mask& linear)> transpose;
+};
+
+// Forward mode of one equation. `x` are the primal operands in the function under construction, `dx` their tangents.
+// The rule emits into `b` and fills `y` (all results) and `dy` (nullopt = zero).
+struct JvpContext {
+  Builder& b;
+  const Eqn& eqn;
+  const Atoms& x;
+  const OptionalAtoms& dx;
+  const RegionRules& regions;
+  Atoms y;
+  OptionalAtoms dy;
+};
+
+// Reverse mode of one linear equation: given `ct`, the cotangents of its results (nullopt = zero), return those of its
+// operands: an entry per operand, nullopt for operands that are not linear or whose cotangent is zero.
+struct TransposeContext {
+  Builder& b;
+  const Eqn& eqn;
+  const OptionalAtoms& x;    // value of each operand that is not linear; nullopt marks a linear operand
+  const Types& types;        // of every operand
+  const OptionalAtoms& ct;
+  const RegionRules& regions;
+  bool linear(int i) const { return !x[i].has_value(); }
+};
+
+// Batching of one equation: operands with `batched[i]` have the mapped dimension in front. Fills `y` and `batched_out`.
+struct BatchContext {
+  Builder& b;
+  const Eqn& eqn;
+  const Atoms& x;
+  const Mask& batched;
+  const Dim& size;           // of the mapped dimension
+  const RegionRules& regions;
+  Atoms y;
+  Mask batched_out;
+  // Operand i with a leading mapped dimension, broadcast when it has none.
+  Atom Batched(int i) const;
+};
+
+// Partial evaluation of one region equation. Operands that are known are given in `known`; the rule emits the known
+// half into `known_b` and the unknown half into `unknown_b`. `residual(atom)` makes a value of the known half available in the
+// unknown half and returns it there.
+struct SplitContext {
+  Builder& known_b;
+  Builder& unknown_b;
+  const Eqn& eqn;
+  const Mask& unknown;                 // per operand
+  const Atoms& known_x;                // valid where !unknown[i]; atoms of known_b
+  const Atoms& unknown_x;              // valid where unknown[i]; atoms of unknown_b
+  std::function<Atom(const Atom&)> residual;
+  const RegionRules& regions;
+  // Outputs of the rule: per result, whether it is unknown, and its atom in the builder it belongs to.
+  Mask unknown_out;
+  Atoms y;
+};
+
+struct EvalContext {
+  const Sig& sig;
+  const Types& results;                                          // static types
+  std::function<Tensors(const Fn&, const Tensors&)> run;         // runs a region
+};
+
+// One input on which the generic tests run a primitive.
+struct Sample {
+  Types operands;
+  Attrs attrs;
+  std::vector<FnRef> regions;
+  // Operand values are drawn uniformly from [low, high] (integers: rounded; bool: coin), except those given here.
+  double low = -2, high = 2;
+  std::vector<std::pair<int, Tensor>> values;
+  Mask linear;               // for transpose: the operands that are linear here (defaults to the primitive's linear set)
+};
+
+enum class Family { kElementwise, kReduction, kCumulative, kContraction, kShape, kIndexing, kSorting, kWindow, kLinalg, kRandom, kControl, kEffect, kCollective };
+const char* Name(Family family);
+
+using InferFn = std::function<Types(const Sig&)>;
+using EvalFn = std::function<Tensors(const EvalContext&, const Tensors&)>;
+using JvpRule = std::function<void(JvpContext&)>;
+using TransposeRule = std::function<OptionalAtoms(TransposeContext&)>;
+using BatchRule = std::function<void(BatchContext&)>;
+using SplitRule = std::function<void(SplitContext&)>;
+// Partial derivatives of an element-wise operation, one per operand, given operands `x` and result `y`.
+// nullopt: the derivative with respect to that operand is zero everywhere it exists (declared, not unknown).
+using PartialsRule = std::function<OptionalAtoms(Builder&, const Atoms& x, const Atom& y)>;
+
+struct Prim {
+  std::string name;
+  std::string doc;           // one sentence on the meaning, then shapes, dtypes and the source of a formula
+  Family family = Family::kElementwise;
+  int num_operands = -1;     // -1: any number
+  DTypeSet dtypes;           // of the first operand, for documentation and generated samples
+
+  InferFn infer;
+  EvalFn eval;
+  // Exactly one of: partials (element-wise), jvp, linear operands (jvp follows), not_differentiable (with the reason).
+  PartialsRule partials;
+  JvpRule jvp;
+  // The operands in which the operation is linear; {-1} = every operand. Jointly, or each alone when `multilinear`.
+  std::vector<int> linear;
+  bool multilinear = false;  // mul, contract, div in its numerator
+  std::string not_differentiable;
+  TransposeRule transpose;   // required when `linear` is not empty
+  BatchRule batch;           // element-wise operations have the generic one
+  SplitRule split;           // region operations only
+
+  bool has_effect = false;   // keeps its order, survives dead-code elimination
+  bool is_linear() const { return !linear.empty(); }
+  bool LinearIn(int operand) const {
+    return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());
+  }
+  bool is_elementwise() const { return family == Family::kElementwise; }
+  double tolerance = 1e-6;   // relative, of lowered code against `eval` in f32
+  std::function<std::vector<Sample>()> samples;
+};
+
+// All primitives, in name order. Built on first use from the explicit list in ir/prims/all.cc; never changes after.
+const std::vector<const Prim*>& AllPrims();
+// Raises kValue when there is no such primitive.
+const Prim& FindPrim(const std::string& name);
+const Prim* TryFindPrim(const std::string& name);
+
+// Filled by the families' registration functions.
+class PrimRegistry {
+ public:
+  Prim& Add(std::string name, Family family, int num_operands, std::string doc);
+  std::vector<std::unique_ptr<Prim>> Take() { return std::move(prims_); }
+
+ private:
+  std::vector<std::unique_ptr<Prim>> prims_;
+};
+
+}  // namespace weft
+#endif  // WEFT_IR_PRIM_H_

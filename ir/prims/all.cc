@@ -1,0 +1,84 @@
+// The registry: every family, in one explicit list.
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "ir/prims/families.h"
+
+namespace weft {
+namespace {
+
+struct Registry {
+  std::vector<std::unique_ptr<Prim>> owned;
+  std::vector<const Prim*> in_name_order;
+  std::map<std::string, const Prim*> by_name;
+
+  Registry() {
+    PrimRegistry r;
+    RegisterElementwiseUnary(r);
+    RegisterElementwiseBinary(r);
+    RegisterConversions(r);
+    RegisterShape(r);
+    RegisterReductions(r);
+    RegisterContraction(r);
+    RegisterIndexing(r);
+    RegisterControl(r);
+    RegisterScan(r);
+    RegisterWhile(r);
+    owned = r.Take();
+    for (const auto& p : owned) {
+      WEFT_CHECK(by_name.emplace(p->name, p.get()).second) << "primitive " << p->name << " is registered twice";
+    }
+    for (const auto& [name, p] : by_name) in_name_order.push_back(p);
+  }
+};
+
+const Registry& TheRegistry() {
+  static const auto& registry = *new Registry();
+  return registry;
+}
+
+}  // namespace
+
+const std::vector<const Prim*>& AllPrims() { return TheRegistry().in_name_order; }
+
+const Prim* TryFindPrim(const std::string& name) {
+  const auto& names = TheRegistry().by_name;
+  auto it = names.find(name);
+  return it == names.end() ? nullptr : it->second;
+}
+
+const Prim& FindPrim(const std::string& name) {
+  const Prim* prim = TryFindPrim(name);
+  if (prim == nullptr) throw ValueError("there is no primitive named '", name, "'");
+  return *prim;
+}
+
+Prim& PrimRegistry::Add(std::string name, Family family, int num_operands, std::string doc) {
+  prims_.push_back(std::make_unique<Prim>());
+  Prim& p = *prims_.back();
+  p.name = std::move(name);
+  p.family = family;
+  p.num_operands = num_operands;
+  p.doc = std::move(doc);
+  p.dtypes = kAll;
+  return p;
+}
+
+const char* Name(Family family) {
+  static constexpr const char* kNames[] = {"element-wise", "reduction", "cumulative", "contraction", "shape", "indexing", "sorting",
+                                           "window", "linear algebra", "random", "control flow", "effect", "collective"};
+  return kNames[static_cast<int>(family)];
+}
+
+Atom BatchContext::Batched(int i) const {
+  if (batched[i]) return x[i];
+  Dims shape = {size};
+  const Type type = b.TypeOf(x[i]);
+  shape.insert(shape.end(), type.dims.begin(), type.dims.end());
+  return Broadcast(b, x[i], shape, Range(1, type.rank() + 1));
+}
+
+}  // namespace weft

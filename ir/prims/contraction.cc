@@ -1,0 +1,169 @@
+// contract: the sum of products over shared dimensions, named by an einsum specification without repeats.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/ops.h"
+#include "ir/prims/contraction.h"
+#include "ir/prims/elementwise.h"
+#include "ir/prims/families.h"
+#include "ir/prims/shape.h"
+
+namespace weft {
+
+ContractSpec ContractSpec::Parse(const std::string& text) {
+  const size_t comma = text.find(','), arrow = text.find("->");
+  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) throw ValueError("contract: spec \"", text, "\" is not of the form \"mk,kn->mn\"");
+  ContractSpec spec{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
+  std::map<char, int> places;
+  for (const std::string* part : {&spec.lhs, &spec.rhs, &spec.out}) {
+    std::set<char> seen;
+    for (char letter : *part) {
+      if (!std::isalpha(static_cast<unsigned char>(letter))) throw ValueError("contract: spec \"", text, "\" holds '", std::string(1, letter), "'; only letters name dimensions");
+      if (!seen.insert(letter).second) throw ValueError("contract: spec \"", text, "\" repeats '", std::string(1, letter), "' in one term");
+      ++places[letter];
+    }
+  }
+  for (const auto& [letter, count] : places) {
+    if (count < 2) throw ValueError("contract: spec \"", text, "\": '", std::string(1, letter), "' must occur in two of the three terms");
+  }
+  return spec;
+}
+
+std::string ContractSpec::ToString() const { return lhs + "," + rhs + "->" + out; }
+
+char ContractSpec::FreshLetter() const {
+  const std::string used = lhs + rhs + out;
+  for (char c = 'a'; c <= 'z'; ++c) {
+    if (used.find(c) == std::string::npos) return c;
+  }
+  for (char c = 'A'; c <= 'Z'; ++c) {
+    if (used.find(c) == std::string::npos) return c;
+  }
+  throw ValueError("contract: spec \"", ToString(), "\" has used all letters");
+}
+
+namespace {
+
+using Complex = std::complex<double>;
+
+Types Infer(const Sig& s) {
+  const ContractSpec spec = ContractSpec::Parse(s.attrs.Get<std::string>("spec"));
+  const Type &x = s.operands[0], &y = s.operands[1];
+  if (x.dtype != y.dtype) throw TypeError("contract: operand 0 is ", x, ", but operand 1 is ", y, "; dtypes must be equal");
+  if (!s.prim.dtypes.Has(x.dtype)) throw TypeError("contract: operands are ", x.dtype, "; expected one of ", s.prim.dtypes.ToString());
+  std::map<char, Dim> sizes;
+  auto bind = [&](const std::string& letters, const Type& t, int operand) {
+    if (static_cast<int>(letters.size()) != t.rank()) {
+      throw TypeError("contract: operand ", operand, " is ", t, " of rank ", t.rank(), "; spec \"", spec.ToString(), "\" names ", letters.size(), " dimensions");
+    }
+    for (size_t i = 0; i < letters.size(); ++i) {
+      const auto [it, inserted] = sizes.emplace(letters[i], t.dims[i]);
+      if (!inserted && !(it->second == t.dims[i])) {
+        throw TypeError("contract: '", std::string(1, letters[i]), "' of spec \"", spec.ToString(), "\" has size ", it->second, " in operand 0 ", x, " and ", t.dims[i], " in operand 1 ", y);
+      }
+    }
+  };
+  bind(spec.lhs, x, 0);
+  bind(spec.rhs, y, 1);
+  Type result = x;
+  result.dtype = s.attrs.GetOr<DType>("dtype", x.dtype);
+  if (IsComplex(result.dtype) != IsComplex(x.dtype) || IsFloat(result.dtype) != IsFloat(x.dtype)) {
+    throw TypeError("contract: dtype=", result.dtype, " is of another kind than the operands' ", x.dtype);
+  }
+  result.dims.clear();
+  for (char letter : spec.out) result.dims.push_back(sizes.at(letter));
+  for (const std::string& axis : y.varying) {
+    if (std::find(result.varying.begin(), result.varying.end(), axis) == result.varying.end()) result.varying.push_back(axis);
+  }
+  std::sort(result.varying.begin(), result.varying.end());
+  return {result};
+}
+
+template <class K>
+Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Type& result) {
+  std::string letters = spec.out;  // results first, then the summed ones
+  for (char letter : spec.lhs) {
+    if (letters.find(letter) == std::string::npos) letters += letter;
+  }
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < spec.lhs.size(); ++i) sizes[spec.lhs[i]] = x.shape()[i];
+  for (size_t i = 0; i < spec.rhs.size(); ++i) sizes[spec.rhs[i]] = y.shape()[i];
+  Shape space;
+  for (char letter : letters) space.push_back(sizes[letter]);
+  auto strides_of = [&](const std::string& term, const Shape& shape) {
+    std::vector<int64_t> strides(letters.size(), 0);
+    const std::vector<int64_t> row_major = RowMajorStrides(shape);
+    for (size_t i = 0; i < term.size(); ++i) strides[letters.find(term[i])] = row_major[i];
+    return strides;
+  };
+  const Shape shape = StaticSizes(result.dims, "eval");
+  const auto sx = strides_of(spec.lhs, x.shape()), sy = strides_of(spec.rhs, y.shape()), sz = strides_of(spec.out, shape);
+  const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
+  std::vector<K> z(NumElements(shape), K(0));
+  ForEachIndex(space, [&](const Shape& index) { z[Offset(index, sz)] += vx[Offset(index, sx)] * vy[Offset(index, sy)]; });
+  return StoreAs<K>(result.dtype, shape, z);
+}
+
+// The cotangent of one operand is a contraction of the result's cotangent with the other operand.
+Atom TransposeOnto(TransposeContext& c, int operand) {
+  const ContractSpec spec = ContractSpec::Parse(c.eqn.attrs.Get<std::string>("spec"));
+  const DType dtype = c.types[operand].dtype;
+  const Atom ct = Convert(c.b, *c.ct[0], dtype);
+  if (operand == 0) return Contract(c.b, spec.out + "," + spec.rhs + "->" + spec.lhs, ct, *c.x[1]);
+  return Contract(c.b, spec.lhs + "," + spec.out + "->" + spec.rhs, *c.x[0], ct);
+}
+
+}  // namespace
+
+void RegisterContraction(PrimRegistry& r) {
+  Prim& p = r.Add("contract", Family::kContraction, 2,
+                  "The sum of products over the letters of `spec` (such as \"bmk,bkn->bmn\") that are not in the result. No letter repeats in a term; each "
+                  "occurs in two terms at least. Optional `dtype`: of the result and the accumulation.");
+  p.dtypes = kNumbers;
+  p.tolerance = 1e-5;
+  p.infer = Infer;
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    const ContractSpec spec = ContractSpec::Parse(c.sig.attrs.Get<std::string>("spec"));
+    if (IsComplex(in[0].dtype())) return {Sum<Complex>(spec, in[0], in[1], c.results[0])};
+    if (IsFloat(in[0].dtype())) return {Sum<double>(spec, in[0], in[1], c.results[0])};
+    return {IsSigned(in[0].dtype()) ? Sum<int64_t>(spec, in[0], in[1], c.results[0]) : Sum<uint64_t>(spec, in[0], in[1], c.results[0])};
+  };
+  p.linear = {0, 1};
+  p.multilinear = true;
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    if (c.linear(0)) return {TransposeOnto(c, 0), std::nullopt};
+    return {std::nullopt, TransposeOnto(c, 1)};
+  };
+  p.batch = [](BatchContext& c) {
+    ContractSpec spec = ContractSpec::Parse(c.eqn.attrs.Get<std::string>("spec"));
+    const std::string fresh(1, spec.FreshLetter());
+    if (c.batched[0]) spec.lhs = fresh + spec.lhs;
+    if (c.batched[1]) spec.rhs = fresh + spec.rhs;
+    spec.out = fresh + spec.out;
+    c.y = {c.b.Emit1(*c.eqn.prim, {c.x[0], c.x[1]}, c.eqn.attrs.With("spec", spec.ToString()))};
+    c.batched_out = {true};
+  };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    auto add = [&](DType t, Dims x, Dims y, const char* spec) {
+      Sample s = SampleOf({Type{t, std::move(x), {}}, Type{t, std::move(y), {}}}, {{"spec", std::string(spec)}});
+      if (IsUnsigned(t)) s.low = 0;
+      samples.push_back(s);
+    };
+    for (DType t : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kC64, DType::kC128}) add(t, {3, 4}, {4, 5}, "mk,kn->mn");
+    const DType t = DType::kF32;
+    add(t, {2, 3, 4}, {2, 4, 5}, "bmk,bkn->bmn");
+    add(t, {4, 3}, {5, 4}, "km,nk->nm");
+    add(t, {6}, {6}, "k,k->");
+    add(t, {3}, {4}, "m,n->mn");
+    add(t, {3, 2, 4}, {4, 3, 5}, "abc,cad->bd");
+    add(t, {3, 0}, {0, 5}, "mk,kn->mn");
+    add(t, {7, 4}, {4}, "mk,k->m");
+    add(t, {5, 3}, {5}, "bm,b->bm");
+    samples.push_back(SampleOf({Type{DType::kBF16, {3, 4}, {}}, Type{DType::kBF16, {4, 5}, {}}}, {{"spec", std::string("mk,kn->mn")}, {"dtype", DType::kF32}}));
+    return samples;
+  };
+}
+
+}  // namespace weft

@@ -1,0 +1,335 @@
+// call and cond.
+#include <algorithm>
+
+#include "ir/prims/families.h"
+#include "ir/prims/regions.h"
+#include "ir/prims/shape.h"
+
+namespace weft {
+
+void CheckRegionCount(const Sig& s, size_t count) {
+  if (s.regions.size() != count) throw TypeError(s.prim.name, ": has ", s.regions.size(), " regions; expected ", count);
+}
+
+void CheckRegionParams(const Sig& s, size_t index, const Types& types) {
+  const Types given = s.regions[index]->ParamTypes();
+  if (given != types) throw TypeError(s.prim.name, ": region ", index, " takes (", ToString(given), "); expected (", ToString(types), ")");
+}
+
+void CheckRegionResults(const Sig& s, size_t index, const Types& types) {
+  const Types given = s.regions[index]->ResultTypes();
+  if (given != types) throw TypeError(s.prim.name, ": region ", index, " gives (", ToString(given), "); expected (", ToString(types), ")");
+}
+
+Mask ActiveOf(const OptionalAtoms& dx) {
+  Mask active;
+  for (const auto& d : dx) active.push_back(d.has_value());
+  return active;
+}
+
+bool Any(const Mask& mask) { return std::find(mask.begin(), mask.end(), true) != mask.end(); }
+
+Mask Union(const Mask& a, const Mask& b) {
+  Mask either(a.size());
+  for (size_t i = 0; i < a.size(); ++i) either[i] = a[i] || b[i];
+  return either;
+}
+
+Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& wanted) {
+  Atoms out;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (wanted[i]) out.push_back(dx[i] ? *dx[i] : Zeros(b, b.TypeOf(x[i])));
+  }
+  return out;
+}
+
+Atoms Parameters(Builder& b, const Types& types) {
+  Atoms params;
+  for (const Type& t : types) params.push_back(b.Parameter(t));
+  return params;
+}
+
+OptionalAtoms Spread(const Atoms& tangents, const Mask& active) {
+  OptionalAtoms out(active.size());
+  size_t next = 0;
+  for (size_t i = 0; i < active.size(); ++i) {
+    if (active[i]) out[i] = tangents[next++];
+  }
+  return out;
+}
+
+namespace {
+
+// Cotangents of all results: zeros where none arrived.
+Atoms AllCotangents(TransposeContext& c) {
+  Atoms cts;
+  for (uint32_t i = 0; i < c.eqn.num_results; ++i) {
+    const Types results = c.eqn.regions[0]->ResultTypes();
+    cts.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
+  }
+  return cts;
+}
+
+void RegisterCall(PrimRegistry& r) {
+  Prim& p = r.Add("call", Family::kControl, -1, "The results of the region on the operands.");
+  p.infer = [](const Sig& s) -> Types {
+    CheckRegionCount(s, 1);
+    CheckRegionParams(s, 0, s.operands);
+    return s.regions[0]->ResultTypes();
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
+  p.jvp = [](JvpContext& c) {
+    const Mask active = ActiveOf(c.dx);
+    const JvpFn f = c.regions.jvp(c.eqn.regions[0], active, Mask(c.eqn.num_results, false));
+    Atoms operands = c.x;
+    Append(operands, Tangents(c.b, c.x, c.dx, active));
+    const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.fn});
+    c.y = Part(out, 0, c.eqn.num_results);
+    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out);
+  };
+  p.batch = [](BatchContext& c) {
+    const BatchedFn f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, false), c.size);
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {f.fn});
+    c.batched_out = f.batched_out;
+  };
+  p.split = [](SplitContext& c) {
+    const SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
+    const Atoms known = c.known_b.Emit(*c.eqn.prim, Where(c.known_x, c.unknown, false), c.eqn.attrs, {f.known});
+    const size_t num_known = known.size() - f.residuals.size();
+    Atoms operands;
+    for (size_t i = num_known; i < known.size(); ++i) operands.push_back(c.residual(known[i]));
+    Append(operands, Where(c.unknown_x, c.unknown));
+    const Atoms unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.unknown});
+    size_t k = 0, u = 0;
+    for (size_t i = 0; i < f.unknown_out.size(); ++i) c.y.push_back(f.unknown_out[i] ? unknown[u++] : known[k++]);
+    c.unknown_out = f.unknown_out;
+  };
+  p.linear = {-1};
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    Mask linear;
+    Atoms operands;
+    for (const auto& x : c.x) {
+      linear.push_back(!x);
+      if (x) operands.push_back(*x);
+    }
+    Append(operands, AllCotangents(c));
+    return Spread(c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {c.regions.transpose(c.eqn.regions[0], linear)}), linear);
+  };
+  p.samples = [] {
+    Builder b("twice_sin");
+    const Atom x = b.Parameter(Type{DType::kF32, {5}, {}}), y = b.Parameter(Type{DType::kF32, {5}, {}});
+    Sample s = SampleOf({Type{DType::kF32, {5}, {}}, Type{DType::kF32, {5}, {}}});
+    s.regions = {b.Build({Mul(b, Sin(b, x), y), Add(b, x, y)})};
+    return std::vector<Sample>{s};
+  };
+}
+
+// The index of the taken branch: false/true, or an i32 clamped to the number of branches.
+int64_t TakenBranch(const Tensor& index, size_t branches) {
+  if (index.dtype() == DType::kBool) return index.at<bool>(0) ? 1 : 0;
+  return std::clamp<int64_t>(index.at<int32_t>(0), 0, static_cast<int64_t>(branches) - 1);
+}
+
+// Every branch transformed so that all agree on which results are active (or batched, or unknown): once to find out,
+// once more where a branch disagrees.
+template <class F>
+auto Agreeing(const std::vector<FnRef>& branches, size_t results, F transform) {
+  Mask force(results, false);
+  using Result = decltype(transform(branches[0], force));
+  std::vector<Result> out;
+  while (true) {
+    out.clear();
+    Mask found = force;
+    for (const FnRef& f : branches) {
+      out.push_back(transform(f, force));
+      found = Union(found, out.back().second);
+    }
+    if (found == force || std::all_of(out.begin(), out.end(), [&](const Result& r) { return r.second == found; })) return out;
+    force = found;
+  }
+}
+
+void CondJvp(JvpContext& c) {
+  const Atoms x = Part(c.x, 1, c.x.size());
+  const OptionalAtoms dx = Part(c.dx, 1, c.dx.size());
+  const Mask active = ActiveOf(dx);
+  const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
+    const JvpFn j = c.regions.jvp(f, active, force);
+    return std::make_pair(j.fn, j.active_out);
+  });
+  Atoms operands = c.x;
+  Append(operands, Tangents(c.b, x, dx, active));
+  std::vector<FnRef> regions;
+  for (const auto& [fn, out] : branches) regions.push_back(fn);
+  const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, regions);
+  c.y = Part(out, 0, c.eqn.num_results);
+  c.dy = Spread(Part(out, c.eqn.num_results, out.size()), branches[0].second);
+}
+
+void CondBatch(BatchContext& c) {
+  const Mask batched = Part(c.batched, 1, c.batched.size());
+  if (!c.batched[0]) {
+    const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
+      const BatchedFn b = c.regions.batch(f, batched, force, c.size);
+      return std::make_pair(b.fn, b.batched_out);
+    });
+    std::vector<FnRef> regions;
+    for (const auto& [fn, out] : branches) regions.push_back(fn);
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
+    c.batched_out = branches[0].second;
+    return;
+  }
+  // Lanes disagree: every branch runs on all lanes and each lane selects its own.
+  const Mask all(c.eqn.num_results, true);
+  const Atoms x = Part(c.x, 1, c.x.size());
+  const size_t n = c.eqn.regions.size();
+  for (size_t k = 0; k < n; ++k) {
+    const FnRef f = c.regions.batch(c.eqn.regions[k], batched, all, c.size).fn;
+    if (f->HasEffects()) throw UserError(ErrorKind::kUnsupported, c.eqn.loc, "vmap: cond with a batched predicate has a branch with side effects");
+    const Atoms y = c.b.Inline(*f, x);
+    if (k == 0) {
+      c.y = y;
+      continue;
+    }
+    Atom taken = c.x[0];
+    if (c.b.DTypeOf(taken) != DType::kBool) {
+      // Clamped from above: the last branch serves every larger index.
+      const Atom number = Atom(Tensor::Scalar<int32_t>(DType::kI32, static_cast<int32_t>(k)));
+      taken = k + 1 == n ? Ge(c.b, taken, number) : Eq(c.b, taken, number);
+    }
+    for (size_t i = 0; i < y.size(); ++i) c.y[i] = Select(c.b, Broadcast(c.b, taken, c.b.TypeOf(y[i]).dims, {0}), y[i], c.y[i]);
+  }
+  c.batched_out = all;
+}
+
+void CondSplit(SplitContext& c) {
+  const Mask unknown = Part(c.unknown, 1, c.unknown.size());
+  if (c.unknown[0]) {  // which branch runs is unknown, so everything is
+    Atoms operands;
+    for (size_t i = 0; i < c.unknown.size(); ++i) operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+    c.y = c.unknown_b.Clone(c.eqn, operands);
+    c.unknown_out.assign(c.y.size(), true);
+    return;
+  }
+  std::vector<SplitFn> splits;
+  Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
+    if (splits.size() == c.eqn.regions.size()) splits.clear();
+    splits.push_back(c.regions.split(f, unknown, force));
+    return std::make_pair(f, splits.back().unknown_out);
+  });
+  const Mask unknown_out = splits[0].unknown_out;
+  // Residuals of different branches share slots of equal type.
+  Types slots;
+  std::vector<std::vector<size_t>> slot_of(splits.size());
+  for (size_t k = 0; k < splits.size(); ++k) {
+    std::vector<bool> used(slots.size(), false);
+    for (const Type& t : splits[k].residuals) {
+      size_t slot = 0;
+      while (slot < slots.size() && (used[slot] || !(slots[slot] == t))) ++slot;
+      if (slot == slots.size()) slots.push_back(t), used.push_back(false);
+      used[slot] = true;
+      slot_of[k].push_back(slot);
+    }
+  }
+  const Types operand_types = c.eqn.regions[0]->ParamTypes();
+  const Types known_types = Where(operand_types, unknown, false), unknown_types = Where(operand_types, unknown);
+  const size_t num_known = static_cast<size_t>(std::count(unknown_out.begin(), unknown_out.end(), false));
+  std::vector<FnRef> known_regions, unknown_regions;
+  for (size_t k = 0; k < splits.size(); ++k) {
+    Builder kb(c.eqn.regions[k]->name()), ub(c.eqn.regions[k]->name());
+    const Atoms out = kb.Inline(*splits[k].known, Parameters(kb, known_types));
+    Atoms results = Part(out, 0, num_known);
+    std::vector<std::optional<Atom>> slot_values(slots.size());
+    for (size_t i = 0; i < slot_of[k].size(); ++i) slot_values[slot_of[k][i]] = out[num_known + i];
+    for (size_t s = 0; s < slots.size(); ++s) results.push_back(slot_values[s] ? *slot_values[s] : Zeros(kb, slots[s]));
+    known_regions.push_back(kb.Build(results));
+    const Atoms slot_params = Parameters(ub, slots), unknown_params = Parameters(ub, unknown_types);
+    Atoms args;
+    for (size_t slot : slot_of[k]) args.push_back(slot_params[slot]);
+    Append(args, unknown_params);
+    unknown_regions.push_back(ub.Build(ub.Inline(*splits[k].unknown, args)));
+  }
+  Atoms known_operands = {c.known_x[0]};
+  Append(known_operands, Where(Part(c.known_x, 1, c.known_x.size()), unknown, false));
+  const Atoms known = c.known_b.Emit(*c.eqn.prim, known_operands, c.eqn.attrs, known_regions);
+  Atoms operands = {c.residual(c.known_x[0])};
+  for (size_t s = 0; s < slots.size(); ++s) operands.push_back(c.residual(known[num_known + s]));
+  Append(operands, Where(Part(c.unknown_x, 1, c.unknown_x.size()), unknown));
+  const Atoms unknown_y = Any(unknown_out) ? c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, unknown_regions) : Atoms{};
+  size_t k = 0, u = 0;
+  for (bool is_unknown : unknown_out) c.y.push_back(is_unknown ? unknown_y[u++] : known[k++]);
+  c.unknown_out = unknown_out;
+}
+
+OptionalAtoms CondTranspose(TransposeContext& c) {
+  Mask linear;
+  Atoms operands;
+  for (size_t i = 0; i < c.x.size(); ++i) {
+    if (i > 0) linear.push_back(!c.x[i]);
+    if (c.x[i]) operands.push_back(*c.x[i]);
+  }
+  Append(operands, AllCotangents(c));
+  std::vector<FnRef> regions;
+  for (const FnRef& f : c.eqn.regions) regions.push_back(c.regions.transpose(f, linear));
+  OptionalAtoms out = Spread(c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, regions), linear);
+  out.insert(out.begin(), std::nullopt);
+  return out;
+}
+
+void RegisterCond(PrimRegistry& r) {
+  Prim& p = r.Add("cond", Family::kControl, -1,
+                  "The results of one of the regions on operands 1, 2, ...: the one chosen by operand 0, which is bool[] (region 0 for false, 1 for true) or i32[] (clamped). "
+                  "Only the chosen region runs.");
+  p.infer = [](const Sig& s) -> Types {
+    if (s.operands.empty() || s.operands[0].rank() != 0 || (s.operands[0].dtype != DType::kBool && s.operands[0].dtype != DType::kI32)) {
+      throw TypeError("cond: the predicate is ", s.operands.empty() ? std::string("missing") : s.operands[0].ToString(), "; expected bool[] or i32[]");
+    }
+    if (s.operands[0].dtype == DType::kBool) CheckRegionCount(s, 2);
+    if (s.regions.empty()) throw TypeError("cond: needs at least one branch");
+    for (size_t i = 0; i < s.regions.size(); ++i) {
+      CheckRegionParams(s, i, Part(s.operands, 1, s.operands.size()));
+      CheckRegionResults(s, i, s.regions[0]->ResultTypes());
+    }
+    return s.regions[0]->ResultTypes();
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    return c.run(*c.sig.regions[TakenBranch(in[0], c.sig.regions.size())], Part(in, 1, in.size()));
+  };
+  p.jvp = CondJvp;
+  p.batch = CondBatch;
+  p.split = CondSplit;
+  p.linear = {-1};
+  p.transpose = CondTranspose;
+  p.samples = [] {
+    const Type f32{DType::kF32, {4}, {}};
+    auto branch = [&](int k) {
+      Builder b("branch");
+      const Atom x = b.Parameter(f32), y = b.Parameter(f32);
+      if (k == 0) return b.Build({Mul(b, Sin(b, x), y), x});
+      if (k == 1) return b.Build({Add(b, x, y), Exp(b, x)});
+      return b.Build({Zeros(b, f32), Mul(b, x, x)});
+    };
+    std::vector<Sample> samples;
+    for (int i = 0; i < 4; ++i) {
+      Sample s = SampleOf({i < 2 ? Type{DType::kBool, {}, {}} : Type{DType::kI32, {}, {}}, f32, f32});
+      s.regions = {branch(0), branch(1)};
+      if (i < 2) {
+        s.values = {{0, Tensor::Scalar<bool>(DType::kBool, i == 1)}};
+      } else {
+        s.regions.push_back(branch(2));
+        s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, i == 2 ? 1 : 17)}};
+      }
+      samples.push_back(s);
+    }
+    return samples;
+  };
+}
+
+}  // namespace
+
+void RegisterControl(PrimRegistry& r) {
+  RegisterCall(r);
+  RegisterCond(r);
+}
+
+}  // namespace weft

@@ -1,0 +1,165 @@
+// Element-wise primitives with an attribute: convert, bitcast, integer_pow.
+#include <cmath>
+#include <limits>
+
+#include "ir/prims/elementwise.h"
+#include "ir/prims/families.h"
+
+namespace weft {
+namespace {
+
+using Complex = std::complex<double>;
+
+// Float to integer: truncates towards zero, saturates, NaN becomes 0. Everything else as C++ converts.
+template <class T>
+Tensor FloatsToInts(const std::vector<double>& x, DType dtype, const Shape& shape) {
+  Tensor t(dtype, shape);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double v = std::trunc(x[i]);
+    constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
+    constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
+    t.data<T>()[i] = std::isnan(v) ? T{0} : v <= low ? std::numeric_limits<T>::min() : v >= high ? std::numeric_limits<T>::max() : static_cast<T>(v);
+  }
+  return t;
+}
+
+Tensor ConvertTo(const Tensor& x, DType dtype) {
+  const DType from = x.dtype();
+  if (from == dtype) return x;
+  if (IsComplex(from)) return StoreAs<Complex>(dtype, x.shape(), LoadAs<Complex>(x));
+  if (IsFloat(from)) {
+    const std::vector<double> values = LoadAs<double>(x);
+    if (!IsInteger(dtype)) return StoreAs<double>(dtype, x.shape(), values);
+    return VisitDType(dtype, [&](auto tag) -> Tensor {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return FloatsToInts<T>(values, dtype, x.shape());
+      else return Tensor();
+    });
+  }
+  if (IsSigned(from)) return StoreAs<int64_t>(dtype, x.shape(), LoadAs<int64_t>(x));
+  return StoreAs<uint64_t>(dtype, x.shape(), LoadAs<uint64_t>(x));
+}
+
+void RegisterConvert(PrimRegistry& r) {
+  Prim& p = r.Add("convert", Family::kElementwise, 1,
+                  "x as another dtype. Float to integer truncates towards zero, saturates, and takes NaN to 0; complex to real drops the "
+                  "imaginary part; anything to bool is x != 0.");
+  p.infer = [](const Sig& s) -> Types {
+    const DType to = s.attrs.Get<DType>("dtype");
+    if (to == DType::kKey || s.operands[0].dtype == DType::kKey) throw TypeError("convert: random keys have no numeric value; got ", s.operands[0], " to ", to);
+    return {s.operands[0].With(to)};
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return {ConvertTo(in[0], c.results[0].dtype)}; };
+  p.batch = BatchElementwise;
+  p.linear = {0};
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Convert(c.b, *c.ct[0], c.types[0].dtype)}; };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (int i = 0; i < kNumDTypes; ++i) {
+      for (int j = 0; j < kNumDTypes; ++j) {
+        const DType from = static_cast<DType>(i), to = static_cast<DType>(j);
+        if (from == DType::kKey || to == DType::kKey) continue;
+        Sample s;
+        s.operands = {Type{from, {19}, {}}};
+        s.attrs = {{"dtype", to}};
+        if (IsUnsigned(from) || IsUnsigned(to)) s.low = 0, s.high = 9;
+        samples.push_back(s);
+      }
+    }
+    return samples;
+  };
+}
+
+void RegisterBitcast(PrimRegistry& r) {
+  Prim& p = r.Add("bitcast", Family::kElementwise, 1, "The bits of x read as another dtype of the same width.");
+  p.infer = [](const Sig& s) -> Types {
+    const DType to = s.attrs.Get<DType>("dtype");
+    if (ByteWidth(to) != ByteWidth(s.operands[0].dtype) || IsBool(to) != IsBool(s.operands[0].dtype)) {
+      throw TypeError("bitcast: cannot read ", s.operands[0], " as ", to, ": widths differ");
+    }
+    return {s.operands[0].With(to)};
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    return {Tensor(c.results[0].dtype, in[0].shape(), in[0].owner(), const_cast<void*>(in[0].raw()))};
+  };
+  p.batch = BatchElementwise;
+  p.not_differentiable = "bits are not numbers";
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (auto [from, to] : {std::pair{DType::kF32, DType::kI32}, {DType::kI32, DType::kF32}, {DType::kF64, DType::kU64}, {DType::kU16, DType::kF16}, {DType::kBF16, DType::kI16}}) {
+      Sample s;
+      s.operands = {Type{from, {9}, {}}};
+      s.attrs = {{"dtype", to}};
+      if (IsUnsigned(from)) s.low = 0, s.high = 100;
+      samples.push_back(s);
+    }
+    return samples;
+  };
+}
+
+void RegisterIntegerPow(PrimRegistry& r) {
+  Prim& p = r.Add("integer_pow", Family::kElementwise, 1, "x to the constant integer power y, by repeated squaring; negative y only for inexact dtypes.");
+  p.dtypes = kNumbers;
+  p.infer = [](const Sig& s) -> Types {
+    const Type t = InferElementwise(s);
+    if (s.attrs.GetInt("y") < 0 && !IsInexact(t.dtype)) throw TypeError("integer_pow: y is ", s.attrs.GetInt("y"), " and x is ", t, "; a negative power needs an inexact dtype");
+    return {t};
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    const int64_t y = c.sig.attrs.GetInt("y");
+    auto apply = [&](auto x) {
+      using K = typename decltype(x)::value_type;
+      for (K& v : x) {
+        if constexpr (std::is_same_v<K, double> || std::is_same_v<K, Complex>) {
+          v = std::pow(v, static_cast<double>(y));
+        } else {
+          uint64_t base = static_cast<uint64_t>(v), result = 1;
+          for (uint64_t n = static_cast<uint64_t>(y); n != 0; n >>= 1, base *= base) {
+            if (n & 1) result *= base;
+          }
+          v = static_cast<K>(result);
+        }
+      }
+      return StoreAs<K>(in[0].dtype(), in[0].shape(), x);
+    };
+    if (IsComplex(in[0].dtype())) return {apply(LoadAs<Complex>(in[0]))};
+    if (IsFloat(in[0].dtype())) return {apply(LoadAs<double>(in[0]))};
+    if (IsSigned(in[0].dtype())) return {apply(LoadAs<int64_t>(in[0]))};
+    return {apply(LoadAs<uint64_t>(in[0]))};
+  };
+  p.batch = BatchElementwise;
+  p.jvp = [](JvpContext& c) {
+    const int64_t n = c.eqn.attrs.GetInt("y");
+    const Expr x{&c.b, c.x[0]}, dx{&c.b, *c.dx[0]};
+    c.y = {IntegerPow(c.b, x, n)};
+    if (n == 0) {
+      c.dy = {std::nullopt};
+    } else {
+      c.dy = {dx * (Expr{&c.b, IntegerPow(c.b, x, n - 1)} * static_cast<double>(n))};
+    }
+  };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (int64_t y : {int64_t{-2}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{7}}) {
+      for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kC64}) {
+        if (y < 0 && dtype == DType::kI32) continue;
+        Sample s;
+        s.operands = {Type{dtype, {11}, {}}};
+        s.attrs = {{"y", y}};
+        if (y < 0) s.low = 0.5;
+        samples.push_back(s);
+      }
+    }
+    return samples;
+  };
+}
+
+}  // namespace
+
+void RegisterConversions(PrimRegistry& r) {
+  RegisterConvert(r);
+  RegisterBitcast(r);
+  RegisterIntegerPow(r);
+}
+
+}  // namespace weft

@@ -1,0 +1,214 @@
+// The element-wise primitives of one operand: one row each.
+//   name, dtypes, meaning on one element, partial derivative (x: operand, y: result), documentation
+#include <cmath>
+#include <numbers>
+
+#include "ir/prims/elementwise.h"
+#include "ir/prims/families.h"
+#include "ir/prims/special.h"
+
+namespace weft {
+namespace {
+
+using Complex = std::complex<double>;
+using MaybeExpr = std::optional<Expr>;
+
+#define WEFT_F(expression) [](auto x) { using std::abs; return expression; }
+#define WEFT_D(expression) [](Expr x, Expr y) -> MaybeExpr { (void)x; (void)y; return expression; }
+
+constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
+
+double SignOf(double x) { return std::isnan(x) ? x : (x > 0) - (x < 0); }
+
+void Linear(Prim& p, TransposeRule transpose) {
+  p.partials = nullptr;
+  p.linear = {0};
+  p.transpose = std::move(transpose);
+}
+
+Atom Ct(TransposeContext& c) { return *c.ct[0]; }
+
+void RegisterRounding(PrimRegistry& r) {
+  AddUnary(r, "floor", kFloats, OnFloats<1>(WEFT_F(std::floor(x))), ZeroDerivative, "Largest integer not above x.");
+  AddUnary(r, "ceil", kFloats, OnFloats<1>(WEFT_F(std::ceil(x))), ZeroDerivative, "Smallest integer not below x.");
+  AddUnary(r, "trunc", kFloats, OnFloats<1>(WEFT_F(std::trunc(x))), ZeroDerivative, "x rounded towards zero.");
+  Prim& round = AddUnary(r, "round", kFloats, {}, ZeroDerivative, "Nearest integer; ties to even (mode=\"even\") or away from zero (mode=\"away\").");
+  auto base = round.infer;
+  round.infer = [base](const Sig& s) {
+    const std::string& mode = s.attrs.Get<std::string>("mode");
+    if (mode != "even" && mode != "away") throw ValueError("round: mode is \"", mode, "\"; expected \"even\" or \"away\"");
+    return base(s);
+  };
+  round.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    std::vector<double> x = LoadAs<double>(in[0]);
+    const bool even = c.sig.attrs.Get<std::string>("mode") == "even";
+    for (double& v : x) v = even ? std::nearbyint(v) : std::round(v);
+    return {StoreAs<double>(in[0].dtype(), in[0].shape(), x)};
+  };
+  round.samples = [p = &round] {
+    std::vector<Sample> samples = ElementwiseSamples(*p);
+    for (size_t i = 0; i < samples.size(); ++i) samples[i].attrs.Set("mode", std::string(i % 2 ? "away" : "even"));
+    return samples;
+  };
+}
+
+void RegisterExponential(PrimRegistry& r) {
+  AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.");
+  AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
+  AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), WEFT_D(y + 1.0), "e^x - 1, accurate near 0.");
+  Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x), "Natural logarithm.");
+  Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)), "log(1 + x), accurate near 0.");
+  for (Prim* p : {&log, &log1p}) {
+    p->samples = [p] {
+      std::vector<Sample> samples = ElementwiseSamples(*p);
+      for (Sample& s : samples) s.low = 0.1, s.high = 4;
+      return samples;
+    };
+  }
+  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), WEFT_D(y * (1.0 - y)), "1 / (1 + e^-x).");
+  Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y), "Square root; principal branch for complex x.");
+  Prim& rsqrt = AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
+  Prim& cbrt = AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(y / (x * 3.0)), "Real cube root.");
+  for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
+    p->samples = [p] {
+      std::vector<Sample> samples = ElementwiseSamples(*p);
+      for (Sample& s : samples) s.low = 0.2, s.high = 4;
+      return samples;
+    };
+  }
+}
+
+// Samples inside (low, high), where the function is smooth.
+void Domain(Prim& p, double low, double high) {
+  p.samples = [prim = &p, low, high] {
+    std::vector<Sample> samples = ElementwiseSamples(*prim);
+    for (Sample& s : samples) s.low = low, s.high = high;
+    return samples;
+  };
+}
+
+void RegisterTrigonometric(PrimRegistry& r) {
+  AddUnary(r, "sin", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)), "Sine of x in radians.");
+  AddUnary(r, "cos", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)), "Cosine of x in radians.");
+  Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians."), -1.2, 1.2);
+  Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(1.0 - x * x)), "Inverse sine, in [-pi/2, pi/2] radians."), -0.9, 0.9);
+  Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(1.0 - x * x)), "Inverse cosine, in [0, pi] radians."), -0.9, 0.9);
+  AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))), WEFT_D(1.0 / (1.0 + x * x)), "Inverse tangent, in (-pi/2, pi/2) radians.");
+  AddUnary(r, "sinh", kFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.");
+  AddUnary(r, "cosh", kFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.");
+  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), WEFT_D(1.0 - y * y), "Hyperbolic tangent.");
+  AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))), WEFT_D(Rsqrt(x * x + 1.0)), "Inverse hyperbolic sine.");
+  Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))), WEFT_D(Rsqrt((x - 1.0) * (x + 1.0))), "Inverse hyperbolic cosine, x >= 1."), 1.2, 4);
+  Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / ((1.0 - x) * (1.0 + x))), "Inverse hyperbolic tangent, |x| <= 1."), -0.9, 0.9);
+}
+
+void RegisterSpecial(PrimRegistry& r) {
+  AddUnary(r, "erf", kFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))), "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
+  AddUnary(r, "erfc", kFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))), "1 - erf(x), accurate for large x.");
+  Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInvValue(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi), "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."), -0.9, 0.9);
+  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)), "log |Gamma(x)|."), 0.3, 6);
+  Domain(AddUnary(r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
+                  [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; }, "The derivative of lgamma (Abramowitz & Stegun 6.3)."), 0.3, 6);
+  Prim& trigamma = AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(TrigammaValue(x))), nullptr, "The derivative of digamma (Abramowitz & Stegun 6.4).");
+  trigamma.not_differentiable = "the polygamma functions above trigamma are not primitives";
+  Domain(trigamma, 0.3, 6);
+}
+
+// The real or imaginary part: a complex operand, a real result.
+Prim& PartOf(Prim& p, bool real) {
+  p.infer = [](const Sig& s) -> Types {
+    const Type t = InferElementwise(s);
+    return {t.With(RealPart(t.dtype))};
+  };
+  p.eval = [real](const EvalContext& c, const Tensors& in) -> Tensors {
+    std::vector<double> y;
+    for (const Complex& v : LoadAs<Complex>(in[0])) y.push_back(real ? v.real() : v.imag());
+    return {StoreAs<double>(c.results[0].dtype, in[0].shape(), y)};
+  };
+  return p;
+}
+
+void RegisterSignAndParts(PrimRegistry& r) {
+  Linear(AddUnary(r, "neg", kNumbers, OnNumbers<1>(WEFT_F(-x)), nullptr, "-x."),
+         [](TransposeContext& c) -> OptionalAtoms { return {Neg(c.b, Ct(c))}; });
+  ScalarMeaning<1> sign = OnInts<1>([](auto x) -> decltype(x) { return x > 0 ? 1 : (x == 0 ? 0 : -1); });
+  sign.on_double = SignOf;
+  AddUnary(r, "sign", kReals, sign, ZeroDerivative, "-1, 0 or 1 with the sign of x; NaN for NaN.");
+  ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? -x : x; });
+  magnitude.on_double = WEFT_F(std::fabs(x));
+  magnitude.on_complex = WEFT_F(Complex(std::abs(x)));
+  Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, WEFT_D(Sign(x)), "|x|; for complex x the magnitude, of the real dtype. The derivative at 0 is 0.");
+  abs.infer = [](const Sig& s) -> Types {
+    const Type t = InferElementwise(s);
+    return {t.With(RealPart(t.dtype))};
+  };
+  // Complex: d|x| = Re(conj(x) dx) / |x|.
+  abs.jvp = [](JvpContext& c) {
+    const Expr x{&c.b, c.x[0]}, dx{&c.b, *c.dx[0]};
+    const Expr y = Abs(x);
+    c.y = {y};
+    if (!IsComplex(x.dtype())) {
+      c.dy = {Sign(x) * dx};
+    } else {
+      const Expr zero = y.Number(0), at_zero{&c.b, Eq(y, zero)};
+      const Expr safe = Select(at_zero, y.Number(1), y);
+      c.dy = {Select(at_zero, zero, Real(Conj(x) * dx) / safe)};
+    }
+  };
+  abs.partials = nullptr;
+  Linear(PartOf(AddUnary(r, "real", kComplexes, {}, nullptr, "The real part, of the real dtype."), /*real=*/true), [](TransposeContext& c) -> OptionalAtoms {
+    return {MakeComplex(c.b, Ct(c), Zeros(c.b, c.b.TypeOf(Ct(c))))};
+  });
+  Linear(PartOf(AddUnary(r, "imag", kComplexes, {}, nullptr, "The imaginary part, of the real dtype."), /*real=*/false), [](TransposeContext& c) -> OptionalAtoms {
+    return {MakeComplex(c.b, Zeros(c.b, c.b.TypeOf(Ct(c))), Neg(c.b, Ct(c)))};
+  });
+  Linear(AddUnary(r, "conj", kComplexes, OnInexact<1>([](auto x) -> decltype(x) { if constexpr (std::is_same_v<decltype(x), double>) return x; else return std::conj(x); }), nullptr, "The complex conjugate."),
+         [](TransposeContext& c) -> OptionalAtoms { return {Conj(c.b, Ct(c))}; });
+}
+
+// Bit operations need more than the element's value: its width.
+EvalFn WithDType(std::function<uint64_t(uint64_t bits, int width, bool is_bool)> f) {
+  return [f](const EvalContext& c, const Tensors& in) -> Tensors {
+    const DType dtype = in[0].dtype();
+    const int width = 8 * ByteWidth(dtype);
+    std::vector<uint64_t> x = LoadAs<uint64_t>(in[0]);
+    for (uint64_t& v : x) {
+      if (width < 64) v &= (uint64_t{1} << width) - 1;
+      v = f(v, width, IsBool(dtype));
+    }
+    return {StoreAs<uint64_t>(c.results[0].dtype, in[0].shape(), x)};
+  };
+}
+
+void RegisterBits(PrimRegistry& r) {
+  AddUnary(r, "not", kBools | kInts, {}, nullptr, "Logical not of booleans, bitwise complement of integers.").eval =
+      WithDType([](uint64_t v, int, bool is_bool) { return is_bool ? v ^ 1 : ~v; });
+  AddUnary(r, "population_count", kInts, {}, nullptr, "The number of one bits.").eval =
+      WithDType([](uint64_t v, int, bool) { return static_cast<uint64_t>(std::popcount(v)); });
+  AddUnary(r, "clz", kInts, {}, nullptr, "The number of leading zero bits.").eval =
+      WithDType([](uint64_t v, int width, bool) { return static_cast<uint64_t>(std::countl_zero(v) - (64 - width)); });
+}
+
+}  // namespace
+
+void RegisterElementwiseUnary(PrimRegistry& r) {
+  RegisterRounding(r);
+  RegisterExponential(r);
+  RegisterTrigonometric(r);
+  RegisterSpecial(r);
+  RegisterSignAndParts(r);
+  RegisterBits(r);
+
+  AddUnary(r, "square", kNumbers, OnNumbers<1>(WEFT_F(x* x)), WEFT_D(x * 2.0), "x * x.");
+  Prim& finite = AddUnary(r, "is_finite", kFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
+  finite.infer = [](const Sig& s) -> Types { return {InferElementwise(s).With(DType::kBool)}; };
+  finite.eval = [](const EvalContext&, const Tensors& in) -> Tensors {
+    std::vector<uint64_t> y;
+    for (double v : LoadAs<double>(in[0])) y.push_back(std::isfinite(v));
+    return {StoreAs<uint64_t>(DType::kBool, in[0].shape(), y)};
+  };
+  Prim& stop = AddUnary(r, "stop_gradient", kAll, {}, ZeroDerivative, "x itself; declared to have derivative zero.");
+  stop.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return {in[0]}; };
+}
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// The explicit list of primitive families; ir/prims/all.cc calls each once.
+#ifndef WEFT_IR_PRIMS_FAMILIES_H_
+#define WEFT_IR_PRIMS_FAMILIES_H_
+
+#include "ir/prim.h"
+
+namespace weft {
+
+void RegisterElementwiseUnary(PrimRegistry& r);
+void RegisterElementwiseBinary(PrimRegistry& r);
+void RegisterConversions(PrimRegistry& r);
+void RegisterShape(PrimRegistry& r);
+void RegisterReductions(PrimRegistry& r);
+void RegisterContraction(PrimRegistry& r);
+void RegisterIndexing(PrimRegistry& r);
+void RegisterControl(PrimRegistry& r);
+void RegisterScan(PrimRegistry& r);
+void RegisterWhile(PrimRegistry& r);
+
+}  // namespace weft
+#endif  // WEFT_IR_PRIMS_FAMILIES_H_

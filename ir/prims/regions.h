@@ -1,0 +1,48 @@
+// What the operations with regions share.
+#ifndef WEFT_IR_PRIMS_REGIONS_H_
+#define WEFT_IR_PRIMS_REGIONS_H_
+
+#include <string>
+
+#include "ir/ops.h"
+#include "ir/prim.h"
+
+namespace weft {
+
+// Raises kType unless region `index` takes exactly `types`.
+void CheckRegionParams(const Sig& sig, size_t index, const Types& types);
+void CheckRegionResults(const Sig& sig, size_t index, const Types& types);
+void CheckRegionCount(const Sig& sig, size_t count);
+
+Mask ActiveOf(const OptionalAtoms& dx);
+bool Any(const Mask& mask);
+Mask Union(const Mask& a, const Mask& b);
+// Elements `begin` to `end` of a list.
+template <class List>
+List Part(const List& list, size_t begin, size_t end) {
+  return List(list.begin() + static_cast<int64_t>(begin), list.begin() + static_cast<int64_t>(end));
+}
+template <class List>
+void Append(List& list, const List& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+// The entries of `list` whose flag is `value`.
+template <class List>
+List Where(const List& list, const Mask& mask, bool value = true) {
+  List out;
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i] == value) out.push_back(list[i]);
+  }
+  return out;
+}
+// The tangents that exist, zeros where `force` asks for one that does not.
+Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& wanted);
+
+// Parameters of a region under construction, one for each type.
+Atoms Parameters(Builder& b, const Types& types);
+
+// Puts `tangents`, one for each flag set in `active`, into their places.
+OptionalAtoms Spread(const Atoms& tangents, const Mask& active);
+
+}  // namespace weft
+#endif  // WEFT_IR_PRIMS_REGIONS_H_

@@ -1,0 +1,109 @@
+#include "ir/sample_fns.h"
+
+#include <bit>
+#include <limits>
+#include <string>
+
+#include "ir/builder.h"
+
+namespace weft {
+
+FnRef SampleFn(const Prim& prim, const Sample& sample) {
+  Builder b(prim.name);
+  Atoms operands(sample.operands.size());
+  for (const auto& [index, value] : sample.values) {
+    if (value.size() <= kMaxLiteralElements && value.type() == sample.operands[index]) operands[index] = Atom(value);
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].is_literal()) operands[i] = b.Parameter(sample.operands[i]);
+  }
+  return b.Build(b.Emit(prim, operands, sample.attrs, sample.regions), /*keep_dead=*/true);
+}
+
+std::vector<FnRef> SampleFns(const Prim& prim) {
+  std::vector<FnRef> list;
+  if (!prim.samples) return list;
+  for (const Sample& sample : prim.samples()) list.push_back(SampleFn(prim, sample));
+  return list;
+}
+
+namespace {
+
+template <class T>
+void AddOddValues(Atoms& list) {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {Limits::max(), Limits::lowest(), T(0), T(1)};
+  if constexpr (std::is_floating_point_v<T>) {
+    for (T value : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(), T(-0.0), T(0.1), Limits::denorm_min(), Limits::min(), T(1) / 3}) {
+      values.push_back(value);
+    }
+  }
+  for (T value : values) list.push_back(Atom(Tensor::Scalar(DTypeOf<T>(), value)));
+  list.push_back(Atom(Tensor::FromVector<T>({static_cast<int64_t>(values.size())}, values)));
+  list.push_back(Atom(Tensor::FromVector<T>({2, 1, 2}, {values.begin(), values.begin() + 4})));
+}
+
+// Every bit pattern of a narrow type, eight at a time.
+template <class Bits>
+void AddAllPatterns(DType dtype, int stride, Atoms& list) {
+  for (int base = 0; base < 1 << (8 * sizeof(Bits)); base += stride) {
+    Tensor t(dtype, {8});
+    for (int i = 0; i < 8; ++i) t.data<Bits>()[i] = static_cast<Bits>(base + i);
+    list.push_back(Atom(t));
+  }
+}
+
+Atoms OddLiterals() {
+  Atoms list;
+  AddOddValues<int8_t>(list);
+  AddOddValues<int16_t>(list);
+  AddOddValues<int32_t>(list);
+  AddOddValues<int64_t>(list);
+  AddOddValues<uint8_t>(list);
+  AddOddValues<uint16_t>(list);
+  AddOddValues<uint32_t>(list);
+  AddOddValues<uint64_t>(list);
+  AddOddValues<float>(list);
+  AddOddValues<double>(list);
+  for (uint32_t bits : {0x7fc00001u, 0x7f800001u, 0xffffffffu}) list.push_back(Atom(Tensor::Scalar(DType::kF32, bits)));
+  for (uint64_t bits : {0x7ff8000000000001u, 0x7ff0000000000001u, ~uint64_t{0}}) list.push_back(Atom(Tensor::Scalar(DType::kF64, bits)));
+  for (bool value : {false, true}) list.push_back(Atom(Tensor::Scalar(DType::kBool, value)));
+  list.push_back(Atom(Tensor::Zeros(DType::kBool, {3})));
+  AddAllPatterns<uint8_t>(DType::kF8E4M3FN, 8, list);
+  AddAllPatterns<uint8_t>(DType::kF8E5M2, 8, list);
+  AddAllPatterns<uint16_t>(DType::kF16, 1000, list);
+  AddAllPatterns<uint16_t>(DType::kBF16, 1000, list);
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  list.push_back(Atom(Tensor::FromVector<std::complex<float>>({2, 2}, {{1.5f, -0.0f}, {inf, nan}, {-nan, -inf}, {0, 1e-45f}})));
+  list.push_back(Atom(Tensor::Scalar(DType::kC128, std::complex<double>(0.1, -1e300))));
+  list.push_back(Atom(Tensor::Scalar(DType::kKey, uint64_t{0x0123456789abcdef})));
+  list.push_back(Atom(Tensor(DType::kF32, {0, 5})));
+  list.push_back(Atom(Tensor(DType::kKey, {0})));
+  list.push_back(Atom(Tensor::Zeros(DType::kI8, {1, 1, 1, 64})));
+  return list;
+}
+
+}  // namespace
+
+FnRef KitchenSinkFn() {
+  Builder b("kitchen sink <lambda>");
+  const Dim n = Dim::Symbol("n"), m = Dim::Symbol("batch_2");
+  const Atom x = b.Parameter({DType::kF32, {n, 3}}, "x");
+  const Atom w = b.Parameter({DType::kF64, {n * 2 + m * n - 1, Dim(4)}}, "params['w']", Param::Kind::kConstant);
+  const Atom unnamed = b.Parameter({DType::kC64, {}}, "");
+  const Atom sharded = b.Parameter({DType::kBF16, {8, 0}, {"data", "model"}}, "return");
+  const Atom again = b.Parameter({DType::kI32, {}}, "x");
+  b.set_loc(Loc::File("model.py", 12, "loss", Loc::File("train \"x\".py", 40, "<module>")).Through("jvp").Through("transpose"));
+  const Prim& mul = FindPrim("mul");
+  const Atom dead = b.Emit1(mul, {x, x});
+  b.set_loc(Loc::File("other.py", 1, ""));
+  const Atom y = b.Emit1(mul, {x, Atom::Scalar(DType::kF32, 2)});
+  b.set_loc({});
+  const Atom z = b.Emit1(mul, {unnamed, unnamed});
+  (void)dead;
+  Atoms results = {y, w, z, sharded, again};
+  for (const Atom& literal : OddLiterals()) results.push_back(literal);
+  return b.Build(results, /*keep_dead=*/true);
+}
+
+}  // namespace weft

@@ -1,0 +1,24 @@
+// Small functions for tests: one per sample of a primitive, and one that holds every kind of thing that text and bytes
+// have to carry.
+//
+//   for (const Prim* prim : AllPrims()) for (const FnRef& f : SampleFns(*prim)) ...
+#ifndef WEFT_IR_SAMPLE_FNS_H_
+#define WEFT_IR_SAMPLE_FNS_H_
+
+#include <vector>
+
+#include "ir/fn.h"
+#include "ir/prim.h"
+
+namespace weft {
+
+// fn(operands) { results = prim operands; return results }. Operands that the sample fixes, and that are small enough, are
+// literals.
+FnRef SampleFn(const Prim& prim, const Sample& sample);
+std::vector<FnRef> SampleFns(const Prim& prim);
+
+// Symbolic sizes, constants, literals of every dtype with their odd values, mesh axes, locations, dead equations.
+FnRef KitchenSinkFn();
+
+}  // namespace weft
+#endif  // WEFT_IR_SAMPLE_FNS_H_

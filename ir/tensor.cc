@@ -1,0 +1,116 @@
+#include "ir/tensor.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+int64_t NumElements(absl::Span<const int64_t> shape) {
+  int64_t product = 1;
+  for (int64_t size : shape) {
+    if (__builtin_mul_overflow(product, size, &product)) throw ValueError("an array of more than 2^63 elements");
+  }
+  return product;
+}
+
+std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (int i = static_cast<int>(shape.size()) - 2; i >= 0; --i) strides[i] = strides[i + 1] * shape[i + 1];
+  return strides;
+}
+
+Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+  int64_t bytes = 0;
+  const int64_t elements = NumElements(shape_);
+  if (__builtin_mul_overflow(elements, ByteWidth(dtype), &bytes)) throw ValueError("an array of more than 2^63 bytes");
+  const size_t padded = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;  // room for a full vector load at the end
+  void* memory = std::aligned_alloc(64, padded);
+  if (memory == nullptr) {
+    throw UserError(ErrorKind::kRuntime, {}, "out of memory: an array ", type(), " needs ", bytes, " bytes");
+  }
+  owner_ = std::shared_ptr<void>(memory, std::free);
+  data_ = memory;
+}
+
+Tensor Tensor::Zeros(DType dtype, Shape shape) {
+  Tensor t(dtype, std::move(shape));
+  std::memset(t.data_, 0, t.bytes());
+  return t;
+}
+
+Tensor Tensor::Full(DType dtype, Shape shape, double value) {
+  Tensor t(dtype, std::move(shape));
+  const int64_t n = t.size();
+  for (int64_t i = 0; i < n; ++i) t.Set(i, value);
+  return t;
+}
+
+std::complex<double> Tensor::Get(int64_t i) const {
+  return VisitDType(dtype_, [&](auto tag) -> std::complex<double> {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      return std::complex<double>(at<T>(i).real(), at<T>(i).imag());
+    } else {
+      return static_cast<double>(at<T>(i));
+    }
+  });
+}
+
+void Tensor::Set(int64_t i, std::complex<double> value) {
+  VisitDType(dtype_, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      data<T>()[i] = T(static_cast<typename T::value_type>(value.real()), static_cast<typename T::value_type>(value.imag()));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      data<T>()[i] = value.real() != 0;
+    } else if constexpr (kIsSmallFloat<T>) {
+      data<T>()[i] = T(static_cast<float>(value.real()));
+    } else {
+      data<T>()[i] = static_cast<T>(value.real());
+    }
+  });
+}
+
+Tensor Tensor::Reshaped(Shape shape) const {
+  Tensor t = *this;
+  t.shape_ = std::move(shape);
+  WEFT_CHECK(t.size() == size()) << "Reshaped: element counts differ";
+  return t;
+}
+
+Tensor Tensor::Copy() const {
+  Tensor t(dtype_, shape_);
+  std::memcpy(t.data_, data_, bytes());
+  return t;
+}
+
+bool Tensor::BitEquals(const Tensor& other) const {
+  return dtype_ == other.dtype_ && shape_ == other.shape_ && std::memcmp(data_, other.data_, bytes()) == 0;
+}
+
+size_t Tensor::Hash() const {
+  return absl::HashOf(static_cast<int>(dtype_), shape_, absl::string_view(static_cast<const char*>(data_), bytes()));
+}
+
+template <> DType DTypeOf<bool>() { return DType::kBool; }
+template <> DType DTypeOf<int8_t>() { return DType::kI8; }
+template <> DType DTypeOf<int16_t>() { return DType::kI16; }
+template <> DType DTypeOf<int32_t>() { return DType::kI32; }
+template <> DType DTypeOf<int64_t>() { return DType::kI64; }
+template <> DType DTypeOf<uint8_t>() { return DType::kU8; }
+template <> DType DTypeOf<uint16_t>() { return DType::kU16; }
+template <> DType DTypeOf<uint32_t>() { return DType::kU32; }
+template <> DType DTypeOf<uint64_t>() { return DType::kU64; }
+template <> DType DTypeOf<Float16>() { return DType::kF16; }
+template <> DType DTypeOf<BFloat16>() { return DType::kBF16; }
+template <> DType DTypeOf<float>() { return DType::kF32; }
+template <> DType DTypeOf<double>() { return DType::kF64; }
+template <> DType DTypeOf<std::complex<float>>() { return DType::kC64; }
+template <> DType DTypeOf<std::complex<double>>() { return DType::kC128; }
+template <> DType DTypeOf<Float8E4M3FN>() { return DType::kF8E4M3FN; }
+template <> DType DTypeOf<Float8E5M2>() { return DType::kF8E5M2; }
+
+}  // namespace weft
