@@ -66,6 +66,8 @@ def _contents(options: argparse.Namespace, work: Path) -> dict[str, bytes]:
         f"Tag: {_PYTHON}-{_PYTHON}-linux_x86_64",
     ]
     contents[f"{info}/WHEEL"] = "\n".join([*wheel, ""]).encode()
+    if options.script:
+        contents[f"{info}/entry_points.txt"] = "\n".join(["[console_scripts]", *options.script, ""]).encode()
     return contents
 
 

@@ -26,7 +26,7 @@ _release_file = rule(
     },
 )
 
-def weft_wheel(name, version, summary, files, module, smoke, requires = [], **kwargs):
+def weft_wheel(name, version, summary, files, module, smoke, requires = [], scripts = [], **kwargs):
     """`./bazelw run` of it writes dist/weft-VERSION-*.whl, installs that elsewhere, and tries it.
 
     Args:
@@ -37,6 +37,7 @@ def weft_wheel(name, version, summary, files, module, smoke, requires = [], **kw
       module: label of the native module in this BUILD file; it is built with -c opt, and its name is its place.
       smoke: a Python script that must succeed with the wheel installed, and nothing else of this tree.
       requires: requirements on other packages.
+      scripts: commands that the wheel installs, as in "weft=weft.__main__:main".
       **kwargs: as for py_binary.
     """
     _release_file(
@@ -58,6 +59,6 @@ def weft_wheel(name, version, summary, files, module, smoke, requires = [], **kw
             "--strip_prefix=" + native.package_name() + "/",
             "--module=$(rootpath :%s_module)=%s" % (name, module.split(":")[-1]),
             "--smoke=$(rootpath %s)" % smoke,
-        ] + ["'--requires=%s'" % r for r in requires] + ["$(rootpaths :%s_files)" % name],
+        ] + ["'--requires=%s'" % r for r in requires] + ["--script=" + script for script in scripts] + ["$(rootpaths :%s_files)" % name],
         **kwargs
     )
