@@ -1,12 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
 #include "ir/builder.h"
+#include "ir/element_text.h"
 #include "ir/sample_fns.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
@@ -92,6 +94,19 @@ TEST(TextTest, PrintsElementsInTheirShortestForm) {
       {Tensor(DType::kF32, {0, 1000000}), "[]:f32[0,1000000]"},
   };
   for (const auto& [tensor, text] : cases) EXPECT_EQ(Print(tensor), text);
+}
+
+TEST(TextTest, EveryNarrowFloatReadsBackAsItself) {
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF8E4M3FN, DType::kF8E5M2}) {
+    const int bytes = ByteWidth(dtype);
+    Tensor t = Tensor::Zeros(dtype, {}), back = Tensor::Zeros(dtype, {});
+    for (uint32_t bits = 0; bits < 1u << (8 * bytes); ++bits) {
+      std::memcpy(t.raw(), &bits, bytes);
+      const std::string text = ElementText(t, 0);
+      SetElementFromText(back, 0, text);
+      ASSERT_TRUE(back.BitEquals(t)) << dtype << " " << bits << " " << text;
+    }
+  }
 }
 
 TEST(TextTest, EveryKindOfAttributeRoundTrips) {
