@@ -29,6 +29,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--version", required=True)
     parser.add_argument("--summary", required=True)
     parser.add_argument("--requires", action="append", default=[], help="a requirement on another package")
+    parser.add_argument("--script", action="append", default=[], help="COMMAND=MODULE:FUNCTION")
     parser.add_argument(
         "--strip_prefix", required=True, help="what to take off a file's path for its place in the wheel"
     )
