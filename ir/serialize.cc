@@ -402,6 +402,11 @@ std::string WrapModule(const std::string& module, uint32_t version) {
   return Bytes(file);
 }
 
+bool IsSerialized(const std::string& bytes) {
+  // Field 1 of File comes first, since fields are written in order.
+  return bytes.compare(0, 6, std::string("\x0a\x04") + kFormat) == 0;
+}
+
 std::string Serialize(const Fn& fn, const SerializeOptions& options) { return WrapModule(Writer(options).Module(fn)); }
 
 FnRef Deserialize(const std::string& bytes) {

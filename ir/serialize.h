@@ -27,6 +27,9 @@ std::string Serialize(const Fn& fn, const SerializeOptions& options = {});
 // well-typed function; the error names the function and equation. Never trusts a number in them.
 FnRef Deserialize(const std::string& bytes);
 
+// Whether the bytes begin as a program in this form, whole or not.
+bool IsSerialized(const std::string& bytes);
+
 // The envelope around the bytes of a `Module`, with its digest. For tests that write modules of their own.
 std::string WrapModule(const std::string& module, uint32_t version = kSerialVersion);
 

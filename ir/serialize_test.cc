@@ -22,6 +22,7 @@ void ExpectRoundTrip(const Fn& fn) {
   EXPECT_TRUE(back->StructurallyEquals(fn)) << Print(fn) << "\nread back as\n" << Print(*back);
   EXPECT_EQ(Print(*back, {.locations = true}), Print(fn, {.locations = true}));
   EXPECT_EQ(back->name(), fn.name());
+  EXPECT_TRUE(IsSerialized(bytes));
   EXPECT_EQ(Serialize(*back), bytes) << "bytes depend on the program alone";
   EXPECT_NO_THROW(Verify(*back));
 }
@@ -100,6 +101,7 @@ TEST(SerializeTest, AnyChangedBitIsFound) {
 }
 
 TEST(SerializeTest, ForeignBytesAreRefused) {
+  EXPECT_FALSE(IsSerialized("fn f(x: f32[3]) { return x }"));
   EXPECT_NE(ParseErrorOf("").find("no bytes at all"), std::string::npos);
   EXPECT_NE(ParseErrorOf("\x7f" "ELF and so on").find("not a whole Weft program"), std::string::npos);
   EXPECT_NE(ParseErrorOf("fn f(x: f32[3]) { return x }").find("not a whole Weft program"), std::string::npos);

@@ -1,0 +1,42 @@
+// What the subcommands of `weft` do, apart from the parsing of the command line. Each raises weft::Error.
+#ifndef WEFT_DRIVER_COMMANDS_H_
+#define WEFT_DRIVER_COMMANDS_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/fn.h"
+
+namespace weft {
+
+// A program in text or protobuf form, told apart by its first bytes.
+FnRef LoadProgram(const std::string& path);
+
+struct OptCommand {
+  std::string file;
+  std::vector<std::string> passes;
+  bool print_locations = false;
+  bool list = false;
+  bool binary = false;
+  std::string output = "-";
+  void Run() const;
+};
+
+struct RunCommand {
+  std::string file;
+  std::vector<std::string> inputs;
+  std::string outputs;
+  bool interpret = false;
+  void Run() const;
+};
+
+struct DumpCommand {
+  std::string file;
+  std::string stage = "ir";
+  void Run() const;
+};
+
+void RunOpsCommand();
+
+}  // namespace weft
+#endif  // WEFT_DRIVER_COMMANDS_H_

@@ -1,0 +1,74 @@
+// The command-line tool `weft`: look at programs, transform them, run them, without Python.
+//
+//   weft opt f.weft --passes=cse,dce          a program after named passes
+//   weft run f.weft --inputs x.npy y.npy      its results
+//   weft dump f.weft --stage=mlir             a stage of its compilation
+//   weft ops                                  the reference of all operations
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "driver/commands.h"
+#include "ir/error.h"
+
+namespace {
+
+enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
+
+int Main(int argc, char** argv) {
+  CLI::App app("Looks at, transforms and runs Weft programs.", "weft");
+  app.require_subcommand(1);
+  app.footer("FILE holds a program in text or protobuf form; - is standard input. docs/ir.md describes the text form.");
+
+  weft::OptCommand opt;
+  CLI::App* opt_app = app.add_subcommand("opt", "Print a program after named passes");
+  opt_app->add_option("FILE", opt.file, "The program")->required();
+  opt_app->add_option("--passes", opt.passes, "Names of passes, run in this order")->delimiter(',');
+  opt_app->add_flag("--print-locations", opt.print_locations, "The user's line of each equation, as a comment");
+  opt_app->add_flag("--list", opt.list, "List the passes there are, and do nothing else");
+  opt_app->add_option("-o,--output", opt.output, "Where to write the program")->capture_default_str();
+  opt_app->add_flag("--binary", opt.binary, "Write the protobuf form");
+  opt_app->get_option("FILE")->required(false);
+
+  weft::RunCommand run;
+  CLI::App* run_app = app.add_subcommand("run", "Run a program on .npy arrays");
+  run_app->add_option("FILE", run.file, "The program")->required();
+  run_app->add_option("--inputs", run.inputs, "One .npy file per parameter, constants included");
+  run_app->add_option("--outputs", run.outputs, "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
+  run_app->add_flag("--interpret", run.interpret, "Use the reference interpreter instead of compiled code");
+
+  weft::DumpCommand dump;
+  CLI::App* dump_app = app.add_subcommand("dump", "Print a stage of a program's compilation");
+  dump_app->add_option("FILE", dump.file, "The program")->required();
+  dump_app->add_option("--stage", dump.stage, "What to print")
+      ->check(CLI::IsMember({"ir", "optimized", "schedule", "mlir", "llvm", "asm"}))
+      ->capture_default_str();
+
+  CLI::App* ops_app = app.add_subcommand("ops", "Print the reference of all operations as Markdown");
+
+  try {
+    app.parse(argc, argv);
+    if (!opt.list && opt_app->parsed() && opt.file.empty()) throw CLI::RequiredError("FILE");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kUsage;
+  }
+  try {
+    if (opt_app->parsed()) opt.Run();
+    if (run_app->parsed()) run.Run();
+    if (dump_app->parsed()) dump.Run();
+    if (ops_app->parsed()) weft::RunOpsCommand();
+  } catch (const weft::Error& error) {
+    std::cerr << "weft: " << error.what() << "\n";
+    return kFailure;
+  } catch (const std::exception& error) {  // out of memory, mostly
+    std::cerr << "weft: " << error.what() << "\n";
+    return kFailure;
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return Main(argc, argv); }
