@@ -16,6 +16,11 @@ Atom Builder::Parameter(Type type, std::string name, Param::Kind kind) {
   return v;
 }
 
+void Builder::MoveParametersToFront(size_t first) {
+  std::rotate(params_.begin(), params_.begin() + static_cast<int64_t>(first), params_.end());
+  std::rotate(param_vars_.begin(), param_vars_.begin() + static_cast<int64_t>(first), param_vars_.end());
+}
+
 Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<FnRef> regions) {
   Types operand_types;
   operand_types.reserve(operands.size());

@@ -26,6 +26,8 @@ class Builder {
 
   // Parameters may be added at any time; they come first in the finished function, in the order of these calls.
   Atom Parameter(Type type, std::string name = "", Param::Kind kind = Param::Kind::kArgument);
+  // Puts the parameters from `first` on before the others. Residuals are found after the parameters they precede.
+  void MoveParametersToFront(size_t first);
   // Appends an equation. Raises the primitive's type error, with the current location, when the operands do not fit.
   Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
   Atom Emit1(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});

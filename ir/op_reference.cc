@@ -1,5 +1,6 @@
 #include "ir/op_reference.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -41,16 +42,15 @@ std::string DerivativeText(const Prim& p) {
   return "unknown";
 }
 
-// The equation of the first sample whose text is short enough to help.
+// A sample as text, on f32 where there is one: its equation, or the whole function where that has regions.
 std::string Example(const Prim& p, const std::vector<Sample>& samples) {
-  for (const Sample& s : samples) {
-    const FnRef fn = SampleFn(p, s);
-    if (fn->eqns().size() != 1) continue;
-    const std::string text = Print(*fn);
-    if (text.size() > 1500) continue;
-    return text;
-  }
-  return "";
+  if (samples.empty()) return "";
+  auto f32 = std::find_if(samples.begin(), samples.end(), [](const Sample& s) { return !s.operands.empty() && s.operands[0].dtype == DType::kF32; });
+  const Sample& sample = f32 == samples.end() ? samples.front() : *f32;
+  const std::string text = Print(*SampleFn(p, sample));
+  if (!sample.regions.empty()) return text;
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  return lines[1].substr(2) + "\n";
 }
 
 std::string Entry(const Prim& p) {

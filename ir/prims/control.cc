@@ -116,11 +116,16 @@ void RegisterCall(PrimRegistry& r) {
     return Spread(c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {c.regions.transpose(c.eqn.regions[0], linear)}), linear);
   };
   p.samples = [] {
-    Builder b("twice_sin");
-    const Atom x = b.Parameter(Type{DType::kF32, {5}, {}}), y = b.Parameter(Type{DType::kF32, {5}, {}});
-    Sample s = SampleOf({Type{DType::kF32, {5}, {}}, Type{DType::kF32, {5}, {}}});
-    s.regions = {b.Build({Mul(b, Sin(b, x), y), Add(b, x, y)})};
-    return std::vector<Sample>{s};
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64}) {
+      const Type type{t, {5}, {}};
+      Builder b("f");
+      const Atom x = b.Parameter(type), y = b.Parameter(type);
+      Sample s = SampleOf({type, type});
+      s.regions = {b.Build({Mul(b, Sin(b, x), y), Add(b, x, y)})};
+      samples.push_back(s);
+    }
+    return samples;
   };
 }
 
@@ -301,23 +306,23 @@ void RegisterCond(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = CondTranspose;
   p.samples = [] {
-    const Type f32{DType::kF32, {4}, {}};
-    auto branch = [&](int k) {
+    auto branch = [](int k, const Type& type) {
       Builder b("branch");
-      const Atom x = b.Parameter(f32), y = b.Parameter(f32);
+      const Atom x = b.Parameter(type), y = b.Parameter(type);
       if (k == 0) return b.Build({Mul(b, Sin(b, x), y), x});
       if (k == 1) return b.Build({Add(b, x, y), Exp(b, x)});
-      return b.Build({Zeros(b, f32), Mul(b, x, x)});
+      return b.Build({Zeros(b, type), Mul(b, x, x)});
     };
     std::vector<Sample> samples;
-    for (int i = 0; i < 4; ++i) {
-      Sample s = SampleOf({i < 2 ? Type{DType::kBool, {}, {}} : Type{DType::kI32, {}, {}}, f32, f32});
-      s.regions = {branch(0), branch(1)};
-      if (i < 2) {
-        s.values = {{0, Tensor::Scalar<bool>(DType::kBool, i == 1)}};
+    for (int i = 0; i < 8; ++i) {
+      const Type type{i < 4 ? DType::kF32 : DType::kF64, {4}, {}};
+      Sample s = SampleOf({i % 4 < 2 ? Type{DType::kBool, {}, {}} : Type{DType::kI32, {}, {}}, type, type});
+      s.regions = {branch(0, type), branch(1, type)};
+      if (i % 4 < 2) {
+        s.values = {{0, Tensor::Scalar<bool>(DType::kBool, i % 4 == 1)}};
       } else {
-        s.regions.push_back(branch(2));
-        s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, i == 2 ? 1 : 17)}};
+        s.regions.push_back(branch(2, type));
+        s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, i % 4 == 2 ? 1 : 17)}};
       }
       samples.push_back(s);
     }

@@ -306,20 +306,22 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
 
 std::vector<Sample> ScanSamples() {
   std::vector<Sample> samples;
-  const Type f32{DType::kF32, {3}, {}}, scalar{DType::kF32, {}, {}};
-  for (bool reverse : {false, true}) {
-    Builder b("body");  // (w, c, x) -> (sin(c) * w + x, c * x)
-    const Atom w = b.Parameter(f32), carry = b.Parameter(f32), x = b.Parameter(f32);
-    Sample s = SampleOf({f32, f32, Type{DType::kF32, {5, 3}, {}}}, ScanAttrs(1, 1, 5, reverse));
-    s.regions = {b.Build({Add(b, Mul(b, Sin(b, carry), w), x), Mul(b, carry, x)})};
+  for (DType t : {DType::kF32, DType::kF64}) {
+    const Type vector{t, {3}, {}}, scalar{t, {}, {}};
+    for (bool reverse : {false, true}) {
+      Builder b("body");  // (w, c, x) -> (sin(c) * w + x, c * x)
+      const Atom w = b.Parameter(vector), carry = b.Parameter(vector), x = b.Parameter(vector);
+      Sample s = SampleOf({vector, vector, Type{t, {5, 3}, {}}}, ScanAttrs(1, 1, 5, reverse));
+      s.regions = {b.Build({Add(b, Mul(b, Sin(b, carry), w), x), Mul(b, carry, x)})};
+      samples.push_back(s);
+    }
+    Builder b("count");  // an integer counter beside a float carry; no arrays
+    const Atom i = b.Parameter(Type{DType::kI32, {}, {}}), v = b.Parameter(scalar);
+    Sample s = SampleOf({Type{DType::kI32, {}, {}}, scalar}, ScanAttrs(0, 2, 4, false));
+    s.regions = {b.Build({Add(b, i, Atom::Scalar(DType::kI32, 1)), Mul(b, Sin(b, v), Convert(b, i, t))})};
+    s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, 1)}};
     samples.push_back(s);
   }
-  Builder b("count");  // an integer counter beside a float carry; no arrays
-  const Atom i = b.Parameter(Type{DType::kI32, {}, {}}), v = b.Parameter(scalar);
-  Sample s = SampleOf({Type{DType::kI32, {}, {}}, scalar}, ScanAttrs(0, 2, 4, false));
-  s.regions = {b.Build({Add(b, i, Atom::Scalar(DType::kI32, 1)), Mul(b, v, Convert(b, i, DType::kF32))})};
-  s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, 1)}};
-  samples.push_back(s);
   return samples;
 }
 

@@ -172,16 +172,20 @@ void RegisterWhile(PrimRegistry& r) {
   p.batch = WhileBatch;
   p.split = WhileSplit;
   p.samples = [] {
-    const Type f32{DType::kF32, {3}, {}}, i32{DType::kI32, {}, {}};
-    Builder cb("cond"), bb("body");  // (i, x, w): i < 4;  (i + 1, sin(x) * w)
-    const Atom i = cb.Parameter(i32);
-    cb.Parameter(f32), cb.Parameter(f32);
-    const FnRef cond = cb.Build({Lt(cb, i, Atom::Scalar(DType::kI32, 4))});
-    const Atom j = bb.Parameter(i32), x = bb.Parameter(f32), w = bb.Parameter(f32);
-    Sample s = SampleOf({i32, f32, f32}, {{"num_carry", int64_t{2}}});
-    s.regions = {cond, bb.Build({Add(bb, j, Atom::Scalar(DType::kI32, 1)), Mul(bb, Sin(bb, x), w)})};
-    s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, 0)}};
-    return std::vector<Sample>{s};
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64}) {
+      const Type vector{t, {3}, {}}, i32{DType::kI32, {}, {}};
+      Builder cb("cond"), bb("body");  // (i, x, w): i < 4;  (i + 1, sin(x) * w)
+      const Atom i = cb.Parameter(i32);
+      cb.Parameter(vector), cb.Parameter(vector);
+      const FnRef cond = cb.Build({Lt(cb, i, Atom::Scalar(DType::kI32, 4))});
+      const Atom j = bb.Parameter(i32), x = bb.Parameter(vector), w = bb.Parameter(vector);
+      Sample s = SampleOf({i32, vector, vector}, {{"num_carry", int64_t{2}}});
+      s.regions = {cond, bb.Build({Add(bb, j, Atom::Scalar(DType::kI32, 1)), Mul(bb, Sin(bb, x), w)})};
+      s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, 0)}};
+      samples.push_back(s);
+    }
+    return samples;
   };
 }
 

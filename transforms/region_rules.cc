@@ -1,0 +1,20 @@
+#include "transforms/region_rules.h"
+
+#include "transforms/jvp.h"
+#include "transforms/split.h"
+#include "transforms/transpose.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+
+const RegionRules& Regions() {
+  static const auto& rules = *new RegionRules{
+      [](const FnRef& f, const Mask& active, const Mask& force) { return Jvp(f, active, force); },
+      [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) { return Batch(f, batched, force, size); },
+      [](const FnRef& f, const Mask& unknown, const Mask& force) { return Split(f, unknown, force); },
+      [](const FnRef& f, const Mask& linear) { return Transpose(f, linear); },
+  };
+  return rules;
+}
+
+}  // namespace weft

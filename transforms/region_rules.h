@@ -1,0 +1,12 @@
+// The transforms as rules of primitives see them: applied to regions.
+#ifndef WEFT_TRANSFORMS_REGION_RULES_H_
+#define WEFT_TRANSFORMS_REGION_RULES_H_
+
+#include "ir/prim.h"
+
+namespace weft {
+
+const RegionRules& Regions();
+
+}  // namespace weft
+#endif  // WEFT_TRANSFORMS_REGION_RULES_H_

@@ -1,0 +1,330 @@
+// Every primitive under every law, from the registry: no test file to touch when a primitive is added.
+//
+//   infer = the types that eval gives       parse(print(f)) = f
+//   jvp = finite differences (f64)          transpose is the adjoint:  <J dx, ct> = <dx, Jt ct>
+//   vmap = stacked loop                     the laws hold again for the gradient (second order)
+//
+// At the end it is counted that every law ran for every primitive.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "ir/builder.h"
+#include "ir/eval.h"
+#include "ir/ops.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "transforms/grad.h"
+#include "transforms/jvp.h"
+#include "transforms/transpose.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+namespace {
+
+std::map<std::string, std::set<std::string>>& Ran() {
+  static auto& ran = *new std::map<std::string, std::set<std::string>>();
+  return ran;
+}
+
+Tensor Draw(const Type& type, double low, double high, std::mt19937& rng) {
+  Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
+  std::uniform_real_distribution<double> uniform(low, high);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    if (IsBool(type.dtype)) t.Set(i, static_cast<double>(rng() % 2));
+    else if (IsInteger(type.dtype)) t.Set(i, std::round(uniform(rng)));
+    else if (IsComplex(type.dtype)) t.Set(i, {uniform(rng), uniform(rng)});
+    else t.Set(i, uniform(rng));
+  }
+  return t;
+}
+
+Tensors DrawOperands(const Sample& s, std::mt19937& rng) {
+  Tensors x;
+  for (const Type& t : s.operands) x.push_back(Draw(t, s.low, s.high, rng));
+  for (const auto& [i, value] : s.values) x[i] = value;
+  return x;
+}
+
+FnRef AsFn(const Prim& prim, const Sample& s) {
+  Builder b("f");
+  Atoms x;
+  for (const Type& t : s.operands) x.push_back(b.Parameter(t));
+  return b.Build(b.Emit(prim, x, s.attrs, s.regions));
+}
+
+// Differences need double precision. Region bodies hold their own dtypes: those samples come in f64 already.
+void ToDouble(Sample& s) {
+  if (!s.regions.empty()) return;
+  for (Type& t : s.operands) {
+    if (t.dtype == DType::kF32) t.dtype = DType::kF64;
+  }
+  for (auto& [i, v] : s.values) {
+    if (v.dtype() != DType::kF32) continue;
+    Tensor d(DType::kF64, v.shape());
+    for (int64_t k = 0; k < v.size(); ++k) d.Set(k, v.Get(k));
+    v = d;
+  }
+  if (const Attr* a = s.attrs.Find("dtype")) {
+    if (*a == Attr(DType::kF32)) s.attrs.Set("dtype", DType::kF64);
+  }
+}
+
+Mask InexactParams(const Fn& fn) {
+  Mask m;
+  for (const Param& p : fn.params()) m.push_back(p.type.dtype == DType::kF64);
+  return m;
+}
+
+double Dot(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.size(); ++i) sum += a.Get(i).real() * b.Get(i).real();
+  return sum;
+}
+
+Tensor Step(const Tensor& x, const Tensor& d, double h) {
+  Tensor y(x.dtype(), x.shape());
+  for (int64_t i = 0; i < x.size(); ++i) y.Set(i, x.Get(i) + h * d.Get(i));
+  return y;
+}
+
+// Samples whose derivative laws can be tested by differences: f64 in, f64 out. stop_gradient is wrong by declaration.
+bool HasDerivative(const Prim& prim, const Fn& fn) {
+  if (prim.name == "stop_gradient") return false;
+  bool in = false, out = false;
+  for (const Param& p : fn.params()) {
+    in |= p.type.dtype == DType::kF64;
+    if (IsInexact(p.type.dtype) && p.type.dtype != DType::kF64) return false;
+  }
+  for (const Type& t : fn.ResultTypes()) {
+    out |= t.dtype == DType::kF64;
+    if (IsInexact(t.dtype) && t.dtype != DType::kF64) return false;
+  }
+  return in && out;
+}
+
+// Reverse mode through a loop whose number of trips is not known is refused, with a reason.
+bool HasReverse(const Prim& prim) { return prim.name != "while"; }
+
+void CheckJvpAndTranspose(const FnRef& fn, const Tensors& x, std::mt19937& rng, const std::string& what, bool reverse) {
+  const double tolerance = 1e-4;
+  const Mask active = InexactParams(*fn);
+  Tensors dx;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (active[i]) dx.push_back(Draw(x[i].type(), -1, 1, rng));
+  }
+  Mask force;
+  for (const Type& t : fn->ResultTypes()) force.push_back(IsInexact(t.dtype));
+  const JvpFn jvp = Jvp(fn, active, force);
+  Tensors args = x;
+  args.insert(args.end(), dx.begin(), dx.end());
+  const Tensors out = Eval(*jvp.fn, args);
+  const size_t n = fn->results().size();
+
+  // Central differences along one random direction.
+  const double h = 1e-6;
+  Tensors plus = x, minus = x;
+  for (size_t i = 0, k = 0; i < x.size(); ++i) {
+    if (!active[i]) continue;
+    plus[i] = Step(x[i], dx[k], h);
+    minus[i] = Step(x[i], dx[k], -h);
+    ++k;
+  }
+  const Tensors up = Eval(*fn, plus), down = Eval(*fn, minus);
+  Tensors dy;
+  for (size_t r = 0, k = n; r < n; ++r) {
+    if (!force[r]) continue;
+    const Tensor& d = out[k++];
+    dy.push_back(d);
+    for (int64_t i = 0; i < d.size(); ++i) {
+      const double expected = (up[r].Get(i).real() - down[r].Get(i).real()) / (2 * h);
+      if (!std::isfinite(up[r].Get(i).real())) continue;  // the extreme of nothing
+      EXPECT_NEAR(d.Get(i).real(), expected, tolerance * (1 + std::abs(expected))) << what << " jvp, result " << r << " element " << i << "\n" << Print(*jvp.fn);
+    }
+  }
+  if (!reverse) {
+    EXPECT_THROW(Vjp(fn, active), Error) << what;
+    return;
+  }
+  // The adjoint, by linearise and transpose.
+  const Pullback v = Vjp(fn, active);
+  Tensors back = Eval(*v.forward, x);
+  for (size_t r = 0; r < n; ++r) EXPECT_TRUE(back[r].BitEquals(Eval(*fn, x)[r])) << what << ": the forward half changed result " << r;
+  back.erase(back.begin(), back.begin() + static_cast<int64_t>(n));
+  double left = 0, right = 0, scale = 1;
+  for (const Tensor& d : dy) {
+    const Tensor ct = Draw(d.type(), -1, 1, rng);
+    left += Dot(d, ct);
+    scale += std::abs(Dot(d, ct));
+    back.push_back(ct);
+  }
+  const Tensors ct_x = Eval(*v.backward, back);
+  ASSERT_EQ(ct_x.size(), dx.size()) << what;
+  for (size_t i = 0; i < dx.size(); ++i) right += Dot(ct_x[i], dx[i]);
+  EXPECT_NEAR(left, right, tolerance * scale) << what << " transpose\n" << Print(*v.backward);
+}
+
+class EveryPrim : public testing::TestWithParam<std::string> {
+ protected:
+  const Prim& prim() const { return FindPrim(GetParam()); }
+  std::vector<Sample> samples() const { return prim().samples(); }
+};
+
+TEST_P(EveryPrim, InferIsWhatEvalGives) {
+  std::mt19937 rng(1);
+  ASSERT_TRUE(prim().samples != nullptr) << "no samples";
+  for (const Sample& s : samples()) {
+    const FnRef fn = AsFn(prim(), s);
+    const Tensors out = Eval(*fn, DrawOperands(s, rng));  // Eval itself compares types
+    ASSERT_EQ(out.size(), fn->results().size());
+  }
+  Ran()["infer"].insert(GetParam());
+}
+
+TEST_P(EveryPrim, TextRoundTrips) {
+  for (const Sample& s : samples()) {
+    const FnRef fn = AsFn(prim(), s);
+    const FnRef again = ParseFn(Print(*fn));
+    EXPECT_TRUE(fn->StructurallyEquals(*again)) << Print(*fn) << "\nbecame\n" << Print(*again);
+  }
+  Ran()["text"].insert(GetParam());
+}
+
+TEST_P(EveryPrim, JvpAndTransposeAgreeWithDifferences) {
+  std::mt19937 rng(2);
+  for (Sample s : samples()) {
+    if (!prim().not_differentiable.empty()) break;
+    ToDouble(s);
+    const FnRef fn = AsFn(prim(), s);
+    if (!HasDerivative(prim(), *fn)) continue;
+    CheckJvpAndTranspose(fn, DrawOperands(s, rng), rng, GetParam(), HasReverse(prim()));
+    if (testing::Test::HasFailure()) return;
+  }
+  Ran()["jvp"].insert(GetParam());
+}
+
+// The gradient of sum(sin(result)) is a function whose own derivatives obey the same laws.
+TEST_P(EveryPrim, SecondOrder) {
+  std::mt19937 rng(3);
+  for (Sample s : samples()) {
+    // trigamma, the derivative of digamma, has none itself.
+    if (!prim().not_differentiable.empty() || !HasReverse(prim()) || prim().name == "digamma") break;
+    ToDouble(s);
+    const FnRef fn = AsFn(prim(), s);
+    if (!HasDerivative(prim(), *fn)) continue;
+    Builder b("loss");
+    Atoms x;
+    for (const Param& p : fn->params()) x.push_back(b.Parameter(p.type));
+    std::optional<Atom> total;
+    for (const Atom& y : b.Inline(*fn, x)) {
+      if (b.DTypeOf(y) != DType::kF64) continue;
+      total = AddTangents(b, total, ReduceSum(b, Sin(b, y), Range(0, b.TypeOf(y).rank())));
+    }
+    const FnRef loss = b.Build({*total});
+    const FnRef grad = Grad(loss, {.wrt = InexactParams(*loss)});
+    CheckJvpAndTranspose(grad, DrawOperands(s, rng), rng, GetParam() + " gradient", /*reverse=*/true);
+    if (testing::Test::HasFailure()) return;
+  }
+  Ran()["second"].insert(GetParam());
+}
+
+TEST_P(EveryPrim, VmapIsAStackedLoop) {
+  std::mt19937 rng(4);
+  constexpr int64_t kLanes = 3;
+  for (const Sample& s : samples()) {
+    const FnRef fn = AsFn(prim(), s);
+    const size_t n = s.operands.size();
+    // Every operand alone, and all together.
+    for (size_t which = 0; which <= n && n > 0; ++which) {
+      Mask batched(n, which == n);
+      if (which < n) batched[which] = true;
+      const BatchedFn vmapped = Batch(fn, batched, Mask(fn->results().size(), true), kLanes);
+      std::vector<Tensors> lanes;
+      for (int64_t l = 0; l < kLanes; ++l) {
+        Tensors x = DrawOperands(s, rng);
+        // Values that a sample prescribes vary too where they are integers: indices, loop bounds, predicates.
+        for (const auto& [i, value] : s.values) {
+          if (!batched[i] || l == 0) continue;
+          if (IsInteger(value.dtype()) || IsBool(value.dtype())) {
+            Tensor moved = value.Copy();
+            for (int64_t k = 0; k < moved.size(); ++k) moved.Set(k, value.Get((k + l) % value.size()) + (IsBool(value.dtype()) ? 0.0 : (value.size() == 1 ? l : 0.0)));
+            if (IsBool(value.dtype())) moved.Set(0, value.Get(0).real() == 0);
+            x[i] = moved;
+          }
+        }
+        if (l > 0) {
+          for (size_t i = 0; i < n; ++i) {
+            if (!batched[i]) x[i] = lanes[0][i];
+          }
+        }
+        lanes.push_back(x);
+      }
+      Tensors stacked;
+      for (size_t i = 0; i < n; ++i) {
+        if (!batched[i]) {
+          stacked.push_back(lanes[0][i]);
+          continue;
+        }
+        Shape shape = lanes[0][i].shape();
+        shape.insert(shape.begin(), kLanes);
+        Tensor t(lanes[0][i].dtype(), shape);
+        for (int64_t l = 0; l < kLanes; ++l) std::memcpy(t.data<char>() + l * lanes[l][i].bytes(), lanes[l][i].raw(), lanes[l][i].bytes());
+        stacked.push_back(t);
+      }
+      const Tensors out = Eval(*vmapped.fn, stacked);
+      for (int64_t l = 0; l < kLanes; ++l) {
+        const Tensors expected = Eval(*fn, lanes[l]);
+        for (size_t r = 0; r < expected.size(); ++r) {
+          for (int64_t i = 0; i < expected[r].size(); ++i) {
+            const std::complex<double> got = out[r].Get(l * expected[r].size() + i), want = expected[r].Get(i);
+            const bool same = got == want || (std::isnan(got.real()) && std::isnan(want.real())) || std::abs(got - want) <= 1e-5 * (1 + std::abs(want));
+            ASSERT_TRUE(same) << GetParam() << ": lane " << l << " result " << r << " element " << i << ": " << got << ", expected " << want << "\n" << Print(*fn) << "\nvmapped\n" << Print(*vmapped.fn);
+          }
+        }
+      }
+    }
+  }
+  Ran()["vmap"].insert(GetParam());
+}
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const Prim* p : AllPrims()) names.push_back(p->name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryPrim, testing::ValuesIn(Names()), [](const auto& info) { return info.param; });
+
+// After everything: the laws above ran for every primitive.
+class EveryLawRan : public testing::Environment {
+ public:
+  void TearDown() override {
+    if (testing::GTEST_FLAG(filter) != "*") return;  // only meaningful when everything runs
+    for (const char* law : {"infer", "text", "jvp", "second", "vmap"}) {
+      for (const std::string& name : Names()) EXPECT_TRUE(Ran()[law].count(name)) << law << " did not run for " << name;
+    }
+  }
+};
+[[maybe_unused]] testing::Environment* const kEveryLawRan = testing::AddGlobalTestEnvironment(new EveryLawRan);
+
+TEST(Registry, EveryPrimitiveIsComplete) {
+  for (const Prim* p : AllPrims()) {
+    EXPECT_TRUE(p->infer && p->eval && p->samples) << p->name << " lacks infer, eval or samples";
+    EXPECT_FALSE(p->doc.empty()) << p->name;
+    EXPECT_TRUE(p->batch || p->num_operands == 0) << p->name << " has no batching rule";
+    EXPECT_TRUE(!p->is_linear() || p->transpose) << p->name << " is linear but has no transpose";
+    bool inexact_result = false;
+    for (const Sample& s : p->samples()) {
+      for (const Type& t : AsFn(*p, s)->ResultTypes()) inexact_result |= IsInexact(t.dtype);
+    }
+    const int rules = (p->jvp != nullptr) + (p->partials != nullptr) + p->is_linear();
+    EXPECT_TRUE(!inexact_result || rules > 0 || !p->not_differentiable.empty()) << p->name << ": unknown derivative";
+    EXPECT_TRUE(rules == 0 || p->not_differentiable.empty()) << p->name << " has a rule and is declared not differentiable";
+  }
+}
+
+}  // namespace
+}  // namespace weft
