@@ -20,7 +20,9 @@ void ElementwiseJvp(JvpContext& c) {
   std::optional<Atom> dy;
   for (size_t i = 0; i < c.x.size(); ++i) {
     if (!c.dx[i] || !partials[i]) continue;
-    const Atom term = partials[i]->IsSplat(-1) ? Neg(c.b, *c.dx[i]) : Mul(c.b, *partials[i], *c.dx[i]);
+    // A partial made of literals alone is a scalar beside an array.
+    const Atom partial = partials[i]->is_var() ? Broadcast(c.b, *partials[i], c.b.TypeOf(*c.dx[i]).dims, Range(0, c.b.TypeOf(*partials[i]).rank())) : *partials[i];
+    const Atom term = partial.IsSplat(-1) ? Neg(c.b, *c.dx[i]) : Mul(c.b, partial, *c.dx[i]);
     dy = AddTangents(c.b, dy, term);
   }
   c.dy = {dy};
@@ -59,6 +61,10 @@ void ApplyRule(JvpContext& c) {
   const Prim& prim = *c.eqn.prim;
   if (prim.jvp) return prim.jvp(c);
   if (!prim.not_differentiable.empty()) NoDerivative(c.eqn, prim.not_differentiable);
+  // x * w with one active operand is linear; the general formula would make the same values with more equations.
+  bool linear_in_active = prim.multilinear;
+  for (size_t i = 0; i < c.dx.size(); ++i) linear_in_active &= !c.dx[i] || prim.LinearIn(static_cast<int>(i));
+  if (linear_in_active) return LinearJvp(c);
   if (prim.partials) return ElementwiseJvp(c);
   if (prim.is_linear()) return LinearJvp(c);
   NoDerivative(c.eqn, "it has no derivative rule");

@@ -80,9 +80,13 @@ void ExtremeJvp(JvpContext& c) {
   const Ints& dims = c.eqn.attrs.Get<Ints>("dims");
   const Type x = c.b.TypeOf(c.x[0]);
   const Atom y = c.b.Emit1(*c.eqn.prim, {c.x[0]}, c.eqn.attrs);
+  c.y = {y};
+  if (x.size() == Dim(0)) {  // the extreme of nothing is a constant
+    c.dy = {std::nullopt};
+    return;
+  }
   const Atom attains = Convert(c.b, Eq(c.b, c.x[0], BroadcastBack(c.b, y, x, dims)), x.dtype);
   const Atom count = ReduceSum(c.b, attains, dims);
-  c.y = {y};
   c.dy = {Div(c.b, ReduceSum(c.b, Mul(c.b, *c.dx[0], attains), dims), count)};
 }
 

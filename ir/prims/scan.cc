@@ -265,16 +265,38 @@ void ScanSplit(SplitContext& c) {
   c.unknown_out = unknown_out;
 }
 
+// The equation as a function of its own, cut in two, the unknown half transposed: for scans with a carry that does not
+// depend on the linear inputs, whose values the linear half needs step by step.
+OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
+  Builder b("scan");
+  const FnRef fn = b.Build(b.Clone(c.eqn, Parameters(b, c.types)));
+  const SplitFn split = c.regions.split(fn, linear, Mask(fn->results().size(), false));
+  Atoms known;
+  for (const auto& x : c.x) {
+    if (x) known.push_back(*x);
+  }
+  const Atoms out = c.b.Inline(*split.known, known);
+  Atoms args = Part(out, out.size() - split.residuals.size(), out.size());
+  const Types results = fn->ResultTypes();
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (split.unknown_out[r]) args.push_back(c.ct[r] ? *c.ct[r] : Zeros(c.b, results[r]));
+  }
+  Mask unknown_linear(split.unknown->params().size(), true);
+  std::fill(unknown_linear.begin(), unknown_linear.begin() + static_cast<int64_t>(split.residuals.size()), false);
+  return Spread(c.b.Inline(*c.regions.transpose(split.unknown, unknown_linear), args), linear);
+}
+
 // Runs backwards. Carries: cotangents of linear constants (summed up) and of carries; xs: known arrays and cotangents of ys.
+// A carry that starts from a known value (the zero tangent) but becomes linear is linear.
 OptionalAtoms ScanTranspose(TransposeContext& c) {
   const Scan scan(c.eqn.attrs, c.eqn.regions[0]);
-  Mask linear;
-  for (const auto& x : c.x) linear.push_back(!x);
-  for (size_t i = scan.consts; i < scan.first_x(); ++i) {
-    if (linear[i]) continue;
-    // A known carry next to linear ones: its values are needed step by step.
-    throw UserError(ErrorKind::kUnsupported, c.eqn.loc, "transpose: scan has a carry that does not depend on the linear inputs; split it first");
-  }
+  Mask operand_linear;
+  for (const auto& x : c.x) operand_linear.push_back(!x);
+  const Mask carry_linear = CarryFixpoint(scan.Carries(operand_linear), scan.carries, [&](const Mask& m) {
+                              return std::make_pair(0, c.regions.split(scan.body, Joined(scan.Consts(operand_linear), m, scan.Xs(operand_linear)), ForceCarries(scan, m)).unknown_out);
+                            }).first;
+  if (std::find(carry_linear.begin(), carry_linear.end(), false) != carry_linear.end()) return TransposeBySplitting(c, operand_linear);
+  const Mask linear = Joined(scan.Consts(operand_linear), carry_linear, scan.Xs(operand_linear));
   const Mask consts = scan.Consts(linear), xs = scan.Xs(linear);
   const Types types = scan.body->ParamTypes(), results = scan.body->ResultTypes();
   const FnRef back = c.regions.transpose(scan.body, linear);
@@ -301,7 +323,11 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   }
   for (size_t i = scan.carries; i < scan.results; ++i) operands.push_back(cotangent(i, Stacked(results[i], scan.length)));
   const Attrs attrs = ScanAttrs(p_consts.size(), p_sums.size() + scan.carries, scan.length, !scan.reverse);
-  return Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(out)}), linear);
+  OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(out)}), linear);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!operand_linear[i]) all[i] = std::nullopt;
+  }
+  return all;
 }
 
 std::vector<Sample> ScanSamples() {
