@@ -64,15 +64,18 @@ def _is_serialiser(path: PurePosixPath) -> bool:
 
 
 def _may_see_mlir(path: PurePosixPath) -> bool:
-    return path.parts[0] == "lowering" and (path.suffix == ".cc" or path.name.startswith("mlir_"))
+    return path.parts[0] == "lowering" and (
+        path.suffix == ".cc" or path.name.startswith("mlir_") or "mlir" in path.parts
+    )
 
 
 # (headers, where they may be included, how to say that)
 _LIBRARIES = [
     (
-        re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld)/|lowering/(.*/)?mlir_\w+\.h"),
+        re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld)/|lowering/(.*/)?mlir(_\w+\.h|/)"),
         _may_see_mlir,
-        "MLIR, LLVM and lld appear only in lowering/*.cc and the lowering/mlir_*.h that those share",
+        "MLIR, LLVM and lld appear only in lowering/*.cc and in headers for those alone: "
+        "lowering/mlir_*.h, lowering/mlir/*.h",
     ),
     (
         re.compile(
