@@ -42,6 +42,8 @@ std::string FiniteText(T value) {
   char* end = buffer;
   if constexpr (kIsSmallFloat<T>) {
     const float wide = value;
+    // Small whole numbers as they are, 448 rather than the 450 that reads back as it.
+    if (std::trunc(wide) == wide && std::fabs(wide) < 1e6f && wide != 0) return std::to_string(static_cast<int>(wide)) + ".0";
     for (int digits = 1; digits <= 9; ++digits) {
       end = std::to_chars(buffer, buffer + sizeof(buffer), wide, std::chars_format::general, digits).ptr;
       float back = 0;

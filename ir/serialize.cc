@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/attribute_names.h"
 #include "ir/builder.h"
 #include "ir/prim.h"
 #include "ir/weft.pb.h"
@@ -188,7 +189,7 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(const exchange::Module& module) : module_(module) {}
+  Reader(const exchange::Module& module, const DeserializeOptions& options) : module_(module), options_(options) {}
 
   FnRef Module() {
     for (const exchange::Type& t : module_.types()) types_.push_back(ReadType(t));
@@ -365,6 +366,7 @@ class Reader {
     b.set_loc(e.location() > 0 ? At(locations_, uint64_t{e.location()} - 1, "location") : Loc());
     Atoms results;
     try {
+      if (!options_.any_attributes) CheckAttributeNames(*prim, attrs);
       results = b.Emit(*prim, std::move(operands), std::move(attrs), std::move(regions));
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kInternal) throw;
@@ -382,6 +384,7 @@ class Reader {
   }
 
   const exchange::Module& module_;
+  const DeserializeOptions& options_;
   std::string where_;
   std::vector<Type> types_;
   std::vector<Loc> locations_;
@@ -409,7 +412,7 @@ bool IsSerialized(const std::string& bytes) {
 
 std::string Serialize(const Fn& fn, const SerializeOptions& options) { return WrapModule(Writer(options).Module(fn)); }
 
-FnRef Deserialize(const std::string& bytes) {
+FnRef Deserialize(const std::string& bytes, const DeserializeOptions& options) {
   exchange::File file;
   if (bytes.empty()) throw Foreign("no bytes at all");
   if (bytes.size() > std::numeric_limits<int>::max()) throw Foreign("2 GB or more");
@@ -422,7 +425,7 @@ FnRef Deserialize(const std::string& bytes) {
   if (Digest(file.module()) != file.digest()) throw Foreign("truncated or corrupted: the digest does not match");
   exchange::Module module;
   if (!module.ParseFromString(file.module())) throw Foreign("its module is malformed");
-  return Reader(module).Module();
+  return Reader(module, options).Module();
 }
 
 }  // namespace weft

@@ -23,9 +23,13 @@ struct SerializeOptions {
 
 std::string Serialize(const Fn& fn, const SerializeOptions& options = {});
 
+struct DeserializeOptions {
+  bool any_attributes = false;  // keep attributes that their primitive does not have, for tests
+};
+
 // Raises kParse when the bytes are not Weft's, truncated, corrupted, of a later version, or say something that is no
 // well-typed function; the error names the function and equation. Never trusts a number in them.
-FnRef Deserialize(const std::string& bytes);
+FnRef Deserialize(const std::string& bytes, const DeserializeOptions& options = {});
 
 // Whether the bytes begin as a program in this form, whole or not.
 bool IsSerialized(const std::string& bytes);

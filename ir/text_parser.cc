@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "ir/attribute_names.h"
 #include "ir/builder.h"
 #include "ir/element_text.h"
 #include "ir/prim.h"
@@ -591,7 +592,9 @@ class Parser {
     const int line = options_.file.empty() ? 0 : LineAt(prim_at);
     const Prim* prim = TryFindPrim(prim_name);
     if (prim == nullptr) Fail(prim_at, "there is no primitive '" + prim_name + "'");
+    const size_t attrs_at = pos_;
     const Attrs attrs = AttributeList();
+    if (!options_.any_attributes) Guarded(attrs_at, [&] { CheckAttributeNames(*prim, attrs); });
     Atoms operands;
     std::vector<FnRef> regions;
     for (SkipSpace(); !AtEnd() && Peek() != '\n' && Peek() != ';' && Peek() != '}'; SkipSpace()) {

@@ -23,7 +23,9 @@ inline constexpr int kTextVersion = 1;
 
 struct ParseOptions {
   // Named in errors. When given, equations get `file:line` of the text as their location.
-  std::string file;
+  std::string file = {};
+  // Keep attributes that their primitive does not have, for tests; otherwise they are errors.
+  bool any_attributes = false;
 };
 
 // The last function of the text; the ones before it are there to be called.

@@ -1,0 +1,38 @@
+#include "ir/attribute_names.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "absl/strings/str_join.h"
+
+namespace weft {
+
+const std::set<std::string>& AttributeNames(const Prim& prim) {
+  static std::mutex mutex;
+  static auto& table = *new std::unordered_map<const Prim*, std::set<std::string>>();
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto it = table.find(&prim);
+    if (it != table.end()) return it->second;
+  }
+  std::set<std::string> names;
+  if (prim.samples) {
+    for (const Sample& sample : prim.samples()) {
+      for (const Attrs::Entry& entry : sample.attrs.entries()) names.insert(entry.first);
+    }
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  return table.emplace(&prim, std::move(names)).first->second;  // nodes do not move
+}
+
+void CheckAttributeNames(const Prim& prim, const Attrs& attrs) {
+  if (attrs.empty()) return;
+  const std::set<std::string>& known = AttributeNames(prim);
+  for (const Attrs::Entry& entry : attrs.entries()) {
+    if (known.count(entry.first)) continue;
+    throw ValueError(prim.name, ": there is no attribute '", entry.first, "'; ",
+                     known.empty() ? "it has none" : "it has " + absl::StrJoin(known, ", "));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,150 @@
+"""`weft run` on .npy files, against NumPy."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PASS_THROUGH = "fn f(x: {type}) -> ({type}) {{ return x }}"
+DTYPES = {
+    "bool": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "c64": np.complex64,
+    "c128": np.complex128,
+}
+
+
+def weft(*arguments: object, program: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        ["driver/weft", *map(str, arguments)], input=program, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def run(tmp_path: Path, program: str, *inputs: np.ndarray) -> list[np.ndarray]:
+    files = []
+    for i, value in enumerate(inputs):
+        files.append(tmp_path / f"input{i}.npy")
+        np.save(files[-1], value)
+    weft("run", "-", "--interpret", "--inputs", *files, "--outputs", tmp_path / "out", program=program)
+    return [np.load(path) for path in sorted((tmp_path / "out").iterdir())]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (2, 1, 3)])
+def test_arrays_pass_through_unchanged(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    value = (rng.normal(size=shape) * 50).astype(DTYPES[name])
+    sizes = ",".join(map(str, shape))
+    (result,) = run(tmp_path, PASS_THROUGH.format(type=f"{name}[{sizes}]"), value)
+    assert result.dtype == value.dtype
+    assert result.shape == value.shape
+    assert result.tobytes() == value.tobytes()
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("dtype", [">f4", ">c16", ">i2", "<f4"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_other_layouts_are_converted(tmp_path: Path, version: tuple[int, int], dtype: str, order: str) -> None:
+    value = np.asarray(np.arange(24).reshape(2, 3, 4), dtype=dtype, order=order)
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, value, version=version)
+    name = {">f4": "f32", ">c16": "c128", ">i2": "i16", "<f4": "f32"}[dtype]
+    program = PASS_THROUGH.format(type=f"{name}[2,3,4]")
+    weft("run", "-", "--interpret", "--inputs", path, "--outputs", tmp_path / "out", program=program)
+    result = np.load(tmp_path / "out" / "0.npy")
+    assert result.flags.c_contiguous
+    np.testing.assert_array_equal(result, value)
+
+
+def test_symbolic_sizes_constants_and_several_results(tmp_path: Path) -> None:
+    program = """
+    fn f(x: f32[n,3], const w: f32[3,2]) -> (f32[n,2], f32[]) {
+      y = contract[spec="ij,jk->ik"] x w
+      z = reduce_max[dims=[0,1]] y
+      return y, z
+    }"""
+    rng = np.random.default_rng(0)
+    for n in (1, 5):
+        x, w = rng.normal(size=(n, 3)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
+        y, z = run(tmp_path, program, x, w)
+        np.testing.assert_allclose(y, x @ w, rtol=1e-6)
+        assert z == y.max()
+
+
+def test_text_and_protobuf_run_alike(tmp_path: Path) -> None:
+    (tmp_path / "f.weft").write_text("fn f(x: f32[3]) -> f32[3] { y = square x; return y }")
+    weft("opt", tmp_path / "f.weft", "--binary", "-o", tmp_path / "f.weftpb")
+    np.save(tmp_path / "x.npy", np.float32([1, 2, 3]))
+    texts = {weft("run", tmp_path / name, "--interpret", "--inputs", tmp_path / "x.npy").stdout for name in ("f.weft", "f.weftpb")}
+    assert len(texts) == 1
+    assert "9" in texts.pop()
+
+
+def damaged_files() -> dict[str, tuple[bytes, str]]:
+    import io
+
+    buffer = io.BytesIO()
+    np.save(buffer, np.float32([1, 2, 3]))
+    whole = buffer.getvalue()
+    structured = io.BytesIO()
+    np.save(structured, np.zeros(2, dtype=[("a", "f4"), ("b", "i4")]))
+    text = io.BytesIO()
+    np.save(text, np.array(["a", "b"]))
+    return {
+        "empty": (b"", "not an .npy file"),
+        "foreign": (b"PK\x03\x04" * 100, "not an .npy file"),
+        "truncated_header": (whole[:20], "truncated .npy file"),
+        "truncated_data": (whole[:-1], "the array needs 12 bytes, the file has 11"),
+        "more_data": (whole + b"\0", "the array needs 12 bytes, the file has 13"),
+        "future_version": (whole[:6] + b"\x09" + whole[7:], "version 9"),
+        "structured": (structured.getvalue(), "structured type"),
+        "strings": (text.getvalue(), "is not supported"),
+        "huge": (whole.replace(b"(3,), }", b"(3000000000,3000000000,3000000000)}")[: len(whole)], ""),
+        "negative": (whole.replace(b"(3,)", b"(-3)"), "malformed 'shape'"),
+        "no_shape": (whole.replace(b"'shape'", b"'shabe'"), "an entry 'shabe'"),
+    }
+
+
+@pytest.mark.parametrize("case", damaged_files())
+def test_bad_arrays_are_errors(tmp_path: Path, case: str) -> None:
+    content, message = damaged_files()[case]
+    (tmp_path / "x.npy").write_bytes(content)
+    program = PASS_THROUGH.format(type="f32[3]")
+    done = weft("run", "-", "--interpret", "--inputs", tmp_path / "x.npy", program=program, check=False)
+    assert done.returncode == 1, done
+    assert "x.npy" in done.stderr
+    assert message in done.stderr
+
+
+def test_arguments_that_do_not_fit_are_errors(tmp_path: Path) -> None:
+    program = PASS_THROUGH.format(type="f32[3]")
+    np.save(tmp_path / "x.npy", np.float32([1, 2]))
+    np.save(tmp_path / "y.npy", np.float64([1, 2, 3]))
+    for name, message in (("x", "f32[2]"), ("y", "f64[3]")):
+        done = weft("run", "-", "--interpret", "--inputs", tmp_path / f"{name}.npy", program=program, check=False)
+        assert done.returncode == 1
+        assert message in done.stderr and "expected f32[3]" in done.stderr
+    done = weft("run", "-", "--interpret", program=program, check=False)
+    assert done.returncode == 1
+    assert "f takes 1 arrays (f32[3]), --inputs names 0" in done.stderr
+
+
+def test_usage_errors() -> None:
+    for arguments in ([], ["frobnicate"], ["run"], ["opt"], ["dump", "-", "--stage=x"]):
+        done = weft(*arguments, check=False)
+        assert done.returncode == 2, arguments
+    assert weft("--help").stdout.startswith("Looks at")
