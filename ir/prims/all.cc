@@ -25,8 +25,10 @@ struct Registry {
     RegisterContraction(r);
     RegisterIndexing(r);
     RegisterControl(r);
+    RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterCumulative(r);
     owned = r.Take();
     for (const auto& p : owned) {
       WEFT_CHECK(by_name.emplace(p->name, p.get()).second) << "primitive " << p->name << " is registered twice";

@@ -14,8 +14,10 @@ void RegisterReductions(PrimRegistry& r);
 void RegisterContraction(PrimRegistry& r);
 void RegisterIndexing(PrimRegistry& r);
 void RegisterControl(PrimRegistry& r);
+void RegisterCustom(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
+void RegisterCumulative(PrimRegistry& r);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_FAMILIES_H_
