@@ -1,11 +1,9 @@
 #include "driver/commands.h"
 
 #include <filesystem>
-#include <functional>
 #include <iostream>
-#include <utility>
 
-#include "absl/strings/str_join.h"
+#include "driver/command_passes.h"
 #include "driver/files.h"
 #include "driver/npy.h"
 #include "ir/eval.h"
@@ -13,52 +11,9 @@
 #include "ir/serialize.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
-#include "ir/verify.h"
+#include "transforms/pass.h"
 
 namespace weft {
-namespace {
-
-// A pass and one line about it, for the list.
-struct CommandPass {
-  std::string name, summary;
-  std::function<FnRef(const FnRef&)> run;
-};
-
-// What only the command line needs.
-FnRef RoundTrip(const FnRef& fn) {
-  for (const FnRef& back : {ParseFn(Print(*fn)), Deserialize(Serialize(*fn))}) {
-    if (!back->StructurallyEquals(*fn)) {
-      throw UserError(ErrorKind::kInternal, {}, "the program changes when it is written and read:\n", Print(*fn), "becomes\n", Print(*back));
-    }
-  }
-  return fn;
-}
-
-const std::vector<CommandPass>& Passes() {
-  static const auto& passes = *new std::vector<CommandPass>{
-      {"print", "prints the program as it is at this point", [](const FnRef& fn) {
-         std::cout << Print(*fn) << "\n";
-         return fn;
-       }},
-      {"roundtrip", "checks that text and protobuf form read back as the same program", RoundTrip},
-      {"verify", "checks the program (done after every pass anyway)", [](const FnRef& fn) {
-         Verify(*fn);
-         return fn;
-       }},
-  };
-  return passes;
-}
-
-const CommandPass& FindPass(const std::string& name) {
-  for (const CommandPass& pass : Passes()) {
-    if (pass.name == name) return pass;
-  }
-  throw ValueError("there is no pass '", name, "'; there are ",
-                   absl::StrJoin(Passes(), ", ", [](std::string* out, const CommandPass& p) { *out += p.name; }));
-}
-
-}  // namespace
-
 FnRef LoadProgram(const std::string& path) {
   const std::string bytes = ReadFile(path);
   if (IsSerialized(bytes)) return Deserialize(bytes);
@@ -67,16 +22,10 @@ FnRef LoadProgram(const std::string& path) {
 
 void OptCommand::Run() const {
   if (list) {
-    for (const CommandPass& pass : Passes()) std::cout << pass.name << ": " << pass.summary << "\n";
+    std::cout << ListCommandPasses();
     return;
   }
-  std::vector<const CommandPass*> found;
-  for (const std::string& name : passes) found.push_back(&FindPass(name));
-  FnRef fn = LoadProgram(file);
-  for (const CommandPass* pass : found) {
-    fn = pass->run(fn);
-    Verify(*fn);
-  }
+  const FnRef fn = RunCommandPasses(LoadProgram(file), passes);
   WriteFile(output, binary ? Serialize(*fn) : Print(*fn, {.locations = print_locations}));
 }
 
@@ -101,8 +50,8 @@ void RunCommand::Run() const {
 
 void DumpCommand::Run() const {
   const FnRef fn = LoadProgram(file);
-  if (stage == "ir") {
-    std::cout << Print(*fn);
+  if (stage == "ir" || stage == "optimized") {
+    std::cout << Print(stage == "ir" ? *fn : *Optimize(fn));
     return;
   }
   throw UserError(ErrorKind::kUnsupported, {}, "stage '", stage, "' is not built into this tool yet");

@@ -14,7 +14,7 @@ FnRef LoadProgram(const std::string& path);
 
 struct OptCommand {
   std::string file;
-  std::vector<std::string> passes;
+  std::string passes;  // see command_passes.h
   bool print_locations = false;
   bool list = false;
   bool binary = false;

@@ -1,6 +1,6 @@
 // The command-line tool `weft`: look at programs, transform them, run them, without Python.
 //
-//   weft opt f.weft --passes=cse,dce          a program after named passes
+//   weft opt f.weft --passes=grad(0),cse      a program after named passes
 //   weft run f.weft --inputs x.npy y.npy      its results
 //   weft dump f.weft --stage=mlir             a stage of its compilation
 //   weft ops                                  the reference of all operations
@@ -25,7 +25,7 @@ int Main(int argc, char** argv) {
   weft::OptCommand opt;
   CLI::App* opt_app = app.add_subcommand("opt", "Print a program after named passes");
   opt_app->add_option("FILE", opt.file, "The program")->required();
-  opt_app->add_option("--passes", opt.passes, "Names of passes, run in this order")->delimiter(',');
+  opt_app->add_option("--passes", opt.passes, "Passes in order, as in grad(0),cse,dce; see --list");
   opt_app->add_flag("--print-locations", opt.print_locations, "The user's line of each equation, as a comment");
   opt_app->add_flag("--list", opt.list, "List the passes there are, and do nothing else");
   opt_app->add_option("-o,--output", opt.output, "Where to write the program")->capture_default_str();

@@ -1,0 +1,155 @@
+#include "driver/command_passes.h"
+
+#include <charconv>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "ir/dim.h"
+#include "ir/error.h"
+#include "ir/serialize.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "ir/verify.h"
+#include "transforms/grad.h"
+#include "transforms/jvp.h"
+#include "transforms/pass.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+// A pass as it stands on the command line: grad(0,1).
+struct Request {
+  std::string name;
+  Arguments arguments;
+};
+
+struct CommandPass {
+  std::string name, arguments, doc;
+  std::function<FnRef(const FnRef&, const Arguments&)> run;
+};
+
+// The parameters that `arguments` number; without any, those that `by_default` picks.
+Mask ParameterMask(const Fn& fn, const char* pass, const Arguments& arguments, const std::function<bool(size_t)>& by_default) {
+  const size_t n = fn.params().size();
+  Mask mask(n, false);
+  for (const std::string& text : arguments) {
+    size_t index = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), index);
+    if (result.ec != std::errc() || result.ptr != text.data() + text.size() || index >= n) {
+      throw ValueError(pass, ": '", text, "' is no parameter of ", fn.name(), ", which has ", n);
+    }
+    mask[index] = true;
+  }
+  for (size_t i = 0; i < n && arguments.empty(); ++i) mask[i] = by_default(i);
+  return mask;
+}
+
+FnRef RunGrad(const FnRef& fn, const Arguments& arguments) {
+  GradOptions options;
+  options.wrt = ParameterMask(*fn, "grad", arguments, [](size_t i) { return i == 0; });
+  return Grad(fn, options);
+}
+
+FnRef RunJvp(const FnRef& fn, const Arguments& arguments) {
+  return Jvp(fn, ParameterMask(*fn, "jvp", arguments, [&](size_t i) { return IsInexact(fn->params()[i].type.dtype); })).fn;
+}
+
+FnRef RunVmap(const FnRef& fn, const Arguments& arguments) {
+  const std::optional<Dim> size = arguments.size() == 1 ? Dim::Parse(arguments[0]) : std::nullopt;
+  if (!size) throw ValueError("vmap: expected one size, as in vmap(8) or vmap(n)");
+  return Batch(fn, Mask(fn->params().size(), true), Mask(fn->results().size(), true), *size).fn;
+}
+
+FnRef RunRoundTrip(const FnRef& fn, const Arguments&) {
+  for (const FnRef& back : {ParseFn(Print(*fn)), Deserialize(Serialize(*fn))}) {
+    if (!back->StructurallyEquals(*fn)) {
+      throw UserError(ErrorKind::kInternal, {}, "the program changes when it is written and read:\n", Print(*fn), "becomes\n", Print(*back));
+    }
+  }
+  return fn;
+}
+
+const std::vector<CommandPass>& CommandPasses() {
+  static const auto& list = *new std::vector<CommandPass>([] {
+    std::vector<CommandPass> passes;
+    for (const Pass& pass : AllPasses()) {
+      passes.push_back({pass.name, "", pass.doc, [run = pass.run](const FnRef& fn, const Arguments&) { return run(fn); }});
+    }
+    std::string defaults;
+    for (const std::string& name : DefaultPasses()) defaults += (defaults.empty() ? "" : ", ") + name;
+    passes.push_back({"optimize", "", "The passes before lowering: " + defaults + ".",
+                      [](const FnRef& fn, const Arguments&) { return Optimize(fn); }});
+    passes.push_back({"grad", "(PARAMETER,...)", "The gradient of result 0 with respect to these parameters; to the first, when none is given.", RunGrad});
+    passes.push_back({"jvp", "(PARAMETER,...)", "Forward mode, with tangents for these parameters; for all that can have one, when none is given.", RunJvp});
+    passes.push_back({"vmap", "(SIZE)", "Every parameter and result gets a leading dimension of that size.", RunVmap});
+    passes.push_back({"print", "", "Print the program as it is at this point.", [](const FnRef& fn, const Arguments&) {
+                        std::cout << Print(*fn) << "\n";
+                        return fn;
+                      }});
+    passes.push_back({"roundtrip", "", "Check that text and protobuf form read back as the same program.", RunRoundTrip});
+    passes.push_back({"verify", "", "Check the program, as is done after every pass anyway.", [](const FnRef& fn, const Arguments&) { return fn; }});
+    return passes;
+  }());
+  return list;
+}
+
+const CommandPass& Find(const std::string& name) {
+  for (const CommandPass& pass : CommandPasses()) {
+    if (pass.name == name) return pass;
+  }
+  throw ValueError("there is no pass '", name, "'; there are ",
+                   absl::StrJoin(CommandPasses(), ", ", [](std::string* out, const CommandPass& p) { *out += p.name; }));
+}
+
+std::vector<Request> ParseRequests(const std::string& text) {
+  std::vector<Request> requests;
+  size_t pos = 0;
+  while (pos < text.size()) {
+    Request request;
+    const size_t end = std::min(text.find_first_of(",()", pos), text.size());
+    request.name = text.substr(pos, end - pos);
+    pos = end;
+    if (pos < text.size() && text[pos] == '(') {
+      const size_t close = text.find(')', pos);
+      if (close == std::string::npos) throw ValueError("--passes: '(' without ')' after ", request.name);
+      for (size_t begin = pos + 1; begin < close;) {
+        const size_t comma = std::min(text.find(',', begin), close);
+        request.arguments.push_back(text.substr(begin, comma - begin));
+        begin = comma + 1;
+      }
+      pos = close + 1;
+    }
+    if (pos < text.size() && text[pos] != ',') throw ValueError("--passes: expected ',' after ", request.name);
+    ++pos;
+    const CommandPass& pass = Find(request.name);
+    if (pass.arguments.empty() && !request.arguments.empty()) throw ValueError("--passes: ", request.name, " takes no argument");
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+}  // namespace
+
+FnRef RunCommandPasses(const FnRef& fn, const std::string& passes) {
+  FnRef f = fn;
+  for (const Request& request : ParseRequests(passes)) {
+    f = Find(request.name).run(f, request.arguments);
+    Verify(*f);
+  }
+  return f;
+}
+
+std::string ListCommandPasses() {
+  std::string text;
+  for (const CommandPass& pass : CommandPasses()) text += pass.name + pass.arguments + ": " + pass.doc + "\n";
+  return text;
+}
+
+}  // namespace weft
