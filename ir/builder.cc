@@ -6,6 +6,7 @@ namespace weft {
 
 Var Builder::NewVar(Type type) {
   types_.push_back(std::move(type));
+  definition_.push_back(-1);
   return Var{static_cast<uint32_t>(types_.size() - 1)};
 }
 
@@ -44,7 +45,10 @@ Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
           std::move(attrs), std::move(regions), loc_};
   Atoms results;
   results.reserve(result_types.size());
-  for (Type& t : result_types) results.push_back(NewVar(std::move(t)));
+  for (Type& t : result_types) {
+    results.push_back(NewVar(std::move(t)));
+    definition_.back() = static_cast<int32_t>(eqns_.size());
+  }
   eqns_.push_back(std::move(eqn));
   return results;
 }

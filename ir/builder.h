@@ -40,6 +40,11 @@ class Builder {
   const Type& TypeRef(Var v) const { return types_[v.id]; }  // valid until the next equation
   DType DTypeOf(const Atom& atom) const { return atom.is_var() ? types_[atom.id()].dtype : atom.literal().dtype(); }
 
+  // The equation that defines a variable; null for literals and parameters. Valid until the next Emit.
+  const Eqn* Definition(const Atom& atom) const {
+    return atom.is_var() && definition_[atom.id()] >= 0 ? &eqns_[definition_[atom.id()]] : nullptr;
+  }
+
   // Finishes the function: renumbers variables, and drops pure equations whose results are never used unless
   // `keep_dead`. The builder can go on and build again (a trace shows its program while it grows).
   FnRef Build(const Atoms& results, bool keep_dead = false) const;
@@ -60,6 +65,7 @@ class Builder {
   std::vector<Param> params_;
   std::vector<uint32_t> param_vars_;
   std::vector<Type> types_;
+  std::vector<int32_t> definition_;  // per variable: index into eqns_, or -1
   std::vector<Eqn> eqns_;
   Loc loc_;
 };

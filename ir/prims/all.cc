@@ -28,6 +28,7 @@ struct Registry {
     RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterEffects(r);
     RegisterCumulative(r);
     owned = r.Take();
     for (const auto& p : owned) {

@@ -110,14 +110,14 @@ void RegisterIntegerPow(PrimRegistry& r) {
     auto apply = [&](auto x) {
       using K = typename decltype(x)::value_type;
       for (K& v : x) {
-        if constexpr (std::is_same_v<K, double> || std::is_same_v<K, Complex>) {
-          v = std::pow(v, static_cast<double>(y));
-        } else {
-          uint64_t base = static_cast<uint64_t>(v), result = 1;
-          for (uint64_t n = static_cast<uint64_t>(y); n != 0; n >>= 1, base *= base) {
-            if (n & 1) result *= base;
-          }
-          v = static_cast<K>(result);
+        using Factor = std::conditional_t<std::is_integral_v<K>, uint64_t, K>;  // wraps
+        Factor base = static_cast<Factor>(v), result = Factor(1);
+        for (uint64_t n = static_cast<uint64_t>(std::abs(y)); n != 0; n >>= 1, base *= base) {
+          if (n & 1) result *= base;
+        }
+        v = static_cast<K>(result);
+        if constexpr (!std::is_integral_v<K>) {
+          if (y < 0) v = K(1) / v;
         }
       }
       return StoreAs<K>(in[0].dtype(), in[0].shape(), x);

@@ -17,6 +17,7 @@ void RegisterControl(PrimRegistry& r);
 void RegisterCustom(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
+void RegisterEffects(PrimRegistry& r);
 void RegisterCumulative(PrimRegistry& r);
 
 }  // namespace weft

@@ -1,0 +1,296 @@
+// Operations that carry rules of their own: custom_jvp, custom_vjp and what it becomes under jvp, and remat.
+//
+// Only inexact operands and results have tangents and cotangents; the rules' regions name only those:
+//   custom_jvp {f: x -> y} {rule: (x, dx) -> (y, dy)}
+//   custom_vjp {f: x -> y} {fwd: x -> (y, residuals)} {bwd: (residuals, ct y) -> ct x}
+#include <algorithm>
+
+#include "ir/prims/families.h"
+#include "ir/prims/regions.h"
+#include "ir/prims/shape.h"
+
+namespace weft {
+namespace {
+
+Mask Inexact(const Types& types) {
+  Mask mask;
+  for (const Type& t : types) mask.push_back(IsInexact(t.dtype));
+  return mask;
+}
+
+Types Joined(Types a, const Types& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Types TypesOf(const Builder& b, const Atoms& atoms) {
+  Types types;
+  for (const Atom& a : atoms) types.push_back(b.TypeOf(a));
+  return types;
+}
+
+void RegisterCustomJvp(PrimRegistry& r) {
+  Prim& p = r.Add("custom_jvp", Family::kControl, -1, "The results of region 0; differentiation uses region 1, which takes operands and their tangents and gives results and their tangents.");
+  p.infer = [](const Sig& s) -> Types {
+    CheckRegionCount(s, 2);
+    CheckRegionParams(s, 0, s.operands);
+    const Types results = s.regions[0]->ResultTypes();
+    CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Inexact(s.operands))));
+    CheckRegionResults(s, 1, Joined(results, Where(results, Inexact(results))));
+    return results;
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
+  p.jvp = [](JvpContext& c) {
+    Atoms args = c.x;
+    Append(args, Tangents(c.b, c.x, c.dx, Inexact(TypesOf(c.b, c.x))));
+    const Atoms out = c.b.Inline(*c.eqn.regions[1], args);
+    c.y = Part(out, 0, c.eqn.num_results);
+    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), Inexact(c.eqn.regions[0]->ResultTypes()));
+  };
+  p.batch = [](BatchContext& c) {
+    const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
+    Mask mask = c.batched;
+    Append(mask, Where(c.batched, Inexact(c.eqn.regions[0]->ParamTypes())));
+    const FnRef rule = c.regions.batch(c.eqn.regions[1], mask, Mask(c.eqn.regions[1]->results().size(), true), c.size).fn;
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {primal, rule});
+    c.batched_out.assign(c.y.size(), true);
+  };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64}) {
+      const Type type{t, {4}, {}};
+      Builder f("f"), rule("rule");  // sin(x) * y, the rule spelled out
+      const Atom x = f.Parameter(type), y = f.Parameter(type);
+      Sample s = SampleOf({type, type});
+      const Atom rx = rule.Parameter(type), ry = rule.Parameter(type), dx = rule.Parameter(type), dy = rule.Parameter(type);
+      const Atom primal = Mul(rule, Sin(rule, rx), ry);
+      s.regions = {f.Build({Mul(f, Sin(f, x), y)}),
+                   rule.Build({primal, Add(rule, Mul(rule, Mul(rule, Cos(rule, rx), ry), dx), Mul(rule, Sin(rule, rx), dy))})};
+      samples.push_back(s);
+    }
+    return samples;
+  };
+}
+
+void RegisterCustomVjp(PrimRegistry& r) {
+  Prim& p = r.Add("custom_vjp", Family::kControl, -1,
+                  "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then region 2 (residuals, cotangents -> cotangents of the operands).");
+  p.infer = [](const Sig& s) -> Types {
+    CheckRegionCount(s, 3);
+    CheckRegionParams(s, 0, s.operands);
+    CheckRegionParams(s, 1, s.operands);
+    const Types results = s.regions[0]->ResultTypes(), forward = s.regions[1]->ResultTypes();
+    if (forward.size() < results.size() || Part(forward, 0, results.size()) != results) {
+      throw TypeError("custom_vjp: the forward rule gives (", ToString(forward), "); expected (", ToString(results), ") followed by residuals");
+    }
+    CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Inexact(results))));
+    CheckRegionResults(s, 2, Where(s.operands, Inexact(s.operands)));
+    return results;
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
+  p.jvp = [](JvpContext& c) {
+    const Atoms out = c.b.Inline(*c.eqn.regions[1], c.x);
+    c.y = Part(out, 0, c.eqn.num_results);
+    Atoms operands = Part(out, c.eqn.num_results, out.size());
+    const size_t residuals = operands.size();
+    Append(operands, Tangents(c.b, c.x, c.dx, Inexact(TypesOf(c.b, c.x))));
+    const FnRef& backward = c.eqn.regions[2];
+    std::vector<FnRef> regions = {backward};
+    // Forward mode transposes the backward rule, if that is linear; otherwise only reverse mode can use it.
+    Mask linear(backward->params().size(), true);
+    std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(residuals), false);
+    try {
+      regions.push_back(c.regions.transpose(backward, linear));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kDerivative) throw;
+    }
+    const Atoms dy = c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
+    c.dy = Spread(dy, Inexact(c.eqn.regions[0]->ResultTypes()));
+  };
+  p.batch = [](BatchContext& c) {
+    const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
+    const FnRef &forward = c.eqn.regions[1], &backward = c.eqn.regions[2];
+    const FnRef fwd = c.regions.batch(forward, c.batched, Mask(forward->results().size(), true), c.size).fn;
+    FnRef bwd = c.regions.batch(backward, Mask(backward->params().size(), true), Mask(backward->results().size(), true), c.size).fn;
+    // An operand shared by all lanes gets the sum of their cotangents.
+    const Mask shared = Where(c.batched, Inexact(c.eqn.regions[0]->ParamTypes()));
+    Builder b(bwd->name());
+    Atoms cts = b.Inline(*bwd, Parameters(b, bwd->ParamTypes()));
+    for (size_t i = 0; i < cts.size(); ++i) {
+      if (!shared[i]) cts[i] = ReduceSum(b, cts[i], {0});
+    }
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {primal, fwd, b.Build(cts)});
+    c.batched_out.assign(c.y.size(), true);
+  };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64}) {
+      const Type type{t, {4}, {}};
+      Builder f("f"), fwd("fwd"), bwd("bwd");  // sin(x) * y
+      const Atom x = f.Parameter(type), y = f.Parameter(type), fx = fwd.Parameter(type), fy = fwd.Parameter(type);
+      const Atom bx = bwd.Parameter(type), by = bwd.Parameter(type), ct = bwd.Parameter(type);
+      Sample s = SampleOf({type, type});
+      s.regions = {f.Build({Mul(f, Sin(f, x), y)}), fwd.Build({Mul(fwd, Sin(fwd, fx), fy), fx, fy}),
+                   bwd.Build({Mul(bwd, Mul(bwd, Cos(bwd, bx), by), ct), Mul(bwd, Sin(bwd, bx), ct)})};
+      samples.push_back(s);
+    }
+    return samples;
+  };
+}
+
+size_t Residuals(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("num_residuals")); }
+
+const FnRef& ForwardRegion(const std::vector<FnRef>& regions, Loc loc) {
+  if (regions.size() < 2) {
+    throw UserError(ErrorKind::kDerivative, loc, "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not, so only reverse mode can use it");
+  }
+  return regions[1];
+}
+
+void RegisterCustomLinear(PrimRegistry& r) {
+  Prim& p = r.Add("custom_linear", Family::kControl, -1,
+                  "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region 0. Region 1, if the backward rule is linear, is the map itself.");
+  p.infer = [](const Sig& s) -> Types {
+    if (s.regions.empty() || s.regions.size() > 2) throw TypeError("custom_linear: has ", s.regions.size(), " regions; expected 1 or 2");
+    const size_t n = Residuals(s.attrs);
+    const Types params = s.regions[0]->ParamTypes();
+    if (n > s.operands.size() || n > params.size() || Part(params, 0, n) != Part(s.operands, 0, n)) throw TypeError("custom_linear: region 0 does not begin with the ", n, " residuals");
+    CheckRegionResults(s, 0, Part(s.operands, n, s.operands.size()));
+    const Types results = Part(params, n, params.size());
+    if (s.regions.size() == 2) {
+      CheckRegionParams(s, 1, s.operands);
+      CheckRegionResults(s, 1, results);
+    }
+    return results;
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*ForwardRegion(c.sig.regions, {}), in); };
+  // Once residuals have tangents too, the map is an ordinary function of both.
+  p.jvp = [](JvpContext& c) {
+    const Mask active = ActiveOf(c.dx);
+    const JvpFn f = c.regions.jvp(ForwardRegion(c.eqn.regions, c.eqn.loc), active, Mask(c.eqn.num_results, false));
+    Atoms args = c.x;
+    Append(args, Tangents(c.b, c.x, c.dx, active));
+    const Atoms out = c.b.Inline(*f.fn, args);
+    c.y = Part(out, 0, c.eqn.num_results);
+    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out);
+  };
+  p.linear = {-1};
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    const size_t n = Residuals(c.eqn.attrs);
+    Atoms args;
+    Mask linear;
+    for (size_t i = 0; i < c.x.size(); ++i) {
+      linear.push_back(i >= n);
+      if (i < n) {
+        if (!c.x[i]) throw UserError(ErrorKind::kDerivative, c.eqn.loc, "custom_linear: a residual depends on the linear inputs");
+        args.push_back(*c.x[i]);
+      }
+    }
+    const Types params = c.eqn.regions[0]->ParamTypes();
+    for (uint32_t i = 0; i < c.eqn.num_results; ++i) args.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, params[n + i]));
+    OptionalAtoms out = Spread(c.b.Inline(*c.eqn.regions[0], args), linear);
+    for (size_t i = n; i < out.size(); ++i) {
+      if (!c.linear(static_cast<int>(i))) out[i] = std::nullopt;
+    }
+    return out;
+  };
+  p.batch = [](BatchContext& c) {
+    const size_t n = Residuals(c.eqn.attrs);
+    Atoms x;
+    for (size_t i = 0; i < c.x.size(); ++i) x.push_back(c.Batched(static_cast<int>(i)));
+    std::vector<FnRef> regions;
+    for (const FnRef& region : c.eqn.regions) {
+      regions.push_back(c.regions.batch(region, Mask(region->params().size(), true), Mask(region->results().size(), true), c.size).fn);
+    }
+    (void)n;
+    c.y = c.b.Emit(*c.eqn.prim, x, c.eqn.attrs, regions);
+    c.batched_out.assign(c.y.size(), true);
+  };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64}) {
+      const Type type{t, {4}, {}};
+      Builder bwd("bwd"), map("map");
+      Sample s = SampleOf({type, type}, {{"num_residuals", int64_t{1}}});
+      const Atom w = bwd.Parameter(type), ct = bwd.Parameter(type), mw = map.Parameter(type), dx = map.Parameter(type);
+      s.regions = {bwd.Build({Mul(bwd, w, ct)}), map.Build({Mul(map, mw, dx)})};
+      samples.push_back(s);
+    }
+    return samples;
+  };
+}
+
+void RegisterRemat(PrimRegistry& r) {
+  Prim& p = r.Add("remat", Family::kControl, -1, "The results of the region, whose intermediate values reverse mode computes again instead of keeping them.");
+  p.infer = [](const Sig& s) -> Types {
+    CheckRegionCount(s, 1);
+    CheckRegionParams(s, 0, s.operands);
+    return s.regions[0]->ResultTypes();
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
+  p.jvp = [](JvpContext& c) {
+    const Mask active = ActiveOf(c.dx);
+    const JvpFn f = c.regions.jvp(c.eqn.regions[0], active, Mask(c.eqn.num_results, false));
+    Atoms operands = c.x;
+    Append(operands, Tangents(c.b, c.x, c.dx, active));
+    const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.fn});
+    c.y = Part(out, 0, c.eqn.num_results);
+    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out);
+  };
+  p.batch = [](BatchContext& c) {
+    const BatchedFn f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, false), c.size);
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {f.fn});
+    c.batched_out = f.batched_out;
+  };
+  // The only residuals are the known operands: the unknown half is the whole region again.
+  p.split = [](SplitContext& c) {
+    const FnRef& f = c.eqn.regions[0];
+    const SplitFn s = c.regions.split(f, c.unknown, Mask(c.eqn.num_results, false));
+    const Atoms known = c.known_b.Inline(*s.known, Where(c.known_x, c.unknown, false));
+    Builder b(f->name());
+    const Atoms all = b.Inline(*f, Parameters(b, f->ParamTypes()));
+    Atoms operands;
+    for (size_t i = 0; i < c.unknown.size(); ++i) operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+    Atoms unknown;
+    if (Any(s.unknown_out)) unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {b.Build(Where(all, s.unknown_out))});
+    size_t k = 0, u = 0;
+    for (bool is_unknown : s.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
+    c.unknown_out = s.unknown_out;
+  };
+  p.linear = {-1};
+  // A call that stays out of line, so that its recomputation is not merged with the values computed forwards.
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    Mask linear;
+    Atoms operands;
+    for (const auto& x : c.x) {
+      linear.push_back(!x);
+      if (x) operands.push_back(*x);
+    }
+    const Types results = c.eqn.regions[0]->ResultTypes();
+    for (uint32_t i = 0; i < c.eqn.num_results; ++i) operands.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
+    return Spread(c.b.Emit(FindPrim("call"), operands, {{"out_of_line", true}}, {c.regions.transpose(c.eqn.regions[0], linear)}), linear);
+  };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64}) {
+      const Type type{t, {4}, {}};
+      Builder b("f");
+      const Atom x = b.Parameter(type), y = b.Parameter(type);
+      Sample s = SampleOf({type, type});
+      s.regions = {b.Build({Sin(b, Mul(b, Sin(b, x), y)), Add(b, x, y)})};
+      samples.push_back(s);
+    }
+    return samples;
+  };
+}
+
+}  // namespace
+
+void RegisterCustom(PrimRegistry& r) {
+  RegisterCustomJvp(r);
+  RegisterCustomVjp(r);
+  RegisterCustomLinear(r);
+  RegisterRemat(r);
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#include "transforms/pass.h"
+
+#include "ir/error.h"
+
+namespace weft {
+
+const std::vector<Pass>& AllPasses() {
+  static const auto& passes = *new std::vector<Pass>{
+      {"drop-rules", "Replace custom_jvp, custom_vjp and remat by their primal regions.", DropDifferentiationRules},
+      {"inline", "Inline calls.", InlineCalls},
+      {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
+      {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.", EliminateDeadCode},
+      {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.", FoldConstants},
+      {"simplify", "Apply the algebraic rules of transforms/simplify.cc.", Simplify},
+  };
+  return passes;
+}
+
+const Pass& FindPass(const std::string& name) {
+  std::string known;
+  for (const Pass& p : AllPasses()) {
+    if (name == p.name) return p;
+    known += (known.empty() ? "" : ", ") + std::string(p.name);
+  }
+  throw ValueError("there is no pass named '", name, "'; passes: ", known);
+}
+
+FnRef RunPasses(const FnRef& fn, const std::vector<std::string>& names) {
+  FnRef f = fn;
+  for (const std::string& name : names) f = FindPass(name).run(f);
+  return f;
+}
+
+const std::vector<std::string>& DefaultPasses() {
+  // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
+  static const auto& names = *new std::vector<std::string>{"drop-rules", "inline", "fold", "simplify", "cse", "dce", "fold", "simplify", "cse", "dce"};
+  return names;
+}
+
+FnRef Optimize(const FnRef& fn) { return RunPasses(fn, DefaultPasses()); }
+
+}  // namespace weft

@@ -1,0 +1,147 @@
+// Every pass keeps the meaning of every primitive's samples, of their gradients and of their batched forms, and is
+// idempotent; and each does what its name says on a small program.
+#include "transforms/pass.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/builder.h"
+#include "ir/eval.h"
+#include "ir/ops.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "ir/verify.h"
+#include "transforms/grad.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+namespace {
+
+Tensor Draw(const Type& type, const Sample& s, std::mt19937& rng) {
+  Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
+  std::uniform_real_distribution<double> uniform(s.low, s.high);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    if (IsBool(type.dtype)) t.Set(i, static_cast<double>(rng() % 2));
+    else if (IsInteger(type.dtype)) t.Set(i, std::round(uniform(rng)));
+    else t.Set(i, uniform(rng));
+  }
+  return t;
+}
+
+void ExpectSame(const Tensors& a, const Tensors& b, const std::string& what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (size_t r = 0; r < a.size(); ++r) {
+    ASSERT_EQ(a[r].type(), b[r].type()) << what;
+    for (int64_t i = 0; i < a[r].size(); ++i) {
+      const auto u = a[r].Get(i), v = b[r].Get(i);
+      EXPECT_TRUE(u == v || (std::isnan(u.real()) && std::isnan(v.real()))) << what << " result " << r << " element " << i << ": " << u << " became " << v;
+    }
+  }
+}
+
+void CheckPasses(const FnRef& fn, const Tensors& x, const std::string& what) {
+  const Tensors expected = Eval(*fn, x);
+  for (const Pass& pass : AllPasses()) {
+    const FnRef g = pass.run(fn);
+    Verify(*g);
+    EXPECT_EQ(g->ParamTypes(), fn->ParamTypes());
+    ExpectSame(expected, Eval(*g, x), what + " after " + pass.name + "\n" + Print(*fn) + "\nbecame\n" + Print(*g));
+  }
+  const FnRef optimized = Optimize(fn);
+  ExpectSame(expected, Eval(*optimized, x), what + " optimised\n" + Print(*optimized));
+  EXPECT_TRUE(Optimize(optimized)->StructurallyEquals(*optimized)) << what << ": not idempotent\n" << Print(*optimized) << Print(*Optimize(optimized));
+}
+
+TEST(Passes, KeepTheMeaningOfEveryPrimitive) {
+  std::mt19937 rng(7);
+  for (const Prim* prim : AllPrims()) {
+    if (prim->family == Family::kEffect) continue;
+    for (const Sample& s : prim->samples()) {
+      Builder b("f");
+      Atoms params;
+      Tensors x;
+      for (const Type& t : s.operands) {
+        params.push_back(b.Parameter(t));
+        x.push_back(Draw(t, s, rng));
+      }
+      for (const auto& [i, v] : s.values) x[i] = v;
+      const FnRef fn = b.Build(b.Emit(*prim, params, s.attrs, s.regions));
+      CheckPasses(fn, x, prim->name);
+      // All operands known: folding may evaluate everything.
+      Builder known("f");
+      Atoms literals;
+      bool small = true;
+      for (const Tensor& t : x) {
+        small &= t.size() <= kMaxLiteralElements;
+        literals.push_back(Atom(t));
+      }
+      if (small) CheckPasses(known.Build(known.Emit(*prim, literals, s.attrs, s.regions)), {}, prim->name + " of literals");
+      // Batched.
+      if (params.empty()) continue;
+      Tensors stacked;
+      for (const Tensor& t : x) {
+        Shape shape = t.shape();
+        shape.insert(shape.begin(), 1);
+        stacked.push_back(t.Reshaped(shape));
+      }
+      CheckPasses(Batch(fn, Mask(x.size(), true), {}, 1).fn, stacked, prim->name + " batched");
+      if (HasFailure()) return;
+    }
+  }
+}
+
+std::string After(const std::string& pass, const std::string& text) { return Print(*RunPasses(ParseFn(text), {pass})); }
+
+TEST(Passes, CseSharesEqualEquations) {
+  const FnRef f = RunPasses(ParseFn(R"(
+    fn f(x: f32[3], y: f32[3]) -> (f32[3], f32[3]) {
+      a: f32[3] = add x y
+      b: f32[3] = mul a 2.0:f32
+      c: f32[3] = add x y
+      d: f32[3] = mul c 3.0:f32
+      return b, d
+    })"), {"cse"});
+  EXPECT_EQ(f->NumEqns(), 3) << Print(*f);
+}
+
+TEST(Passes, DceDropsStackedOutputsAndCarriesThatNobodyNeeds) {
+  Builder body("body");
+  const Type f32{DType::kF32, {}, {}};
+  const Atom c = body.Parameter(f32), d = body.Parameter(f32), x = body.Parameter(f32);
+  const FnRef region = body.Build({Add(body, c, x), Mul(body, d, x), Sin(body, c)});
+  Builder b("f");
+  const Atom c0 = b.Parameter(f32), d0 = b.Parameter(f32), xs = b.Parameter(Type{DType::kF32, {7}, {}});
+  const Atoms out = b.Emit(FindPrim("scan"), {c0, d0, xs}, {{"num_consts", int64_t{0}}, {"num_carry", int64_t{2}}, {"length", Dims{7}}, {"reverse", false}}, {region});
+  const FnRef f = EliminateDeadCode(b.Build({out[0]}));
+  ASSERT_EQ(f->eqns().size(), 1u);
+  EXPECT_EQ(f->eqns()[0].num_results, 1u) << Print(*f);
+  EXPECT_EQ(f->eqns()[0].operands.size(), 2u) << Print(*f);
+  EXPECT_EQ(f->eqns()[0].regions[0]->NumEqns(), 1) << Print(*f);
+}
+
+TEST(Passes, SimplifyAppliesItsRules) {
+  const FnRef f = RunPasses(ParseFn(R"(
+    fn f(x: f32[3,4], y: f32[4,3]) -> (f32[3,3], f32[3,4]) {
+      a: f32[4,3] = transpose[perm=[1,0]] x
+      b: f32[3,3] = contract[spec="ki,kj->ij"] a y
+      c: f32[3,4] = broadcast[dims=[], shape=<3,4>] 1.0:f32
+      d: f32[3,4] = mul x c
+      e: f32[3,4] = neg d
+      g: f32[3,4] = neg e
+      return b, g
+    })"), {"simplify", "dce"});
+  EXPECT_EQ(f->NumEqns(), 1) << Print(*f);
+  EXPECT_EQ(f->eqns()[0].attrs.Get<std::string>("spec"), "ik,kj->ij");
+  EXPECT_EQ(f->results()[1].id(), 0u);
+}
+
+TEST(Passes, AddingPositiveZeroIsKept) {  // -0 + 0 is 0
+  EXPECT_NE(After("simplify", "fn f(x: f32[3]) -> (f32[3]) {\n a: f32[3] = add x 0.0:f32\n return a\n}").find("add"), std::string::npos);
+  EXPECT_EQ(After("simplify", "fn f(x: i32[3]) -> (i32[3]) {\n a: i32[3] = add x 0:i32\n return a\n}").find("add"), std::string::npos);
+}
+
+TEST(Passes, UnknownNamesAreRefused) { EXPECT_THROW(FindPass("nonsense"), Error); }
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,40 @@
+#include "transforms/rewrite.h"
+
+#include <algorithm>
+
+namespace weft {
+
+FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter, const std::function<void()>& leave) {
+  Builder b(fn->name());
+  Atoms env;
+  env.reserve(fn->num_vars());
+  for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
+  env.resize(fn->num_vars());
+  if (enter) enter(*fn, b);
+  auto map = [&](const Atoms& atoms) {
+    Atoms out;
+    out.reserve(atoms.size());
+    for (const Atom& a : atoms) out.push_back(a.is_var() ? env[a.id()] : a);
+    return out;
+  };
+  for (const Eqn& original : fn->eqns()) {
+    const Atoms operands = map(original.operands);
+    ScopedLoc loc(b, original.loc);
+    const Eqn* e = &original;
+    Eqn with_regions;
+    if (!original.regions.empty()) {
+      with_regions = original;
+      for (FnRef& region : with_regions.regions) region = Rewrite(region, rewrite, enter, leave);
+      e = &with_regions;
+    }
+    std::optional<Atoms> replaced = rewrite(b, *e, operands);
+    const Atoms results = replaced ? *replaced : b.Clone(*e, operands);
+    WEFT_CHECK(results.size() == e->num_results) << "rewrite of " << e->prim->name;
+    std::copy(results.begin(), results.end(), env.begin() + original.first_result);
+  }
+  FnRef out = b.Build(map(fn->results()));
+  if (leave) leave();
+  return out;
+}
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// The walk that passes share: rebuild a function equation by equation, regions first.
+//
+//   FnRef g = Rewrite(f, [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+//     if (e.prim->name != "neg") return std::nullopt;      // keep
+//     return Atoms{...};                                   // the values that replace its results
+//   });
+#ifndef WEFT_TRANSFORMS_REWRITE_H_
+#define WEFT_TRANSFORMS_REWRITE_H_
+
+#include <functional>
+#include <optional>
+
+#include "ir/builder.h"
+#include "ir/fn.h"
+
+namespace weft {
+
+// `eqn` has its regions rewritten already; `operands` are atoms of `b`. A replacement must have the types of the results.
+using RewriteEqn = std::function<std::optional<Atoms>(Builder& b, const Eqn& eqn, const Atoms& operands)>;
+
+// `enter`, when given, is called for each function (the outermost and every region) before its equations.
+FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter = nullptr,
+              const std::function<void()>& leave = nullptr);
+
+}  // namespace weft
+#endif  // WEFT_TRANSFORMS_REWRITE_H_

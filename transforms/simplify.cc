@@ -1,0 +1,295 @@
+// Algebraic simplification: rows of a table, grouped by family. Each rule has a name, the primitive it looks at, and
+// the licence it needs: exact rules never change a bit of any result; `signed zero` rules may change the sign of a zero.
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/ops.h"
+#include "ir/prims/contraction.h"
+#include "transforms/pass.h"
+#include "transforms/rewrite.h"
+
+namespace weft {
+namespace {
+
+enum class Licence { kExact, kSignedZero };
+
+// Returns the value that replaces the only result of `e`, whose operands in the builder are `x`.
+using Apply = std::optional<Atom> (*)(Builder& b, const Eqn& e, const Atoms& x);
+
+struct Rule {
+  const char* name;
+  const char* prim;
+  Licence licence;
+  Apply apply;
+};
+
+const Eqn* DefinedBy(const Builder& b, const Atom& a, const char* prim) {
+  const Eqn* e = b.Definition(a);
+  return e != nullptr && e->prim->name == prim ? e : nullptr;
+}
+
+// The scalar literal that `a` repeats: a literal of rank 0, or the broadcast of one.
+std::optional<Atom> Splat(const Builder& b, const Atom& a) {
+  if (a.is_literal()) return a.literal().rank() == 0 ? std::optional<Atom>(a) : std::nullopt;
+  const Eqn* e = DefinedBy(b, a, "broadcast");
+  if (e == nullptr || !e->operands[0].is_literal() || e->operands[0].literal().rank() != 0) return std::nullopt;
+  return e->operands[0];
+}
+
+bool IsSplat(const Builder& b, const Atom& a, double value) {
+  const std::optional<Atom> s = Splat(b, a);
+  return s && s->IsSplat(value);
+}
+
+bool IsNegativeZero(const Builder& b, const Atom& a) {
+  const std::optional<Atom> s = Splat(b, a);
+  return s && s->IsSplat(0) && std::signbit(s->literal().Get(0).real());
+}
+
+// `a` has the type of the result of an element-wise operation on a and `other`.
+bool HasResultType(const Builder& b, const Atom& a, const Atom& other) { return b.TypeOf(a).dims == b.TypeOf(other).dims || b.TypeOf(other).rank() == 0; }
+
+template <double kValue, int kOperand>
+std::optional<Atom> OtherIf(Builder& b, const Eqn&, const Atoms& x) {
+  const Atom &value = x[kOperand], &other = x[1 - kOperand];
+  if (!IsSplat(b, value, kValue) || !HasResultType(b, other, value)) return std::nullopt;
+  return other;
+}
+
+std::optional<Atom> AddZero(Builder& b, const Eqn&, const Atoms& x) {
+  for (int i : {0, 1}) {
+    const bool exact = !IsInexact(b.DTypeOf(x[0])) || IsNegativeZero(b, x[i]);
+    if (exact && IsSplat(b, x[i], 0) && HasResultType(b, x[1 - i], x[i])) return x[1 - i];
+  }
+  return std::nullopt;
+}
+
+std::optional<Atom> TimesMinusOne(Builder& b, const Eqn&, const Atoms& x) {
+  for (int i : {0, 1}) {
+    if (IsSplat(b, x[i], -1) && HasResultType(b, x[1 - i], x[i])) return Neg(b, x[1 - i]);
+  }
+  return std::nullopt;
+}
+
+std::optional<Atom> NegNeg(Builder& b, const Eqn&, const Atoms& x) {
+  const Eqn* inner = DefinedBy(b, x[0], "neg");
+  return inner ? std::optional<Atom>(inner->operands[0]) : std::nullopt;
+}
+
+std::optional<Atom> AddNeg(Builder& b, const Eqn&, const Atoms& x) {
+  if (const Eqn* n = DefinedBy(b, x[1], "neg")) {
+    const Atom other = n->operands[0];
+    if (HasResultType(b, other, x[0])) return Sub(b, x[0], other);
+  }
+  if (const Eqn* n = DefinedBy(b, x[0], "neg")) {
+    const Atom other = n->operands[0];
+    if (HasResultType(b, other, x[1])) return Sub(b, x[1], other);
+  }
+  return std::nullopt;
+}
+
+std::optional<Atom> SubNeg(Builder& b, const Eqn&, const Atoms& x) {
+  const Eqn* n = DefinedBy(b, x[1], "neg");
+  if (n == nullptr || !HasResultType(b, n->operands[0], x[0])) return std::nullopt;
+  const Atom other = n->operands[0];
+  return Add(b, x[0], other);
+}
+
+std::optional<Atom> PowOne(Builder&, const Eqn& e, const Atoms& x) { return e.attrs.GetInt("y") == 1 ? std::optional<Atom>(x[0]) : std::nullopt; }
+std::optional<Atom> PowTwo(Builder& b, const Eqn& e, const Atoms& x) { return e.attrs.GetInt("y") == 2 ? std::optional<Atom>(Mul(b, x[0], x[0])) : std::nullopt; }
+std::optional<Atom> PowerTwo(Builder& b, const Eqn&, const Atoms& x) {
+  if (x[0].is_literal() || !IsSplat(b, x[1], 2)) return std::nullopt;
+  return Mul(b, x[0], x[0]);
+}
+
+std::optional<Atom> SelectSame(Builder& b, const Eqn&, const Atoms& x) {
+  if (x[1] == x[2] && HasResultType(b, x[1], x[0])) return x[1];
+  if (const std::optional<Atom> p = Splat(b, x[0])) {
+    const Atom& taken = p->literal().at<bool>(0) ? x[1] : x[2];
+    if (HasResultType(b, taken, x[1]) && HasResultType(b, taken, x[2])) return taken;
+  }
+  return std::nullopt;
+}
+
+std::optional<Atom> ConvertSame(Builder& b, const Eqn& e, const Atoms& x) {
+  const DType to = e.attrs.Get<DType>("dtype");
+  if (b.DTypeOf(x[0]) == to) return x[0];
+  // Of a splat: convert the number, then repeat it.
+  const Eqn* broadcast = DefinedBy(b, x[0], "broadcast");
+  if (broadcast == nullptr || b.TypeOf(broadcast->operands[0]).rank() != 0) return std::nullopt;
+  const Atom scalar = broadcast->operands[0];
+  return Broadcast(b, Convert(b, scalar, to), b.TypeOf(x[0]).dims, {});
+}
+
+std::optional<Atom> BroadcastOfBroadcast(Builder& b, const Eqn& e, const Atoms& x) {
+  const Dims& shape = e.attrs.Get<Dims>("shape");
+  if (b.TypeOf(x[0]).dims == shape) return x[0];
+  const Eqn* inner = DefinedBy(b, x[0], "broadcast");
+  if (inner == nullptr) return std::nullopt;
+  const Ints &outer_dims = e.attrs.Get<Ints>("dims"), &inner_dims = inner->attrs.Get<Ints>("dims");
+  Ints dims;
+  for (int64_t d : inner_dims) dims.push_back(outer_dims[d]);
+  const Atom source = inner->operands[0];
+  return Broadcast(b, source, shape, dims);
+}
+
+std::optional<Atom> ReshapeOfReshape(Builder& b, const Eqn& e, const Atoms& x) {
+  const Dims shape = e.attrs.Get<Dims>("shape");
+  if (b.TypeOf(x[0]).dims == shape) return x[0];
+  if (const Eqn* inner = DefinedBy(b, x[0], "reshape")) {
+    const Atom source = inner->operands[0];
+    return Reshape(b, source, shape);
+  }
+  const Eqn* inner = DefinedBy(b, x[0], "broadcast");
+  if (inner == nullptr || b.TypeOf(inner->operands[0]).rank() != 0) return std::nullopt;
+  const Atom source = inner->operands[0];
+  return Broadcast(b, source, shape, {});
+}
+
+std::optional<Atom> TransposeOf(Builder& b, const Eqn& e, const Atoms& x) {
+  const Ints perm = e.attrs.Get<Ints>("perm");
+  if (perm == Range(0, static_cast<int64_t>(perm.size()))) return x[0];
+  const Eqn* inner = b.Definition(x[0]);
+  if (inner == nullptr) return std::nullopt;
+  const Atom source = inner->operands.empty() ? Atom() : inner->operands[0];
+  if (inner->prim->name == "transpose") {
+    const Ints first = inner->attrs.Get<Ints>("perm");
+    Ints both;
+    for (int64_t d : perm) both.push_back(first[d]);
+    return Transpose(b, source, both);
+  }
+  if (inner->prim->name == "broadcast" && b.TypeOf(source).rank() == 0) {
+    Dims shape;
+    for (int64_t d : perm) shape.push_back(b.TypeOf(x[0]).dims[d]);
+    return Broadcast(b, source, shape, {});
+  }
+  return std::nullopt;
+}
+
+// A contraction reads its operands in any order of dimensions, so transposing them first is never needed.
+std::optional<Atom> ContractOfTranspose(Builder& b, const Eqn& e, const Atoms& x) {
+  ContractSpec spec = ContractSpec::Parse(e.attrs.Get<std::string>("spec"));
+  Atoms operands = x;
+  bool changed = false;
+  for (int i : {0, 1}) {
+    const Eqn* t = DefinedBy(b, operands[i], "transpose");
+    if (t == nullptr) continue;
+    const Ints& perm = t->attrs.Get<Ints>("perm");
+    std::string& letters = i == 0 ? spec.lhs : spec.rhs;
+    std::string before = letters;
+    for (size_t d = 0; d < perm.size(); ++d) before[perm[d]] = letters[d];
+    letters = before;
+    operands[i] = t->operands[0];
+    changed = true;
+  }
+  if (!changed) return std::nullopt;
+  return b.Emit1(*e.prim, operands, e.attrs.With("spec", spec.ToString()));
+}
+
+std::optional<Atom> ReduceNothing(Builder&, const Eqn& e, const Atoms& x) {
+  return e.attrs.Get<Ints>("dims").empty() ? std::optional<Atom>(x[0]) : std::nullopt;
+}
+
+std::optional<Atom> PadNothing(Builder& b, const Eqn& e, const Atoms& x) {
+  for (const char* name : {"lo", "hi", "interior"}) {
+    for (int64_t n : e.attrs.Get<Ints>(name)) {
+      if (n != 0) return std::nullopt;
+    }
+  }
+  (void)b;
+  return x[0];
+}
+
+std::optional<Atom> SliceAll(Builder& b, const Eqn& e, const Atoms& x) {
+  const Ints& start = e.attrs.Get<Ints>("start");
+  if (std::any_of(start.begin(), start.end(), [](int64_t s) { return s != 0; })) return std::nullopt;
+  for (int64_t s : e.attrs.Get<Ints>("strides")) {
+    if (s != 1) return std::nullopt;
+  }
+  const Type& type = b.TypeOf(x[0]);
+  const Ints& limit = e.attrs.Get<Ints>("limit");
+  for (size_t d = 0; d < limit.size(); ++d) {
+    if (limit[d] != -1 && !(type.dims[d] == Dim(limit[d]))) return std::nullopt;
+  }
+  return x[0];
+}
+
+std::optional<Atom> OneOperand(Builder&, const Eqn&, const Atoms& x) { return x.size() == 1 ? std::optional<Atom>(x[0]) : std::nullopt; }
+
+const Rule kArithmetic[] = {
+    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 0>},
+    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 1>},
+    {"mul-minus-one", "mul", Licence::kExact, TimesMinusOne},
+    {"div-one", "div", Licence::kExact, OtherIf<1.0, 1>},
+    {"add-zero", "add", Licence::kExact, AddZero},
+    {"sub-zero", "sub", Licence::kExact, OtherIf<0.0, 1>},
+    {"neg-neg", "neg", Licence::kExact, NegNeg},
+    {"add-neg", "add", Licence::kExact, AddNeg},
+    {"sub-neg", "sub", Licence::kExact, SubNeg},
+    {"integer-pow-one", "integer_pow", Licence::kExact, PowOne},
+    {"integer-pow-two", "integer_pow", Licence::kExact, PowTwo},
+    {"pow-two", "pow", Licence::kExact, PowerTwo},
+    {"select-same", "select", Licence::kExact, SelectSame},
+    {"convert-same", "convert", Licence::kExact, ConvertSame},
+};
+
+const Rule kStructure[] = {
+    {"broadcast-broadcast", "broadcast", Licence::kExact, BroadcastOfBroadcast},
+    {"reshape-reshape", "reshape", Licence::kExact, ReshapeOfReshape},
+    {"transpose-transpose", "transpose", Licence::kExact, TransposeOf},
+    {"contract-transpose", "contract", Licence::kExact, ContractOfTranspose},
+    {"reduce-nothing", "reduce_sum", Licence::kExact, ReduceNothing},
+    {"reduce-nothing", "reduce_max", Licence::kExact, ReduceNothing},
+    {"reduce-nothing", "reduce_min", Licence::kExact, ReduceNothing},
+    {"reduce-nothing", "reduce_prod", Licence::kExact, ReduceNothing},
+    {"pad-nothing", "pad", Licence::kExact, PadNothing},
+    {"slice-all", "slice", Licence::kExact, SliceAll},
+    {"concatenate-one", "concatenate", Licence::kExact, OneOperand},
+    {"stop-gradient", "stop_gradient", Licence::kExact, OneOperand},
+};
+
+const std::unordered_map<std::string, std::vector<const Rule*>>& RulesByPrim() {
+  static const auto& table = *[] {
+    auto* t = new std::unordered_map<std::string, std::vector<const Rule*>>();
+    for (const Rule& r : kArithmetic) (*t)[r.prim].push_back(&r);
+    for (const Rule& r : kStructure) (*t)[r.prim].push_back(&r);
+    return t;
+  }();
+  return table;
+}
+
+// Operands that repeat one number become that number, so that the broadcast need not be made.
+Atoms WithSplatsAsNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.prim->is_elementwise()) return x;
+  Atoms out = x;
+  // One operand has to keep the shape.
+  int shaped = -1;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!Splat(b, x[i])) shaped = static_cast<int>(i);
+  }
+  if (shaped < 0) return x;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (const std::optional<Atom> s = Splat(b, x[i])) out[i] = *s;
+  }
+  return out;
+}
+
+}  // namespace
+
+FnRef Simplify(const FnRef& fn) {
+  return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+    const Atoms x = WithSplatsAsNumbers(b, e, operands);
+    if (e.num_results == 1) {
+      auto it = RulesByPrim().find(e.prim->name);
+      if (it != RulesByPrim().end()) {
+        for (const Rule* rule : it->second) {
+          if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
+        }
+      }
+    }
+    if (x == operands) return std::nullopt;
+    return b.Clone(e, x);
+  });
+}
+
+}  // namespace weft
