@@ -40,7 +40,7 @@ Pullback Vjp(const FnRef& fn, const Mask& active) {
   const Linearized l = Linearize(fn, active);
   Mask linear(l.tangent->params().size(), true);
   std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
-  return {l.primal, Transpose(l.tangent, linear), l.residuals};
+  return {l.primal, TransposeLinearHalf(l.tangent, linear), l.residuals};
 }
 
 FnRef Grad(const FnRef& fn, const GradOptions& options) {

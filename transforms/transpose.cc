@@ -6,6 +6,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "transforms/region_rules.h"
+#include "transforms/split.h"
 
 namespace weft {
 namespace {
@@ -28,6 +29,25 @@ void CheckLinear(const Eqn& e, const Mask& depends) {
 
 FnRef Transpose(const FnRef& fn, const Mask& linear) {
   WEFT_CHECK(linear.size() == fn->params().size()) << "transpose: " << linear.size() << " flags for " << fn->params().size() << " parameters";
+  // An equation with regions may compute values that depend on the linear parameters beside others that do not and that
+  // later equations multiply by: those come first.
+  const bool mixed = std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return e.prim->split != nullptr; });
+  if (!mixed) return TransposeLinearHalf(fn, linear);
+  const SplitFn split = Split(fn, linear, Mask(fn->results().size(), true));
+  Builder b(fn->name());
+  Atoms known, args;
+  for (size_t i = 0; i < linear.size(); ++i) {
+    const Param& p = fn->params()[i];
+    if (!linear[i]) known.push_back(b.Parameter(p.type, p.name, p.kind));
+  }
+  args = b.Inline(*split.known, known);
+  for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
+  Mask half(split.unknown->params().size(), true);
+  std::fill(half.begin(), half.begin() + static_cast<int64_t>(split.residuals.size()), false);
+  return b.Build(b.Inline(*TransposeLinearHalf(split.unknown, half), args));
+}
+
+FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
   Builder b(fn->name());
   std::vector<bool> depends(fn->num_vars(), false);
   Atoms value(fn->num_vars());

@@ -16,5 +16,8 @@ namespace weft {
 // every linear parameter.
 FnRef Transpose(const FnRef& fn, const Mask& linear);
 
+// The same for a function that `Split` has cut off: no equation mixes linear results with others.
+FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear);
+
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_TRANSPOSE_H_

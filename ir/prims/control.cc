@@ -71,7 +71,7 @@ Atoms AllCotangents(TransposeContext& c) {
 }
 
 void RegisterCall(PrimRegistry& r) {
-  Prim& p = r.Add("call", Family::kControl, -1, "The results of the region on the operands.");
+  Prim& p = r.Add("call", Family::kControl, -1, "The results of the region on the operands. Inlined before lowering unless out_of_line=true.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     CheckRegionParams(s, 0, s.operands);
@@ -123,6 +123,8 @@ void RegisterCall(PrimRegistry& r) {
       const Atom x = b.Parameter(type), y = b.Parameter(type);
       Sample s = SampleOf({type, type});
       s.regions = {b.Build({Mul(b, Sin(b, x), y), Add(b, x, y)})};
+      samples.push_back(s);
+      s.attrs = {{"out_of_line", true}};
       samples.push_back(s);
     }
     return samples;
