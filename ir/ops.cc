@@ -116,6 +116,17 @@ Atom DynamicUpdateSlice(Builder& b, const Atom& x, const Atom& update, const Ato
   return b.Emit1(FindPrim("dynamic_update_slice"), operands);
 }
 
+Atom TakeAlong(Builder& b, const Atom& x, const Atom& indices, int64_t dim) {
+  Dims shape = b.TypeOf(indices).dims;
+  const int rank = static_cast<int>(shape.size());
+  if (b.TypeOf(x).dims[dim] == Dim(0)) return Zeros(b, b.TypeOf(x).With(shape));  // no element to take
+  shape.push_back(1);
+  const Ints others = OtherDims(rank, {dim});
+  return b.Emit1(FindPrim("gather"), {x, Reshape(b, indices, shape)},
+                 {{"offset_dims", Ints{}}, {"collapsed_dims", Ints{dim}}, {"operand_batch_dims", others}, {"indices_batch_dims", others},
+                  {"start_index_map", Ints{dim}}, {"slice_sizes", Ints(rank, 1)}, {"mode", std::string("promise")}});
+}
+
 std::optional<Atom> AddTangents(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y) {
   if (!x) return y;
   if (!y) return x;

@@ -58,6 +58,8 @@ Atom Reduce(Builder& b, const std::string& prim, const Atom& x, const Ints& dims
 Atom Contract(Builder& b, const std::string& spec, const Atom& x, const Atom& y);
 Atom DynamicSlice(Builder& b, const Atom& x, const Atoms& start, const Ints& sizes);
 Atom DynamicUpdateSlice(Builder& b, const Atom& x, const Atom& update, const Atoms& start);
+// y[..., i, ...] = x[..., indices[..., i, ...], ...] along `dim`; the other sizes agree and every index is within bounds.
+Atom TakeAlong(Builder& b, const Atom& x, const Atom& indices, int64_t dim);
 
 // A + b where either may be a symbolic zero.
 std::optional<Atom> AddTangents(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y);

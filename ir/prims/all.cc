@@ -28,6 +28,8 @@ struct Registry {
     RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterSorting(r);
+    RegisterRandom(r);
     RegisterEffects(r);
     RegisterCumulative(r);
     owned = r.Take();
