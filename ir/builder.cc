@@ -37,6 +37,11 @@ Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
       throw TypeError(prim.name, ": takes ", prim.num_operands, " operands, got ", operands.size());
     }
     result_types = prim.infer(Sig{prim, operand_types, literal, attrs, regions});
+    for (const Type& t : result_types) {
+      for (const Dim& d : t.dims) {
+        if (d.is_static() && d.value() < 0) throw ValueError(prim.name, ": a result of negative size, ", t);
+      }
+    }
   } catch (Error& error) {
     error.set_loc(loc_);
     throw;

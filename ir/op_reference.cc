@@ -30,6 +30,7 @@ std::string OperandsText(const Prim& p) {
 
 std::string DerivativeText(const Prim& p) {
   if (!p.not_differentiable.empty()) return "none: " + p.not_differentiable;
+  if (p.linear == std::vector<int>{-1}) return p.family == Family::kControl ? "that of its regions" : "linear in all operands together";
   if (p.is_linear()) {
     std::vector<std::string> operands;
     for (int i : p.linear) operands.push_back(std::to_string(i));

@@ -136,7 +136,8 @@ Atoms KnownStarts(const TransposeContext& c, size_t first) {
 void RegisterDynamicSlice(PrimRegistry& r) {
   Prim& p = r.Add("dynamic_slice", Family::kIndexing, -1, "The window of `sizes` of operand 0 that begins at the integer scalars given as further operands, clamped so that it fits.");
   p.infer = [](const Sig& s) -> Types {
-    const Type& x = s.operands.at(0);
+    if (s.operands.empty()) throw TypeError("dynamic_slice: takes an array and a start per dimension, got no operands");
+    const Type& x = s.operands[0];
     const Ints& sizes = CheckLength(s, "sizes", x.rank());
     CheckStarts(s, 1, x.rank());
     Dims dims;

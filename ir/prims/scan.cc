@@ -11,6 +11,13 @@
 namespace weft {
 namespace {
 
+const Dim& OneLength(const Dims& length) {
+  if (length.size() != 1 || (length[0].is_static() && length[0].value() < 0)) {
+    throw ValueError("scan: length=<", ToString(length), ">; expected one size of 0 or more");
+  }
+  return length[0];
+}
+
 // The parts of a scan's operands, results and attributes.
 struct Scan {
   size_t consts, carries;
@@ -21,8 +28,15 @@ struct Scan {
 
   explicit Scan(const Attrs& attrs, const FnRef& region)
       : consts(static_cast<size_t>(attrs.GetInt("num_consts"))), carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
-        length(attrs.Get<Dims>("length").at(0)), reverse(attrs.GetBool("reverse")), body(region),
-        operands(region->params().size()), results(region->results().size()) {}
+        length(OneLength(attrs.Get<Dims>("length"))), reverse(attrs.GetBool("reverse")), body(region),
+        operands(region->params().size()), results(region->results().size()) {
+    for (const char* name : {"num_consts", "num_carry"}) {
+      const int64_t count = attrs.GetInt(name);
+      if (count < 0 || count > static_cast<int64_t>(operands)) {
+        throw ValueError("scan: ", name, "=", count, " does not fit a body of ", operands, " parameters");
+      }
+    }
+  }
 
   size_t first_x() const { return consts + carries; }
   template <class L> L Consts(const L& l) const { return Part(l, 0, consts); }
