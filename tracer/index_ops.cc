@@ -361,7 +361,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
         at = site.Use(Operand(i), index_dtype);
         if (!IsUnsigned(i.dtype())) at = Wrapped(b, at, a.size);
         const int64_t n = a.size.value("updating");
-        if (mode == "fill" && !(at.is_literal() && at.literal().Get(0).real() >= 0 && at.literal().Get(0).real() < static_cast<double>(n))) {
+        if (mode == "drop" && !(at.is_literal() && at.literal().Get(0).real() >= 0 && at.literal().Get(0).real() < static_cast<double>(n))) {
           const Atom ok = And(b, Ge(b, at, Atom::Scalar(index_dtype, 0)), Lt(b, at, Atom::Scalar(index_dtype, static_cast<double>(n))));
           inside = inside ? And(b, *inside, ok) : ok;
         }
@@ -394,7 +394,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
   // Shifted by one so that 0 is free for "outside", read from a zero-padded border? Reading clips instead, so mask:
   const Atom flat = Iota(b, {Dim(total)}, 0, position);
   Atom where = Read(site, Reshape(b, flat, x.dims()), plan, "clip");
-  if (mode == "fill" && !plan.arrays.empty()) {
+  if (mode == "drop" && !plan.arrays.empty()) {
     const Joint joint = JoinArrays(site, plan);
     std::optional<Atom> inside;
     size_t part = 0;
@@ -416,7 +416,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
   const Atom column = Reshape(b, where, {NumElements(shape), One()});
   return finish(b.Emit1(FindPrim(ScatterName(update)), {Reshape(b, operand, {Dim(total)}), column, v},
                         {{"update_window_dims", Ints{}}, {"inserted_dims", Ints{0}}, {"operand_batch_dims", Ints{}},
-                         {"indices_batch_dims", Ints{}}, {"scatter_dims", Ints{0}}, {"mode", std::string("fill")}}));
+                         {"indices_batch_dims", Ints{}}, {"scatter_dims", Ints{0}}, {"mode", std::string("drop")}}));
 }
 
 Value Take(const Operand& x, const Value& indices, int64_t axis, const std::string& mode) {

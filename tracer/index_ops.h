@@ -33,10 +33,11 @@ struct Index {
 };
 using Indices = std::vector<Index>;
 
-// `mode` of array entries: "clip", "fill" (NaN or the dtype's smallest number; for updates: dropped), "promise".
+// `mode` of array entries when reading: "clip", "fill" (NaN or the dtype's smallest number), "promise"; when updating:
+// "clip", "drop", "promise".
 Value GetItem(const Operand& x, const Indices& entries, const std::string& mode = "clip");
 enum class Update : uint8_t { kSet, kAdd, kMul, kMin, kMax };
-Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update, const std::string& mode = "fill");
+Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update, const std::string& mode = "drop");
 
 // take(x, indices, axis), take_along_axis(x, indices, axis).
 Value Take(const Operand& x, const Value& indices, int64_t axis, const std::string& mode);

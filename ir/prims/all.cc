@@ -28,6 +28,8 @@ struct Registry {
     RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterConvolution(r);
+    RegisterWindow(r);
     RegisterSorting(r);
     RegisterRandom(r);
     RegisterEffects(r);

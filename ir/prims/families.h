@@ -17,6 +17,8 @@ void RegisterControl(PrimRegistry& r);
 void RegisterCustom(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
+void RegisterConvolution(PrimRegistry& r);
+void RegisterWindow(PrimRegistry& r);
 void RegisterSorting(PrimRegistry& r);
 void RegisterRandom(PrimRegistry& r);
 void RegisterEffects(PrimRegistry& r);

@@ -1,0 +1,466 @@
+#include "python/array.h"
+
+#include <structmember.h>
+
+#include "python/convert.h"
+
+namespace weft::python {
+
+PyTypeObject* g_array_type = nullptr;
+PyTypeObject* g_tracer_type = nullptr;
+const char* BufferFormat(DType t);  // convert.cc
+
+namespace {
+
+PyObject* NotImplementedObject() { return Py_NewRef(Py_NotImplemented); }
+
+template <Binary kOp>
+PyObject* BinarySlot(PyObject* a, PyObject* b) {
+  return Guarded([&]() -> PyObject* {
+    OperandHolder x, y;
+    if (!x.Set(a) || !y.Set(b)) return NotImplementedObject();
+    return WrapValue(Apply(kOp, x.operand(), y.operand()));
+  });
+}
+
+PyObject* PowerSlot(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) {
+    PyErr_SetString(PyExc_NotImplementedError, "pow with a modulus");
+    return nullptr;
+  }
+  return BinarySlot<Binary::kPower>(a, b);
+}
+
+PyObject* DivmodSlot(PyObject* a, PyObject* b) {
+  Ref q(BinarySlot<Binary::kFloorDivide>(a, b));
+  if (!q || q.get() == Py_NotImplemented) return q.release();
+  Ref r(BinarySlot<Binary::kRemainder>(a, b));
+  return r ? PyTuple_Pack(2, q.get(), r.get()) : nullptr;
+}
+
+template <Unary kOp>
+PyObject* UnarySlot(PyObject* a) {
+  return Guarded([&] { return WrapValue(Apply(kOp, Operand(ValueOf(a)))); });
+}
+
+PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
+  switch (op) {
+    case Py_LT: return BinarySlot<Binary::kLt>(a, b);
+    case Py_LE: return BinarySlot<Binary::kLe>(a, b);
+    case Py_EQ: return BinarySlot<Binary::kEq>(a, b);
+    case Py_NE: return BinarySlot<Binary::kNe>(a, b);
+    case Py_GT: return BinarySlot<Binary::kGt>(a, b);
+    case Py_GE: return BinarySlot<Binary::kGe>(a, b);
+  }
+  return NotImplementedObject();
+}
+
+// The only element, for conversions to Python numbers.
+Tensor OneElement(PyObject* self, const char* why) {
+  const Value& v = ValueOf(self);
+  const Type type = v.type();
+  if (v.traced() && !v.home()->open()) return Demand(v, why);  // raises
+  if (!type.is_static() || !(type.size() == Dim(1))) {
+    if (std::string(why) == "bool()") {
+      throw ValueError("the truth value of an array of shape ", ShapeText(type.dims), " is ambiguous: use .any() or .all()");
+    }
+    throw TypeError(why, ": only arrays of one element can be converted to a Python number, got shape ", ShapeText(type.dims));
+  }
+  return Demand(v, why);
+}
+
+int BoolSlot(PyObject* self) {
+  return Guarded([&]() -> int {
+    const Tensor t = OneElement(self, "bool()");
+    return t.Get(0) != std::complex<double>(0);
+  });
+}
+
+PyObject* IntSlot(PyObject* self) {
+  return Guarded([&]() -> PyObject* {
+    Ref number(Check(PythonNumber(OneElement(self, "int()"))));
+    if (PyComplex_Check(number.get())) throw TypeError("int() of a complex number");
+    return PyNumber_Long(number.get());
+  });
+}
+
+PyObject* FloatSlot(PyObject* self) {
+  return Guarded([&]() -> PyObject* {
+    Ref number(Check(PythonNumber(OneElement(self, "float()"))));
+    if (PyComplex_Check(number.get())) throw TypeError("float() of a complex number");
+    return PyNumber_Float(number.get());
+  });
+}
+
+PyObject* IndexSlot(PyObject* self) {
+  return Guarded([&]() -> PyObject* {
+    const Value& v = ValueOf(self);
+    if (!IsInteger(v.dtype()) || v.rank() != 0) {
+      throw TypeError("only integer arrays of no dimensions can be used as an index, got ", v.type());
+    }
+    return PythonNumber(Demand(v, "an index"));
+  });
+}
+
+PyObject* ComplexMethod(PyObject* self, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    const std::complex<double> c = OneElement(self, "complex()").Get(0);
+    return PyComplex_FromDoubles(c.real(), c.imag());
+  });
+}
+
+Py_ssize_t Length(PyObject* self) {
+  return Guarded([&]() -> Py_ssize_t {
+    const Value& v = ValueOf(self);
+    if (v.rank() == 0) throw TypeError("len() of an array of no dimensions");
+    return v.dims()[0].value("len()");
+  });
+}
+
+PyObject* Iterate(PyObject* self) {
+  return Guarded([&]() -> PyObject* {
+    const Value& v = ValueOf(self);
+    if (v.rank() == 0) throw TypeError("iteration over an array of no dimensions");
+    const int64_t n = v.dims()[0].value("iteration");
+    Ref list(Check(PyList_New(n)));
+    for (int64_t i = 0; i < n; ++i) {
+      PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
+    }
+    return PyObject_GetIter(list.get());
+  });
+}
+
+void Dealloc(PyObject* self) {
+  auto* array = reinterpret_cast<ArrayObject*>(self);
+  if (array->weakrefs) PyObject_ClearWeakRefs(self);
+  array->value.~Value();
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* NoNew(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "use weft.numpy.array or weft.numpy.asarray to make an array");
+  return nullptr;
+}
+
+PyObject* Numpy(PyObject* self) {
+  return Guarded([&] { return NumpyFromTensor(Demand(ValueOf(self), "numpy.asarray()")); });
+}
+
+PyObject* Repr(PyObject* self) {
+  return Guarded([&]() -> PyObject* {
+    const Value& v = ValueOf(self);
+    if (v.traced()) {
+      const std::string text = "Tracer<" + v.type().ToString() + (v.weak() ? ", weak" : "") + ">";
+      return PyUnicode_FromString(text.c_str());
+    }
+    Ref numpy_module(Check(PyImport_ImportModule("numpy")));
+    Ref numpy(Numpy(self));
+    if (!numpy) throw PythonError();
+    Ref text(Check(PyObject_CallMethod(numpy_module.get(), "array2string", "OOOOss", numpy.get(), Py_None, Py_None, Py_None, ", ", "Array(")));
+    const std::string weak = v.weak() ? ", weak_type=True" : "";
+    if (v.tensor().size() == 0) {
+      return PyUnicode_FromFormat("Array([], shape=%s, dtype=%s%s)", ShapeText(v.dims()).c_str(), NumpyName(v.dtype()).c_str(), weak.c_str());
+    }
+    return PyUnicode_FromFormat("Array(%U, dtype=%s%s)", text.get(), NumpyName(v.dtype()).c_str(), weak.c_str());
+  });
+}
+
+PyObject* Str(PyObject* self) {
+  if (ValueOf(self).traced()) return Repr(self);
+  Ref numpy(Numpy(self));
+  return numpy ? PyObject_Str(numpy.get()) : nullptr;
+}
+
+PyObject* Format(PyObject* self, PyObject* spec) {
+  // Numbers format like Python numbers; everything else like its text.
+  if (ValueOf(self).traced()) return Repr(self);
+  if (ValueOf(self).rank() == 0) {
+    return Guarded([&]() -> PyObject* {
+      Ref number(Check(PythonNumber(ValueOf(self).tensor())));
+      return PyObject_Format(number.get(), spec);
+    });
+  }
+  Ref text(Str(self));
+  return text ? PyObject_Format(text.get(), spec) : nullptr;
+}
+
+// --- Attributes ------------------------------------------------------------------------------------------------------
+
+PyObject* GetShape(PyObject* self, void*) {
+  return Guarded([&] { return ShapeObject(ValueOf(self)); });
+}
+PyObject* GetDType(PyObject* self, void*) {
+  return Guarded([&] { return DTypeObject(ValueOf(self).dtype()); });
+}
+PyObject* GetNdim(PyObject* self, void*) { return PyLong_FromLong(ValueOf(self).rank()); }
+PyObject* GetSize(PyObject* self, void*) {
+  return Guarded([&] { return DimObject(ValueOf(self).type().size()); });
+}
+PyObject* GetNbytes(PyObject* self, void*) {
+  return Guarded([&] { return PyLong_FromLongLong(ValueOf(self).type().Bytes()); });
+}
+PyObject* GetItemsize(PyObject* self, void*) { return PyLong_FromLong(ByteWidth(ValueOf(self).dtype())); }
+PyObject* GetT(PyObject* self, void*) {
+  return Guarded([&] { return WrapValue(Transpose(Operand(ValueOf(self)), std::nullopt)); });
+}
+PyObject* GetMT(PyObject* self, void*) {
+  return Guarded([&] {
+    const Value& v = ValueOf(self);
+    if (v.rank() < 2) throw ValueError("mT: an array of at least two dimensions is needed, got shape ", ShapeText(v.dims()));
+    return WrapValue(MoveAxis(Operand(v), {-1}, {-2}));
+  });
+}
+PyObject* GetWeak(PyObject* self, void*) { return PyBool_FromLong(ValueOf(self).weak()); }
+PyObject* GetType(PyObject* self, void*) {
+  return Guarded([&] { return PyUnicode_FromString(ValueOf(self).type().ToString().c_str()); });
+}
+PyObject* GetPriority(PyObject*, void*) { return PyLong_FromLong(100); }
+PyObject* GetInterface(PyObject* self, void*) {
+  return Guarded([&]() -> PyObject* {
+    if (BufferFormat(ValueOf(self).dtype()) == nullptr) {  // NumPy asks __array__ then
+      PyErr_SetString(PyExc_AttributeError, "__array_interface__");
+      return nullptr;
+    }
+    Ref numpy(NumpyFromTensor(Demand(ValueOf(self), "__array_interface__")));
+    return PyObject_GetAttrString(numpy.get(), "__array_interface__");
+  });
+}
+
+PyGetSetDef kGetSet[] = {
+    {"shape", GetShape, nullptr, "Tuple of dimensions.", nullptr},
+    {"dtype", GetDType, nullptr, "NumPy dtype of the elements.", nullptr},
+    {"ndim", GetNdim, nullptr, "Number of dimensions.", nullptr},
+    {"size", GetSize, nullptr, "Number of elements.", nullptr},
+    {"nbytes", GetNbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"itemsize", GetItemsize, nullptr, "Bytes of one element.", nullptr},
+    {"T", GetT, nullptr, "The array with its dimensions reversed.", nullptr},
+    {"mT", GetMT, nullptr, "The array with its last two dimensions exchanged.", nullptr},
+    {"weak_type", GetWeak, nullptr, "Whether the value came from Python numbers alone, so that it takes the dtype of what it meets.", nullptr},
+    {"type", GetType, nullptr, "The type in the IR's spelling, such as 'f32[3,4]'.", nullptr},
+    {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
+    {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// --- Methods ---------------------------------------------------------------------------------------------------------
+
+PyObject* AstypeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"dtype", "copy", nullptr};
+  PyObject *dtype, *copy = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(kNames), &dtype, &copy)) return nullptr;
+  return Guarded([&] { return WrapValue(Astype(Operand(ValueOf(self)), DTypeFrom(dtype, "astype"))); });
+}
+
+PyObject* ReshapeMethod(PyObject* self, PyObject* args) {
+  return Guarded([&] {
+    PyObject* shape = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
+    return WrapValue(Reshape(Operand(ValueOf(self)), DimsFrom(shape, "reshape")));
+  });
+}
+
+PyObject* TransposeMethod(PyObject* self, PyObject* args) {
+  return Guarded([&] {
+    PyObject* axes = PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) != Py_None && !PyLong_Check(PyTuple_GET_ITEM(args, 0)) ? PyTuple_GET_ITEM(args, 0) : args;
+    const bool none = PyTuple_GET_SIZE(args) == 0 || (PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_None);
+    return WrapValue(Transpose(Operand(ValueOf(self)), none ? std::nullopt : AxesFrom(axes, "transpose")));
+  });
+}
+
+PyObject* Item(PyObject* self, PyObject* args) {
+  return Guarded([&]() -> PyObject* {
+    if (PyTuple_GET_SIZE(args) == 0) return PythonNumber(OneElement(self, "item()"));
+    PyObject* key = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
+    Ref element(GetItemObject(self, key));
+    if (!element) throw PythonError();
+    return PythonNumber(OneElement(element.get(), "item()"));
+  });
+}
+
+PyObject* ToList(PyObject* self, PyObject*) {
+  Ref numpy(Numpy(self));
+  return numpy ? PyObject_CallMethod(numpy.get(), "tolist", nullptr) : nullptr;
+}
+
+PyObject* ArrayMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"dtype", "copy", nullptr};
+  PyObject *dtype = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", const_cast<char**>(kNames), &dtype, &copy)) return nullptr;
+  Ref numpy(Numpy(self));
+  if (!numpy) return nullptr;
+  if (dtype != Py_None) numpy = Ref(PyObject_CallMethod(numpy.get(), "astype", "O", dtype));
+  if (numpy && copy == Py_True) numpy = Ref(PyObject_CallMethod(numpy.get(), "copy", nullptr));
+  return numpy.release();
+}
+
+PyObject* Copy(PyObject* self, PyObject*) {
+  return Guarded([&] {
+    const Value& v = ValueOf(self);
+    return v.traced() ? Py_NewRef(self) : WrapValue(Value(v.tensor().Copy(), v.weak()));
+  });
+}
+PyObject* Self(PyObject* self, PyObject*) { return Py_NewRef(self); }  // values never change
+
+PyObject* Reduce(PyObject* self, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    const Value& v = ValueOf(self);
+    if (v.traced()) throw UserError(ErrorKind::kTracer, {}, "a traced value cannot be pickled");
+    Ref module(Check(PyImport_ImportModule("weft._weft")));
+    Ref rebuild(Check(PyObject_GetAttrString(module.get(), "_array_from_bytes")));
+    Ref shape(ShapeObject(v));
+    Ref bytes(Check(PyBytes_FromStringAndSize(static_cast<const char*>(v.tensor().raw()), v.tensor().bytes())));
+    return Py_BuildValue("O(sOOO)", rebuild.get(), Name(v.dtype()), shape.get(), bytes.get(), v.weak() ? Py_True : Py_False);
+  });
+}
+
+template <const char* const& kPrim>
+PyObject* ReduceMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"axis", "dtype", "out", "keepdims", nullptr};
+  PyObject *axis = Py_None, *dtype = Py_None, *out = Py_None;
+  int keepdims = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp", const_cast<char**>(kNames), &axis, &dtype, &out, &keepdims)) return nullptr;
+  return Guarded([&] {
+    if (out != Py_None) throw TypeError("out= is not supported: arrays never change");
+    Value v = ValueOf(self);
+    if (dtype != Py_None) v = Astype(v, DTypeFrom(dtype, "dtype"));
+    return WrapValue(ReduceAxes(kPrim, v, AxesFrom(axis, "axis"), keepdims));
+  });
+}
+constexpr const char* kSum = "reduce_sum";
+constexpr const char* kProd = "reduce_prod";
+
+// A function with keyword arguments in a method table.
+PyCFunction Function(PyCFunctionWithKeywords f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); }
+
+PyMethodDef kMethods[] = {
+    {"astype", Function(AstypeMethod), METH_VARARGS | METH_KEYWORDS, "astype(dtype): the elements converted."},
+    {"reshape", ReshapeMethod, METH_VARARGS, "reshape(*shape): the same elements in another shape; one dimension may be -1."},
+    {"transpose", TransposeMethod, METH_VARARGS, "transpose(*axes): the dimensions in another order, reversed by default."},
+    {"sum", Function(ReduceMethod<kSum>), METH_VARARGS | METH_KEYWORDS, "sum(axis=None, dtype=None, keepdims=False)"},
+    {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS, "prod(axis=None, dtype=None, keepdims=False)"},
+    {"item", Item, METH_VARARGS, "item(*index): one element as a Python number."},
+    {"tolist", ToList, METH_NOARGS, "Nested lists of Python numbers."},
+    {"copy", Copy, METH_NOARGS, "An array with memory of its own."},
+    {"block_until_ready", Self, METH_NOARGS, "Waits until the array is computed; returns it."},
+    {"__array__", Function(ArrayMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"__complex__", ComplexMethod, METH_NOARGS, nullptr},
+    {"__format__", Format, METH_O, nullptr},
+    {"__copy__", Self, METH_NOARGS, nullptr},
+    {"__deepcopy__", Self, METH_O, nullptr},
+    {"__reduce__", Reduce, METH_NOARGS, nullptr},
+    {"__dlpack__", Function(ToDLPack), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"__dlpack_device__", DLPackDevice, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+
+// --- Buffer protocol: read-only, no copy -----------------------------------------------------------------------------
+
+struct Exported {
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  const Value& v = ValueOf(self);
+  if (v.traced()) {
+    PyErr_SetString(PyExc_BufferError, "a traced value has no memory");
+    return -1;
+  }
+  const Tensor& t = v.tensor();
+  const char* format = BufferFormat(t.dtype());
+  if (format == nullptr) {
+    PyErr_Format(PyExc_BufferError, "no buffer format for %s", Name(t.dtype()));
+    return -1;
+  }
+  if (flags & PyBUF_WRITABLE) {
+    PyErr_SetString(PyExc_BufferError, "arrays are read-only");
+    return -1;
+  }
+  auto* exported = new Exported;
+  exported->shape.assign(t.shape().begin(), t.shape().end());
+  for (int64_t s : RowMajorStrides(t.shape())) exported->strides.push_back(s * ByteWidth(t.dtype()));
+  view->buf = const_cast<void*>(t.raw());
+  view->obj = Py_NewRef(self);
+  view->len = t.bytes();
+  view->itemsize = ByteWidth(t.dtype());
+  view->readonly = 1;
+  view->ndim = t.rank();
+  view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
+  view->shape = flags & PyBUF_ND ? exported->shape.data() : nullptr;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
+  view->suboffsets = nullptr;
+  view->internal = exported;
+  return 0;
+}
+
+void ReleaseBuffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
+
+PyType_Slot kSlots[] = {
+    {Py_tp_doc, const_cast<char*>("An immutable array in host memory. Make one with weft.numpy.array or asarray.")},
+    {Py_tp_new, reinterpret_cast<void*>(NoNew)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+    {Py_tp_str, reinterpret_cast<void*>(Str)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(RichCompare)},
+    {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
+    {Py_tp_iter, reinterpret_cast<void*>(Iterate)},
+    {Py_tp_getset, kGetSet},
+    {Py_tp_methods, kMethods},
+    {Py_tp_members, kMembers},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(GetBuffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(ReleaseBuffer)},
+    {Py_mp_subscript, reinterpret_cast<void*>(static_cast<PyObject* (*)(PyObject*, PyObject*)>(GetItemObject))},
+    {Py_mp_length, reinterpret_cast<void*>(Length)},
+    {Py_nb_add, reinterpret_cast<void*>(BinarySlot<Binary::kAdd>)},
+    {Py_nb_subtract, reinterpret_cast<void*>(BinarySlot<Binary::kSub>)},
+    {Py_nb_multiply, reinterpret_cast<void*>(BinarySlot<Binary::kMul>)},
+    {Py_nb_true_divide, reinterpret_cast<void*>(BinarySlot<Binary::kTrueDivide>)},
+    {Py_nb_floor_divide, reinterpret_cast<void*>(BinarySlot<Binary::kFloorDivide>)},
+    {Py_nb_remainder, reinterpret_cast<void*>(BinarySlot<Binary::kRemainder>)},
+    {Py_nb_divmod, reinterpret_cast<void*>(DivmodSlot)},
+    {Py_nb_power, reinterpret_cast<void*>(PowerSlot)},
+    {Py_nb_matrix_multiply, reinterpret_cast<void*>(BinarySlot<Binary::kMatmul>)},
+    {Py_nb_and, reinterpret_cast<void*>(BinarySlot<Binary::kAnd>)},
+    {Py_nb_or, reinterpret_cast<void*>(BinarySlot<Binary::kOr>)},
+    {Py_nb_xor, reinterpret_cast<void*>(BinarySlot<Binary::kXor>)},
+    {Py_nb_lshift, reinterpret_cast<void*>(BinarySlot<Binary::kShiftLeft>)},
+    {Py_nb_rshift, reinterpret_cast<void*>(BinarySlot<Binary::kShiftRight>)},
+    {Py_nb_negative, reinterpret_cast<void*>(UnarySlot<Unary::kNegative>)},
+    {Py_nb_positive, reinterpret_cast<void*>(UnarySlot<Unary::kPositive>)},
+    {Py_nb_absolute, reinterpret_cast<void*>(UnarySlot<Unary::kAbsolute>)},
+    {Py_nb_invert, reinterpret_cast<void*>(UnarySlot<Unary::kInvert>)},
+    {Py_nb_bool, reinterpret_cast<void*>(BoolSlot)},
+    {Py_nb_int, reinterpret_cast<void*>(IntSlot)},
+    {Py_nb_float, reinterpret_cast<void*>(FloatSlot)},
+    {Py_nb_index, reinterpret_cast<void*>(IndexSlot)},
+    {0, nullptr}};
+
+PyType_Spec kArraySpec = {"weft.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, kSlots};
+
+PyType_Slot kTracerSlots[] = {
+    {Py_tp_doc, const_cast<char*>("A value of a function that is being traced: it has a type, but no number yet.")},
+    {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(RichCompare)},
+    {0, nullptr}};
+PyType_Spec kTracerSpec = {"weft.Tracer", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, kTracerSlots};
+
+}  // namespace
+
+PyObject* WrapValues(const Values& values) {
+  Ref list(Check(PyList_New(static_cast<Py_ssize_t>(values.size()))));
+  for (size_t i = 0; i < values.size(); ++i) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(values[i]));
+  return list.release();
+}
+
+bool AddArrayTypes(PyObject* module) {
+  g_array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kArraySpec));
+  if (g_array_type == nullptr) return false;
+  Ref bases(PyTuple_Pack(1, g_array_type));
+  g_tracer_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&kTracerSpec, bases.get()));
+  if (g_tracer_type == nullptr) return false;
+  return PyModule_AddObjectRef(module, "Array", reinterpret_cast<PyObject*>(g_array_type)) == 0 &&
+         PyModule_AddObjectRef(module, "Tracer", reinterpret_cast<PyObject*>(g_tracer_type)) == 0;
+}
+
+}  // namespace weft::python

@@ -1,0 +1,98 @@
+// Python's subscripts as indices: x[1, ::2, None, ..., rows].
+#include "python/array.h"
+#include "python/convert.h"
+
+namespace weft::python {
+namespace {
+
+std::optional<int64_t> SlicePart(PyObject* part) {
+  if (part == Py_None) return std::nullopt;
+  if (IsArray(part) && ValueOf(part).traced()) {
+    // The size of the result would depend on it.
+    Ref number(PyNumber_Index(part));
+    if (!number) {
+      PyErr_Clear();
+      throw UserError(ErrorKind::kTracer, {}, "slice bounds must be known while tracing, got a traced ", ValueOf(part).type(),
+                      "; use weft.lax.dynamic_slice for a slice of known size at a computed place");
+    }
+  }
+  return IntFrom(part, "a slice bound");
+}
+
+Index IndexFrom(PyObject* key) {
+  if (key == Py_None) return Index::NewAxis();
+  if (key == Py_Ellipsis) return Index::Ellipsis();
+  if (PySlice_Check(key)) {
+    auto* s = reinterpret_cast<PySliceObject*>(key);
+    return Index::Slice(SlicePart(s->start), SlicePart(s->stop), SlicePart(s->step));
+  }
+  if (IsArray(key)) {
+    const Value& v = ValueOf(key);
+    // A known integer is an ordinary index: checked, and free of gathers.
+    if (!v.traced() && v.rank() == 0 && IsInteger(v.dtype())) return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
+    return Index::Array(v);
+  }
+  if (PyBool_Check(key)) throw UserError(ErrorKind::kUnsupported, {}, "indexing with True or False; use weft.numpy.where");
+  if (PyLong_Check(key)) {
+    const long long i = PyLong_AsLongLong(key);
+    if (i == -1 && PyErr_Occurred()) throw PythonError();
+    return Index::Int(i);
+  }
+  if (IsNumpyArray(key) || IsNumpyScalar(key)) {
+    Value v(TensorFromBuffer(key, false, "an index"));
+    if (v.rank() == 0 && IsInteger(v.dtype())) return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
+    return Index::Array(std::move(v));
+  }
+  if (PyList_Check(key) || PyTuple_Check(key)) {
+    // Numbers, or 0-d arrays side by side.
+    bool weak = false;
+    Ref items(Check(PySequence_Fast(key, "an index")));
+    std::vector<Value> values;
+    bool any_traced = false;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+      any_traced |= IsArray(item) && ValueOf(item).traced();
+    }
+    if (!any_traced) return Index::Array(Value(TensorFromAnything(key, "an index", &weak)));
+    std::vector<OperandHolder> holders(PySequence_Fast_GET_SIZE(items.get()));
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < holders.size(); ++i) {
+      if (!holders[i].Set(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)))) throw TypeError("an index list must hold integers");
+      operands.push_back(holders[i].operand());
+    }
+    return Index::Array(Stack(operands, 0));
+  }
+  if (PyIndex_Check(key)) return Index::Int(IntFrom(key, "an index"));
+  throw TypeError("an index must be an integer, slice, None, '...', or an array of integers or booleans, got ", Repr(key));
+}
+
+Indices IndicesFrom(PyObject* key) {
+  Indices entries;
+  if (!PyTuple_Check(key)) {
+    entries.push_back(IndexFrom(key));
+    return entries;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) entries.push_back(IndexFrom(PyTuple_GET_ITEM(key, i)));
+  return entries;
+}
+
+}  // namespace
+
+PyObject* GetItemObject(PyObject* self, PyObject* key) { return GetItemObject(self, key, "clip"); }
+
+PyObject* GetItemObject(PyObject* self, PyObject* key, const std::string& mode) {
+  return Guarded([&] { return WrapValue(GetItem(Operand(ValueOf(self)), IndicesFrom(key), mode)); });
+}
+
+Value UpdateItemObject(const Value& x, PyObject* key, PyObject* value, Update update, const std::string& mode) {
+  OperandHolder v;
+  Value converted;
+  if (!v.Set(value)) {
+    bool weak = false;
+    converted = Value(TensorFromAnything(value, "the value of an indexed update", &weak), weak);
+    return UpdateItem(Operand(x), IndicesFrom(key), Operand(converted), update, mode);
+  }
+  return UpdateItem(Operand(x), IndicesFrom(key), v.operand(), update, mode);
+}
+
+}  // namespace weft::python

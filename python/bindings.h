@@ -1,0 +1,47 @@
+// Shared by the files that bind C++ to Python with pybind11: what is not called often enough to need the raw C API.
+#ifndef WEFT_PYTHON_BINDINGS_H_
+#define WEFT_PYTHON_BINDINGS_H_
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "python/array.h"
+#include "python/convert.h"
+#include "tracer/trace.h"
+
+namespace weft::python {
+
+namespace py = pybind11;
+
+// Python holds functions through this: they are immutable and shared.
+struct FnHandle {
+  FnRef fn;
+};
+
+inline py::object Take(PyObject* owned) {
+  if (owned == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(owned);
+}
+// A value from an array, a number or a NumPy array. Raises TypeError naming `what`.
+inline Value ValueFrom(py::handle object, const char* what) {
+  OperandHolder holder;
+  if (!holder.Set(object.ptr())) {
+    throw TypeError(what, ": expected an array or a number, got ", Repr(object.ptr()), " of type '", Py_TYPE(object.ptr())->tp_name, "'");
+  }
+  return holder.operand().ToValue();
+}
+Values ValuesFrom(py::handle sequence, const char* what);
+// Operands of one call; the holders must outlive them.
+struct OperandList {
+  explicit OperandList(py::handle sequence, const char* what);
+  std::vector<OperandHolder> holders;
+  std::vector<Operand> operands;
+};
+
+void BindIr(py::module_& m);          // ir_bindings.cc: Fn, equations, text, Dim
+void BindTransforms(py::module_& m);  // transform_bindings.cc
+void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, regions
+void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_BINDINGS_H_

@@ -1,0 +1,416 @@
+#include "python/convert.h"
+
+#include <array>
+#include <cstring>
+
+#include "python/array.h"
+
+namespace weft::python {
+namespace {
+
+PyObject* g_numpy = nullptr;
+PyObject* g_ndarray = nullptr;
+PyObject* g_generic = nullptr;
+PyObject* g_np_dtype = nullptr;
+std::array<PyObject*, kNumDTypes> g_dtype_objects{};
+PyObject* g_dtype_cache = nullptr;  // dict: dtype-like object -> index
+
+constexpr const char* kNumpyNames[kNumDTypes] = {
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
+    "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "key"};
+
+bool IsExtended(DType t) { return t == DType::kBF16 || IsFloat8(t); }
+
+std::optional<DType> DTypeNamed(const std::string& name) {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    if (name == kNumpyNames[i]) return static_cast<DType>(i);
+  }
+  if (name == "bool_") return DType::kBool;
+  return ParseDType(name);
+}
+
+// struct-module format characters, of native byte order.
+std::optional<DType> DTypeOfFormat(const char* format, Py_ssize_t width) {
+  if (format == nullptr) return DType::kU8;
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const std::string f = format;
+  if (f == "?") return DType::kBool;
+  if (f == "e") return DType::kF16;
+  if (f == "f") return DType::kF32;
+  if (f == "d") return DType::kF64;
+  if (f == "Zf") return DType::kC64;
+  if (f == "Zd") return DType::kC128;
+  if (f.size() == 1 && std::strchr("bhilq", f[0])) {
+    return width == 1 ? DType::kI8 : width == 2 ? DType::kI16 : width == 4 ? DType::kI32 : DType::kI64;
+  }
+  if (f.size() == 1 && std::strchr("BHILQ", f[0])) {
+    return width == 1 ? DType::kU8 : width == 2 ? DType::kU16 : width == 4 ? DType::kU32 : DType::kU64;
+  }
+  return std::nullopt;
+}
+
+const char* FormatOf(DType t) {
+  switch (t) {
+    case DType::kBool: return "?";
+    case DType::kI8: return "b";
+    case DType::kI16: return "h";
+    case DType::kI32: return "i";
+    case DType::kI64: return "l";
+    case DType::kU8: return "B";
+    case DType::kU16: return "H";
+    case DType::kU32: return "I";
+    case DType::kU64: return "L";
+    case DType::kF16: return "e";
+    case DType::kF32: return "f";
+    case DType::kF64: return "d";
+    case DType::kC64: return "Zf";
+    case DType::kC128: return "Zd";
+    default: return nullptr;
+  }
+}
+
+void CopyStrided(const char* from, char* to, const Py_ssize_t* shape, const Py_ssize_t* strides, int ndim, Py_ssize_t width) {
+  if (ndim == 0) {
+    std::memcpy(to, from, width);
+    return;
+  }
+  Py_ssize_t inner = width;
+  for (int i = 1; i < ndim; ++i) inner *= shape[i];
+  if (ndim == 1 && strides[0] == width) {
+    std::memcpy(to, from, width * shape[0]);
+    return;
+  }
+  for (Py_ssize_t i = 0; i < shape[0]; ++i) {
+    CopyStrided(from + i * strides[0], to + i * inner, shape + 1, strides + 1, ndim - 1, width);
+  }
+}
+
+struct BufferOwner {
+  Py_buffer view{};
+  ~BufferOwner() {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyBuffer_Release(&view);
+    PyGILState_Release(state);
+  }
+};
+
+std::string TypeName(PyObject* object) { return Py_TYPE(object)->tp_name; }
+
+// The dtype of a NumPy array whose buffer NumPy does not export, and the array seen as integers.
+std::optional<DType> ExtendedArray(PyObject* object, Ref* as_integers) {
+  Ref dtype(PyObject_GetAttrString(object, "dtype"));
+  Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
+  if (!name) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const char* text = PyUnicode_AsUTF8(name.get());
+  const std::optional<DType> t = text ? DTypeNamed(text) : std::nullopt;
+  if (!t || !IsExtended(*t)) return std::nullopt;
+  *as_integers = Ref(Check(PyObject_CallMethod(object, "view", "s", ByteWidth(*t) == 2 ? "uint16" : "uint8")));
+  return t;
+}
+
+}  // namespace
+
+bool InitConvert() {
+  g_numpy = PyImport_ImportModule("numpy");
+  if (g_numpy == nullptr) return false;
+  g_ndarray = PyObject_GetAttrString(g_numpy, "ndarray");
+  g_generic = PyObject_GetAttrString(g_numpy, "generic");
+  g_np_dtype = PyObject_GetAttrString(g_numpy, "dtype");
+  g_dtype_cache = PyDict_New();
+  return g_ndarray && g_generic && g_np_dtype && g_dtype_cache;
+}
+
+std::string Repr(PyObject* object) {
+  Ref text(PyObject_Repr(object));
+  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    return "<" + TypeName(object) + ">";
+  }
+  std::string s = utf8;
+  if (s.size() > 200) s = s.substr(0, 197) + "...";
+  return s;
+}
+
+std::string NumpyName(DType dtype) { return kNumpyNames[static_cast<int>(dtype)]; }
+
+PyObject* DTypeObject(DType dtype) {
+  PyObject*& object = g_dtype_objects[static_cast<int>(dtype)];
+  if (object == nullptr) {
+    const char* name = kNumpyNames[static_cast<int>(dtype)];
+    if (IsExtended(dtype)) {
+      Ref ml(PyImport_ImportModule("ml_dtypes"));
+      Ref scalar(ml ? PyObject_GetAttrString(ml.get(), name) : nullptr);
+      if (scalar) object = PyObject_CallOneArg(g_np_dtype, scalar.get());
+      PyErr_Clear();
+    }
+    if (object == nullptr && (IsExtended(dtype) || dtype == DType::kKey)) object = PyUnicode_InternFromString(name);
+    if (object == nullptr) object = Check(PyObject_CallFunction(g_np_dtype, "s", name));
+  }
+  return Py_NewRef(object);
+}
+
+DType DTypeFrom(PyObject* object, const char* what) {
+  // The default types are not cached: config.x64 changes them.
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DefaultFloat();
+  if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DefaultInt();
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
+  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DefaultComplex();
+  if (PyObject* known = PyObject_Hash(object) != -1 ? PyDict_GetItemWithError(g_dtype_cache, object) : nullptr) {
+    return static_cast<DType>(PyLong_AsLong(known));
+  }
+  PyErr_Clear();
+  std::optional<DType> found;
+  if (PyUnicode_Check(object)) {
+    const char* text = PyUnicode_AsUTF8(object);
+    if (text) found = DTypeNamed(text);
+  }
+  if (!found) {
+    Ref dtype(PyObject_CallOneArg(g_np_dtype, object));
+    Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
+    if (name) {
+      const char* text = PyUnicode_AsUTF8(name.get());
+      if (text) found = DTypeNamed(text);
+    }
+    PyErr_Clear();
+  }
+  if (!found) throw TypeError(what, ": ", Repr(object), " is not a dtype that Weft has");
+  Ref index(PyLong_FromLong(static_cast<long>(*found)));
+  if (PyDict_SetItem(g_dtype_cache, object, index.get()) < 0) PyErr_Clear();
+  return *found;
+}
+
+bool IsNumpyArray(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_ndarray)); }
+bool IsNumpyScalar(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_generic)); }
+bool IsPythonNumber(PyObject* object) {
+  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
+         // IntEnum and the like; NumPy's float64 is a float, too.
+         ((PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object)) && !IsNumpyScalar(object));
+}
+
+Scalar ScalarFrom(PyObject* number) {
+  if (PyBool_Check(number)) return Scalar::Bool(number == Py_True);
+  if (PyLong_Check(number)) {
+    int overflow = 0;
+    const long long i = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow == 0) {
+      if (i == -1 && PyErr_Occurred()) throw PythonError();
+      return Scalar::Int(i);
+    }
+    const unsigned long long u = overflow > 0 ? PyLong_AsUnsignedLongLong(number) : 0;
+    if (overflow < 0 || PyErr_Occurred()) {
+      PyErr_Clear();
+      throw ValueError("the Python integer ", Repr(number), " does not fit 64 bits");
+    }
+    return {Scalar::Kind::kUint, static_cast<int64_t>(u), 0, 0};
+  }
+  if (PyFloat_Check(number)) return Scalar::Float(PyFloat_AS_DOUBLE(number));
+  const Py_complex c = PyComplex_AsCComplex(number);
+  return {Scalar::Kind::kComplex, 0, c.real, c.imag};
+}
+
+Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
+  auto owner = std::make_shared<BufferOwner>();
+  std::optional<DType> dtype;
+  if (PyObject_GetBuffer(object, &owner->view, PyBUF_RECORDS_RO) < 0) {
+    PyErr_Clear();
+    Ref integers;
+    dtype = ExtendedArray(object, &integers);
+    if (!dtype) {
+      Ref t(PyObject_GetAttrString(object, "dtype"));
+      PyErr_Clear();
+      throw TypeError(what, ": ", t ? "an array of dtype " + Repr(t.get()) : "an object of type '" + TypeName(object) + "'",
+                      " has no counterpart; use a bool, integer, float or complex dtype");
+    }
+    if (PyObject_GetBuffer(integers.get(), &owner->view, PyBUF_RECORDS_RO) < 0) throw PythonError();
+  } else {
+    dtype = DTypeOfFormat(owner->view.format, owner->view.itemsize);
+    if (!dtype) throw TypeError(what, ": an array of format '", owner->view.format, "' has no counterpart; use a native bool, integer, float or complex dtype");
+  }
+  const Py_buffer& view = owner->view;
+  Shape shape(view.shape, view.shape + view.ndim);
+  const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % ByteWidth(*dtype) == 0;
+  if (alias && aligned && view.ndim > 0 && PyBuffer_IsContiguous(&view, 'C')) {
+    void* data = view.buf;
+    return Tensor(*dtype, std::move(shape), std::shared_ptr<void>(owner, data), data);
+  }
+  Tensor t(*dtype, std::move(shape));
+  if (PyBuffer_IsContiguous(&view, 'C')) std::memcpy(t.raw(), view.buf, t.bytes());
+  else CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim, view.itemsize);
+  return t;
+}
+
+Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
+  *weak = false;
+  if (IsArray(object)) {
+    *weak = ValueOf(object).weak();
+    return Demand(ValueOf(object), what);
+  }
+  if (IsNumpyArray(object) || IsNumpyScalar(object)) return TensorFromBuffer(object, false, what);
+  if (IsPythonNumber(object)) {
+    const Scalar s = ScalarFrom(object);
+    *weak = s.dtype().weak;
+    return *NumberTensor(s.dtype().dtype, s);
+  }
+  Ref array(PyObject_CallMethod(g_numpy, "asarray", "O", object));
+  if (!array) throw PythonError();
+  Tensor t = TensorFromBuffer(array.get(), false, what);
+  // Lists of Python numbers get the default dtypes, as Python numbers do.
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    const DType to = t.dtype() == DType::kF64 ? DefaultFloat() : t.dtype() == DType::kI64 ? DefaultInt() : t.dtype() == DType::kC128 ? DefaultComplex() : t.dtype();
+    if (to != t.dtype()) {
+      Tensor narrow(to, t.shape());
+      for (int64_t i = 0; i < t.size(); ++i) {
+        if (t.dtype() == DType::kI64) {
+          const int64_t v = t.at<int64_t>(i);
+          if (v < INT32_MIN || v > INT32_MAX) throw ValueError(what, ": the integer ", v, " does not fit int32; give dtype=int64");
+        }
+        narrow.Set(i, t.Get(i));
+      }
+      return narrow;
+    }
+  }
+  return t;
+}
+
+PyObject* NumpyFromTensor(const Tensor& tensor) {
+  // Through the buffer protocol of an array object; 16- and 8-bit floats as integers seen as their dtype.
+  Tensor t = tensor;
+  const DType dtype = t.dtype();
+  if (IsExtended(dtype) || dtype == DType::kKey) {
+    const DType bits = ByteWidth(dtype) == 8 ? DType::kU64 : ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
+    t = Tensor(bits, t.shape(), t.owner(), t.raw());
+  }
+  Ref array(WrapValue(Value(t)));
+  Ref numpy(Check(PyObject_CallMethod(g_numpy, "asarray", "O", array.get())));
+  if (IsExtended(dtype)) {
+    Ref d(DTypeObject(dtype));
+    if (PyUnicode_Check(d.get())) {
+      throw UserError(ErrorKind::kUnsupported, {}, "NumPy has no dtype '", NumpyName(dtype), "': install ml_dtypes, or convert with astype('float32')");
+    }
+    return Check(PyObject_CallMethod(numpy.get(), "view", "O", d.get()));
+  }
+  return numpy.release();
+}
+
+PyObject* PythonNumber(const Tensor& t) {
+  const DType d = t.dtype();
+  if (IsBool(d)) return PyBool_FromLong(t.at<bool>(0));
+  if (d == DType::kU64) return PyLong_FromUnsignedLongLong(t.at<uint64_t>(0));
+  if (d == DType::kI64) return PyLong_FromLongLong(t.at<int64_t>(0));
+  const std::complex<double> v = t.Get(0);
+  if (IsInteger(d)) return PyLong_FromLongLong(static_cast<long long>(v.real()));
+  if (IsComplex(d)) return PyComplex_FromDoubles(v.real(), v.imag());
+  return PyFloat_FromDouble(v.real());
+}
+
+bool OperandHolder::Set(PyObject* object) {
+  if (IsArray(object)) {
+    operand_ = Operand(ValueOf(object));
+    return true;
+  }
+  if (IsPythonNumber(object)) {
+    operand_ = Operand(ScalarFrom(object));
+    return true;
+  }
+  if (IsNumpyArray(object) || IsNumpyScalar(object)) {
+    temporary_ = Value(TensorFromBuffer(object, false, "an operand"));
+    operand_ = Operand(temporary_);
+    return true;
+  }
+  if (PyObject_HasAttrString(object, "__weft_array__")) {
+    Ref array(Check(PyObject_CallMethod(object, "__weft_array__", nullptr)));
+    if (!IsArray(array.get())) throw TypeError("__weft_array__ of ", Repr(object), " returned no array");
+    temporary_ = ValueOf(array.get());
+    operand_ = Operand(temporary_);
+    return true;
+  }
+  return false;
+}
+
+int64_t IntFrom(PyObject* object, const char* what) {
+  if (PyFloat_Check(object)) throw TypeError(what, ": an integer is needed, got ", Repr(object));
+  Ref index(PyNumber_Index(object));
+  if (!index) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) && !IsArray(object)) {
+      PyErr_Clear();
+      throw TypeError(what, ": an integer is needed, got ", Repr(object));
+    }
+    throw PythonError();
+  }
+  const long long i = PyLong_AsLongLong(index.get());
+  if (i == -1 && PyErr_Occurred()) throw PythonError();
+  return i;
+}
+
+namespace {
+PyObject* g_dim_type = nullptr;  // of module.cc
+PyObject* (*g_make_dim)(const Dim&) = nullptr;
+const Dim* (*g_get_dim)(PyObject*) = nullptr;
+}  // namespace
+
+void SetDimConversions(PyObject* type, PyObject* (*make)(const Dim&), const Dim* (*get)(PyObject*)) {
+  g_dim_type = type, g_make_dim = make, g_get_dim = get;
+}
+
+PyObject* DimObject(const Dim& dim) {
+  if (const auto size = dim.TryValue()) return PyLong_FromLongLong(*size);
+  WEFT_CHECK(g_make_dim) << "no symbolic dimensions in Python";
+  return Check(g_make_dim(dim));
+}
+
+static Dim DimFrom(PyObject* object, const char* what) {
+  if (g_dim_type && Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(g_dim_type)) return *g_get_dim(object);
+  return Dim(IntFrom(object, what));
+}
+
+Dims DimsFrom(PyObject* object, const char* what) {
+  Dims dims;
+  if (PyTuple_Check(object) || PyList_Check(object)) {
+    Ref fast(Check(PySequence_Fast(object, "a shape")));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+      dims.push_back(DimFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));
+    }
+  } else if (IsNumpyArray(object)) {
+    Ref list(Check(PyObject_CallMethod(object, "tolist", nullptr)));
+    return DimsFrom(list.get(), what);
+  } else {
+    dims.push_back(DimFrom(object, what));
+  }
+  return dims;
+}
+
+std::optional<Ints> AxesFrom(PyObject* object, const char* what) {
+  if (object == nullptr || object == Py_None) return std::nullopt;
+  Ints axes;
+  if (PyTuple_Check(object) || PyList_Check(object)) {
+    Ref fast(Check(PySequence_Fast(object, "axes")));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+      axes.push_back(IntFrom(PySequence_Fast_GET_ITEM(fast.get(), i), what));
+    }
+  } else {
+    axes.push_back(IntFrom(object, what));
+  }
+  return axes;
+}
+
+PyObject* ShapeObject(const Value& value) {
+  if (!value.traced()) {
+    const Shape& shape = value.tensor().shape();
+    Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(shape.size()))));
+    for (size_t i = 0; i < shape.size(); ++i) PyTuple_SET_ITEM(tuple.get(), i, Check(PyLong_FromLongLong(shape[i])));
+    return tuple.release();
+  }
+  const Dims dims = value.dims();
+  Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(dims.size()))));
+  for (size_t i = 0; i < dims.size(); ++i) PyTuple_SET_ITEM(tuple.get(), i, DimObject(dims[i]));
+  return tuple.release();
+}
+
+// Used by array.cc for the buffer protocol.
+const char* BufferFormat(DType t) { return FormatOf(t); }
+
+}  // namespace weft::python

@@ -1,0 +1,61 @@
+// Between Python objects and values: dtypes, NumPy arrays and scalars, the buffer protocol, DLPack, Python numbers.
+#ifndef WEFT_PYTHON_CONVERT_H_
+#define WEFT_PYTHON_CONVERT_H_
+
+#include <Python.h>
+
+#include <optional>
+
+#include "python/errors.h"
+#include "tracer/site.h"
+
+namespace weft::python {
+
+// Imports NumPy. Call once.
+bool InitConvert();
+
+// NumPy's dtype object (new reference); for bfloat16 and 8-bit floats that of ml_dtypes where it is installed, else
+// the name as a string.
+PyObject* DTypeObject(DType dtype);
+// float32, "float32", "f32", np.float32, np.dtype("float32"), float, weft dtype names. Raises kType naming `what`.
+DType DTypeFrom(PyObject* object, const char* what);
+std::string NumpyName(DType dtype);  // "float32"
+
+bool IsNumpyArray(PyObject* object);
+bool IsNumpyScalar(PyObject* object);
+// A Python bool, int, float or complex, but not NumPy's scalars that inherit from them.
+bool IsPythonNumber(PyObject* object);
+Scalar ScalarFrom(PyObject* number);
+
+// The array that a NumPy array, NumPy scalar or buffer holds. `alias`: share its memory where it is contiguous.
+// Raises kType naming `what` for dtypes without a counterpart (strings, objects, dates).
+Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what);
+// Like TensorFromBuffer, by NumPy's rules for anything: nested lists of numbers and arrays.
+Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak);
+// A NumPy array that shares the tensor's memory, read-only.
+PyObject* NumpyFromTensor(const Tensor& tensor);
+PyObject* PythonNumber(const Tensor& scalar);
+
+// An operand taken from a Python object: converted values live here.
+class OperandHolder {
+ public:
+  // False for objects that are no operands (nothing is set): lists, strings, None.
+  bool Set(PyObject* object);
+  const Operand& operand() const { return operand_; }
+
+ private:
+  Value temporary_;
+  Operand operand_ = Operand(Scalar());
+};
+
+// Dimensions: an int, or a sequence of ints and symbolic dimensions.
+Dims DimsFrom(PyObject* object, const char* what);
+int64_t IntFrom(PyObject* object, const char* what);
+// None, an int or a sequence of ints.
+std::optional<Ints> AxesFrom(PyObject* object, const char* what);
+PyObject* ShapeObject(const Value& value);
+PyObject* DimObject(const Dim& dim);
+std::string Repr(PyObject* object);
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_CONVERT_H_

@@ -1,0 +1,162 @@
+// DLPack, both directions, without copies where the consumer can be told that the memory is read-only.
+// The structures follow the DLPack 1.0 header (https://dmlc.github.io/dlpack/latest/c_api.html).
+#include "python/array.h"
+#include "python/convert.h"
+
+namespace weft::python {
+namespace {
+
+struct DLDevice {
+  int32_t device_type, device_id;
+};
+struct DLDataType {
+  uint8_t code, bits;
+  uint16_t lanes;
+};
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+};
+struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensor*);
+};
+struct DLPackVersion {
+  uint32_t major, minor;
+};
+struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensorVersioned*);
+  uint64_t flags;
+  DLTensor dl_tensor;
+};
+constexpr uint64_t kReadOnly = 1, kIsCopied = 2;
+constexpr int kCpu = 1;
+enum Code : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
+
+DLDataType TypeOf(DType t) {
+  const uint8_t bits = static_cast<uint8_t>(8 * ByteWidth(t));
+  if (IsBool(t)) return {kBool, 8, 1};
+  if (IsSigned(t)) return {kInt, bits, 1};
+  if (IsUnsigned(t)) return {kUInt, bits, 1};
+  if (t == DType::kBF16) return {kBfloat, 16, 1};
+  if (IsFloat8(t) || t == DType::kKey) throw UserError(ErrorKind::kUnsupported, {}, "DLPack export of ", t);
+  if (IsFloat(t)) return {kFloat, bits, 1};
+  return {kComplex, bits, 1};
+}
+
+DType DTypeOfCode(DLDataType t) {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const DType d = static_cast<DType>(i);
+    if (IsFloat8(d) || d == DType::kKey) continue;
+    const DLDataType have = TypeOf(d);
+    if (t.lanes == 1 && have.code == t.code && have.bits == t.bits) return d;
+  }
+  throw TypeError("from_dlpack: elements of type code ", int{t.code}, " with ", int{t.bits}, " bits have no counterpart");
+}
+
+template <class Managed>
+struct Export {
+  Managed managed{};
+  Tensor tensor;
+  std::vector<int64_t> shape, strides;
+};
+
+template <class Managed>
+Managed* MakeManaged(const Tensor& t) {
+  auto* e = new Export<Managed>;
+  e->tensor = t;
+  e->shape = t.shape();
+  e->strides = RowMajorStrides(t.shape());
+  e->managed.dl_tensor = {const_cast<void*>(t.raw()), {kCpu, 0}, t.rank(), TypeOf(t.dtype()), e->shape.data(), e->strides.data(), 0};
+  e->managed.manager_ctx = e;
+  e->managed.deleter = [](Managed* m) { delete static_cast<Export<Managed>*>(m->manager_ctx); };
+  return &e->managed;
+}
+
+template <class Managed>
+void DropCapsule(PyObject* capsule) {
+  const char* name = PyCapsule_GetName(capsule);
+  if (name == nullptr || std::string(name).rfind("used", 0) == 0) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed && managed->deleter) managed->deleter(managed);
+}
+
+template <class Managed>
+Value Import(PyObject* capsule, const char* name, const char* used) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed == nullptr) throw PythonError();
+  const DLTensor& t = managed->dl_tensor;
+  if (t.device.device_type != kCpu) throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
+  const DType dtype = DTypeOfCode(t.dtype);
+  Shape shape(t.shape, t.shape + t.ndim);
+  if (t.strides != nullptr) {
+    const std::vector<int64_t> want = RowMajorStrides(shape);
+    for (int i = 0; i < t.ndim; ++i) {
+      if (shape[i] > 1 && t.strides[i] != want[i]) throw ValueError("from_dlpack: the array is not contiguous in row-major order; copy it first");
+    }
+  }
+  PyCapsule_SetName(capsule, used);
+  void* data = static_cast<char*>(t.data) + t.byte_offset;
+  std::shared_ptr<void> owner(data ? data : managed, [managed](void*) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    if (managed->deleter) managed->deleter(managed);
+    PyGILState_Release(state);
+  });
+  return Value(Tensor(dtype, std::move(shape), std::move(owner), data));
+}
+
+}  // namespace
+
+PyObject* ToDLPack(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"stream", "max_version", "dl_device", "copy", nullptr};
+  PyObject *stream = Py_None, *max_version = Py_None, *device = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", const_cast<char**>(kNames), &stream, &max_version, &device, &copy)) return nullptr;
+  return Guarded([&]() -> PyObject* {
+    Tensor t = Demand(ValueOf(self), "__dlpack__()");
+    bool versioned = false;
+    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2) versioned = IntFrom(PyTuple_GET_ITEM(max_version, 0), "max_version") >= 1;
+    if (copy == Py_True) t = t.Copy();
+    if (versioned) {
+      auto* managed = MakeManaged<DLManagedTensorVersioned>(t);
+      managed->version = {1, 0};
+      managed->flags = copy == Py_True ? kIsCopied : kReadOnly;
+      return PyCapsule_New(managed, "dltensor_versioned", DropCapsule<DLManagedTensorVersioned>);
+    }
+    // The older form cannot say "read-only", so its consumer gets memory of its own.
+    if (copy != Py_True) t = t.Copy();
+    return PyCapsule_New(MakeManaged<DLManagedTensor>(t), "dltensor", DropCapsule<DLManagedTensor>);
+  });
+}
+
+PyObject* DLPackDevice(PyObject*, PyObject*) { return Py_BuildValue("(ii)", kCpu, 0); }
+
+Value FromDLPack(PyObject* object) {
+  Ref capsule;
+  if (PyCapsule_CheckExact(object)) {
+    capsule = Ref::Borrow(object);
+  } else {
+    Ref method(Check(PyObject_GetAttrString(object, "__dlpack__")));
+    Ref empty(Check(PyTuple_New(0)));
+    Ref kwargs(Check(Py_BuildValue("{s(ii)}", "max_version", 1, 0)));
+    capsule = Ref(PyObject_Call(method.get(), empty.get(), kwargs.get()));
+    if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // an exporter older than max_version
+      PyErr_Clear();
+      capsule = Ref(PyObject_CallNoArgs(method.get()));
+    }
+    if (!capsule) throw PythonError();
+  }
+  if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned")) {
+    return Import<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned");
+  }
+  return Import<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor");
+}
+
+}  // namespace weft::python

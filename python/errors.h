@@ -1,0 +1,73 @@
+// The one place where C++ errors become Python exceptions.
+//
+//   PyObject* f(...) { return Guarded([&] { ... return result; }); }   // nullptr and a Python error on failure
+#ifndef WEFT_PYTHON_ERRORS_H_
+#define WEFT_PYTHON_ERRORS_H_
+
+#include <Python.h>
+
+#include "ir/error.h"
+
+namespace weft::python {
+
+// A Python exception is set already: unwinds C++ frames to the next Guarded.
+class PythonError {};
+
+// Makes TracerError, DerivativeError, ParseError and InternalError and adds them to the module.
+bool AddExceptions(PyObject* module);
+
+// Sets the Python exception for the C++ exception that is being handled. Call inside a catch block.
+void SetPythonException();
+// An Error as a Python exception that is set.
+void SetPythonException(const Error& error);
+
+template <class F>
+auto Guarded(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (...) {
+    SetPythonException();
+    if constexpr (std::is_pointer_v<decltype(f())>) return nullptr;
+    else return static_cast<decltype(f())>(-1);
+  }
+}
+
+// The result of a C API call, or PythonError.
+inline PyObject* Check(PyObject* object) {
+  if (object == nullptr) throw PythonError();
+  return object;
+}
+inline void CheckStatus(int status) {
+  if (status < 0) throw PythonError();
+}
+
+// An owned reference.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* owned) : p_(owned) {}
+  static Ref Borrow(PyObject* p) {
+    Py_XINCREF(p);
+    return Ref(p);
+  }
+  Ref(const Ref& other) : p_(other.p_) { Py_XINCREF(p_); }
+  Ref(Ref&& other) noexcept : p_(other.p_) { other.p_ = nullptr; }
+  Ref& operator=(Ref other) noexcept {
+    std::swap(p_, other.p_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(p_); }
+  PyObject* get() const { return p_; }
+  PyObject* release() {
+    PyObject* p = p_;
+    p_ = nullptr;
+    return p;
+  }
+  explicit operator bool() const { return p_ != nullptr; }
+
+ private:
+  PyObject* p_ = nullptr;
+};
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_ERRORS_H_

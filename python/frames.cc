@@ -1,0 +1,121 @@
+#include <Python.h>
+#include <frameobject.h>
+
+#include "python/frames.h"
+
+#include <array>
+#include <bit>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
+#include "tracer/trace.h"
+
+namespace weft::python {
+namespace {
+
+constexpr int kMaxFrames = 8;      // of the user, kept in a location
+constexpr int kMaxEagerFrames = 3; // when nothing is recorded, only an error could show the location
+constexpr int kMaxWalk = 48;       // frames looked at
+
+std::string& PackageFolder() {
+  static auto& folder = *new std::string();
+  return folder;
+}
+
+struct Place {
+  PyCodeObject* code;
+  int instruction;
+  friend bool operator==(const Place& a, const Place& b) { return a.code == b.code && a.instruction == b.instruction; }
+};
+
+struct Places {
+  std::array<Place, kMaxFrames> place;
+  int n = 0;
+  Loc base;  // of the open trace: who called the function that is being traced
+  friend bool operator==(const Places& a, const Places& b) {
+    return a.n == b.n && a.base == b.base && std::equal(a.place.begin(), a.place.begin() + a.n, b.place.begin());
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const Places& p) {
+    static_assert(sizeof(Loc) == sizeof(uintptr_t));
+    h = H::combine(std::move(h), std::bit_cast<uintptr_t>(p.base));
+    for (int i = 0; i < p.n; ++i) h = H::combine(std::move(h), p.place[i].code, p.place[i].instruction);
+    return h;
+  }
+};
+
+// Keys hold references to code objects, so that an address is not reused while it is here.
+using Cache = absl::flat_hash_map<Places, Loc>;
+Cache& TheCache() {
+  static auto& cache = *new Cache();
+  return cache;
+}
+
+bool InPackage(PyCodeObject* code) {
+  static auto& known = *new absl::flat_hash_map<PyCodeObject*, bool>();
+  if (auto it = known.find(code); it != known.end()) return it->second;
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (file == nullptr) {
+    PyErr_Clear();
+    file = "";
+  }
+  const std::string& folder = PackageFolder();
+  // A generated file ("<string>" in dataclasses and namedtuple) is nobody's.
+  const bool inside = !folder.empty() && std::string(file).compare(0, folder.size(), folder) == 0;
+  Py_INCREF(code);
+  known.emplace(code, inside);
+  return inside;
+}
+
+Loc MakeLoc(const Places& places) {
+  Loc loc = places.base;
+  for (int i = places.n; i-- > 0;) {
+    PyCodeObject* code = places.place[i].code;
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    const char* function = PyUnicode_AsUTF8(code->co_qualname);
+    const int line = PyCode_Addr2Line(code, places.place[i].instruction);
+    loc = Loc::File(file ? file : "?", line, function ? function : "?", loc);
+  }
+  PyErr_Clear();
+  return loc;
+}
+
+}  // namespace
+
+void SetPackageFolder(const std::string& folder) { PackageFolder() = folder; }
+
+Loc UserLoc() {
+  if (!PyGILState_Check()) return {};
+  PyFrameObject* frame = PyEval_GetFrame();  // borrowed
+  Places places;
+  int most = kMaxEagerFrames;
+  if (const Trace* trace = Trace::Current()) {
+    places.base = trace->loc();
+    most = kMaxFrames;
+  }
+  PyFrameObject* owned = nullptr;
+  for (int i = 0; frame != nullptr && i < kMaxWalk && places.n < most; ++i) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    Py_DECREF(code);  // the frame keeps it
+    if (!InPackage(code)) places.place[places.n++] = {code, PyFrame_GetLasti(frame)};
+    // The package called the user's function in order to trace it: what lies above is in `base`.
+    else if (places.n > 0) break;
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_XDECREF(owned);
+    frame = owned = back;
+  }
+  Py_XDECREF(owned);
+  if (places.n == 0) return places.base;
+  Cache& cache = TheCache();
+  if (auto it = cache.find(places); it != cache.end()) return it->second;
+  if (cache.size() > 200000) {
+    for (auto& [key, loc] : cache) {
+      for (int i = 0; i < key.n; ++i) Py_DECREF(key.place[i].code);
+    }
+    cache.clear();
+  }
+  for (int i = 0; i < places.n; ++i) Py_INCREF(places.place[i].code);
+  return cache.emplace(places, MakeLoc(places)).first->second;
+}
+
+}  // namespace weft::python

@@ -1,0 +1,145 @@
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "python/bindings.h"
+#include "python/function.h"
+#include "python/run.h"
+
+namespace weft::python {
+
+void SetDimConversions(PyObject* type, PyObject* (*make)(const Dim&), const Dim* (*get)(PyObject*));  // convert.cc
+
+namespace {
+
+py::object AttrObject(const Attr& attr) {
+  return std::visit(
+      [](const auto& a) -> py::object {
+        using T = std::decay_t<decltype(a)>;
+        if constexpr (std::is_same_v<T, DType>) return py::str(NumpyName(a));
+        else if constexpr (std::is_same_v<T, Dims>) return py::str(ShapeText(a));
+        else if constexpr (std::is_same_v<T, Types>) return py::str(ToString(a));
+        else return py::cast(a);
+      },
+      attr);
+}
+
+std::string AtomText(const Fn& fn, const Atom& a) {
+  if (a.is_literal()) return Print(a.literal());
+  return "%" + std::to_string(a.id()) + ": " + fn.TypeOf(a).ToString();
+}
+
+py::dict EqnObject(const Fn& fn, const Eqn& e) {
+  py::dict d, attrs;
+  for (const auto& [name, attr] : e.attrs.entries()) attrs[py::str(name)] = AttrObject(attr);
+  py::list operands, results, regions;
+  for (const Atom& a : e.operands) operands.append(AtomText(fn, a));
+  for (uint32_t i = 0; i < e.num_results; ++i) results.append(AtomText(fn, Atom(e.result(static_cast<int>(i)))));
+  for (const FnRef& r : e.regions) regions.append(FnHandle{r});
+  d["name"] = e.prim->name;
+  d["operands"] = operands;
+  d["results"] = results;
+  d["attrs"] = attrs;
+  d["regions"] = regions;
+  d["location"] = e.loc ? e.loc.ToString() : "";
+  return d;
+}
+
+PyObject* MakeDim(const Dim& d) { return py::cast(d).release().ptr(); }
+const Dim* GetDim(PyObject* object) { return py::handle(object).cast<const Dim*>(); }
+
+}  // namespace
+
+void BindIr(py::module_& m) {
+  py::class_<Dim> dim(m, "Dim", "A symbolic dimension: an expression in named sizes.");
+  dim.def(py::init([](const std::string& text) {
+        const auto d = Dim::Parse(text);
+        if (!d) throw ValueError("'", text, "' is not a dimension; expected something like 'n' or '2*n+1'");
+        return *d;
+      }))
+      .def("__repr__", &Dim::ToString)
+      .def("__str__", &Dim::ToString)
+      .def("__eq__", [](const Dim& a, const Dim& b) { return a == b; })
+      .def("__eq__", [](const Dim& a, int64_t b) { return a == Dim(b); })
+      .def("__ne__", [](const Dim& a, const Dim& b) { return !(a == b); })
+      .def("__ne__", [](const Dim& a, int64_t b) { return !(a == Dim(b)); })
+      .def("__hash__", [](const Dim& a) { return std::hash<std::string>()(a.ToString()); })
+      .def("__add__", [](const Dim& a, const Dim& b) { return a + b; })
+      .def("__add__", [](const Dim& a, int64_t b) { return a + Dim(b); })
+      .def("__radd__", [](const Dim& a, int64_t b) { return Dim(b) + a; })
+      .def("__sub__", [](const Dim& a, const Dim& b) { return a - b; })
+      .def("__sub__", [](const Dim& a, int64_t b) { return a - Dim(b); })
+      .def("__rsub__", [](const Dim& a, int64_t b) { return Dim(b) - a; })
+      .def("__mul__", [](const Dim& a, const Dim& b) { return a * b; })
+      .def("__mul__", [](const Dim& a, int64_t b) { return a * Dim(b); })
+      .def("__rmul__", [](const Dim& a, int64_t b) { return Dim(b) * a; })
+      .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
+  SetDimConversions(dim.ptr(), MakeDim, GetDim);
+
+  py::class_<FnHandle>(m, "Fn", "A closed, typed, immutable function of the IR.")
+      .def_property_readonly("name", [](const FnHandle& f) { return f.fn->name(); })
+      .def("text", [](const FnHandle& f, bool locations) {
+        PrintOptions options;
+        options.locations = locations;
+        return Print(*f.fn, options);
+      }, py::arg("locations") = false)
+      .def_property_readonly("eqns", [](const FnHandle& f) {
+        py::list list;
+        for (const Eqn& e : f.fn->eqns()) list.append(EqnObject(*f.fn, e));
+        return list;
+      })
+      .def_property_readonly("num_eqns", [](const FnHandle& f) { return f.fn->NumEqns(); })
+      .def_property_readonly("param_types", [](const FnHandle& f) {
+        std::vector<std::string> types;
+        for (const Type& t : f.fn->ParamTypes()) types.push_back(t.ToString());
+        return types;
+      })
+      .def_property_readonly("param_names", [](const FnHandle& f) {
+        std::vector<std::string> names;
+        for (const Param& p : f.fn->params()) names.push_back(p.name);
+        return names;
+      })
+      .def_property_readonly("result_types", [](const FnHandle& f) {
+        std::vector<std::string> types;
+        for (const Type& t : f.fn->ResultTypes()) types.push_back(t.ToString());
+        return types;
+      })
+      .def_property_readonly("has_effects", [](const FnHandle& f) { return f.fn->HasEffects(); })
+      .def("__hash__", [](const FnHandle& f) { return f.fn->StructuralHash(); })
+      .def("__eq__", [](const FnHandle& a, const FnHandle& b) { return a.fn->StructurallyEquals(*b.fn); })
+      .def("__repr__", [](const FnHandle& f) { return Print(*f.fn); })
+      .def(py::pickle([](const FnHandle& f) { return py::make_tuple(Print(*f.fn)); },
+                      [](const py::tuple& t) { return FnHandle{ParseFn(t[0].cast<std::string>())}; }));
+
+  m.def("parse_fn", [](const std::string& text, const std::string& file) {
+    ParseOptions options;
+    options.file = file;
+    return FnHandle{ParseFn(text, options)};
+  });
+  // The program at a stage of compilation, as text.
+  m.def("stage", [](const FnHandle& f, const std::string& name) { return StageText(f.fn, name); });
+  m.def("primitives", [] {
+    py::list list;
+    for (const Prim* p : AllPrims()) {
+      py::dict d;
+      d["name"] = p->name;
+      d["doc"] = p->doc;
+      d["family"] = Name(p->family);
+      d["num_operands"] = p->num_operands;
+      d["dtypes"] = p->dtypes.ToString();
+      d["elementwise"] = p->is_elementwise();
+      list.append(d);
+    }
+    return list;
+  });
+  m.def("elementwise", [](const std::string& prim, const std::string& name, bool inexact) {
+    return Take(MakeElementwise(FindPrim(prim), name, inexact ? Promotion::kInexact : Promotion::kAuto));
+  });
+  m.def("has_primitive", [](const std::string& name) { return TryFindPrim(name) != nullptr; });
+  m.def("binary", [](const std::string& name) {
+    for (int i = 0; i <= static_cast<int>(Binary::kMatmul); ++i) {
+      if (name == Name(static_cast<Binary>(i))) return Take(MakeBinary(static_cast<Binary>(i)));
+    }
+    throw ValueError("no binary operation '", name, "'");
+  });
+}
+
+}  // namespace weft::python

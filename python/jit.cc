@@ -1,0 +1,451 @@
+// The jitted function object: a signature of the arguments finds the traced and compiled function; everything else is
+// one call of Python (weft.api._trace_jit) per new signature.
+#include <Python.h>
+#include <structmember.h>
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "python/array.h"
+#include "python/convert.h"
+#include "python/function.h"
+#include "python/jit.h"
+#include "python/run.h"
+
+namespace weft::python {
+
+PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
+PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree)
+bool g_disable_jit = false;
+
+namespace {
+
+// One argument array or number.
+struct Leaf {
+  const Value* value = nullptr;  // of an array object, alive during the call
+  Scalar scalar;
+  Tensor tensor;                 // of a NumPy array
+};
+
+// What decides whether two calls run the same code.
+struct Signature {
+  absl::InlinedVector<uint64_t, 32> tokens;
+  absl::InlinedVector<Ref, 2> objects;   // static arguments, dictionary keys, trees of registered classes
+  absl::InlinedVector<Dim, 1> symbolic;
+
+  size_t Hash() const {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (uint64_t t : tokens) h = (h ^ t) * 0x100000001b3u, h ^= h >> 29;
+    return h;
+  }
+  bool operator==(const Signature& other) const {
+    if (tokens != other.tokens || objects.size() != other.objects.size() || symbolic != other.symbolic) return false;
+    for (size_t i = 0; i < objects.size(); ++i) {
+      PyObject *a = objects[i].get(), *b = other.objects[i].get();
+      if (a == b) continue;
+      if (Py_TYPE(a) != Py_TYPE(b)) return false;
+      const int same = PyObject_RichCompareBool(a, b, Py_EQ);
+      if (same < 0) throw PythonError();
+      if (same == 0) return false;
+    }
+    return true;
+  }
+};
+
+enum Token : uint64_t { kLeafToken = 1, kNumberToken, kNoneToken, kTupleToken, kListToken, kDictToken, kTreeToken, kStaticToken, kKeywordToken };
+
+struct Entry {
+  Signature signature;
+  Traced traced;
+  std::shared_ptr<Program> program;
+  Tensors constants;
+  Ref tree;              // of the results
+  enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
+  bool cacheable = true;
+  int64_t calls = 0;
+};
+
+struct Arguments {
+  Signature signature;
+  absl::InlinedVector<Leaf, 8> leaves;
+  std::vector<Ref> keep;
+};
+
+struct JitObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject* function;
+  PyObject* static_argnums;   // frozenset of ints
+  PyObject* static_argnames;  // frozenset of strings
+  PyObject* options;          // whatever weft.api keeps: donated arguments ...
+  PyObject* dict;
+  PyObject* weakrefs;
+  absl::flat_hash_map<size_t, std::vector<std::shared_ptr<Entry>>>* entries;
+  std::shared_ptr<Entry>* last;
+  bool has_static;
+};
+
+PyTypeObject* g_jit_type = nullptr;
+
+void AddType(const Value& v, Signature& s) {
+  uint64_t head = kLeafToken | static_cast<uint64_t>(v.dtype()) << 8 | static_cast<uint64_t>(v.weak()) << 16;
+  if (!v.traced()) {
+    const Shape& shape = v.tensor().shape();
+    s.tokens.push_back(head | static_cast<uint64_t>(shape.size()) << 32);
+    s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
+    return;
+  }
+  const Dims dims = v.dims();
+  s.tokens.push_back(head | static_cast<uint64_t>(dims.size()) << 32);
+  for (const Dim& d : dims) {
+    if (const auto size = d.TryValue()) {
+      s.tokens.push_back(static_cast<uint64_t>(*size));
+    } else {
+      s.tokens.push_back(~uint64_t{0});
+      s.symbolic.push_back(d);
+    }
+  }
+}
+
+void Flatten(PyObject* o, Arguments& a);
+
+// Dictionaries are flattened in the order of their sorted keys, as optree does.
+bool FlattenDict(PyObject* o, Arguments& a) {
+  absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(o, &position, &key, &value)) {
+    if (!PyUnicode_CheckExact(key)) return false;
+    items.emplace_back(key, value);
+  }
+  auto less = [](const auto& x, const auto& y) { return PyUnicode_Compare(x.first, y.first) < 0; };
+  if (!std::is_sorted(items.begin(), items.end(), less)) std::sort(items.begin(), items.end(), less);
+  a.signature.tokens.push_back(kDictToken | items.size() << 8);
+  for (auto& [k, v] : items) {
+    a.signature.tokens.push_back(static_cast<uint64_t>(PyObject_Hash(k)));
+    a.signature.objects.push_back(Ref::Borrow(k));
+    Flatten(v, a);
+  }
+  return true;
+}
+
+bool FlattenLeaf(PyObject* o, Arguments& a) {
+  if (IsArray(o)) {
+    a.leaves.push_back({&ValueOf(o), {}, {}});
+    AddType(ValueOf(o), a.signature);
+    return true;
+  }
+  if (IsPythonNumber(o)) {
+    const Scalar s = ScalarFrom(o);
+    a.leaves.push_back({nullptr, s, {}});
+    a.signature.tokens.push_back(kNumberToken | static_cast<uint64_t>(s.kind) << 8);
+    return true;
+  }
+  if (IsNumpyArray(o) || IsNumpyScalar(o)) {
+    Tensor t = TensorFromBuffer(o, /*alias=*/true, "a jitted function");
+    AddType(Value(t), a.signature);
+    a.leaves.push_back({nullptr, {}, std::move(t)});
+    return true;
+  }
+  return false;
+}
+
+void Flatten(PyObject* o, Arguments& a) {
+  if (FlattenLeaf(o, a)) return;
+  auto& tokens = a.signature.tokens;
+  if (o == Py_None) {
+    tokens.push_back(kNoneToken);
+  } else if (PyTuple_CheckExact(o)) {
+    tokens.push_back(kTupleToken | static_cast<uint64_t>(PyTuple_GET_SIZE(o)) << 8);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) Flatten(PyTuple_GET_ITEM(o, i), a);
+  } else if (PyList_CheckExact(o)) {
+    tokens.push_back(kListToken | static_cast<uint64_t>(PyList_GET_SIZE(o)) << 8);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) Flatten(PyList_GET_ITEM(o, i), a);
+  } else if (PyDict_CheckExact(o) && FlattenDict(o, a)) {
+  } else {
+    Ref pair(Check(PyObject_CallOneArg(g_flatten_hook, o)));  // raises for an object that is no tree
+    PyObject *leaves = PyTuple_GET_ITEM(pair.get(), 0), *tree = PyTuple_GET_ITEM(pair.get(), 1);
+    tokens.push_back(kTreeToken);
+    tokens.push_back(static_cast<uint64_t>(PyObject_Hash(tree)));
+    a.signature.objects.push_back(Ref::Borrow(tree));
+    a.keep.push_back(pair);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
+      PyObject* leaf = PyList_GET_ITEM(leaves, i);
+      if (!FlattenLeaf(leaf, a)) {
+        throw TypeError("a jitted function takes arrays, numbers and containers of them, got ", Repr(leaf), " of type '", Py_TYPE(leaf)->tp_name,
+                        "'. Mark the argument as static (static_argnums, static_argnames) if it decides what is computed.");
+      }
+    }
+  }
+}
+
+void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* function) {
+  const Py_hash_t h = PyObject_Hash(o);
+  if (h == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    Ref name(PyObject_GetAttrString(function, "__name__"));
+    PyErr_Clear();
+    throw ValueError("static argument ", which, " of '", name ? PyUnicode_AsUTF8(name.get()) : "a jitted function", "' is of type '",
+                     Py_TYPE(o)->tp_name, "', which is not hashable; static arguments are part of the cache key");
+  }
+  a.signature.tokens.push_back(kStaticToken);
+  a.signature.tokens.push_back(static_cast<uint64_t>(h));
+  a.signature.objects.push_back(Ref::Borrow(o));
+}
+
+bool IsStatic(JitObject* self, Py_ssize_t position) {
+  Ref index(PyLong_FromSsize_t(position));
+  return PySet_Contains(self->static_argnums, index.get()) == 1;
+}
+
+void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
+  a.signature.tokens.push_back(static_cast<uint64_t>(n) << 1 | static_cast<uint64_t>(X64()));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (self->has_static && IsStatic(self, i)) AddStatic(args[i], a, std::to_string(i), self->function);
+    else Flatten(args[i], a);
+  }
+  if (kwnames == nullptr) return;
+  absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i) items.emplace_back(PyTuple_GET_ITEM(kwnames, i), args[n + i]);
+  std::sort(items.begin(), items.end(), [](const auto& x, const auto& y) { return PyUnicode_Compare(x.first, y.first) < 0; });
+  for (auto& [k, v] : items) {
+    a.signature.tokens.push_back(kKeywordToken);
+    a.signature.objects.push_back(Ref::Borrow(k));
+    if (self->has_static && PySet_Contains(self->static_argnames, k) == 1) {
+      AddStatic(v, a, std::string("'") + PyUnicode_AsUTF8(k) + "'", self->function);
+    } else {
+      Flatten(v, a);
+    }
+  }
+}
+
+std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
+  if (*self->last && (*self->last)->signature == s) return *self->last;
+  auto it = self->entries->find(s.Hash());
+  if (it == self->entries->end()) return nullptr;
+  for (const auto& entry : it->second) {
+    if (entry->signature == s) {
+      *self->last = entry;
+      return entry;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
+  Ref tuple(Check(PyTuple_New(n)));
+  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
+  Ref kwargs(Check(PyDict_New()));
+  for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
+    CheckStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]));
+  }
+  Ref pair(Check(PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(), nullptr)));
+  auto entry = std::make_shared<Entry>();
+  entry->signature = std::move(a.signature);
+  entry->traced = TracedOf(PyTuple_GET_ITEM(pair.get(), 0));
+  entry->tree = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 1));
+  WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size())) << "the two ways to flatten arguments disagree";
+  if (entry->tree.get() == Py_None) entry->out = Entry::Out::kLeaf;
+  else if (PyLong_Check(entry->tree.get())) entry->out = Entry::Out::kTuple;
+  for (const Value& v : entry->traced.captures) {
+    entry->cacheable &= !v.traced();
+    if (!v.traced()) entry->constants.push_back(v.tensor());
+  }
+  if (entry->cacheable) {
+    (*self->entries)[entry->signature.Hash()].push_back(entry);
+    *self->last = entry;
+  }
+  return entry;
+}
+
+PyObject* BuildResult(const Entry& entry, Values values) {
+  if (entry.out == Entry::Out::kLeaf) return WrapValue(std::move(values[0]));
+  if (entry.out == Entry::Out::kTuple) {
+    Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
+    for (size_t i = 0; i < values.size(); ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), WrapValue(std::move(values[i])));
+    return tuple.release();
+  }
+  Ref list(WrapValues(values));
+  return PyObject_CallMethod(entry.tree.get(), "unflatten", "O", list.get());
+}
+
+PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames) {
+  auto* self = reinterpret_cast<JitObject*>(object);
+  if (g_disable_jit) return PyObject_Vectorcall(self->function, args, flags, kwnames);
+  return Guarded([&]() -> PyObject* {
+    const Py_ssize_t n = PyVectorcall_NARGS(flags);
+    Arguments a;
+    Collect(self, args, n, kwnames, a);
+    std::shared_ptr<Entry> entry = Find(self, a.signature);
+    if (!entry) entry = Make(self, args, n, kwnames, a);
+    ++entry->calls;
+    Values results;
+    if (Trace::Current()) {
+      Values values;
+      for (Leaf& leaf : a.leaves) {
+        if (leaf.value) values.push_back(*leaf.value);
+        else if (leaf.tensor.defined()) values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
+        else values.push_back(Operand(leaf.scalar).ToValue());
+      }
+      values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
+      results = Apply(entry->traced.fn, values);
+      for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(entry->traced.weak_results[i]);
+    } else {
+      Tensors tensors;
+      tensors.reserve(a.leaves.size() + entry->constants.size());
+      for (Leaf& leaf : a.leaves) {
+        if (leaf.value) tensors.push_back(leaf.value->traced() ? Demand(*leaf.value, "the value") : leaf.value->tensor());
+        else if (leaf.tensor.defined()) tensors.push_back(leaf.tensor);
+        else tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
+      }
+      tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
+      if (!entry->program) entry->program = ProgramOf(entry->traced.fn);
+      Tensors out = RunProgram(*entry->program, tensors);
+      results.reserve(out.size());
+      for (size_t i = 0; i < out.size(); ++i) {
+        // A result that is an argument unchanged must not share NumPy's memory.
+        for (const Leaf& leaf : a.leaves) {
+          if (leaf.tensor.defined() && leaf.tensor.owner() == out[i].owner()) out[i] = out[i].Copy();
+        }
+        results.push_back(Value(std::move(out[i]), entry->traced.weak_results[i]));
+      }
+    }
+    return BuildResult(*entry, std::move(results));
+  });
+}
+
+// --- The Python type -------------------------------------------------------------------------------------------------
+
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"function", "static_argnums", "static_argnames", "options", nullptr};
+  PyObject *function, *nums, *names, *options;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO", const_cast<char**>(kNames), &function, &nums, &names, &options)) return nullptr;
+  auto* self = reinterpret_cast<JitObject*>(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  self->vectorcall = Call;
+  self->function = Py_NewRef(function);
+  self->static_argnums = Py_NewRef(nums);
+  self->static_argnames = Py_NewRef(names);
+  self->options = Py_NewRef(options);
+  self->entries = new absl::flat_hash_map<size_t, std::vector<std::shared_ptr<Entry>>>();
+  self->last = new std::shared_ptr<Entry>();
+  self->has_static = PySet_Size(nums) > 0 || PySet_Size(names) > 0;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+int Traverse(PyObject* object, visitproc visit, void* arg) {
+  auto* self = reinterpret_cast<JitObject*>(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->function);
+  Py_VISIT(self->options);
+  Py_VISIT(self->dict);
+  if (self->entries) {
+    for (auto& [hash, entries] : *self->entries) {
+      for (auto& entry : entries) {
+        if (entry.use_count() > 2) continue;  // in use
+        for (auto& o : entry->signature.objects) Py_VISIT(o.get());
+      }
+    }
+  }
+  return 0;
+}
+
+int Clear(PyObject* object) {
+  auto* self = reinterpret_cast<JitObject*>(object);
+  Py_CLEAR(self->function);
+  Py_CLEAR(self->options);
+  Py_CLEAR(self->dict);
+  if (self->last) self->last->reset();
+  if (self->entries) {
+    auto entries = std::move(*self->entries);
+    self->entries->clear();
+  }
+  return 0;
+}
+
+void Dealloc(PyObject* object) {
+  auto* self = reinterpret_cast<JitObject*>(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weakrefs) PyObject_ClearWeakRefs(object);
+  Clear(object);
+  Py_CLEAR(self->static_argnums);
+  Py_CLEAR(self->static_argnames);
+  delete self->entries;
+  delete self->last;
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* Bound(PyObject* self, PyObject* object, PyObject*) {
+  return object == nullptr || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+}
+
+PyObject* Repr(PyObject* object) { return PyUnicode_FromFormat("<weft.jit of %R>", reinterpret_cast<JitObject*>(object)->function); }
+
+PyObject* ClearCache(PyObject* object, PyObject*) {
+  auto* self = reinterpret_cast<JitObject*>(object);
+  self->last->reset();
+  auto entries = std::move(*self->entries);
+  self->entries->clear();
+  Py_RETURN_NONE;
+}
+
+PyObject* CacheSize(PyObject* object, PyObject*) {
+  size_t n = 0;
+  for (auto& [hash, entries] : *reinterpret_cast<JitObject*>(object)->entries) n += entries.size();
+  return PyLong_FromSize_t(n);
+}
+
+PyObject* Explain(PyObject* object, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    Ref list(Check(PyList_New(0)));
+    for (auto& [hash, entries] : *reinterpret_cast<JitObject*>(object)->entries) {
+      for (auto& entry : entries) {
+        std::string types;
+        for (int i = 0; i < entry->traced.num_params; ++i) types += (i ? ", " : "") + entry->traced.fn->params()[i].type.ToString();
+        Ref item(Check(Py_BuildValue("{s:s,s:L,s:L}", "signature", types.c_str(), "calls", entry->calls, "equations", entry->traced.fn->NumEqns())));
+        CheckStatus(PyList_Append(list.get(), item.get()));
+      }
+    }
+    return list.release();
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"clear_cache", ClearCache, METH_NOARGS, "Forgets every compiled version."},
+    {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
+    {"explain", Explain, METH_NOARGS, "A list with one dict per compiled version: argument types, number of calls, number of equations."},
+    {nullptr, nullptr, 0, nullptr}};
+PyMemberDef kMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(JitObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(JitObject, weakrefs), READONLY, nullptr},
+    {"_function", T_OBJECT, offsetof(JitObject, function), READONLY, nullptr},
+    {"_static_argnums", T_OBJECT, offsetof(JitObject, static_argnums), READONLY, nullptr},
+    {"_static_argnames", T_OBJECT, offsetof(JitObject, static_argnames), READONLY, nullptr},
+    {"_options", T_OBJECT, offsetof(JitObject, options), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef kGetSet[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
+                        {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+                        {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+                        {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+                        {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                        {Py_tp_descr_get, reinterpret_cast<void*>(Bound)},
+                        {Py_tp_members, kMembers},
+                        {Py_tp_methods, kMethods},
+                        {Py_tp_getset, kGetSet},
+                        {0, nullptr}};
+PyType_Spec kSpec = {"weft.JitFunction", sizeof(JitObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, kSlots};
+
+}  // namespace
+
+bool AddJitType(PyObject* module) {
+  g_jit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kSpec));
+  return g_jit_type && PyModule_AddObjectRef(module, "JitFunction", reinterpret_cast<PyObject*>(g_jit_type)) == 0;
+}
+
+}  // namespace weft::python

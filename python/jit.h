@@ -1,0 +1,19 @@
+// What the jitted function object (jit.cc) shares with the bindings (module.cc).
+#ifndef WEFT_PYTHON_JIT_H_
+#define WEFT_PYTHON_JIT_H_
+
+#include <Python.h>
+
+#include "tracer/trace.h"
+
+namespace weft::python {
+
+extern PyObject* g_flatten_hook;
+extern PyObject* g_trace_jit_hook;
+extern bool g_disable_jit;
+
+// The traced function inside a weft._weft.Traced object.
+const Traced& TracedOf(PyObject* object);
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_JIT_H_

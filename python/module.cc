@@ -1,0 +1,79 @@
+// weft._weft: the native half of the package.
+#include "python/bindings.h"
+#include "python/frames.h"
+#include "python/function.h"
+#include "python/jit.h"
+#include "python/run.h"
+
+namespace weft::python {
+
+Values ValuesFrom(py::handle sequence, const char* what) {
+  Values values;
+  for (py::handle item : sequence) values.push_back(ValueFrom(item, what));
+  return values;
+}
+
+OperandList::OperandList(py::handle sequence, const char* what) : holders(py::len(sequence)) {
+  size_t i = 0;
+  for (py::handle item : sequence) {
+    if (!holders[i].Set(item.ptr())) {
+      throw TypeError(what, ": array ", i, " is ", Repr(item.ptr()), " of type '", Py_TYPE(item.ptr())->tp_name, "'; expected an array or a number");
+    }
+    operands.push_back(holders[i++].operand());
+  }
+}
+
+namespace {
+
+void TranslateErrors(std::exception_ptr p) {
+  try {
+    if (p) std::rethrow_exception(p);
+  } catch (const PythonError&) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "an error without an exception");
+  } catch (const Error& error) {
+    SetPythonException(error);
+  }
+}
+
+py::object ArrayFromBytes(const std::string& dtype, const std::vector<int64_t>& shape, const py::bytes& bytes, bool weak) {
+  const auto t = ParseDType(dtype);
+  if (!t) throw ValueError("a pickled array of unknown dtype '", dtype, "'");
+  Tensor tensor(*t, shape);
+  char* data;
+  Py_ssize_t length;
+  CheckStatus(PyBytes_AsStringAndSize(bytes.ptr(), &data, &length));
+  if (length != tensor.bytes()) throw ValueError("a pickled array of ", length, " bytes; ", tensor.type(), " has ", tensor.bytes());
+  std::memcpy(tensor.raw(), data, length);
+  return Take(WrapValue(Value(std::move(tensor), weak)));
+}
+
+}  // namespace
+}  // namespace weft::python
+
+PYBIND11_MODULE(_weft, m) {
+  using namespace weft;
+  using namespace weft::python;
+  m.doc() = "Native half of the weft package. Use the functions of weft, weft.numpy, weft.lax and weft.nn instead.";
+  if (!AddExceptions(m.ptr()) || !AddArrayTypes(m.ptr()) || !AddFunctionTypes(m.ptr()) || !AddJitType(m.ptr()) || !InitConvert()) {
+    throw py::error_already_set();
+  }
+  py::register_local_exception_translator(TranslateErrors);
+  SetLocProvider(UserLoc);
+  InstallRunner();
+
+  m.def("set_package_folder", &SetPackageFolder);
+  m.def("set_hooks", [](py::object flatten, py::object trace_jit) {
+    g_flatten_hook = flatten.release().ptr();
+    g_trace_jit_hook = trace_jit.release().ptr();
+  });
+  m.def("x64", &X64);
+  m.def("set_x64", &SetX64);
+  m.def("disable_jit", [] { return g_disable_jit; });
+  m.def("set_disable_jit", [](bool on) { g_disable_jit = on; });
+  m.def("user_location", [] { return UserLoc().ToString(); });
+  m.def("_array_from_bytes", &ArrayFromBytes);
+  BindIr(m);
+  BindTracing(m);
+  BindTransforms(m);
+  BindNumpy(m);
+}

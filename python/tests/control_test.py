@@ -1,0 +1,145 @@
+"""cond, switch, while_loop, fori_loop, scan, map: meaning, weak carries, captures, derivatives, errors."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+
+def test_cond():
+    f = weft.jit(lambda p, x: weft.cond(p, lambda x: x * 2, lambda x: x - 1, x))
+    assert f(True, 3.0).item() == 6 and f(False, 3.0).item() == 2
+    y = wnp.arange(100.0)
+    g = weft.jit(lambda p, x: weft.cond(p, lambda: (x * y).sum(), lambda: x))
+    assert g(True, 2.0).item() == 2 * 4950 and g(False, 2.0).item() == 2
+    assert weft.cond(wnp.asarray(0.0), lambda: 1, lambda: 2).item() == 2
+    assert weft.cond(True, lambda: 1.0, lambda: wnp.ones((), "float16")).dtype == np.float16  # a Python number takes the other dtype
+    out = weft.cond(True, lambda x: {"a": x}, lambda x: {"a": x + 1}, 3)
+    assert out["a"].item() == 3
+
+
+def test_cond_errors():
+    with pytest.raises(TypeError, match=r"result.*f32\[3\].*f32\[2\]"):
+        weft.cond(True, lambda: wnp.ones(3), lambda: wnp.ones(2))
+    with pytest.raises(TypeError, match="structure"):
+        weft.cond(True, lambda: (1, 2), lambda: 1)
+    with pytest.raises(TypeError, match="single"):
+        weft.cond(wnp.ones(2) > 0, lambda: 1, lambda: 2)
+
+
+def test_switch():
+    f = weft.jit(lambda i, x: weft.switch(i, [lambda x: x, lambda x: x * 10, lambda x: -x], x))
+    assert [f(i, 2.0).item() for i in (-5, 0, 1, 2, 9)] == [2, 2, 20, -2, -2]
+    assert weft.vmap(lambda i: weft.switch(i, [lambda: 1.0, lambda: 2.0, lambda: 3.0]))(wnp.arange(3)).tolist() == [1, 2, 3]
+
+
+def test_cond_derivatives():
+    g = weft.grad(lambda x: weft.cond(x > 0, lambda x: x**3, lambda x: -x, x))
+    assert float(g(2.0)) == 12 and float(g(-2.0)) == -1 and float(weft.jit(g)(2.0)) == 12
+    assert weft.vmap(g)(wnp.asarray([2.0, -2.0])).tolist() == [12, -1]
+    k = weft.grad(lambda y: weft.cond(True, lambda x: x * y, lambda x: x, 3.0))
+    assert float(k(5.0)) == 3
+
+
+def test_while_loop():
+    i, total = weft.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] + c[0] * 0.5), (0, 0))
+    assert i.item() == 5 and total.item() == 5 and total.dtype == np.float32
+    limit = wnp.asarray(100.0)
+    f = weft.jit(lambda x: weft.while_loop(lambda v: v < limit, lambda v: v * x, x))
+    assert f(3.0).item() == 243
+    assert weft.vmap(f)(wnp.asarray([2.0, 3.0, 10.0, 200.0])).tolist() == [128, 243, 100, 200]
+    out, dout = weft.jvp(lambda x: weft.while_loop(lambda v: v < 100, lambda v: v * v, x), (2.0,), (1.0,))
+    assert out.item() == 256 and dout.item() == 8 * 2**7
+    with pytest.raises(TypeError, match="shape"):
+        weft.while_loop(lambda v: True, lambda v: wnp.ones(3), wnp.ones(2))
+    with pytest.raises(TypeError, match="one boolean"):
+        weft.while_loop(lambda v: v, lambda v: v, wnp.ones(()))
+    with pytest.raises(TypeError, match="structure"):
+        weft.while_loop(lambda v: True, lambda v: (v, v), 1.0)
+
+
+def test_fori_loop():
+    assert weft.fori_loop(2, 5, lambda i, c: c + i, 0).item() == 9
+    assert weft.jit(lambda n: weft.fori_loop(0, n, lambda i, c: c + i, 0))(5).item() == 10
+    assert weft.fori_loop(3, 1, lambda i, c: c + 1, 7).item() == 7
+    assert float(weft.grad(lambda x: weft.fori_loop(0, 4, lambda i, c: c * x, 1.0))(2.0)) == 32
+
+
+def test_scan():
+    xs = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+    w = wnp.arange(3.0)
+
+    def step(c, x):
+        c = c * 0.5 + (x * w).sum()
+        return c, {"c": c, "x": x[0]}
+
+    def reference(xs, c=1.0):
+        out = []
+        for x in xs:
+            c = c * 0.5 + (x * np.arange(3.0)).sum()
+            out.append(c)
+        return c, out
+
+    for f in [weft.scan, weft.jit(weft.scan, static_argnums=0)]:
+        c, ys = f(step, 1.0, xs)
+        want, all_ = reference(xs)
+        np.testing.assert_allclose(float(c), want, rtol=1e-6)
+        np.testing.assert_allclose(np.asarray(ys["c"]), all_, rtol=1e-6)
+        assert ys["x"].tolist() == [0, 3, 6, 9]
+    c, ys = weft.scan(step, 1.0, xs, reverse=True)
+    want, all_ = reference(xs[::-1])
+    np.testing.assert_allclose(np.asarray(ys["c"]), all_[::-1], rtol=1e-6)
+    c, ys = weft.scan(lambda c, _: (c + 1, c), 0, None, length=3)
+    assert c.item() == 3 and ys.tolist() == [0, 1, 2]
+    assert weft.map(lambda x: x**2, wnp.arange(4.0)).tolist() == [0, 1, 4, 9]
+    assert weft.scan(lambda c, x: (c + x, None), 0.0, wnp.zeros((0,)))[0].item() == 0
+
+
+def test_scan_derivatives():
+    def rollout(theta, x0):
+        def step(x, _):
+            x = x + 0.1 * wnp.sin(theta * x)
+            return x, x
+
+        return weft.scan(step, x0, None, length=5)[1].sum()
+
+    def reference(theta, x):
+        total = 0.0
+        for _ in range(5):
+            x = x + 0.1 * np.sin(theta * x)
+            total += x
+        return total
+
+    e = 1e-4
+    want = (reference(1.3 + e, 0.7) - reference(1.3 - e, 0.7)) / (2 * e)
+    np.testing.assert_allclose(float(weft.grad(rollout)(1.3, 0.7)), want, rtol=1e-3)
+    np.testing.assert_allclose(float(weft.jit(weft.grad(rollout))(1.3, 0.7)), want, rtol=1e-3)
+    np.testing.assert_allclose(float(weft.jvp(rollout, (1.3, 0.7), (1.0, 0.0))[1]), want, rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(weft.vmap(weft.grad(rollout), (0, None))(wnp.asarray([1.3, 1.3]), 0.7)), [want] * 2, rtol=1e-3)
+
+
+def test_scan_errors():
+    with pytest.raises(TypeError, match="pair"):
+        weft.scan(lambda c, x: c, 0.0, wnp.ones(3))
+    with pytest.raises(ValueError, match="slices"):
+        weft.scan(lambda c, x: (c, None), 0.0, (wnp.ones(3), wnp.ones(4)))
+    with pytest.raises(ValueError, match="length"):
+        weft.scan(lambda c, x: (c, None), 0.0)
+    with pytest.raises(ValueError, match="first axis"):
+        weft.scan(lambda c, x: (c, None), 0.0, 1.0)
+    with pytest.raises(TypeError, match="carry.*i32.*f32"):
+        weft.scan(lambda c, x: (c * 0.5, None), wnp.zeros((), "int32"), wnp.ones(3))
+    with pytest.raises(TypeError, match="structure"):
+        weft.scan(lambda c, x: ((c, c), None), 0.0, wnp.ones(3))
+
+
+def test_debug_print(capfd):
+    @weft.jit
+    def f(x):
+        weft.debug.print("x = {} and {y}", x, y=x + 1)
+        return x * 2
+
+    f(3.0)
+    out = capfd.readouterr().out
+    assert "x = 3" in out and "4" in out

@@ -1,0 +1,179 @@
+#include "python/bindings.h"
+#include "python/jit.h"
+#include "tracer/regions.h"
+
+namespace weft::python {
+namespace {
+
+// What a parameter is made of: an array or number (its type, and its value if known), or something with a shape and a
+// dtype.
+struct Spec {
+  Type type;
+  bool weak = false;
+  std::optional<Value> value;
+};
+
+Spec SpecFrom(py::handle leaf) {
+  OperandHolder holder;
+  if (holder.Set(leaf.ptr())) {
+    const Value v = holder.operand().ToValue();
+    return {v.type(), v.weak(), v};
+  }
+  if (py::hasattr(leaf, "shape") && py::hasattr(leaf, "dtype")) {
+    const bool weak = py::hasattr(leaf, "weak_type") && py::bool_(leaf.attr("weak_type"));
+    return {Type{DTypeFrom(leaf.attr("dtype").ptr(), "dtype"), DimsFrom(leaf.attr("shape").ptr(), "shape"), {}}, weak, {}};
+  }
+  throw TypeError("expected an array, a number or a ShapeDtype, got ", Repr(leaf.ptr()), " of type '", Py_TYPE(leaf.ptr())->tp_name, "'");
+}
+
+Traced TraceFunction(const py::object& function, const py::list& leaves, const std::vector<std::string>& names, const std::string& name,
+                     const std::string& kind, const std::vector<bool>& known) {
+  std::vector<Spec> specs;
+  for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
+  ScopedTrace trace(name.empty() ? "f" : name, kind);
+  py::list tracers;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
+    tracers.append(Take(WrapValue(trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value))));
+  }
+  const py::object out = function(tracers);
+  return trace->Finish(ValuesFrom(out, name.c_str()));
+}
+
+py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
+
+}  // namespace
+
+const Traced& TracedOf(PyObject* object) { return *py::handle(object).cast<const Traced*>(); }
+
+void BindTracing(py::module_& m) {
+  py::class_<Traced>(m, "Traced", "A traced function with the values that it captured.")
+      .def(py::init([](const FnHandle& f) {
+        Traced t;
+        t.fn = f.fn;
+        t.num_params = static_cast<int>(f.fn->params().size());
+        t.weak_results = Mask(f.fn->results().size(), false);
+        return t;
+      }))
+      .def_property_readonly("fn", [](const Traced& t) { return FnHandle{t.fn}; })
+      .def_property_readonly("captures", [](const Traced& t) { return ListOf(t.captures); })
+      .def_readonly("num_params", &Traced::num_params)
+      .def_property_readonly("weak_results", [](const Traced& t) { return std::vector<bool>(t.weak_results); })
+      .def_property_readonly("num_results", [](const Traced& t) { return t.fn->results().size(); })
+      .def_property_readonly("captures_tracers", [](const Traced& t) {
+        for (const Value& v : t.captures) {
+          if (v.traced()) return true;
+        }
+        return false;
+      });
+  // trace(function, leaves, names, name, kind, known): function takes and returns a list.
+  m.def("trace", &TraceFunction);
+  // Calls a function: inlined into the open trace, or run. `weak`: flags of the results.
+  m.def("apply", [](const FnHandle& f, py::handle args, const std::vector<bool>& weak) {
+    Values out = Apply(f.fn, ValuesFrom(args, f.fn->name().c_str()));
+    for (size_t i = 0; i < out.size() && i < weak.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
+    return ListOf(out);
+  }, py::arg("fn"), py::arg("args"), py::arg("weak") = std::vector<bool>{});
+  m.def("is_tracing", [] { return Trace::Current() != nullptr; });
+  m.def("is_operand", [](py::handle object) {
+    OperandHolder holder;
+    return holder.Set(object.ptr());
+  });
+  // (type text, dtype name, dims, weak) of an array, number or ShapeDtype.
+  m.def("abstract", [](py::handle leaf) {
+    const Spec s = SpecFrom(leaf);
+    py::list dims;
+    for (const Dim& d : s.type.dims) dims.append(Take(DimObject(d)));
+    return py::make_tuple(py::tuple(dims), Take(DTypeObject(s.type.dtype)), s.weak, s.type.ToString());
+  });
+  m.def("result_specs", [](const Traced& t) {
+    py::list list;
+    for (size_t i = 0; i < t.fn->results().size(); ++i) {
+      const Type type = t.fn->TypeOf(t.fn->results()[i]);
+      py::list dims;
+      for (const Dim& d : type.dims) dims.append(Take(DimObject(d)));
+      list.append(py::make_tuple(py::tuple(dims), Take(DTypeObject(type.dtype)), static_cast<bool>(t.weak_results[i])));
+    }
+    return list;
+  });
+
+  // --- Control flow ---
+  m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands, const std::vector<std::string>& names,
+                   const std::vector<std::string>& paths) {
+    UnifyResults(branches, "cond", names, paths);
+    Aligned a = AlignCaptures(branches);
+    Value i = ValueFrom(index, "cond");
+    if (i.rank() != 0) throw TypeError("cond: the condition must be a single boolean or integer, got ", i.type());
+    if (IsBool(i.dtype())) {
+      if (a.fns.size() != 2) throw TypeError("cond: a boolean chooses between two functions, got ", a.fns.size());
+    } else if (IsInteger(i.dtype())) {
+      i = Astype(i, DType::kI32);
+    } else if (a.fns.size() == 2) {
+      i = Astype(i, DType::kBool);
+    } else {
+      throw TypeError("switch: the index must be an integer, got ", i.type());
+    }
+    Values args = {i};
+    for (Value& v : ValuesFrom(operands, "cond")) args.push_back(std::move(v));
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    Values out = Bind(FindPrim("cond"), args, {}, a.fns);
+    for (size_t r = 0; r < out.size(); ++r) out[r] = out[r].WithWeak(branches[0].weak_results[r]);
+    return ListOf(out);
+  });
+  // (carry, again): again when the carry was converted and the body must be traced once more.
+  m.def("promote_carry", [](py::handle carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
+    Values values = ValuesFrom(carry, what.c_str());
+    const bool again = PromoteCarry(values, body, what, paths);
+    return py::make_tuple(ListOf(values), again);
+  });
+  m.def("while_loop", [](py::handle carry, const Traced& condition, const Traced& body) {
+    const Type type = condition.fn->TypeOf(condition.fn->results().at(0));
+    if (condition.fn->results().size() != 1 || !(type == Type{DType::kBool, {}, {}})) {
+      throw TypeError("while_loop: the condition must return one boolean, got ", ToString(condition.fn->ResultTypes()));
+    }
+    Aligned a = AlignCaptures({condition, body});
+    Values args = ValuesFrom(carry, "while_loop");
+    const auto num_carry = static_cast<int64_t>(args.size());
+    std::vector<bool> weak;
+    for (const Value& v : args) weak.push_back(v.weak());
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    Values out = Bind(FindPrim("while"), args, {{"num_carry", num_carry}}, a.fns);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
+    return ListOf(out);
+  });
+  m.def("scan", [](py::handle carry, py::handle xs, const Traced& body, py::handle length, bool reverse) {
+    Values init = ValuesFrom(carry, "scan"), stacked = ValuesFrom(xs, "scan");
+    const int num_consts = static_cast<int>(body.captures.size()), own = body.num_params;
+    // The primitive wants constants first.
+    std::vector<int> order;
+    for (int i = 0; i < num_consts; ++i) order.push_back(own + i);
+    for (int i = 0; i < own; ++i) order.push_back(i);
+    Aligned a = AlignCaptures({body});
+    Values args = a.captures;
+    args.insert(args.end(), init.begin(), init.end());
+    args.insert(args.end(), stacked.begin(), stacked.end());
+    Values out = Bind(FindPrim("scan"), args,
+                      {{"num_consts", int64_t{num_consts}}, {"num_carry", static_cast<int64_t>(init.size())},
+                       {"length", DimsFrom(length.ptr(), "scan: length")}, {"reverse", reverse}},
+                      {ReorderParams(a.fns[0], order)});
+    for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(i < init.size() ? init[i].weak() : static_cast<bool>(body.weak_results[i]));
+    return ListOf(out);
+  });
+  m.def("remat", [](const Traced& f, py::handle operands, const std::string& policy) {
+    Aligned a = AlignCaptures({f});
+    Values args = ValuesFrom(operands, "checkpoint");
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    return ListOf(Bind(FindPrim("remat"), args, {{"policy", policy}}, a.fns));
+  });
+  m.def("call_regions", [](const std::string& prim, const std::vector<Traced>& regions, py::handle operands) {
+    for (size_t i = 0; i < regions.size(); ++i) {
+      if (!regions[i].captures.empty()) throw UserError(ErrorKind::kUnsupported, {}, prim, ": the function and its derivative rules must not use arrays or traced values from outside; pass them as arguments");
+    }
+    Values args = ValuesFrom(operands, prim.c_str());
+    std::vector<FnRef> fns;
+    for (const Traced& t : regions) fns.push_back(t.fn);
+    return ListOf(Bind(FindPrim(prim), args, {}, fns));
+  });
+}
+
+}  // namespace weft::python

@@ -1,0 +1,52 @@
+// Transforms, applied to traced functions. What a function captured is never differentiated or mapped here: it belongs
+// to an outer function, whose own transform sees it.
+#include "python/bindings.h"
+#include "transforms/grad.h"
+#include "transforms/jvp.h"
+#include "transforms/vmap.h"
+
+namespace weft::python {
+namespace {
+
+Mask Extend(const std::vector<bool>& mask, const Traced& t) {
+  Mask all(mask.begin(), mask.end());
+  all.resize(t.fn->params().size(), false);
+  return all;
+}
+
+}  // namespace
+
+void BindTransforms(py::module_& m) {
+  m.def("grad", [](const Traced& t, const std::vector<bool>& wrt, bool value, bool aux, bool holomorphic) {
+    GradOptions options;
+    options.wrt = Extend(wrt, t);
+    options.value = value;
+    options.aux = aux;
+    options.holomorphic = holomorphic;
+    return FnHandle{Grad(t.fn, options)};
+  });
+  // -> (fn, active results)
+  m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
+    const JvpFn d = Jvp(t.fn, Extend(active, t));
+    return py::make_tuple(FnHandle{d.fn}, std::vector<bool>(d.active_out));
+  });
+  // -> (primal, tangent, number of residuals)
+  m.def("linearize", [](const Traced& t, const std::vector<bool>& active) {
+    const Linearized l = Linearize(t.fn, Extend(active, t));
+    return py::make_tuple(FnHandle{l.primal}, FnHandle{l.tangent}, l.residuals.size());
+  });
+  // -> (forward, backward, number of residuals)
+  m.def("vjp", [](const Traced& t, const std::vector<bool>& active) {
+    const Pullback p = Vjp(t.fn, Extend(active, t));
+    return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
+  });
+  m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size, std::vector<std::optional<int64_t>> out_axes) {
+    VmapOptions options;
+    for (bool b : Extend(batched, t)) options.in_axes.push_back(b ? std::optional<int64_t>(0) : std::nullopt);
+    options.out_axes = std::move(out_axes);
+    options.size = DimsFrom(size.ptr(), "vmap: size")[0];
+    return FnHandle{Vmap(t.fn, options)};
+  });
+}
+
+}  // namespace weft::python

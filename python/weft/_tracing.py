@@ -1,0 +1,131 @@
+"""From a Python function of trees to a traced function of leaves."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, Sequence
+
+from . import _weft, tree as _tree
+
+
+class ShapeDtype:
+    """A shape and a dtype in place of an array, where only they matter. Dimensions may be names of symbols ("n")."""
+
+    __slots__ = ("shape", "dtype", "weak_type")
+
+    def __init__(self, shape: Sequence, dtype: Any = float, weak_type: bool = False):
+        self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
+        self.dtype = _weft.dtype(dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self):
+        n = 1
+        for d in self.shape:
+            n = d * n
+        return n
+
+    def __repr__(self) -> str:
+        return f"ShapeDtype({self.shape}, {self.dtype}{', weak_type=True' if self.weak_type else ''})"
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, ShapeDtype) and (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.weak_type))
+
+
+def call_name(function: Callable) -> str:
+    """What to call a function in messages and in the IR."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return name if name.isidentifier() else "f"
+
+
+class Flat:
+    """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of its result."""
+
+    __slots__ = ("function", "leaves", "specs", "names", "in_tree", "out_tree", "name", "paths")
+
+    function: Callable
+    leaves: list
+    specs: list
+    names: list[str]
+    in_tree: Any
+    out_tree: Any
+    name: str
+
+
+def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None) -> list[str]:
+    """A readable name for each leaf of the arguments: x, params['w'][0], ..."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    varargs = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
+    names = []
+    for place, arg in enumerate(args):
+        i = positions[place] if positions is not None else place
+        base = positional[i] if i < len(positional) else f"{varargs}[{i - len(positional)}]" if varargs else f"arg{i}"
+        names += _paths(base, arg)
+    for key in sorted(kwargs):
+        names += _paths(key, kwargs[key])
+    return names
+
+
+def _paths(base: str, arg: Any) -> list[str]:
+    if _weft.is_operand(arg):
+        return [base]
+    return [base + path for path, _ in _tree.flatten_with_path(arg)]
+
+
+def flat_function(function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None,
+                  original: Callable | None = None) -> Flat:
+    """Takes a call apart. Raises TypeError for a leaf that is no array, naming its argument."""
+    flat = Flat()
+    flat.function = function
+    flat.name = call_name(original or function)
+    flat.leaves, flat.in_tree = _tree.flatten((args, kwargs))
+    flat.names = leaf_names(original or function, args, kwargs, positions)
+    flat.specs = flat.leaves
+    flat.out_tree = None
+    for leaf, name in zip(flat.leaves, flat.names):
+        if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            raise TypeError(f"argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; expected an array, a number, "
+                            "or a container of them")
+    return flat
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def trace_flat(flat: Flat, kind: str, known: bool | Sequence[bool]):
+    """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python."""
+
+    def run(leaves):
+        args, kwargs = _tree.unflatten(flat.in_tree, leaves)
+        return flatten_result(flat, flat.function(*args, **kwargs))
+
+    mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
+    hints = [name if name.isidentifier() else "" for name in flat.names]
+    return _weft.trace(run, flat.specs, hints, flat.name, kind, mask)
+
+
+def flatten_result(flat: Flat, result: Any) -> list:
+    leaves, flat.out_tree = _tree.flatten(result)
+    for leaf in leaves:
+        if not _weft.is_operand(leaf):
+            for path, at in _tree.flatten_with_path(result):
+                if at is leaf:
+                    raise TypeError(f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                                    "a traced function returns arrays, numbers, or containers of them")
+    return leaves

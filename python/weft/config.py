@@ -1,0 +1,30 @@
+"""Process-wide settings."""
+
+from __future__ import annotations
+
+from . import _weft
+
+
+class _Config:
+    """weft.config.x64 = True makes 64-bit the default for arrays made from Python numbers; existing arrays keep their
+    dtype either way."""
+
+    @property
+    def x64(self) -> bool:
+        return _weft.x64()
+
+    @x64.setter
+    def x64(self, on: bool) -> None:
+        _weft.set_x64(bool(on))
+
+    def update(self, name: str, value) -> None:
+        """JAX's spelling: config.update("jax_enable_x64", True)."""
+        if name in ("jax_enable_x64", "x64"):
+            self.x64 = value
+        elif name in ("jax_disable_jit", "disable_jit"):
+            _weft.set_disable_jit(bool(value))
+        else:
+            raise ValueError(f"config: there is no setting '{name}'")
+
+
+config = _Config()

@@ -1,0 +1,156 @@
+"""Functions with derivative rules of their own."""
+
+from __future__ import annotations
+
+import functools
+from typing import Callable, Sequence
+
+from . import _weft, tree as _tree
+from ._tracing import flat_function, trace_flat
+
+__all__ = ["custom_jvp", "custom_vjp"]
+
+# A rule may call its own function. Its rule is traced again inside, down to this depth; below it the function is plain, so
+# derivatives of higher order than this differentiate the function itself.
+_DEPTH = 3
+
+
+class custom_jvp:  # noqa: N801
+    """A function whose forward derivative is given by a rule; reverse mode follows by transposition.
+
+        @weft.custom_jvp
+        def f(x): ...
+        @f.defjvp
+        def f_jvp(primals, tangents): return value, tangent
+    """
+
+    def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
+        self._function, self._nondiff, self._rule = function, tuple(nondiff_argnums), None
+        self._depth = 0
+        functools.update_wrapper(self, function)
+
+    def defjvp(self, rule: Callable) -> Callable:
+        """Gives the rule: rule(primals, tangents) -> (value, tangent)."""
+        self._rule = rule
+        return rule
+
+    def defjvps(self, *rules: Callable | None) -> None:
+        """One rule per argument: rule(tangent, value, *primals) -> its part of the tangent; None: no contribution."""
+
+        def rule(primals, tangents):
+            value = self(*primals)
+            parts = [r(t, value, *primals) for r, t in zip(rules, tangents) if r is not None]
+            total = parts[0] if parts else _tree.map(lambda v: v * 0, value)
+            for part in parts[1:]:
+                total = _tree.map(lambda a, b: a + b, total, part)
+            return value, total
+
+        self.defjvp(rule)
+
+    def __call__(self, *args, **kwargs):
+        if self._rule is None:
+            raise TypeError(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
+        if self._depth >= _DEPTH:
+            return self._function(*args, **kwargs)
+        function, rule, args = _fixed(self._function, self._rule, self._nondiff, args)
+        flat = flat_function(function, args, kwargs)
+        traced = trace_flat(flat, "custom_jvp", known=False)
+        n = len(args)
+
+        def rule_flat(*both):
+            return rule(tuple(both[:n]), tuple(both[n:]))
+
+        flat_rule = flat_function(rule_flat, args + args, {})
+        self._depth += 1
+        try:
+            traced_rule = trace_flat(flat_rule, "custom_jvp", known=False)
+        finally:
+            self._depth -= 1
+        expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
+        if flat_rule.out_tree != expected:
+            raise TypeError(f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure {expected}, got {flat_rule.out_tree}")
+        return _tree.unflatten(flat.out_tree, _weft.call_regions("custom_jvp", [traced, traced_rule], flat.leaves))
+
+
+class custom_vjp:  # noqa: N801
+    """A function whose reverse derivative is given by two rules.
+
+        @weft.custom_vjp
+        def f(x): ...
+        f.defvjp(forward, backward)   # forward(x) -> (value, residuals); backward(residuals, ct) -> tuple of cotangents
+    """
+
+    def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
+        self._function, self._nondiff, self._forward, self._backward = function, tuple(nondiff_argnums), None, None
+        self._depth = 0
+        functools.update_wrapper(self, function)
+
+    def defvjp(self, forward: Callable, backward: Callable) -> None:
+        """Gives the two rules."""
+        self._forward, self._backward = forward, backward
+
+    def __call__(self, *args, **kwargs):
+        if self._forward is None:
+            raise TypeError(f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(forward, backward)")
+        if self._depth >= _DEPTH:
+            return self._function(*args, **kwargs)
+        backward_rule, fixed, every = self._backward, [args[i] for i in self._nondiff], args
+        function, _, args = _fixed(self._function, self._forward, self._nondiff, every)
+        forward = _fixed(self._forward, self._forward, self._nondiff, every)[0]
+        flat = flat_function(function, args, kwargs)
+        traced = trace_flat(flat, "custom_vjp", known=False)
+        flat_fwd = flat_function(forward, args, kwargs)
+        traced_fwd = self._trace_rule(flat_fwd)
+        if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
+            raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
+        value_tree, residual_tree = flat_fwd.out_tree.children()
+        if value_tree != flat.out_tree:
+            raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, the function {flat.out_tree}")
+        from ._tracing import ShapeDtype
+
+        specs = [ShapeDtype(s, d) for s, d, _ in _weft.result_specs(traced_fwd)]
+        n = value_tree.num_leaves
+        residuals = _tree.unflatten(residual_tree, specs[n:])
+        cotangents = _tree.unflatten(value_tree, specs[:n])
+        in_tree = _tree.structure(args)
+
+        def backward(res, ct):
+            cts = backward_rule(*fixed, res, ct)
+            if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
+                raise TypeError(f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(args)} cotangents")
+            filled = []
+            for a, c in zip(args, cts):
+                filled.append(_tree.map(lambda x: _weft.full(_weft.abstract(x)[0], 0, _weft.abstract(x)[1]), a) if c is None else c)
+            if _tree.structure(tuple(filled)) != in_tree:
+                raise TypeError(f"custom_vjp: the cotangents of '{flat.name}' have the structure {_tree.structure(tuple(filled))}, the arguments {in_tree}")
+            return tuple(filled)
+
+        flat_bwd = flat_function(backward, (residuals, cotangents), {})
+        traced_bwd = self._trace_rule(flat_bwd)
+        return _tree.unflatten(flat.out_tree, _weft.call_regions("custom_vjp", [traced, traced_fwd, traced_bwd], flat.leaves))
+
+    def _trace_rule(self, flat):
+        self._depth += 1
+        try:
+            return trace_flat(flat, "custom_vjp", known=False)
+        finally:
+            self._depth -= 1
+
+
+def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: tuple):
+    """The function and its rule with the arguments that are not differentiated filled in."""
+    if not nondiff:
+        return function, rule, args
+    kept = {i: args[i] for i in nondiff}
+
+    def partial_function(*rest, **kwargs):
+        it = iter(rest)
+        return function(*[kept[i] if i in kept else next(it) for i in range(len(args))], **kwargs)
+
+    functools.update_wrapper(partial_function, function)
+    front = [args[i] for i in nondiff]
+
+    def partial_rule(*rest):
+        return rule(*front, *rest)
+
+    return partial_function, partial_rule, tuple(a for i, a in enumerate(args) if i not in kept)

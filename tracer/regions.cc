@@ -1,0 +1,124 @@
+#include "tracer/regions.h"
+
+#include "tracer/ops.h"
+#include "tracer/promote.h"
+
+namespace weft {
+namespace {
+
+bool SameValue(const Value& a, const Value& b) {
+  if (a.traced() != b.traced()) return false;
+  if (a.traced()) return a.home() == b.home() && a.var() == b.var();
+  return a.tensor().raw() == b.tensor().raw() && a.tensor().dtype() == b.tensor().dtype() && a.tensor().shape() == b.tensor().shape();
+}
+
+// `fn` with results converted to the given dtypes.
+FnRef ConvertResults(const FnRef& fn, const std::vector<DType>& dtypes) {
+  Builder b(fn->name());
+  Atoms args;
+  for (const Param& p : fn->params()) args.push_back(b.Parameter(p.type, p.name, p.kind));
+  Atoms results = b.Inline(*fn, args);
+  for (size_t i = 0; i < results.size(); ++i) results[i] = Convert(b, results[i], dtypes[i]);
+  return b.Build(results);
+}
+
+std::vector<DType> ResultDTypes(const Fn& fn) {
+  std::vector<DType> dtypes;
+  for (const Type& t : fn.ResultTypes()) dtypes.push_back(t.dtype);
+  return dtypes;
+}
+
+std::string PathOf(const std::vector<std::string>& paths, size_t i) {
+  return i < paths.size() && !paths[i].empty() ? " " + paths[i] : paths.size() > 1 ? " " + std::to_string(i) : "";
+}
+
+}  // namespace
+
+Aligned AlignCaptures(const std::vector<Traced>& functions) {
+  Aligned a;
+  std::vector<std::vector<size_t>> where(functions.size());
+  for (size_t f = 0; f < functions.size(); ++f) {
+    for (const Value& v : functions[f].captures) {
+      size_t i = 0;
+      while (i < a.captures.size() && !SameValue(a.captures[i], v)) ++i;
+      if (i == a.captures.size()) a.captures.push_back(v);
+      where[f].push_back(i);
+    }
+  }
+  for (size_t f = 0; f < functions.size(); ++f) {
+    const Fn& fn = *functions[f].fn;
+    Builder b(fn.name());
+    Atoms args;
+    for (int i = 0; i < functions[f].num_params; ++i) args.push_back(b.Parameter(fn.params()[i].type, fn.params()[i].name));
+    Atoms shared;
+    for (const Value& v : a.captures) shared.push_back(b.Parameter(v.type()));
+    for (size_t i : where[f]) args.push_back(shared[i]);
+    a.fns.push_back(b.Build(b.Inline(fn, args)));
+  }
+  return a;
+}
+
+FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order) {
+  WEFT_CHECK(order.size() == fn->params().size()) << "ReorderParams of " << fn->name();
+  Builder b(fn->name());
+  Atoms args(order.size());
+  for (int i : order) args[i] = b.Parameter(fn->params()[i].type, fn->params()[i].name, fn->params()[i].kind);
+  return b.Build(b.Inline(*fn, args));
+}
+
+void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names, const std::vector<std::string>& paths) {
+  const size_t n = functions[0].fn->results().size();
+  for (const Traced& f : functions) {
+    if (f.fn->results().size() != n) throw TypeError(what, ": the functions return ", n, " and ", f.fn->results().size(), " arrays");
+  }
+  std::vector<DType> dtypes = ResultDTypes(*functions[0].fn);
+  for (size_t i = 0; i < n; ++i) {
+    WeakDType joint{dtypes[i], functions[0].weak_results[i]};
+    for (const Traced& f : functions) {
+      const WeakDType mine{f.fn->ResultTypes()[i].dtype, f.weak_results[i]};
+      if (mine.dtype != joint.dtype || mine.weak != joint.weak) joint = Promote(joint, mine);
+    }
+    for (size_t f = 0; f < functions.size(); ++f) {
+      const Type mine = functions[f].fn->ResultTypes()[i], first = functions[0].fn->ResultTypes()[i];
+      const bool weak = functions[f].weak_results[i];
+      if (!(mine.dims == first.dims) || (mine.dtype != joint.dtype && !weak)) {
+        throw TypeError(what, ": result", PathOf(paths, i), " of ", names[f], " is ", mine, ", of ", names[0], " ", first,
+                        "; both must have the same shape and dtype");
+      }
+    }
+    dtypes[i] = joint.dtype;
+    for (Traced& f : functions) f.weak_results[i] = joint.weak;
+  }
+  for (Traced& f : functions) {
+    if (ResultDTypes(*f.fn) != dtypes) f.fn = ConvertResults(f.fn, dtypes);
+  }
+}
+
+bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
+  if (body.fn->results().size() < carry.size()) {
+    throw TypeError(what, ": the body returns ", body.fn->results().size(), " arrays for a carry of ", carry.size());
+  }
+  std::vector<DType> dtypes = ResultDTypes(*body.fn);
+  const Types types = body.fn->ResultTypes();
+  bool again = false;
+  for (size_t i = 0; i < carry.size(); ++i) {
+    const Type in = carry[i].type(), out = types[i];
+    if (in.dtype != out.dtype || carry[i].weak() != body.weak_results[i]) {
+      if (carry[i].weak() && (in.dtype == out.dtype || Promote({in.dtype, true}, {out.dtype, body.weak_results[i]}).dtype == out.dtype)) {
+        carry[i] = Astype(carry[i], out.dtype, body.weak_results[i]);
+        again = true;
+      } else if (body.weak_results[i] && (in.dtype == out.dtype || Promote({in.dtype, false}, {out.dtype, true}).dtype == in.dtype)) {
+        dtypes[i] = in.dtype;
+      } else if (in.dtype != out.dtype) {
+        throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out, " after one step; the types must agree (convert with astype)");
+      }
+    }
+    if (!(in.dims == out.dims)) {
+      throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out, " after one step; the shapes must agree");
+    }
+  }
+  if (!again && ResultDTypes(*body.fn) != dtypes) body.fn = ConvertResults(body.fn, dtypes);
+  return again;
+}
+
+}  // namespace weft

@@ -1,0 +1,34 @@
+// Functions that become regions of one equation: given the same captured values, in the same order, and results of the
+// same types.
+//
+//   Aligned a = AlignCaptures({on_false, on_true});
+//   Bind(FindPrim("cond"), {pred, operands..., a.captures...}, {}, a.fns);
+#ifndef WEFT_TRACER_REGIONS_H_
+#define WEFT_TRACER_REGIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "tracer/trace.h"
+
+namespace weft {
+
+struct Aligned {
+  std::vector<FnRef> fns;  // own parameters, then every captured value of all
+  Values captures;
+};
+Aligned AlignCaptures(const std::vector<Traced>& functions);
+
+// A function whose parameter i is parameter order[i] of `fn`; parameters left out must be unused... so none may be.
+FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order);
+
+// Converts results whose dtype is weak to that of the other functions. Raises kType naming `what` and the result (its
+// path from `paths`) where types differ otherwise.
+void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names, const std::vector<std::string>& paths);
+
+// A loop's carry: whether the results of `body` from `first` on have the types of the carry. Weak results are converted
+// in `body`; weak carries in `carry`, and then true is returned: trace the body again. Raises kType otherwise.
+bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const std::vector<std::string>& paths);
+
+}  // namespace weft
+#endif  // WEFT_TRACER_REGIONS_H_
