@@ -1,0 +1,103 @@
+#include "backends/cpu/buffer_cache.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace weft::cpu {
+namespace {
+
+constexpr int64_t kHuge = 2 << 20;
+
+// Four classes per power of two, so that at most a quarter is wasted.
+int ClassOf(int64_t bytes, int64_t* rounded) {
+  if (bytes <= 64) {
+    *rounded = 64;
+    return 0;
+  }
+  const int log = 63 - __builtin_clzll(static_cast<uint64_t>(bytes - 1));  // 2^log < bytes <= 2^(log+1)
+  const int64_t step = int64_t{1} << (log - 2);
+  const int64_t steps = (bytes - 1 - (int64_t{1} << log)) / step + 1;
+  *rounded = (int64_t{1} << log) + steps * step;
+  return (log - 5) * 4 + static_cast<int>(steps);
+}
+
+struct Class {
+  std::mutex mutex;
+  std::vector<void*> free;
+};
+
+struct Cache {
+  Class classes[240];
+  std::atomic<int64_t> kept{0};
+  int64_t limit;
+  Cache() {
+    const int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    limit = pages > 0 ? pages * size / 8 : int64_t{1} << 30;
+  }
+};
+
+Cache& TheCache() {
+  static Cache* cache = new Cache;  // outlives every array
+  return *cache;
+}
+
+void* FromSystem(int64_t size) {
+  void* p = std::aligned_alloc(size >= kHuge ? kHuge : 64, size >= kHuge ? (size + kHuge - 1) / kHuge * kHuge : size);
+  if (p == nullptr) throw std::bad_alloc();
+  if (size >= kHuge) madvise(p, static_cast<size_t>(size), MADV_HUGEPAGE);
+  return p;
+}
+
+}  // namespace
+
+void* AllocateRaw(int64_t bytes) {
+  int64_t size;
+  Class& c = TheCache().classes[ClassOf(bytes, &size)];
+  {
+    std::lock_guard<std::mutex> lock(c.mutex);
+    if (!c.free.empty()) {
+      void* p = c.free.back();
+      c.free.pop_back();
+      TheCache().kept.fetch_sub(size, std::memory_order_relaxed);
+      return p;
+    }
+  }
+  return FromSystem(size);
+}
+
+void FreeRaw(void* data, int64_t bytes) {
+  int64_t size;
+  Cache& cache = TheCache();
+  Class& c = cache.classes[ClassOf(bytes, &size)];
+  if (cache.kept.load(std::memory_order_relaxed) + size > cache.limit) {
+    std::free(data);
+    return;
+  }
+  cache.kept.fetch_add(size, std::memory_order_relaxed);
+  std::lock_guard<std::mutex> lock(c.mutex);
+  c.free.push_back(data);
+}
+
+std::shared_ptr<void> AllocateBuffer(int64_t bytes) {
+  return std::shared_ptr<void>(AllocateRaw(bytes), [bytes](void* p) { FreeRaw(p, bytes); });
+}
+
+int64_t CachedBytes() { return TheCache().kept.load(std::memory_order_relaxed); }
+
+void TrimBufferCache() {
+  Cache& cache = TheCache();
+  for (Class& c : cache.classes) {
+    std::lock_guard<std::mutex> lock(c.mutex);
+    for (void* p : c.free) std::free(p);
+    c.free.clear();
+  }
+  cache.kept.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace weft::cpu

@@ -1,0 +1,22 @@
+// Memory for results and arenas, kept by size class instead of going back to the system: a fresh page costs far more
+// than the computation that fills it.
+#ifndef WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
+#define WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
+
+#include <cstdint>
+#include <memory>
+
+namespace weft::cpu {
+
+// At least `bytes` bytes, 64-byte aligned (2 MiB aligned and in huge pages where large), uninitialised. Thread-safe.
+// Throws std::bad_alloc.
+std::shared_ptr<void> AllocateBuffer(int64_t bytes);
+void* AllocateRaw(int64_t bytes);
+void FreeRaw(void* data, int64_t bytes);
+
+// Bytes that are kept for reuse now; gives them all back to the system.
+int64_t CachedBytes();
+void TrimBufferCache();
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_BUFFER_CACHE_H_

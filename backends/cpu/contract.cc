@@ -1,0 +1,282 @@
+// General contractions: dimensions are grouped into batch, M, N and K; what a library's leading dimensions and transpose
+// flags can express is passed as it lies, everything else is packed first.
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/runtime.h"
+#include "backends/cpu/thread_pool.h"
+#include "ir/dtype.h"
+
+namespace weft::cpu {
+namespace {
+
+struct Dimension {
+  int64_t size, x, y, out;
+};
+using Dimensions = std::vector<Dimension>;
+
+// Drops sizes of 1 and joins neighbours that every array walks as one.
+Dimensions Collapse(const Dimensions& in) {
+  Dimensions out;
+  for (const Dimension& d : in) {
+    if (d.size == 1) continue;
+    if (!out.empty()) {
+      Dimension& p = out.back();
+      if (p.x == d.x * d.size && p.y == d.y * d.size && p.out == d.out * d.size) {
+        p = {p.size * d.size, d.x, d.y, d.out};
+        continue;
+      }
+    }
+    out.push_back(d);
+  }
+  return out;
+}
+
+int64_t Size(const Dimensions& dims) {
+  int64_t n = 1;
+  for (const Dimension& d : dims) n *= d.size;
+  return n;
+}
+
+// One dimension of every element's offset: [0, size) -> offset for each of the group's points.
+std::vector<int64_t> Offsets(const Dimensions& dims, int64_t Dimension::*stride) {
+  std::vector<int64_t> out = {0};
+  for (const Dimension& d : dims) {
+    std::vector<int64_t> next;
+    next.reserve(out.size() * static_cast<size_t>(d.size));
+    for (int64_t o : out) {
+      for (int64_t i = 0; i < d.size; ++i) next.push_back(o + i * d.*stride);
+    }
+    out = std::move(next);
+  }
+  return out;
+}
+
+// A matrix as a library wants it.
+struct Matrix {
+  bool direct = false;
+  bool transposed = false;
+  int64_t ld = 0;
+};
+
+// rows x cols with these strides (of groups that are at most one dimension each).
+Matrix Fit(const Dimensions& rows, int64_t Dimension::*row_stride, const Dimensions& cols, int64_t Dimension::*col_stride) {
+  Matrix m;
+  if (rows.size() > 1 || cols.size() > 1) return m;
+  const int64_t nr = rows.empty() ? 1 : rows[0].size, nc = cols.empty() ? 1 : cols[0].size;
+  const int64_t rs = rows.empty() ? nc : rows[0].*row_stride, cs = cols.empty() ? 1 : cols[0].*col_stride;
+  if (cs == 1 && rs >= nc) return {true, false, rs};
+  if ((rows.empty() ? 1 : rs) == 1 && (cols.empty() ? nr : cs) >= nr) return {true, true, cols.empty() ? nr : cs};
+  return m;
+}
+
+template <class C, class T>
+C Widen(const T& v) {
+  if constexpr (std::is_same_v<C, T>) return v;
+  else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>) return C(v.real(), v.imag());
+    else return C();
+  } else if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>) return C();
+  else return static_cast<C>(v);
+}
+template <class T, class C>
+T Narrow(const C& v) {
+  if constexpr (std::is_same_v<T, C>) return v;
+  else if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>) {
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return T(v.real(), v.imag());
+    else return T();
+  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return T();
+  else if constexpr (std::is_convertible_v<C, T>) return static_cast<T>(v);
+  else return T(static_cast<float>(v));
+}
+
+template <class T>
+struct Scratch {
+  explicit Scratch(int64_t n) : bytes(std::max<int64_t>(64, n * static_cast<int64_t>(sizeof(T)))), data(static_cast<T*>(AllocateRaw(bytes))) {}
+  ~Scratch() { FreeRaw(data, bytes); }
+  Scratch(const Scratch&) = delete;
+  int64_t bytes;
+  T* data;
+};
+
+template <class C>
+constexpr bool kHasGemm = std::is_same_v<C, float> || std::is_same_v<C, double> || std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>;
+
+template <class C>
+void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int64_t lda, const C* b, int64_t ldb, C* c, int64_t ldc) {
+  // Tiny products: the call would cost more than the work.
+  if (!kHasGemm<C> || m * n * k <= 64) {
+    const int64_t cost = m * n * k;
+    ParallelFor(m, cost, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = C(0);
+        for (int64_t p = 0; p < k; ++p) {
+          const C v = ta ? a[p * lda + i] : a[i * lda + p];
+          for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = static_cast<C>(c[i * ldc + j] + v * (tb ? b[j * ldb + p] : b[p * ldb + j]));
+        }
+      }
+    });
+    return;
+  }
+  if constexpr (kHasGemm<C>) Gemm<C>(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+}
+
+struct Problem {
+  const void* x;
+  const void* y;
+  void* out;
+  Dimensions batch, m, n, k;
+};
+
+// T: of x and y, C: of the arithmetic, R: of the result.
+template <class T, class C, class R>
+void Run(const Problem& p) {
+  const T* x = static_cast<const T*>(p.x);
+  const T* y = static_cast<const T*>(p.y);
+  R* out = static_cast<R*>(p.out);
+  const int64_t m = Size(p.m), n = Size(p.n), k = Size(p.k), batches = Size(p.batch);
+  if (m * n * batches == 0) return;
+  Matrix a = Fit(p.m, &Dimension::x, p.k, &Dimension::x), b = Fit(p.k, &Dimension::y, p.n, &Dimension::y);
+  Matrix c = Fit(p.m, &Dimension::out, p.n, &Dimension::out);
+  if (!std::is_same_v<T, C> || k == 0) a.direct = b.direct = false;
+  if (!std::is_same_v<R, C>) c.direct = false;
+  if (a.direct && b.direct && c.direct && c.transposed) {
+    // out^T = y^T x^T.
+    Problem q{p.y, p.x, p.out, p.batch, p.n, p.m, p.k};
+    for (Dimensions* d : {&q.batch, &q.m, &q.n, &q.k}) {
+      for (Dimension& e : *d) std::swap(e.x, e.y);
+    }
+    Matrix swapped = Fit(q.m, &Dimension::out, q.n, &Dimension::out);
+    if (swapped.direct && !swapped.transposed) return Run<T, C, R>(q);
+  }
+  if (c.transposed) c.direct = false;
+  std::vector<int64_t> bx, by, bo;
+  if (batches > 1) {
+    bx = Offsets(p.batch, &Dimension::x);
+    by = Offsets(p.batch, &Dimension::y);
+    bo = Offsets(p.batch, &Dimension::out);
+  }
+  std::vector<int64_t> xm, xk, yk, yn, om, on;
+  if (!a.direct) xm = Offsets(p.m, &Dimension::x), xk = Offsets(p.k, &Dimension::x);
+  if (!b.direct) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
+  if (!c.direct) om = Offsets(p.m, &Dimension::out), on = Offsets(p.n, &Dimension::out);
+  auto one = [&](int64_t i) {
+    const T* xb = x + (batches > 1 ? bx[i] : 0);
+    const T* yb = y + (batches > 1 ? by[i] : 0);
+    R* ob = out + (batches > 1 ? bo[i] : 0);
+    std::unique_ptr<Scratch<C>> packed_a, packed_b, packed_c;
+    const C* pa = nullptr;
+    const C* pb = nullptr;
+    Matrix ma = a, mb = b;
+    if constexpr (std::is_same_v<T, C>) {
+      pa = xb;
+      pb = yb;
+    }
+    if (!a.direct) {
+      packed_a = std::make_unique<Scratch<C>>(m * k);
+      for (int64_t r = 0; r < m; ++r) {
+        for (int64_t q = 0; q < k; ++q) packed_a->data[r * k + q] = Widen<C>(xb[xm[r] + xk[q]]);
+      }
+      pa = packed_a->data;
+      ma = {true, false, std::max<int64_t>(1, k)};
+    }
+    if (!b.direct) {
+      packed_b = std::make_unique<Scratch<C>>(k * n);
+      for (int64_t q = 0; q < k; ++q) {
+        for (int64_t s = 0; s < n; ++s) packed_b->data[q * n + s] = Widen<C>(yb[yk[q] + yn[s]]);
+      }
+      pb = packed_b->data;
+      mb = {true, false, n};
+    }
+    C* pc = nullptr;
+    int64_t ldc = n;
+    if constexpr (std::is_same_v<R, C>) {
+      pc = ob;
+      ldc = c.ld;
+    }
+    if (!c.direct) {
+      packed_c = std::make_unique<Scratch<C>>(m * n);
+      pc = packed_c->data;
+      ldc = n;
+    }
+    Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
+    if (!c.direct) {
+      for (int64_t r = 0; r < m; ++r) {
+        for (int64_t s = 0; s < n; ++s) ob[om[r] + on[s]] = Narrow<R>(pc[r * n + s]);
+      }
+    }
+  };
+  if (batches == 1) return one(0);
+  const double work = static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<int64_t>(k, 1)) / 25;
+  // Whole products per thread when there are enough of them, else each product is shared.
+  if (batches >= 2 * NumThreads()) {
+    ParallelFor(batches, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) one(i);
+    });
+  } else {
+    for (int64_t i = 0; i < batches; ++i) one(i);
+  }
+}
+
+template <class T>
+void ByResult(const Problem& p, DType result) {
+  if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    if (result == DType::kC64) Run<T, T, std::complex<float>>(p);
+    else Run<T, std::complex<double>, std::complex<double>>(p);
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    VisitDType(result, [&](auto tag) {
+      using R = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<R> && !std::is_same_v<R, bool>) Run<T, R, R>(p);
+    });
+  } else if constexpr (std::is_same_v<T, bool>) {
+    VisitDType(result, [&](auto tag) {
+      using R = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<R>) Run<T, int32_t, R>(p);
+    });
+  } else {
+    switch (result) {
+      case DType::kF64: return Run<T, double, double>(p);
+      case DType::kF32: return Run<T, std::conditional_t<std::is_same_v<T, double>, double, float>, float>(p);
+      case DType::kF16: return Run<T, std::conditional_t<std::is_same_v<T, double>, double, float>, Float16>(p);
+      case DType::kBF16: return Run<T, std::conditional_t<std::is_same_v<T, double>, double, float>, BFloat16>(p);
+      default: return;
+    }
+  }
+}
+
+// See BlockLowering::EmitContract for the layout of desc.
+void Contract(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  Problem p;
+  const char* x = static_cast<const char*>(r.Slot());
+  const char* y = static_cast<const char*>(r.Slot());
+  p.out = r.Slot();
+  const DType dtype = static_cast<DType>(r.Int()), result = static_cast<DType>(r.Int());
+  p.x = x + r.Int() * ByteWidth(dtype);
+  p.y = y + r.Int() * ByteWidth(dtype);
+  Dimensions* groups[] = {&p.batch, &p.m, &p.n, &p.k};
+  int64_t counts[4];
+  for (int64_t& n : counts) n = r.Int();
+  for (int g = 0; g < 4; ++g) {
+    Dimensions dims;
+    for (int64_t i = 0; i < counts[g]; ++i) {
+      Dimension d;
+      d.size = r.Int(), d.x = r.Int(), d.y = r.Int(), d.out = r.Int();
+      dims.push_back(d);
+    }
+    *groups[g] = Collapse(dims);
+  }
+  VisitDType(dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, result); });
+}
+
+}  // namespace
+
+void FillContract(WeftOp* ops) { ops[WEFT_OP_CONTRACT] = Contract; }
+
+}  // namespace weft::cpu

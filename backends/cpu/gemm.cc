@@ -1,0 +1,99 @@
+#include "backends/cpu/gemm.h"
+
+#include <cblas.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+#include <complex>
+
+#include "backends/cpu/thread_pool.h"
+
+// Debian's oneDNN parallelises with OpenMP; its threads would fight with the pool's. Weak: absent in other builds.
+extern "C" {
+void omp_set_num_threads(int) __attribute__((weak));
+int omp_get_max_threads() __attribute__((weak));
+}
+
+namespace weft::cpu {
+namespace {
+
+// One OpenMP thread for the calling thread, for as long as this lives. The setting belongs to the thread, so the user's own
+// OpenMP regions must find it as they left it.
+class SingleOpenMpThread {
+ public:
+  SingleOpenMpThread() {
+    if (omp_set_num_threads == nullptr) return;
+    saved_ = omp_get_max_threads();
+    if (saved_ != 1) omp_set_num_threads(1);
+  }
+  ~SingleOpenMpThread() {
+    if (saved_ > 1) omp_set_num_threads(saved_);
+  }
+
+ private:
+  int saved_ = 1;
+};
+
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c, int64_t ldc) {
+  SingleOpenMpThread single;
+  dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
+}
+
+CBLAS_TRANSPOSE Flag(bool t) { return t ? CblasTrans : CblasNoTrans; }
+void InitBlas() {
+  static const bool once = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)once;
+}
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc) {
+  InitBlas();
+  cblas_dgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1.0, a, static_cast<int>(lda), b, static_cast<int>(ldb), 0.0, c,
+              static_cast<int>(ldc));
+}
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<float>* a, int64_t lda, const std::complex<float>* b, int64_t ldb, std::complex<float>* c,
+            int64_t ldc) {
+  InitBlas();
+  const std::complex<float> one = 1, zero = 0;
+  cblas_cgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a, static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c,
+              static_cast<int>(ldc));
+}
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<double>* a, int64_t lda, const std::complex<double>* b, int64_t ldb, std::complex<double>* c,
+            int64_t ldc) {
+  InitBlas();
+  const std::complex<double> one = 1, zero = 0;
+  cblas_zgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a, static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c,
+              static_cast<int>(ldc));
+}
+
+}  // namespace
+
+template <class T>
+void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc) {
+  // About 50 operations per nanosecond for f32, a quarter to half of it elsewhere.
+  const int64_t nanoseconds = static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (sizeof(T) / 4) / 50);
+  const int threads = NumThreads();
+  if (threads == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return Single(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+  // Two blocks per thread along the longer side, multiples of the micro-kernels' heights.
+  if (m >= n) {
+    const int64_t block = std::max<int64_t>(48, (m + 2 * threads - 1) / (2 * threads) + 47) / 48 * 48;
+    ParallelFor((m + block - 1) / block, nanoseconds, [=](int64_t begin, int64_t end) {
+      const int64_t first = begin * block, last = std::min(m, end * block);
+      Single(ta, tb, last - first, n, k, a + (ta ? first : first * lda), lda, b, ldb, c + first * ldc, ldc);
+    });
+  } else {
+    const int64_t block = std::max<int64_t>(64, (n + 2 * threads - 1) / (2 * threads) + 63) / 64 * 64;
+    ParallelFor((n + block - 1) / block, nanoseconds, [=](int64_t begin, int64_t end) {
+      const int64_t first = begin * block, last = std::min(n, end * block);
+      Single(ta, tb, m, last - first, k, a, lda, b + (tb ? first * ldb : first), ldb, c + first, ldc);
+    });
+  }
+}
+
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const double*, int64_t, const double*, int64_t, double*, int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<float>*, int64_t, const std::complex<float>*, int64_t, std::complex<float>*, int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<double>*, int64_t, const std::complex<double>*, int64_t, std::complex<double>*, int64_t);
+
+}  // namespace weft::cpu

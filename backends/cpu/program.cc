@@ -1,0 +1,180 @@
+#include "backends/cpu/program.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/runtime.h"
+#include "ir/dtype.h"
+
+namespace weft::cpu {
+namespace {
+
+constexpr size_t kKeptLayouts = 16;
+
+// Shared objects can be opened from a path only; a memory file has one.
+void* OpenLibrary(const std::string& code) {
+  const int fd = memfd_create("weft-code", MFD_CLOEXEC);
+  if (fd < 0) throw std::runtime_error("cannot make a memory file for compiled code");
+  size_t done = 0;
+  while (done < code.size()) {
+    const ssize_t n = write(fd, code.data() + done, code.size() - done);
+    if (n <= 0) {
+      close(fd);
+      throw std::runtime_error("cannot write compiled code to memory");
+    }
+    done += static_cast<size_t>(n);
+  }
+  void* library = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* error = library == nullptr ? dlerror() : nullptr;
+  const std::string message = error == nullptr ? "" : error;
+  close(fd);
+  if (library == nullptr) throw std::runtime_error("cannot load compiled code: " + message);
+  return library;
+}
+
+std::string ShapeText(const int64_t* shape, size_t rank) {
+  std::string text = "[";
+  for (size_t i = 0; i < rank; ++i) text += (i ? "," : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+}  // namespace
+
+std::shared_ptr<Program> Program::Load(Artifact artifact) {
+  std::shared_ptr<Program> p(new Program(std::move(artifact)));
+  p->library_ = OpenLibrary(p->artifact_.code);
+  p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
+  if (p->main_ == nullptr) throw std::runtime_error("compiled code lacks its entry point");
+  const std::string& constants = p->artifact_.constants;
+  p->constants_ = AllocateBuffer(static_cast<int64_t>(constants.size()));
+  std::memcpy(p->constants_.get(), constants.data(), constants.size());
+  if (p->artifact_.symbols.empty()) p->layouts_.push_back(p->MakeLayout({}));
+  Runtime();
+  return p;
+}
+
+Program::~Program() {
+  if (library_ != nullptr) dlclose(library_);
+}
+
+std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> symbols) const {
+  auto layout = std::make_shared<Layout>();
+  const Artifact& a = artifact_;
+  layout->desc = a.desc;
+  for (const Artifact::DescPatch& patch : a.desc_patches) layout->desc[patch.index] = patch.value.Evaluate(symbols);
+  std::vector<int64_t> offsets;
+  if (a.arena_bytes >= 0) {
+    for (const Artifact::Buffer& b : a.buffers) offsets.push_back(b.offset);
+    layout->arena_bytes = a.arena_bytes;
+  } else {
+    std::vector<int64_t> bytes;
+    for (const Artifact::Buffer& b : a.buffers) bytes.push_back(b.bytes.Evaluate(symbols));
+    layout->arena_bytes = PlanArena(a.buffers, bytes, &offsets);
+  }
+  for (const Artifact::Slot& s : a.slots) layout->slot_offset.push_back(s.place == Artifact::Place::kArena ? offsets[s.index] : s.index);
+  auto shape_of = [&](const Artifact::Value& v) {
+    std::vector<int64_t> shape;
+    for (const SizeExpr& d : v.dims) shape.push_back(d.Evaluate(symbols));
+    return shape;
+  };
+  for (const Artifact::Value& v : a.results) {
+    layout->result_shapes.push_back(shape_of(v));
+    int64_t bytes = ByteWidth(static_cast<DType>(v.dtype));
+    for (int64_t d : layout->result_shapes.back()) {
+      if (d < 0) throw std::invalid_argument("a result would have a negative size");
+      bytes *= d;
+    }
+    layout->result_bytes.push_back(bytes);
+  }
+  for (const Artifact::Value& v : a.params) layout->param_shapes.push_back(shape_of(v));
+  layout->symbols = std::move(symbols);
+  return layout;
+}
+
+std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argument>& arguments) const {
+  const Artifact& a = artifact_;
+  std::vector<int64_t> symbols(a.symbols.size(), -1);
+  // A symbol's value is read from a dimension that is linear in it alone.
+  for (size_t i = 0; i < a.params.size() && !symbols.empty(); ++i) {
+    for (size_t d = 0; d < a.params[i].dims.size(); ++d) {
+      const SizeExpr& e = a.params[i].dims[d];
+      if (e.terms.size() != 1 || e.terms[0].symbols.size() != 1 || e.terms[0].coefficient == 0) continue;
+      const int64_t rest = arguments[i].shape[d] - e.constant;
+      if (rest % e.terms[0].coefficient == 0) symbols[e.terms[0].symbols[0]] = rest / e.terms[0].coefficient;
+    }
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < layouts_.size(); ++i) {
+    if (layouts_[i]->symbols != symbols) continue;
+    if (i != 0) std::rotate(layouts_.begin(), layouts_.begin() + static_cast<int64_t>(i), layouts_.begin() + static_cast<int64_t>(i) + 1);
+    return layouts_[0];
+  }
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    if (symbols[s] < 0) throw std::invalid_argument("the size '" + a.symbols[s] + "' cannot be told from the arguments");
+  }
+  layouts_.insert(layouts_.begin(), MakeLayout(symbols));
+  if (layouts_.size() > kKeptLayouts) layouts_.pop_back();
+  return layouts_[0];
+}
+
+int64_t Program::arena_bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return layouts_.empty() ? 0 : layouts_[0]->arena_bytes;
+}
+
+std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
+  const Artifact& a = artifact_;
+  if (arguments.size() != a.params.size()) {
+    throw std::invalid_argument("takes " + std::to_string(a.params.size()) + " arguments, got " + std::to_string(arguments.size()));
+  }
+  const std::shared_ptr<const Layout> layout = LayoutFor(arguments);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::vector<int64_t>& want = layout->param_shapes[i];
+    if (!std::equal(want.begin(), want.end(), arguments[i].shape)) {
+      throw std::invalid_argument("argument " + std::to_string(i) + " has shape " + ShapeText(arguments[i].shape, want.size()) + "; expected " +
+                                  ShapeText(want.data(), want.size()));
+    }
+  }
+  std::vector<Array> results(a.results.size());
+  for (size_t i = 0; i < results.size(); ++i) results[i] = {AllocateBuffer(layout->result_bytes[i]), layout->result_shapes[i]};
+  struct Arena {
+    explicit Arena(int64_t n) : bytes(n), data(n > 0 ? AllocateRaw(n) : nullptr) {}
+    ~Arena() {
+      if (data != nullptr) FreeRaw(data, bytes);
+    }
+    int64_t bytes;
+    void* data;
+  } arena(layout->arena_bytes);
+  constexpr size_t kSmall = 64;
+  void* small[kSmall];
+  std::unique_ptr<void*[]> large;
+  void** slots = small;
+  if (a.slots.size() > kSmall) {
+    large.reset(new void*[a.slots.size()]);
+    slots = large.get();
+  }
+  for (size_t s = 0; s < a.slots.size(); ++s) {
+    const int64_t at = layout->slot_offset[s];
+    switch (a.slots[s].place) {
+      case Artifact::Place::kArena: slots[s] = static_cast<char*>(arena.data) + at; break;
+      case Artifact::Place::kParam: slots[s] = const_cast<void*>(arguments[at].data); break;
+      case Artifact::Place::kResult: slots[s] = results[at].data.get(); break;
+      case Artifact::Place::kConstant: slots[s] = static_cast<char*>(constants_.get()) + at; break;
+      case Artifact::Place::kMoving: slots[s] = nullptr; break;
+    }
+  }
+  Call call;
+  call.strings = &a.strings;
+  WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
+  main_(&frame);
+  if (frame.error != 0) throw std::runtime_error(call.error);
+  return results;
+}
+
+}  // namespace weft::cpu

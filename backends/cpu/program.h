@@ -1,0 +1,69 @@
+// A loaded artifact, ready to run. Needs neither LLVM nor MLIR.
+//
+//   auto program = cpu::Program::Load(artifact);
+//   std::vector<cpu::Array> out = program->Run({{x_data, {1024}}, {y_data, {1024}}});
+#ifndef WEFT_BACKENDS_CPU_PROGRAM_H_
+#define WEFT_BACKENDS_CPU_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lowering/abi.h"
+#include "lowering/artifact.h"
+
+namespace weft::cpu {
+
+struct Argument {
+  const void* data = nullptr;
+  const int64_t* shape = nullptr;  // as many sizes as the parameter has dimensions
+};
+
+struct Array {
+  std::shared_ptr<void> data;
+  std::vector<int64_t> shape;
+};
+
+// Thread-safe: any number of threads may run one program at once.
+class Program {
+ public:
+  // Throws std::runtime_error when the code cannot be loaded.
+  static std::shared_ptr<Program> Load(Artifact artifact);
+  ~Program();
+  Program(const Program&) = delete;
+
+  // One argument per parameter; dtypes are the caller's business, sizes are checked. Throws std::invalid_argument for a
+  // size that does not fit, std::runtime_error when the program itself fails.
+  std::vector<Array> Run(const std::vector<Argument>& arguments) const;
+
+  const Artifact& artifact() const { return artifact_; }
+  // Of the last plan made (symbolic programs have one per combination of sizes).
+  int64_t arena_bytes() const;
+
+ private:
+  explicit Program(Artifact artifact) : artifact_(std::move(artifact)) {}
+  // Everything that depends on the symbols' values only.
+  struct Layout {
+    std::vector<int64_t> symbols;
+    std::vector<int64_t> desc;
+    std::vector<int64_t> slot_offset;   // arena slots: offset; others as in the artifact
+    int64_t arena_bytes = 0;
+    std::vector<std::vector<int64_t>> result_shapes;
+    std::vector<int64_t> result_bytes;
+    std::vector<std::vector<int64_t>> param_shapes;
+  };
+  std::shared_ptr<const Layout> LayoutFor(const std::vector<Argument>& arguments) const;
+  std::shared_ptr<const Layout> MakeLayout(std::vector<int64_t> symbols) const;
+
+  Artifact artifact_;
+  void* library_ = nullptr;
+  WeftMain main_ = nullptr;
+  std::shared_ptr<void> constants_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const Layout>> layouts_;  // most recent first
+};
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_PROGRAM_H_

@@ -1,0 +1,70 @@
+// The functions behind the ABI table: what compiled code calls.
+#ifndef WEFT_BACKENDS_CPU_RUNTIME_H_
+#define WEFT_BACKENDS_CPU_RUNTIME_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lowering/abi.h"
+
+namespace weft::cpu {
+
+// What a running program's operations may need besides the frame.
+struct Call {
+  const std::vector<std::string>* strings = nullptr;
+  std::string error;                      // of the first operation that failed
+};
+
+// Marks the call as failed; the first message wins.
+void Fail(WeftFrame* frame, const std::string& message);
+
+const WeftRuntime& Runtime();
+
+// The tables' parts, one file each.
+void FillMath(WeftMath* table);
+void FillContract(WeftOp* ops);
+void FillScans(WeftOp* ops);
+void FillIndexing(WeftOp* ops);
+void FillSorting(WeftOp* ops);
+void FillWindows(WeftOp* ops);
+void FillLinalg(WeftOp* ops);
+void FillFft(WeftOp* ops);
+void FillEffects(WeftOp* ops);
+
+// Reads a desc in order.
+class DescReader {
+ public:
+  DescReader(WeftFrame* frame, const int64_t* desc) : frame_(frame), at_(desc) {}
+  int64_t Int() { return *at_++; }
+  void* Slot() { return frame_->slots[Int()]; }
+  std::vector<int64_t> Ints() {
+    const int64_t n = Int();
+    std::vector<int64_t> v(at_, at_ + n);
+    at_ += n;
+    return v;
+  }
+
+ private:
+  WeftFrame* frame_;
+  const int64_t* at_;
+};
+
+// A dense operand: [slot, dtype, rank, sizes...].
+struct DenseTensor {
+  void* data = nullptr;
+  int dtype = 0;
+  std::vector<int64_t> shape;
+  explicit DenseTensor(DescReader& r) : data(r.Slot()), dtype(static_cast<int>(r.Int())), shape(r.Ints()) {}
+  int64_t size() const {
+    int64_t n = 1;
+    for (int64_t d : shape) n *= d;
+    return n;
+  }
+  template <class T>
+  T* as() const { return static_cast<T*>(data); }
+};
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_RUNTIME_H_

@@ -1,0 +1,168 @@
+#include "backends/cpu/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace weft::cpu {
+namespace {
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+struct Job {
+  void (*body)(void*, int64_t, int64_t);
+  void* context;
+  int64_t units, chunk;
+  std::atomic<int64_t> next{0};
+  std::atomic<int> helpers{0};
+
+  void Work() {
+    for (;;) {
+      const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
+      if (begin >= units) return;
+      body(context, begin, std::min(units, begin + chunk));
+    }
+  }
+};
+
+class Pool {
+ public:
+  explicit Pool(int workers) {
+    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { Loop(); });
+    for (std::thread& t : threads_) t.detach();  // they live as long as the process
+  }
+
+  void Run(Job& job) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.push_back(&job);
+      epoch_.fetch_add(1, std::memory_order_release);
+    }
+    if (sleeping_.load(std::memory_order_acquire) > 0) wake_.notify_all();
+    job.Work();
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+    }
+    // Nobody can join any more; wait for those who did.
+    for (int spins = 0; job.helpers.load(std::memory_order_acquire) != 0; ++spins) {
+      if (spins < 2000) Pause();
+      else std::this_thread::yield();
+    }
+  }
+
+ private:
+  // Joins a job that still has chunks.
+  Job* Join() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Job* job : jobs_) {
+      if (job->next.load(std::memory_order_relaxed) < job->units) {
+        job->helpers.fetch_add(1, std::memory_order_acq_rel);
+        return job;
+      }
+    }
+    return nullptr;
+  }
+
+  void Loop() {
+    uint64_t seen = 0;
+    for (;;) {
+      while (Job* job = Join()) {
+        job->Work();
+        job->helpers.fetch_sub(1, std::memory_order_acq_rel);
+      }
+      const auto start = std::chrono::steady_clock::now();
+      bool fresh = false;
+      do {
+        for (int i = 0; i < 64 && !fresh; ++i) {
+          fresh = epoch_.load(std::memory_order_acquire) != seen;
+          Pause();
+        }
+      } while (!fresh && std::chrono::steady_clock::now() - start < std::chrono::microseconds(10));
+      if (!fresh) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        sleeping_.fetch_add(1, std::memory_order_acq_rel);
+        wake_.wait(lock, [&] { return epoch_.load(std::memory_order_acquire) != seen; });
+        sleeping_.fetch_sub(1, std::memory_order_acq_rel);
+      }
+      seen = epoch_.load(std::memory_order_acquire);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Job*> jobs_;
+  std::atomic<uint64_t> epoch_{0};
+  std::atomic<int> sleeping_{0};
+  std::vector<std::thread> threads_;
+};
+
+int DefaultThreads() {
+  if (const char* text = std::getenv("WEFT_NUM_THREADS"); text != nullptr && std::atoi(text) > 0) return std::atoi(text);
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::atomic<int> g_threads{0};
+std::atomic<Pool*> g_pool{nullptr};
+// A plain flag: a mutex might be held by a thread that a fork does not copy.
+std::atomic_flag g_making = ATOMIC_FLAG_INIT;
+
+Pool& ThePool() {
+  Pool* pool = g_pool.load(std::memory_order_acquire);
+  if (pool != nullptr) return *pool;
+  while (g_making.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  pool = g_pool.load(std::memory_order_acquire);
+  if (pool == nullptr) {
+    static const int registered = pthread_atfork(nullptr, nullptr, [] {
+      // The child has no worker threads; the old pool's memory is left alone.
+      g_pool.store(nullptr, std::memory_order_release);
+      g_making.clear();
+    });
+    (void)registered;
+    pool = new Pool(std::max(1, std::max(DefaultThreads(), NumThreads()) - 1));
+    g_pool.store(pool, std::memory_order_release);
+  }
+  g_making.clear(std::memory_order_release);
+  return *pool;
+}
+
+}  // namespace
+
+int NumThreads() {
+  int n = g_threads.load(std::memory_order_relaxed);
+  if (n == 0) {
+    n = DefaultThreads();
+    g_threads.store(n, std::memory_order_relaxed);
+  }
+  return n;
+}
+
+void SetNumThreads(int n) { g_threads.store(std::max(1, n), std::memory_order_relaxed); }
+
+void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void*, int64_t, int64_t), void* context) {
+  const int threads = NumThreads();
+  if (units <= 0) return;
+  if (units == 1 || threads == 1 || nanoseconds < kMinParallelNanoseconds) return body(context, 0, units);
+  Job job{body, context, units, 1};
+  // At least four chunks per thread, none shorter than about 10 microseconds.
+  const int64_t short_chunk = std::max<int64_t>(1, units * 10000 / std::max<int64_t>(nanoseconds, 1));
+  job.chunk = std::max<int64_t>(1, std::min(units / (4 * threads), std::max(short_chunk, units / (64 * threads))));
+  job.chunk = std::max(job.chunk, std::min(short_chunk, (units + threads - 1) / threads));
+  ThePool().Run(job);
+}
+
+}  // namespace weft::cpu

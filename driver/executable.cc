@@ -1,0 +1,141 @@
+#include "driver/executable.h"
+
+#include <chrono>
+#include <list>
+#include <mutex>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "backends/cpu/program.h"
+#include "lowering/lower.h"
+
+namespace weft {
+namespace {
+
+struct Key {
+  FnRef fn;
+  std::string options;
+  friend bool operator==(const Key& a, const Key& b) { return a.options == b.options && FnEqual()(a.fn, b.fn); }
+};
+struct KeyHash {
+  size_t operator()(const Key& k) const { return k.fn->StructuralHash() * 31 + std::hash<std::string>()(k.options); }
+};
+
+std::string OptionsText(const CompileOptions& o) {
+  return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" + std::to_string(o.fusion.fuse) + "," +
+         std::to_string(o.fusion.max_members) + "," + std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
+         std::to_string(o.fusion.large_row);
+}
+
+// The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
+class Cache {
+ public:
+  std::shared_ptr<Executable> Find(const Key& key) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = map_.find(key);
+    if (it == map_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, it->second);
+    return it->second->second;
+  }
+  // Of two threads that compiled the same, the first wins.
+  std::shared_ptr<Executable> Insert(const Key& key, std::shared_ptr<Executable> e) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = map_.find(key);
+    if (it != map_.end()) return it->second->second;
+    order_.emplace_front(key, e);
+    map_[key] = order_.begin();
+    while (order_.size() > kLimit) {
+      map_.erase(order_.back().first);
+      order_.pop_back();
+    }
+    return e;
+  }
+  int64_t Size() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return static_cast<int64_t>(order_.size());
+  }
+  void Clear() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    map_.clear();
+    order_.clear();
+  }
+
+ private:
+  static constexpr size_t kLimit = 4096;
+  std::mutex mutex_;
+  std::list<std::pair<Key, std::shared_ptr<Executable>>> order_;
+  std::unordered_map<Key, std::list<std::pair<Key, std::shared_ptr<Executable>>>::iterator, KeyHash> map_;
+};
+
+Cache& TheCache() {
+  static Cache* cache = new Cache;
+  return *cache;
+}
+
+}  // namespace
+
+std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) {
+  const Key key{fn, OptionsText(options)};
+  if (options.use_cache) {
+    if (auto found = TheCache().Find(key)) return found;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  auto e = std::make_shared<Executable>();
+  e->fn_ = fn;
+  e->options_ = options;
+  e->optimized_ = fn;
+  for (const auto& pass : options.passes) e->optimized_ = pass(e->optimized_);
+  Artifact artifact = Lower(e->optimized_, options.target, {options.fusion});
+  try {
+    e->program_ = cpu::Program::Load(std::move(artifact));
+  } catch (const std::exception& failure) {
+    throw Error(ErrorKind::kInternal, failure.what());
+  }
+  e->compile_milliseconds_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return options.use_cache ? TheCache().Insert(key, e) : e;
+}
+
+Tensors Executable::Run(absl::Span<const Tensor> args) const {
+  const std::vector<Param>& params = fn_->params();
+  if (args.size() != params.size()) throw TypeError(fn_->name(), ": takes ", params.size(), " arguments, got ", args.size());
+  std::vector<cpu::Argument> arguments(args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Type& t = params[i].type;
+    if (args[i].dtype() != t.dtype || args[i].rank() != t.rank()) {
+      throw TypeError(fn_->name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ", args[i].type(), "; expected ", t);
+    }
+    arguments[i] = {args[i].raw(), args[i].shape().data()};
+  }
+  std::vector<cpu::Array> out;
+  try {
+    out = program_->Run(arguments);
+  } catch (const std::invalid_argument& failure) {
+    throw TypeError(fn_->name(), ": ", failure.what());
+  } catch (const std::runtime_error& failure) {
+    throw Error(ErrorKind::kRuntime, failure.what());
+  }
+  Tensors results;
+  results.reserve(out.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const DType dtype = static_cast<DType>(program_->artifact().results[i].dtype);
+    void* data = out[i].data.get();
+    results.emplace_back(dtype, std::move(out[i].shape), std::move(out[i].data), data);
+  }
+  return results;
+}
+
+std::string Executable::Stage(const std::string& stage) const {
+  if (stage == "schedule") return program_->artifact().schedule;
+  return LowerToText(optimized_, options_.target, {options_.fusion}, stage);
+}
+
+const Artifact& Executable::artifact() const { return program_->artifact(); }
+const Artifact::Counters& Executable::counters() const { return program_->artifact().counters; }
+int64_t Executable::arena_bytes() const { return program_->arena_bytes(); }
+
+int64_t CompileCacheSize() { return TheCache().Size(); }
+void ClearCompileCache() { TheCache().Clear(); }
+
+void WarmUpCompiler() { WarmUpLowering(); }
+
+}  // namespace weft

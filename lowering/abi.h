@@ -1,0 +1,77 @@
+// The binary interface between compiled code and whoever runs it. Plain C structs, no LLVM, no IR.
+//
+// An artifact's code exports one function, `int weft_main(WeftFrame*)`. Everything it touches is reached through the
+// frame: buffers as raw pointers in `slots`, numbers that depend on dimension symbols in `desc`, and the outside world
+// (thread pool, libraries, callbacks) through `runtime`. Kernels of fused groups have the type WeftKernel and compute
+// the units [begin, end) of their group; units are independent, so that a pool may split the range.
+//
+//   desc of a kernel:   [slot of operand 0, slot of operand 1, ..., symbolic size 0, symbolic size 1, ...]
+//   desc of a library operation: see the WEFT_OP_* that reads it.
+#ifndef WEFT_LOWERING_ABI_H_
+#define WEFT_LOWERING_ABI_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_ABI_VERSION 1
+
+struct WeftRuntime;
+
+typedef struct WeftFrame {
+  void** slots;                       // one pointer per buffer of the program; loops move those of their slices
+  const int64_t* desc;                // constants of all steps, symbolic ones filled in
+  const struct WeftRuntime* runtime;
+  void* call;                         // belongs to the backend: error text, callbacks, scratch memory
+  int32_t error;                      // set by a failing operation; loops that can fail stop on it
+} WeftFrame;
+
+typedef void (*WeftKernel)(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end);
+typedef void (*WeftOp)(WeftFrame* frame, const int64_t* desc);
+// Element-wise function over n elements in memory, for operations without an inline expansion.
+typedef void (*WeftMath)(void* out, const void* a, const void* b, int64_t n);
+
+// Library operations. A tensor operand of them is described by [slot, dtype, rank, sizes..., strides in elements...].
+typedef enum WeftOpcode {
+  WEFT_OP_CONTRACT = 0,
+  WEFT_OP_COPY,                       // [dst slot, src slot, bytes]
+  WEFT_OP_ARGMINMAX,
+  WEFT_OP_CUMULATIVE,
+  WEFT_OP_SCATTER,
+  WEFT_OP_SORT,
+  WEFT_OP_TOP_K,
+  WEFT_OP_REDUCE_WINDOW,
+  WEFT_OP_CONV,
+  WEFT_OP_CHOLESKY,
+  WEFT_OP_TRIANGULAR_SOLVE,
+  WEFT_OP_QR,
+  WEFT_OP_EIGH,
+  WEFT_OP_SVD,
+  WEFT_OP_LU,
+  WEFT_OP_FFT,
+  WEFT_OP_DEBUG_PRINT,
+  WEFT_OP_ASSERT,
+  WEFT_OP_CALLBACK,
+  WEFT_OP_COLLECTIVE,
+  WEFT_OP_TRANSPOSE,                  // tiled copy of a permuted array
+  WEFT_OP_COUNT
+} WeftOpcode;
+
+typedef struct WeftRuntime {
+  int32_t version;
+  int32_t num_threads;
+  // Runs kernel over [0, units), on several threads when the estimated cost of it all makes that worth while.
+  void (*parallel_for)(WeftFrame*, WeftKernel, const int64_t* desc, int64_t units, int64_t nanoseconds);
+  const WeftOp* ops;                  // by WeftOpcode
+  const WeftMath* math;               // by index: lowering/math_table.h
+} WeftRuntime;
+
+typedef int32_t (*WeftMain)(WeftFrame* frame);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // WEFT_LOWERING_ABI_H_

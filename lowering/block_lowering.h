@@ -1,0 +1,100 @@
+// Internal to lowering/*.cc: lays out one function body after another (regions recursively) into a Program.
+#ifndef WEFT_LOWERING_BLOCK_LOWERING_H_
+#define WEFT_LOWERING_BLOCK_LOWERING_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lowering/kernel_build.h"
+#include "lowering/schedule.h"
+
+namespace weft {
+
+// Slots, buffers, constants and desc entries of the program under construction.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Fn& fn, const FusionPolicy& policy);
+  Program Finish();
+
+  Program program;
+  const FusionPolicy& policy;
+
+  SizeExpr Size(const Dim& d);
+  int64_t AddDesc(const std::vector<Dim>& entries);
+  int NewSlot(Artifact::Place place, int64_t index);
+  int NewArena(const Type& type);
+  int ConstantSlot(const Tensor& t);
+  int AddString(const std::string& text);
+  // The step being laid out is `pos`: slot `s` must hold its value there.
+  void Use(int slot);
+  bool IsArena(int slot) const { return program.artifact.slots[slot].place == Artifact::Place::kArena; }
+  int Position() const { return position_; }
+  void NextPosition() { ++position_; }
+  // Buffers made before `begin` that a loop ending now reads live until its end.
+  void EndLoop(int begin);
+
+  int AddKernel(const KernelSpec& spec);   // deduplicated
+  void EmitKernel(Steps& steps, const BuiltKernel& kernel, const std::vector<int>& slots);
+  void EmitOp(Steps& steps, WeftOpcode op, const std::vector<Dim>& desc, const std::vector<int>& slots);
+  void EmitCopy(Steps& steps, int to, int from, const Type& type);
+  void Log(const std::string& line);
+  int indent = 0;
+
+ private:
+  std::vector<std::string> symbols_;
+  std::unordered_map<std::string, int> kernels_;
+  std::map<std::string, int> constants_;
+  int position_ = 0;
+};
+
+// A body's layout. Lives while the body is laid out.
+class BlockLowering {
+ public:
+  // `params`: the slot of each parameter. `dest`: where each result has to go (-1: anywhere). A destination may be the
+  // slot of a parameter (a loop's carry): it is written early only when nobody reads the old value any more.
+  BlockLowering(ProgramBuilder& program, const Fn& fn, std::vector<int> params, std::vector<int> dest)
+      : p_(program), fn_(fn), params_(std::move(params)), dest_(std::move(dest)), plan_(Fuse(fn, program.policy)), defining_(DefiningEqns(fn)) {}
+  // The slots of the results.
+  std::vector<int> Run(Steps& steps);
+
+ private:
+  const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
+  int SlotOf(const Atom& a);             // of a stored value or literal
+  void FinishUnit(int unit);
+  // The slot for result `var` of the current unit. `reusable`: a slot that the unit reads and may overwrite (-1: none).
+  int ResultSlot(uint32_t var, const std::vector<int>& reusable);
+  void EmitGroup(Steps& steps, int unit);
+  void EmitOpaque(Steps& steps, int unit);
+  void EmitWrite(Steps& steps, const BuiltKernel& kernel, int target);
+  void EmitConcatenate(Steps& steps, const Eqn& e);
+  void EmitPad(Steps& steps, const Eqn& e);
+  void EmitDynamicUpdate(Steps& steps, const Eqn& e);
+  void EmitCond(Steps& steps, const Eqn& e);
+  void EmitWhile(Steps& steps, const Eqn& e);
+  void EmitScan(Steps& steps, const Eqn& e);
+  // lowering/library_ops.cc
+  void EmitLibrary(Steps& steps, const Eqn& e);
+  void EmitContract(Steps& steps, const Eqn& e);
+  void AppendTensor(std::vector<Dim>& desc, const Atom& a);
+  void AppendStrided(std::vector<Dim>& desc, const Atom& a, std::vector<int>* slots);
+  // The carries of a loop: where they live, with the operands copied there.
+  std::vector<int> CarrySlots(Steps& steps, const Eqn& e, size_t first, size_t count);
+  std::vector<int> OperandSlots(const BuiltKernel& kernel, int target);
+  ProgramBuilder& p_;
+  const Fn& fn_;
+  std::vector<int> params_, dest_;
+  BlockPlan plan_;
+  std::vector<int> defining_;
+  std::vector<int> slot_;                // by root variable
+  std::map<int, int> readers_;           // slot -> units yet to finish, and results, that read it
+  std::map<int, int> current_reads_;     // slot -> times among the current unit's reads
+  std::vector<int> value_readers_;       // by root variable: what the value adds to the readers of its slot
+  std::vector<int> wanted_;              // by root variable: destination, -1 none
+  std::set<int> owned_;                  // arena slots made in this block
+};
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_BLOCK_LOWERING_H_

@@ -1,0 +1,174 @@
+#include "lowering/mlir/emit_main.h"
+
+#include "lowering/mlir/emit_kernel.h"
+
+namespace weft {
+namespace {
+
+// Functions of more steps than this are cut in parts, so that no function grows with the program.
+constexpr size_t kStepsPerPart = 200;
+// Kernels cheaper than this are called directly, on one thread.
+constexpr double kParallelCost = 20000;
+
+class MainEmitter {
+ public:
+  MainEmitter(mlir::ModuleOp module, const Program& program, const std::vector<LoopPlan>& plans)
+      : module_(module), program_(program), plans_(plans), m_(module.getContext()) {}
+
+  void Emit() {
+    auto type = LLVM::LLVMFunctionType::get(m_.i32(), {m_.ptr()});
+    m_.b.setInsertionPointToEnd(module_.getBody());
+    auto main = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, "weft_main", type, LLVM::Linkage::External);
+    mlir::Block* entry = main.addEntryBlock(m_.b);
+    m_.b.setInsertionPointToStart(entry);
+    frame_ = entry->getArgument(0);
+    Prologue();
+    EmitSteps(program_.steps);
+    Value error = m_.Load(m_.i32(), m_.GepAt(m_.i8(), frame_, kFrameError));
+    m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{error});
+  }
+
+ private:
+  struct Context {
+    Value frame, slots, desc, runtime;
+  };
+
+  void Prologue() {
+    slots_ = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame_, kFrameSlots));
+    desc_ = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame_, kFrameDesc));
+    runtime_ = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame_, kFrameRuntime));
+  }
+  Value DescAt(int64_t index) { return m_.GepAt(m_.i64(), desc_, index); }
+  Value SlotAt(int slot) { return m_.GepAt(m_.ptr(), slots_, slot); }
+
+  void EmitSteps(const Steps& steps) {
+    if (steps.size() <= kStepsPerPart) {
+      for (const Step& s : steps) EmitStep(s);
+      return;
+    }
+    for (size_t begin = 0; begin < steps.size(); begin += kStepsPerPart) {
+      const std::string name = "part" + std::to_string(parts_++);
+      auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr()});
+      {
+        mlir::OpBuilder::InsertionGuard guard(m_.b);
+        const Context saved{frame_, slots_, desc_, runtime_};
+        m_.b.setInsertionPointToEnd(module_.getBody());
+        auto part = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
+        mlir::Block* entry = part.addEntryBlock(m_.b);
+        m_.b.setInsertionPointToStart(entry);
+        frame_ = entry->getArgument(0);
+        Prologue();
+        for (size_t i = begin; i < std::min(steps.size(), begin + kStepsPerPart); ++i) EmitStep(steps[i]);
+        m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
+        frame_ = saved.frame, slots_ = saved.slots, desc_ = saved.desc, runtime_ = saved.runtime;
+      }
+      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, name, mlir::ValueRange{frame_});
+    }
+  }
+
+  void EmitStep(const Step& s) {
+    switch (s.kind) {
+      case Step::Kind::kKernel: return EmitKernelCall(s);
+      case Step::Kind::kOp: return EmitOperation(s);
+      case Step::Kind::kIf: return EmitIf(s);
+      case Step::Kind::kWhile: return EmitWhile(s);
+      case Step::Kind::kFor: return EmitFor(s);
+    }
+  }
+
+  void EmitKernelCall(const Step& s) {
+    const std::string name = "k" + std::to_string(s.index);
+    Value desc = DescAt(s.desc);
+    Value units = EmitUnits(m_, program_.kernels[s.index], plans_[s.index], desc);
+    if (s.cost >= 0 && s.cost < kParallelCost) {
+      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, name, mlir::ValueRange{frame_, desc, m_.I64(0), units});
+      return;
+    }
+    const LoopPlan& plan = plans_[s.index];
+    const double per_unit = plan.unit_points * program_.kernels[s.index].PointCost();
+    Value cost = s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(std::max<int64_t>(1, static_cast<int64_t>(per_unit))));
+    auto kernel_type = LLVM::LLVMPointerType::get(m_.b.getContext());
+    Value kernel = m_.Make<LLVM::AddressOfOp>(kernel_type, name);
+    Value parallel_for = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeParallelFor));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{parallel_for, frame_, kernel, desc, units, cost});
+  }
+
+  void EmitOperation(const Step& s) {
+    Value ops = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeOps));
+    Value op = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), ops, s.index));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr()});
+    m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{op, frame_, DescAt(s.desc)});
+  }
+
+  // A scalar in a slot.
+  Value LoadSlot(int slot, MType type) { return m_.Load(type, m_.Load(m_.ptr(), SlotAt(slot))); }
+
+  void EmitIf(const Step& s) {
+    Value which;
+    if (s.dtype == DType::kBool) {
+      which = m_.ExtU(m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0)), m_.i32());
+    } else {
+      which = LoadSlot(s.slot, m_.i32());
+      Value zero = m_.I(m_.i32(), 0), top = m_.I(m_.i32(), static_cast<int64_t>(s.blocks.size()) - 1);
+      which = m_.Select(m_.Cmp(IPred::slt, which, zero), zero, which);
+      which = m_.Select(m_.Cmp(IPred::sgt, which, top), top, which);
+    }
+    // A chain of comparisons, halving the range.
+    EmitBranches(s, which, 0, s.blocks.size());
+  }
+  void EmitBranches(const Step& s, Value which, size_t begin, size_t end) {
+    if (end - begin == 1) return EmitSteps(s.blocks[begin]);
+    const size_t middle = (begin + end) / 2;
+    auto branch = m_.b.create<scf::IfOp>(m_.loc, m_.Cmp(IPred::slt, which, m_.I(m_.i32(), static_cast<int64_t>(middle))), /*withElseRegion=*/true);
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToStart(branch.thenBlock());
+    EmitBranches(s, which, begin, middle);
+    m_.b.setInsertionPointToStart(branch.elseBlock());
+    EmitBranches(s, which, middle, end);
+  }
+
+  void EmitWhile(const Step& s) {
+    auto loop = m_.b.create<scf::WhileOp>(m_.loc, mlir::TypeRange{}, mlir::ValueRange{});
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.createBlock(&loop.getBefore());
+    EmitSteps(s.blocks[0]);
+    Value go = m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0));
+    if (s.can_fail) {
+      Value error = m_.Load(m_.i32(), m_.GepAt(m_.i8(), frame_, kFrameError));
+      go = m_.And(go, m_.Cmp(IPred::eq, error, m_.I(m_.i32(), 0)));
+    }
+    m_.b.create<scf::ConditionOp>(m_.loc, go, mlir::ValueRange{});
+    m_.b.createBlock(&loop.getAfter());
+    EmitSteps(s.blocks[1]);
+    m_.b.create<scf::YieldOp>(m_.loc);
+  }
+
+  void EmitFor(const Step& s) {
+    Value length = m_.Load(m_.i64(), DescAt(s.desc));
+    auto loop = m_.b.create<scf::ForOp>(m_.loc, m_.I64(0), length, m_.I64(1));
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToStart(loop.getBody());
+    Value i = loop.getInductionVar();
+    if (s.reverse) i = m_.ISub(m_.ISub(length, m_.I64(1)), i);
+    for (const Step::Moving& v : s.moving) {
+      Value base = m_.Load(m_.ptr(), SlotAt(v.base));
+      Value stride = m_.Load(m_.i64(), DescAt(s.desc + v.stride));
+      m_.Store(m_.Gep(m_.i8(), base, m_.IMul(i, stride)), SlotAt(v.slot));
+    }
+    EmitSteps(s.blocks[0]);
+  }
+
+  mlir::ModuleOp module_;
+  const Program& program_;
+  const std::vector<LoopPlan>& plans_;
+  MlirBuilder m_;
+  Value frame_, slots_, desc_, runtime_;
+  int parts_ = 0;
+};
+
+}  // namespace
+
+void EmitMain(mlir::ModuleOp module, const Program& program, const std::vector<LoopPlan>& plans) { MainEmitter(module, program, plans).Emit(); }
+
+}  // namespace weft

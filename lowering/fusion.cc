@@ -1,0 +1,547 @@
+#include "lowering/fusion.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "ir/prim.h"
+
+namespace weft {
+namespace {
+
+using How = BlockPlan::How;
+
+bool IsExpensive(const std::string& name) {
+  static const std::set<std::string> kCheap = {
+      "neg", "sign", "abs", "floor", "ceil", "round", "trunc", "square", "is_finite", "not", "real", "imag", "conj", "stop_gradient", "add", "sub", "mul",
+      "max", "min", "and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic", "eq", "ne", "lt", "le", "gt", "ge", "complex",
+      "select", "clamp", "convert", "bitcast", "identity"};
+  return kCheap.count(name) == 0;
+}
+
+class Fuser {
+ public:
+  Fuser(const Fn& fn, const FusionPolicy& policy) : fn_(fn), policy_(policy), defining_(DefiningEqns(fn)) {}
+
+  BlockPlan Run() {
+    plan_.values.resize(fn_.num_vars());
+    plan_.space.resize(fn_.eqns().size());
+    for (size_t i = 0; i < fn_.params().size(); ++i) {
+      plan_.values[i].how = How::kParam;
+      plan_.values[i].stored = true;
+    }
+    Demand();
+    for (size_t i = 0; i < fn_.eqns().size(); ++i) {
+      if (live_[i]) Place(static_cast<int>(i));
+    }
+    FindReads();
+    Order();
+    return std::move(plan_);
+  }
+
+ private:
+  // What an iteration of some equation reads: element `index` of a buffer, or an element that data decide (whole).
+  struct Dep {
+    uint32_t var;                    // root
+    std::vector<Affine> index;       // by dimension of the variable itself, empty when whole
+    bool whole = false;
+  };
+  using Bits = std::vector<uint64_t>;
+
+  const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
+
+  void Demand();
+  void DemandAtom(const Atom& a) {
+    if (a.is_var()) demanded_[a.id()] = true;
+  }
+  void DemandOperands(int e);
+  void Place(int e);
+  void PlaceMember(int e);
+  int InlineCost(int e) const;
+  void Collect(const Atom& a, const std::vector<Affine>& index, std::vector<Dep>* out);
+  void CollectOperands(int e, const std::vector<Affine>& index, std::vector<Dep>* out);
+  std::vector<Dep> DepsOf(int e);
+  Dims SpaceOf(int e) const {
+    return IsReduction(eqn(e)) ? fn_.TypeOf(eqn(e).operands[0]).dims : fn_.TypeOf(eqn(e).result()).dims;
+  }
+  // Why equation e, with these reads, cannot be computed in `unit`; empty when it can, and then `space` maps its
+  // dimensions to the unit's.
+  std::string Joinable(int e, const std::vector<Dep>& deps, int unit, std::vector<int>* space);
+  bool TryMerge(int e, int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from);
+  void Add(int e, int unit, const std::vector<int>& space, const std::vector<Dep>& deps);
+  void FindReads();
+  void Order();
+
+  // Units that each unit depends on, directly or not.
+  static bool Has(const Bits& bits, int i) { return static_cast<size_t>(i / 64) < bits.size() && ((bits[i / 64] >> (i % 64)) & 1); }
+  static void Set(Bits& bits, int i) {
+    if (bits.size() <= static_cast<size_t>(i / 64)) bits.resize(i / 64 + 1, 0);
+    bits[i / 64] |= uint64_t{1} << (i % 64);
+  }
+  static void Union(Bits& to, const Bits& from) {
+    if (to.size() < from.size()) to.resize(from.size(), 0);
+    for (size_t i = 0; i < from.size(); ++i) to[i] |= from[i];
+  }
+  Bits ReachOf(const std::vector<Dep>& deps, int except) {
+    Bits bits;
+    for (const Dep& d : deps) {
+      const int u = plan_.values[d.var].unit;
+      if (u < 0 || u == except) continue;
+      Set(bits, u);
+      Union(bits, reach_[u]);
+    }
+    return bits;
+  }
+  void Depend(int unit, const Bits& bits) {
+    Union(reach_[unit], bits);
+    for (Bits& other : reach_) {
+      if (Has(other, unit)) Union(other, reach_[unit]);
+    }
+  }
+  int NewUnit() {
+    plan_.units.emplace_back();
+    reach_.emplace_back();
+    return static_cast<int>(plan_.units.size()) - 1;
+  }
+
+  const Fn& fn_;
+  const FusionPolicy& policy_;
+  std::vector<int> defining_;
+  BlockPlan plan_;
+  std::vector<bool> live_, demanded_;
+  std::vector<int> uses_;
+  std::vector<Bits> reach_;
+  int last_effect_ = -1;
+};
+
+// Which results need a buffer whatever happens: results of the function, operands of library operations.
+void Fuser::Demand() {
+  live_.assign(fn_.eqns().size(), false);
+  demanded_.assign(fn_.num_vars(), false);
+  uses_ = fn_.UseCounts();
+  std::vector<bool> used(fn_.num_vars(), false);
+  auto use = [&](const Atom& a) {
+    if (a.is_var()) used[a.id()] = true;
+  };
+  for (const Atom& a : fn_.results()) {
+    use(a);
+    DemandAtom(a);
+  }
+  for (size_t i = fn_.eqns().size(); i-- > 0;) {
+    const Eqn& e = fn_.eqns()[i];
+    bool live = e.prim->has_effect;
+    for (uint32_t r = 0; r < e.num_results; ++r) live = live || used[e.first_result + r];
+    for (const FnRef& region : e.regions) live = live || region->HasEffects();
+    live_[i] = live;
+    if (!live) continue;
+    for (const Atom& a : e.operands) use(a);
+    DemandOperands(static_cast<int>(i));
+  }
+}
+
+void Fuser::DemandOperands(int i) {
+  const Eqn& e = eqn(i);
+  const std::string& name = e.prim->name;
+  if (name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e))) {
+    DemandAtom(e.operands[0]);  // the same bytes
+  } else if (name == "gather" || name == "dynamic_slice") {
+    DemandAtom(e.operands[0]);  // read anywhere
+  } else if (name == "concatenate" || name == "pad") {
+    // Written by kernels that may compute their operand.
+  } else if (name == "dynamic_update_slice") {
+    DemandAtom(e.operands[0]);
+  } else if (name == "contract") {
+    for (const Atom& a : e.operands) {
+      StridedView view;
+      if (FindStrided(fn_, defining_, a, &view)) demanded_[view.root] = true;
+      else DemandAtom(a);
+    }
+  } else if (!IsView(fn_, e) && !e.prim->is_elementwise() && !IsReduction(e)) {
+    for (const Atom& a : e.operands) DemandAtom(a);
+  }
+}
+
+int Fuser::InlineCost(int i) const {
+  const Eqn& e = eqn(i);
+  if (IsExpensive(e.prim->name)) return 1000;
+  int cost = 1;
+  int arrays = 0;
+  std::set<uint32_t> seen;
+  for (const Atom& a : e.operands) {
+    if (!a.is_var() || !seen.insert(a.id()).second) continue;
+    if (fn_.TypeOf(a).rank() > 0) ++arrays;
+    const BlockPlan::Value& v = plan_.values[a.id()];
+    if (v.how == How::kInline) cost += InlineCost(v.eqn);
+    if (cost > policy_.max_inline_cost) return cost;
+  }
+  // Reading two arrays twice instead of one costs more than the arithmetic.
+  if (arrays > 1 && uses_[e.first_result] > 1) return 1000;
+  return cost;
+}
+
+void Fuser::Place(int i) {
+  const Eqn& e = eqn(i);
+  BlockPlan::Value& v = plan_.values[e.first_result];
+  v.eqn = i;
+  if (e.num_results == 1 && e.prim->name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e)) && e.operands[0].is_var()) {
+    v.how = How::kAlias;
+    v.alias_of = e.operands[0].id();
+    return;
+  }
+  if (e.num_results == 1 && (IsView(fn_, e) || e.prim->name == "reshape") && !demanded_[e.first_result]) {
+    v.how = How::kView;
+    return;
+  }
+  // A reduction over nothing, or over dimensions of size 1, only drops them.
+  if (e.prim->is_elementwise() || IsReduction(e) || IsView(fn_, e) || e.prim->name == "reshape") {
+    if (policy_.fuse && e.prim->is_elementwise() && !demanded_[e.first_result] && InlineCost(i) <= policy_.max_inline_cost) {
+      v.how = How::kInline;
+      return;
+    }
+    PlaceMember(i);
+    return;
+  }
+  const int unit = NewUnit();
+  plan_.units[unit].opaque = i;
+  std::vector<Dep> deps = DepsOf(i);
+  Bits bits = ReachOf(deps, -1);
+  bool effect = e.prim->has_effect;
+  for (const FnRef& region : e.regions) effect = effect || region->HasEffects();
+  if (effect) {
+    if (last_effect_ >= 0) {
+      Set(bits, last_effect_);
+      Union(bits, reach_[last_effect_]);
+    }
+    last_effect_ = unit;
+  }
+  Depend(unit, bits);
+  for (uint32_t r = 0; r < e.num_results; ++r) {
+    BlockPlan::Value& result = plan_.values[e.first_result + r];
+    result.how = How::kOpaque;
+    result.eqn = i;
+    result.unit = unit;
+    result.stored = true;
+  }
+}
+
+// The buffers behind element `index` of `a`.
+void Fuser::Collect(const Atom& a, const std::vector<Affine>& index, std::vector<Dep>* out) {
+  if (!a.is_var()) return;
+  const BlockPlan::Value& v = plan_.values[a.id()];
+  if (v.how == How::kAlias) {
+    // Another shape: which element it is cannot be said by dimensions.
+    out->push_back({plan_.Root(a.id()), {}, true});
+    return;
+  }
+  if (v.how != How::kView && v.how != How::kInline) {
+    out->push_back({a.id(), index, false});
+    return;
+  }
+  CollectOperands(v.eqn, index, out);
+}
+
+void Fuser::CollectOperands(int i, const std::vector<Affine>& index, std::vector<Dep>* out) {
+  const Eqn& e = eqn(i);
+  const std::string& name = e.prim->name;
+  if (e.prim->is_elementwise()) {
+    for (const Atom& a : e.operands) Collect(a, index, out);
+  } else if (name == "gather" || name == "dynamic_slice") {
+    for (const Atom& a : e.operands) {
+      std::vector<Dep> deps;
+      Collect(a, std::vector<Affine>(fn_.TypeOf(a).rank()), &deps);
+      for (Dep& d : deps) {
+        d.whole = d.whole || name == "gather" || &a == &e.operands[0];
+        out->push_back(std::move(d));
+      }
+    }
+  } else if (name == "iota" || name == "dim_size") {
+  } else if (IsView(fn_, e)) {
+    Collect(e.operands[0], ViewIndex(fn_, e, index), out);
+  } else if (IsReduction(e)) {
+    Collect(e.operands[0], index, out);
+  } else {
+    for (const Atom& a : e.operands) {
+      StridedView view;
+      if (name == "contract" && FindStrided(fn_, defining_, a, &view)) {
+        out->push_back({plan_.Root(view.root), {}, true});
+        continue;
+      }
+      std::vector<Dep> deps;
+      Collect(a, std::vector<Affine>(fn_.TypeOf(a).rank()), &deps);
+      for (Dep& d : deps) {
+        d.whole = true;
+        out->push_back(std::move(d));
+      }
+    }
+  }
+}
+
+std::vector<Fuser::Dep> Fuser::DepsOf(int i) {
+  std::vector<Affine> index;
+  const Dims space = IsReduction(eqn(i)) || eqn(i).num_results == 1 ? SpaceOf(i) : Dims{};
+  for (size_t d = 0; d < space.size(); ++d) index.push_back(Affine::Var(static_cast<int>(d)));
+  std::vector<Dep> deps;
+  CollectOperands(i, index, &deps);
+  return deps;
+}
+
+std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::vector<int>* space) {
+  const BlockPlan::Unit& u = plan_.units[unit];
+  const Eqn& e = eqn(i);
+  if (!policy_.fuse) return "fusion is off";
+  if (u.opaque >= 0) return "its operand comes from " + eqn(u.opaque).prim->name;
+  if (static_cast<int>(u.members.size()) >= policy_.max_members) return "the group is full";
+  const Dims sizes = SpaceOf(i);
+  space->assign(sizes.size(), -1);
+  std::vector<bool> taken(u.dims.size(), false);
+  bool reads_reduction = false;
+  for (const Dep& d : deps) {
+    if (plan_.values[d.var].unit != unit) continue;
+    if (d.whole) return "it reads its operand at computed positions";
+    if (IsReduction(eqn(plan_.values[d.var].eqn))) reads_reduction = true;
+    const std::vector<int>& place = plan_.values[d.var].place;
+    for (size_t k = 0; k < place.size(); ++k) {
+      if (place[k] < 0) continue;
+      const int j = d.index[k].AsVar();
+      if (j < 0) return "it reads its operand at shifted or repeated positions";
+      if ((*space)[j] >= 0 && (*space)[j] != place[k]) return "it reads its operand transposed";
+      if ((*space)[j] < 0 && taken[place[k]]) return "it reads its operand along a diagonal";
+      if (!(sizes[j] == u.dims[place[k]])) return "it reads part of its operand";
+      (*space)[j] = place[k];
+      taken[place[k]] = true;
+    }
+  }
+  // The remaining dimensions pair up in order.
+  const bool has_inner = u.has_inner();
+  auto fill = [&](bool outer_only) {
+    std::vector<int> out = *space;
+    std::vector<bool> used = taken;
+    for (size_t j = 0; j < out.size(); ++j) {
+      if (out[j] >= 0 || sizes[j] == Dim(1)) continue;
+      size_t k = 0;
+      while (k < used.size() && (used[k] || (outer_only && u.inner[k]) || !(u.dims[k] == sizes[j]))) ++k;
+      if (k == used.size()) return false;
+      out[j] = static_cast<int>(k);
+      used[k] = true;
+    }
+    for (size_t k = 0; k < used.size(); ++k) {
+      const bool must = outer_only ? !u.inner[k] : true;
+      if (must != used[k] && !(u.dims[k] == Dim(1))) return false;
+    }
+    *space = out;
+    return true;
+  };
+  const bool full = fill(false);
+  if (!full && !(has_inner && fill(true))) return "its shape differs from the group's domain";
+  if (IsReduction(e)) {
+    if (!full) return "it reduces the result of a reduction";
+    std::vector<bool> inner(u.dims.size(), false);
+    for (int64_t d : e.attrs.Get<Ints>("dims")) {
+      if ((*space)[d] >= 0) inner[(*space)[d]] = true;
+    }
+    if (has_inner && inner != u.inner) return "it reduces other dimensions than the group";
+    Dim rows = 1, row = 1;
+    for (size_t k = 0; k < inner.size(); ++k) (inner[k] ? row : rows) = (inner[k] ? row : rows) * u.dims[k];
+    // Element-wise results that must be stored want all threads; a long reduction into few numbers has its own plan.
+    (void)rows;
+  }
+  if (full && reads_reduction && has_inner) {
+    Dim rows = 1, row = 1;
+    for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
+    if (rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows && *row.TryValue() > policy_.large_row) {
+      return "its rows are too few and too long to share between threads";
+    }
+  }
+  if (Has(ReachOf(deps, unit), unit)) return "another operand depends on the group";
+  return "";
+}
+
+bool Fuser::TryMerge(int i, int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from) {
+  BlockPlan::Unit &a = plan_.units[into], &b = plan_.units[from];
+  if (static_cast<int>(a.members.size() + b.members.size()) >= policy_.max_members) return false;
+  // Equation i must walk all of both domains, so that it says which dimensions correspond.
+  std::vector<int> map(b.dims.size(), -1);
+  size_t covered_a = 0, covered_b = 0;
+  for (size_t j = 0; j < space_into.size(); ++j) {
+    if ((space_into[j] < 0) != (space_from[j] < 0)) return false;
+    if (space_into[j] < 0) continue;
+    map[space_from[j]] = space_into[j];
+    ++covered_a, ++covered_b;
+  }
+  size_t real_a = 0, real_b = 0;
+  for (const Dim& d : a.dims) real_a += !(d == Dim(1));
+  for (const Dim& d : b.dims) real_b += !(d == Dim(1));
+  if (covered_a != real_a || covered_b != real_b) return false;
+  if (a.has_inner() && b.has_inner()) {
+    for (size_t k = 0; k < b.dims.size(); ++k) {
+      if (map[k] >= 0 && b.inner[k] != a.inner[map[k]]) return false;
+    }
+  }
+  // No path between the two through a third.
+  for (int x = 0; x < static_cast<int>(reach_.size()); ++x) {
+    if (x == into || x == from || plan_.units[x].dead) continue;
+    if (Has(reach_[x], from) && Has(reach_[into], x)) return false;
+    if (Has(reach_[x], into) && Has(reach_[from], x)) return false;
+  }
+  if (!a.has_inner() && b.has_inner()) {
+    for (size_t k = 0; k < b.dims.size(); ++k) {
+      if (map[k] >= 0) a.inner[map[k]] = b.inner[k];
+    }
+  }
+  for (int m : b.members) {
+    for (int& s : plan_.space[m]) {
+      if (s >= 0) s = map[s];
+    }
+    BlockPlan::Value& v = plan_.values[eqn(m).first_result];
+    v.unit = into;
+    for (int& p : v.place) {
+      if (p >= 0) p = map[p];
+    }
+    a.members.push_back(m);
+  }
+  std::sort(a.members.begin(), a.members.end());
+  b.dead = true;
+  b.members.clear();
+  Bits bits = reach_[from];
+  Union(bits, reach_[into]);
+  auto clear = [&](Bits& s, int k) {
+    if (Has(s, k)) s[k / 64] &= ~(uint64_t{1} << (k % 64));
+  };
+  clear(bits, into);
+  clear(bits, from);
+  reach_[into] = bits;
+  for (int x = 0; x < static_cast<int>(reach_.size()); ++x) {
+    if (x != into && (Has(reach_[x], from) || Has(reach_[x], into))) {
+      clear(reach_[x], from);
+      Set(reach_[x], into);
+      Union(reach_[x], bits);
+    }
+  }
+  (void)i;
+  return true;
+}
+
+void Fuser::Add(int i, int unit, const std::vector<int>& space, const std::vector<Dep>& deps) {
+  const Eqn& e = eqn(i);
+  BlockPlan::Unit& u = plan_.units[unit];
+  u.members.push_back(i);
+  plan_.space[i] = space;
+  BlockPlan::Value& v = plan_.values[e.first_result];
+  v.how = How::kMember;
+  v.unit = unit;
+  v.stored = v.stored || demanded_[e.first_result];
+  if (IsReduction(e)) {
+    const Ints& dims = e.attrs.Get<Ints>("dims");
+    for (size_t d = 0; d < space.size(); ++d) {
+      if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end()) v.place.push_back(space[d]);
+      else if (space[d] >= 0) u.inner[space[d]] = true;
+    }
+  } else {
+    v.place = space;
+  }
+  Depend(unit, ReachOf(deps, unit));
+}
+
+void Fuser::PlaceMember(int i) {
+  const std::vector<Dep> deps = DepsOf(i);
+  std::vector<int> candidates;
+  for (const Dep& d : deps) {
+    const int u = plan_.values[d.var].unit;
+    if (u >= 0 && std::find(candidates.begin(), candidates.end(), u) == candidates.end()) candidates.push_back(u);
+  }
+  // Groups with reductions first: they are pickier.
+  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) { return plan_.units[a].has_inner() > plan_.units[b].has_inner(); });
+  int chosen = -1;
+  std::vector<int> space;
+  for (int u : candidates) {
+    if (plan_.units[u].dead) continue;
+    std::vector<int> s;
+    const std::string why = Joinable(i, deps, u, &s);
+    if (!why.empty()) {
+      if (plan_.units[u].opaque < 0) plan_.notes.push_back(eqn(i).prim->name + ": " + why);
+      continue;
+    }
+    if (chosen < 0) {
+      chosen = u;
+      space = s;
+    } else {
+      TryMerge(i, chosen, u, space, s);
+    }
+  }
+  if (chosen < 0) {
+    chosen = NewUnit();
+    const Dims sizes = SpaceOf(i);
+    BlockPlan::Unit& u = plan_.units[chosen];
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d] == Dim(1)) {
+        space.push_back(-1);
+        continue;
+      }
+      space.push_back(static_cast<int>(u.dims.size()));
+      u.dims.push_back(sizes[d]);
+      u.inner.push_back(false);
+    }
+  }
+  Add(i, chosen, space, deps);
+}
+
+// Which buffers each unit reads; whoever is read from outside gets one.
+void Fuser::FindReads() {
+  for (size_t k = 0; k < plan_.units.size(); ++k) {
+    BlockPlan::Unit& u = plan_.units[k];
+    std::set<uint32_t> reads;
+    for (int i : u.opaque >= 0 ? std::vector<int>{u.opaque} : u.members) {
+      for (const Dep& d : DepsOf(i)) {
+        if (u.opaque < 0 && plan_.values[d.var].unit == static_cast<int>(k)) continue;
+        reads.insert(d.var);
+        plan_.values[d.var].stored = true;
+      }
+    }
+    u.reads.assign(reads.begin(), reads.end());
+  }
+  for (const Atom& a : fn_.results()) {
+    if (a.is_var()) plan_.values[plan_.Root(a.id())].stored = true;
+  }
+}
+
+// Dependencies first, otherwise in program order of their last equation.
+void Fuser::Order() {
+  const int n = static_cast<int>(plan_.units.size());
+  auto last = [&](int u) { return plan_.units[u].opaque >= 0 ? plan_.units[u].opaque : plan_.units[u].members.back(); };
+  std::vector<int> missing(n, 0);
+  std::vector<std::vector<int>> users(n);
+  for (int u = 0; u < n; ++u) {
+    if (plan_.units[u].dead) continue;
+    std::set<int> sources;
+    for (uint32_t r : plan_.units[u].reads) {
+      if (plan_.values[r].unit >= 0 && plan_.values[r].unit != u) sources.insert(plan_.values[r].unit);
+    }
+    // Effects keep their order.
+    for (int s = 0; s < n; ++s) {
+      if (s != u && !plan_.units[s].dead && plan_.units[s].opaque >= 0 && Has(reach_[u], s)) sources.insert(s);
+    }
+    missing[u] = static_cast<int>(sources.size());
+    for (int s : sources) users[s].push_back(u);
+  }
+  std::set<std::pair<int, int>> ready;
+  for (int u = 0; u < n; ++u) {
+    if (!plan_.units[u].dead && missing[u] == 0) ready.insert({last(u), u});
+  }
+  while (!ready.empty()) {
+    const int u = ready.begin()->second;
+    ready.erase(ready.begin());
+    plan_.order.push_back(u);
+    for (int user : users[u]) {
+      if (--missing[user] == 0) ready.insert({last(user), user});
+    }
+  }
+  size_t alive = 0;
+  for (const auto& u : plan_.units) alive += !u.dead;
+  WEFT_CHECK(plan_.order.size() == alive) << "fusion made a cycle";
+}
+
+}  // namespace
+
+BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy) { return Fuser(fn, policy).Run(); }
+
+}  // namespace weft

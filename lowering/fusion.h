@@ -1,0 +1,94 @@
+// Fusion: which equations of one function body become one kernel, and why others do not.
+//
+// Views (broadcast, transpose, slice, reverse, iota, splitting reshapes, gathers) are never computed: whoever reads one
+// reads the array behind it through an index map. Cheap element-wise results are recomputed by each reader. What is
+// left is put, in program order, into the group of one of its operands when `Joinable` has no objection.
+#ifndef WEFT_LOWERING_FUSION_H_
+#define WEFT_LOWERING_FUSION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/fn.h"
+#include "lowering/affine.h"
+
+namespace weft {
+
+struct FusionPolicy {
+  int max_members = 192;             // equations of a group; register pressure and compile time grow with it
+  int max_inline_cost = 4;           // simple operations that every reader may repeat
+  int64_t min_parallel_rows = 8;     // rows below which a large row keeps a reduction's users out of its group
+  int64_t large_row = 32768;
+  bool fuse = true;                  // false: one equation, one kernel (to see what fusion brings)
+};
+
+struct BlockPlan {
+  enum class How : uint8_t {
+    kDead,
+    kParam,
+    kView,      // read through an index map
+    kInline,    // recomputed by every reader
+    kMember,    // computed by a group
+    kAlias,     // the same bytes as `alias_of`, another shape
+    kOpaque,    // result of a library operation, a loop, a branch ...
+  };
+  struct Value {
+    How how = How::kDead;
+    int eqn = -1;
+    int unit = -1;                   // group or opaque equation that makes it
+    uint32_t alias_of = 0;
+    bool stored = false;             // has a buffer
+    std::vector<int> place;          // kMember: group dimension of each dimension, -1 for size 1
+  };
+  struct Unit {
+    int opaque = -1;                 // its equation; -1 for a group
+    std::vector<Dim> dims;           // the group's domain
+    std::vector<bool> inner;         // reduced dimensions
+    std::vector<int> members;        // equations, ascending
+    std::vector<uint32_t> reads;     // buffers (root variables), ascending
+    bool dead = false;               // merged away
+    bool has_inner() const {
+      for (bool b : inner) {
+        if (b) return true;
+      }
+      return false;
+    }
+  };
+  std::vector<Value> values;         // by variable
+  std::vector<std::vector<int>> space;  // by equation: group dimension of each dimension it iterates over
+  std::vector<Unit> units;
+  std::vector<int> order;            // of units
+  std::vector<std::string> notes;    // why equations stayed out of groups: "mul: ..."
+
+  // The variable whose buffer holds v's bytes.
+  uint32_t Root(uint32_t v) const {
+    while (values[v].how == How::kAlias) v = values[v].alias_of;
+    return v;
+  }
+};
+
+BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy);
+
+// ---- Views -------------------------------------------------------------------------------------------------------
+
+// True for equations that only move or repeat elements, in a way that an index map can follow.
+bool IsView(const Fn& fn, const Eqn& eqn);
+bool IsReduction(const Eqn& eqn);
+// The index of operand 0 for an index of the result of broadcast, transpose, slice, reverse or a splitting reshape.
+std::vector<Affine> ViewIndex(const Fn& fn, const Eqn& eqn, const std::vector<Affine>& index);
+// Row-major strides in elements.
+std::vector<Dim> Strides(const Dims& dims);
+// The array behind views: variable and, per dimension of `atom`, the stride in elements, plus a start. False when the
+// views do not end at an array that has or could have a buffer.
+struct StridedView {
+  uint32_t root = 0;
+  Dim start = 0;
+  std::vector<Dim> strides;
+};
+bool FindStrided(const Fn& fn, const std::vector<int>& defining_eqn, const Atom& atom, StridedView* out);
+// By variable: the equation that defines it, -1 for parameters.
+std::vector<int> DefiningEqns(const Fn& fn);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_FUSION_H_

@@ -1,0 +1,59 @@
+// Calls disappear before scheduling: what they hold is fused with what is around them.
+#include <set>
+
+#include "ir/builder.h"
+#include "ir/prim.h"
+#include "lowering/schedule.h"
+
+namespace weft {
+namespace {
+
+bool IsCallLike(const Eqn& e) {
+  static const std::set<std::string> kCalls = {"call", "remat", "custom_jvp", "custom_vjp"};
+  return kCalls.count(e.prim->name) != 0;
+}
+
+bool Needed(const Fn& fn) {
+  for (const Eqn& e : fn.eqns()) {
+    if (IsCallLike(e)) return true;
+    for (const FnRef& r : e.regions) {
+      if (Needed(*r)) return true;
+    }
+  }
+  return false;
+}
+
+Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
+  std::vector<Atom> map(fn.num_vars());
+  for (size_t i = 0; i < args.size(); ++i) map[i] = args[i];
+  auto get = [&](const Atom& a) { return a.is_var() ? map[a.id()] : a; };
+  for (const Eqn& e : fn.eqns()) {
+    Atoms operands;
+    for (const Atom& a : e.operands) operands.push_back(get(a));
+    ScopedLoc loc(b, e.loc);
+    Atoms results;
+    if (IsCallLike(e)) {
+      results = InlineInto(b, *e.regions[0], operands);
+    } else {
+      std::vector<FnRef> regions;
+      for (const FnRef& r : e.regions) regions.push_back(InlineCalls(r));
+      results = b.Emit(*e.prim, operands, e.attrs, regions);
+    }
+    for (uint32_t r = 0; r < e.num_results; ++r) map[e.first_result + r] = results[r];
+  }
+  Atoms out;
+  for (const Atom& a : fn.results()) out.push_back(get(a));
+  return out;
+}
+
+}  // namespace
+
+FnRef InlineCalls(const FnRef& fn) {
+  if (!Needed(*fn)) return fn;
+  Builder b(fn->name());
+  Atoms params;
+  for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
+  return b.Build(InlineInto(b, *fn, params));
+}
+
+}  // namespace weft

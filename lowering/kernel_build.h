@@ -1,0 +1,66 @@
+// From a fused group (or any value to be written somewhere) to a KernelSpec.
+#ifndef WEFT_LOWERING_KERNEL_BUILD_H_
+#define WEFT_LOWERING_KERNEL_BUILD_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lowering/fusion.h"
+#include "lowering/kernel_spec.h"
+
+namespace weft {
+
+// A kernel and which buffers its operands are.
+struct BuiltKernel {
+  KernelSpec spec;
+  struct Operand {
+    bool is_literal = false;
+    uint32_t root = 0;                            // variable with a buffer
+    std::shared_ptr<const Tensor> literal;        // an array literal
+    bool is_target = false;                       // the buffer that the caller names when it asks for a store
+  };
+  std::vector<Operand> operands;
+};
+
+class KernelBuilder {
+ public:
+  KernelBuilder(const Fn& fn, const BlockPlan& plan) : fn_(fn), plan_(plan) {}
+
+  // The kernel of group `unit`.
+  BuiltKernel Group(int unit);
+  // target[offset(i)] = value[i + from] for every index i of `space`, where `value` is anything with a meaning (view,
+  // inline or stored value, literal; rank 0 repeats) and
+  // offset = start + sum i_d * strides[d] + sum clamp(starts[k], 0, limit[k]) * dynamic_strides[k].
+  struct DynamicStart {
+    Atom start;
+    Dim limit, stride;
+  };
+  BuiltKernel Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides, const std::vector<DynamicStart>& dynamic = {},
+                   const std::vector<Dim>& from = {});
+
+ private:
+  int Node(KernelNode node);
+  int Operand(uint32_t root);
+  int Value(const Atom& a, const std::vector<Affine>& index);
+  int ViewValue(int eqn, const std::vector<Affine>& index);
+  int Elementwise(int eqn, const std::vector<Affine>& index);
+  int Member(int eqn);
+  int GatherValue(int eqn, const std::vector<Affine>& index);
+  int DynamicSliceValue(int eqn, const std::vector<Affine>& index);
+  Affine FlatOffset(const Dims& dims, const std::vector<Affine>& index);
+  void ChooseSpills();
+
+  const Fn& fn_;
+  const BlockPlan& plan_;
+  BuiltKernel out_;
+  int unit_ = -1;
+  std::vector<int> position_;                     // group dimension -> loop
+  std::map<std::pair<uint32_t, std::string>, int> memo_;
+  std::map<std::string, int> literals_;
+};
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_KERNEL_BUILD_H_

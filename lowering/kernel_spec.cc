@@ -1,0 +1,199 @@
+#include "lowering/kernel_spec.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "ir/error.h"
+
+namespace weft {
+namespace {
+
+// Symbolic sizes as "s0", "s1" in order of occurrence.
+class SizeNames {
+ public:
+  std::string operator()(const Dim& d) {
+    if (d.is_static()) return std::to_string(*d.TryValue());
+    for (size_t i = 0; i < order_.size(); ++i) {
+      if (order_[i] == d) return "s" + std::to_string(i);
+    }
+    order_.push_back(d);
+    return "s" + std::to_string(order_.size() - 1);
+  }
+  std::string operator()(const Affine& a) {
+    std::string text = (*this)(a.constant());
+    for (const auto& [v, c] : a.terms()) text += "+i" + std::to_string(v) + "*" + (*this)(c);
+    return text;
+  }
+  const std::vector<Dim>& order() const { return order_; }
+
+ private:
+  std::vector<Dim> order_;
+};
+
+void Print(std::ostream& out, SizeNames& names, const Access& a) {
+  out << "p" << a.operand << ":" << Name(a.dtype) << "[" << names(a.offset);
+  for (const auto& d : a.dynamic) out << " + clamp(%" << d.node << "," << names(d.limit) << ")*" << names(d.stride);
+  out << "]";
+}
+
+std::string Text(const KernelSpec& spec, SizeNames& names) {
+  std::ostringstream out;
+  out << "domain (";
+  for (size_t i = 0; i < spec.sizes.size(); ++i) {
+    out << (static_cast<int>(i) == spec.num_outer ? " | " : i ? ", " : "") << "i" << i << "<" << names(spec.sizes[i]);
+  }
+  out << ")\n";
+  for (size_t i = 0; i < spec.nodes.size(); ++i) {
+    const KernelNode& n = spec.nodes[i];
+    out << "  %" << i << ":" << Name(n.dtype) << " = ";
+    switch (n.kind) {
+      case KernelNode::Kind::kLoad: out << "load "; Print(out, names, n.access); break;
+      case KernelNode::Kind::kLiteral: {
+        out << "literal ";
+        const unsigned char* bytes = static_cast<const unsigned char*>(n.literal.raw());
+        const std::complex<double> v = n.literal.Get(0);
+        out << v.real();
+        if (v.imag() != 0) out << "+" << v.imag() << "i";
+        out << " #";
+        for (int b = 0; b < n.literal.bytes(); ++b) out << "0123456789abcdef"[bytes[b] >> 4] << "0123456789abcdef"[bytes[b] & 15];
+        break;
+      }
+      case KernelNode::Kind::kIndex: out << "index " << names(n.index); break;
+      case KernelNode::Kind::kOp:
+      case KernelNode::Kind::kReduce:
+        out << (n.kind == KernelNode::Kind::kReduce ? "reduce_" : "") << n.op;
+        if (n.integer != 0) out << "{" << n.integer << "}";
+        for (int o : n.operands) out << " %" << o;
+        break;
+    }
+    out << "\n";
+  }
+  for (const KernelStore& s : spec.stores) {
+    out << "  store %" << s.node << " -> ";
+    Print(out, names, s.access);
+    out << "\n";
+  }
+  for (const KernelStore& s : spec.spills) {
+    out << "  keep %" << s.node << " in ";
+    Print(out, names, s.access);
+    out << "\n";
+  }
+  out << "  written";
+  for (int i = 0; i < spec.num_operands; ++i) {
+    if (spec.written[i]) out << " p" << i;
+  }
+  out << "\n";
+  return out.str();
+}
+
+template <class F>
+void ForEachAffine(KernelSpec& spec, F f) {
+  for (KernelNode& n : spec.nodes) {
+    if (n.kind == KernelNode::Kind::kLoad) f(n.access.offset, true);
+    if (n.kind == KernelNode::Kind::kIndex) f(n.index, false);
+  }
+  for (KernelStore& s : spec.stores) f(s.access.offset, true);
+  for (KernelStore& s : spec.spills) f(s.access.offset, true);
+}
+
+bool IsCheap(const std::string& op) {
+  static const std::set<std::string> kExpensive = {
+      "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tanh", "logistic", "erf", "erfc", "pow", "cbrt", "tan", "asin",
+      "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "erf_inv", "lgamma", "digamma", "trigamma", "rem", "nextafter"};
+  return kExpensive.count(op) == 0;
+}
+
+}  // namespace
+
+std::vector<uint64_t> KernelSpec::Dependence() const {
+  std::vector<uint64_t> mask(nodes.size(), 0);
+  const uint64_t outer = (uint64_t{1} << num_outer) - 1;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const KernelNode& n = nodes[i];
+    if (n.kind == KernelNode::Kind::kLoad) {
+      mask[i] = n.access.offset.VarMask();
+      for (const auto& d : n.access.dynamic) mask[i] |= mask[d.node];
+    } else if (n.kind == KernelNode::Kind::kIndex) {
+      mask[i] = n.index.VarMask();
+    }
+    for (int o : n.operands) mask[i] |= mask[o];
+    if (n.kind == KernelNode::Kind::kReduce) mask[i] &= outer;
+  }
+  return mask;
+}
+
+std::vector<int> KernelSpec::Phases() const {
+  std::vector<int> phase(nodes.size(), 0);
+  auto available = [&](int o) { return phase[o] + (nodes[o].kind == KernelNode::Kind::kReduce ? 1 : 0); };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (int o : nodes[i].operands) phase[i] = std::max(phase[i], available(o));
+    for (const auto& d : nodes[i].access.dynamic) phase[i] = std::max(phase[i], available(d.node));
+  }
+  return phase;
+}
+
+std::string KernelSpec::Key() const {
+  SizeNames names;
+  return Text(*this, names);
+}
+
+std::vector<Dim> KernelSpec::SymbolicSizes() const {
+  SizeNames names;
+  Text(*this, names);
+  return names.order();
+}
+
+std::string KernelSpec::ToString() const { return Key(); }
+
+void KernelSpec::Collapse() {
+  // Sizes of 1 first: their variable is always 0.
+  auto drop = [&](int v) {
+    std::vector<Affine> replacement;
+    for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {
+      if (i == v) replacement.push_back(Affine());
+      else replacement.push_back(Affine::Var(i > v ? i - 1 : i));
+    }
+    ForEachAffine(*this, [&](Affine& a, bool) { a = a.Substitute(replacement); });
+    sizes.erase(sizes.begin() + v);
+    if (v < num_outer) --num_outer;
+  };
+  for (int v = static_cast<int>(sizes.size()) - 1; v >= 0; --v) {
+    if (sizes[v] == Dim(1)) drop(v);
+  }
+  // Neighbours (v, v+1) of the same kind merge when every expression steps v by size[v+1] times the step of v+1.
+  for (int v = static_cast<int>(sizes.size()) - 2; v >= 0; --v) {
+    if (v + 1 == num_outer) continue;
+    bool mergeable = true;
+    ForEachAffine(*this, [&](Affine& a, bool) {
+      if (!(a.Coefficient(v) == a.Coefficient(v + 1) * sizes[v + 1])) mergeable = false;
+    });
+    if (!mergeable) continue;
+    sizes[v] = sizes[v] * sizes[v + 1];
+    // i_v * (s * c) + i_{v+1} * c  ->  i_v * c
+    ForEachAffine(*this, [&](Affine& a, bool) {
+      Affine merged(a.constant());
+      for (const auto& [var, c] : a.terms()) {
+        if (var == v) continue;
+        merged = merged + Affine::Var(var > v ? var - 1 : var) * c;
+      }
+      a = merged;
+    });
+    sizes.erase(sizes.begin() + v + 1);
+    if (v + 1 < num_outer) --num_outer;
+  }
+}
+
+double KernelSpec::PointCost() const {
+  double cost = 0;
+  for (const KernelNode& n : nodes) {
+    if (n.kind == KernelNode::Kind::kLoad) cost += n.access.dynamic.empty() ? 0.1 : 1;
+    if (n.kind == KernelNode::Kind::kOp) cost += IsComplex(n.dtype) ? 2 : IsCheap(n.op) ? 0.05 : 0.5;
+    if (n.kind == KernelNode::Kind::kReduce) cost += 0.1;
+  }
+  return cost + 0.1 * static_cast<double>(stores.size());
+}
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+// One fused group as a loop nest over a rectangular domain: what the emitters (CPU, GPU) turn into one kernel.
+//
+// The domain has `num_outer` independent dimensions, then reduced ones. Nodes are in topological order; a node's value
+// is defined for every point of the domain dimensions it depends on. A reduction combines its operand over the inner
+// dimensions, and its value may be used by later nodes (softmax: max, then exp and sum, then divide); the emitter runs
+// the inner loops once per phase.
+#ifndef WEFT_LOWERING_KERNEL_SPEC_H_
+#define WEFT_LOWERING_KERNEL_SPEC_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/attr.h"
+#include "ir/tensor.h"
+#include "lowering/affine.h"
+
+namespace weft {
+
+// Where an element lies in one of the kernel's buffers.
+struct Access {
+  int operand = 0;           // index of the buffer among the kernel's operands
+  DType dtype = DType::kF32;
+  Affine offset;             // in elements
+  // Data-dependent parts: clamp(value of node, 0, limit) * stride.
+  struct Dynamic {
+    int node = 0;
+    Dim stride;
+    Dim limit;
+  };
+  std::vector<Dynamic> dynamic;
+};
+
+struct KernelNode {
+  enum class Kind { kLoad, kLiteral, kIndex, kOp, kReduce };
+  Kind kind = Kind::kOp;
+  DType dtype = DType::kF32;
+  Access access;                   // kLoad
+  Tensor literal;                  // kLiteral: rank 0
+  Affine index;                    // kIndex: the value, converted to dtype
+  std::string op;                  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or
+  std::vector<int> operands;
+  int64_t integer = 0;             // integer_pow: y; round: 0 even, 1 away
+};
+
+struct KernelStore {
+  int node = 0;
+  Access access;
+};
+
+struct KernelSpec {
+  std::vector<Dim> sizes;          // of the domain; outer dimensions first
+  int num_outer = 0;
+  std::vector<KernelNode> nodes;
+  std::vector<KernelStore> stores;
+  // Nodes written to memory in their phase and read back in later ones instead of being computed again.
+  std::vector<KernelStore> spills;
+  int num_operands = 0;
+  std::vector<bool> written;       // per operand
+
+  // Which domain dimensions each node's value depends on, as bit masks.
+  std::vector<uint64_t> Dependence() const;
+  // The loop pass in which each node is first available (a reduction: in which it is accumulated).
+  std::vector<int> Phases() const;
+  // Equal keys compile to the same code. Symbolic sizes are named by their order of occurrence.
+  std::string Key() const;
+  // The distinct symbolic sizes in use, in order of first occurrence; their values follow the slots in `desc`.
+  std::vector<Dim> SymbolicSizes() const;
+  // Merges loops that every access walks as one.
+  void Collapse();
+  // A rough cost in nanoseconds of one point of the domain, on one thread with vectors.
+  double PointCost() const;
+  std::string ToString() const;
+};
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_KERNEL_SPEC_H_

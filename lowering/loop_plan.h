@@ -1,0 +1,27 @@
+// How a kernel's domain is walked on a CPU: which dimension goes into vector lanes, how wide, and what one unit of
+// parallel work is.
+#ifndef WEFT_LOWERING_LOOP_PLAN_H_
+#define WEFT_LOWERING_LOOP_PLAN_H_
+
+#include <vector>
+
+#include "lowering/kernel_spec.h"
+#include "lowering/target.h"
+
+namespace weft {
+
+struct LoopPlan {
+  int vector_dim = -1;        // -1: scalar code
+  int lanes = 0;              // 0: scalar code
+  bool vector_inner = false;  // the vector dimension is reduced
+  // Units: one per combination of these dimensions, times the blocks of the vector dimension if that is an outer one.
+  std::vector<int> unit_dims;
+  int64_t block = 0;          // elements of the vector dimension per unit; 0: no blocks
+  double unit_points = 1;     // static part of the points per unit, for the cost
+  bool may_have_tail = false;
+};
+
+LoopPlan PlanLoops(const KernelSpec& spec, const Target& target);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_LOOP_PLAN_H_

@@ -1,0 +1,55 @@
+#include "lowering/lower.h"
+
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "lowering/codegen.h"
+#include "lowering/mlir/emit_kernel.h"
+#include "lowering/mlir/emit_main.h"
+#include "lowering/schedule.h"
+
+namespace weft {
+namespace {
+
+std::string Generate(const Program& program, const Target& target, CodeStage stage) {
+  mlir::MLIRContext& context = CompilerContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  std::vector<LoopPlan> plans;
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    plans.push_back(PlanLoops(program.kernels[k], target));
+    EmitKernel(*module, program.kernels[k], plans.back(), target, "k" + std::to_string(k));
+  }
+  EmitMain(*module, program, plans);
+  return GenerateCode(*module, target, stage);
+}
+
+}  // namespace
+
+Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options) {
+  Program program = BuildProgram(*InlineCalls(fn), options.fusion);
+  program.artifact.code = Generate(program, target, CodeStage::kObject);
+  program.artifact.target = target.ToString();
+  return std::move(program.artifact);
+}
+
+std::string LowerToText(const FnRef& fn, const Target& target, const LowerOptions& options, const std::string& stage) {
+  const FnRef flat = InlineCalls(fn);
+  if (stage == "fusion") {
+    std::string text;
+    for (const std::string& note : Fuse(*flat, options.fusion).notes) text += note + "\n";
+    return text;
+  }
+  const Program program = BuildProgram(*flat, options.fusion);
+  if (stage == "schedule") return program.artifact.schedule;
+  if (stage == "mlir") return Generate(program, target, CodeStage::kMlir);
+  if (stage == "llvm") return Generate(program, target, CodeStage::kLlvm);
+  if (stage == "asm") return Generate(program, target, CodeStage::kAssembly);
+  throw ValueError("stage: there is no stage \"", stage, "\"; expected optimized, schedule, fusion, mlir, llvm or asm");
+}
+
+void WarmUpLowering() {
+  Builder b("warm");
+  const Atom x = b.Parameter({DType::kF32, {64}, {}});
+  Lower(b.Build({Exp(b, x)}), Target::Host(), {});
+}
+
+}  // namespace weft

@@ -1,0 +1,30 @@
+// Fn -> Artifact. The only entry to the compiler; no MLIR or LLVM type is visible.
+//
+//   Artifact a = Lower(fn, Target::Host(), {});
+#ifndef WEFT_LOWERING_LOWER_H_
+#define WEFT_LOWERING_LOWER_H_
+
+#include <string>
+
+#include "ir/fn.h"
+#include "lowering/artifact.h"
+#include "lowering/fusion.h"
+#include "lowering/target.h"
+
+namespace weft {
+
+struct LowerOptions {
+  FusionPolicy fusion;
+};
+
+// Compiles `fn`, which is taken as it is: optimising it first is the caller's business.
+Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options);
+
+// The text of a stage: "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
+std::string LowerToText(const FnRef& fn, const Target& target, const LowerOptions& options, const std::string& stage);
+
+// Compiles a trifle, so that the first real compilation finds everything loaded.
+void WarmUpLowering();
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_LOWER_H_

@@ -1,0 +1,65 @@
+// Internal to lowering/*.cc: one element-wise operation on values in registers, shared by every emitter (CPU, GPU).
+//
+// Registers hold bool as i1, f16 and bf16 as f32, complex numbers as two floats, other types as themselves. Values are
+// scalars or vectors; a scalar operand beside vectors is a splat.
+#ifndef WEFT_LOWERING_MLIR_EMIT_BODY_H_
+#define WEFT_LOWERING_MLIR_EMIT_BODY_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "lowering/kernel_spec.h"
+#include "lowering/mlir/builder.h"
+#include "lowering/mlir/vector_math.h"
+
+namespace weft {
+
+struct Lanes {
+  Value re;
+  Value im = {};     // complex only
+};
+
+class BodyEmitter {
+ public:
+  // Calls the scalar function `op` of `dtype` for every lane; operands are registers of that dtype (f16, bf16: f32).
+  using Library = std::function<Lanes(const std::string& op, DType dtype, const std::vector<Lanes>& operands, DType result)>;
+
+  BodyEmitter(MlirBuilder& m, Library library) : m_(m), library_(std::move(library)) {}
+
+  // The type of one lane in a register (of one part, for complex numbers) and in memory.
+  MType Register(DType dtype);
+  MType Memory(DType dtype);
+
+  Lanes Literal(const Tensor& value);
+  // `dtypes`: of the operands; node.dtype: of the result.
+  Lanes Op(const KernelNode& node, const std::vector<DType>& dtypes, std::vector<Lanes> operands);
+
+  // Reductions: the neutral element, and one step.
+  Lanes Neutral(const std::string& op, DType dtype, int64_t lanes);
+  Lanes Combine(const std::string& op, DType dtype, Lanes a, Lanes b);
+  Lanes Select(Value mask, Lanes a, Lanes b);
+  Lanes Splat(Lanes v, int64_t lanes);
+
+  // Between registers and the lanes of memory (complex numbers interleaved: twice as many lanes).
+  Lanes FromMemory(DType dtype, Value raw);
+  Value ToMemory(DType dtype, Lanes v);
+
+ private:
+  Lanes Convert(DType from, DType to, Lanes v);
+  Lanes Float(const KernelNode& node, DType dtype, const std::vector<Lanes>& x);
+  Lanes Integer(const KernelNode& node, DType dtype, const std::vector<Lanes>& x);
+  Lanes Complex(const KernelNode& node, DType dtype, const std::vector<Lanes>& x);
+  Value Compare(const std::string& op, DType dtype, const Lanes& x, const Lanes& y);
+  Value IntegerPower(Value x, int64_t n);
+  Value RoundToBF16(Value x);  // f32 -> i16 bits
+  Lanes Call(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) { return library_(op, dtype, x, result); }
+  Value Intrinsic(const char* name, MType result, std::vector<Value> operands);
+
+  MlirBuilder& m_;
+  Library library_;
+};
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_MLIR_EMIT_BODY_H_

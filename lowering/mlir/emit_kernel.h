@@ -1,0 +1,23 @@
+// Internal to lowering/*.cc: a KernelSpec as an LLVM-dialect function with the signature WeftKernel.
+#ifndef WEFT_LOWERING_MLIR_EMIT_KERNEL_H_
+#define WEFT_LOWERING_MLIR_EMIT_KERNEL_H_
+
+#include <string>
+
+#include "lowering/kernel_spec.h"
+#include "lowering/loop_plan.h"
+#include "lowering/mlir/builder.h"
+
+namespace weft {
+
+// Byte offsets of the members of WeftFrame and WeftRuntime that code reads.
+inline constexpr int kFrameSlots = 0, kFrameDesc = 8, kFrameRuntime = 16, kFrameCall = 24, kFrameError = 32;
+inline constexpr int kRuntimeParallelFor = 8, kRuntimeOps = 16, kRuntimeMath = 24;
+
+void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target, const std::string& name);
+
+// The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's entries).
+Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_MLIR_EMIT_KERNEL_H_

@@ -1,0 +1,71 @@
+// Internal to lowering/*.cc: inline elementary functions on f32 and f64 values, scalars or vectors alike.
+//
+// Polynomials are minimax fits (Remez) whose weighted error lies below a quarter ulp; ranges are reduced with fused
+// multiply-adds. Special values, subnormals and large arguments follow the C library. tests: vector_math_test.cc.
+#ifndef WEFT_LOWERING_MLIR_VECTOR_MATH_H_
+#define WEFT_LOWERING_MLIR_VECTOR_MATH_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lowering/mlir/builder.h"
+
+namespace weft {
+
+class VectorMath {
+ public:
+  // Computes `op` by the runtime's table of scalar functions, element by element; for cold lanes and rare functions.
+  using Library = std::function<Value(const std::string& op, const std::vector<Value>& operands)>;
+
+  VectorMath(MlirBuilder& m, Library library) : m_(m), library_(std::move(library)) {}
+
+  // The inline expansion of an element-wise function of floats, or null when there is none.
+  Value Unary(const std::string& op, Value x);
+  Value Binary(const std::string& op, Value x, Value y);
+
+  Value Exp(Value x);
+  Value Exp2(Value x);
+  Value Expm1(Value x);
+  Value Log(Value x);
+  Value Log1p(Value x);
+  Value Tanh(Value x);
+  Value Logistic(Value x);
+  Value Sinh(Value x);
+  Value Cosh(Value x);
+  Value Sin(Value x);
+  Value Cos(Value x);
+  Value Tan(Value x);
+  Value Atan(Value x);
+  Value Atan2(Value y, Value x);
+  Value Asin(Value x);
+  Value Acos(Value x);
+  Value Erf(Value x);
+  Value Pow(Value x, Value y);
+
+ private:
+  bool Is32(Value x) { return MlirBuilder::Element(x).isF32(); }
+  Value C(Value like, double v) { return m_.F(like.getType(), v); }
+  Value Horner(Value x, const std::vector<double>& coefficients);  // lowest first
+  // 2^k for float k given as integer lanes, |k| small enough that it is normal.
+  Value PowerOfTwo(Value k);
+  struct Reduced {
+    Value r;      // in [-ln2/2, ln2/2]
+    Value k;      // integer lanes
+  };
+  Reduced ReduceExp(Value x);
+  Value ExpPolynomial(Value r);  // e^r - 1
+  Value Scale(Value v, Value k);  // v * 2^k for any k that exp can meet
+  Value LogFinite(Value x);       // x positive, finite, any exponent
+  enum class Trig { kSin, kCos, kTan };
+  Value Trigonometric(Value x, Trig which, const char* name);
+  Value AtanUnit(Value x);        // |x| <= 1
+  Value AsinHalf(Value x, Value z);  // x + x z P(z), z = x^2 <= 1/4
+  Value AnyLane(Value mask);      // i1
+
+  MlirBuilder& m_;
+  Library library_;
+};
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_MLIR_VECTOR_MATH_H_

@@ -1,0 +1,58 @@
+// The schedule of a program: its steps in order, and the buffers they work on. What the main function is emitted from,
+// and what `explain` prints.
+#ifndef WEFT_LOWERING_SCHEDULE_H_
+#define WEFT_LOWERING_SCHEDULE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/fn.h"
+#include "lowering/abi.h"
+#include "lowering/artifact.h"
+#include "lowering/fusion.h"
+#include "lowering/kernel_spec.h"
+
+namespace weft {
+
+struct Step;
+using Steps = std::vector<Step>;
+
+struct Step {
+  enum class Kind {
+    kKernel,     // kernels[index](frame, desc)
+    kOp,         // runtime operation `index` (WeftOpcode)
+    kIf,         // blocks[clamp(slot, 0, blocks - 1)]
+    kWhile,      // blocks[0] writes the predicate into `slot`; blocks[1] is the body
+    kFor,        // blocks[0], desc[0] times, with moving slots
+  };
+  Kind kind = Kind::kKernel;
+  int index = 0;
+  int64_t desc = 0;              // where the step's entries begin in Artifact::desc
+  int slot = -1;                 // predicate
+  DType dtype = DType::kBool;    // of the predicate
+  bool reverse = false;          // kFor: from the last iteration to the first
+  bool can_fail = false;         // kWhile, kFor: holds an operation that can set the frame's error
+  struct Moving {                // slots[slot] = slots[base] + iteration * (desc entry `stride`, in bytes)
+    int slot = 0, base = 0;
+    int64_t stride = 0;
+  };
+  std::vector<Moving> moving;
+  std::vector<Steps> blocks;
+  double cost = -1;              // kKernel: estimated nanoseconds, -1 when sizes are symbolic
+};
+
+struct Program {
+  Steps steps;
+  std::vector<KernelSpec> kernels;
+  Artifact artifact;             // everything but the code
+};
+
+// Lays out `fn`. `fn` must hold no call-like equations (see InlineCalls).
+Program BuildProgram(const Fn& fn, const FusionPolicy& policy);
+
+// `fn` with call, remat and the custom rules replaced by their bodies, in regions too.
+FnRef InlineCalls(const FnRef& fn);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_SCHEDULE_H_

@@ -1,0 +1,404 @@
+#include "lowering/mlir/vector_math.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace weft {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+Value VectorMath::Horner(Value x, const std::vector<double>& c) {
+  Value p = C(x, c.back());
+  for (size_t i = c.size() - 1; i-- > 0;) p = m_.Fma(p, x, C(x, c[i]));
+  return p;
+}
+
+Value VectorMath::AnyLane(Value mask) {
+  const int64_t lanes = MlirBuilder::Lanes(mask);
+  if (lanes == 0) return mask;
+  MType word = m_.b.getIntegerType(static_cast<unsigned>(lanes));
+  Value bits = m_.Make<LLVM::BitcastOp>(word, mask);
+  return m_.Cmp(IPred::ne, bits, m_.I(word, 0));
+}
+
+Value VectorMath::PowerOfTwo(Value k) {
+  if (MlirBuilder::Element(k).isInteger(32)) return m_.Bits(m_.Shl(m_.IAdd(k, m_.I(k.getType(), 127)), 23), m_.f32());
+  return m_.Bits(m_.Shl(m_.IAdd(k, m_.I(k.getType(), 1023)), 52), m_.f64());
+}
+
+// x = k ln2 + r. Adding 1.5 * 2^(mantissa bits) rounds to an integer that can be read from the low bits; unlike a
+// conversion this is defined for NaN.
+VectorMath::Reduced VectorMath::ReduceExp(Value x) {
+  const bool f32 = Is32(x);
+  const double magic = f32 ? 12582912.0 : 6755399441055744.0;
+  Value shifted = m_.Fma(x, C(x, std::numbers::log2e), C(x, magic));
+  MType word = f32 ? m_.i32() : m_.i64();
+  Value magic_bits = m_.I(MlirBuilder::As(x.getType(), word), f32 ? 0x4B400000 : 0x4338000000000000);
+  Value k = m_.ISub(m_.Bits(shifted, word), magic_bits);
+  Value kf = m_.Sub(shifted, C(x, magic));
+  // ln2 in two parts.
+  const double hi = f32 ? 0.693145751953125 : 0x1.62e42fefa3800p-1;
+  const double lo = f32 ? 1.42860682030941723212e-6 : 0x1.ef35793c76730p-45;
+  Value r = m_.Fma(kf, C(x, -hi), x);
+  return {m_.Fma(kf, C(x, -lo), r), k};
+}
+
+Value VectorMath::ExpPolynomial(Value r) {
+  static const std::vector<double> k32 = {0.50000000716672141, 0.16666665819776871,   0.041666280331137457,
+                                          0.008333503799831499, 0.0013945752170594636, 0.00019789246912436901};
+  static const std::vector<double> k64 = {0.5, 0.16666666666666685, 0.041666666666666035, 0.0083333333333157044,
+                                          0.001388888888913423, 0.00019841269899725439, 2.4801586903760156e-5,
+                                          2.7557231483265369e-6, 2.7557592450504988e-7, 2.5113226021645913e-8, 2.0825613430536549e-9};
+  Value p = Horner(r, Is32(r) ? k32 : k64);
+  return m_.Fma(m_.Mul(r, r), p, r);
+}
+
+// In two steps, so that subnormal results and the top binade come out right.
+Value VectorMath::Scale(Value v, Value k) {
+  Value half = m_.Element(k).isInteger(32) ? m_.ShrS(k, 1)
+                                           : m_.ISub(m_.ShrU(m_.IAdd(k, m_.I(k.getType(), 4096)), 1), m_.I(k.getType(), 2048));
+  return m_.Mul(m_.Mul(v, PowerOfTwo(half)), PowerOfTwo(m_.ISub(k, half)));
+}
+
+Value VectorMath::Exp(Value x) {
+  const bool f32 = Is32(x);
+  Value bounded = m_.RawMin(C(x, f32 ? 89.0 : 710.0), m_.RawMax(C(x, f32 ? -104.0 : -746.0), x));
+  auto [r, k] = ReduceExp(bounded);
+  return Scale(m_.Add(ExpPolynomial(r), C(x, 1)), k);
+}
+
+Value VectorMath::Exp2(Value x) {
+  const bool f32 = Is32(x);
+  Value bounded = m_.RawMin(C(x, f32 ? 129.0 : 1025.0), m_.RawMax(C(x, f32 ? -151.0 : -1076.0), x));
+  const double magic = f32 ? 12582912.0 : 6755399441055744.0;
+  Value shifted = m_.Add(bounded, C(x, magic));
+  MType word = f32 ? m_.i32() : m_.i64();
+  Value k = m_.ISub(m_.Bits(shifted, word), m_.I(MlirBuilder::As(x.getType(), word), f32 ? 0x4B400000 : 0x4338000000000000));
+  Value f = m_.Sub(bounded, m_.Sub(shifted, C(x, magic)));
+  // f * ln2 with the rounding error of the product added back.
+  Value hi = m_.Mul(f, C(x, std::numbers::ln2));
+  const double ln2 = f32 ? static_cast<double>(static_cast<float>(std::numbers::ln2)) : std::numbers::ln2;
+  Value lo = m_.Fma(f, C(x, ln2), m_.Neg(hi));
+  const double rest = f32 ? std::numbers::ln2 - ln2 : 2.3190468138462996e-17;
+  lo = m_.Fma(f, C(x, rest), lo);
+  return Scale(m_.Add(m_.Add(ExpPolynomial(hi), lo), C(x, 1)), k);
+}
+
+Value VectorMath::Expm1(Value x) {
+  const bool f32 = Is32(x);
+  // Below -18 (-38) the result rounds to -1.
+  Value bounded = m_.RawMin(C(x, f32 ? 89.0 : 710.0), m_.RawMax(C(x, f32 ? -18.0 : -40.0), x));
+  auto [r, k] = ReduceExp(bounded);
+  Value p = ExpPolynomial(r);
+  // 2^k (e^r - 1) + (2^k - 1). 2^k itself overflows one step before the result does, so use half of everything.
+  Value half = PowerOfTwo(m_.ISub(k, m_.I(k.getType(), 1)));
+  Value y = m_.Fma(half, p, m_.Sub(half, C(x, 0.5)));
+  Value result = m_.Mul(y, C(x, 2));
+  // Tiny and zero arguments (keeps -0).
+  return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, f32 ? 1e-8 : 1e-17)), x, result);
+}
+
+Value VectorMath::LogFinite(Value x) {
+  const bool f32 = Is32(x);
+  Value tiny = m_.Cmp(Pred::OLT, x, C(x, f32 ? 0x1p-126 : 0x1p-1022));
+  Value scaled = m_.Select(tiny, m_.Mul(x, C(x, f32 ? 0x1p23 : 0x1p52)), x);
+  MType word = f32 ? m_.i32() : m_.i64();
+  MType words = MlirBuilder::As(x.getType(), word);
+  // m in [sqrt(1/2), sqrt(2)), x = 2^e m.
+  const int64_t root = f32 ? 0x3F3504F3 : 0x3FE6A09E667F3BCD;
+  Value offset = m_.ISub(m_.Bits(scaled, word), m_.I(words, root));
+  Value e, m;
+  if (f32) {
+    e = m_.IToF(m_.ShrS(offset, 23), m_.f32());
+    m = m_.Bits(m_.IAdd(m_.And(offset, m_.I(words, 0x007FFFFF)), m_.I(words, root)), m_.f32());
+  } else {
+    // 64-bit integers have no cheap signed shift or conversion before AVX-512: bias, and place in a double's mantissa.
+    Value biased = m_.ShrU(m_.IAdd(offset, m_.I(words, int64_t{1023} << 52)), 52);
+    e = m_.Sub(m_.Bits(m_.Or(biased, m_.I(words, 0x4330000000000000)), m_.f64()), C(x, 0x1p52 + 1023));
+    m = m_.Bits(m_.IAdd(m_.And(offset, m_.I(words, 0x000FFFFFFFFFFFFF)), m_.I(words, root)), m_.f64());
+  }
+  e = m_.Select(tiny, m_.Sub(e, C(x, f32 ? 23 : 52)), e);
+  Value f = m_.Sub(m, C(x, 1));
+  if (f32) {
+    Value p = Horner(f, {0.33333312604886634, -0.25000009589110478, 0.20002118586263069, -0.16667996047017649, 0.1421955401725052,
+                         -0.1240558983863777, 0.11888153171824042, -0.11675631588125611, 0.067466255442152954});
+    Value f2 = m_.Mul(f, f);
+    Value y = m_.Mul(m_.Mul(f2, f), p);
+    y = m_.Fma(e, C(x, -2.12194440e-4), y);
+    y = m_.Fma(f2, C(x, -0.5), y);
+    return m_.Fma(e, C(x, 0.693359375), m_.Add(f, y));
+  }
+  // log(1+f) = f - (f^2/2 - s (f^2/2 + z P(z))), s = f/(2+f), z = s^2.
+  Value s = m_.Div(f, m_.Add(f, C(x, 2)));
+  Value z = m_.Mul(s, s);
+  Value p = m_.Mul(z, Horner(z, {0.66666666666667349, 0.39999999999411114, 0.28571428743259299, 0.22222198476224613,
+                                 0.18183569732552245, 0.15313903309495017, 0.14797508217555186}));
+  Value half = m_.Mul(m_.Mul(f, f), C(x, 0.5));
+  Value lo = m_.Fma(s, m_.Add(half, p), m_.Mul(e, C(x, 1.90821492927058770002e-10)));
+  Value y = m_.Sub(f, m_.Sub(half, lo));
+  return m_.Fma(e, C(x, 6.93147180369123816490e-01), y);
+}
+
+Value VectorMath::Log(Value x) {
+  Value y = LogFinite(x);
+  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, kInf)), y, x);                    // inf and NaN
+  y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), C(x, kNan), y);
+  return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), C(x, -kInf), y);
+}
+
+// log(u) corrected for the rounding of u = 1 + x.
+Value VectorMath::Log1p(Value x) {
+  Value u = m_.Add(x, C(x, 1));
+  Value error = m_.Sub(x, m_.Sub(u, C(x, 1)));
+  Value y = m_.Add(LogFinite(u), m_.Div(error, u));
+  y = m_.Select(m_.Cmp(Pred::OEQ, u, C(x, 1)), x, y);                       // tiny x, and -0
+  y = m_.Select(m_.Cmp(Pred::OLT, u, C(x, kInf)), y, u);
+  y = m_.Select(m_.Cmp(Pred::OLT, u, C(x, 0)), C(x, kNan), y);
+  return m_.Select(m_.Cmp(Pred::OEQ, u, C(x, 0)), C(x, -kInf), y);
+}
+
+// (e^2|x| - 1) / (e^2|x| + 1).
+Value VectorMath::Tanh(Value x) {
+  const bool f32 = Is32(x);
+  Value a = m_.RawMin(C(x, f32 ? 10.0 : 20.0), m_.Abs(x));
+  auto [r, k] = ReduceExp(m_.Mul(a, C(x, 2)));
+  Value scale = PowerOfTwo(k);
+  Value e = m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1)));
+  Value y = m_.Div(e, m_.Add(e, C(x, 2)));
+  return m_.CopySign(y, x);
+}
+
+Value VectorMath::Logistic(Value x) {
+  Value e = Exp(m_.Neg(m_.Abs(x)));
+  Value one = C(x, 1);
+  Value numerator = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), e, one);
+  return m_.Div(numerator, m_.Add(e, one));
+}
+
+Value VectorMath::Sinh(Value x) {
+  Value a = m_.Abs(x);
+  Value large = m_.Cmp(Pred::OGT, a, C(x, 16));
+  Value e = Expm1(m_.Select(large, C(x, 0), a));
+  Value small = m_.Mul(m_.Add(e, m_.Div(e, m_.Add(e, C(x, 1)))), C(x, 0.5));
+  Value root = Exp(m_.Mul(a, C(x, 0.5)));
+  Value big = m_.Mul(m_.Mul(root, C(x, 0.5)), root);
+  // Above 16 only e^a / 2 counts for f32; for f64 the other half still matters until 20.
+  if (!Is32(x)) big = m_.Sub(big, m_.Div(C(x, 0.5), m_.Mul(root, root)));
+  return m_.CopySign(m_.Select(large, big, small), x);
+}
+
+Value VectorMath::Cosh(Value x) {
+  Value root = Exp(m_.Mul(m_.Abs(x), C(x, 0.5)));
+  Value big = m_.Mul(m_.Mul(root, C(x, 0.5)), root);
+  Value e = Exp(m_.RawMin(C(x, 20), m_.Abs(x)));
+  Value small = m_.Mul(m_.Add(e, m_.Div(C(x, 1), e)), C(x, 0.5));
+  return m_.Select(m_.Cmp(Pred::ULT, m_.Abs(x), C(x, 18)), small, big);
+}
+
+// x = n pi/2 + r with pi/2 in three parts; beyond the range where that is accurate the library's function is called for
+// all lanes, which is rare enough not to matter.
+Value VectorMath::Trigonometric(Value x, Trig which, const char* name) {
+  const bool f32 = Is32(x);
+  MType word = f32 ? m_.i32() : m_.i64();
+  MType words = MlirBuilder::As(x.getType(), word);
+  Value large = m_.Cmp(Pred::OGT, m_.Abs(x), C(x, f32 ? 105615.0 : 1e9));
+  auto compute = [&]() -> Value {
+    const double magic = f32 ? 12582912.0 : 6755399441055744.0;
+    Value shifted = m_.Fma(x, C(x, 2 / std::numbers::pi), C(x, magic));
+    Value n = m_.Bits(shifted, word);
+    Value nf = m_.Sub(shifted, C(x, magic));
+    Value r = m_.Fma(nf, C(x, f32 ? -1.57079637050628662109375 : -1.5707963267948966), x);
+    r = m_.Fma(nf, C(x, f32 ? 4.37113900018624283e-8 : -6.123233995736766e-17), r);
+    r = m_.Fma(nf, C(x, f32 ? 1.71512489e-15 : 1.4973849048591833e-33), r);
+    Value z = m_.Mul(r, r);
+    Value s = Horner(z, f32 ? std::vector<double>{-0.16666666641428453, 0.0083333293624868063, -0.00019839327198495534, 2.7182378128295631e-6}
+                            : std::vector<double>{-0.16666666666666667, 0.0083333333333333227, -0.00019841269841254989, 2.7557319214148639e-6,
+                                                  -2.505210490047806e-8, 1.6058365185056303e-10, -7.5786250837233772e-13});
+    s = m_.Fma(m_.Mul(z, r), s, r);
+    Value c = Horner(z, f32 ? std::vector<double>{0.041666666622481096, -0.0013888883722904954, 2.4799511820508689e-5, -2.7209551249138609e-7}
+                            : std::vector<double>{0.041666666666666667, -0.0013888888888888874, 2.4801587301571381e-5, -2.7557319215325723e-7,
+                                                  2.0876754354672118e-9, -1.1470291941083434e-11, 4.7380483236103054e-14});
+    // 1 - z/2 + z^2 c, with the rounding of 1 - z/2 put back.
+    Value half = m_.Mul(z, C(x, 0.5));
+    Value w = m_.Sub(C(x, 1), half);
+    c = m_.Add(w, m_.Fma(m_.Mul(z, z), c, m_.Sub(m_.Sub(C(x, 1), w), half)));
+    Value odd = m_.Cmp(IPred::ne, m_.And(n, m_.I(words, 1)), m_.I(words, 0));
+    const int sign_shift = f32 ? 30 : 62;
+    const int64_t sign_bit = f32 ? INT32_MIN : INT64_MIN;
+    if (which == Trig::kTan) {
+      Value t = m_.Div(m_.Select(odd, c, s), m_.Select(odd, s, c));
+      Value flip = m_.And(m_.Shl(n, sign_shift + 1), m_.I(words, sign_bit));
+      return m_.Bits(m_.Xor(m_.Bits(t, word), flip), m_.Element(x));
+    }
+    Value y = which == Trig::kSin ? m_.Select(odd, c, s) : m_.Select(odd, s, c);
+    Value quadrant = which == Trig::kSin ? n : m_.IAdd(n, m_.I(words, 1));
+    Value flip = m_.And(m_.Shl(quadrant, sign_shift), m_.I(words, sign_bit));
+    return m_.Bits(m_.Xor(m_.Bits(y, word), flip), m_.Element(x));
+  };
+  auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange{x.getType()}, AnyLane(large), /*withElseRegion=*/true);
+  mlir::OpBuilder::InsertionGuard guard(m_.b);
+  m_.b.setInsertionPointToStart(branch.thenBlock());
+  m_.b.create<scf::YieldOp>(m_.loc, library_(name, {x}));
+  m_.b.setInsertionPointToStart(branch.elseBlock());
+  m_.b.create<scf::YieldOp>(m_.loc, compute());
+  return branch.getResult(0);
+}
+
+Value VectorMath::Sin(Value x) {
+  // -0 stays -0: fma(-0, ...) would lose it only through r = 0.
+  Value y = Trigonometric(x, Trig::kSin, "sin");
+  return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), x, y);
+}
+Value VectorMath::Cos(Value x) { return Trigonometric(x, Trig::kCos, "cos"); }
+Value VectorMath::Tan(Value x) {
+  Value y = Trigonometric(x, Trig::kTan, "tan");
+  return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), x, y);
+}
+
+Value VectorMath::AtanUnit(Value x) {
+  static const std::vector<double> k32 = {-0.33333327428500596, 0.1999969241088739, -0.14280127814351387, 0.11060223317912214, -0.088187609430349466,
+                                          0.06759355120658508, -0.044943133233447142, 0.022757303709641627, -0.0074211041391984336, 0.0011345507754035675};
+  static const std::vector<double> k64 = {
+      -0.33333333333333326, 0.19999999999998285, -0.14285714285580105, 0.11111111105726382, -0.090909089600116406, 0.076923055720113659,
+      -0.066666423265738903, 0.058821462693990582, -0.052618188942728517, 0.047551286370530472, -0.043205523278719668, 0.039114180385495978,
+      -0.034687291586667043, 0.029336514694054026, -0.022849278681593081, 0.015757462372110187, -0.0092336922536211546, 0.0044004044079139767,
+      -0.0016194857477407199, 0.00042850110364612347, -7.2151418721852468e-5, 5.785557128283629e-6};
+  Value z = m_.Mul(x, x);
+  return m_.Fma(m_.Mul(x, z), Horner(z, Is32(x) ? k32 : k64), x);
+}
+
+Value VectorMath::Atan(Value x) {
+  const bool f32 = Is32(x);
+  Value a = m_.Abs(x);
+  Value large = m_.Cmp(Pred::OGT, a, C(x, 1));
+  Value t = m_.Select(large, m_.Div(C(x, 1), a), a);
+  Value y = AtanUnit(t);
+  const double lo = f32 ? -4.37113882867379e-8 : 6.123233995736766e-17;
+  Value complement = m_.Add(m_.Sub(C(x, std::numbers::pi / 2), y), C(x, lo));
+  return m_.CopySign(m_.Select(large, complement, y), x);
+}
+
+Value VectorMath::Atan2(Value y, Value x) {
+  const bool f32 = Is32(x);
+  Value ax = m_.Abs(x), ay = m_.Abs(y);
+  Value steep = m_.Cmp(Pred::OGT, ay, ax);
+  Value hi = m_.Select(steep, ay, ax), lo = m_.Select(steep, ax, ay);
+  Value ratio = m_.Div(lo, hi);
+  // 0/0 is 0 and inf/inf is 1 here.
+  ratio = m_.Select(m_.Cmp(Pred::OEQ, hi, C(x, 0)), C(x, 0), ratio);
+  ratio = m_.Select(m_.Cmp(Pred::OEQ, lo, C(x, kInf)), C(x, 1), ratio);
+  Value t = AtanUnit(ratio);
+  const double pi_lo = f32 ? -8.74227765734758577e-8 : 1.2246467991473532e-16;
+  t = m_.Select(steep, m_.Add(m_.Sub(C(x, std::numbers::pi / 2), t), C(x, pi_lo / 2)), t);
+  MType word = f32 ? m_.i32() : m_.i64();
+  MType words = MlirBuilder::As(x.getType(), word);
+  Value negative = m_.Cmp(IPred::slt, m_.Bits(x, word), m_.I(words, 0));  // -0 too
+  t = m_.Select(negative, m_.Add(m_.Sub(C(x, std::numbers::pi), t), C(x, pi_lo)), t);
+  t = m_.CopySign(t, y);
+  return m_.Select(m_.Cmp(Pred::UNO, x, y), m_.Add(x, y), t);
+}
+
+Value VectorMath::AsinHalf(Value x, Value z) {
+  static const std::vector<double> k32 = {0.16666659834512389, 0.075005133127529696, 0.04451522855219342, 0.031821972047163595, 0.014385204316751387, 0.037590846268119792};
+  static const std::vector<double> k64 = {0.16666666666666764, 0.074999999999699269, 0.044642857175458334, 0.030381942666632962, 0.022372216159502327,
+                                          0.017351590777448002, 0.013981077037041742, 0.011396799712405861, 0.010792165202138493, 0.0036611541073761999,
+                                          0.021818168725601014, -0.021156609232120674, 0.032727685183202192};
+  return m_.Fma(m_.Mul(x, z), Horner(z, Is32(x) ? k32 : k64), x);
+}
+
+Value VectorMath::Asin(Value x) {
+  const bool f32 = Is32(x);
+  Value a = m_.Abs(x);
+  Value large = m_.Cmp(Pred::OGT, a, C(x, 0.5));
+  Value z = m_.Select(large, m_.Mul(m_.Sub(C(x, 1), a), C(x, 0.5)), m_.Mul(a, a));
+  Value t = m_.Select(large, m_.Sqrt(z), a);
+  Value y = AsinHalf(t, z);
+  Value complement = m_.Add(m_.Fma(y, C(x, -2), C(x, std::numbers::pi / 2)), C(x, f32 ? -4.37113882867379e-8 : 6.123233995736766e-17));
+  return m_.CopySign(m_.Select(large, complement, y), x);
+}
+
+Value VectorMath::Acos(Value x) {
+  const bool f32 = Is32(x);
+  const double lo = f32 ? -4.37113882867379e-8 : 6.123233995736766e-17;
+  Value a = m_.Abs(x);
+  Value large = m_.Cmp(Pred::OGT, a, C(x, 0.5));
+  Value z = m_.Select(large, m_.Mul(m_.Sub(C(x, 1), a), C(x, 0.5)), m_.Mul(a, a));
+  Value y = AsinHalf(m_.Select(large, m_.Sqrt(z), a), z);
+  Value twice = m_.Mul(y, C(x, 2));
+  Value negative = m_.Cmp(Pred::OLT, x, C(x, 0));
+  Value outside = m_.Select(negative, m_.Add(m_.Sub(C(x, std::numbers::pi), twice), C(x, 2 * lo)), twice);
+  Value inside = m_.Add(m_.Sub(C(x, std::numbers::pi / 2), m_.Sub(m_.CopySign(y, x), C(x, lo))), C(x, 0));
+  Value result = m_.Select(large, outside, inside);
+  return m_.Select(m_.IsNan(x), x, result);
+}
+
+// f32 only: an odd polynomial near 0, else 1 - exp(polynomial).
+Value VectorMath::Erf(Value x) {
+  if (!Is32(x)) return library_("erf", {x});
+  Value a = m_.RawMin(C(x, 3.99), m_.Abs(x));
+  a = m_.Select(m_.IsNan(x), x, a);
+  Value z = m_.Mul(x, x);
+  Value small = m_.Fma(x, Horner(z, {0.12837916664205471, -0.37612633693502728, 0.11283693885724813, -0.026859267621216262, 0.0052006264261625298,
+                                     -0.00081373482916268047, 8.3448494983265279e-5}),
+                       x);
+  Value log = Horner(a, {0.00017468201591250156, -1.1295149182537523, -0.63334693228589591, -0.10828005928387065, 0.02511940677603084,
+                         -0.0041710547377328607, 0.00043446080358417757, -2.1094884363758716e-5});
+  auto [r, k] = ReduceExp(log);
+  Value e = m_.Mul(m_.Add(ExpPolynomial(r), C(x, 1)), PowerOfTwo(k));
+  Value large = m_.CopySign(m_.Sub(C(x, 1), e), x);
+  return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, 0.925)), small, large);
+}
+
+// f32 through f64, where exp(y log x) is accurate to f32's last bit.
+Value VectorMath::Pow(Value x, Value y) {
+  if (!Is32(x)) return library_("pow", {x, y});
+  Value a = m_.ExtF(m_.Abs(x), m_.f64()), w = m_.ExtF(y, m_.f64());
+  Value magnitude = m_.TruncF(Exp(m_.Mul(w, Log(a))), m_.f32());
+  Value whole = m_.Cmp(Pred::OEQ, m_.RoundEven(y), y);
+  // y odd: y/2 is not whole (all floats of 2^24 and more are even).
+  Value half = m_.Mul(y, C(y, 0.5));
+  Value odd = m_.And(whole, m_.Cmp(Pred::ONE, m_.RoundEven(half), half));
+  Value negative = m_.Cmp(IPred::slt, m_.Bits(x, m_.i32()), m_.I(MlirBuilder::As(x.getType(), m_.i32()), 0));
+  Value result = m_.Select(m_.And(negative, odd), m_.Neg(magnitude), magnitude);
+  // A negative finite base with a fractional exponent has no real power.
+  Value bad = m_.And(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.And(m_.Not(whole), m_.Cmp(Pred::ONE, x, C(x, -kInf))));
+  result = m_.Select(bad, C(x, kNan), result);
+  result = m_.Select(m_.Cmp(Pred::UNO, x, y), C(x, kNan), result);
+  // x^0 = 1 and 1^y = 1, even for NaN; (-1)^(+-inf) = 1.
+  Value one = m_.Or(m_.Cmp(Pred::OEQ, y, C(y, 0)), m_.Cmp(Pred::OEQ, x, C(x, 1)));
+  one = m_.Or(one, m_.And(m_.Cmp(Pred::OEQ, x, C(x, -1)), m_.Cmp(Pred::OEQ, m_.Abs(y), C(y, kInf))));
+  return m_.Select(one, C(x, 1), result);
+}
+
+Value VectorMath::Unary(const std::string& op, Value x) {
+  if (op == "exp") return Exp(x);
+  if (op == "exp2") return Exp2(x);
+  if (op == "expm1") return Expm1(x);
+  if (op == "log") return Log(x);
+  if (op == "log1p") return Log1p(x);
+  if (op == "tanh") return Tanh(x);
+  if (op == "logistic") return Logistic(x);
+  if (op == "sinh") return Sinh(x);
+  if (op == "cosh") return Cosh(x);
+  if (op == "sin") return Sin(x);
+  if (op == "cos") return Cos(x);
+  if (op == "tan") return Tan(x);
+  if (op == "atan") return Atan(x);
+  if (op == "asin") return Asin(x);
+  if (op == "acos") return Acos(x);
+  if (op == "erf" && Is32(x)) return Erf(x);
+  return {};
+}
+
+Value VectorMath::Binary(const std::string& op, Value x, Value y) {
+  if (op == "atan2") return Atan2(x, y);
+  if (op == "pow" && Is32(x)) return Pow(x, y);
+  return {};
+}
+
+}  // namespace weft
