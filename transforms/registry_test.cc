@@ -265,7 +265,8 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
       std::vector<Tensors> lanes;
       for (int64_t l = 0; l < kLanes; ++l) {
         Tensors x = DrawOperands(s, rng);
-        // Values that a sample prescribes vary too where they are integers: indices, loop bounds, predicates.
+        // Values that a sample prescribes vary too: integers (indices, loop bounds, predicates) by place, others by a positive
+        // factor, which keeps a matrix symmetric, definite, triangular or well-conditioned.
         for (const auto& [i, value] : s.values) {
           if (!batched[i] || l == 0) continue;
           if (IsInteger(value.dtype()) || IsBool(value.dtype())) {
@@ -273,6 +274,8 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
             for (int64_t k = 0; k < moved.size(); ++k) moved.Set(k, value.Get((k + l) % value.size()) + (IsBool(value.dtype()) ? 0.0 : (value.size() == 1 ? l : 0.0)));
             if (IsBool(value.dtype())) moved.Set(0, value.Get(0).real() == 0);
             x[i] = moved;
+          } else if (IsInexact(value.dtype())) {
+            x[i] = Step(value, value, 0.25 * static_cast<double>(l));
           }
         }
         if (l > 0) {

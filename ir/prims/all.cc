@@ -28,6 +28,7 @@ struct Registry {
     RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterLinalg(r);
     RegisterConvolution(r);
     RegisterWindow(r);
     RegisterSorting(r);

@@ -1,0 +1,189 @@
+// qr, eigh, svd.
+#include <algorithm>
+
+#include "ir/prims/linalg.h"
+#include "ir/prims/shape.h"
+
+namespace weft {
+namespace {
+
+// Columns begin to end of a stack of matrices.
+Expr Columns(const Expr& x, int64_t begin, int64_t end) {
+  Builder& b = *x.b;
+  const Dims dims = b.TypeOf(x.atom).dims;
+  Ints start(dims.size(), 0), limit, strides(dims.size(), 1);
+  for (const Dim& d : dims) limit.push_back(d.is_static() ? d.value() : -1);
+  start.back() = begin, limit.back() = end;
+  return {&b, Slice(b, x.atom, start, limit, strides)};
+}
+
+// Of x = q r with at least as many rows as columns: with M = q^H dx r^-1 and the skew-Hermitian W whose lower triangle is
+// M's, dq = q (W - M) + dx r^-1 and dr = (M - W) r.
+void TallQrJvp(const Expr& q, const Expr& r, const Expr& dx, Expr* dq, Expr* dr) {
+  const Expr dx_rinv = SolveTriangular(r, dx, /*left=*/false, /*lower=*/false);
+  const Expr m = MatMul(Adjoint(q), dx_rinv), below = Lower(m, -1);
+  Expr w = below - Adjoint(below);
+  // The diagonal of r stays real: W takes the imaginary part of M's diagonal.
+  if (IsComplex(m.dtype())) w = OnDiagonal(m - ToComplexLike(Real(m), m.dtype()), w);
+  *dq = MatMul(q, w - m) + dx_rinv;
+  *dr = MatMul(m - w, r);
+}
+
+void QrJvp(JvpContext& c) {
+  Builder& b = c.b;
+  const Type x = b.TypeOf(c.x[0]);
+  const int64_t m = x.dims[x.rank() - 2].value("the derivative of qr"), n = x.dims.back().value("the derivative of qr");
+  c.y = b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+  const Expr q{&b, c.y[0]}, r{&b, c.y[1]}, a{&b, c.x[0]}, da{&b, *c.dx[0]};
+  Expr dq = q, dr = r;
+  if (m >= n) {
+    TallQrJvp(q, r, da, &dq, &dr);
+  } else {  // [x1 x2] = q [r1 r2]: x1 = q r1 gives dq, and r2 = q^H x2
+    TallQrJvp(q, Columns(r, 0, m), Columns(da, 0, m), &dq, &dr);
+    const Expr dr2 = MatMul(Adjoint(dq), Columns(a, m, n)) + MatMul(Adjoint(q), Columns(da, m, n));
+    dr = {&b, Concatenate(b, {dr.atom, dr2.atom}, x.rank() - 1)};
+  }
+  c.dy = {dq, dr};
+}
+
+void RegisterQr(PrimRegistry& r) {
+  Prim& p = AddLinalg(r, "qr", 1,
+                      "(q [..., m, k], r [..., k, n]) with x = q r for x [..., m, n], k = min(m, n): q has orthonormal columns, r is upper triangular with the signs of LAPACK's "
+                      "Householder reflections. Derivative: Townsend 2018, \"Differentiating the QR decomposition\"; it needs the first k columns of x to be independent.");
+  p.infer = [](const Sig& s) -> Types {
+    const Type& x = CheckMatrix(s, 0);
+    const int64_t m = x.dims[x.rank() - 2].value("qr"), n = x.dims.back().value("qr"), k = std::min(m, n);
+    return {WithMatrix(x, m, k), WithMatrix(x, k, n)};
+  };
+  p.eval = EvalEachMatrix([](const Attrs&, const auto& x) {
+    using M = std::decay_t<decltype(x[0])>;
+    M q, r;
+    HouseholderQr(x[0], &q, &r);
+    return std::vector<M>{q, r};
+  });
+  p.jvp = QrJvp;
+  p.samples = [] {
+    auto entry = [](int64_t i, int64_t j) -> std::complex<double> { return {(i == j ? -2.7 : 0.7) + 0.3 * static_cast<double>((i * 3 + j * j) % 5), 0.2 * static_cast<double>(i) - 0.3 * static_cast<double>(j)}; };
+    return MatrixSamples({{4, 3}, {3, 3}, {2, 4}, {2, 3, 2}, {1, 1}}, {}, [entry](const Type& t) { return MatrixOf(t, entry); });
+  };
+}
+
+// With M = v^H dx v: dw = the real diagonal of M, dv = v (F * M), F_ij = 1 / (w_j - w_i) off the diagonal, 0 on it.
+void EighJvp(JvpContext& c) {
+  Builder& b = c.b;
+  c.y = b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+  const Expr w{&b, c.y[0]}, v{&b, c.y[1]};
+  const Expr m = MatMul(Adjoint(v), MatMul(HermitianFromLower(Expr{&b, *c.dx[0]}), v));
+  const Type square = b.TypeOf(c.x[0]).With(w.dtype());
+  const Expr gap = AsRows(w, square) - AsColumns(w, square), one = Identity(b, square);
+  const Expr f = 1.0 / (gap + one) - one;
+  const Expr dw = Diagonal(m);
+  c.dy = {IsComplex(m.dtype()) ? Real(dw) : dw, MatMul(v, ToComplexLike(f, m.dtype()) * m)};
+}
+
+void RegisterEigh(PrimRegistry& r) {
+  Prim& p = AddLinalg(r, "eigh", 1,
+                      "(w [..., n], v [..., n, n]): ascending real eigenvalues and orthonormal eigenvectors (columns; each determined up to a sign or phase) of Hermitian x [..., n, n], "
+                      "of which the lower triangle alone is read. Derivative: Giles 2008, \"An extended collection of matrix derivative results\", 3.1; not finite for equal eigenvalues.");
+  p.infer = [](const Sig& s) -> Types {
+    const Type& x = CheckMatrix(s, 0, /*square=*/true);
+    return {WithVector(x, x.dims.back()).With(RealPart(x.dtype)), x};
+  };
+  p.eval = EvalEachMatrix([](const Attrs&, const auto& x) {
+    using M = std::decay_t<decltype(x[0])>;
+    using T = typename decltype(M::values)::value_type;
+    std::vector<double> w;
+    M v;
+    JacobiEigh(HermitianFromLower(x[0]), &w, &v);
+    return std::vector<M>{Column<T>(w), v};
+  });
+  p.jvp = EighJvp;
+  p.samples = [] {
+    auto entry = [](int64_t i, int64_t j) -> std::complex<double> {
+      return i == j ? std::complex<double>(2.0 * static_cast<double>(i * i) - 3) : std::complex<double>(0.8 / static_cast<double>(1 + i + j), 0.1 * static_cast<double>(i - j));
+    };
+    return MatrixSamples({{3, 3}, {1, 1}, {2, 4, 4}}, {}, [entry](const Type& t) { return MatrixOf(t, entry); });
+  };
+}
+
+void SvdJvp(JvpContext& c) {
+  Builder& b = c.b;
+  const bool compute_uv = c.eqn.attrs.GetBool("compute_uv");
+  const Type x = b.TypeOf(c.x[0]);
+  const int64_t m = x.dims[x.rank() - 2].value("the derivative of svd"), n = x.dims.back().value("the derivative of svd"), k = std::min(m, n);
+  const Atoms usv = b.Emit(*c.eqn.prim, c.x, Attrs{{"compute_uv", true}});
+  const Expr u{&b, usv[0]}, s{&b, usv[1]}, vt{&b, usv[2]}, dx{&b, *c.dx[0]};
+  const Expr v = Adjoint(vt), d = MatMul(Adjoint(u), MatMul(dx, v));  // k x k
+  const Expr diagonal = Diagonal(d), ds = IsComplex(d.dtype()) ? Real(diagonal) : diagonal;
+  if (!compute_uv) {
+    c.y = {s};
+    c.dy = {ds};
+    return;
+  }
+  auto complex = [&](const Expr& e) { return ToComplexLike(e, x.dtype); };
+  const Type square = WithMatrix(x, k, k).With(s.dtype());
+  const Expr s_row = AsRows(s, square), s_col = AsColumns(s, square), one = Identity(b, square);
+  const Expr f = 1.0 / ((s_row + s_col) * (s_row - s_col) + one) - one;
+  const Expr d_s = complex(s_row) * d, s_d = complex(s_col) * d;
+  Expr u_inner = complex(f) * (d_s + Adjoint(d_s));
+  if (IsComplex(x.dtype)) {  // the phase that u and v share is given to u; 0 where the singular value is
+    const Expr zero = Expr{&b, Convert(b, Eq(s_row, 0.0), s.dtype())};
+    u_inner = u_inner + OnDiagonal((d - Adjoint(d)) * complex((1.0 / (s_row + zero) - zero) * 0.5), complex(one * 0.0));
+  }
+  Expr du = MatMul(u, u_inner), dv = MatMul(v, complex(f) * (s_d + Adjoint(s_d)));
+  // What leaves the column space.
+  if (m > n) {
+    const Expr dx_v = MatMul(dx, v);
+    du = du + (dx_v - MatMul(u, MatMul(Adjoint(u), dx_v))) / complex(AsRows(s, WithMatrix(x, m, k)));
+  }
+  if (n > m) {
+    const Expr dx_u = MatMul(Adjoint(dx), u);
+    dv = dv + (dx_u - MatMul(v, MatMul(Adjoint(v), dx_u))) / complex(AsRows(s, WithMatrix(x, n, k)));
+  }
+  c.y = usv;
+  c.dy = {du, ds, Adjoint(dv)};
+}
+
+void RegisterSvd(PrimRegistry& r) {
+  Prim& p = AddLinalg(r, "svd", 1,
+                      "(u [..., m, k], s [..., k], vt [..., k, n]) with x = u diag(s) vt for x [..., m, n], k = min(m, n): orthonormal columns of u and rows of vt (each pair determined "
+                      "up to a sign or phase), real s >= 0 in descending order; s alone with compute_uv=false. Derivative: Giles 2008, \"An extended collection of matrix derivative "
+                      "results\", 3.2, with its extension to m != n and complex x as in JAX; not finite for equal singular values.");
+  p.infer = [](const Sig& sig) -> Types {
+    const Type& x = CheckMatrix(sig, 0);
+    const int64_t m = x.dims[x.rank() - 2].value("svd"), n = x.dims.back().value("svd"), k = std::min(m, n);
+    const Type s = WithVector(x, k).With(RealPart(x.dtype));
+    if (!sig.attrs.GetBool("compute_uv")) return {s};
+    return {WithMatrix(x, m, k), s, WithMatrix(x, k, n)};
+  };
+  p.eval = EvalEachMatrix([](const Attrs& attrs, const auto& x) {
+    using M = std::decay_t<decltype(x[0])>;
+    using T = typename decltype(M::values)::value_type;
+    M u, vt;
+    std::vector<double> s;
+    JacobiSvd(x[0], &u, &s, &vt);
+    if (!attrs.GetBool("compute_uv")) return std::vector<M>{Column<T>(s)};
+    return std::vector<M>{u, Column<T>(s), vt};
+  });
+  p.jvp = SvdJvp;
+  p.samples = [] {
+    auto entry = [](int64_t i, int64_t j) -> std::complex<double> {
+      const double dominant = i == j ? 3.0 + 2.0 * static_cast<double>(i) : 0.0;
+      return {dominant + 0.6 / static_cast<double>(1 + i + 2 * j), 0.2 * static_cast<double>(i) - 0.1 * static_cast<double>(j)};
+    };
+    auto values = [entry](const Type& t) { return MatrixOf(t, entry); };
+    std::vector<Sample> samples = MatrixSamples({{3, 3}, {4, 2}, {2, 3}, {2, 3, 2}, {1, 1}}, {{"compute_uv", true}}, values);
+    for (const Sample& s : MatrixSamples({{3, 2}, {2, 2, 4}}, {{"compute_uv", false}}, values)) samples.push_back(s);
+    return samples;
+  };
+}
+
+}  // namespace
+
+void RegisterSpectral(PrimRegistry& r) {
+  RegisterQr(r);
+  RegisterEigh(r);
+  RegisterSvd(r);
+}
+
+}  // namespace weft
