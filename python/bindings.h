@@ -42,6 +42,7 @@ void BindIr(py::module_& m);          // ir_bindings.cc: Fn, equations, text, Di
 void BindTransforms(py::module_& m);  // transform_bindings.cc
 void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, regions
 void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
+void BindRandom(py::module_& m);      // random_bindings.cc
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_BINDINGS_H_

@@ -76,4 +76,5 @@ PYBIND11_MODULE(_weft, m) {
   BindTracing(m);
   BindTransforms(m);
   BindNumpy(m);
+  BindRandom(m);
 }

@@ -2,11 +2,16 @@
 
 #include "python/run.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 
+#include "driver/executable.h"
 #include "ir/eval.h"
 #include "ir/text_printer.h"
+#include "python/effects.h"
 #include "python/errors.h"
 #include "tracer/trace.h"
 #include "transforms/pass.h"
@@ -14,56 +19,120 @@
 namespace weft::python {
 namespace {
 
-// The reference interpreter.
+// The reference interpreter: for programs too small to be worth compiling, and for operations without compiled code.
 class Interpreted : public Program {
  public:
   explicit Interpreted(FnRef fn) : fn_(std::move(fn)) {}
   Tensors Run(const Tensors& args) override { return Eval(*fn_, args); }
+  bool compiled() const override { return false; }
 
  private:
   FnRef fn_;
 };
 
-void PrintThroughPython(const std::string& text) {
-  const PyGILState_STATE state = PyGILState_Ensure();
-  PySys_FormatStdout("%s\n", text.c_str());
-  PyGILState_Release(state);
+class Compiled : public Program {
+ public:
+  explicit Compiled(std::shared_ptr<Executable> executable) : executable_(std::move(executable)) {}
+  Tensors Run(const Tensors& args) override { return executable_->Run(args); }
+  const Executable* executable() const override { return executable_.get(); }
+
+ private:
+  std::shared_ptr<Executable> executable_;
+};
+
+CompileOptions Options() {
+  CompileOptions options;
+  options.pipeline_name = "default";
+  options.passes = {[](const FnRef& fn) { return Optimize(fn); }};
+  return options;
 }
+
+bool InterpretAlways() {
+  static const bool on = std::getenv("WEFT_INTERPRET") != nullptr && std::string(std::getenv("WEFT_INTERPRET")) == "1";
+  return on;
+}
+
+// Elements that the interpreter would visit; infinite where that is not known beforehand.
+double InterpretedWork(const Fn& fn) {
+  double work = 0;
+  auto size = [&](const Atom& a) {
+    const Type t = fn.TypeOf(a);
+    return t.is_static() ? static_cast<double>(t.size().value()) : INFINITY;
+  };
+  for (const Eqn& e : fn.eqns()) {
+    if (!e.regions.empty() || e.prim->family == Family::kLinalg) return INFINITY;
+    double elements = 1, product = 1;
+    for (const Atom& a : e.operands) elements += size(a), product *= size(a);
+    for (uint32_t r = 0; r < e.num_results; ++r) elements += size(Atom(e.result(static_cast<int>(r)))), product *= size(Atom(e.result(static_cast<int>(r))));
+    // A product of an m x k and a k x n matrix visits m k n pairs.
+    work += e.prim->family == Family::kContraction ? std::sqrt(product) : elements;
+  }
+  return work;
+}
+constexpr double kInterpretedWork = 8192;  // about 0.1 ms, against some ms for compiling
+
+std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too) {
+  if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
+    return std::make_shared<Interpreted>(fn);
+  }
+  try {
+    return std::make_shared<Compiled>(Compile(fn, Options()));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUnsupported) throw;
+    return std::make_shared<Interpreted>(fn);
+  }
+}
+
+struct Unlocked {
+  PyThreadState* state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+  ~Unlocked() {
+    if (state) PyEval_RestoreThread(state);
+  }
+};
 
 }  // namespace
 
 std::shared_ptr<Program> ProgramOf(const FnRef& fn) {
-  static auto& programs = *new std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>();
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<Program>& program = programs[fn];
-  if (!program) program = std::make_shared<Interpreted>(fn);
-  return program;
+  Unlocked unlocked;  // compiling takes long
+  return MakeProgram(fn, true);
 }
 
 Tensors RunProgram(Program& program, const Tensors& args) {
-  if (!PyGILState_Check()) return program.Run(args);
-  struct Unlocked {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Unlocked() { PyEval_RestoreThread(state); }
-  } unlocked;
+  Unlocked unlocked;
   return program.Run(args);
 }
 
 std::string StageText(const FnRef& fn, const std::string& stage) {
   if (stage == "ir") return Print(*fn);
   if (stage == "optimized") return Print(*Optimize(fn));
-  if (stage == "schedule" || stage == "mlir" || stage == "llvm" || stage == "asm") {
-    throw UserError(ErrorKind::kUnsupported, {}, "stage('", stage, "'): this build runs programs through the interpreter");
+  if (stage == "schedule" || stage == "fusion" || stage == "mlir" || stage == "llvm" || stage == "asm") {
+    Unlocked unlocked;
+    return Compile(fn, Options())->Stage(stage);
   }
-  throw ValueError("there is no stage '", stage, "'; the stages are ir, optimized, schedule, mlir, llvm and asm");
+  throw ValueError("there is no stage '", stage, "'; the stages are ir, optimized, schedule, fusion, mlir, llvm and asm");
 }
 
 void InstallRunner() {
-  SetRunner([](const FnRef& fn, const Tensors& args) { return RunProgram(*ProgramOf(fn), args); });
-  EffectHandlers handlers = GetEffectHandlers();
-  handlers.print = PrintThroughPython;
-  SetEffectHandlers(handlers);
+  SetRunner([](const FnRef& fn, const Tensors& args) {
+    // Programs that are run at once, operation by operation, tend to be tiny and many.
+    static auto& programs = *new std::unordered_map<FnRef, std::shared_ptr<Program>, FnHash, FnEqual>();
+    static std::mutex mutex;
+    std::shared_ptr<Program> program;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (auto it = programs.find(fn); it != programs.end()) program = it->second;
+    }
+    if (!program) {
+      Unlocked unlocked;
+      program = MakeProgram(fn, false);
+      std::lock_guard<std::mutex> lock(mutex);
+      if (programs.size() > 20000) programs.clear();
+      programs.emplace(fn, program);
+    }
+    return RunProgram(*program, args);
+  });
+  InstallEffects();
+  if (!InterpretAlways()) std::thread(WarmUpCompiler).detach();
 }
 
 }  // namespace weft::python

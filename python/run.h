@@ -1,4 +1,4 @@
-// How a function runs: the only file of the front end that knows what is behind it.
+// How a function runs: run.cc is the only file of the front end that knows the compiler and the interpreter.
 #ifndef WEFT_PYTHON_RUN_H_
 #define WEFT_PYTHON_RUN_H_
 
@@ -8,6 +8,10 @@
 #include "ir/fn.h"
 #include "ir/tensor.h"
 
+namespace weft {
+class Executable;
+}
+
 namespace weft::python {
 
 class Program {
@@ -15,15 +19,18 @@ class Program {
   virtual ~Program() = default;
   // Without the interpreter lock. Arguments fit the parameters of the function.
   virtual Tensors Run(const Tensors& args) = 0;
+  virtual bool compiled() const { return true; }
+  virtual const Executable* executable() const { return nullptr; }
 };
 
-// Compiled once per structure and kept.
+// Compiled, whatever its size; by the reference interpreter where an operation has no compiled code.
+// WEFT_INTERPRET=1 in the environment makes everything run through the interpreter.
 std::shared_ptr<Program> ProgramOf(const FnRef& fn);
-// Runs it with the interpreter lock released.
+// Runs it with Python's lock released.
 Tensors RunProgram(Program& program, const Tensors& args);
-// "ir", "optimized", "schedule", "mlir", "llvm" or "asm". Raises kValue for another name.
+// "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
 std::string StageText(const FnRef& fn, const std::string& stage);
-// Makes tracer/ run functions through ProgramOf, and effects print through Python.
+// Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();
 
 }  // namespace weft::python

@@ -1,4 +1,5 @@
 #include "python/bindings.h"
+#include "python/effects.h"
 #include "python/jit.h"
 #include "tracer/regions.h"
 
@@ -164,6 +165,12 @@ void BindTracing(py::module_& m) {
     Values args = ValuesFrom(operands, "checkpoint");
     args.insert(args.end(), a.captures.begin(), a.captures.end());
     return ListOf(Bind(FindPrim("remat"), args, {{"policy", policy}}, a.fns));
+  });
+  // callback(primitive, function, operands, specs): function takes and returns a list of arrays.
+  m.def("callback", [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs) {
+    Types results;
+    for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
+    return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), {{"callback", RegisterCallback(function.ptr())}, {"results", results}}));
   });
   m.def("call_regions", [](const std::string& prim, const std::vector<Traced>& regions, py::handle operands) {
     for (size_t i = 0; i < regions.size(); ++i) {

@@ -22,10 +22,11 @@ from . import tree  # noqa: E402
 from .api import (  # noqa: E402
     IR, ShapeDtype, block_until_ready, checkpoint, disable_jit, eval_shape, grad, hessian, jacfwd, jacrev, jit, jvp, linear_transpose,
     linearize, make_ir, named_call, parse_ir, remat, stop_gradient, value_and_grad, vjp, vmap)
+from .callbacks import io_callback, pure_callback  # noqa: E402
 from .config import config  # noqa: E402
 from .control import cond, fori_loop, map, scan, switch, while_loop  # noqa: E402
 from .custom import custom_jvp, custom_vjp  # noqa: E402
-from . import debug, lax, nn, numpy  # noqa: E402
+from . import debug, lax, nn, numpy, random  # noqa: E402
 from ._weft import Dim  # noqa: E402
 
 ShapeDtypeStruct = ShapeDtype
@@ -37,7 +38,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Array", "DerivativeError", "Dim", "IR", "InternalError", "ParseError", "ShapeDtype", "ShapeDtypeStruct", "Tracer", "TracerError",
     "block_until_ready", "checkpoint", "cond", "config", "custom_jvp", "custom_vjp", "debug", "disable_jit", "eval_shape", "fori_loop",
-    "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_ir", "make_jaxpr", "map",
-    "named_call", "nn", "numpy", "parse_ir", "remat", "scan", "stop_gradient", "switch", "tree", "value_and_grad", "vjp", "vmap",
+    "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_ir", "make_jaxpr", "map",
+    "named_call", "nn", "numpy", "parse_ir", "pure_callback", "random", "remat", "scan", "stop_gradient", "switch", "tree", "value_and_grad", "vjp", "vmap",
     "while_loop",
 ]

@@ -6,7 +6,7 @@ import string
 
 from . import _weft, tree as _tree
 
-__all__ = ["print"]
+__all__ = ["callback", "check", "print"]
 
 
 def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:  # noqa: A001
@@ -30,3 +30,16 @@ def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:  # noqa: A00
         text.append(", ".join("{}" for _ in leaves) if len(leaves) != 1 else "{}")
         values += leaves
     _weft.bind("debug_print", values, {"format": "".join(text)})
+
+
+def check(condition, message: str, *args) -> None:
+    """Raises RuntimeError when the compiled code runs and the condition does not hold (everywhere, for an array). {} in the
+    message stands for the next of args."""
+    _weft.bind("assert", [_weft.astype(condition, "bool"), *_tree.leaves(args)], {"message": message})
+
+
+def callback(function, *args, ordered: bool = True) -> None:
+    """Calls function(*args) in Python when the compiled code runs; what it returns is ignored."""
+    from .callbacks import io_callback
+
+    io_callback(lambda *values: function(*values) and None, None, *args, ordered=ordered)

@@ -1,0 +1,269 @@
+"""The figures Weft is held to, beside JAX in the same run.
+
+    ./bazelw run //bench:figures                       # print the table
+    ./bazelw run //bench:figures -- --write            # and put it into docs/benchmarks.md
+    ./bazelw run //bench:figures -- --only=call,softmax
+
+Each figure is measured for both, one after the other in turns, and the median of the ratios of neighbouring
+measurements is what counts: what else the machine does falls on both. Measurements that need a fresh process (import,
+first result, compilation, memory) start one for each. JAX runs without a compilation cache of its own, as installed;
+Weft's disk cache is off too, except in the line that says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def interleaved(ours, theirs, repeats: int, inner: int = 1) -> tuple[float, float, float]:
+    """Median seconds of ours and of theirs, and the median of their ratios."""
+    ours(), theirs()
+    a, b = [], []
+    for _ in range(repeats):
+        for run, times in ((ours, a), (theirs, b)):
+            begin = time.perf_counter()
+            for _ in range(inner):
+                run()
+            times.append((time.perf_counter() - begin) / inner)
+    return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))
+
+
+# --- Programs that both run: `np` is the library's numpy, `lib` the library --------------------------------------------------
+
+PROGRAMS = textwrap.dedent("""
+    import numpy
+
+    def digits_step(lib, np, logsumexp):
+        def logits(params, image):
+            hidden = np.maximum(image @ params["hidden"]["w"] + params["hidden"]["b"], 0)
+            return hidden @ params["out"]["w"] + params["out"]["b"]
+
+        def loss_of_one(params, image, label):
+            scores = logits(params, image)
+            return logsumexp(scores) - scores[label]
+
+        def loss(params, images, labels):
+            return np.mean(lib.vmap(loss_of_one, in_axes=(None, 0, 0))(params, images, labels))
+
+        def tree_map(f, tree, *rest):
+            if isinstance(tree, dict):
+                return {k: tree_map(f, tree[k], *(r[k] for r in rest)) for k in tree}
+            return f(tree, *rest)
+
+        def step(state, images, labels):
+            count, params, mean, square = state
+            value, grads = lib.value_and_grad(loss)(params, images, labels)
+            count = count + 1
+            mean = tree_map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
+            square = tree_map(lambda s, g: 0.999 * s + 0.001 * g * g, square, grads)
+            rate = 2e-3 * np.sqrt(1 - 0.999 ** count) / (1 - 0.9 ** count)
+            params = tree_map(lambda p, m, s: p - rate * m / (np.sqrt(s) + 1e-8), params, mean, square)
+            return (count, params, mean, square), value
+
+        return step
+
+    def digits_arguments():
+        rng = numpy.random.default_rng(0)
+        f32 = lambda *shape: (rng.standard_normal(shape) * 0.1).astype(numpy.float32)
+        params = {"hidden": {"w": f32(64, 128), "b": f32(128)}, "out": {"w": f32(128, 10), "b": f32(10)}}
+        zero = lambda t: {k: zero(v) for k, v in t.items()} if isinstance(t, dict) else numpy.zeros_like(t)
+        state = (numpy.float32(0), params, zero(params), zero(params))
+        return state, numpy.abs(f32(32, 64)), rng.integers(0, 10, 32).astype(numpy.int32)
+
+    def chain20(np):
+        def f(x):
+            for i in range(10):
+                x = np.sin(x) if i % 5 == 4 else x * 1.001 + 0.01 * (i + 1)
+                x = x - 0.3 * x * x if i % 2 else x / (1.0 + 0.1 * x * x)
+            return x
+        return f
+
+    def softmax(np):
+        def f(x):
+            e = np.exp(x - x.max(axis=1, keepdims=True))
+            return e / e.sum(axis=1, keepdims=True)
+        return f
+""")
+
+WEFT = "import weft as lib, weft.numpy as np\nfrom weft.nn import logsumexp\n"
+JAX = "import jax as lib, jax.numpy as np\nfrom jax.scipy.special import logsumexp\n"
+
+
+def fresh(library: str, body: str, **env: str) -> dict:
+    """Runs `body` in a new process after the library's imports; it assigns `result`."""
+    script = PROGRAMS + "\nimport time, resource\nbegin = time.perf_counter()\n" + library + textwrap.dedent(body) + "\nimport json\nprint('RESULT', json.dumps(result))\n"
+    cache = tempfile.mkdtemp()
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "WEFT_DISK_CACHE": "0", "WEFT_CACHE_DIR": cache, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        if line.startswith("RESULT "):
+            return json.loads(line[7:])
+    raise RuntimeError(f"the measured process failed:\n{done.stderr[-3000:]}")
+
+
+def fresh_ratio(body: str, repeats: int, key: str = "value") -> tuple[float, float, float]:
+    a, b = [], []
+    for _ in range(repeats):
+        a.append(fresh(WEFT, body)[key])
+        b.append(fresh(JAX, body)[key])
+    return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))
+
+
+def first_result() -> tuple[float, float, float]:
+    return fresh_ratio("""
+        x = numpy.ones(3, numpy.float32)
+        float(lib.jit(lambda x: (x * 2 + 1).sum())(x))
+        result = {"value": time.perf_counter() - begin}
+    """, 7)
+
+
+def compile_digits() -> tuple[float, float, float]:
+    return fresh_ratio("""
+        state, images, labels = digits_arguments()
+        lib.jit(lambda x: x + 1)(images)   # what every process pays once is in the line above
+        step = lib.jit(digits_step(lib, np, logsumexp))
+        begin = time.perf_counter()
+        numpy.asarray(step(state, images, labels)[1])
+        result = {"value": time.perf_counter() - begin}
+    """, 5)
+
+
+def memory() -> tuple[float, float, float]:
+    return fresh_ratio("""
+        state, images, labels = digits_arguments()
+        step = lib.jit(digits_step(lib, np, logsumexp))
+        for _ in range(200):
+            state, value = step(state, images, labels)
+        numpy.asarray(value)
+        result = {"value": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    """, 3)
+
+
+def both():
+    import jax
+    import jax.numpy as jnp
+    from jax.scipy.special import logsumexp as jax_logsumexp
+
+    import weft
+    import weft.numpy as wnp
+    from weft.nn import logsumexp as weft_logsumexp
+
+    scope: dict = {}
+    exec(PROGRAMS, scope)  # noqa: S102: the same text runs in fresh processes
+    return jax, jnp, jax_logsumexp, weft, wnp, weft_logsumexp, scope
+
+
+def call() -> tuple[float, float, float]:
+    import numpy
+
+    jax, jnp, _, weft, wnp, _, _ = both()
+    f, g = weft.jit(lambda x, y: x + y), jax.jit(lambda x, y: x + y)
+    x, y = wnp.asarray(numpy.ones(4, numpy.float32)), wnp.asarray(numpy.ones(4, numpy.float32))
+    u, v = jnp.ones(4), jnp.ones(4)
+    return interleaved(lambda: f(x, y), lambda: g(u, v), 31, inner=2000)
+
+
+def trace_op() -> tuple[float, float, float]:
+    """Seconds for one traced element-wise operation: 200 of them, less what tracing nothing takes."""
+    import numpy
+
+    jax, _, _, weft, _, _, _ = both()
+    x = numpy.ones(4, numpy.float32)
+
+    def chain(v):
+        for _ in range(100):
+            v = v * v
+            v = v + v
+        return v
+
+    def nothing(v):
+        return v
+
+    a = interleaved(lambda: weft.make_ir(chain)(x), lambda: jax.make_jaxpr(chain)(x), 15)
+    b = interleaved(lambda: weft.make_ir(nothing)(x), lambda: jax.make_jaxpr(nothing)(x), 15)
+    ours, theirs = (a[0] - b[0]) / 200, (a[1] - b[1]) / 200
+    return ours, theirs, ours / theirs
+
+
+def step_time() -> tuple[float, float, float]:
+    jax, jnp, jl, weft, wnp, wl, scope = both()
+    state, images, labels = scope["digits_arguments"]()
+    f, g = weft.jit(scope["digits_step"](weft, wnp, wl)), jax.jit(scope["digits_step"](jax, jnp, jl))
+    holder = {"f": f(state, images, labels)[0], "g": g(state, images, labels)[0]}
+    wi, wy, ji, jy = wnp.asarray(images), wnp.asarray(labels), jnp.asarray(images), jnp.asarray(labels)
+
+    def ours():
+        holder["f"], value = f(holder["f"], wi, wy)
+        return value
+
+    def theirs():
+        holder["g"], value = g(holder["g"], ji, jy)
+        return value.block_until_ready()
+
+    return interleaved(ours, theirs, 31, inner=100)
+
+
+def array_program(name: str, shape: tuple, repeats: int) -> tuple[float, float, float]:
+    import numpy
+
+    jax, jnp, _, weft, wnp, _, scope = both()
+    x = numpy.random.default_rng(0).standard_normal(shape).astype(numpy.float32)
+    f, g = weft.jit(scope[name](wnp)), jax.jit(scope[name](jnp))
+    wx, jx = wnp.asarray(x), jnp.asarray(x)
+    numpy.testing.assert_allclose(numpy.asarray(f(wx)), numpy.asarray(g(jx)), rtol=2e-4, atol=1e-6)
+    return interleaved(lambda: f(wx), lambda: g(jx).block_until_ready(), repeats)
+
+
+FIGURES = {
+    # name: what, measurement, unit, scale, the bound on the ratio or on our own value
+    "import": ("import and first jitted result, new process", first_result, "ms", 1e3, "ratio ≤ 0.35"),
+    "compile": ("trace + compile of the digits training step", compile_digits, "ms", 1e3, "ratio ≤ 0.25"),
+    "call": ("call of a compiled function of 2 small arrays", call, "µs", 1e6, "≤ 1.5 µs"),
+    "trace": ("one traced element-wise operation", trace_op, "µs", 1e6, "≤ 1.5 µs"),
+    "step": ("digits training step, batch 32", step_time, "µs", 1e6, "ratio ≤ 0.9"),
+    "memory": ("peak memory of a process that trains", memory, "MiB", 1, "ratio ≤ 1"),
+    "chain": ("20 fused element-wise operations on 10⁷ floats", lambda: array_program("chain20", (10_000_000,), 15), "ms", 1e3, "ratio ≤ 0.9"),
+    "softmax": ("softmax of 1024 × 1024", lambda: array_program("softmax", (1024, 1024), 101), "µs", 1e6, "ratio ≤ 0.7"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(FIGURES), help="names of figures, separated by commas")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    options = parser.parse_args()
+    try:
+        import jax
+    except ImportError:
+        sys.exit("the figures compare with JAX, which is not installed in this environment")
+    rows = ["| figure | Weft | JAX | ratio | to reach |", "|---|---|---|---|---|"]
+    print("\n".join(rows))
+    for name in options.only.split(","):
+        what, measure, unit, scale, bound = FIGURES[name]
+        ours, theirs, ratio = measure()
+        rows.append(f"| {what} | {ours * scale:.3g} {unit} | {theirs * scale:.3g} {unit} | {ratio:.2f} | {bound} |")
+        print(rows[-1], flush=True)
+    if options.write:
+        cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+        vectors = "AVX-512" if "avx512f" in open("/proc/cpuinfo").read() else "AVX2"
+        text = (f"# Benchmarks\n\nWritten by `./bazelw run //bench:figures -- --write` on {os.cpu_count()} cores ({cpu}, {vectors}), beside JAX {jax.__version__}. "
+                "Measurements alternate; the ratio is the median of ratios of neighbours (below 1: Weft is faster or smaller).\n\n" + "\n".join(rows) + "\n")
+        target = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "benchmarks.md"
+        target.write_text(text)
+        print(f"wrote {target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+#include "python/effects.h"
+
+#include <vector>
+
+#include "ir/effects.h"
+#include "python/array.h"
+#include "python/convert.h"
+#include "tracer/trace.h"
+
+namespace weft::python {
+namespace {
+
+// Only touched with Python's lock held.
+std::vector<PyObject*>& Callbacks() {
+  static auto& callbacks = *new std::vector<PyObject*>();
+  return callbacks;
+}
+
+class Locked {
+ public:
+  Locked() : state_(PyGILState_Ensure()) {}
+  ~Locked() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
+};
+
+void PrintThroughPython(const std::string& text) {
+  Locked locked;
+  // PySys_WriteStdout cuts long texts.
+  PyObject* out = PySys_GetObject("stdout");
+  if (out == nullptr || PyFile_WriteString((text + "\n").c_str(), out) < 0) PyErr_Clear();
+}
+
+// The text of the Python exception that is set, which is cleared.
+std::string TakeException() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  std::string text = type ? reinterpret_cast<PyTypeObject*>(type)->tp_name : "an error";
+  Ref message(value ? PyObject_Str(value) : nullptr);
+  if (message) text += std::string(": ") + PyUnicode_AsUTF8(message.get());
+  PyErr_Clear();
+  Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(traceback);
+  return text;
+}
+
+Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) {
+  Locked locked;
+  if (callback < 0 || callback >= static_cast<int64_t>(Callbacks().size())) {
+    throw UserError(ErrorKind::kRuntime, {}, "callback ", callback, " belongs to another process: programs with callbacks cannot be moved");
+  }
+  NoTrace outside;
+  try {
+    Ref list(Check(PyList_New(static_cast<Py_ssize_t>(args.size()))));
+    for (size_t i = 0; i < args.size(); ++i) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(args[i].Copy())));
+    Ref out(Check(PyObject_CallOneArg(Callbacks()[callback], list.get())));
+    if (!PyList_Check(out.get()) || PyList_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size())) {
+      throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(out.get()), "; expected ", results.size(), " arrays");
+    }
+    Tensors tensors;
+    for (size_t i = 0; i < results.size(); ++i) {
+      OperandHolder holder;
+      PyObject* item = PyList_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i));
+      if (!holder.Set(item)) throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(item), "; expected an array");
+      const Tensor t = Demand(Astype(holder.operand(), results[i].dtype), "the result of a callback");
+      if (!(Dims(t.shape().begin(), t.shape().end()) == results[i].dims)) {
+        throw UserError(ErrorKind::kRuntime, {}, "result ", i, " of a callback is ", t.type(), "; expected ", results[i]);
+      }
+      tensors.push_back(t.Copy());
+    }
+    return tensors;
+  } catch (const PythonError&) {
+    throw UserError(ErrorKind::kRuntime, {}, "a callback raised ", TakeException());
+  }
+}
+
+}  // namespace
+
+int64_t RegisterCallback(PyObject* function) {
+  Callbacks().push_back(Py_NewRef(function));
+  return static_cast<int64_t>(Callbacks().size()) - 1;
+}
+
+void InstallEffects() {
+  EffectHandlers handlers = GetEffectHandlers();
+  handlers.print = PrintThroughPython;
+  handlers.callback = CallPython;
+  SetEffectHandlers(handlers);
+}
+
+}  // namespace weft::python

@@ -1,0 +1,91 @@
+// Keys and random bits, for weft.random.
+#include "ir/random_ops.h"
+#include "python/bindings.h"
+#include "tracer/site.h"
+
+namespace weft::python {
+namespace {
+
+// A key of either form: key[...] as it is, or u32[...,2], the form without a type of its own.
+Atom KeyAtom(Builder& b, const Atom& key) {
+  const Type type = b.TypeOf(key);
+  if (type.dtype == DType::kKey) return key;
+  if (type.dtype == DType::kU32 && type.rank() >= 1 && type.dims.back() == Dim(2)) return RandomWrap(b, key);
+  throw TypeError("random: expected a key (weft.random.key or PRNGKey), got ", type);
+}
+
+py::object Wrap(Value v) { return Take(WrapValue(std::move(v))); }
+
+Value KeyValue(py::handle key) {
+  if (!IsArray(key.ptr()) && !IsNumpyArray(key.ptr())) throw TypeError("random: expected a key (weft.random.key or PRNGKey), got ", Repr(key.ptr()));
+  return ValueFrom(key, "random");
+}
+
+void CheckSingle(Builder& b, const Atom& key, const char* what) {
+  if (b.TypeOf(key).rank() != 0) throw TypeError(what, ": one key is needed, got an array of keys ", b.TypeOf(key), "; use weft.vmap");
+}
+
+}  // namespace
+
+void BindRandom(py::module_& m) {
+  m.def("random_key", [](py::handle seed, bool typed) {
+    const Value s = ValueFrom(seed, "random.key");
+    if (!IsInteger(s.dtype()) || s.rank() != 0) throw TypeError("random.key: the seed must be one integer, got ", s.type());
+    Site site;
+    const Atom key = RandomKey(site.b(), site.Use(s));
+    return Wrap(site.Finish(typed ? key : RandomUnwrap(site.b(), key)));
+  });
+  m.def("random_unwrap", [](py::handle key) {
+    Site site;
+    return Wrap(site.Finish(RandomUnwrap(site.b(), KeyAtom(site.b(), site.Use(KeyValue(key))))));
+  });
+  m.def("random_wrap", [](py::handle words) {
+    Site site;
+    return Wrap(site.Finish(KeyAtom(site.b(), site.Use(KeyValue(words)))));
+  });
+  m.def("random_split", [](py::handle key, py::handle shape) {
+    const Value k = KeyValue(key);
+    Site site;
+    const Atom a = KeyAtom(site.b(), site.Use(k));
+    CheckSingle(site.b(), a, "random.split");
+    const Atom keys = RandomSplit(site.b(), a, DimsFrom(shape.ptr(), "random.split"));
+    return Wrap(site.Finish(k.dtype() == DType::kKey ? keys : RandomUnwrap(site.b(), keys)));
+  });
+  m.def("random_fold_in", [](py::handle key, py::handle data) {
+    const Value k = KeyValue(key), d = ValueFrom(data, "random.fold_in");
+    Site site;
+    const Atom a = KeyAtom(site.b(), site.Use(k));
+    CheckSingle(site.b(), a, "random.fold_in");
+    const Atom folded = RandomFoldIn(site.b(), a, site.Use(d));
+    return Wrap(site.Finish(k.dtype() == DType::kKey ? folded : RandomUnwrap(site.b(), folded)));
+  });
+  m.def("random_bits", [](py::handle key, int width, py::handle shape) {
+    const Value k = KeyValue(key);
+    Site site;
+    const Atom a = KeyAtom(site.b(), site.Use(k));
+    CheckSingle(site.b(), a, "random.bits");
+    return Wrap(site.Finish(RandomBits(site.b(), a, width, DimsFrom(shape.ptr(), "random.bits"))));
+  });
+  // Uniform in [0, 1): the high bits of a random integer as the mantissa of a number in [1, 2), minus 1.
+  m.def("random_uniform01", [](py::handle key, py::handle shape, py::handle dtype) {
+    const Value k = KeyValue(key);
+    const DType t = DTypeFrom(dtype.ptr(), "random.uniform");
+    if (!kFloats.Has(t)) throw TypeError("random.uniform: a float dtype is needed, got ", t);
+    const int bits = 8 * ByteWidth(t), mantissa = t == DType::kF16 ? 10 : t == DType::kBF16 ? 7 : t == DType::kF32 ? 23 : 52;
+    const int drawn = mantissa < 8 ? 8 : bits;  // bf16 needs 7 bits: one byte is drawn for each
+    Site site;
+    Builder& b = site.b();
+    const Atom a = KeyAtom(b, site.Use(k));
+    CheckSingle(b, a, "random.uniform");
+    Atom raw = RandomBits(b, a, drawn, DimsFrom(shape.ptr(), "random.uniform"));
+    const DType drawn_type = b.DTypeOf(raw), word = bits == 16 ? DType::kU16 : bits == 32 ? DType::kU32 : DType::kU64;
+    raw = b.Emit1(FindPrim("shift_right_logical"), {raw, Atom::Scalar(drawn_type, drawn - mantissa)});
+    raw = Convert(b, raw, word);
+    const uint64_t one = t == DType::kF16 ? 0x3c00 : t == DType::kBF16 ? 0x3f80 : t == DType::kF32 ? 0x3f800000 : 0x3ff0000000000000;
+    raw = b.Emit1(FindPrim("or"), {raw, Atom(NumberTensor(word, Scalar::Int(static_cast<int64_t>(one))))});
+    const Atom unit = b.Emit1(FindPrim("bitcast"), {raw}, {{"dtype", t}});
+    return Wrap(site.Finish(b.Emit1(FindPrim("sub"), {unit, Atom::Scalar(t, 1)})));
+  });
+}
+
+}  // namespace weft::python
