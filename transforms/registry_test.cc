@@ -1,7 +1,7 @@
 // Every primitive under every law, from the registry: no test file to touch when a primitive is added.
 //
 //   infer = the types that eval gives       parse(print(f)) = f
-//   jvp = finite differences (f64)          transpose is the adjoint:  <J dx, ct> = <dx, Jt ct>
+//   jvp = finite differences (f64, c128)    transpose is the adjoint:  <J dx, ct> = <dx, Jt ct>
 //   vmap = stacked loop                     the laws hold again for the gradient (second order)
 //
 // At the end it is counted that every law ran for every primitive.
@@ -79,29 +79,32 @@ FnRef AsFn(const Prim& prim, const Sample& s) {
 // Differences need double precision. Region bodies hold their own dtypes: those samples come in f64 already.
 void ToDouble(Sample& s) {
   if (!s.regions.empty()) return;
-  for (Type& t : s.operands) {
-    if (t.dtype == DType::kF32) t.dtype = DType::kF64;
-  }
+  auto wide = [](DType t) { return t == DType::kF32 ? DType::kF64 : t == DType::kC64 ? DType::kC128 : t; };
+  for (Type& t : s.operands) t.dtype = wide(t.dtype);
   for (auto& [i, v] : s.values) {
-    if (v.dtype() != DType::kF32) continue;
-    Tensor d(DType::kF64, v.shape());
+    Tensor d(wide(v.dtype()), v.shape());
+    if (d.dtype() == v.dtype()) continue;
     for (int64_t k = 0; k < v.size(); ++k) d.Set(k, v.Get(k));
     v = d;
   }
   if (const Attr* a = s.attrs.Find("dtype")) {
-    if (*a == Attr(DType::kF32)) s.attrs.Set("dtype", DType::kF64);
+    if (const DType* t = std::get_if<DType>(a)) s.attrs.Set("dtype", wide(*t));
   }
 }
 
+bool IsDouble(DType t) { return t == DType::kF64 || t == DType::kC128; }
+
 Mask InexactParams(const Fn& fn) {
   Mask m;
-  for (const Param& p : fn.params()) m.push_back(p.type.dtype == DType::kF64);
+  for (const Param& p : fn.params()) m.push_back(IsDouble(p.type.dtype));
   return m;
 }
 
+// The real part of the sum of products: the pairing under which cotangents of complex numbers are defined (as in JAX, the
+// gradient of a real function of x is the conjugate of its direction of steepest ascent).
 double Dot(const Tensor& a, const Tensor& b) {
   double sum = 0;
-  for (int64_t i = 0; i < a.size(); ++i) sum += a.Get(i).real() * b.Get(i).real();
+  for (int64_t i = 0; i < a.size(); ++i) sum += (a.Get(i) * b.Get(i)).real();
   return sum;
 }
 
@@ -111,17 +114,21 @@ Tensor Step(const Tensor& x, const Tensor& d, double h) {
   return y;
 }
 
-// Samples whose derivative laws can be tested by differences: f64 in, f64 out. stop_gradient is wrong by declaration.
+// Samples whose derivative laws can be tested by differences: double precision in and out. stop_gradient is wrong by declaration.
 bool HasDerivative(const Prim& prim, const Fn& fn) {
   if (prim.name == "stop_gradient") return false;
+  // Complex eigenvectors and singular vectors have a phase that is free, so differences of them mean nothing:
+  // prims_test.cc has functions that do not depend on it.
+  const bool free_phase = prim.name == "eigh" || prim.name == "svd";
+  if (free_phase && IsComplex(fn.params()[0].type.dtype)) return false;
   bool in = false, out = false;
   for (const Param& p : fn.params()) {
-    in |= p.type.dtype == DType::kF64;
-    if (IsInexact(p.type.dtype) && p.type.dtype != DType::kF64) return false;
+    in |= IsDouble(p.type.dtype);
+    if (IsInexact(p.type.dtype) && !IsDouble(p.type.dtype)) return false;
   }
   for (const Type& t : fn.ResultTypes()) {
-    out |= t.dtype == DType::kF64;
-    if (IsInexact(t.dtype) && t.dtype != DType::kF64) return false;
+    out |= IsDouble(t.dtype);
+    if (IsInexact(t.dtype) && !IsDouble(t.dtype)) return false;
   }
   return in && out;
 }
@@ -160,9 +167,9 @@ void CheckJvpAndTranspose(const FnRef& fn, const Tensors& x, std::mt19937& rng, 
     const Tensor& d = out[k++];
     dy.push_back(d);
     for (int64_t i = 0; i < d.size(); ++i) {
-      const double expected = (up[r].Get(i).real() - down[r].Get(i).real()) / (2 * h);
+      const std::complex<double> expected = (up[r].Get(i) - down[r].Get(i)) / (2 * h);
       if (!std::isfinite(up[r].Get(i).real())) continue;  // the extreme of nothing
-      EXPECT_NEAR(d.Get(i).real(), expected, tolerance * (1 + std::abs(expected))) << what << " jvp, result " << r << " element " << i << "\n" << Print(*jvp.fn);
+      EXPECT_LE(std::abs(d.Get(i) - expected), tolerance * (1 + std::abs(expected))) << d.Get(i) << ", expected " << expected << ": " << what << " jvp, result " << r << " element " << i << "\n" << Print(*jvp.fn);
     }
   }
   if (!reverse) {
@@ -240,8 +247,9 @@ TEST_P(EveryPrim, SecondOrder) {
     for (const Param& p : fn->params()) x.push_back(b.Parameter(p.type));
     std::optional<Atom> total;
     for (const Atom& y : b.Inline(*fn, x)) {
-      if (b.DTypeOf(y) != DType::kF64) continue;
-      total = AddTangents(b, total, ReduceSum(b, Sin(b, y), Range(0, b.TypeOf(y).rank())));
+      if (!IsDouble(b.DTypeOf(y))) continue;
+      const Atoms parts = IsComplex(b.DTypeOf(y)) ? Atoms{Real(b, y), Imag(b, y)} : Atoms{y};
+      for (const Atom& part : parts) total = AddTangents(b, total, ReduceSum(b, Sin(b, part), Range(0, b.TypeOf(part).rank())));
     }
     const FnRef loss = b.Build({*total});
     const FnRef grad = Grad(loss, {.wrt = InexactParams(*loss)});

@@ -28,6 +28,7 @@ struct Registry {
     RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterFft(r);
     RegisterLinalg(r);
     RegisterConvolution(r);
     RegisterWindow(r);
