@@ -25,14 +25,14 @@ std::string Generate(const Program& program, const Target& target, CodeStage sta
 }  // namespace
 
 Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options) {
-  Program program = BuildProgram(*InlineCalls(fn), options.fusion);
+  Program program = BuildProgram(*WithoutCalls(fn), options.fusion);
   program.artifact.code = Generate(program, target, CodeStage::kObject);
   program.artifact.target = target.ToString();
   return std::move(program.artifact);
 }
 
 std::string LowerToText(const FnRef& fn, const Target& target, const LowerOptions& options, const std::string& stage) {
-  const FnRef flat = InlineCalls(fn);
+  const FnRef flat = WithoutCalls(fn);
   if (stage == "fusion") {
     std::string text;
     for (const std::string& note : Fuse(*flat, options.fusion).notes) text += note + "\n";

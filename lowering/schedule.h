@@ -48,11 +48,11 @@ struct Program {
   Artifact artifact;             // everything but the code
 };
 
-// Lays out `fn`. `fn` must hold no call-like equations (see InlineCalls).
+// Lays out `fn`. `fn` must hold no call-like equations (see WithoutCalls).
 Program BuildProgram(const Fn& fn, const FusionPolicy& policy);
 
 // `fn` with call, remat and the custom rules replaced by their bodies, in regions too.
-FnRef InlineCalls(const FnRef& fn);
+FnRef WithoutCalls(const FnRef& fn);
 
 }  // namespace weft
 #endif  // WEFT_LOWERING_SCHEDULE_H_

@@ -36,7 +36,7 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
       results = InlineInto(b, *e.regions[0], operands);
     } else {
       std::vector<FnRef> regions;
-      for (const FnRef& r : e.regions) regions.push_back(InlineCalls(r));
+      for (const FnRef& r : e.regions) regions.push_back(WithoutCalls(r));
       results = b.Emit(*e.prim, operands, e.attrs, regions);
     }
     for (uint32_t r = 0; r < e.num_results; ++r) map[e.first_result + r] = results[r];
@@ -48,7 +48,7 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
 
 }  // namespace
 
-FnRef InlineCalls(const FnRef& fn) {
+FnRef WithoutCalls(const FnRef& fn) {
   if (!Needed(*fn)) return fn;
   Builder b(fn->name());
   Atoms params;
