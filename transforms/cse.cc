@@ -61,7 +61,7 @@ FnRef EliminateCommonSubexpressions(const FnRef& fn) {
       [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });
 }
 
-FnRef InlineCalls(const FnRef& fn) {
+FnRef InlineEveryCall(const FnRef& fn) {
   return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (e.prim->name != "call" || e.attrs.GetOr<bool>("out_of_line", false)) return std::nullopt;
     return b.Inline(*e.regions[0], operands);

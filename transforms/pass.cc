@@ -7,7 +7,7 @@ namespace weft {
 const std::vector<Pass>& AllPasses() {
   static const auto& passes = *new std::vector<Pass>{
       {"drop-rules", "Replace custom_jvp, custom_vjp and remat by their primal regions.", DropDifferentiationRules},
-      {"inline", "Inline calls.", InlineCalls},
+      {"inline", "Inline calls.", InlineEveryCall},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
       {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.", EliminateDeadCode},
       {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.", FoldConstants},

@@ -31,7 +31,7 @@ const std::vector<std::string>& DefaultPasses();
 FnRef Optimize(const FnRef& fn);
 
 // The passes themselves.
-FnRef InlineCalls(const FnRef& fn);
+FnRef InlineEveryCall(const FnRef& fn);
 FnRef EliminateCommonSubexpressions(const FnRef& fn);
 FnRef EliminateDeadCode(const FnRef& fn);
 FnRef FoldConstants(const FnRef& fn);
