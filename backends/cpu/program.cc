@@ -1,5 +1,6 @@
 #include "backends/cpu/program.h"
 
+#include <atomic>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +18,15 @@ namespace {
 
 constexpr size_t kKeptLayouts = 16;
 
+// A path of the memory file that no earlier one had. The dynamic linker takes equal paths for the same library, and
+// file descriptors are reused; "./" and ".//" between the folder and the number spell a counter in binary.
+std::string UniquePath(int fd) {
+  static std::atomic<uint64_t> counter{0};
+  std::string path = "/proc/self/fd/";
+  for (uint64_t n = ++counter; n != 0; n >>= 1) path += n & 1 ? ".//" : "./";
+  return path + std::to_string(fd);
+}
+
 // Shared objects can be opened from a path only; a memory file has one.
 void* OpenLibrary(const std::string& code) {
   const int fd = memfd_create("weft-code", MFD_CLOEXEC);
@@ -30,7 +40,7 @@ void* OpenLibrary(const std::string& code) {
     }
     done += static_cast<size_t>(n);
   }
-  void* library = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(UniquePath(fd).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* error = library == nullptr ? dlerror() : nullptr;
   const std::string message = error == nullptr ? "" : error;
   close(fd);
