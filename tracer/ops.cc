@@ -29,37 +29,40 @@ WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
   return t;
 }
 
+// Whether the signs of the remainder and of y differ, and the remainder is not 0. y may be a number beside an array.
+Atom NeedsCorrection(Builder& b, const Atom& remainder, const Atom& y, DType dtype) {
+  const Atom zero = Atom::Scalar(dtype, 0);
+  const Atom y_negative = y.is_literal() && y.literal().rank() == 0 ? Atom::Scalar(DType::kBool, y.literal().Get(0).real() < 0)
+                                                                    : b.Emit1(FindPrim("lt"), {y, zero});
+  const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {remainder, zero}), y_negative});
+  return b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {remainder, zero})});
+}
+
 // floor(x / y), for integers without rounding through floats.
 Atom FloorDivide(Builder& b, const Atom& x, const Atom& y, DType dtype) {
-  if (IsUnsigned(dtype) || IsBool(dtype)) return b.Emit1(FindPrim("div"), {x, y});
+  if (IsUnsigned(dtype)) return b.Emit1(FindPrim("div"), {x, y});
+  const Atom one = Atom::Scalar(dtype, 1);
+  const Atom r = b.Emit1(FindPrim("rem"), {x, y});
+  const Atom down = NeedsCorrection(b, r, y, dtype);
   if (IsInteger(dtype)) {
     const Atom q = b.Emit1(FindPrim("div"), {x, y});
-    const Atom r = b.Emit1(FindPrim("rem"), {x, y});
-    const Atom zero = Atom::Scalar(dtype, 0), one = Atom::Scalar(dtype, 1);
-    const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {r, zero}), b.Emit1(FindPrim("lt"), {y, zero})});
-    const Atom down = b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {r, zero})});
     return b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q});
   }
-  // (x - r) / y is whole up to rounding, with r the remainder that has the sign of y.
-  const Atom r = b.Emit1(FindPrim("rem"), {x, y});
-  const Atom zero = Atom::Scalar(dtype, 0);
-  const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {r, zero}), b.Emit1(FindPrim("lt"), {y, zero})});
-  const Atom down = b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {r, zero})});
+  // (x - r) / y is whole up to rounding.
   const Atom q = b.Emit1(FindPrim("div"), {b.Emit1(FindPrim("sub"), {x, r}), y});
-  const Atom whole = b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, Atom::Scalar(dtype, 1)}), q})},
+  const Atom whole = b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
                              {{"mode", std::string("even")}});
   // x / 0 is an infinity or NaN, as in NumPy.
-  return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), b.Emit1(FindPrim("div"), {x, y}), whole});
+  const Atom quotient = b.Emit1(FindPrim("div"), {x, y});
+  if (y.is_literal() && y.literal().rank() == 0) return y.IsSplat(0) ? quotient : whole;
+  return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, Atom::Scalar(dtype, 0)}), quotient, whole});
 }
 
 // The remainder that has the sign of y.
 Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   const Atom r = b.Emit1(FindPrim("rem"), {x, y});
   if (IsUnsigned(dtype)) return r;
-  const Atom zero = Atom::Scalar(dtype, 0);
-  const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {r, zero}), b.Emit1(FindPrim("lt"), {y, zero})});
-  const Atom up = b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {r, zero})});
-  return b.Emit1(FindPrim("select"), {up, b.Emit1(FindPrim("add"), {r, y}), r});
+  return b.Emit1(FindPrim("select"), {NeedsCorrection(b, r, y, dtype), b.Emit1(FindPrim("add"), {r, y}), r});
 }
 
 // Operands converted and broadcast, ready for element-wise primitives. Not all of them may stay numbers.

@@ -7,7 +7,7 @@ import weft
 import weft.numpy as wnp
 
 A = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
-I = np.array([[0, 2], [1, -1]], np.int32)  # noqa: E741
+I = np.array([[0, 1], [1, -1]], np.int32)  # noqa: E741
 J = np.array([1, 0], np.int32)
 M2 = np.array([True, False])
 M23 = np.array([[True, False, True], [False, True, True]])
@@ -75,7 +75,7 @@ def test_traced_indices():
         want[i] = 0
         np.testing.assert_array_equal(np.asarray(h(x, i)), want)
     assert f._cache_size() == 1
-    np.testing.assert_array_equal(np.asarray(weft.jit(lambda x, i: x[i])(x, I)[0]) if False else np.asarray(f(x, np.array([0, 1]))), A[[0, 1]])
+    np.testing.assert_array_equal(np.asarray(f(x, np.array([0, 1]))), A[[0, 1]])
 
 
 def test_out_of_bounds():

@@ -87,7 +87,7 @@ def close(got, want, message):
 @pytest.mark.parametrize("n", range(len(CASES)))
 def test_like_numpy(n):
     name, args, kwargs = (*CASES[n], {})[:3]
-    message = f"{name}{tuple(np.shape(a) for a in args)} {kwargs}"
+    message = f"{name}{tuple(getattr(a, 'shape', a) for a in args)} {kwargs}"
     with np.errstate(all="ignore"):
         want = getattr(np, name)(*args, **kwargs)
     close(getattr(wnp, name)(*args, **kwargs), want, message)

@@ -103,8 +103,8 @@ def _attach() -> None:
     for name, function in methods.items():
         setattr(Array, name, function)
     Array.at = property(lambda self: _indexing._At(self), doc="x.at[index].set(value) and .add, .multiply, .min, .max, .apply, .get.")
-    Array.real = property(lambda self: _weft.bind_elementwise("real", (self,), {}) if iscomplexobj(self) else self, doc="The real part.")
-    Array.imag = property(lambda self: _weft.bind_elementwise("imag", (self,), {}) if iscomplexobj(self) else self * 0, doc="The imaginary part.")
+    Array.real = property(_elementwise.real, doc="The real part.")
+    Array.imag = property(_elementwise.imag, doc="The imaginary part.")
     Array.flat = property(lambda self: self.ravel(), doc="The flattened array.")
     Array.__round__ = lambda self, n=None: _elementwise.round(self, n or 0)
     Array.view = _view

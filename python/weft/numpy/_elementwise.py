@@ -13,7 +13,7 @@ _UNARY = {
     "negative": "neg", "sign": "sign", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
     "log": "log", "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin",
     "arccos": "acos", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "square": "square", "isfinite": "is_finite", "invert": "not", "real": "real", "imag": "imag",
+    "arctanh": "atanh", "square": "square", "isfinite": "is_finite", "invert": "not",
     "nextafter": "nextafter", "bitwise_count": "population_count",
 }
 _ALIASES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
@@ -25,7 +25,7 @@ _BINARY = ["add", "subtract", "multiply", "true_divide", "floor_divide", "remain
 
 __all__ = ["absolute", "clip", "conjugate", "copysign", "deg2rad", "degrees", "divmod", "exp10", "fabs", "float_power", "fmax", "fmin", "fmod", "frexp",
            "heaviside", "hypot", "isinf", "isnan", "isneginf", "isposinf", "log10", "log2", "logaddexp", "logaddexp2", "logical_not", "nan_to_num",
-           "positive", "rad2deg", "radians", "reciprocal", "rint", "round", "select", "signbit", "sinc", "where", "ldexp", "modf", "piecewise"]
+           "positive", "rad2deg", "imag", "radians", "real", "reciprocal", "rint", "round", "select", "signbit", "sinc", "where", "ldexp", "modf", "piecewise"]
 
 for _name, _prim in _UNARY.items():
     if _weft.has_primitive(_prim):
@@ -45,8 +45,20 @@ def absolute(x) -> Array:
 fabs = absolute
 
 
+def real(x) -> Array:
+    """The real part; real numbers stay."""
+    x = _weft.array(x, None, False)
+    return _weft.bind_elementwise("real", (x,), {}) if _weft.dtype_kind(x.dtype) == "complex" else x
+
+
+def imag(x) -> Array:
+    """The imaginary part; 0 for real numbers."""
+    x = _weft.array(x, None, False)
+    return _weft.bind_elementwise("imag", (x,), {}) if _weft.dtype_kind(x.dtype) == "complex" else _weft.full(x.shape, 0, x.dtype)
+
+
 def positive(x) -> Array:
-    """x."""
+    """+x, which is x."""
     return _weft.array(x, None, False)
 
 
