@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <iostream>
+#include <memory>
 
 #include "driver/command_passes.h"
+#include "driver/executable.h"
 #include "driver/files.h"
 #include "driver/npy.h"
 #include "ir/eval.h"
@@ -19,6 +21,17 @@ FnRef LoadProgram(const std::string& path) {
   if (IsSerialized(bytes)) return Deserialize(bytes);
   return ParseFn(bytes, {.file = path == "-" ? "<stdin>" : path});
 }
+
+namespace {
+
+std::shared_ptr<Executable> CompileOptimized(const FnRef& fn) {
+  CompileOptions options;
+  options.pipeline_name = "default";
+  options.passes = {Optimize};
+  return Compile(fn, options);
+}
+
+}  // namespace
 
 void OptCommand::Run() const {
   if (list) {
@@ -36,8 +49,8 @@ void RunCommand::Run() const {
   }
   Tensors arguments;
   for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(ReadNpy(inputs[i], fn->params()[i].type.dtype));
-  if (!interpret) throw UserError(ErrorKind::kUnsupported, {}, "compiled execution is not built into this tool yet; use --interpret");
-  const Tensors results = Eval(*fn, arguments);
+  BindSymbols(*fn, arguments);  // the same message for a wrong argument either way
+  const Tensors results = interpret ? Eval(*fn, arguments) : CompileOptimized(fn)->Run(arguments);
   if (outputs.empty()) {
     for (const Tensor& t : results) std::cout << t.type() << " " << FormatTensors("{}", {t}) << "\n";
     return;
@@ -54,7 +67,7 @@ void DumpCommand::Run() const {
     std::cout << Print(stage == "ir" ? *fn : *Optimize(fn));
     return;
   }
-  throw UserError(ErrorKind::kUnsupported, {}, "stage '", stage, "' is not built into this tool yet");
+  std::cout << CompileOptimized(fn)->Stage(stage);
 }
 
 void RunOpsCommand() { std::cout << OperationReference(); }

@@ -33,22 +33,27 @@ def weft(*arguments: object, program: str = "", check: bool = True) -> subproces
     return done
 
 
-def run(tmp_path: Path, program: str, *inputs: np.ndarray) -> list[np.ndarray]:
+@pytest.fixture(params=[[], ["--interpret"]], ids=["compiled", "interpreted"])
+def how(request: pytest.FixtureRequest) -> list[str]:
+    return request.param
+
+
+def run(tmp_path: Path, program: str, *inputs: np.ndarray, how: list[str]) -> list[np.ndarray]:
     files = []
     for i, value in enumerate(inputs):
         files.append(tmp_path / f"input{i}.npy")
         np.save(files[-1], value)
-    weft("run", "-", "--interpret", "--inputs", *files, "--outputs", tmp_path / "out", program=program)
+    weft("run", "-", *how, "--inputs", *files, "--outputs", tmp_path / "out", program=program)
     return [np.load(path) for path in sorted((tmp_path / "out").iterdir())]
 
 
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (2, 1, 3)])
-def test_arrays_pass_through_unchanged(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
+def test_arrays_pass_through_unchanged(tmp_path: Path, how: list[str], name: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     value = (rng.normal(size=shape) * 50).astype(DTYPES[name])
     sizes = ",".join(map(str, shape))
-    (result,) = run(tmp_path, PASS_THROUGH.format(type=f"{name}[{sizes}]"), value)
+    (result,) = run(tmp_path, PASS_THROUGH.format(type=f"{name}[{sizes}]"), value, how=how)
     assert result.dtype == value.dtype
     assert result.shape == value.shape
     assert result.tobytes() == value.tobytes()
@@ -70,7 +75,7 @@ def test_other_layouts_are_converted(tmp_path: Path, version: tuple[int, int], d
     np.testing.assert_array_equal(result, value)
 
 
-def test_symbolic_sizes_constants_and_several_results(tmp_path: Path) -> None:
+def test_symbolic_sizes_constants_and_several_results(tmp_path: Path, how: list[str]) -> None:
     program = """
     fn f(x: f32[n,3], const w: f32[3,2]) -> (f32[n,2], f32[]) {
       y = contract[spec="ij,jk->ik"] x w
@@ -80,7 +85,7 @@ def test_symbolic_sizes_constants_and_several_results(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for n in (1, 5):
         x, w = rng.normal(size=(n, 3)).astype(np.float32), rng.normal(size=(3, 2)).astype(np.float32)
-        y, z = run(tmp_path, program, x, w)
+        y, z = run(tmp_path, program, x, w, how=how)
         np.testing.assert_allclose(y, x @ w, rtol=1e-6)
         assert z == y.max()
 
@@ -130,17 +135,33 @@ def test_bad_arrays_are_errors(tmp_path: Path, case: str) -> None:
     assert message in done.stderr
 
 
-def test_arguments_that_do_not_fit_are_errors(tmp_path: Path) -> None:
+def test_arguments_that_do_not_fit_are_errors(tmp_path: Path, how: list[str]) -> None:
     program = PASS_THROUGH.format(type="f32[3]")
     np.save(tmp_path / "x.npy", np.float32([1, 2]))
     np.save(tmp_path / "y.npy", np.float64([1, 2, 3]))
     for name, message in (("x", "f32[2]"), ("y", "f64[3]")):
-        done = weft("run", "-", "--interpret", "--inputs", tmp_path / f"{name}.npy", program=program, check=False)
+        done = weft("run", "-", *how, "--inputs", tmp_path / f"{name}.npy", program=program, check=False)
         assert done.returncode == 1
         assert message in done.stderr and "expected f32[3]" in done.stderr
-    done = weft("run", "-", "--interpret", program=program, check=False)
+    done = weft("run", "-", *how, program=program, check=False)
     assert done.returncode == 1
     assert "f takes 1 arrays (f32[3]), --inputs names 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("stage", "expected"),
+    [
+        ("ir", "reduce_sum"),
+        ("optimized", "reduce_sum"),
+        ("schedule", "kernel"),
+        ("mlir", "func"),
+        ("llvm", "define"),
+        ("asm", ".text"),
+    ],
+)
+def test_every_stage_can_be_looked_at(stage: str, expected: str) -> None:
+    program = "fn f(x: f32[n,3]) -> f32[n] { y = sin x; z = reduce_sum[dims=[1]] y; return z }"
+    assert expected in weft("dump", "-", "--stage", stage, program=program).stdout
 
 
 def test_usage_errors() -> None:
