@@ -139,4 +139,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        command = " ".join(str(word) for word in error.cmd)
+        raise SystemExit(f"no wheel was written: this failed with status {error.returncode}: {command}") from None
