@@ -36,7 +36,8 @@ struct CommandPass {
 };
 
 // The parameters that `arguments` number; without any, those that `by_default` picks.
-Mask ParameterMask(const Fn& fn, const char* pass, const Arguments& arguments, const std::function<bool(size_t)>& by_default) {
+Mask ParameterMask(const Fn& fn, const char* pass, const Arguments& arguments,
+                   const std::function<bool(size_t)>& by_default) {
   const size_t n = fn.params().size();
   Mask mask(n, false);
   for (const std::string& text : arguments) {
@@ -58,7 +59,8 @@ FnRef RunGrad(const FnRef& fn, const Arguments& arguments) {
 }
 
 FnRef RunJvp(const FnRef& fn, const Arguments& arguments) {
-  return Jvp(fn, ParameterMask(*fn, "jvp", arguments, [&](size_t i) { return IsInexact(fn->params()[i].type.dtype); })).fn;
+  return Jvp(fn, ParameterMask(*fn, "jvp", arguments, [&](size_t i) { return IsInexact(fn->params()[i].type.dtype); }))
+      .fn;
 }
 
 FnRef RunVmap(const FnRef& fn, const Arguments& arguments) {
@@ -70,7 +72,8 @@ FnRef RunVmap(const FnRef& fn, const Arguments& arguments) {
 FnRef RunRoundTrip(const FnRef& fn, const Arguments&) {
   for (const FnRef& back : {ParseFn(Print(*fn)), Deserialize(Serialize(*fn))}) {
     if (!back->StructurallyEquals(*fn)) {
-      throw UserError(ErrorKind::kInternal, {}, "the program changes when it is written and read:\n", Print(*fn), "becomes\n", Print(*back));
+      throw UserError(ErrorKind::kInternal, {}, "the program changes when it is written and read:\n", Print(*fn),
+                      "becomes\n", Print(*back));
     }
   }
   return fn;
@@ -80,21 +83,28 @@ const std::vector<CommandPass>& CommandPasses() {
   static const auto& list = *new std::vector<CommandPass>([] {
     std::vector<CommandPass> passes;
     for (const Pass& pass : AllPasses()) {
-      passes.push_back({pass.name, "", pass.doc, [run = pass.run](const FnRef& fn, const Arguments&) { return run(fn); }});
+      passes.push_back(
+          {pass.name, "", pass.doc, [run = pass.run](const FnRef& fn, const Arguments&) { return run(fn); }});
     }
     std::string defaults;
     for (const std::string& name : DefaultPasses()) defaults += (defaults.empty() ? "" : ", ") + name;
     passes.push_back({"optimize", "", "The passes before lowering: " + defaults + ".",
                       [](const FnRef& fn, const Arguments&) { return Optimize(fn); }});
-    passes.push_back({"grad", "(PARAMETER,...)", "The gradient of result 0 with respect to these parameters; to the first, when none is given.", RunGrad});
-    passes.push_back({"jvp", "(PARAMETER,...)", "Forward mode, with tangents for these parameters; for all that can have one, when none is given.", RunJvp});
+    passes.push_back({"grad", "(PARAMETER,...)",
+                      "The gradient of result 0 with respect to these parameters; to the first, when none is given.",
+                      RunGrad});
+    passes.push_back(
+        {"jvp", "(PARAMETER,...)",
+         "Forward mode, with tangents for these parameters; for all that can have one, when none is given.", RunJvp});
     passes.push_back({"vmap", "(SIZE)", "Every parameter and result gets a leading dimension of that size.", RunVmap});
     passes.push_back({"print", "", "Print the program as it is at this point.", [](const FnRef& fn, const Arguments&) {
                         std::cout << Print(*fn) << "\n";
                         return fn;
                       }});
-    passes.push_back({"roundtrip", "", "Check that text and protobuf form read back as the same program.", RunRoundTrip});
-    passes.push_back({"verify", "", "Check the program, as is done after every pass anyway.", [](const FnRef& fn, const Arguments&) { return fn; }});
+    passes.push_back(
+        {"roundtrip", "", "Check that text and protobuf form read back as the same program.", RunRoundTrip});
+    passes.push_back({"verify", "", "Check the program, as is done after every pass anyway.",
+                      [](const FnRef& fn, const Arguments&) { return fn; }});
     return passes;
   }());
   return list;
@@ -104,8 +114,9 @@ const CommandPass& Find(const std::string& name) {
   for (const CommandPass& pass : CommandPasses()) {
     if (pass.name == name) return pass;
   }
-  throw ValueError("there is no pass '", name, "'; there are ",
-                   absl::StrJoin(CommandPasses(), ", ", [](std::string* out, const CommandPass& p) { *out += p.name; }));
+  throw ValueError(
+      "there is no pass '", name, "'; there are ",
+      absl::StrJoin(CommandPasses(), ", ", [](std::string* out, const CommandPass& p) { *out += p.name; }));
 }
 
 std::vector<Request> ParseRequests(const std::string& text) {
@@ -129,7 +140,8 @@ std::vector<Request> ParseRequests(const std::string& text) {
     if (pos < text.size() && text[pos] != ',') throw ValueError("--passes: expected ',' after ", request.name);
     ++pos;
     const CommandPass& pass = Find(request.name);
-    if (pass.arguments.empty() && !request.arguments.empty()) throw ValueError("--passes: ", request.name, " takes no argument");
+    if (pass.arguments.empty() && !request.arguments.empty())
+      throw ValueError("--passes: ", request.name, " takes no argument");
     requests.push_back(std::move(request));
   }
   return requests;

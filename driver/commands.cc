@@ -45,7 +45,8 @@ void OptCommand::Run() const {
 void RunCommand::Run() const {
   const FnRef fn = LoadProgram(file);
   if (inputs.size() != fn->params().size()) {
-    throw ValueError(fn->name(), " takes ", fn->params().size(), " arrays (", ToString(fn->ParamTypes()), "), --inputs names ", inputs.size());
+    throw ValueError(fn->name(), " takes ", fn->params().size(), " arrays (", ToString(fn->ParamTypes()),
+                     "), --inputs names ", inputs.size());
   }
   Tensors arguments;
   for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(ReadNpy(inputs[i], fn->params()[i].type.dtype));
@@ -58,7 +59,8 @@ void RunCommand::Run() const {
   std::error_code error;
   std::filesystem::create_directories(outputs, error);
   if (error) throw ValueError("cannot make the folder ", outputs, ": ", error.message());
-  for (size_t i = 0; i < results.size(); ++i) WriteNpy((std::filesystem::path(outputs) / (std::to_string(i) + ".npy")).string(), results[i]);
+  for (size_t i = 0; i < results.size(); ++i)
+    WriteNpy((std::filesystem::path(outputs) / (std::to_string(i) + ".npy")).string(), results[i]);
 }
 
 void DumpCommand::Run() const {

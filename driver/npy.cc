@@ -22,11 +22,25 @@ struct Format {
   const char* descr;  // without the byte order
 };
 constexpr Format kFormats[] = {
-    {DType::kBool, "b1"}, {DType::kI8, "i1"},  {DType::kI16, "i2"},  {DType::kI32, "i4"},  {DType::kI64, "i8"},
-    {DType::kU8, "u1"},   {DType::kU16, "u2"}, {DType::kU32, "u4"},  {DType::kU64, "u8"},  {DType::kF16, "f2"},
-    {DType::kF32, "f4"},  {DType::kF64, "f8"}, {DType::kC64, "c8"},  {DType::kC128, "c16"},
+    {DType::kBool, "b1"},
+    {DType::kI8, "i1"},
+    {DType::kI16, "i2"},
+    {DType::kI32, "i4"},
+    {DType::kI64, "i8"},
+    {DType::kU8, "u1"},
+    {DType::kU16, "u2"},
+    {DType::kU32, "u4"},
+    {DType::kU64, "u8"},
+    {DType::kF16, "f2"},
+    {DType::kF32, "f4"},
+    {DType::kF64, "f8"},
+    {DType::kC64, "c8"},
+    {DType::kC128, "c16"},
     // These come after the types that they could be confused with.
-    {DType::kBF16, "V2"}, {DType::kF8E4M3FN, "V1"}, {DType::kF8E5M2, "V1"}, {DType::kKey, "u8"},
+    {DType::kBF16, "V2"},
+    {DType::kF8E4M3FN, "V1"},
+    {DType::kF8E5M2, "V1"},
+    {DType::kKey, "u8"},
 };
 
 std::optional<DType> DTypeOfDescr(const std::string& descr, DType wanted) {
@@ -154,14 +168,16 @@ Tensor ParseNpy(const std::string& bytes, DType wanted, const std::string& name)
   const size_t length_bytes = version == 1 ? 2 : 4, begin = kMagicSize + 2 + length_bytes;
   if (bytes.size() < begin) throw fail("truncated .npy file");
   size_t length = 0;
-  for (size_t i = 0; i < length_bytes; ++i) length |= static_cast<size_t>(static_cast<unsigned char>(bytes[kMagicSize + 2 + i])) << (8 * i);
+  for (size_t i = 0; i < length_bytes; ++i)
+    length |= static_cast<size_t>(static_cast<unsigned char>(bytes[kMagicSize + 2 + i])) << (8 * i);
   if (bytes.size() - begin < length) throw fail("truncated .npy file");
   const std::string text = bytes.substr(begin, length);
   const Header header(text, name);
 
   std::string descr = *header.descr;
   const char order = descr.empty() ? '\0' : descr[0];
-  if (order != '<' && order != '>' && order != '|' && order != '=') throw fail("element type '" + descr + "' is not supported");
+  if (order != '<' && order != '>' && order != '|' && order != '=')
+    throw fail("element type '" + descr + "' is not supported");
   const std::optional<DType> dtype = DTypeOfDescr(descr.substr(1), wanted);
   if (!dtype) throw fail("element type '" + descr + "' is not supported");
 
@@ -175,7 +191,8 @@ Tensor ParseNpy(const std::string& bytes, DType wanted, const std::string& name)
   if (__builtin_mul_overflow(size, ByteWidth(*dtype), &byte_size)) throw fail("an array of more than 2^63 bytes");
   const size_t data = begin + length;
   if (bytes.size() - data != static_cast<size_t>(byte_size)) {
-    throw fail("the array needs " + std::to_string(byte_size) + " bytes, the file has " + std::to_string(bytes.size() - data));
+    throw fail("the array needs " + std::to_string(byte_size) + " bytes, the file has " +
+               std::to_string(bytes.size() - data));
   }
   Tensor t(*dtype, *header.shape);
   if (byte_size > 0) std::memcpy(t.raw(), bytes.data() + data, static_cast<size_t>(byte_size));

@@ -1,4 +1,5 @@
-// Arrays in NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py): how `weft run` takes arguments and gives results.
+// Arrays in NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py): how `weft run` takes arguments and gives
+// results.
 //
 //   Tensor x = ReadNpy("x.npy", DType::kF32);
 //   WriteNpy("y.npy", y);
@@ -13,8 +14,8 @@
 
 namespace weft {
 
-// `wanted` decides what raw bytes and 64-bit words are; any other type is read as it is. Fortran order and the other byte
-// order are converted. Raises kParse naming `name` for anything that is no .npy file, or not a whole one.
+// `wanted` decides what raw bytes and 64-bit words are; any other type is read as it is. Fortran order and the other
+// byte order are converted. Raises kParse naming `name` for anything that is no .npy file, or not a whole one.
 Tensor ParseNpy(const std::string& bytes, DType wanted, const std::string& name);
 std::string NpyBytes(const Tensor& tensor);
 

@@ -4,14 +4,13 @@
 //   weft run f.weft --inputs x.npy y.npy      its results
 //   weft dump f.weft --stage=mlir             a stage of its compilation
 //   weft ops                                  the reference of all operations
-#include <CLI/CLI.hpp>
-
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "driver/commands.h"
 #include "ir/error.h"
+#include <CLI/CLI.hpp>
 
 namespace {
 
@@ -36,7 +35,8 @@ int Main(int argc, char** argv) {
   CLI::App* run_app = app.add_subcommand("run", "Run a program on .npy arrays");
   run_app->add_option("FILE", run.file, "The program")->required();
   run_app->add_option("--inputs", run.inputs, "One .npy file per parameter, constants included");
-  run_app->add_option("--outputs", run.outputs, "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
+  run_app->add_option("--outputs", run.outputs,
+                      "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
   run_app->add_flag("--interpret", run.interpret, "Use the reference interpreter instead of compiled code");
 
   weft::DumpCommand dump;

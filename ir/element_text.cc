@@ -17,7 +17,9 @@ template <class T>
 inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsSmallFloat<T>;
 
 template <int kBytes>
-using BitsOfSize = std::conditional_t<kBytes == 1, uint8_t, std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+using BitsOfSize =
+    std::conditional_t<kBytes == 1, uint8_t,
+                       std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
 template <class T>
 using BitsOf = BitsOfSize<sizeof(T)>;
 
@@ -43,7 +45,8 @@ std::string FiniteText(T value) {
   if constexpr (kIsSmallFloat<T>) {
     const float wide = value;
     // Small whole numbers as they are, 448 rather than the 450 that reads back as it.
-    if (std::trunc(wide) == wide && std::fabs(wide) < 1e6f && wide != 0) return std::to_string(static_cast<int>(wide)) + ".0";
+    if (std::trunc(wide) == wide && std::fabs(wide) < 1e6f && wide != 0)
+      return std::to_string(static_cast<int>(wide)) + ".0";
     for (int digits = 1; digits <= 9; ++digits) {
       end = std::to_chars(buffer, buffer + sizeof(buffer), wide, std::chars_format::general, digits).ptr;
       float back = 0;
@@ -98,12 +101,14 @@ T ParseFloat(const std::string& text, DType dtype) {
   if (magnitude == "nan" || magnitude == "inf") {
     // The sign of a NaN is set in its bits: negating one need not change them.
     if (magnitude == "inf" && dtype == DType::kF8E4M3FN) throw DoesNotFit(text, dtype);
-    const T value(magnitude == "nan" ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity());
+    const T value(magnitude == "nan" ? std::numeric_limits<float>::quiet_NaN()
+                                     : std::numeric_limits<float>::infinity());
     const BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>{negative} << (sizeof(T) * 8 - 1));
     return std::bit_cast<T>(static_cast<BitsOf<T>>(std::bit_cast<BitsOf<T>>(value) | sign));
   }
   // from_chars would read "infinity", "nan(1)" and the like.
-  if (magnitude.empty() || !((magnitude[0] >= '0' && magnitude[0] <= '9') || magnitude[0] == '.')) throw Malformed(text, dtype);
+  if (magnitude.empty() || !((magnitude[0] >= '0' && magnitude[0] <= '9') || magnitude[0] == '.'))
+    throw Malformed(text, dtype);
   using Wide = std::conditional_t<kIsSmallFloat<T>, float, T>;
   Wide wide = 0;
   const char* end = text.data() + text.size();
@@ -165,7 +170,8 @@ void SetElementFromText(Tensor& tensor, int64_t i, const std::string& text) {
     } else if constexpr (kIsComplex<T>) {
       using Part = typename T::value_type;
       const size_t comma = text.find(',');
-      if (text.front() != '(' || text.back() != ')' || comma == std::string::npos || comma < 2 || comma + 2 >= text.size()) {
+      if (text.front() != '(' || text.back() != ')' || comma == std::string::npos || comma < 2 ||
+          comma + 2 >= text.size()) {
         throw Malformed(text, dtype);
       }
       element = T(ParseFloat<Part>(text.substr(1, comma - 1), RealPart(dtype)),

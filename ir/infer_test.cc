@@ -30,7 +30,8 @@ class InferTest : public ::testing::TestWithParam<const Prim*> {
       Atoms operands;
       for (size_t i = 0; i < d.operands.size(); ++i) {
         const Type& type = d.operands[i];
-        operands.push_back(d.literal[i] ? Atom(Tensor::Zeros(type.dtype, StaticSizes(type.dims, "a literal"))) : b.Parameter(type));
+        operands.push_back(d.literal[i] ? Atom(Tensor::Zeros(type.dtype, StaticSizes(type.dims, "a literal")))
+                                        : b.Parameter(type));
       }
       for (const Atom& result : b.Emit(prim, operands, d.attrs, d.regions)) types.push_back(b.TypeOf(result));
     } catch (const Error& error) {
@@ -49,8 +50,22 @@ class InferTest : public ::testing::TestWithParam<const Prim*> {
 };
 
 std::vector<Attr> OddValues(const Attr& attr) {
-  std::vector<Attr> list = {true, int64_t{0}, int64_t{-1}, int64_t{99}, INT64_MAX, INT64_MIN, 0.5, std::string(), std::string("ij,jk,kl->->"),
-                            std::string("aa,b->c"), DType::kKey, DType::kBool, Ints{}, Dims{}, Types{}, Strings{}};
+  std::vector<Attr> list = {true,
+                            int64_t{0},
+                            int64_t{-1},
+                            int64_t{99},
+                            INT64_MAX,
+                            INT64_MIN,
+                            0.5,
+                            std::string(),
+                            std::string("ij,jk,kl->->"),
+                            std::string("aa,b->c"),
+                            DType::kKey,
+                            DType::kBool,
+                            Ints{},
+                            Dims{},
+                            Types{},
+                            Strings{}};
   if (const Ints* ints = std::get_if<Ints>(&attr)) {
     for (int64_t odd : {int64_t{-1}, int64_t{0}, int64_t{7}, INT64_MAX, INT64_MIN}) {
       for (size_t i = 0; i < ints->size(); ++i) {
@@ -66,7 +81,8 @@ std::vector<Attr> OddValues(const Attr& attr) {
     if (!ints->empty()) list.push_back(Ints(ints->begin(), ints->end() - 1));
   }
   if (const Dims* dims = std::get_if<Dims>(&attr)) {
-    for (const Dim& odd : {Dim(0), Dim(-1), Dim(7), Dim(INT64_MAX), Dim::Symbol("n"), Dim::Symbol("n") * Dim::Symbol("m") - 5}) {
+    for (const Dim& odd :
+         {Dim(0), Dim(-1), Dim(7), Dim(INT64_MAX), Dim::Symbol("n"), Dim::Symbol("n") * Dim::Symbol("m") - 5}) {
       for (size_t i = 0; i < dims->size(); ++i) {
         Dims changed = *dims;
         changed[i] = odd;
@@ -82,8 +98,14 @@ std::vector<Attr> OddValues(const Attr& attr) {
 }
 
 std::vector<Type> OddTypes(const Type& type) {
-  std::vector<Type> list = {{DType::kF32, {}}, {DType::kKey, {2}}, {DType::kI32, {3, 3, 3, 3, 3}}, {DType::kBool, {0}}, {DType::kC64, type.dims},
-                            {DType::kI32, type.dims}, {DType::kF8E5M2, type.dims}, {type.dtype, {INT64_MAX, INT64_MAX}},
+  std::vector<Type> list = {{DType::kF32, {}},
+                            {DType::kKey, {2}},
+                            {DType::kI32, {3, 3, 3, 3, 3}},
+                            {DType::kBool, {0}},
+                            {DType::kC64, type.dims},
+                            {DType::kI32, type.dims},
+                            {DType::kF8E5M2, type.dims},
+                            {type.dtype, {INT64_MAX, INT64_MAX}},
                             {type.dtype, {Dim::Symbol("n")}}};
   for (int i = 0; i < type.rank(); ++i) {
     for (const Dim& odd : {Dim(0), Dim(99), Dim(INT64_MAX), Dim::Symbol("n"), Dim::Symbol("n") * 2 - 3}) {
@@ -159,7 +181,8 @@ TEST_P(InferTest, RefusesDamagedEquations) {
   EXPECT_GT(tried_, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPrim, InferTest, ::testing::ValuesIn(AllPrims()), [](const auto& info) { return info.param->name; });
+INSTANTIATE_TEST_SUITE_P(EveryPrim, InferTest, ::testing::ValuesIn(AllPrims()),
+                         [](const auto& info) { return info.param->name; });
 
 }  // namespace
 }  // namespace weft

@@ -30,7 +30,8 @@ std::string OperandsText(const Prim& p) {
 
 std::string DerivativeText(const Prim& p) {
   if (!p.not_differentiable.empty()) return "none: " + p.not_differentiable;
-  if (p.linear == std::vector<int>{-1}) return p.family == Family::kControl ? "that of its regions" : "linear in all operands together";
+  if (p.linear == std::vector<int>{-1})
+    return p.family == Family::kControl ? "that of its regions" : "linear in all operands together";
   if (p.is_linear()) {
     std::vector<std::string> operands;
     for (int i : p.linear) operands.push_back(std::to_string(i));
@@ -46,7 +47,8 @@ std::string DerivativeText(const Prim& p) {
 // A sample as text, on f32 where there is one: its equation, or the whole function where that has regions.
 std::string Example(const Prim& p, const std::vector<Sample>& samples) {
   if (samples.empty()) return "";
-  auto f32 = std::find_if(samples.begin(), samples.end(), [](const Sample& s) { return !s.operands.empty() && s.operands[0].dtype == DType::kF32; });
+  auto f32 = std::find_if(samples.begin(), samples.end(),
+                          [](const Sample& s) { return !s.operands.empty() && s.operands[0].dtype == DType::kF32; });
   const Sample& sample = f32 == samples.end() ? samples.front() : *f32;
   const std::string text = Print(*SampleFn(p, sample));
   if (!sample.regions.empty()) return text;
@@ -60,7 +62,8 @@ std::string Entry(const Prim& p) {
   text += "- operands: " + OperandsText(p) + "\n";
   if (p.num_operands != 0) text += "- types of the first: " + p.dtypes.ToString() + "\n";
   std::vector<std::string> attributes;
-  for (const auto& [name, kinds] : AttributeKinds(samples)) attributes.push_back("`" + name + "` (" + absl::StrJoin(kinds, " or ") + ")");
+  for (const auto& [name, kinds] : AttributeKinds(samples))
+    attributes.push_back("`" + name + "` (" + absl::StrJoin(kinds, " or ") + ")");
   if (!attributes.empty()) text += "- attributes: " + absl::StrJoin(attributes, ", ") + "\n";
   text += "- derivative: " + DerivativeText(p) + "\n";
   if (p.has_effect) text += "- effect: keeps its order and is never dropped\n";
@@ -83,7 +86,9 @@ std::string OperationReference() {
       "regions, and the rules that hold for all of them.\n\n";
   for (const auto& [family, prims] : families) {
     text += std::string("- ") + Name(static_cast<Family>(family)) + ": " +
-            absl::StrJoin(prims, ", ", [](std::string* out, const Prim* p) { *out += "[" + p->name + "](#" + p->name + ")"; }) + "\n";
+            absl::StrJoin(prims, ", ",
+                          [](std::string* out, const Prim* p) { *out += "[" + p->name + "](#" + p->name + ")"; }) +
+            "\n";
   }
   for (const auto& [family, prims] : families) {
     text += std::string("\n## ") + Name(static_cast<Family>(family)) + "\n\n";

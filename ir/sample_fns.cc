@@ -34,7 +34,8 @@ void AddOddValues(Atoms& list) {
   using Limits = std::numeric_limits<T>;
   std::vector<T> values = {Limits::max(), Limits::lowest(), T(0), T(1)};
   if constexpr (std::is_floating_point_v<T>) {
-    for (T value : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(), T(-0.0), T(0.1), Limits::denorm_min(), Limits::min(), T(1) / 3}) {
+    for (T value : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(), T(-0.0), T(0.1),
+                    Limits::denorm_min(), Limits::min(), T(1) / 3}) {
       values.push_back(value);
     }
   }
@@ -66,7 +67,8 @@ Atoms OddLiterals() {
   AddOddValues<float>(list);
   AddOddValues<double>(list);
   for (uint32_t bits : {0x7fc00001u, 0x7f800001u, 0xffffffffu}) list.push_back(Atom(Tensor::Scalar(DType::kF32, bits)));
-  for (uint64_t bits : {0x7ff8000000000001u, 0x7ff0000000000001u, ~uint64_t{0}}) list.push_back(Atom(Tensor::Scalar(DType::kF64, bits)));
+  for (uint64_t bits : {0x7ff8000000000001u, 0x7ff0000000000001u, ~uint64_t{0}})
+    list.push_back(Atom(Tensor::Scalar(DType::kF64, bits)));
   for (bool value : {false, true}) list.push_back(Atom(Tensor::Scalar(DType::kBool, value)));
   list.push_back(Atom(Tensor::Zeros(DType::kBool, {3})));
   AddAllPatterns<uint8_t>(DType::kF8E4M3FN, 8, list);
@@ -74,7 +76,8 @@ Atoms OddLiterals() {
   AddAllPatterns<uint16_t>(DType::kF16, 1000, list);
   AddAllPatterns<uint16_t>(DType::kBF16, 1000, list);
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  list.push_back(Atom(Tensor::FromVector<std::complex<float>>({2, 2}, {{1.5f, -0.0f}, {inf, nan}, {-nan, -inf}, {0, 1e-45f}})));
+  list.push_back(
+      Atom(Tensor::FromVector<std::complex<float>>({2, 2}, {{1.5f, -0.0f}, {inf, nan}, {-nan, -inf}, {0, 1e-45f}})));
   list.push_back(Atom(Tensor::Scalar(DType::kC128, std::complex<double>(0.1, -1e300))));
   list.push_back(Atom(Tensor::Scalar(DType::kKey, uint64_t{0x0123456789abcdef})));
   list.push_back(Atom(Tensor(DType::kF32, {0, 5})));
@@ -93,7 +96,9 @@ FnRef KitchenSinkFn() {
   const Atom unnamed = b.Parameter({DType::kC64, {}}, "");
   const Atom sharded = b.Parameter({DType::kBF16, {8, 0}, {"data", "model"}}, "return");
   const Atom again = b.Parameter({DType::kI32, {}}, "x");
-  b.set_loc(Loc::File("model.py", 12, "loss", Loc::File("train \"x\".py", 40, "<module>")).Through("jvp").Through("transpose"));
+  b.set_loc(Loc::File("model.py", 12, "loss", Loc::File("train \"x\".py", 40, "<module>"))
+                .Through("jvp")
+                .Through("transpose"));
   const Prim& mul = FindPrim("mul");
   const Atom dead = b.Emit1(mul, {x, x});
   b.set_loc(Loc::File("other.py", 1, ""));

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// fn(operands) { results = prim operands; return results }. Operands that the sample fixes, and that are small enough, are
-// literals.
+// fn(operands) { results = prim operands; return results }. Operands that the sample fixes, and that are small enough,
+// are literals.
 FnRef SampleFn(const Prim& prim, const Sample& sample);
 std::vector<FnRef> SampleFns(const Prim& prim);
 

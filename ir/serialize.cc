@@ -166,7 +166,8 @@ class Writer {
       exchange::Equation* eqn = out->add_equations();
       eqn->set_primitive(String(e.prim->name));
       for (const Atom& a : e.operands) Fill(eqn->add_operands(), a);
-      for (uint32_t r = 0; r < e.num_results; ++r) eqn->add_result_types(TypeIndex(fn.TypeOf(e.result(static_cast<int>(r)))));
+      for (uint32_t r = 0; r < e.num_results; ++r)
+        eqn->add_result_types(TypeIndex(fn.TypeOf(e.result(static_cast<int>(r)))));
       for (const Attrs::Entry& entry : e.attrs.entries()) Fill(eqn->add_attributes(), entry);
       for (const FnRef& region : e.regions) eqn->add_regions(functions_.at(region.get()));
       if (options_.locations) eqn->set_location(Location(e.loc));
@@ -207,13 +208,16 @@ class Reader {
   // Element `index` of a table, or an error.
   template <class Table>
   const auto& At(const Table& table, uint64_t index, const char* what) const {
-    if (index >= static_cast<uint64_t>(table.size())) Fail(std::string("refers to ") + what + " number " + std::to_string(index) + " of " + std::to_string(table.size()));
+    if (index >= static_cast<uint64_t>(table.size()))
+      Fail(std::string("refers to ") + what + " number " + std::to_string(index) + " of " +
+           std::to_string(table.size()));
     return table[static_cast<int>(index)];
   }
   const std::string& String(uint32_t index) const { return At(module_.strings(), index, "string"); }
 
   DType ReadDType(exchange::DType dtype) const {
-    if (dtype < exchange::BOOL || dtype > exchange::KEY) Fail("an element type of unknown number " + std::to_string(static_cast<int>(dtype)));
+    if (dtype < exchange::BOOL || dtype > exchange::KEY)
+      Fail("an element type of unknown number " + std::to_string(static_cast<int>(dtype)));
     return static_cast<DType>(static_cast<int>(dtype) - 1);
   }
 
@@ -230,7 +234,8 @@ class Reader {
         Fail(error.message());
       }
     }
-    if (!dim || dim->is_static()) Fail("a size without a value, or with a malformed expression '" + d.expression() + "'");
+    if (!dim || dim->is_static())
+      Fail("a size without a value, or with a malformed expression '" + d.expression() + "'");
     return *dim;
   }
 
@@ -254,8 +259,11 @@ class Reader {
 
   // Attributes and mesh axes stand in the text form as words.
   void CheckName(const std::string& name, const char* what) const {
-    const auto word = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
-    if (name.empty() || name.size() > 255 || (name[0] >= '0' && name[0] <= '9') || !std::all_of(name.begin(), name.end(), word)) {
+    const auto word = [](char c) {
+      return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    };
+    if (name.empty() || name.size() > 255 || (name[0] >= '0' && name[0] <= '9') ||
+        !std::all_of(name.begin(), name.end(), word)) {
       Fail(std::string(what) + " with an impossible name");
     }
   }
@@ -263,7 +271,8 @@ class Reader {
   void ReadLocation(const exchange::Location& l) {
     Loc caller;
     if (l.caller() > 0) caller = At(locations_, uint64_t{l.caller()} - 1, "location");
-    if (l.line() > static_cast<uint32_t>(std::numeric_limits<int>::max())) Fail("a line of number " + std::to_string(l.line()));
+    if (l.line() > static_cast<uint32_t>(std::numeric_limits<int>::max()))
+      Fail("a line of number " + std::to_string(l.line()));
     Loc loc = Loc::File(String(l.file()), static_cast<int>(l.line()), String(l.function()), caller);
     for (uint32_t transform : l.transforms()) {
       if (String(transform).empty()) Fail("a transform without a name");
@@ -274,7 +283,9 @@ class Reader {
 
   Atom ReadAtom(const exchange::Atom& a, uint32_t num_vars) const {
     if (a.kind_case() == exchange::Atom::kVariable) {
-      if (a.variable() >= num_vars) Fail("variable " + std::to_string(a.variable()) + " is used, but only " + std::to_string(num_vars) + " are defined before");
+      if (a.variable() >= num_vars)
+        Fail("variable " + std::to_string(a.variable()) + " is used, but only " + std::to_string(num_vars) +
+             " are defined before");
       return Var{a.variable()};
     }
     if (a.kind_case() != exchange::Atom::kLiteral) Fail("an operand that is neither variable nor literal");
@@ -290,11 +301,14 @@ class Reader {
       if (__builtin_mul_overflow(size, n, &size)) Fail("a literal of more than 2^63 elements");
     }
     if (empty) size = 0;
-    if (size > kMaxLiteralElements) Fail("a literal of " + std::to_string(size) + " elements; at most " + std::to_string(kMaxLiteralElements) + " are allowed");
+    if (size > kMaxLiteralElements)
+      Fail("a literal of " + std::to_string(size) + " elements; at most " + std::to_string(kMaxLiteralElements) +
+           " are allowed");
     if (t.data().size() != static_cast<size_t>(size) * static_cast<size_t>(ByteWidth(dtype))) {
       Fail("a literal of " + std::to_string(size) + " elements with " + std::to_string(t.data().size()) + " bytes");
     }
-    if (dtype == DType::kBool && std::any_of(t.data().begin(), t.data().end(), [](char c) { return c != 0 && c != 1; })) {
+    if (dtype == DType::kBool &&
+        std::any_of(t.data().begin(), t.data().end(), [](char c) { return c != 0 && c != 1; })) {
       Fail("a bool that is neither 0 nor 1");
     }
     Tensor tensor(dtype, shape);
@@ -328,8 +342,10 @@ class Reader {
     Builder b(f.name());
     uint32_t num_vars = 0;
     for (const exchange::Parameter& p : f.parameters()) {
-      if (p.kind() != exchange::Parameter::ARGUMENT && p.kind() != exchange::Parameter::CONSTANT) Fail("a parameter of unknown kind");
-      b.Parameter(At(types_, p.type(), "type"), p.name(), p.kind() == exchange::Parameter::CONSTANT ? Param::Kind::kConstant : Param::Kind::kArgument);
+      if (p.kind() != exchange::Parameter::ARGUMENT && p.kind() != exchange::Parameter::CONSTANT)
+        Fail("a parameter of unknown kind");
+      b.Parameter(At(types_, p.type(), "type"), p.name(),
+                  p.kind() == exchange::Parameter::CONSTANT ? Param::Kind::kConstant : Param::Kind::kArgument);
       ++num_vars;
     }
     int depth = 1;
@@ -354,7 +370,8 @@ class Reader {
     Attrs attrs;
     for (const exchange::Attribute& a : e.attributes()) {
       CheckName(String(a.name()), "an attribute");
-      if (!attrs.empty() && !(attrs.entries().back().first < String(a.name()))) Fail("attributes that are not in the order of their names");
+      if (!attrs.empty() && !(attrs.entries().back().first < String(a.name())))
+        Fail("attributes that are not in the order of their names");
       attrs.Set(String(a.name()), ReadAttr(a));
     }
     std::vector<FnRef> regions;
@@ -373,12 +390,15 @@ class Reader {
       Fail(error.message());
     }
     if (static_cast<int>(results.size()) != e.result_types_size()) {
-      Fail(name + " has " + std::to_string(results.size()) + " results here, but " + std::to_string(e.result_types_size()) + " are written");
+      Fail(name + " has " + std::to_string(results.size()) + " results here, but " +
+           std::to_string(e.result_types_size()) + " are written");
     }
     for (int r = 0; r < e.result_types_size(); ++r) {
       const Type& written = At(types_, e.result_types(r), "type");
       const Type inferred = b.TypeOf(results[r]);
-      if (!(inferred == written)) Fail("result " + std::to_string(r) + " of " + name + " is " + inferred.ToString() + ", but written as " + written.ToString());
+      if (!(inferred == written))
+        Fail("result " + std::to_string(r) + " of " + name + " is " + inferred.ToString() + ", but written as " +
+             written.ToString());
     }
     num_vars += static_cast<uint32_t>(results.size());
   }
@@ -392,7 +412,9 @@ class Reader {
   std::vector<int> depths_;  // of nested regions, per function
 };
 
-Error Foreign(const std::string& problem) { return UserError(ErrorKind::kParse, {}, "not a whole Weft program: ", problem); }
+Error Foreign(const std::string& problem) {
+  return UserError(ErrorKind::kParse, {}, "not a whole Weft program: ", problem);
+}
 
 }  // namespace
 
@@ -419,7 +441,8 @@ FnRef Deserialize(const std::string& bytes, const DeserializeOptions& options) {
   const bool whole = file.ParseFromString(bytes);
   if (file.format() != kFormat) throw Foreign("the bytes do not begin as one");
   if (file.version() == 0 || file.version() > kSerialVersion) {
-    throw UserError(ErrorKind::kParse, {}, "this Weft program is of version ", file.version(), " of the exchange form; this library reads versions 1 to ", kSerialVersion);
+    throw UserError(ErrorKind::kParse, {}, "this Weft program is of version ", file.version(),
+                    " of the exchange form; this library reads versions 1 to ", kSerialVersion);
   }
   if (!whole) throw Foreign("the bytes are truncated or corrupted");
   if (Digest(file.module()) != file.digest()) throw Foreign("truncated or corrupted: the digest does not match");

@@ -62,9 +62,20 @@ TEST(SerializeTest, LiteralsConstantsAndLocationsRoundTrip) {
 TEST(SerializeTest, EveryKindOfAttributeRoundTrips) {
   Builder b;
   const Atom x = b.Parameter({DType::kF32, {3}}, "x");
-  const Attrs attrs = {{"a", false}, {"b", int64_t{INT64_MIN}}, {"c", -0.5}, {"d", std::string("\xff\0 x", 4)}, {"e", DType::kBool},
-                       {"f", Ints{1, -2}}, {"g", Dims{8, Dim::Symbol("n") * 2 - 1}}, {"h", Types{{DType::kF32, {3}}, {DType::kI8, {}}}},
-                       {"i", Strings{"x", ""}}, {"j", Ints{}}, {"k", Strings{}}, {"l", Types{}}, {"m", Dims{}}, {"n", int64_t{0}}};
+  const Attrs attrs = {{"a", false},
+                       {"b", int64_t{INT64_MIN}},
+                       {"c", -0.5},
+                       {"d", std::string("\xff\0 x", 4)},
+                       {"e", DType::kBool},
+                       {"f", Ints{1, -2}},
+                       {"g", Dims{8, Dim::Symbol("n") * 2 - 1}},
+                       {"h", Types{{DType::kF32, {3}}, {DType::kI8, {}}}},
+                       {"i", Strings{"x", ""}},
+                       {"j", Ints{}},
+                       {"k", Strings{}},
+                       {"l", Types{}},
+                       {"m", Dims{}},
+                       {"n", int64_t{0}}};
   ExpectRoundTrip(*b.Build({b.Emit1(FindPrim("sin"), {x}, attrs)}), {.any_attributes = true});
 }
 
@@ -103,7 +114,10 @@ TEST(SerializeTest, AnyChangedBitIsFound) {
 TEST(SerializeTest, ForeignBytesAreRefused) {
   EXPECT_FALSE(IsSerialized("fn f(x: f32[3]) { return x }"));
   EXPECT_NE(ParseErrorOf("").find("no bytes at all"), std::string::npos);
-  EXPECT_NE(ParseErrorOf("\x7f" "ELF and so on").find("not a whole Weft program"), std::string::npos);
+  EXPECT_NE(ParseErrorOf("\x7f"
+                         "ELF and so on")
+                .find("not a whole Weft program"),
+            std::string::npos);
   EXPECT_NE(ParseErrorOf("fn f(x: f32[3]) { return x }").find("not a whole Weft program"), std::string::npos);
   EXPECT_NE(ParseErrorOf(WrapModule("", 2)).find("is of version 2"), std::string::npos);
   EXPECT_NE(ParseErrorOf(WrapModule("")).find("there is no function"), std::string::npos);
@@ -114,7 +128,8 @@ class ModuleTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string bytes =
-        Serialize(*ParseFn("fn g(x: f32[3]) { a = sin x; return a }\nfn f(x: f32[3]) { a = call @g x; b = reduce_sum[dims=[0]] a; c = mul b 2.0:f32; return c }",
+        Serialize(*ParseFn("fn g(x: f32[3]) { a = sin x; return a }\nfn f(x: f32[3]) { a = call @g x; b = "
+                           "reduce_sum[dims=[0]] a; c = mul b 2.0:f32; return c }",
                            {.file = "m.weft"}));
     exchange::File file;
     ASSERT_TRUE(file.ParseFromString(bytes));

@@ -48,7 +48,9 @@ class Parser {
     std::vector<FnRef> list;
     for (SkipLines(); list.empty() || !AtEnd(); SkipLines()) {
       const size_t at = pos_;
-      if (PeekWord() != "fn") Fail(at, list.empty() ? "expected a function, 'fn name(...) -> (...) {'" : "expected 'fn' or the end of the text");
+      if (PeekWord() != "fn")
+        Fail(at,
+             list.empty() ? "expected a function, 'fn name(...) -> (...) {'" : "expected 'fn' or the end of the text");
       Word("'fn'");
       SkipSpace();
       const size_t name_at = pos_;
@@ -77,8 +79,8 @@ class Parser {
     const size_t line_end = std::min(text_.find('\n', at), text_.size());
     const std::string line = text_.substr(line_begin, line_end - line_begin);
     const auto number = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(line_begin), '\n') + 1;
-    throw UserError(ErrorKind::kParse, {}, options_.file.empty() ? "<text>" : options_.file, ":", number, ":", at - line_begin + 1, ": ",
-                    message, "\n", LineWithCaret(line, at - line_begin));
+    throw UserError(ErrorKind::kParse, {}, options_.file.empty() ? "<text>" : options_.file, ":", number, ":",
+                    at - line_begin + 1, ": ", message, "\n", LineWithCaret(line, at - line_begin));
   }
   std::string Found() const {
     if (AtEnd()) return "found the end of the text";
@@ -186,7 +188,8 @@ class Parser {
     SkipSpace();
     const std::optional<DType> dtype = TryDType();
     if (!dtype) Expected("a type such as f32[8,n]");
-    if (Peek() != '[') Expected(std::string("'[' after ") + weft::Name(*dtype) + ", as in " + weft::Name(*dtype) + "[8,n]");
+    if (Peek() != '[')
+      Expected(std::string("'[' after ") + weft::Name(*dtype) + ", as in " + weft::Name(*dtype) + "[8,n]");
     ++pos_;
     Type type{*dtype, DimList(']'), {}};
     if (Peek() == '{') {  // the mesh axes over which it varies; a body stands after a space
@@ -222,7 +225,8 @@ class Parser {
     if (Peek() == '-') ++pos_;
     const bool hex = Peek() == '0' && (Peek(1) == 'x' || Peek(1) == 'X');
     while (IsWordPart(Peek()) || Peek() == '.' ||
-           (!hex && pos_ > begin && (Peek() == '+' || Peek() == '-') && (text_[pos_ - 1] == 'e' || text_[pos_ - 1] == 'E'))) {
+           (!hex && pos_ > begin && (Peek() == '+' || Peek() == '-') &&
+            (text_[pos_ - 1] == 'e' || text_[pos_ - 1] == 'E'))) {
       ++pos_;
     }
     if (pos_ == begin || pos_ - begin > kMaxWord) {
@@ -265,7 +269,8 @@ class Parser {
           if (depth_of_elements_ == 0) depth_of_elements_ = depth + 1;
           if (depth_of_elements_ != depth + 1) Expected("'['");
           if (static_cast<int64_t>(elements.size()) >= kMaxLiteralElements) {
-            Fail(pos_, "a literal has at most " + std::to_string(kMaxLiteralElements) + " elements; make a larger array a parameter, 'const name: type'");
+            Fail(pos_, "a literal has at most " + std::to_string(kMaxLiteralElements) +
+                           " elements; make a larger array a parameter, 'const name: type'");
           }
           const size_t element_at = pos_;
           elements.push_back({element_at, ElementToken()});
@@ -277,7 +282,8 @@ class Parser {
     if (static_cast<int>(sizes.size()) <= depth) sizes.resize(depth + 1, -1);
     if (sizes[depth] < 0) sizes[depth] = count;
     if (sizes[depth] != count) {
-      Fail(at, "this list has " + std::to_string(count) + " entries, the one before it " + std::to_string(sizes[depth]));
+      Fail(at,
+           "this list has " + std::to_string(count) + " entries, the one before it " + std::to_string(sizes[depth]));
     }
   }
 
@@ -292,7 +298,8 @@ class Parser {
     } else {
       elements.push_back({at, ElementToken()});
     }
-    if (!Accept(':')) Expected(std::string("':' and the type of the literal, such as ") + (list ? "[1,2]:i32[2]" : "2.0:f32"));
+    if (!Accept(':'))
+      Expected(std::string("':' and the type of the literal, such as ") + (list ? "[1,2]:i32[2]" : "2.0:f32"));
     SkipSpace();
     const size_t type_at = pos_;
     Type type;
@@ -303,7 +310,8 @@ class Parser {
       const std::optional<DType> dtype = TryDType();
       if (!dtype) Expected("an element type such as f32");
       type.dtype = *dtype;
-      if (Peek() == '[') Fail(type_at, "a number has an element type alone, such as 2.0:f32; an array is written [2.0,3.0]:f32[2]");
+      if (Peek() == '[')
+        Fail(type_at, "a number has an element type alone, such as 2.0:f32; an array is written [2.0,3.0]:f32[2]");
     }
     Shape shape;
     for (const Dim& d : type.dims) shape.push_back(d.value());
@@ -311,9 +319,11 @@ class Parser {
     Guarded(type_at, [&] { size = NumElements(shape); });
     // One flat list in row-major order may stand for any shape.
     if (size != static_cast<int64_t>(elements.size())) {
-      Fail(type_at, "the type " + type.ToString() + " has " + std::to_string(size) + " elements, the list " + std::to_string(elements.size()));
+      Fail(type_at, "the type " + type.ToString() + " has " + std::to_string(size) + " elements, the list " +
+                        std::to_string(elements.size()));
     }
-    if (sizes.size() > 1 && size > 0 && sizes != shape) Fail(type_at, "the lists are not nested as " + type.ToString() + " is");
+    if (sizes.size() > 1 && size > 0 && sizes != shape)
+      Fail(type_at, "the lists are not nested as " + type.ToString() + " is");
     std::optional<Tensor> tensor;
     Guarded(type_at, [&] { tensor = Tensor::Zeros(type.dtype, shape); });
     for (size_t i = 0; i < elements.size(); ++i) {
@@ -338,7 +348,8 @@ class Parser {
     int64_t value = 0;
     const auto result = std::from_chars(token.data(), token.data() + token.size(), value);
     if (result.ec == std::errc::result_out_of_range) Fail(at, token + " does not fit a 64-bit integer");
-    if (result.ec != std::errc() || result.ptr != token.data() + token.size()) Fail(at, "'" + token + "' is not an integer");
+    if (result.ec != std::errc() || result.ptr != token.data() + token.size())
+      Fail(at, "'" + token + "' is not an integer");
     return value;
   }
 
@@ -364,7 +375,9 @@ class Parser {
     }
     if (!word.empty() && word != "nan" && word != "inf") {
       const std::optional<DType> dtype = TryDType();
-      if (!dtype) Fail(at, "'" + word + "' is no value of an attribute; expected one such as true, 3, 2.5, \"text\", f32, [1,2] or <8,n>");
+      if (!dtype)
+        Fail(at, "'" + word +
+                     "' is no value of an attribute; expected one such as true, 3, 2.5, \"text\", f32, [1,2] or <8,n>");
       return *dtype;
     }
     if (!IsDigit(Peek()) && Peek() != '-' && word.empty()) Expected("the value of the attribute");
@@ -514,12 +527,14 @@ class Parser {
 
   void CheckResults(const Scope& scope, const Atoms& results, const Types& declared, size_t at) const {
     if (results.size() != declared.size()) {
-      Fail(at, "the function returns " + std::to_string(results.size()) + " results, but " + std::to_string(declared.size()) + " are declared");
+      Fail(at, "the function returns " + std::to_string(results.size()) + " results, but " +
+                   std::to_string(declared.size()) + " are declared");
     }
     for (size_t i = 0; i < results.size(); ++i) {
       const Type type = scope.builder.TypeOf(results[i]);
       if (!(type == declared[i])) {
-        Fail(at, "result " + std::to_string(i) + " is " + type.ToString() + ", but declared as " + declared[i].ToString());
+        Fail(at,
+             "result " + std::to_string(i) + " is " + type.ToString() + ", but declared as " + declared[i].ToString());
       }
     }
   }
@@ -601,7 +616,8 @@ class Parser {
       if (Peek() == '@') {
         const size_t at = pos_;
         regions.push_back(NamedRegion());
-        if (depth + DepthOf(*regions.back()) > kMaxRegionDepth) Fail(at, "functions nested more than " + std::to_string(kMaxRegionDepth) + " deep");
+        if (depth + DepthOf(*regions.back()) > kMaxRegionDepth)
+          Fail(at, "functions nested more than " + std::to_string(kMaxRegionDepth) + " deep");
       } else if (Peek() == '(' && AtRegion()) {
         regions.push_back(Function("region", depth + 1));
       } else {
@@ -615,14 +631,17 @@ class Parser {
     BindResults(scope, *prim, written, results, begin);
   }
 
-  void BindResults(Scope& scope, const Prim& prim, const std::vector<WrittenResult>& written, const Atoms& results, size_t at) {
+  void BindResults(Scope& scope, const Prim& prim, const std::vector<WrittenResult>& written, const Atoms& results,
+                   size_t at) {
     if (written.size() != results.size()) {
-      Fail(at, prim.name + " has " + std::to_string(results.size()) + " results here, but " + std::to_string(written.size()) + " are named");
+      Fail(at, prim.name + " has " + std::to_string(results.size()) + " results here, but " +
+                   std::to_string(written.size()) + " are named");
     }
     for (size_t i = 0; i < results.size(); ++i) {
       const Type type = scope.builder.TypeOf(results[i]);
       if (written[i].type && !(*written[i].type == type)) {
-        Fail(written[i].at, "'" + written[i].name + "' is written as " + written[i].type->ToString() + ", but is " + type.ToString());
+        Fail(written[i].at,
+             "'" + written[i].name + "' is written as " + written[i].type->ToString() + ", but is " + type.ToString());
       }
       Define(scope, written[i].name, results[i], written[i].at);
     }
@@ -641,7 +660,8 @@ class Parser {
 
   int LineAt(size_t at) {
     // Places are asked for in order.
-    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(line_pos_), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(line_pos_),
+                                         text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
     line_pos_ = at;
     return line_;
   }
@@ -665,7 +685,9 @@ class Parser {
 
 }  // namespace
 
-std::vector<FnRef> ParseModule(const std::string& text, const ParseOptions& options) { return Parser(text, options).Module(); }
+std::vector<FnRef> ParseModule(const std::string& text, const ParseOptions& options) {
+  return Parser(text, options).Module();
+}
 
 FnRef ParseFn(const std::string& text, const ParseOptions& options) { return ParseModule(text, options).back(); }
 

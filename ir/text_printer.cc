@@ -128,7 +128,8 @@ class FnPrinter {
       }
       out_ += ']';
     }
-    const bool all_named = std::all_of(e.regions.begin(), e.regions.end(), [&](const FnRef& r) { return named_.count(r.get()) > 0; });
+    const bool all_named =
+        std::all_of(e.regions.begin(), e.regions.end(), [&](const FnRef& r) { return named_.count(r.get()) > 0; });
     if (all_named) Regions(e, indent, comment);
     for (const Atom& a : e.operands) {
       out_ += ' ';
@@ -191,7 +192,9 @@ class FnPrinter {
 
   void AppendType(const Atom& a) { out_ += a.is_var() && a.id() >= fn_.num_vars() ? "?" : fn_.TypeOf(a).ToString(); }
 
-  void AppendAtom(const Atom& a) { out_ += a.is_var() ? Name(a.id()) : a.literal().defined() ? Print(a.literal()) : "?"; }
+  void AppendAtom(const Atom& a) {
+    out_ += a.is_var() ? Name(a.id()) : a.literal().defined() ? Print(a.literal()) : "?";
+  }
 
   const Fn& fn_;
   const PrintOptions& options_;
@@ -221,7 +224,8 @@ struct Outline {
 }  // namespace
 
 bool IsTextKeyword(const std::string& word) {
-  static const auto& words = *new std::unordered_set<std::string>{"fn", "const", "return", "true", "false", "nan", "inf"};
+  static const auto& words =
+      *new std::unordered_set<std::string>{"fn", "const", "return", "true", "false", "nan", "inf"};
   return words.count(word) > 0;
 }
 

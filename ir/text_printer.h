@@ -28,8 +28,8 @@ std::string Print(const Fn& fn, const PrintOptions& options = {});
 // `[1,2,3]:i32[3]`
 std::string Print(const Tensor& literal);
 
-// Equation `index` marked `>` with up to `context` equations either side, their regions elided, for error messages. Works
-// for broken functions too: a variable that does not exist prints as `?7`.
+// Equation `index` marked `>` with up to `context` equations either side, their regions elided, for error messages.
+// Works for broken functions too: a variable that does not exist prints as `?7`.
 std::string PrintAround(const Fn& fn, size_t index, int context = 5);
 
 // True for words that the grammar keeps for itself, such as `return`; no variable is called so.

@@ -32,7 +32,8 @@ void ExpectRoundTrip(const Fn& fn, const ParseOptions& options = {}) {
   const std::string text = Print(fn);
   FnRef back;
   ASSERT_NO_THROW(back = ParseFn(text, options)) << text.substr(0, 3000);
-  EXPECT_TRUE(back->StructurallyEquals(fn)) << text.substr(0, 3000) << "\nread back as\n" << Print(*back).substr(0, 3000);
+  EXPECT_TRUE(back->StructurallyEquals(fn)) << text.substr(0, 3000) << "\nread back as\n"
+                                            << Print(*back).substr(0, 3000);
   EXPECT_EQ(back->StructuralHash(), fn.StructuralHash());
   EXPECT_TRUE(Print(*back) == text) << text.substr(0, 3000) << "\nprinted again\n" << Print(*back).substr(0, 3000);
   EXPECT_NO_THROW(Verify(*back));
@@ -54,7 +55,8 @@ TEST(TextTest, LiteralsOfEveryTypeRoundTrip) {
   for (const Atom& result : fn->results()) {
     if (result.is_var()) continue;
     const FnRef one = ParseFn("fn f() { return " + Print(result.literal()) + " }");
-    EXPECT_TRUE(one->results()[0].literal().BitEquals(result.literal())) << Print(result.literal()) << " became " << Print(one->results()[0].literal());
+    EXPECT_TRUE(one->results()[0].literal().BitEquals(result.literal()))
+        << Print(result.literal()) << " became " << Print(one->results()[0].literal());
   }
   ExpectRoundTrip(*fn);
 }
@@ -112,10 +114,24 @@ TEST(TextTest, EveryNarrowFloatReadsBackAsItself) {
 TEST(TextTest, EveryKindOfAttributeRoundTrips) {
   Builder b;
   const Atom x = b.Parameter({DType::kF32, {3}}, "x");
-  const Attrs attrs = {{"a", true}, {"b", int64_t{INT64_MIN}}, {"c", 2.0}, {"d", std::string("a\"\n\\ \x01" "f\xff")}, {"e", DType::kBF16},
-                       {"f", Ints{1, -2}}, {"g", Dims{8, Dim::Symbol("n") * 2 - 1}}, {"h", Types{{DType::kF32, {3}}, {DType::kI8, {}}}},
-                       {"i", Strings{"x", ""}}, {"j", Ints{}}, {"k", Strings{}}, {"l", Types{}}, {"m", Dims{}}, {"n", -HUGE_VAL},
-                       {"o", 1e300}, {"p", std::string()}, {"q", Strings{""}}};
+  const Attrs attrs = {{"a", true},
+                       {"b", int64_t{INT64_MIN}},
+                       {"c", 2.0},
+                       {"d", std::string("a\"\n\\ \x01"
+                                         "f\xff")},
+                       {"e", DType::kBF16},
+                       {"f", Ints{1, -2}},
+                       {"g", Dims{8, Dim::Symbol("n") * 2 - 1}},
+                       {"h", Types{{DType::kF32, {3}}, {DType::kI8, {}}}},
+                       {"i", Strings{"x", ""}},
+                       {"j", Ints{}},
+                       {"k", Strings{}},
+                       {"l", Types{}},
+                       {"m", Dims{}},
+                       {"n", -HUGE_VAL},
+                       {"o", 1e300},
+                       {"p", std::string()},
+                       {"q", Strings{""}}};
   const Atom y = b.Emit1(FindPrim("sin"), {x}, attrs);  // type rules ignore attributes that they do not know
   ExpectRoundTrip(*b.Build({y}), {.any_attributes = true});
 }
@@ -180,7 +196,9 @@ fn f(x: f32[2],   # the first
 }
 
 TEST(TextTest, LocationsAreCommentsAndLinesOfTheTextBecomeLocations) {
-  const FnRef fn = ParseFn("fn f(x: f32[2]) {\n  a = sin x\n  b = call a (y: f32[2]) {\n    c = cos y\n    return c }\n  return b\n}", {.file = "m.weft"});
+  const FnRef fn = ParseFn(
+      "fn f(x: f32[2]) {\n  a = sin x\n  b = call a (y: f32[2]) {\n    c = cos y\n    return c }\n  return b\n}",
+      {.file = "m.weft"});
   EXPECT_EQ(Print(*fn, {.locations = true}),
             "fn region(y: f32[2]) -> (f32[2]) {\n"
             "  a: f32[2] = cos y  # m.weft:4 (region)\n"
@@ -204,7 +222,9 @@ TEST(TextTest, AnErrorShowsThePlace) {
     ParseFn("fn f() -> () {\n\treturn 1\n}", {.file = "m.weft"});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.message(), "m.weft:2:10: expected ':' and the type of the literal, such as 2.0:f32, found the end of the line\n  \treturn 1\n  \t        ^");
+    EXPECT_EQ(error.message(),
+              "m.weft:2:10: expected ':' and the type of the literal, such as 2.0:f32, found the end of the line\n  "
+              "\treturn 1\n  \t        ^");
   }
   const std::string long_line = ParseErrorOf("fn f(" + std::string(100000, ' ') + "%");
   EXPECT_LT(long_line.size(), 400u);
@@ -243,7 +263,8 @@ TEST(TextTest, ErrorsSayWhatIsWrong) {
       {"a = mul x [[1,2,3]]:f32[3]", "the lists are not nested as f32[3] is"},
       {"a = mul x [1]:f32[n]", "the type of a literal has plain numbers as sizes"},
       {"a = mul x []:f32[4294967296,4294967296]", "more than 2^63"},
-      {"a = mul x [" + absl::StrReplaceAll(std::string(65, 'x'), {{"x", "1,"}}) + "1]:f32[66]", "a literal has at most 64 elements"},
+      {"a = mul x [" + absl::StrReplaceAll(std::string(65, 'x'), {{"x", "1,"}}) + "1]:f32[66]",
+       "a literal has at most 64 elements"},
       {"a = mul x " + std::string(100, '['), "lists nested too deeply"},
       {"a = reduce_sum[dims=[0], dims=[0]] x", "attribute 'dims' is given twice"},
       {"a = reduce_sum[dims=0] x", "dims"},
@@ -272,7 +293,9 @@ TEST(TextTest, ErrorsSayWhatIsWrong) {
       {"}", "expected an equation or 'return', found '}'"},
   };
   for (const auto& [body, problem] : bodies) {
-    EXPECT_NE(ParseErrorOf(open + "  " + body + close).find(problem), std::string::npos) << body << "\n" << ParseErrorOf(open + "  " + body + close);
+    EXPECT_NE(ParseErrorOf(open + "  " + body + close).find(problem), std::string::npos)
+        << body << "\n"
+        << ParseErrorOf(open + "  " + body + close);
   }
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"", "expected a function"},

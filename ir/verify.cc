@@ -24,20 +24,23 @@ class Verifier {
     }
     for (size_t i = 0; i < fn.results().size(); ++i) {
       const std::string problem = AtomProblem(fn.results()[i], defined);
-      if (!problem.empty()) FailFn(fn, "result " + std::to_string(i), "a variable of this function or a small literal", problem);
+      if (!problem.empty())
+        FailFn(fn, "result " + std::to_string(i), "a variable of this function or a small literal", problem);
     }
   }
 
  private:
-  [[noreturn]] static void FailFn(const Fn& fn, const std::string& what, const std::string& expected, const std::string& found) {
+  [[noreturn]] static void FailFn(const Fn& fn, const std::string& what, const std::string& expected,
+                                  const std::string& found) {
     const size_t last = fn.eqns().empty() ? 0 : fn.eqns().size() - 1;
-    throw UserError(ErrorKind::kInternal, {}, "verify: ", fn.name(), ": ", what, " is wrong\n", PrintAround(fn, last + 1), "\n  expected ",
-                    expected, "\n  found    ", found);
+    throw UserError(ErrorKind::kInternal, {}, "verify: ", fn.name(), ": ", what, " is wrong\n",
+                    PrintAround(fn, last + 1), "\n  expected ", expected, "\n  found    ", found);
   }
   [[noreturn]] static void FailEqn(const Fn& fn, size_t index, const std::string& what, const std::string& expected,
                                    const std::string& found) {
     const Eqn& e = fn.eqns()[index];
-    std::string message = "verify: " + fn.name() + ": " + what + "\n" + (e.prim ? PrintAround(fn, index) : std::string());
+    std::string message =
+        "verify: " + fn.name() + ": " + what + "\n" + (e.prim ? PrintAround(fn, index) : std::string());
     const std::vector<std::string> transforms = e.loc.transforms();
     if (!transforms.empty()) message += "\n  made by " + absl::StrJoin(transforms, ", ");
     if (e.loc) message += "\n" + e.loc.Stack();
@@ -57,10 +60,12 @@ class Verifier {
   }
 
   static std::string AtomProblem(const Atom& a, uint32_t defined) {
-    if (a.is_var()) return a.id() < defined ? "" : "variable number " + std::to_string(a.id()) + ", which is not defined before";
+    if (a.is_var())
+      return a.id() < defined ? "" : "variable number " + std::to_string(a.id()) + ", which is not defined before";
     if (!a.literal().defined()) return "a literal without data";
     if (a.literal().size() > kMaxLiteralElements) {
-      return "a literal of " + std::to_string(a.literal().size()) + " elements; more than " + std::to_string(kMaxLiteralElements) + " belong into a constant parameter";
+      return "a literal of " + std::to_string(a.literal().size()) + " elements; more than " +
+             std::to_string(kMaxLiteralElements) + " belong into a constant parameter";
     }
     return "";
   }
@@ -72,7 +77,8 @@ class Verifier {
     for (size_t i = 0; i < fn.params().size(); ++i) {
       const Type& type = fn.TypeOf(Var{static_cast<uint32_t>(i)});
       const std::string what = "parameter " + std::to_string(i);
-      if (!(type == fn.params()[i].type)) FailFn(fn, what, fn.params()[i].type.ToString(), type.ToString() + " in the table of variables");
+      if (!(type == fn.params()[i].type))
+        FailFn(fn, what, fn.params()[i].type.ToString(), type.ToString() + " in the table of variables");
       const std::string problem = TypeProblem(type);
       if (!problem.empty()) FailFn(fn, what, "a legal type", problem);
     }
@@ -83,23 +89,30 @@ class Verifier {
     if (e.prim == nullptr) FailEqn(fn, index, "equation " + std::to_string(index) + " has no primitive", "", "");
     const std::string& name = e.prim->name;
     if (e.first_result != defined || e.num_results > fn.num_vars() - defined) {
-      FailEqn(fn, index, name + ": its results are numbered wrongly", "results from variable " + std::to_string(defined) + " on",
-              std::to_string(e.num_results) + " from variable " + std::to_string(e.first_result) + " on, of " + std::to_string(fn.num_vars()));
+      FailEqn(fn, index, name + ": its results are numbered wrongly",
+              "results from variable " + std::to_string(defined) + " on",
+              std::to_string(e.num_results) + " from variable " + std::to_string(e.first_result) + " on, of " +
+                  std::to_string(fn.num_vars()));
     }
     for (size_t i = 0; i < e.operands.size(); ++i) {
       const std::string problem = AtomProblem(e.operands[i], defined);
-      if (!problem.empty()) FailEqn(fn, index, name + ": operand " + std::to_string(i) + " is no value", "a variable defined before or a small literal", problem);
+      if (!problem.empty())
+        FailEqn(fn, index, name + ": operand " + std::to_string(i) + " is no value",
+                "a variable defined before or a small literal", problem);
     }
     if (e.prim->num_operands >= 0 && static_cast<int>(e.operands.size()) != e.prim->num_operands) {
-      FailEqn(fn, index, name + ": wrong number of operands", std::to_string(e.prim->num_operands), std::to_string(e.operands.size()));
+      FailEqn(fn, index, name + ": wrong number of operands", std::to_string(e.prim->num_operands),
+              std::to_string(e.operands.size()));
     }
     for (size_t i = 1; i < e.attrs.entries().size(); ++i) {
       if (!(e.attrs.entries()[i - 1].first < e.attrs.entries()[i].first)) {
-        FailEqn(fn, index, name + ": attributes are not in order", "each name once, in order", "'" + e.attrs.entries()[i].first + "'");
+        FailEqn(fn, index, name + ": attributes are not in order", "each name once, in order",
+                "'" + e.attrs.entries()[i].first + "'");
       }
     }
     for (size_t i = 0; i < e.regions.size(); ++i) {
-      if (e.regions[i] == nullptr) FailEqn(fn, index, name + ": region " + std::to_string(i) + " is missing", "a function", "nothing");
+      if (e.regions[i] == nullptr)
+        FailEqn(fn, index, name + ": region " + std::to_string(i) + " is missing", "a function", "nothing");
       Check(*e.regions[i]);
     }
     CheckTypes(fn, index);
@@ -119,14 +132,17 @@ class Verifier {
     try {
       inferred = e.prim->infer(Sig{*e.prim, operands, literal, e.attrs, e.regions});
     } catch (const Error& error) {
-      FailEqn(fn, index, "the type rule refuses the equation: " + error.message(), "", "operands (" + ToString(operands) + ")");
+      FailEqn(fn, index, "the type rule refuses the equation: " + error.message(), "",
+              "operands (" + ToString(operands) + ")");
     }
     for (const Type& type : results) {
       const std::string problem = TypeProblem(type);
       if (!problem.empty()) FailEqn(fn, index, e.prim->name + ": a result has no legal type", "a legal type", problem);
     }
     if (inferred != results) {
-      FailEqn(fn, index, e.prim->name + " has result types (" + ToString(inferred) + "), but the function says (" + ToString(results) + ")",
+      FailEqn(fn, index,
+              e.prim->name + " has result types (" + ToString(inferred) + "), but the function says (" +
+                  ToString(results) + ")",
               "(" + ToString(inferred) + ")", "(" + ToString(results) + ")");
     }
   }

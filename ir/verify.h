@@ -1,5 +1,5 @@
-// Checks that a function is what ir/fn.h promises. Passes run it after themselves in debug builds and tests; readers of foreign
-// text or bytes need it only as a second net, since they build through ir/builder.h.
+// Checks that a function is what ir/fn.h promises. Passes run it after themselves in debug builds and tests; readers of
+// foreign text or bytes need it only as a second net, since they build through ir/builder.h.
 //
 //   Verify(*fn);                 // throws kInternal:
 //

@@ -98,10 +98,14 @@ TEST(VerifyTest, RefusesBrokenFunctions) {
       {"numbering is wrong", [](Fn& f) { FnTestPeer::types(f).clear(); }},
       {"wrong number of operands", [](Fn& f) { FnTestPeer::eqns(f)[0].operands.pop_back(); }},
       {"a literal without data", [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor()); }},
-      {"a literal of 65 elements", [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor::Zeros(DType::kF32, {65})); }},
-      {"the type rule refuses the equation", [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor::Zeros(DType::kI32, {3})); }},
-      {"of negative size", [](Fn& f) { FnTestPeer::params(f)[0].type.dims[0] = Dim(-3), FnTestPeer::types(f)[0].dims[0] = Dim(-3); }},
-      {"whose mesh axes are not in order", [](Fn& f) { FnTestPeer::params(f)[0].type.varying = FnTestPeer::types(f)[0].varying = {"y", "x"}; }},
+      {"a literal of 65 elements",
+       [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor::Zeros(DType::kF32, {65})); }},
+      {"the type rule refuses the equation",
+       [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor::Zeros(DType::kI32, {3})); }},
+      {"of negative size",
+       [](Fn& f) { FnTestPeer::params(f)[0].type.dims[0] = Dim(-3), FnTestPeer::types(f)[0].dims[0] = Dim(-3); }},
+      {"whose mesh axes are not in order",
+       [](Fn& f) { FnTestPeer::params(f)[0].type.varying = FnTestPeer::types(f)[0].varying = {"y", "x"}; }},
       {"has no primitive", [](Fn& f) { FnTestPeer::eqns(f)[0].prim = nullptr; }},
       {"has result types", [](Fn& f) { FnTestPeer::eqns(f)[0].prim = &FindPrim("lt"); }},
   };
@@ -113,17 +117,21 @@ TEST(VerifyTest, RefusesBrokenFunctions) {
 
 TEST(VerifyTest, LooksIntoRegionsAtAnyDepth) {
   const FnRef fn = ParseFn(
-      "fn f(x: f32[3]) { a = call x (x: f32[3]) { b = call x (x: f32[3]) { c = sin x; return c }; return b }; return a }");
+      "fn f(x: f32[3]) { a = call x (x: f32[3]) { b = call x (x: f32[3]) { c = sin x; return c }; return b }; return a "
+      "}");
   const FnRef middle = fn->eqns()[0].regions[0], inner = middle->eqns()[0].regions[0];
   const auto bad_inner = FnTestPeer::Copy(*inner);
   FnTestPeer::eqns(*bad_inner)[0].operands[0] = Var{7};
   const auto bad_middle = FnTestPeer::Copy(*middle);
   FnTestPeer::eqns(*bad_middle)[0].regions[0] = bad_inner;
-  EXPECT_NE(Broken(fn, [&](Fn& f) { FnTestPeer::eqns(f)[0].regions[0] = bad_middle; }).find("variable number 7"), std::string::npos);
-  EXPECT_NE(Broken(fn, [&](Fn& f) { FnTestPeer::eqns(f)[0].regions[0] = nullptr; }).find("region 0 is missing"), std::string::npos);
+  EXPECT_NE(Broken(fn, [&](Fn& f) { FnTestPeer::eqns(f)[0].regions[0] = bad_middle; }).find("variable number 7"),
+            std::string::npos);
+  EXPECT_NE(Broken(fn, [&](Fn& f) { FnTestPeer::eqns(f)[0].regions[0] = nullptr; }).find("region 0 is missing"),
+            std::string::npos);
   // A region whose types do not fit the equation.
   const FnRef other = ParseFn("fn g(x: i32[3]) { return x }");
-  EXPECT_NE(Broken(fn, [&](Fn& f) { FnTestPeer::eqns(f)[0].regions[0] = other; }).find("verify: f:"), std::string::npos);
+  EXPECT_NE(Broken(fn, [&](Fn& f) { FnTestPeer::eqns(f)[0].regions[0] = other; }).find("verify: f:"),
+            std::string::npos);
 }
 
 }  // namespace

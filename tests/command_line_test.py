@@ -94,7 +94,10 @@ def test_text_and_protobuf_run_alike(tmp_path: Path) -> None:
     (tmp_path / "f.weft").write_text("fn f(x: f32[3]) -> f32[3] { y = square x; return y }")
     weft("opt", tmp_path / "f.weft", "--binary", "-o", tmp_path / "f.weftpb")
     np.save(tmp_path / "x.npy", np.float32([1, 2, 3]))
-    texts = {weft("run", tmp_path / name, "--interpret", "--inputs", tmp_path / "x.npy").stdout for name in ("f.weft", "f.weftpb")}
+    texts = {
+        weft("run", tmp_path / name, "--interpret", "--inputs", tmp_path / "x.npy").stdout
+        for name in ("f.weft", "f.weftpb")
+    }
     assert len(texts) == 1
     assert "9" in texts.pop()
 

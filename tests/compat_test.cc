@@ -1,5 +1,6 @@
-// Programs that released versions wrote still load and still are what they were: tests/compat/v<version>/NAME.weftpb beside
-// NAME.weft, its text with locations. A .weftpb is never changed; when the printed form changes, `weft opt NAME.weftpb
+// Programs that released versions wrote still load and still are what they were: tests/compat/v<version>/NAME.weftpb
+// beside NAME.weft, its text with locations. A .weftpb is never changed; when the printed form changes, `weft opt
+// NAME.weftpb
 // --print-locations` writes the text anew.
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
     # ----
     what the command prints
 
-The case, from its command line to the line `# ----`, is the command's standard input; lines `# ====` separate the cases of
+The case, from its command line to the line `# ----`, is the standard input; lines `# ====` separate the cases of
 one file. A command that fails is expected to: its messages and exit status stand behind its output.
 `bazel run //tests:golden_test -- --update-golden` writes what the commands print now.
 """

@@ -17,7 +17,9 @@ def test_lit(tmp_path: Path) -> None:
         *("--param", f"weft={Path('driver/weft').resolve()}", "--param", f"output={tmp_path}"),
         str(FOLDER.resolve()),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PATH": SEARCH})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "PATH": SEARCH}
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
