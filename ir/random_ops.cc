@@ -17,7 +17,8 @@ std::pair<Atom, Atom> Halves(Builder& b, const Atom& x) {
 
 void CheckKey(Builder& b, const Atom& key, const char* what) {
   const Type type = b.TypeOf(key);
-  if (type.dtype != DType::kKey || type.rank() != 0) throw TypeError(what, ": the key is ", type, "; expected key[] (vmap draws from several keys)");
+  if (type.dtype != DType::kKey || type.rank() != 0)
+    throw TypeError(what, ": the key is ", type, "; expected key[] (vmap draws from several keys)");
 }
 
 void CheckScalar(Builder& b, const Atom& x, const char* what) {
@@ -84,10 +85,12 @@ Atom RandomFoldIn(Builder& b, const Atom& key, const Atom& data) {
 
 Atom RandomBits(Builder& b, const Atom& key, int width, const Dims& shape) {
   CheckKey(b, key, "random bits");
-  if (width != 8 && width != 16 && width != 32 && width != 64) throw ValueError("random bits: width is ", width, "; expected 8, 16, 32 or 64");
+  if (width != 8 && width != 16 && width != 32 && width != 64)
+    throw ValueError("random bits: width is ", width, "; expected 8, 16, 32 or 64");
   const auto [high, low] = HashPositions(b, key, shape);
   if (width == 64) {
-    const Atom shifted = b.Emit1(FindPrim("shift_left"), {Convert(b, high, DType::kU64), Atom::Scalar(DType::kU64, 32)});
+    const Atom shifted =
+        b.Emit1(FindPrim("shift_left"), {Convert(b, high, DType::kU64), Atom::Scalar(DType::kU64, 32)});
     return Or(b, shifted, Convert(b, low, DType::kU64));
   }
   return Convert(b, Xor(b, high, low), width == 8 ? DType::kU8 : width == 16 ? DType::kU16 : DType::kU32);
@@ -109,7 +112,9 @@ struct Word {
   friend Word operator^(const Word& x, const Word& y) { return {x.b, Xor(*x.b, x.atom, y.atom)}; }
   friend Word operator^(const Word& x, uint32_t y) { return {x.b, Xor(*x.b, x.atom, Atom::Scalar(DType::kU32, y))}; }
   friend Word RotateLeft(const Word& x, int bits) {
-    auto shift = [&](const char* name, int by) { return x.b->Emit1(FindPrim(name), {x.atom, Atom::Scalar(DType::kU32, by)}); };
+    auto shift = [&](const char* name, int by) {
+      return x.b->Emit1(FindPrim(name), {x.atom, Atom::Scalar(DType::kU32, by)});
+    };
     return {x.b, Or(*x.b, shift("shift_left", bits), shift("shift_right_logical", 32 - bits))};
   }
 };

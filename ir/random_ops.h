@@ -4,8 +4,8 @@
 //   Atom keys = RandomSplit(b, key, {2});             // key[2]
 //   Atom bits = RandomBits(b, key, 32, {n, 3});       // u32[n,3]
 //
-// The hash of element i of an array is the hash of its position i in row-major order, a 64-bit number given as two words:
-// every element can be made on its own, so the work can be cut anywhere and fuses with what follows.
+// The hash of element i of an array is the hash of its position i in row-major order, a 64-bit number given as two
+// words: every element can be made on its own, so the work can be cut anywhere and fuses with what follows.
 #ifndef WEFT_IR_RANDOM_OPS_H_
 #define WEFT_IR_RANDOM_OPS_H_
 

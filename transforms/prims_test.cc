@@ -1,7 +1,8 @@
-// What the generic laws of registry_test.cc cannot see: the choices primitives make where derivatives are not unique, the
-// bits of random numbers, what effects do, and eigenvectors of complex matrices.
+// What the generic laws of registry_test.cc cannot see: the choices primitives make where derivatives are not unique,
+// the bits of random numbers, what effects do, and eigenvectors of complex matrices.
 //
-// Expected numbers are JAX's (0.10.2, jax_enable_x64, jax_threefry_partitionable): the call is in the comment beside each.
+// Expected numbers are JAX's (0.10.2, jax_enable_x64, jax_threefry_partitionable): the call is in the comment beside
+// each.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,18 +33,22 @@ Doubles PullBack(const char* prim, const Attrs& attrs, const Tensor& x, const Te
   return Doubles(dx.data<double>(), dx.data<double>() + dx.size());
 }
 
-Tensor Vector(const Doubles& values) { return Tensor::FromVector<double>({static_cast<int64_t>(values.size())}, values); }
+Tensor Vector(const Doubles& values) {
+  return Tensor::FromVector<double>({static_cast<int64_t>(values.size())}, values);
+}
 Attrs Along(int64_t dim) { return {{"dim", dim}, {"reverse", false}}; }
 
 TEST(Ties, CumulativeExtremesShareInHalves) {
   // lax.cummax, lax.cummin
-  EXPECT_EQ(PullBack("cummax", Along(0), Vector({1, 1, 2, 0, 2}), Vector({1, 10, 100, 1000, 10000})), (Doubles{6, 5, 6100, 0, 5000}));
+  EXPECT_EQ(PullBack("cummax", Along(0), Vector({1, 1, 2, 0, 2}), Vector({1, 10, 100, 1000, 10000})),
+            (Doubles{6, 5, 6100, 0, 5000}));
   EXPECT_EQ(PullBack("cummin", Along(0), Vector({2, 2, 1, 3}), Vector({1, 10, 100, 1000})), (Doubles{6, 5, 1100, 0}));
 }
 
 TEST(Ties, CumulativeProductsAreExactAtZeros) {
   // lax.cumprod
-  EXPECT_EQ(PullBack("cumprod", Along(0), Vector({2, 0, 3, 0, 5}), Vector({1, 10, 100, 1000, 10000})), (Doubles{1, 620, 0, 0, 0}));
+  EXPECT_EQ(PullBack("cumprod", Along(0), Vector({2, 0, 3, 0, 5}), Vector({1, 10, 100, 1000, 10000})),
+            (Doubles{1, 620, 0, 0, 0}));
 }
 
 TEST(Ties, CumulativeLogSumExpHasNoOverflow) {
@@ -61,21 +66,29 @@ TEST(Ties, CumulativeLogSumExpOfZerosIsFinite) {
 
 Attrs Window(Ints window, Ints strides, Ints lo, Ints hi) {
   const Ints ones(window.size(), 1);
-  return {{"window", window}, {"strides", strides}, {"lo", lo}, {"hi", hi}, {"base_dilation", ones}, {"window_dilation", ones}};
+  return {{"window", window}, {"strides", strides},    {"lo", lo},
+          {"hi", hi},         {"base_dilation", ones}, {"window_dilation", ones}};
 }
 
 TEST(Ties, PoolingPicksTheFirstInTheWindow) {
   // lax.reduce_window(x, -jnp.inf, lax.max, (3,), (2,), ((1, 1),))
-  EXPECT_EQ(PullBack("reduce_window_max", Window({3}, {2}, {1}, {1}), Vector({1, 1, 1, 0, 0, 0, 0}), Vector({1, 10, 100, 1000})), (Doubles{1, 10, 0, 100, 0, 1000, 0}));
+  EXPECT_EQ(PullBack("reduce_window_max", Window({3}, {2}, {1}, {1}), Vector({1, 1, 1, 0, 0, 0, 0}),
+                     Vector({1, 10, 100, 1000})),
+            (Doubles{1, 10, 0, 100, 0, 1000, 0}));
   // lax.reduce_window(x, jnp.inf, lax.min, (2, 2), (1, 1), 'VALID')
-  const Tensor x = Tensor::FromVector<double>({3, 3}, {1, 1, 1, 1, 1, 1, 1, 0, 0}), ct = Tensor::FromVector<double>({2, 2}, {1, 10, 100, 1000});
-  EXPECT_EQ(PullBack("reduce_window_min", Window({2, 2}, {1, 1}, {0, 0}, {0, 0}), x, ct), (Doubles{1, 10, 0, 0, 0, 0, 0, 1100, 0}));
+  const Tensor x = Tensor::FromVector<double>({3, 3}, {1, 1, 1, 1, 1, 1, 1, 0, 0}),
+               ct = Tensor::FromVector<double>({2, 2}, {1, 10, 100, 1000});
+  EXPECT_EQ(PullBack("reduce_window_min", Window({2, 2}, {1, 1}, {0, 0}, {0, 0}), x, ct),
+            (Doubles{1, 10, 0, 0, 0, 0, 0, 1100, 0}));
 }
 
 TEST(Ties, SortingIsStable) {
   // lax.sort; lax.top_k(x, 3)[0]
-  EXPECT_EQ(PullBack("sort", {{"dim", int64_t{0}}, {"num_keys", int64_t{1}}}, Vector({1, 0, 1, 0}), Vector({1, 10, 100, 1000})), (Doubles{100, 1, 1000, 10}));
-  EXPECT_EQ(PullBack("top_k", {{"k", int64_t{3}}}, Vector({1, 2, 1, 2}), Vector({1, 10, 100})), (Doubles{100, 1, 0, 10}));
+  EXPECT_EQ(PullBack("sort", {{"dim", int64_t{0}}, {"num_keys", int64_t{1}}}, Vector({1, 0, 1, 0}),
+                     Vector({1, 10, 100, 1000})),
+            (Doubles{100, 1, 1000, 10}));
+  EXPECT_EQ(PullBack("top_k", {{"k", int64_t{3}}}, Vector({1, 2, 1, 2}), Vector({1, 10, 100})),
+            (Doubles{100, 1, 0, 10}));
 }
 
 // The bits of the function's first result, as integers.
@@ -92,12 +105,16 @@ TEST(Random, KeysAreThoseOfJax) {
   using Words = std::vector<uint64_t>;
   // random.key_data(random.key(0x123456789abcdef0)), random.key_data(random.key(42))
   auto seed = Atom(Tensor::Scalar<int64_t>(DType::kI64, 0x123456789abcdef0));
-  EXPECT_EQ(Bits<uint32_t>([&](Builder& b) { return RandomUnwrap(b, RandomKey(b, seed)); }), (Words{0x12345678, 0x9abcdef0}));
+  EXPECT_EQ(Bits<uint32_t>([&](Builder& b) { return RandomUnwrap(b, RandomKey(b, seed)); }),
+            (Words{0x12345678, 0x9abcdef0}));
   EXPECT_EQ(Bits<uint32_t>([](Builder& b) { return RandomUnwrap(b, Key42(b)); }), (Words{0, 0x2a}));
   // random.split(random.key(42), (3,))
-  EXPECT_EQ(Bits<uint32_t>([](Builder& b) { return RandomUnwrap(b, RandomSplit(b, Key42(b), {3})); }), (Words{0x6d3e048f, 0x1022172d, 0x3d7b32d, 0xadd083f4, 0x92fb20ea, 0xf38d913}));
+  EXPECT_EQ(Bits<uint32_t>([](Builder& b) { return RandomUnwrap(b, RandomSplit(b, Key42(b), {3})); }),
+            (Words{0x6d3e048f, 0x1022172d, 0x3d7b32d, 0xadd083f4, 0x92fb20ea, 0xf38d913}));
   // random.fold_in(random.key(42), 7), random.fold_in(random.key(42), np.uint32(0xfffffff0))
-  auto fold = [](Atom data) { return Bits<uint32_t>([&](Builder& b) { return RandomUnwrap(b, RandomFoldIn(b, Key42(b), data)); }); };
+  auto fold = [](Atom data) {
+    return Bits<uint32_t>([&](Builder& b) { return RandomUnwrap(b, RandomFoldIn(b, Key42(b), data)); });
+  };
   EXPECT_EQ(fold(Atom(Tensor::Scalar<int32_t>(DType::kI32, 7))), (Words{0x97d0552f, 0x51bf719f}));
   EXPECT_EQ(fold(Atom(Tensor::Scalar<uint32_t>(DType::kU32, 0xfffffff0))), (Words{0x656abec7, 0x26e8f0ef}));
 }
@@ -109,7 +126,8 @@ TEST(Random, BitsAreThoseOfJax) {
   EXPECT_EQ(Bits<uint8_t>(bits(8)), (Words{0xa2, 0xd9, 0xf9, 0xd7, 0x15, 0xd8}));
   EXPECT_EQ(Bits<uint16_t>(bits(16)), (Words{0x13a2, 0x30d9, 0xf9f9, 0xc1d7, 0x7315, 0x4ed8}));
   EXPECT_EQ(Bits<uint32_t>(bits(32)), (Words{0x7d1c13a2, 0xae0730d9, 0x9dc3f9f9, 0x8f9ec1d7, 0x735d7315, 0x95fb4ed8}));
-  EXPECT_EQ(Bits<uint64_t>(bits(64)), (Words{0x6d3e048f1022172d, 0x3d7b32dadd083f4, 0x92fb20ea0f38d913, 0xbad56946354ba891, 0xb013aee3c34eddf6, 0xa4d91a963122544e}));
+  EXPECT_EQ(Bits<uint64_t>(bits(64)), (Words{0x6d3e048f1022172d, 0x3d7b32dadd083f4, 0x92fb20ea0f38d913,
+                                             0xbad56946354ba891, 0xb013aee3c34eddf6, 0xa4d91a963122544e}));
   EXPECT_EQ(Bits<uint32_t>([](Builder& b) { return RandomBits(b, Key42(b), 32, {}); }), (Words{0x7d1c13a2}));
 }
 
@@ -129,7 +147,8 @@ TEST(Random, TheExpansionIsThePrimitive) {
   const auto [p0, p1] = Threefry2x32(b, x[0], x[1], x[2], x[3]);
   const auto [e0, e1] = ExpandThreefry2x32(b, x[0], x[1], x[2], x[3]);
   Tensors words;
-  for (uint32_t i = 0; i < 4; ++i) words.push_back(Tensor::FromVector<uint32_t>({3}, {i, 0xdeadbeef * (i + 1), 0xffffffff - i}));
+  for (uint32_t i = 0; i < 4; ++i)
+    words.push_back(Tensor::FromVector<uint32_t>({3}, {i, 0xdeadbeef * (i + 1), 0xffffffff - i}));
   const Tensors y = Eval(*b.Build({p0, p1, e0, e1}), words);
   EXPECT_TRUE(y[0].BitEquals(y[2]) && y[1].BitEquals(y[3]));
   EXPECT_FALSE(y[0].BitEquals(y[1]));
@@ -191,8 +210,36 @@ TEST(Effects, CallbacksHaveNoDerivative) {
   Builder b("f");
   const Type type{DType::kF64, {}, {}};
   const Atom x = b.Parameter(type);
-  const FnRef f = b.Build({b.Emit1(FindPrim("pure_callback"), {x}, {{"callback", int64_t{0}}, {"results", Types{type}}})});
+  const FnRef f =
+      b.Build({b.Emit1(FindPrim("pure_callback"), {x}, {{"callback", int64_t{0}}, {"results", Types{type}}})});
   EXPECT_THROW(Jvp(f, {true}, {true}), Error);
+}
+
+// sum(sin(max pooling of (conv of x and w))) and its gradients, for n images.
+FnRef ConvolutionalLoss(const Dim& n) {
+  Builder b("loss");
+  const Atom x = b.Parameter({DType::kF64, {n, 2, 6}}), w = b.Parameter({DType::kF64, {3, 2, 3}});
+  const Ints one = {1}, none = {0};
+  const Atom y = b.Emit1(FindPrim("conv"), {x, w},
+                         {{"strides", one},
+                          {"lo", one},
+                          {"hi", one},
+                          {"lhs_dilation", one},
+                          {"rhs_dilation", one},
+                          {"feature_groups", int64_t{1}},
+                          {"batch_groups", int64_t{1}}});
+  const Atom pooled = b.Emit1(FindPrim("reduce_window_max"), {y}, Window({1, 1, 2}, {1, 1, 2}, {0, 0, 0}, {0, 0, 0}));
+  return b.Build({ReduceSum(b, Sin(b, pooled), {0, 1, 2})});
+}
+
+TEST(SymbolicSizes, GradientsOfConvAndPoolingServeEveryBatch) {
+  Tensor x(DType::kF64, {4, 2, 6}), w(DType::kF64, {3, 2, 3});
+  for (int64_t i = 0; i < x.size(); ++i) x.Set(i, std::sin(7.0 * static_cast<double>(i)));
+  for (int64_t i = 0; i < w.size(); ++i) w.Set(i, std::cos(5.0 * static_cast<double>(i)));
+  const GradOptions both{.wrt = {true, true}};
+  const Tensors fixed = Eval(*Grad(ConvolutionalLoss(4), both), {x, w});
+  const Tensors symbolic = Eval(*Grad(ConvolutionalLoss(Dim::Symbol("n")), both), {x, w});
+  for (size_t i = 0; i < fixed.size(); ++i) EXPECT_TRUE(fixed[i].BitEquals(symbolic[i]));
 }
 
 // Functions of a complex matrix in which the free phase of its vectors cancels: v sin(w) v^H and u sin(s) vt.
@@ -208,7 +255,8 @@ FnRef MatrixSine(const char* prim, const Type& type) {
 }
 
 TEST(ComplexVectors, DerivativesThatDoNotDependOnThePhase) {
-  for (const auto& [prim, shape] : std::vector<std::pair<const char*, Shape>>{{"eigh", {3, 3}}, {"svd", {3, 3}}, {"svd", {4, 2}}, {"svd", {2, 4}}}) {
+  for (const auto& [prim, shape] : std::vector<std::pair<const char*, Shape>>{
+           {"eigh", {3, 3}}, {"svd", {3, 3}}, {"svd", {4, 2}}, {"svd", {2, 4}}}) {
     Tensor x(DType::kC128, shape), dx(DType::kC128, shape), up(DType::kC128, shape), down(DType::kC128, shape);
     const double h = 1e-6;
     for (int64_t i = 0; i < x.size(); ++i) {
@@ -221,7 +269,8 @@ TEST(ComplexVectors, DerivativesThatDoNotDependOnThePhase) {
     const Tensor tangent = Eval(*Jvp(f, {true}, {true}).fn, {x, dx})[1];
     const Tensor y_up = Eval(*f, {up})[0], y_down = Eval(*f, {down})[0];
     for (int64_t i = 0; i < tangent.size(); ++i) {
-      EXPECT_LE(std::abs(tangent.Get(i) - (y_up.Get(i) - y_down.Get(i)) / (2 * h)), 1e-6) << prim << " of " << x.type() << " element " << i;
+      EXPECT_LE(std::abs(tangent.Get(i) - (y_up.Get(i) - y_down.Get(i)) / (2 * h)), 1e-6)
+          << prim << " of " << x.type() << " element " << i;
     }
   }
 }

@@ -1,4 +1,5 @@
-// Convolution in one canonical layout, x [n, c, spatial...] with w [o, i, spatial...]; the API transposes others into it.
+// Convolution in one canonical layout, x [n, c, spatial...] with w [o, i, spatial...]; the API transposes others into
+// it.
 //
 // Its two transposes are convolutions again, with batch and feature dimensions exchanged (as in JAX's
 // _conv_general_dilated_transpose_lhs and _rhs, written for this layout).
@@ -20,12 +21,22 @@ struct Conv {
   int64_t feature_groups = 1, batch_groups = 1;
 
   static Conv Of(const Attrs& a) {
-    return {a.Get<Ints>("strides"), a.Get<Ints>("lo"), a.Get<Ints>("hi"), a.Get<Ints>("lhs_dilation"), a.Get<Ints>("rhs_dilation"), a.GetInt("feature_groups"), a.GetInt("batch_groups")};
+    return {a.Get<Ints>("strides"),      a.Get<Ints>("lo"),           a.Get<Ints>("hi"),
+            a.Get<Ints>("lhs_dilation"), a.Get<Ints>("rhs_dilation"), a.GetInt("feature_groups"),
+            a.GetInt("batch_groups")};
   }
   Attrs ToAttrs() const {
-    return {{"strides", strides}, {"lo", lo}, {"hi", hi}, {"lhs_dilation", lhs_dilation}, {"rhs_dilation", rhs_dilation}, {"feature_groups", feature_groups}, {"batch_groups", batch_groups}};
+    return {{"strides", strides},
+            {"lo", lo},
+            {"hi", hi},
+            {"lhs_dilation", lhs_dilation},
+            {"rhs_dilation", rhs_dilation},
+            {"feature_groups", feature_groups},
+            {"batch_groups", batch_groups}};
   }
-  WindowDim Spatial(size_t d, int64_t window) const { return {window, strides[d], lo[d], hi[d], lhs_dilation[d], rhs_dilation[d]}; }
+  WindowDim Spatial(size_t d, int64_t window) const {
+    return {window, strides[d], lo[d], hi[d], lhs_dilation[d], rhs_dilation[d]};
+  }
 };
 
 Dims Tail(const Dims& dims, size_t from) { return Dims(dims.begin() + static_cast<int64_t>(from), dims.end()); }
@@ -36,18 +47,24 @@ Dims Joined(Dims front, const Dims& tail) {
 
 Types InferConv(const Sig& s) {
   const Type &x = s.operands[0], &w = s.operands[1];
-  auto fail = [&](const auto&... why) { return TypeError("conv: operands ", x, " (n, c, spatial) and ", w, " (o, i, spatial): ", why...); };
-  if (!s.prim.dtypes.Has(x.dtype) || x.dtype != w.dtype) throw fail("dtypes must be equal and one of ", s.prim.dtypes.ToString());
+  auto fail = [&](const auto&... why) {
+    return TypeError("conv: operands ", x, " (n, c, spatial) and ", w, " (o, i, spatial): ", why...);
+  };
+  if (!s.prim.dtypes.Has(x.dtype) || x.dtype != w.dtype)
+    throw fail("dtypes must be equal and one of ", s.prim.dtypes.ToString());
   if (x.rank() < 2 || w.rank() != x.rank()) throw fail("ranks must be equal and at least 2");
   const int spatial = x.rank() - 2;
   for (const char* list : {"strides", "lo", "hi", "lhs_dilation", "rhs_dilation"}) CheckLength(s, list, spatial);
   const Conv conv = Conv::Of(s.attrs);
   const int64_t f = conv.feature_groups, g = conv.batch_groups;
-  if (f < 1 || g < 1 || (f > 1 && g > 1)) throw ValueError("conv: feature_groups=", f, " and batch_groups=", g, "; expected positive numbers, one of them 1");
-  if (!(x.dims[1] == w.dims[1] * Dim(f))) throw fail("c is ", x.dims[1], "; expected i * feature_groups = ", w.dims[1] * Dim(f));
+  if (f < 1 || g < 1 || (f > 1 && g > 1))
+    throw ValueError("conv: feature_groups=", f, " and batch_groups=", g, "; expected positive numbers, one of them 1");
+  if (!(x.dims[1] == w.dims[1] * Dim(f)))
+    throw fail("c is ", x.dims[1], "; expected i * feature_groups = ", w.dims[1] * Dim(f));
   const std::optional<Dim> n = Dim::ExactQuotient(x.dims[0], Dim(g));
   if (!n) throw fail("n is ", x.dims[0], ", which batch_groups=", g, " does not divide");
-  if (!Dim::ExactQuotient(w.dims[0], Dim(f)) || !Dim::ExactQuotient(w.dims[0], Dim(g))) throw fail("o is ", w.dims[0], ", which the number of groups, ", std::max(f, g), ", does not divide");
+  if (!Dim::ExactQuotient(w.dims[0], Dim(f)) || !Dim::ExactQuotient(w.dims[0], Dim(g)))
+    throw fail("o is ", w.dims[0], ", which the number of groups, ", std::max(f, g), ", does not divide");
   Dims dims = {*n, w.dims[0]};
   for (int d = 0; d < spatial; ++d) {
     const int64_t window = w.dims[d + 2].value("conv's window");
@@ -121,7 +138,8 @@ Atom TransposeInput(TransposeContext& c, const Conv& conv, const Atom& w) {
   const Type x = c.types[0], ct = b.TypeOf(*c.ct[0]), wt = c.types[1];
   Conv back = conv;
   for (size_t d = 0; d < conv.strides.size(); ++d) {
-    const WindowDim s = conv.Spatial(d, Static(wt.dims[d + 2])).Backwards(Static(x.dims[d + 2]), Static(ct.dims[d + 2]));
+    const WindowDim s =
+        conv.Spatial(d, Static(wt.dims[d + 2])).Backwards(Static(x.dims[d + 2]), Static(ct.dims[d + 2]));
     back.strides[d] = s.stride, back.lo[d] = s.lo, back.hi[d] = s.hi, back.lhs_dilation[d] = s.base_dilation;
   }
   const int64_t groups = std::max(conv.feature_groups, conv.batch_groups);
@@ -143,7 +161,8 @@ Atom TransposeWindow(TransposeContext& c, const Conv& conv, const Atom& x) {
   back.strides = conv.rhs_dilation;
   back.rhs_dilation = conv.strides;
   for (size_t d = 0; d < conv.strides.size(); ++d) {
-    const int64_t places = WindowDim::Dilated(Static(ct.dims[d + 2]), conv.strides[d]), n = WindowDim::Dilated(Static(xt.dims[d + 2]), conv.lhs_dilation[d]);
+    const int64_t places = WindowDim::Dilated(Static(ct.dims[d + 2]), conv.strides[d]),
+                  n = WindowDim::Dilated(Static(xt.dims[d + 2]), conv.lhs_dilation[d]);
     back.hi[d] = places - n + WindowDim::Dilated(Static(wt.dims[d + 2]), conv.rhs_dilation[d]) - conv.lo[d] - 1;
   }
   back.feature_groups = conv.batch_groups;
@@ -171,8 +190,8 @@ void BatchConv(BatchContext& c) {
   };
   if (c.batched[0] && c.batched[1]) {
     const int64_t lanes = c.size.value("vmap of conv over both operands");
-    const Atom w = FoldDim(b, c.x[1], 0, 0);                                       // [B o, i]
-    const Atom x = FoldDim(b, c.x[0], 0, conv.batch_groups > 1 ? 0 : 1);           // [B n, c] or [n, B c]
+    const Atom w = FoldDim(b, c.x[1], 0, 0);                              // [B o, i]
+    const Atom x = FoldDim(b, c.x[0], 0, conv.batch_groups > 1 ? 0 : 1);  // [B n, c] or [n, B c]
     (conv.batch_groups > 1 ? conv.batch_groups : conv.feature_groups) *= lanes;
     c.y = {leading(b.Emit1(*c.eqn.prim, {x, w}, conv.ToAttrs()), 1, 1)};
   } else if (c.batched[0]) {
@@ -195,16 +214,17 @@ std::vector<Sample> ConvSamples() {
     if (IsUnsigned(t)) s.low = 0;
     samples.push_back(s);
   };
-  for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64}) add(t, {2, 3, 6}, {4, 3, 3}, {{1}, {1}, {1}, {1}, {1}});
+  for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64})
+    add(t, {2, 3, 6}, {4, 3, 3}, {{1}, {1}, {1}, {1}, {1}});
   const DType t = DType::kF32;
-  add(t, {2, 3}, {4, 3}, {{}, {}, {}, {}, {}});                                               // no spatial dimension
-  add(t, {1, 2, 7, 6}, {3, 2, 3, 2}, {{2, 3}, {1, 0}, {2, 1}, {1, 1}, {1, 1}});               // strides
-  add(t, {2, 2, 4, 5}, {3, 2, 2, 3}, {{1, 2}, {0, -1}, {1, 2}, {2, 1}, {2, 1}});              // dilations, cut off
-  add(t, {2, 6, 5}, {4, 3, 2}, {{1}, {0}, {1}, {1}, {2}, 2, 1});                              // feature groups
-  add(t, {1, 3, 4}, {6, 1, 3}, {{2}, {1}, {1}, {1}, {1}, 3, 1});                              // depthwise
-  add(t, {6, 2, 5}, {4, 2, 3}, {{1}, {1}, {0}, {1}, {1}, 1, 2});                              // batch groups
+  add(t, {2, 3}, {4, 3}, {{}, {}, {}, {}, {}});                                   // no spatial dimension
+  add(t, {1, 2, 7, 6}, {3, 2, 3, 2}, {{2, 3}, {1, 0}, {2, 1}, {1, 1}, {1, 1}});   // strides
+  add(t, {2, 2, 4, 5}, {3, 2, 2, 3}, {{1, 2}, {0, -1}, {1, 2}, {2, 1}, {2, 1}});  // dilations, cut off
+  add(t, {2, 6, 5}, {4, 3, 2}, {{1}, {0}, {1}, {1}, {2}, 2, 1});                  // feature groups
+  add(t, {1, 3, 4}, {6, 1, 3}, {{2}, {1}, {1}, {1}, {1}, 3, 1});                  // depthwise
+  add(t, {6, 2, 5}, {4, 2, 3}, {{1}, {1}, {0}, {1}, {1}, 1, 2});                  // batch groups
   add(t, {1, 1, 2, 3, 2}, {2, 1, 2, 2, 2}, {{1, 1, 1}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, 1, 1}});
-  add(t, {2, 1, 2}, {1, 1, 4}, {{1}, {0}, {0}, {1}, {1}});                                    // no place
+  add(t, {2, 1, 2}, {1, 1, 4}, {{1}, {0}, {0}, {1}, {1}});  // no place
   return samples;
 }
 
@@ -212,8 +232,10 @@ std::vector<Sample> ConvSamples() {
 
 void RegisterConvolution(PrimRegistry& r) {
   Prim& p = r.Add("conv", Family::kContraction, 2,
-                  "Convolution (cross-correlation) of x [n, c, spatial...] with w [o, i, spatial...] to [n / batch_groups, o, spatial...], c = i * feature_groups: the window w moves by "
-                  "`strides` over x, which is dilated by `lhs_dilation` and padded by lo and hi (negative: cut off); w is dilated by `rhs_dilation`. Output feature k sees input features "
+                  "Convolution (cross-correlation) of x [n, c, spatial...] with w [o, i, spatial...] to [n / "
+                  "batch_groups, o, spatial...], c = i * feature_groups: the window w moves by "
+                  "`strides` over x, which is dilated by `lhs_dilation` and padded by lo and hi (negative: cut off); w "
+                  "is dilated by `rhs_dilation`. Output feature k sees input features "
                   "(batch entries) of its own group only. The semantics of XLA's convolution.");
   p.dtypes = kNumbers;
   p.infer = InferConv;

@@ -57,7 +57,8 @@ void PairScanJvp(JvpContext& c, const Combine& combine) {
   };
   Dual all{Expr{&b, c.x[0]}, Expr{&b, *c.dx[0]}};
   for (int64_t shift = 1; shift < n; shift *= 2) {
-    // The first `shift` elements (the last ones in reverse) are finished; each other one takes in the one `shift` before.
+    // The first `shift` elements (the last ones in reverse) are finished; each other one takes in the one `shift`
+    // before.
     const int64_t from = reverse ? shift : 0, to = reverse ? 0 : shift;
     const Dual before{part(all.v, from, from + n - shift), part(all.t, from, from + n - shift)};
     const Dual now{part(all.v, to, to + n - shift), part(all.t, to, to + n - shift)};
@@ -72,13 +73,16 @@ void PairScanJvp(JvpContext& c, const Combine& combine) {
 }
 
 Prim& AddCumulative(PrimRegistry& r, const char* name, DTypeSet dtypes, std::string doc) {
-  Prim& p = r.Add(name, Family::kCumulative, 1, doc + " Elements run from the last to the first with reverse=true. The result has the type of the operand.");
+  Prim& p = r.Add(
+      name, Family::kCumulative, 1,
+      doc + " Elements run from the last to the first with reverse=true. The result has the type of the operand.");
   p.dtypes = dtypes;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     CheckDim(s, "dim", x.rank());
     s.attrs.GetBool("reverse");
-    if (!s.prim.dtypes.Has(x.dtype)) throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
+    if (!s.prim.dtypes.Has(x.dtype))
+      throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
     return {x};
   };
   p.batch = [](BatchContext& c) {
@@ -94,7 +98,9 @@ Prim& AddCumulative(PrimRegistry& r, const char* name, DTypeSet dtypes, std::str
       if (IsUnsigned(t)) s.low = 0, s.high = 3;
       samples.push_back(s);
     }
-    auto add = [&](Dims dims, int64_t dim, bool reverse) { samples.push_back(SampleOf({Type{DType::kF32, std::move(dims), {}}}, {{"dim", dim}, {"reverse", reverse}})); };
+    auto add = [&](Dims dims, int64_t dim, bool reverse) {
+      samples.push_back(SampleOf({Type{DType::kF32, std::move(dims), {}}}, {{"dim", dim}, {"reverse", reverse}}));
+    };
     add({3, 5}, 1, true);
     add({6, 2}, 0, false);
     add({4, 3, 2}, 1, true);
@@ -117,9 +123,11 @@ EvalFn FoldNumbers(F f) {
 }
 
 void RegisterExtreme(PrimRegistry& r, bool max) {
-  Prim& p = AddCumulative(r, max ? "cummax" : "cummin", kReals,
-                          std::string("The ") + (max ? "largest" : "smallest") + " element so far along `dim`; NaN from the first NaN on. The derivative of equal elements is shared as by " +
-                              (max ? "max" : "min") + ", pair by pair.");
+  Prim& p = AddCumulative(
+      r, max ? "cummax" : "cummin", kReals,
+      std::string("The ") + (max ? "largest" : "smallest") +
+          " element so far along `dim`; NaN from the first NaN on. The derivative of equal elements is shared as by " +
+          (max ? "max" : "min") + ", pair by pair.");
   p.eval = [max](const EvalContext& c, const Tensors& in) -> Tensors {
     const int64_t dim = c.sig.attrs.GetInt("dim");
     const bool reverse = c.sig.attrs.GetBool("reverse");
@@ -132,7 +140,8 @@ void RegisterExtreme(PrimRegistry& r, bool max) {
     PairScanJvp(c, [max](const Dual& a, const Dual& w) {
       const Expr v = max ? Max(a.v, w.v) : Min(a.v, w.v);
       const Expr half = (a.t + w.t) * 0.5;
-      return Dual{v, Select(max ? Gt(a.v, w.v) : Lt(a.v, w.v), a.t, Select(max ? Gt(w.v, a.v) : Lt(w.v, a.v), w.t, half))};
+      return Dual{v,
+                  Select(max ? Gt(a.v, w.v) : Lt(a.v, w.v), a.t, Select(max ? Gt(w.v, a.v) : Lt(w.v, a.v), w.t, half))};
     });
   };
 }
@@ -153,7 +162,8 @@ void RegisterCumulative(PrimRegistry& r) {
   };
   RegisterExtreme(r, true);
   RegisterExtreme(r, false);
-  Prim& lse = AddCumulative(r, "cumlogsumexp", kFloats, "log of the sum of exp of the elements so far along `dim`, computed without overflow.");
+  Prim& lse = AddCumulative(r, "cumlogsumexp", kFloats,
+                            "log of the sum of exp of the elements so far along `dim`, computed without overflow.");
   lse.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     return {RunningFold<double>(in[0], c.sig.attrs.GetInt("dim"), c.sig.attrs.GetBool("reverse"), LogAddExp)};
   };

@@ -18,14 +18,17 @@ void BatchByLoop(BatchContext& c) {
     for (size_t i = 0; i < c.x.size(); ++i) {
       if (c.batched[i] != mapped) continue;
       Type type = c.b.TypeOf(c.x[i]);
-      if (mapped) type.dims.erase(type.dims.begin());
-      else ++num_consts;
+      if (mapped)
+        type.dims.erase(type.dims.begin());
+      else
+        ++num_consts;
       inner[i] = body.Parameter(type);
       outer.push_back(c.x[i]);
     }
   }
   const Atoms results = body.Emit(*c.eqn.prim, inner, c.eqn.attrs);
-  const Attrs attrs = {{"num_consts", num_consts}, {"num_carry", int64_t{0}}, {"length", Dims{c.size}}, {"reverse", false}};
+  const Attrs attrs = {
+      {"num_consts", num_consts}, {"num_carry", int64_t{0}}, {"length", Dims{c.size}}, {"reverse", false}};
   c.y = c.b.Emit(FindPrim("scan"), outer, attrs, {body.Build(results)});
   c.batched_out.assign(c.y.size(), true);
 }
@@ -34,7 +37,8 @@ Type Of(DType dtype, Dims dims) { return Type{dtype, std::move(dims), {}}; }
 
 void RegisterDebugPrint(PrimRegistry& r) {
   Prim& p = r.Add("debug_print", Family::kEffect, -1,
-                  "Prints `format` with each {} replaced by the next operand ({{ and }} stand for braces); no result. Under vmap it prints lane after lane, under "
+                  "Prints `format` with each {} replaced by the next operand ({{ and }} stand for braces); no result. "
+                  "Under vmap it prints lane after lane, under "
                   "differentiation the primal values.");
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
@@ -48,20 +52,25 @@ void RegisterDebugPrint(PrimRegistry& r) {
   p.not_differentiable = "it has no result";
   p.batch = BatchByLoop;
   p.samples = [] {
-    return std::vector<Sample>{SampleOf({Of(DType::kF32, {3}), Of(DType::kI32, {})}, {{"format", std::string("x={} n={}")}}),
-                               SampleOf({}, {{"format", std::string("{{here}}")}}), SampleOf({Of(DType::kC64, {2, 2})}, {{"format", std::string("{}")}})};
+    return std::vector<Sample>{
+        SampleOf({Of(DType::kF32, {3}), Of(DType::kI32, {})}, {{"format", std::string("x={} n={}")}}),
+        SampleOf({}, {{"format", std::string("{{here}}")}}),
+        SampleOf({Of(DType::kC64, {2, 2})}, {{"format", std::string("{}")}})};
   };
 }
 
 void RegisterAssert(PrimRegistry& r) {
   Prim& p = r.Add("assert", Family::kEffect, -1,
-                  "Raises a runtime error when an element of the bool operand 0 is false: `message` with each {} replaced by the next further operand. No result.");
+                  "Raises a runtime error when an element of the bool operand 0 is false: `message` with each {} "
+                  "replaced by the next further operand. No result.");
   p.dtypes = kBools;
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
     s.attrs.Get<std::string>("message");
-    if (s.operands.empty()) throw TypeError("assert: takes a predicate and then the operands of its message; got no operand");
-    if (!IsBool(s.operands[0].dtype)) throw TypeError("assert: operand 0 (the predicate) is ", s.operands[0], "; expected dtype bool");
+    if (s.operands.empty())
+      throw TypeError("assert: takes a predicate and then the operands of its message; got no operand");
+    if (!IsBool(s.operands[0].dtype))
+      throw TypeError("assert: operand 0 (the predicate) is ", s.operands[0], "; expected dtype bool");
     return {};
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -87,10 +96,12 @@ void RegisterAssert(PrimRegistry& r) {
 }
 
 void RegisterCallback(PrimRegistry& r, bool pure) {
-  Prim& p = r.Add(pure ? "pure_callback" : "io_callback", Family::kEffect, -1,
-                  std::string("Calls host function number `callback` with the operands; its results have the types `results`. ") +
-                      (pure ? "The function depends on its operands alone: calls whose results are not used are dropped." : "Calls keep their order and are never dropped.") +
-                      " Under vmap it is called lane after lane.");
+  Prim& p = r.Add(
+      pure ? "pure_callback" : "io_callback", Family::kEffect, -1,
+      std::string("Calls host function number `callback` with the operands; its results have the types `results`. ") +
+          (pure ? "The function depends on its operands alone: calls whose results are not used are dropped."
+                : "Calls keep their order and are never dropped.") +
+          " Under vmap it is called lane after lane.");
   p.has_effect = !pure;
   p.infer = [](const Sig& s) -> Types {
     s.attrs.GetInt("callback");
@@ -100,20 +111,24 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
     const int64_t id = c.sig.attrs.GetInt("callback");
     Tensors out = GetEffectHandlers().callback(id, in, c.results);
     if (out.size() != c.results.size()) {
-      throw Error(ErrorKind::kRuntime, internal::Concat(c.sig.prim.name, ": callback ", id, " gave ", out.size(), " results; expected ", c.results.size()));
+      throw Error(ErrorKind::kRuntime, internal::Concat(c.sig.prim.name, ": callback ", id, " gave ", out.size(),
+                                                        " results; expected ", c.results.size()));
     }
     for (size_t i = 0; i < out.size(); ++i) {
       if (out[i].dtype() == c.results[i].dtype && out[i].type().dims == c.results[i].dims) continue;
-      throw Error(ErrorKind::kRuntime, internal::Concat(c.sig.prim.name, ": callback ", id, " gave ", out[i].type(), " as result ", i, "; expected ", c.results[i]));
+      throw Error(ErrorKind::kRuntime, internal::Concat(c.sig.prim.name, ": callback ", id, " gave ", out[i].type(),
+                                                        " as result ", i, "; expected ", c.results[i]));
     }
     return out;
   };
-  p.not_differentiable = "what a host function computes is not known; give it a derivative with custom_jvp or custom_vjp";
+  p.not_differentiable =
+      "what a host function computes is not known; give it a derivative with custom_jvp or custom_vjp";
   p.batch = BatchByLoop;
   p.samples = [] {
     const Type x = Of(DType::kF32, {3});
-    return std::vector<Sample>{SampleOf({x, Of(DType::kI32, {})}, {{"callback", int64_t{0}}, {"results", Types{x, Of(DType::kF64, {})}}}),
-                               SampleOf({x}, {{"callback", int64_t{0}}, {"results", Types{}}})};
+    return std::vector<Sample>{
+        SampleOf({x, Of(DType::kI32, {})}, {{"callback", int64_t{0}}, {"results", Types{x, Of(DType::kF64, {})}}}),
+        SampleOf({x}, {{"callback", int64_t{0}}, {"results", Types{}}})};
   };
 }
 

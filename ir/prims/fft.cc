@@ -18,20 +18,26 @@ Types InferFft(const Sig& s) {
   const Type& x = s.operands[0];
   const std::string& kind = s.attrs.Get<std::string>("kind");
   const Ints& lengths = s.attrs.Get<Ints>("lengths");
-  if (kind != "fft" && kind != "ifft" && !IsRealKind(kind)) throw ValueError("fft: kind is \"", kind, "\"; expected \"fft\", \"ifft\", \"rfft\" or \"irfft\"");
+  if (kind != "fft" && kind != "ifft" && !IsRealKind(kind))
+    throw ValueError("fft: kind is \"", kind, "\"; expected \"fft\", \"ifft\", \"rfft\" or \"irfft\"");
   const bool real = kind == "rfft";
   if (real ? x.dtype != DType::kF32 && x.dtype != DType::kF64 : !IsComplex(x.dtype)) {
     throw TypeError("fft: operand is ", x, "; kind \"", kind, "\" takes ", real ? "f32|f64" : "c64|c128");
   }
   const int rank = static_cast<int>(lengths.size());
-  if (rank == 0 || rank > x.rank()) throw ValueError("fft: lengths=", ToString(Attr(lengths)), " has ", rank, " entries; expected 1 to ", x.rank(), ", the rank of operand ", x);
+  if (rank == 0 || rank > x.rank())
+    throw ValueError("fft: lengths=", ToString(Attr(lengths)), " has ", rank, " entries; expected 1 to ", x.rank(),
+                     ", the rank of operand ", x);
   Type y = x;
   for (int i = 0; i < rank; ++i) {
     const int d = x.rank() - rank + i;
-    if (lengths[i] < 1) throw ValueError("fft: lengths=", ToString(Attr(lengths)), " holds ", lengths[i], "; expected at least 1");
+    if (lengths[i] < 1)
+      throw ValueError("fft: lengths=", ToString(Attr(lengths)), " holds ", lengths[i], "; expected at least 1");
     const bool last = i == rank - 1;
     const int64_t expected = last && kind == "irfft" ? HalfSize(lengths[i]) : lengths[i];
-    if (!(x.dims[d] == Dim(expected))) throw TypeError("fft: dimension ", d, " of operand ", x, " has size ", x.dims[d], "; expected ", expected, " for kind \"", kind, "\" and lengths=", ToString(Attr(lengths)));
+    if (!(x.dims[d] == Dim(expected)))
+      throw TypeError("fft: dimension ", d, " of operand ", x, " has size ", x.dims[d], "; expected ", expected,
+                      " for kind \"", kind, "\" and lengths=", ToString(Attr(lengths)));
     y.dims[d] = last && kind == "rfft" ? HalfSize(lengths[i]) : lengths[i];
   }
   if (kind == "rfft") y.dtype = *ComplexOf(x.dtype);
@@ -44,7 +50,8 @@ void TransformDim(std::vector<Complex>& x, const Shape& shape, int64_t dim, doub
   const std::vector<int64_t> strides = RowMajorStrides(shape);
   const int64_t n = shape[dim], step = strides[dim];
   std::vector<Complex> roots(n), line(n);
-  for (int64_t k = 0; k < n; ++k) roots[k] = std::polar(1.0, sign * 2 * M_PI * static_cast<double>(k) / static_cast<double>(n));
+  for (int64_t k = 0; k < n; ++k)
+    roots[k] = std::polar(1.0, sign * 2 * M_PI * static_cast<double>(k) / static_cast<double>(n));
   Shape lines = shape;
   lines[dim] = 1;
   ForEachIndex(lines, [&](const Shape& index) {
@@ -63,7 +70,8 @@ std::vector<Complex> WithLastDim(const std::vector<Complex>& x, int64_t old_size
   const int64_t rows = static_cast<int64_t>(x.size()) / old_size;
   std::vector<Complex> y(rows * size);
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t k = 0; k < size; ++k) y[row * size + k] = k < old_size ? x[row * old_size + k] : std::conj(x[row * old_size + size - k]);
+    for (int64_t k = 0; k < size; ++k)
+      y[row * size + k] = k < old_size ? x[row * old_size + k] : std::conj(x[row * old_size + size - k]);
   }
   return y;
 }
@@ -97,10 +105,13 @@ Tensors EvalFft(const EvalContext& c, const Tensors& in) {
   return {StoreAs<Complex>(y.dtype, StaticSizes(y.dims, "eval"), x)};
 }
 
-Atom EmitFft(Builder& b, const Atom& x, const std::string& kind, const Ints& lengths) { return b.Emit1(FindPrim("fft"), {x}, {{"kind", kind}, {"lengths", lengths}}); }
+Atom EmitFft(Builder& b, const Atom& x, const std::string& kind, const Ints& lengths) {
+  return b.Emit1(FindPrim("fft"), {x}, {{"kind", kind}, {"lengths", lengths}});
+}
 
-// The matrix of fft and ifft is symmetric. rfft is an fft of which half is dropped: its transpose pads the cotangents and
-// keeps the real part of their fft. irfft counts every entry but 0 and the middle twice (once for its mirror image).
+// The matrix of fft and ifft is symmetric. rfft is an fft of which half is dropped: its transpose pads the cotangents
+// and keeps the real part of their fft. irfft counts every entry but 0 and the middle twice (once for its mirror
+// image).
 OptionalAtoms FftTranspose(TransposeContext& c) {
   Builder& b = c.b;
   const std::string& kind = c.eqn.attrs.Get<std::string>("kind");
@@ -131,10 +142,13 @@ OptionalAtoms FftTranspose(TransposeContext& c) {
 }  // namespace
 
 void RegisterFft(PrimRegistry& r) {
-  Prim& p = r.Add("fft", Family::kLinalg, 1,
-                  "The discrete Fourier transform over the last dimensions, whose sizes are `lengths`. kind \"fft\": y[k] = sum of x[j] e^(-2 pi i j k / n); \"ifft\": its inverse, "
-                  "divided by n; both c64|c128 to the same. \"rfft\": f32|f64 to complex, entries 0 to n/2 of the last dimension of \"fft\". \"irfft\": complex with last dimension "
-                  "n/2 + 1 to real with last dimension n, the inverse of \"rfft\" (imaginary parts that must be 0 are ignored).");
+  Prim& p = r.Add(
+      "fft", Family::kLinalg, 1,
+      "The discrete Fourier transform over the last dimensions, whose sizes are `lengths`. kind \"fft\": y[k] = sum of "
+      "x[j] e^(-2 pi i j k / n); \"ifft\": its inverse, "
+      "divided by n; both c64|c128 to the same. \"rfft\": f32|f64 to complex, entries 0 to n/2 of the last dimension "
+      "of \"fft\". \"irfft\": complex with last dimension "
+      "n/2 + 1 to real with last dimension n, the inverse of \"rfft\" (imaginary parts that must be 0 are ignored).");
   p.dtypes = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
   p.infer = InferFft;
   p.eval = EvalFft;
@@ -147,7 +161,9 @@ void RegisterFft(PrimRegistry& r) {
   p.tolerance = 1e-5;
   p.samples = [] {
     std::vector<Sample> samples;
-    auto add = [&](DType t, Dims dims, const char* kind, Ints lengths) { samples.push_back(SampleOf({Type{t, std::move(dims), {}}}, {{"kind", std::string(kind)}, {"lengths", lengths}})); };
+    auto add = [&](DType t, Dims dims, const char* kind, Ints lengths) {
+      samples.push_back(SampleOf({Type{t, std::move(dims), {}}}, {{"kind", std::string(kind)}, {"lengths", lengths}}));
+    };
     for (DType t : {DType::kC64, DType::kC128}) {
       for (const char* kind : {"fft", "ifft"}) {
         add(t, {2, 5}, kind, {5});

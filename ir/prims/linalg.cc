@@ -20,9 +20,13 @@ Prim& AddLinalg(PrimRegistry& r, const char* name, int num_operands, std::string
 
 const Type& CheckMatrix(const Sig& s, int i, bool square) {
   const Type& x = s.operands[i];
-  if (!s.prim.dtypes.Has(x.dtype)) throw TypeError(s.prim.name, ": operand ", i, " is ", x, "; expected one of ", s.prim.dtypes.ToString());
-  if (x.rank() < 2) throw TypeError(s.prim.name, ": operand ", i, " is ", x, "; expected a matrix or a stack of matrices, rank 2 or more");
-  if (square && !(x.dims[x.rank() - 1] == x.dims[x.rank() - 2])) throw TypeError(s.prim.name, ": operand ", i, " is ", x, "; expected square matrices");
+  if (!s.prim.dtypes.Has(x.dtype))
+    throw TypeError(s.prim.name, ": operand ", i, " is ", x, "; expected one of ", s.prim.dtypes.ToString());
+  if (x.rank() < 2)
+    throw TypeError(s.prim.name, ": operand ", i, " is ", x,
+                    "; expected a matrix or a stack of matrices, rank 2 or more");
+  if (square && !(x.dims[x.rank() - 1] == x.dims[x.rank() - 2]))
+    throw TypeError(s.prim.name, ": operand ", i, " is ", x, "; expected square matrices");
   return x;
 }
 
@@ -59,10 +63,12 @@ Tensors EvalStack(const EvalContext& c, const Tensors& in, const MatrixFunction<
       x.push_back(std::move(m));
     }
     const std::vector<Matrix<T>> y = f(x);
-    for (size_t r = 0; r < results.size(); ++r) results[r].insert(results[r].end(), y[r].values.begin(), y[r].values.end());
+    for (size_t r = 0; r < results.size(); ++r)
+      results[r].insert(results[r].end(), y[r].values.begin(), y[r].values.end());
   }
   Tensors out;
-  for (size_t r = 0; r < results.size(); ++r) out.push_back(StoreAs<T>(c.results[r].dtype, StaticSizes(c.results[r].dims, "eval"), results[r]));
+  for (size_t r = 0; r < results.size(); ++r)
+    out.push_back(StoreAs<T>(c.results[r].dtype, StaticSizes(c.results[r].dims, "eval"), results[r]));
   return out;
 }
 
@@ -80,11 +86,14 @@ Expr Band(Builder& b, const Dims& dims, const char* comparison, int64_t k) {
   return {&b, b.Emit1(FindPrim(comparison), {col, limit})};
 }
 
-Expr Masked(const Expr& x, const char* comparison, int64_t k) { return Select(Band(*x.b, x.b->TypeOf(x.atom).dims, comparison, k), x, x.Number(0)); }
+Expr Masked(const Expr& x, const char* comparison, int64_t k) {
+  return Select(Band(*x.b, x.b->TypeOf(x.atom).dims, comparison, k), x, x.Number(0));
+}
 
 }  // namespace
 
-Tensors EvalMatrices(const EvalContext& c, const Tensors& in, const MatrixFunction<double>& real, const MatrixFunction<std::complex<double>>& complex) {
+Tensors EvalMatrices(const EvalContext& c, const Tensors& in, const MatrixFunction<double>& real,
+                     const MatrixFunction<std::complex<double>>& complex) {
   return IsComplex(in[0].dtype()) ? EvalStack<std::complex<double>>(c, in, complex) : EvalStack<double>(c, in, real);
 }
 
@@ -103,7 +112,9 @@ Expr Adjoint(const Expr& x) {
 Expr Lower(const Expr& x, int64_t k) { return Masked(x, "le", k); }
 Expr Upper(const Expr& x, int64_t k) { return Masked(x, "ge", k); }
 Expr Identity(Builder& b, const Type& like) { return {&b, Convert(b, Band(b, like.dims, "eq", 0), like.dtype)}; }
-Expr OnDiagonal(const Expr& x, const Expr& otherwise) { return Select(Band(*x.b, x.b->TypeOf(x.atom).dims, "eq", 0), x, otherwise); }
+Expr OnDiagonal(const Expr& x, const Expr& otherwise) {
+  return Select(Band(*x.b, x.b->TypeOf(x.atom).dims, "eq", 0), x, otherwise);
+}
 
 Expr Diagonal(const Expr& x) { return {x.b, ReduceSum(*x.b, Masked(x, "eq", 0), {x.b->TypeOf(x.atom).rank() - 1})}; }
 
@@ -113,9 +124,13 @@ Expr AsRows(const Expr& vector, const Type& matrix) {
   return {vector.b, Broadcast(*vector.b, vector.atom, matrix.dims, dims)};
 }
 
-Expr AsColumns(const Expr& vector, const Type& matrix) { return {vector.b, Broadcast(*vector.b, vector.atom, matrix.dims, Range(0, matrix.rank() - 1))}; }
+Expr AsColumns(const Expr& vector, const Type& matrix) {
+  return {vector.b, Broadcast(*vector.b, vector.atom, matrix.dims, Range(0, matrix.rank() - 1))};
+}
 
-Expr ToComplexLike(const Expr& x, DType dtype) { return {x.b, IsComplex(dtype) ? Convert(*x.b, x.atom, dtype) : x.atom}; }
+Expr ToComplexLike(const Expr& x, DType dtype) {
+  return {x.b, IsComplex(dtype) ? Convert(*x.b, x.atom, dtype) : x.atom};
+}
 
 Expr HermitianFromLower(const Expr& x) {
   const Expr below = Lower(x, -1);
@@ -125,20 +140,26 @@ Expr HermitianFromLower(const Expr& x) {
 
 Expr SolveTriangular(const Expr& a, const Expr& b, bool left, bool lower, bool adjoint, bool unit_diagonal) {
   return {a.b, a.b->Emit1(FindPrim("triangular_solve"), {a.atom, b.atom},
-                          {{"left", left}, {"lower", lower}, {"transpose", adjoint}, {"conjugate", adjoint && IsComplex(a.dtype())}, {"unit_diagonal", unit_diagonal}})};
+                          {{"left", left},
+                           {"lower", lower},
+                           {"transpose", adjoint},
+                           {"conjugate", adjoint && IsComplex(a.dtype())},
+                           {"unit_diagonal", unit_diagonal}})};
 }
 
 Tensor MatrixOf(const Type& type, const std::function<std::complex<double>(int64_t, int64_t)>& entry) {
   Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
   const int64_t rows = t.shape()[t.rank() - 2], cols = t.shape()[t.rank() - 1];
   for (int64_t i = 0; i < t.size(); ++i) {
-    const std::complex<double> value = entry(i / cols % rows, i % cols) * (1 + 0.5 * static_cast<double>(i / (rows * cols)));
+    const std::complex<double> value =
+        entry(i / cols % rows, i % cols) * (1 + 0.5 * static_cast<double>(i / (rows * cols)));
     t.Set(i, IsComplex(type.dtype) ? value : value.real());
   }
   return t;
 }
 
-std::vector<Sample> MatrixSamples(const std::vector<Dims>& shapes, const Attrs& attrs, const std::function<Tensor(const Type&)>& values) {
+std::vector<Sample> MatrixSamples(const std::vector<Dims>& shapes, const Attrs& attrs,
+                                  const std::function<Tensor(const Type&)>& values) {
   std::vector<Sample> samples;
   for (size_t i = 0; i < shapes.size(); ++i) {
     for (DType t : {DType::kF32, DType::kF64, DType::kC64, DType::kC128}) {

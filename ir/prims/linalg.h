@@ -23,11 +23,12 @@ const Type& CheckMatrix(const Sig& s, int i, bool square = false);
 Type WithMatrix(const Type& type, const Dim& rows, const Dim& cols);
 Type WithVector(const Type& type, const Dim& size);
 
-// One matrix after the other: f(matrices of the operands, results), in double or complex<double>. Real results of complex
-// operands are given as numbers with imaginary part 0; integers as doubles.
+// One matrix after the other: f(matrices of the operands, results), in double or complex<double>. Real results of
+// complex operands are given as numbers with imaginary part 0; integers as doubles.
 template <class T>
 using MatrixFunction = std::function<std::vector<Matrix<T>>(const std::vector<Matrix<T>>&)>;
-Tensors EvalMatrices(const EvalContext& c, const Tensors& in, const MatrixFunction<double>& real, const MatrixFunction<std::complex<double>>& complex);
+Tensors EvalMatrices(const EvalContext& c, const Tensors& in, const MatrixFunction<double>& real,
+                     const MatrixFunction<std::complex<double>>& complex);
 // The same formula for both kinds of number.
 template <class F>
 EvalFn EvalEachMatrix(F f) {
@@ -51,17 +52,19 @@ Expr Adjoint(const Expr& x);  // transposed, conjugated if complex
 // Entries (i, j) with j <= i + k, others 0; and those with j >= i + k.
 Expr Lower(const Expr& x, int64_t k = 0);
 Expr Upper(const Expr& x, int64_t k = 0);
-Expr Identity(Builder& b, const Type& like);           // ones on the diagonal
-Expr Diagonal(const Expr& x);                          // [..., n, n] -> [..., n]
-Expr OnDiagonal(const Expr& x, const Expr& otherwise); // x on the diagonal
-Expr AsRows(const Expr& vector, const Type& matrix);   // entry (i, j) = vector[j]
-Expr AsColumns(const Expr& vector, const Type& matrix);// entry (i, j) = vector[i]
-Expr ToComplexLike(const Expr& x, DType dtype);        // converts where `dtype` is complex
+Expr Identity(Builder& b, const Type& like);             // ones on the diagonal
+Expr Diagonal(const Expr& x);                            // [..., n, n] -> [..., n]
+Expr OnDiagonal(const Expr& x, const Expr& otherwise);   // x on the diagonal
+Expr AsRows(const Expr& vector, const Type& matrix);     // entry (i, j) = vector[j]
+Expr AsColumns(const Expr& vector, const Type& matrix);  // entry (i, j) = vector[i]
+Expr ToComplexLike(const Expr& x, DType dtype);          // converts where `dtype` is complex
 Expr HermitianFromLower(const Expr& x);
-Expr SolveTriangular(const Expr& a, const Expr& b, bool left, bool lower, bool adjoint = false, bool unit_diagonal = false);
+Expr SolveTriangular(const Expr& a, const Expr& b, bool left, bool lower, bool adjoint = false,
+                     bool unit_diagonal = false);
 
 // Samples: every dtype with `shape`, then further shapes in f32. `values` gives a matrix of a shape, or nothing.
-std::vector<Sample> MatrixSamples(const std::vector<Dims>& shapes, const Attrs& attrs, const std::function<Tensor(const Type&)>& values = nullptr);
+std::vector<Sample> MatrixSamples(const std::vector<Dims>& shapes, const Attrs& attrs,
+                                  const std::function<Tensor(const Type&)>& values = nullptr);
 // Matrix entries as a function of row and column, the same for each matrix of the stack up to a factor.
 Tensor MatrixOf(const Type& type, const std::function<std::complex<double>(int64_t i, int64_t j)>& entry);
 

@@ -44,7 +44,8 @@ constexpr int kMaxSweeps = 60;
 std::vector<int64_t> SortedBy(const std::vector<double>& keys, bool descending) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return descending ? keys[i] > keys[j] : keys[i] < keys[j]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t i, int64_t j) { return descending ? keys[i] > keys[j] : keys[i] < keys[j]; });
   return order;
 }
 
@@ -109,7 +110,8 @@ Matrix<T> Cholesky(const Matrix<T>& a) {
     double rest = std::real(a(j, j));
     for (int64_t k = 0; k < j; ++k) rest -= std::norm(l(j, k));
     if (!(rest > 0)) {
-      for (int64_t r = 0; r < a.rows; ++r) std::fill_n(l.values.begin() + r * a.cols, r + 1, T(std::numeric_limits<double>::quiet_NaN()));
+      for (int64_t r = 0; r < a.rows; ++r)
+        std::fill_n(l.values.begin() + r * a.cols, r + 1, T(std::numeric_limits<double>::quiet_NaN()));
       return l;
     }
     l(j, j) = std::sqrt(rest);
@@ -277,14 +279,14 @@ void JacobiSvd(const Matrix<T>& a, Matrix<T>* u, std::vector<double>* s, Matrix<
   }
 }
 
-#define WEFT_INSTANTIATE(T)                                                                                          \
-  template struct Matrix<T>;                                                                                         \
-  template Matrix<T> HermitianFromLower(const Matrix<T>&);                                                           \
-  template Matrix<T> Cholesky(const Matrix<T>&);                                                                     \
-  template Matrix<T> SolveTriangular(const Matrix<T>&, const Matrix<T>&, bool, bool);                                \
-  template void HouseholderQr(const Matrix<T>&, Matrix<T>*, Matrix<T>*);                                             \
-  template Matrix<T> PivotedLu(const Matrix<T>&, std::vector<int64_t>*, std::vector<int64_t>*);                      \
-  template void JacobiEigh(Matrix<T>, std::vector<double>*, Matrix<T>*);                                             \
+#define WEFT_INSTANTIATE(T)                                                                     \
+  template struct Matrix<T>;                                                                    \
+  template Matrix<T> HermitianFromLower(const Matrix<T>&);                                      \
+  template Matrix<T> Cholesky(const Matrix<T>&);                                                \
+  template Matrix<T> SolveTriangular(const Matrix<T>&, const Matrix<T>&, bool, bool);           \
+  template void HouseholderQr(const Matrix<T>&, Matrix<T>*, Matrix<T>*);                        \
+  template Matrix<T> PivotedLu(const Matrix<T>&, std::vector<int64_t>*, std::vector<int64_t>*); \
+  template void JacobiEigh(Matrix<T>, std::vector<double>*, Matrix<T>*);                        \
   template void JacobiSvd(const Matrix<T>&, Matrix<T>*, std::vector<double>*, Matrix<T>*);
 WEFT_INSTANTIATE(double)
 WEFT_INSTANTIATE(std::complex<double>)

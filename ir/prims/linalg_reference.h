@@ -35,8 +35,8 @@ Matrix<T> Cholesky(const Matrix<T>& a);
 template <class T>
 Matrix<T> SolveTriangular(const Matrix<T>& a, const Matrix<T>& b, bool lower, bool unit_diagonal);
 
-// a = q r with orthonormal columns, min(rows, cols) of them, by Householder reflections with the signs of LAPACK's geqrf
-// (R's diagonal has the sign opposite to that of the entry it replaces, unless everything below is zero).
+// a = q r with orthonormal columns, min(rows, cols) of them, by Householder reflections with the signs of LAPACK's
+// geqrf (R's diagonal has the sign opposite to that of the entry it replaces, unless everything below is zero).
 template <class T>
 void HouseholderQr(const Matrix<T>& a, Matrix<T>* q, Matrix<T>* r);
 

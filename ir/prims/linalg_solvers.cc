@@ -23,37 +23,49 @@ std::complex<double> PivotingEntry(int64_t i, int64_t j) {
 
 void RegisterCholesky(PrimRegistry& r) {
   Prim& p = AddLinalg(r, "cholesky", 1,
-                      "The lower triangular L [..., n, n] with L L^H = x, for Hermitian positive definite x [..., n, n], of which the lower triangle alone is read; the lower "
-                      "triangle of L is NaN where x is not positive definite. Derivative: L phi(L^-1 dx L^-H), phi taking the lower triangle with the diagonal halved "
+                      "The lower triangular L [..., n, n] with L L^H = x, for Hermitian positive definite x [..., n, "
+                      "n], of which the lower triangle alone is read; the lower "
+                      "triangle of L is NaN where x is not positive definite. Derivative: L phi(L^-1 dx L^-H), phi "
+                      "taking the lower triangle with the diagonal halved "
                       "(Murray 2016, \"Differentiation of the Cholesky decomposition\").");
   p.infer = [](const Sig& s) -> Types { return {CheckMatrix(s, 0, /*square=*/true)}; };
   p.eval = EvalEachMatrix([](const Attrs&, const auto& x) { return std::vector{Cholesky(x[0])}; });
   p.jvp = [](JvpContext& c) {
     const Expr l{&c.b, c.b.Emit1(*c.eqn.prim, {c.x[0]}, c.eqn.attrs)};
     const Expr dx = HermitianFromLower(Expr{&c.b, *c.dx[0]});
-    const Expr inner = SolveTriangular(l, SolveTriangular(l, dx, /*left=*/false, /*lower=*/true, /*adjoint=*/true), /*left=*/true, /*lower=*/true);
+    const Expr inner = SolveTriangular(l, SolveTriangular(l, dx, /*left=*/false, /*lower=*/true, /*adjoint=*/true),
+                                       /*left=*/true, /*lower=*/true);
     c.y = {l};
     c.dy = {MatMul(l, OnDiagonal(inner * 0.5, Lower(inner)))};
   };
-  p.samples = [] { return MatrixSamples({{3, 3}, {1, 1}, {2, 4, 4}, {0, 0}}, {}, [](const Type& t) { return MatrixOf(t, PositiveEntry); }); };
+  p.samples = [] {
+    return MatrixSamples({{3, 3}, {1, 1}, {2, 4, 4}, {0, 0}}, {},
+                         [](const Type& t) { return MatrixOf(t, PositiveEntry); });
+  };
 }
 
 void RegisterTriangularSolve(PrimRegistry& r) {
   Prim& p = AddLinalg(r, "triangular_solve", 2,
-                      "The x with op(a) x = b (left) or x op(a) = b (not left), for triangular a [..., n, n], of which the lower (or upper) half alone is read, the diagonal taken "
-                      "as ones with unit_diagonal, and op the transpose, the conjugate, both or none. b is [..., n, k] (left) or [..., k, n]. Derivative in a: -op(a)^-1 op(da) x.");
+                      "The x with op(a) x = b (left) or x op(a) = b (not left), for triangular a [..., n, n], of which "
+                      "the lower (or upper) half alone is read, the diagonal taken "
+                      "as ones with unit_diagonal, and op the transpose, the conjugate, both or none. b is [..., n, k] "
+                      "(left) or [..., k, n]. Derivative in a: -op(a)^-1 op(da) x.");
   p.infer = [](const Sig& s) -> Types {
     const Type &a = CheckMatrix(s, 0, /*square=*/true), &b = CheckMatrix(s, 1);
     for (const char* name : {"lower", "transpose", "conjugate", "unit_diagonal"}) s.attrs.GetBool(name);
     const bool left = s.attrs.GetBool("left");
-    const bool fits = a.rank() == b.rank() && std::equal(a.dims.begin(), a.dims.end() - 2, b.dims.begin()) && b.dims[b.rank() - (left ? 2 : 1)] == a.dims.back();
+    const bool fits = a.rank() == b.rank() && std::equal(a.dims.begin(), a.dims.end() - 2, b.dims.begin()) &&
+                      b.dims[b.rank() - (left ? 2 : 1)] == a.dims.back();
     if (!fits || a.dtype != b.dtype) {
-      throw TypeError("triangular_solve: operand 0 is ", a, ", operand 1 is ", b, "; expected equal dtypes, equal leading dimensions, and ", left ? "rows" : "columns", " of operand 1 equal to the size of operand 0");
+      throw TypeError("triangular_solve: operand 0 is ", a, ", operand 1 is ", b,
+                      "; expected equal dtypes, equal leading dimensions, and ", left ? "rows" : "columns",
+                      " of operand 1 equal to the size of operand 0");
     }
     return {b};
   };
   p.eval = EvalEachMatrix([](const Attrs& attrs, const auto& in) {
-    const bool left = attrs.GetBool("left"), transpose = attrs.GetBool("transpose"), conjugate = attrs.GetBool("conjugate"), unit = attrs.GetBool("unit_diagonal");
+    const bool left = attrs.GetBool("left"), transpose = attrs.GetBool("transpose"),
+               conjugate = attrs.GetBool("conjugate"), unit = attrs.GetBool("unit_diagonal");
     // x op(a) = b is op(a)^T x^T = b^T. Transposes are adjoints of conjugates.
     auto conj = [](auto m) {
       for (auto& v : m.values) {
@@ -66,11 +78,13 @@ void RegisterTriangularSolve(PrimRegistry& r) {
     auto a = turn ? transposed(in[0]) : in[0];
     if (conjugate) a = conj(a);
     const bool lower = attrs.GetBool("lower") != turn;
-    return std::vector{left ? SolveTriangular(a, in[1], lower, unit) : transposed(SolveTriangular(a, transposed(in[1]), lower, unit))};
+    return std::vector{left ? SolveTriangular(a, in[1], lower, unit)
+                            : transposed(SolveTriangular(a, transposed(in[1]), lower, unit))};
   });
   p.linear = {1};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
-    return {std::nullopt, c.b.Emit1(*c.eqn.prim, {*c.x[0], *c.ct[0]}, c.eqn.attrs.With("transpose", !c.eqn.attrs.GetBool("transpose")))};
+    return {std::nullopt, c.b.Emit1(*c.eqn.prim, {*c.x[0], *c.ct[0]},
+                                    c.eqn.attrs.With("transpose", !c.eqn.attrs.GetBool("transpose")))};
   };
   p.jvp = [](JvpContext& c) {
     const Attrs& attrs = c.eqn.attrs;
@@ -96,7 +110,11 @@ void RegisterTriangularSolve(PrimRegistry& r) {
   p.samples = [] {
     std::vector<Sample> samples;
     auto add = [&](DType t, Dims a, Dims b, bool left, bool lower, bool transpose, bool conjugate, bool unit) {
-      Sample s = SampleOf({Type{t, std::move(a), {}}, Type{t, std::move(b), {}}}, {{"left", left}, {"lower", lower}, {"transpose", transpose}, {"conjugate", conjugate}, {"unit_diagonal", unit}});
+      Sample s = SampleOf({Type{t, std::move(a), {}}, Type{t, std::move(b), {}}}, {{"left", left},
+                                                                                   {"lower", lower},
+                                                                                   {"transpose", transpose},
+                                                                                   {"conjugate", conjugate},
+                                                                                   {"unit_diagonal", unit}});
       s.values = {{0, MatrixOf(s.operands[0], TriangularEntry)}};
       samples.push_back(s);
     };
@@ -124,8 +142,13 @@ Expr TakeRows(const Expr& x, const Atom& permutation) {
   Ints sizes(stack + 1, 1);
   sizes.push_back(-1);
   return {&b, b.Emit1(FindPrim("gather"), {x.atom, Reshape(b, permutation, shape)},
-                      {{"offset_dims", Ints{stack + 1}}, {"collapsed_dims", Ints{stack}}, {"operand_batch_dims", Range(0, stack)}, {"indices_batch_dims", Range(0, stack)},
-                       {"start_index_map", Ints{stack}}, {"slice_sizes", sizes}, {"mode", std::string("promise")}})};
+                      {{"offset_dims", Ints{stack + 1}},
+                       {"collapsed_dims", Ints{stack}},
+                       {"operand_batch_dims", Range(0, stack)},
+                       {"indices_batch_dims", Range(0, stack)},
+                       {"start_index_map", Ints{stack}},
+                       {"slice_sizes", sizes},
+                       {"mode", std::string("promise")}})};
 }
 
 // x with its last two dimensions cut to, or padded with zeros to, rows x cols.
@@ -154,15 +177,20 @@ void LuJvp(JvpContext& c) {
   const Expr identity = Identity(b, WithMatrix(x, n, n));
   const Expr u_full = m >= n ? u_square : u_square + (identity - Resized(Resized(identity, m, m), n, n));
   const Expr dx = TakeRows(Expr{&b, *c.dx[0]}, c.y[2]);
-  const Expr f = SolveTriangular(u_full, SolveTriangular(l_full, dx, /*left=*/true, /*lower=*/true, /*adjoint=*/false, /*unit_diagonal=*/true), /*left=*/false, /*lower=*/false);
+  const Expr f = SolveTriangular(
+      u_full, SolveTriangular(l_full, dx, /*left=*/true, /*lower=*/true, /*adjoint=*/false, /*unit_diagonal=*/true),
+      /*left=*/false, /*lower=*/false);
   c.dy = {MatMul(l_full, Lower(f, -1)) + MatMul(Upper(f), u_full), std::nullopt, std::nullopt};
 }
 
 void RegisterLu(PrimRegistry& r) {
   Prim& p = AddLinalg(r, "lu", 1,
-                      "The LU factorisation with row pivoting of x [..., m, n], as LAPACK's getrf gives it: (lu [..., m, n] with L, whose diagonal is ones, below the diagonal and U "
-                      "from it on; i32 pivots [..., min(m, n)], the row that row i was exchanged with; i32 permutation [..., m]: row i of L U is row permutation[i] of x). "
-                      "Derivative: de Hoog, Anderssen, Lukas 2011, \"Differentiation of matrix functionals using triangular factorization\".");
+                      "The LU factorisation with row pivoting of x [..., m, n], as LAPACK's getrf gives it: (lu [..., "
+                      "m, n] with L, whose diagonal is ones, below the diagonal and U "
+                      "from it on; i32 pivots [..., min(m, n)], the row that row i was exchanged with; i32 permutation "
+                      "[..., m]: row i of L U is row permutation[i] of x). "
+                      "Derivative: de Hoog, Anderssen, Lukas 2011, \"Differentiation of matrix functionals using "
+                      "triangular factorization\".");
   p.infer = [](const Sig& s) -> Types {
     const Type& x = CheckMatrix(s, 0);
     const int64_t m = x.dims[x.rank() - 2].value("lu"), n = x.dims.back().value("lu");
@@ -176,7 +204,10 @@ void RegisterLu(PrimRegistry& r) {
     return std::vector<M>{lu, Column<T>(pivots), Column<T>(permutation)};
   });
   p.jvp = LuJvp;
-  p.samples = [] { return MatrixSamples({{3, 3}, {4, 3}, {3, 5}, {2, 4, 4}, {1, 1}}, {}, [](const Type& t) { return MatrixOf(t, PivotingEntry); }); };
+  p.samples = [] {
+    return MatrixSamples({{3, 3}, {4, 3}, {3, 5}, {2, 4, 4}, {1, 1}}, {},
+                         [](const Type& t) { return MatrixOf(t, PivotingEntry); });
+  };
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ Expr Columns(const Expr& x, int64_t begin, int64_t end) {
   return {&b, Slice(b, x.atom, start, limit, strides)};
 }
 
-// Of x = q r with at least as many rows as columns: with M = q^H dx r^-1 and the skew-Hermitian W whose lower triangle is
-// M's, dq = q (W - M) + dx r^-1 and dr = (M - W) r.
+// Of x = q r with at least as many rows as columns: with M = q^H dx r^-1 and the skew-Hermitian W whose lower triangle
+// is M's, dq = q (W - M) + dx r^-1 and dr = (M - W) r.
 void TallQrJvp(const Expr& q, const Expr& r, const Expr& dx, Expr* dq, Expr* dr) {
   const Expr dx_rinv = SolveTriangular(r, dx, /*left=*/false, /*lower=*/false);
   const Expr m = MatMul(Adjoint(q), dx_rinv), below = Lower(m, -1);
@@ -48,8 +48,10 @@ void QrJvp(JvpContext& c) {
 
 void RegisterQr(PrimRegistry& r) {
   Prim& p = AddLinalg(r, "qr", 1,
-                      "(q [..., m, k], r [..., k, n]) with x = q r for x [..., m, n], k = min(m, n): q has orthonormal columns, r is upper triangular with the signs of LAPACK's "
-                      "Householder reflections. Derivative: Townsend 2018, \"Differentiating the QR decomposition\"; it needs the first k columns of x to be independent.");
+                      "(q [..., m, k], r [..., k, n]) with x = q r for x [..., m, n], k = min(m, n): q has orthonormal "
+                      "columns, r is upper triangular with the signs of LAPACK's "
+                      "Householder reflections. Derivative: Townsend 2018, \"Differentiating the QR decomposition\"; "
+                      "it needs the first k columns of x to be independent.");
   p.infer = [](const Sig& s) -> Types {
     const Type& x = CheckMatrix(s, 0);
     const int64_t m = x.dims[x.rank() - 2].value("qr"), n = x.dims.back().value("qr"), k = std::min(m, n);
@@ -63,8 +65,12 @@ void RegisterQr(PrimRegistry& r) {
   });
   p.jvp = QrJvp;
   p.samples = [] {
-    auto entry = [](int64_t i, int64_t j) -> std::complex<double> { return {(i == j ? -2.7 : 0.7) + 0.3 * static_cast<double>((i * 3 + j * j) % 5), 0.2 * static_cast<double>(i) - 0.3 * static_cast<double>(j)}; };
-    return MatrixSamples({{4, 3}, {3, 3}, {2, 4}, {2, 3, 2}, {1, 1}}, {}, [entry](const Type& t) { return MatrixOf(t, entry); });
+    auto entry = [](int64_t i, int64_t j) -> std::complex<double> {
+      return {(i == j ? -2.7 : 0.7) + 0.3 * static_cast<double>((i * 3 + j * j) % 5),
+              0.2 * static_cast<double>(i) - 0.3 * static_cast<double>(j)};
+    };
+    return MatrixSamples({{4, 3}, {3, 3}, {2, 4}, {2, 3, 2}, {1, 1}}, {},
+                         [entry](const Type& t) { return MatrixOf(t, entry); });
   };
 }
 
@@ -83,8 +89,10 @@ void EighJvp(JvpContext& c) {
 
 void RegisterEigh(PrimRegistry& r) {
   Prim& p = AddLinalg(r, "eigh", 1,
-                      "(w [..., n], v [..., n, n]): ascending real eigenvalues and orthonormal eigenvectors (columns; each determined up to a sign or phase) of Hermitian x [..., n, n], "
-                      "of which the lower triangle alone is read. Derivative: Giles 2008, \"An extended collection of matrix derivative results\", 3.1; not finite for equal eigenvalues.");
+                      "(w [..., n], v [..., n, n]): ascending real eigenvalues and orthonormal eigenvectors (columns; "
+                      "each determined up to a sign or phase) of Hermitian x [..., n, n], "
+                      "of which the lower triangle alone is read. Derivative: Giles 2008, \"An extended collection of "
+                      "matrix derivative results\", 3.1; not finite for equal eigenvalues.");
   p.infer = [](const Sig& s) -> Types {
     const Type& x = CheckMatrix(s, 0, /*square=*/true);
     return {WithVector(x, x.dims.back()).With(RealPart(x.dtype)), x};
@@ -100,7 +108,8 @@ void RegisterEigh(PrimRegistry& r) {
   p.jvp = EighJvp;
   p.samples = [] {
     auto entry = [](int64_t i, int64_t j) -> std::complex<double> {
-      return i == j ? std::complex<double>(2.0 * static_cast<double>(i * i) - 3) : std::complex<double>(0.8 / static_cast<double>(1 + i + j), 0.1 * static_cast<double>(i - j));
+      return i == j ? std::complex<double>(2.0 * static_cast<double>(i * i) - 3)
+                    : std::complex<double>(0.8 / static_cast<double>(1 + i + j), 0.1 * static_cast<double>(i - j));
     };
     return MatrixSamples({{3, 3}, {1, 1}, {2, 4, 4}}, {}, [entry](const Type& t) { return MatrixOf(t, entry); });
   };
@@ -110,7 +119,8 @@ void SvdJvp(JvpContext& c) {
   Builder& b = c.b;
   const bool compute_uv = c.eqn.attrs.GetBool("compute_uv");
   const Type x = b.TypeOf(c.x[0]);
-  const int64_t m = x.dims[x.rank() - 2].value("the derivative of svd"), n = x.dims.back().value("the derivative of svd"), k = std::min(m, n);
+  const int64_t m = x.dims[x.rank() - 2].value("the derivative of svd"),
+                n = x.dims.back().value("the derivative of svd"), k = std::min(m, n);
   const Atoms usv = b.Emit(*c.eqn.prim, c.x, Attrs{{"compute_uv", true}});
   const Expr u{&b, usv[0]}, s{&b, usv[1]}, vt{&b, usv[2]}, dx{&b, *c.dx[0]};
   const Expr v = Adjoint(vt), d = MatMul(Adjoint(u), MatMul(dx, v));  // k x k
@@ -145,10 +155,13 @@ void SvdJvp(JvpContext& c) {
 }
 
 void RegisterSvd(PrimRegistry& r) {
-  Prim& p = AddLinalg(r, "svd", 1,
-                      "(u [..., m, k], s [..., k], vt [..., k, n]) with x = u diag(s) vt for x [..., m, n], k = min(m, n): orthonormal columns of u and rows of vt (each pair determined "
-                      "up to a sign or phase), real s >= 0 in descending order; s alone with compute_uv=false. Derivative: Giles 2008, \"An extended collection of matrix derivative "
-                      "results\", 3.2, with its extension to m != n and complex x as in JAX; not finite for equal singular values.");
+  Prim& p = AddLinalg(
+      r, "svd", 1,
+      "(u [..., m, k], s [..., k], vt [..., k, n]) with x = u diag(s) vt for x [..., m, n], k = min(m, n): orthonormal "
+      "columns of u and rows of vt (each pair determined "
+      "up to a sign or phase), real s >= 0 in descending order; s alone with compute_uv=false. Derivative: Giles 2008, "
+      "\"An extended collection of matrix derivative "
+      "results\", 3.2, with its extension to m != n and complex x as in JAX; not finite for equal singular values.");
   p.infer = [](const Sig& sig) -> Types {
     const Type& x = CheckMatrix(sig, 0);
     const int64_t m = x.dims[x.rank() - 2].value("svd"), n = x.dims.back().value("svd"), k = std::min(m, n);
@@ -169,10 +182,12 @@ void RegisterSvd(PrimRegistry& r) {
   p.samples = [] {
     auto entry = [](int64_t i, int64_t j) -> std::complex<double> {
       const double dominant = i == j ? 3.0 + 2.0 * static_cast<double>(i) : 0.0;
-      return {dominant + 0.6 / static_cast<double>(1 + i + 2 * j), 0.2 * static_cast<double>(i) - 0.1 * static_cast<double>(j)};
+      return {dominant + 0.6 / static_cast<double>(1 + i + 2 * j),
+              0.2 * static_cast<double>(i) - 0.1 * static_cast<double>(j)};
     };
     auto values = [entry](const Type& t) { return MatrixOf(t, entry); };
-    std::vector<Sample> samples = MatrixSamples({{3, 3}, {4, 2}, {2, 3}, {2, 3, 2}, {1, 1}}, {{"compute_uv", true}}, values);
+    std::vector<Sample> samples =
+        MatrixSamples({{3, 3}, {4, 2}, {2, 3}, {2, 3, 2}, {1, 1}}, {{"compute_uv", true}}, values);
     for (const Sample& s : MatrixSamples({{3, 2}, {2, 2, 4}}, {{"compute_uv", false}}, values)) samples.push_back(s);
     return samples;
   };

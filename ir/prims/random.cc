@@ -21,7 +21,8 @@ struct HostWord {
 
 void RegisterThreefry(PrimRegistry& r) {
   Prim& p = r.Add("threefry2x32", Family::kElementwise, 4,
-                  "Two random words for each counter: Threefry-2x32 with 20 rounds (Salmon et al. 2011) of the counter words (operands 2 and 3) under the key words (operands 0 "
+                  "Two random words for each counter: Threefry-2x32 with 20 rounds (Salmon et al. 2011) of the counter "
+                  "words (operands 2 and 3) under the key words (operands 0 "
                   "and 1), all u32 of one shape; the same bits as JAX's threefry2x32.");
   p.dtypes = {DType::kU32};
   p.infer = [](const Sig& s) -> Types {
@@ -31,7 +32,9 @@ void RegisterThreefry(PrimRegistry& r) {
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Shape shape = StaticSizes(c.results[0].dims, "eval");
     Tensor y0(DType::kU32, shape), y1(DType::kU32, shape);
-    auto word = [&](int operand, int64_t i) { return HostWord{in[operand].at<uint32_t>(in[operand].rank() == 0 ? 0 : i)}; };
+    auto word = [&](int operand, int64_t i) {
+      return HostWord{in[operand].at<uint32_t>(in[operand].rank() == 0 ? 0 : i)};
+    };
     for (int64_t i = 0; i < y0.size(); ++i) {
       const auto [a, b] = ThreefryRounds(word(0, i), word(1, i), word(2, i), word(3, i));
       y0.data<uint32_t>()[i] = a.v;
@@ -54,14 +57,17 @@ void RegisterThreefry(PrimRegistry& r) {
 
 // Keys are stored as their two words in order, so both directions keep the bytes.
 void RegisterKeys(PrimRegistry& r) {
-  Prim& wrap = r.Add("random_wrap", Family::kRandom, 1, "The keys whose two words are the last dimension of a u32 array: u32[...,2] -> key[...].");
+  Prim& wrap = r.Add("random_wrap", Family::kRandom, 1,
+                     "The keys whose two words are the last dimension of a u32 array: u32[...,2] -> key[...].");
   wrap.dtypes = {DType::kU32};
   wrap.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
-    if (x.dtype != DType::kU32 || x.rank() == 0 || !(x.dims.back() == Dim(2))) throw TypeError("random_wrap: operand is ", x, "; expected u32[...,2]");
+    if (x.dtype != DType::kU32 || x.rank() == 0 || !(x.dims.back() == Dim(2)))
+      throw TypeError("random_wrap: operand is ", x, "; expected u32[...,2]");
     return {x.With(Dims(x.dims.begin(), x.dims.end() - 1)).With(DType::kKey)};
   };
-  Prim& unwrap = r.Add("random_unwrap", Family::kRandom, 1, "The two words of each key, in a new last dimension: key[...] -> u32[...,2].");
+  Prim& unwrap = r.Add("random_unwrap", Family::kRandom, 1,
+                       "The two words of each key, in a new last dimension: key[...] -> u32[...,2].");
   unwrap.dtypes = {DType::kKey};
   unwrap.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];

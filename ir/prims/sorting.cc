@@ -40,7 +40,9 @@ auto WithValues(const Tensor& x, F f) {
 }
 
 Before OrderOf(const Tensor& key) {
-  auto order = [](auto values) -> Before { return [values](int64_t i, int64_t j) { return Less(values[i], values[j]); }; };
+  auto order = [](auto values) -> Before {
+    return [values](int64_t i, int64_t j) { return Less(values[i], values[j]); };
+  };
   return IsComplex(key.dtype()) ? order(LoadAs<Complex>(key)) : WithValues(key, order);
 }
 
@@ -66,7 +68,8 @@ Tensors EvalSort(const EvalContext& c, const Tensors& in) {
       return false;
     });
     for (size_t i = 0; i < line.size(); ++i) {
-      for (size_t k = 0; k < in.size(); ++k) CopyElement(in[k], line[i], out[k], base + static_cast<int64_t>(i) * strides[dim]);
+      for (size_t k = 0; k < in.size(); ++k)
+        CopyElement(in[k], line[i], out[k], base + static_cast<int64_t>(i) * strides[dim]);
     }
   });
   return out;
@@ -74,7 +77,8 @@ Tensors EvalSort(const EvalContext& c, const Tensors& in) {
 
 void RegisterSort(PrimRegistry& r) {
   Prim& p = r.Add("sort", Family::kSorting, -1,
-                  "The operands, of one shape, all reordered along `dim` so that the first `num_keys` of them ascend, compared one after the other. Stable; NaN comes last, "
+                  "The operands, of one shape, all reordered along `dim` so that the first `num_keys` of them ascend, "
+                  "compared one after the other. Stable; NaN comes last, "
                   "0 and -0 are equal, complex numbers compare by real, then imaginary part.");
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty()) throw TypeError("sort: needs at least one operand");
@@ -85,9 +89,11 @@ void RegisterSort(PrimRegistry& r) {
       throw ValueError("sort: num_keys=", num_keys, "; expected 1 to ", s.operands.size(), ", the number of operands");
     }
     for (size_t i = 0; i < s.operands.size(); ++i) {
-      if (!(s.operands[i].dims == x.dims)) throw TypeError("sort: operand ", i, " is ", s.operands[i], ", but operand 0 is ", x, "; shapes must be equal");
+      if (!(s.operands[i].dims == x.dims))
+        throw TypeError("sort: operand ", i, " is ", s.operands[i], ", but operand 0 is ", x, "; shapes must be equal");
       if (static_cast<int64_t>(i) < num_keys && !s.prim.dtypes.Has(s.operands[i].dtype)) {
-        throw TypeError("sort: operand ", i, ", a key, is ", s.operands[i], "; expected one of ", s.prim.dtypes.ToString());
+        throw TypeError("sort: operand ", i, ", a key, is ", s.operands[i], "; expected one of ",
+                        s.prim.dtypes.ToString());
       }
     }
     return s.operands;
@@ -101,7 +107,8 @@ void RegisterSort(PrimRegistry& r) {
     const Atom order = out.back();
     out.pop_back();
     c.y = out;
-    for (const auto& dx : c.dx) c.dy.push_back(dx ? std::optional<Atom>(TakeAlong(c.b, *dx, order, dim)) : std::nullopt);
+    for (const auto& dx : c.dx)
+      c.dy.push_back(dx ? std::optional<Atom>(TakeAlong(c.b, *dx, order, dim)) : std::nullopt);
   };
   p.batch = [](BatchContext& c) {
     Atoms x;
@@ -116,9 +123,10 @@ void RegisterSort(PrimRegistry& r) {
       if (IsUnsigned(operands[0].dtype)) s.low = 0;
       samples.push_back(s);
     };
-    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16, DType::kC64}) add({Type{t, {3, 6}, {}}}, 1, 1);
+    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16, DType::kC64})
+      add({Type{t, {3, 6}, {}}}, 1, 1);
     const Type keys{DType::kI32, {7, 2}, {}}, values{DType::kF32, {7, 2}, {}};
-    add({keys, values}, 0, 1);   // many equal keys
+    add({keys, values}, 0, 1);  // many equal keys
     add({keys, values, keys}, 0, 2);
     add({values, values}, 1, 1);
     add({Type{DType::kF32, {2, 0}, {}}}, 1, 1);
@@ -128,16 +136,19 @@ void RegisterSort(PrimRegistry& r) {
 
 void RegisterTopK(PrimRegistry& r) {
   Prim& p = r.Add("top_k", Family::kSorting, 1,
-                  "The `k` largest elements of each row of the last dimension, in descending order, and their i32 indices; of equal elements the one with the lower index comes "
+                  "The `k` largest elements of each row of the last dimension, in descending order, and their i32 "
+                  "indices; of equal elements the one with the lower index comes "
                   "first. Floats compare in the total order of IEEE 754: NaN is the largest, -0 below 0.");
   p.dtypes = kReals;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const int64_t k = s.attrs.GetInt("k");
-    if (!s.prim.dtypes.Has(x.dtype)) throw TypeError("top_k: operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
+    if (!s.prim.dtypes.Has(x.dtype))
+      throw TypeError("top_k: operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
     if (x.rank() == 0) throw TypeError("top_k: operand is ", x, "; expected at least one dimension");
     const Dim& n = x.dims.back();
-    if (k < 0 || (n.is_static() && k > n.value())) throw ValueError("top_k: k=", k, "; expected 0 to ", n, ", the size of the last dimension of ", x);
+    if (k < 0 || (n.is_static() && k > n.value()))
+      throw ValueError("top_k: k=", k, "; expected 0 to ", n, ", the size of the last dimension of ", x);
     Type values = x;
     values.dims.back() = Dim(k);
     return {values, values.With(DType::kI32)};

@@ -26,9 +26,13 @@ WindowDim WindowDim::Backwards(int64_t n, int64_t places) const {
 }
 
 void CheckWindow(const Sig& s, int dim, const WindowDim& w) {
-  const std::pair<const char*, int64_t> entries[] = {{"window size", w.window}, {"stride", w.stride}, {"base dilation", w.base_dilation}, {"window dilation", w.window_dilation}};
+  const std::pair<const char*, int64_t> entries[] = {{"window size", w.window},
+                                                     {"stride", w.stride},
+                                                     {"base dilation", w.base_dilation},
+                                                     {"window dilation", w.window_dilation}};
   for (const auto& [name, value] : entries) {
-    if (value < 1) throw ValueError(s.prim.name, ": the ", name, " of dimension ", dim, " is ", value, "; expected at least 1");
+    if (value < 1)
+      throw ValueError(s.prim.name, ": the ", name, " of dimension ", dim, " is ", value, "; expected at least 1");
   }
 }
 
@@ -42,7 +46,8 @@ constexpr const char* kLists[] = {"window", "strides", "lo", "hi", "base_dilatio
 Windows WindowsOf(const Attrs& a) {
   Windows dims;
   for (size_t d = 0; d < a.Get<Ints>("window").size(); ++d) {
-    dims.push_back({a.Get<Ints>("window")[d], a.Get<Ints>("strides")[d], a.Get<Ints>("lo")[d], a.Get<Ints>("hi")[d], a.Get<Ints>("base_dilation")[d], a.Get<Ints>("window_dilation")[d]});
+    dims.push_back({a.Get<Ints>("window")[d], a.Get<Ints>("strides")[d], a.Get<Ints>("lo")[d], a.Get<Ints>("hi")[d],
+                    a.Get<Ints>("base_dilation")[d], a.Get<Ints>("window_dilation")[d]});
   }
   return dims;
 }
@@ -60,7 +65,8 @@ Attrs AttrsOf(const Windows& dims) {
 
 Types InferWindow(const Sig& s) {
   const Type& x = s.operands[0];
-  if (!s.prim.dtypes.Has(x.dtype)) throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
+  if (!s.prim.dtypes.Has(x.dtype))
+    throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
   for (const char* list : kLists) CheckLength(s, list, x.rank());
   Dims dims;
   const Windows windows = WindowsOf(s.attrs);
@@ -98,10 +104,14 @@ Tensor FoldWindows(const EvalContext& c, const Tensor& x, K identity, F f) {
 
 Prim& AddReduceWindow(PrimRegistry& r, const char* name, DTypeSet dtypes, const char* what) {
   Prim& p = r.Add(name, Family::kWindow, 1,
-                  std::string(what) + " of the elements under a window of `window` elements at each of its places, with the semantics of XLA's ReduceWindow: per dimension it moves by "
-                                      "`strides` over x, between whose elements base_dilation - 1 holes stand and around which lo and hi elements of padding; its own elements are "
-                                      "window_dilation apart. Result size: (dilated(n, base_dilation) + lo + hi - dilated(window, window_dilation)) / stride + 1, where "
-                                      "dilated(n, d) = (n - 1) d + 1.");
+                  std::string(what) +
+                      " of the elements under a window of `window` elements at each of its places, with the semantics "
+                      "of XLA's ReduceWindow: per dimension it moves by "
+                      "`strides` over x, between whose elements base_dilation - 1 holes stand and around which lo and "
+                      "hi elements of padding; its own elements are "
+                      "window_dilation apart. Result size: (dilated(n, base_dilation) + lo + hi - dilated(window, "
+                      "window_dilation)) / stride + 1, where "
+                      "dilated(n, d) = (n - 1) d + 1.");
   p.dtypes = dtypes;
   p.infer = InferWindow;
   p.batch = [](BatchContext& c) {
@@ -120,11 +130,11 @@ Prim& AddReduceWindow(PrimRegistry& r, const char* name, DTypeSet dtypes, const 
     for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64}) {
       if (prim->dtypes.Has(t)) add(t, {2, 5, 6}, {{}, {2, 2}, {3, 1}});
     }
-    add(DType::kF32, {7}, {{3, 1, 1, 1}});                      // same size
-    add(DType::kF32, {7, 2}, {{3, 2, 2, 0, 1, 2}, {}});         // window with gaps
-    add(DType::kF32, {4, 3}, {{3, 1, 2, 2, 2, 1}, {2, 1}});     // holes between elements
-    add(DType::kF32, {5, 5}, {{2, 3, -1, 1}, {4, 1, 3, 3}});    // cut off; windows outside
-    add(DType::kF32, {3}, {{5, 1}});                            // no place
+    add(DType::kF32, {7}, {{3, 1, 1, 1}});                    // same size
+    add(DType::kF32, {7, 2}, {{3, 2, 2, 0, 1, 2}, {}});       // window with gaps
+    add(DType::kF32, {4, 3}, {{3, 1, 2, 2, 2, 1}, {2, 1}});   // holes between elements
+    add(DType::kF32, {5, 5}, {{2, 3, -1, 1}, {4, 1, 3, 3}});  // cut off; windows outside
+    add(DType::kF32, {3}, {{5, 1}});                          // no place
     add(DType::kF32, {4}, {{}});
     return samples;
   };
@@ -137,8 +147,10 @@ OptionalAtoms SumTranspose(TransposeContext& c) {
   const Type x = c.types[0], ct = c.b.TypeOf(*c.ct[0]);
   Windows back;
   for (int d = 0; d < x.rank(); ++d) {
-    if (windows[d].trivial()) back.push_back({});
-    else back.push_back(windows[d].Backwards(x.dims[d].value("the gradient of reduce_window_sum"), ct.dims[d].value()));
+    if (windows[d].trivial())
+      back.push_back({});
+    else
+      back.push_back(windows[d].Backwards(x.dims[d].value("the gradient of reduce_window_sum"), ct.dims[d].value()));
   }
   return {c.b.Emit1(*c.eqn.prim, {*c.ct[0]}, AttrsOf(back))};
 }
@@ -148,8 +160,13 @@ Atom Lookup(Builder& b, const Atom& table, const Atom& indices) {
   Dims shape = b.TypeOf(indices).dims;
   shape.push_back(1);
   return b.Emit1(FindPrim("gather"), {table, Reshape(b, indices, shape)},
-                 {{"offset_dims", Ints{}}, {"collapsed_dims", Ints{0}}, {"operand_batch_dims", Ints{}}, {"indices_batch_dims", Ints{}}, {"start_index_map", Ints{0}},
-                  {"slice_sizes", Ints{1}}, {"mode", std::string("promise")}});
+                 {{"offset_dims", Ints{}},
+                  {"collapsed_dims", Ints{0}},
+                  {"operand_batch_dims", Ints{}},
+                  {"indices_batch_dims", Ints{}},
+                  {"start_index_map", Ints{0}},
+                  {"slice_sizes", Ints{1}},
+                  {"mode", std::string("promise")}});
 }
 
 // max and min: the tangent of the first element, in row-major order of the window, that attains the extreme. (As JAX's
@@ -198,7 +215,8 @@ void ExtremeJvp(JvpContext& c, bool max, double identity_value) {
     place_shape.insert(place_shape.begin(), result.dims[sliding[i]]);
     base_steps.insert(base_steps.begin(), w.stride * stride);
     offset_steps.insert(offset_steps.begin(), w.window_dilation * stride);
-    stride *= WindowDim::Dilated(x.dims[sliding[i]].value("the derivative of reduce_window"), w.base_dilation) + w.lo + w.hi;
+    stride *=
+        WindowDim::Dilated(x.dims[sliding[i]].value("the derivative of reduce_window"), w.base_dilation) + w.lo + w.hi;
   }
   auto positions = [&](const Dims& shape, const Ints& steps) {
     std::optional<Atom> sum;
@@ -211,12 +229,18 @@ void ExtremeJvp(JvpContext& c, bool max, double identity_value) {
   const Atom base = positions(place_shape, base_steps), offset = positions(window_shape, offset_steps);
   const Dim num_places = weft::NumElements(place_shape), num_offsets = weft::NumElements(window_shape);
   const Dims table = {num_offsets, num_places};
-  const Atom indices = Reshape(b, Add(b, Broadcast(b, offset, table, {0}), Broadcast(b, base, table, {1})), {num_offsets, num_places, 1});
+  const Atom indices = Reshape(b, Add(b, Broadcast(b, offset, table, {0}), Broadcast(b, base, table, {1})),
+                               {num_offsets, num_places, 1});
   Ints sizes(rank, -1);
   sizes.push_back(1);
   const Atom under = b.Emit1(FindPrim("gather"), {elements, indices},
-                             {{"offset_dims", Range(0, rank)}, {"collapsed_dims", Ints{rank}}, {"operand_batch_dims", Ints{}}, {"indices_batch_dims", Ints{}},
-                              {"start_index_map", Ints{rank}}, {"slice_sizes", sizes}, {"mode", std::string("promise")}});
+                             {{"offset_dims", Range(0, rank)},
+                              {"collapsed_dims", Ints{rank}},
+                              {"operand_batch_dims", Ints{}},
+                              {"indices_batch_dims", Ints{}},
+                              {"start_index_map", Ints{rank}},
+                              {"slice_sizes", sizes},
+                              {"mode", std::string("promise")}});
   const Atom first = b.Emit1(FindPrim(max ? "argmax" : "argmin"), {under}, {{"dim", rank}, {"dtype", DType::kI32}});
   const Dims picked = b.TypeOf(first).dims;
   const Atom source = Add(b, Lookup(b, offset, first), Broadcast(b, base, picked, {rank}));
@@ -240,12 +264,16 @@ void RegisterWindow(PrimRegistry& r) {
   sum.linear = {0};
   sum.transpose = SumTranspose;
   for (const bool max : {true, false}) {
-    Prim& p = AddReduceWindow(r, max ? "reduce_window_max" : "reduce_window_min", kReals, max ? "The largest (NaN if any is NaN, the least value of the dtype if there is none)"
-                                                                                               : "The smallest (NaN if any is NaN, the greatest value of the dtype if there is none)");
+    Prim& p =
+        AddReduceWindow(r, max ? "reduce_window_max" : "reduce_window_min", kReals,
+                        max ? "The largest (NaN if any is NaN, the least value of the dtype if there is none)"
+                            : "The smallest (NaN if any is NaN, the greatest value of the dtype if there is none)");
     p.eval = [max](const EvalContext& c, const Tensors& in) -> Tensors {
       const DType t = in[0].dtype();
       auto pick = [max](auto a, auto b) { return a != a ? a : b != b ? b : (max ? a > b : a < b) ? a : b; };
-      if (IsFloat(t)) return {FoldWindows<double>(c, in[0], max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), pick)};
+      if (IsFloat(t))
+        return {FoldWindows<double>(
+            c, in[0], max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), pick)};
       const int bits = 8 * ByteWidth(t);
       if (IsSigned(t)) {
         const int64_t top = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
