@@ -18,6 +18,7 @@ namespace weft::python {
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree)
 bool g_disable_jit = false;
+bool g_debug_nans = false;
 
 namespace {
 
@@ -224,7 +225,9 @@ std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
   if (*self->last && (*self->last)->signature == s) return *self->last;
   auto it = self->entries->find(s.Hash());
   if (it == self->entries->end()) return nullptr;
-  for (const auto& entry : it->second) {
+  // Comparing static arguments may run Python code, and so other threads, which may add entries meanwhile.
+  const std::vector<std::shared_ptr<Entry>> entries = it->second;
+  for (const auto& entry : entries) {
     if (entry->signature == s) {
       *self->last = entry;
       return entry;
@@ -257,6 +260,21 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     *self->last = entry;
   }
   return entry;
+}
+
+// weft.config.debug_nans: names the first result that holds a NaN.
+void CheckNans(const Values& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].traced() || !IsInexact(values[i].dtype())) continue;
+    const Tensor& t = values[i].tensor();
+    for (int64_t k = 0; k < t.size(); ++k) {
+      const std::complex<double> v = t.Get(k);
+      if (v.real() == v.real() && v.imag() == v.imag()) continue;
+      PyErr_Format(PyExc_FloatingPointError, "result %zu of a jitted function holds a NaN (element %lld); weft.disable_jit() shows the operation", i,
+                   static_cast<long long>(k));
+      throw PythonError();
+    }
+  }
 }
 
 PyObject* BuildResult(const Entry& entry, Values values) {
@@ -311,6 +329,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
         results.push_back(Value(std::move(out[i]), entry->traced.weak_results[i]));
       }
     }
+    if (g_debug_nans) CheckNans(results);
     return BuildResult(*entry, std::move(results));
   });
 }
@@ -405,7 +424,15 @@ PyObject* Explain(PyObject* object, PyObject*) {
       for (auto& entry : entries) {
         std::string types;
         for (int i = 0; i < entry->traced.num_params; ++i) types += (i ? ", " : "") + entry->traced.fn->params()[i].type.ToString();
-        Ref item(Check(Py_BuildValue("{s:s,s:L,s:L}", "signature", types.c_str(), "calls", entry->calls, "equations", entry->traced.fn->NumEqns())));
+        Ref item(Check(Py_BuildValue("{s:s,s:L,s:L}", "signature", types.c_str(), "calls", static_cast<long long>(entry->calls), "equations",
+                                     static_cast<long long>(entry->traced.fn->NumEqns()))));
+        if (entry->program) {
+          for (const auto& [name, value] : entry->program->Facts()) {
+            Ref number(Check(PyFloat_FromDouble(value)));
+            if (value == static_cast<double>(static_cast<int64_t>(value))) number = Ref(Check(PyLong_FromDouble(value)));
+            CheckStatus(PyDict_SetItemString(item.get(), name.c_str(), number.get()));
+          }
+        }
         CheckStatus(PyList_Append(list.get(), item.get()));
       }
     }
@@ -416,7 +443,8 @@ PyObject* Explain(PyObject* object, PyObject*) {
 PyMethodDef kMethods[] = {
     {"clear_cache", ClearCache, METH_NOARGS, "Forgets every compiled version."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
-    {"explain", Explain, METH_NOARGS, "A list with one dict per compiled version: argument types, number of calls, number of equations."},
+    {"explain", Explain, METH_NOARGS, "A list with one dict per compiled version: argument types, calls, equations; once compiled also milliseconds of compiling,\n"
+     "kernels, library calls, bytes moved and copied per call, and bytes of the arena for temporaries."},
     {nullptr, nullptr, 0, nullptr}};
 PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},

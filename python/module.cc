@@ -70,6 +70,9 @@ PYBIND11_MODULE(_weft, m) {
   m.def("set_x64", &SetX64);
   m.def("disable_jit", [] { return g_disable_jit; });
   m.def("set_disable_jit", [](bool on) { g_disable_jit = on; });
+  m.def("set_debug_nans", [](bool on) { g_debug_nans = on; });
+  m.def("debug_nans", [] { return g_debug_nans; });
+  m.def("finish_warm_up", &FinishWarmUp);
   m.def("user_location", [] { return UserLoc().ToString(); });
   m.def("_array_from_bytes", &ArrayFromBytes);
   BindIr(m);

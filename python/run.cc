@@ -24,7 +24,7 @@ class Interpreted : public Program {
  public:
   explicit Interpreted(FnRef fn) : fn_(std::move(fn)) {}
   Tensors Run(const Tensors& args) override { return Eval(*fn_, args); }
-  bool compiled() const override { return false; }
+  std::vector<std::pair<std::string, double>> Facts() const override { return {{"interpreted", 1}}; }
 
  private:
   FnRef fn_;
@@ -34,7 +34,16 @@ class Compiled : public Program {
  public:
   explicit Compiled(std::shared_ptr<Executable> executable) : executable_(std::move(executable)) {}
   Tensors Run(const Tensors& args) override { return executable_->Run(args); }
-  const Executable* executable() const override { return executable_.get(); }
+  std::vector<std::pair<std::string, double>> Facts() const override {
+    const auto& c = executable_->counters();
+    return {{"compile_milliseconds", executable_->compile_milliseconds()},
+            {"kernels", static_cast<double>(c.kernels)},
+            {"kernel_calls", static_cast<double>(c.kernel_calls)},
+            {"library_calls", static_cast<double>(c.library_calls)},
+            {"bytes_moved", static_cast<double>(c.bytes_moved)},
+            {"bytes_copied", static_cast<double>(c.bytes_copied)},
+            {"arena_bytes", static_cast<double>(executable_->arena_bytes())}};
+  }
 
  private:
   std::shared_ptr<Executable> executable_;
@@ -81,6 +90,11 @@ std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too) {
     if (error.kind() != ErrorKind::kUnsupported) throw;
     return std::make_shared<Interpreted>(fn);
   }
+}
+
+std::thread& WarmUpThread() {
+  static auto& thread = *new std::thread();
+  return thread;
 }
 
 struct Unlocked {
@@ -132,7 +146,14 @@ void InstallRunner() {
     return RunProgram(*program, args);
   });
   InstallEffects();
-  if (!InterpretAlways()) std::thread(WarmUpCompiler).detach();
+  if (!InterpretAlways()) WarmUpThread() = std::thread(WarmUpCompiler);
+}
+
+void FinishWarmUp() {
+  Unlocked unlocked;
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (WarmUpThread().joinable()) WarmUpThread().join();
 }
 
 }  // namespace weft::python

@@ -4,13 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ir/fn.h"
 #include "ir/tensor.h"
-
-namespace weft {
-class Executable;
-}
 
 namespace weft::python {
 
@@ -19,8 +17,8 @@ class Program {
   virtual ~Program() = default;
   // Without the interpreter lock. Arguments fit the parameters of the function.
   virtual Tensors Run(const Tensors& args) = 0;
-  virtual bool compiled() const { return true; }
-  virtual const Executable* executable() const { return nullptr; }
+  // Named numbers about the compiled code, for explain().
+  virtual std::vector<std::pair<std::string, double>> Facts() const { return {}; }
 };
 
 // Compiled, whatever its size; by the reference interpreter where an operation has no compiled code.
@@ -32,6 +30,8 @@ Tensors RunProgram(Program& program, const Tensors& args);
 std::string StageText(const FnRef& fn, const std::string& stage);
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();
+// Waits until the compiler is loaded: before a fork, and at exit.
+void FinishWarmUp();
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_RUN_H_

@@ -11,11 +11,16 @@
     print(weft.make_ir(weft.grad(loss))(w, x, y))
 """
 
+import atexit as _atexit
 import os as _os
 
 from . import _weft
 
 _weft.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+
+# The compiler loads in the background; a fork or an exit in the middle of that would find its locks taken.
+_os.register_at_fork(before=_weft.finish_warm_up)
+_atexit.register(_weft.finish_warm_up)
 
 from ._weft import Array, DerivativeError, InternalError, ParseError, Tracer, TracerError  # noqa: E402
 from . import tree  # noqa: E402

@@ -28,7 +28,7 @@ def jit(function: Callable | None = None, *, static_argnums: int | Iterable[int]
 
     Arguments are arrays, numbers, or containers of them (see weft.tree). Those named by static_argnums or
     static_argnames are passed to Python as they are; they must be hashable, and every new value compiles anew.
-    Donated arguments may be overwritten by results; using one afterwards is an error.
+    donate_argnums and donate_argnames are accepted so that programs that donate run; nothing is overwritten yet.
 
         @weft.jit
         def f(x):

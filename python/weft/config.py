@@ -17,10 +17,21 @@ class _Config:
     def x64(self, on: bool) -> None:
         _weft.set_x64(bool(on))
 
+    @property
+    def debug_nans(self) -> bool:
+        """Whether results of jitted functions are searched for NaN; one raises FloatingPointError."""
+        return _weft.debug_nans()
+
+    @debug_nans.setter
+    def debug_nans(self, on: bool) -> None:
+        _weft.set_debug_nans(bool(on))
+
     def update(self, name: str, value) -> None:
         """JAX's spelling: config.update("jax_enable_x64", True)."""
         if name in ("jax_enable_x64", "x64"):
             self.x64 = value
+        elif name in ("jax_debug_nans", "debug_nans"):
+            self.debug_nans = value
         elif name in ("jax_disable_jit", "disable_jit"):
             _weft.set_disable_jit(bool(value))
         else:

@@ -7,7 +7,7 @@ import math
 from . import _weft, numpy as wnp
 from ._weft import Array
 
-__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "mish",
+__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "initializers", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "mish",
            "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "standardize", "swish", "tanh"]
 
 tanh = wnp.tanh
@@ -168,3 +168,85 @@ def one_hot(x, num_classes: int, *, dtype=float, axis: int = -1) -> Array:
     axis = axis + x.ndim + 1 if axis < 0 else axis
     classes = _weft.iota(tuple(num_classes if d == axis else 1 for d in range(x.ndim + 1)), axis, "int32")
     return (wnp.expand_dims(x, axis) == classes).astype(dtype)
+
+
+class initializers:  # noqa: N801
+    """Initialisers: each gives a function (key, shape, dtype) -> array. Fans follow JAX: the last two axes are in and out."""
+
+    @staticmethod
+    def zeros(key, shape, dtype=float) -> Array:
+        """Zeros."""
+        del key
+        return wnp.zeros(shape, dtype)
+
+    @staticmethod
+    def ones(key, shape, dtype=float) -> Array:
+        """Ones."""
+        del key
+        return wnp.ones(shape, dtype)
+
+    @staticmethod
+    def constant(value):
+        """Every element is value."""
+        return lambda key, shape, dtype=float: wnp.full(shape, value, dtype)
+
+    @staticmethod
+    def normal(stddev=1e-2):
+        """Normal numbers of the given deviation."""
+        from . import random
+
+        return lambda key, shape, dtype=float: random.normal(key, shape, dtype) * stddev
+
+    @staticmethod
+    def uniform(scale=1e-2):
+        """Uniform in [0, scale)."""
+        from . import random
+
+        return lambda key, shape, dtype=float: random.uniform(key, shape, dtype) * scale
+
+    @staticmethod
+    def variance_scaling(scale: float, mode: str, distribution: str):
+        """Variance scale / n, n the fan_in, fan_out or their mean (fan_avg); distribution "normal", "uniform" or
+        "truncated_normal"."""
+        from . import random
+
+        def init(key, shape, dtype=float):
+            receptive = math.prod(shape[:-2])
+            fan_in, fan_out = shape[-2] * receptive, shape[-1] * receptive
+            n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
+            variance = scale / n
+            if distribution == "normal":
+                return random.normal(key, shape, dtype) * math.sqrt(variance)
+            if distribution == "uniform":
+                return random.uniform(key, shape, dtype, -1.0) * math.sqrt(3 * variance)
+            if distribution == "truncated_normal":
+                # The deviation of a normal number limited to [-2, 2] is 0.8796...
+                return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
+            raise ValueError(f"variance_scaling: there is no distribution {distribution!r}")
+
+        return init
+
+    @staticmethod
+    def glorot_uniform():
+        """Glorot and Bengio 2010, uniform."""
+        return initializers.variance_scaling(1.0, "fan_avg", "uniform")
+
+    @staticmethod
+    def glorot_normal():
+        """Glorot and Bengio 2010, truncated normal."""
+        return initializers.variance_scaling(1.0, "fan_avg", "truncated_normal")
+
+    @staticmethod
+    def he_uniform():
+        """He et al. 2015, uniform."""
+        return initializers.variance_scaling(2.0, "fan_in", "uniform")
+
+    @staticmethod
+    def he_normal():
+        """He et al. 2015, truncated normal."""
+        return initializers.variance_scaling(2.0, "fan_in", "truncated_normal")
+
+    @staticmethod
+    def lecun_normal():
+        """LeCun et al. 1998, truncated normal."""
+        return initializers.variance_scaling(1.0, "fan_in", "truncated_normal")

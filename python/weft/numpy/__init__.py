@@ -19,6 +19,8 @@ from ._reductions import *  # noqa: F403
 from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
 
+from . import fft, linalg
+
 pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.euler_gamma
 finfo, iinfo, dtype = _np.finfo, _np.iinfo, _np.dtype
 bool_ = _np.bool_

@@ -1,0 +1,238 @@
+"""Linear algebra: factorisations, systems of equations, norms. Leading dimensions are batches; all of it differentiates."""
+
+from __future__ import annotations
+
+import math
+
+from .. import _weft
+from .._weft import Array
+from ._creation import diagonal, eye, tril, triu
+from ._elementwise import conjugate, sqrt
+from ._linalg import cross, matmul, outer, tensordot, trace, vecdot  # noqa: F401
+
+__all__ = ["cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "lu_factor", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "norm", "outer", "pinv", "qr",
+           "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
+
+
+def _matrix(a, what: str, square: bool = False) -> Array:
+    a = _weft.promote_inexact(_weft.array(a, None, False))
+    if a.ndim < 2:
+        raise ValueError(f"{what}: a matrix is needed, got shape {a.shape}")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"{what}: a square matrix is needed, got shape {a.shape}")
+    return a
+
+
+def _adjoint(a) -> Array:
+    return conjugate(a).mT
+
+
+def cholesky(a, *, upper: bool = False) -> Array:
+    """The lower triangular L with L L^H = a, for positive definite a (NaN where it is not); upper gives L^H."""
+    lower = _weft.bind("cholesky", [_matrix(a, "cholesky", True)], {})[0]
+    return _adjoint(lower) if upper else lower
+
+
+def solve_triangular(a, b, *, lower: bool = False, trans: int = 0, unit_diagonal: bool = False) -> Array:
+    """The x with a x = b for triangular a; trans 1: a^T, 2: a^H."""
+    a, b = _matrix(a, "solve_triangular", True), _weft.promote_inexact(b)
+    dtype = _weft.result_type(a, b)
+    vector = b.ndim == a.ndim - 1
+    b = b[..., None] if vector else b
+    x = _weft.bind("triangular_solve", [a.astype(dtype), b.astype(dtype)],
+                   {"left": True, "lower": lower, "transpose": trans > 0, "conjugate": trans == 2, "unit_diagonal": unit_diagonal})[0]
+    return x[..., 0] if vector else x
+
+
+def lu_factor(a):
+    """(lu, pivots, permutation): row i of L U is row permutation[i] of a."""
+    return tuple(_weft.bind("lu", [_matrix(a, "lu_factor")], {}))
+
+
+def solve(a, b) -> Array:
+    """The x with a x = b, for square a; b is a vector or a matrix of columns."""
+    a, b = _matrix(a, "solve", True), _weft.promote_inexact(b)
+    dtype = _weft.result_type(a, b)
+    a, b = a.astype(dtype), b.astype(dtype)
+    vector = b.ndim == 1
+    b = b[:, None] if vector else b
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"solve: a of shape {a.shape} and b of shape {b.shape} do not fit")
+    batch = _weft.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = _weft.broadcast_to(a, batch + a.shape[-2:]), _weft.broadcast_to(b, batch + b.shape[-2:])
+    lu, _, permutation = _weft.bind("lu", [a], {})
+    rows = _weft.take_along_axis(b, _weft.broadcast_to(permutation[..., None], b.shape), -2)
+    x = solve_triangular(lu, rows, lower=True, unit_diagonal=True)
+    x = solve_triangular(lu, x)
+    return x[..., 0] if vector else x
+
+
+def inv(a) -> Array:
+    """The inverse of a square matrix."""
+    a = _matrix(a, "inv", True)
+    return solve(a, _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+def slogdet(a):
+    """(sign, log of the absolute value) of the determinant."""
+    from ._elementwise import log
+
+    a = _matrix(a, "slogdet", True)
+    lu, pivots, _ = _weft.bind("lu", [a], {})
+    d = diagonal(lu, 0, -2, -1)
+    swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
+    size = _weft.absolute(d)
+    sign = _weft.reduce("reduce_prod", d / _weft.where(size == 0, 1, size).astype(d.dtype), -1, False)
+    sign = sign * _weft.where(swaps % 2 == 1, -1, 1).astype(d.dtype)
+    return sign, _weft.reduce("reduce_sum", log(size), -1, False)
+
+
+def det(a) -> Array:
+    """The determinant."""
+    a = _matrix(a, "det", True)
+    lu, pivots, _ = _weft.bind("lu", [a], {})
+    swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
+    return _weft.reduce("reduce_prod", diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(a.dtype)
+
+
+def qr(a, mode: str = "reduced"):
+    """(q, r): orthonormal columns and an upper triangle. mode "r" gives r alone."""
+    if mode not in ("reduced", "r"):
+        raise NotImplementedError(f"qr: mode {mode!r}")
+    q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
+    return r if mode == "r" else (q, r)
+
+
+def eigh(a, UPLO: str | None = None):  # noqa: N803
+    """(eigenvalues in ascending order, eigenvectors as columns) of a symmetric or Hermitian matrix."""
+    a = _matrix(a, "eigh", True)
+    if UPLO == "U":
+        a = _adjoint(triu(a))
+    elif UPLO is None:
+        a = (a + _adjoint(a)) / 2
+    elif UPLO == "L":
+        a = tril(a)
+    return tuple(_weft.bind("eigh", [a], {}))
+
+
+def eigvalsh(a, UPLO: str | None = None) -> Array:  # noqa: N803
+    """The eigenvalues of a symmetric or Hermitian matrix, ascending."""
+    return eigh(a, UPLO)[0]
+
+
+def svd(a, full_matrices: bool = True, compute_uv: bool = True):
+    """(u, s, vh) with a = u diag(s) vh, s descending. full_matrices=False for matrices that are not square."""
+    a = _matrix(a, "svd")
+    if not compute_uv:
+        return _weft.bind("svd", [a], {"compute_uv": False})[0]
+    if full_matrices and a.shape[-1] != a.shape[-2]:
+        raise NotImplementedError("svd: full_matrices=True of a matrix that is not square; pass full_matrices=False")
+    return tuple(_weft.bind("svd", [a], {"compute_uv": True}))
+
+
+def svdvals(a) -> Array:
+    """The singular values, descending."""
+    return svd(a, compute_uv=False)
+
+
+def pinv(a, rcond: float | None = None) -> Array:
+    """The Moore-Penrose inverse; singular values below rcond times the largest count as 0."""
+    import numpy as np
+
+    a = _matrix(a, "pinv")
+    u, s, vh = svd(a, full_matrices=False)
+    rcond = 10 * max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rcond is None else rcond
+    keep = s > rcond * s[..., :1]
+    return matmul(_adjoint(vh) * _weft.where(keep, 1 / _weft.where(keep, s, 1), 0)[..., None, :].astype(a.dtype), _adjoint(u))
+
+
+def lstsq(a, b, rcond: float | None = None) -> Array:
+    """The x that makes |a x - b| smallest (without NumPy's further results)."""
+    return matmul(pinv(a, rcond), b)
+
+
+def matrix_rank(a, rtol: float | None = None) -> Array:
+    """The number of singular values above rtol times the largest."""
+    import numpy as np
+
+    s = svdvals(a)
+    rtol = max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
+    return _weft.reduce("reduce_sum", (s > rtol * s[..., :1]).astype("int32"), -1, False)
+
+
+def matrix_power(a, n: int) -> Array:
+    """a multiplied with itself; negative n: its inverse."""
+    a = _weft.array(a, None, False)
+    if n < 0:
+        a, n = inv(a), -n
+    out = None
+    while n:
+        if n & 1:
+            out = a if out is None else matmul(out, a)
+        n >>= 1
+        a = matmul(a, a) if n else a
+    return _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape) if out is None else out
+
+
+def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
+    """The norm of vectors or matrices: ord None (Euclidean, Frobenius), "fro", "nuc", 1, 2, inf, -inf, 0 or any p."""
+    x = _weft.promote_inexact(_weft.array(x, None, False))
+    if axis is None:
+        if ord is None:
+            out = vector_norm(x.reshape(-1))
+            return out.reshape((1,) * x.ndim) if keepdims else out
+        axis = tuple(range(x.ndim))
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) == 2:
+        return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
+    raise ValueError(f"norm: one or two axes, got {axes}")
+
+
+def vector_norm(x, *, axis=None, keepdims: bool = False, ord=2) -> Array:  # noqa: A002
+    """The p-norm along axes."""
+    x = _weft.promote_inexact(_weft.array(x, None, False))
+    size = _weft.absolute(x)
+    if ord == 2:
+        return sqrt(_weft.reduce("reduce_sum", size * size, axis, keepdims))
+    if ord == 1:
+        return _weft.reduce("reduce_sum", size, axis, keepdims)
+    if ord == math.inf:
+        return _weft.reduce("reduce_max", size, axis, keepdims)
+    if ord == -math.inf:
+        return _weft.reduce("reduce_min", size, axis, keepdims)
+    if ord == 0:
+        return _weft.reduce("reduce_sum", (size != 0).astype(size.dtype), axis, keepdims)
+    return _weft.reduce("reduce_sum", size**ord, axis, keepdims) ** (1.0 / ord)
+
+
+def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
+    moved = _weft.moveaxis(x, axes, (-2, -1))
+    size = _weft.absolute(moved)
+    if order == "fro":
+        out = sqrt(_weft.reduce("reduce_sum", size * size, (-2, -1), False))
+    elif order == "nuc":
+        out = _weft.reduce("reduce_sum", svdvals(moved), -1, False)
+    elif order in (1, -1):
+        out = _weft.reduce("reduce_max" if order == 1 else "reduce_min", _weft.reduce("reduce_sum", size, -2, False), -1, False)
+    elif order in (math.inf, -math.inf):
+        out = _weft.reduce("reduce_max" if order == math.inf else "reduce_min", _weft.reduce("reduce_sum", size, -1, False), -1, False)
+    elif order in (2, -2):
+        out = svdvals(moved)[..., 0 if order == 2 else -1]
+    else:
+        raise ValueError(f"norm: no matrix norm of order {order!r}")
+    return _weft.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out
+
+
+def matrix_norm(x, *, keepdims: bool = False, ord="fro") -> Array:  # noqa: A002
+    """The norm of the last two dimensions."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def cond(x, p=None) -> Array:
+    """The condition number."""
+    if p is None or p == 2:
+        s = svdvals(x)
+        return s[..., 0] / s[..., -1]
+    return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
