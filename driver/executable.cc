@@ -1,12 +1,15 @@
 #include "driver/executable.h"
 
 #include <chrono>
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 
+#include "backends/cpu/effects.h"
 #include "backends/cpu/program.h"
+#include "ir/effects.h"
 #include "lowering/lower.h"
 
 namespace weft {
@@ -72,6 +75,36 @@ Cache& TheCache() {
   return *cache;
 }
 
+Tensors AsTensors(const std::vector<cpu::EffectArray>& arrays) {
+  Tensors out;
+  for (const cpu::EffectArray& a : arrays) {
+    // Copies: handlers may keep what they are given.
+    out.push_back(Tensor(static_cast<DType>(a.dtype), a.shape, std::shared_ptr<void>(a.data, [](void*) {}), a.data).Copy());
+  }
+  return out;
+}
+
+// The back end's effects go where the interpreter's go.
+void ConnectEffects() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    cpu::EffectHooks hooks;
+    hooks.print = [](const std::string& format, const std::vector<cpu::EffectArray>& in) { GetEffectHandlers().print(FormatTensors(format, AsTensors(in))); };
+    hooks.describe = [](const std::string& message, const std::vector<cpu::EffectArray>& in) { return FormatTensors(message, AsTensors(in)); };
+    hooks.callback = [](int64_t callback, const std::vector<cpu::EffectArray>& in, const std::vector<cpu::EffectArray>& out) {
+      Types types;
+      for (const cpu::EffectArray& a : out) types.push_back(Type{static_cast<DType>(a.dtype), Dims(a.shape.begin(), a.shape.end()), {}});
+      const Tensors results = GetEffectHandlers().callback(callback, AsTensors(in), types);
+      if (results.size() != out.size()) throw TypeError("callback: gave ", results.size(), " results; expected ", out.size());
+      for (size_t i = 0; i < out.size(); ++i) {
+        if (!(results[i].type() == types[i])) throw TypeError("callback: result ", i, " is ", results[i].type(), "; expected ", types[i]);
+        std::memcpy(out[i].data, results[i].raw(), static_cast<size_t>(results[i].bytes()));
+      }
+    };
+    cpu::SetEffectHooks(std::move(hooks));
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) {
@@ -79,6 +112,7 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
   if (options.use_cache) {
     if (auto found = TheCache().Find(key)) return found;
   }
+  ConnectEffects();
   const auto start = std::chrono::steady_clock::now();
   auto e = std::make_shared<Executable>();
   e->fn_ = fn;

@@ -181,7 +181,8 @@ int Fuser::InlineCost(int i) const {
 
 void Fuser::Place(int i) {
   const Eqn& e = eqn(i);
-  BlockPlan::Value& v = plan_.values[e.first_result];
+  BlockPlan::Value none;
+  BlockPlan::Value& v = e.num_results == 0 ? none : plan_.values[e.first_result];
   v.eqn = i;
   if (e.num_results == 1 && e.prim->name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e)) && e.operands[0].is_var()) {
     v.how = How::kAlias;
@@ -193,7 +194,7 @@ void Fuser::Place(int i) {
     return;
   }
   // A reduction over nothing, or over dimensions of size 1, only drops them.
-  if (e.prim->is_elementwise() || IsReduction(e) || IsView(fn_, e) || e.prim->name == "reshape") {
+  if ((e.prim->is_elementwise() && e.num_results == 1) || IsReduction(e) || IsView(fn_, e) || e.prim->name == "reshape") {
     if (policy_.fuse && e.prim->is_elementwise() && !demanded_[e.first_result] && InlineCost(i) <= policy_.max_inline_cost) {
       v.how = How::kInline;
       return;

@@ -104,8 +104,8 @@ int ProgramBuilder::AddKernel(const KernelSpec& spec) {
 }
 
 void ProgramBuilder::EmitKernel(Steps& steps, const BuiltKernel& kernel, const std::vector<int>& slots) {
-  for (const Dim& d : kernel.spec.sizes) {
-    if (d == Dim(0)) return;  // nothing to compute
+  for (int d = 0; d < kernel.spec.num_outer; ++d) {
+    if (kernel.spec.sizes[d] == Dim(0)) return;  // nothing to compute
   }
   Step step;
   step.kind = Step::Kind::kKernel;

@@ -3,6 +3,7 @@
 
 #include "ir/builder.h"
 #include "ir/prim.h"
+#include "ir/random_ops.h"
 #include "lowering/schedule.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ bool IsCallLike(const Eqn& e) {
 
 bool Needed(const Fn& fn) {
   for (const Eqn& e : fn.eqns()) {
-    if (IsCallLike(e)) return true;
+    if (IsCallLike(e) || e.prim->name == "threefry2x32") return true;
     for (const FnRef& r : e.regions) {
       if (Needed(*r)) return true;
     }
@@ -34,6 +35,10 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     Atoms results;
     if (IsCallLike(e)) {
       results = InlineInto(b, *e.regions[0], operands);
+    } else if (e.prim->name == "threefry2x32") {
+      // As ordinary equations the rounds fuse with their surroundings.
+      const auto [x0, x1] = ExpandThreefry2x32(b, operands[0], operands[1], operands[2], operands[3]);
+      results = {x0, x1};
     } else {
       std::vector<FnRef> regions;
       for (const FnRef& r : e.regions) regions.push_back(WithoutCalls(r));

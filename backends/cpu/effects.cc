@@ -1,7 +1,85 @@
+#include "backends/cpu/effects.h"
+
+#include <exception>
+
 #include "backends/cpu/runtime.h"
 
 namespace weft::cpu {
+namespace {
 
-void FillEffects(WeftOp*) {}
+EffectHooks& Hooks() {
+  static EffectHooks* hooks = new EffectHooks;
+  return *hooks;
+}
+
+std::vector<EffectArray> Arrays(DescReader& r) {
+  const int64_t n = r.Int();
+  std::vector<EffectArray> out;
+  for (int64_t i = 0; i < n; ++i) {
+    const DenseTensor t(r);
+    out.push_back({t.data, t.dtype, t.shape});
+  }
+  return out;
+}
+
+const std::string& Text(WeftFrame* frame, int64_t index) { return (*static_cast<Call*>(frame->call)->strings)[static_cast<size_t>(index)]; }
+
+// Exceptions of handlers end here: compiled code in between cannot pass them on.
+template <class F>
+void Guarded(WeftFrame* frame, const F& f) {
+  if (frame->error != 0) return;  // nothing happens after a failure
+  try {
+    f();
+  } catch (const std::exception& e) {
+    Fail(frame, e.what());
+  } catch (...) {
+    Fail(frame, "a callback failed");
+  }
+}
+
+// [format, operands]
+void DebugPrint(WeftFrame* frame, const int64_t* desc) {
+  Guarded(frame, [&] {
+    DescReader r(frame, desc);
+    const std::string& format = Text(frame, r.Int());
+    const std::vector<EffectArray> arrays = Arrays(r);
+    if (Hooks().print) Hooks().print(format, arrays);
+  });
+}
+
+// [message, predicate, operands]
+void Assert(WeftFrame* frame, const int64_t* desc) {
+  Guarded(frame, [&] {
+    DescReader r(frame, desc);
+    const std::string& message = Text(frame, r.Int());
+    const DenseTensor predicate(r);
+    bool holds = true;
+    for (int64_t i = 0; i < predicate.size(); ++i) holds = holds && predicate.as<bool>()[i];
+    if (holds) return;
+    const std::vector<EffectArray> arrays = Arrays(r);
+    Fail(frame, Hooks().describe ? Hooks().describe(message, arrays) : message);
+  });
+}
+
+// [callback, operands, results]
+void Callback(WeftFrame* frame, const int64_t* desc) {
+  Guarded(frame, [&] {
+    DescReader r(frame, desc);
+    const int64_t callback = r.Int();
+    const std::vector<EffectArray> in = Arrays(r), out = Arrays(r);
+    if (!Hooks().callback) return Fail(frame, "callbacks need a host that answers them");
+    Hooks().callback(callback, in, out);
+  });
+}
+
+}  // namespace
+
+void SetEffectHooks(EffectHooks hooks) { Hooks() = std::move(hooks); }
+
+void FillEffects(WeftOp* ops) {
+  ops[WEFT_OP_DEBUG_PRINT] = DebugPrint;
+  ops[WEFT_OP_ASSERT] = Assert;
+  ops[WEFT_OP_CALLBACK] = Callback;
+}
 
 }  // namespace weft::cpu

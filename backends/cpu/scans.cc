@@ -1,7 +1,117 @@
+// Along one dimension: argmax, argmin, and the cumulative operations.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <type_traits>
+
 #include "backends/cpu/runtime.h"
+#include "backends/cpu/thread_pool.h"
+#include "ir/dtype.h"
 
 namespace weft::cpu {
+namespace {
 
-void FillScans(WeftOp*) {}
+template <class T>
+constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+// Small floats compute in f32; everything else in its own type.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>, float, T>;
+
+// The array as [outer, n, inner] around dimension `dim`.
+struct Around {
+  int64_t outer = 1, n = 1, inner = 1;
+  Around(const std::vector<int64_t>& shape, int64_t dim) {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (static_cast<int64_t>(d) < dim) outer *= shape[d];
+      else if (static_cast<int64_t>(d) == dim) n = shape[d];
+      else inner *= shape[d];
+    }
+  }
+  // Calls line(first offset) for each line, in parallel.
+  template <class F>
+  void ForEachLine(double nanoseconds_per_element, const F& line) const {
+    const double work = static_cast<double>(outer) * static_cast<double>(n) * static_cast<double>(inner) * nanoseconds_per_element;
+    ParallelFor(outer * inner, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) line(i, i / inner * n * inner + i % inner);
+    });
+  }
+};
+
+// [x, result slot, result dtype, dim, whether the smallest is wanted]
+void ArgExtreme(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r);
+  void* out = r.Slot();
+  const DType to = static_cast<DType>(r.Int());
+  const Around a(x.shape, r.Int());
+  const bool smallest = r.Int() != 0;
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!kIsComplex<T>) {
+      const T* data = x.as<T>();
+      a.ForEachLine(1, [&](int64_t line, int64_t base) {
+        int64_t best = 0;
+        Wide<T> top = static_cast<Wide<T>>(data[base]);
+        for (int64_t i = 1; i < a.n && top == top; ++i) {
+          const Wide<T> v = static_cast<Wide<T>>(data[base + i * a.inner]);
+          if (v != v || (smallest ? v < top : v > top)) top = v, best = i;
+        }
+        VisitDType(to, [&](auto out_tag) {
+          using I = typename decltype(out_tag)::type;
+          if constexpr (std::is_integral_v<I>) static_cast<I*>(out)[line] = static_cast<I>(best);
+        });
+      });
+    }
+  });
+}
+
+enum CumulativeKind { kSum, kProduct, kMax, kMin, kLogSumExp };
+
+// [x, result slot, kind, dim, reverse]
+void Cumulative(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r);
+  void* out = r.Slot();
+  const int64_t kind = r.Int();
+  const Around a(x.shape, r.Int());
+  const bool reverse = r.Int() != 0;
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using W = Wide<T>;
+    const T* data = x.as<T>();
+    T* y = static_cast<T*>(out);
+    auto run = [&](double cost, auto f) {
+      a.ForEachLine(cost, [&](int64_t, int64_t base) {
+        if (a.n == 0) return;
+        const int64_t step = reverse ? -a.inner : a.inner;
+        int64_t at = reverse ? base + (a.n - 1) * a.inner : base;
+        W sum = static_cast<W>(data[at]);
+        y[at] = data[at];
+        for (int64_t i = 1; i < a.n; ++i) {
+          at += step;
+          sum = static_cast<W>(f(sum, static_cast<W>(data[at])));
+          y[at] = static_cast<T>(sum);
+        }
+      });
+    };
+    if (kind == kSum) return run(1, [](W p, W q) { return p + q; });
+    if (kind == kProduct) return run(1, [](W p, W q) { return p * q; });
+    if constexpr (!kIsComplex<T>) {
+      if (kind == kMax) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::max(p, q); });
+      if (kind == kMin) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::min(p, q); });
+      if constexpr (std::is_floating_point_v<W>) {
+        return run(20, [](W p, W q) { return p == q ? p + static_cast<W>(0.693147180559945309) : std::max(p, q) + std::log1p(std::exp(-std::abs(p - q))); });
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void FillScans(WeftOp* ops) {
+  ops[WEFT_OP_ARGMINMAX] = ArgExtreme;
+  ops[WEFT_OP_CUMULATIVE] = Cumulative;
+}
 
 }  // namespace weft::cpu

@@ -1,7 +1,144 @@
+// sort and top_k.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <type_traits>
+
 #include "backends/cpu/runtime.h"
+#include "backends/cpu/thread_pool.h"
+#include "ir/dtype.h"
 
 namespace weft::cpu {
+namespace {
 
-void FillSorting(WeftOp*) {}
+template <class T>
+constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <class T>
+constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+
+// Ascending, NaN last, complex numbers by real, then imaginary part.
+template <class T>
+bool Less(const T& a, const T& b) {
+  if constexpr (kIsComplex<T>) {
+    if (Less(a.real(), b.real()) || Less(b.real(), a.real())) return Less(a.real(), b.real());
+    return Less(a.imag(), b.imag());
+  } else if constexpr (kIsSmall<T>) {
+    return Less(static_cast<float>(a), static_cast<float>(b));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return a < b || (!std::isnan(a) && std::isnan(b));
+  } else {
+    return a < b;
+  }
+}
+
+// The total order of IEEE 754.
+template <class T>
+bool TotalLess(const T& a, const T& b) {
+  if constexpr (kIsSmall<T>) {
+    return TotalLess(static_cast<float>(a), static_cast<float>(b));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    auto side = [](T v) { return std::isnan(v) ? (std::signbit(v) ? -1 : 1) : 0; };
+    if (side(a) != side(b)) return side(a) < side(b);
+    return a < b || (a == b && std::signbit(a) && !std::signbit(b));
+  } else if constexpr (kIsComplex<T>) {
+    return false;
+  } else {
+    return a < b;
+  }
+}
+
+int64_t LogCost(int64_t elements, int64_t n) { return static_cast<int64_t>(static_cast<double>(elements) * 3 * std::max(1.0, std::log2(static_cast<double>(n) + 1))); }
+
+// [operands, keys, dim, then per operand: tensor, result slot]
+void Sort(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const int64_t count = r.Int(), keys = r.Int(), dim = r.Int();
+  std::vector<DenseTensor> in;
+  std::vector<void*> out;
+  for (int64_t i = 0; i < count; ++i) {
+    in.emplace_back(r);
+    out.push_back(r.Slot());
+  }
+  const std::vector<int64_t>& shape = in[0].shape;
+  int64_t outer = 1, inner = 1;
+  for (int64_t d = 0; d < dim; ++d) outer *= shape[d];
+  for (size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
+  const int64_t n = shape[dim];
+  ParallelFor(outer * inner, LogCost(outer * inner * n, n), [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> order(static_cast<size_t>(n));
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t base = line / inner * n * inner + line % inner;
+      if (count == 1) {
+        VisitDType(static_cast<DType>(in[0].dtype), [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          const T* x = in[0].as<T>();
+          T* y = static_cast<T*>(out[0]);
+          if (inner == 1) {
+            std::copy(x + base, x + base + n, y + base);
+            std::stable_sort(y + base, y + base + n, [](const T& a, const T& b) { return Less(a, b); });
+          } else {
+            std::vector<char> raw(static_cast<size_t>(n) * sizeof(T));
+            T* values = reinterpret_cast<T*>(raw.data());
+            for (int64_t i = 0; i < n; ++i) std::memcpy(static_cast<void*>(values + i), x + base + i * inner, sizeof(T));
+            std::stable_sort(values, values + n, [](const T& a, const T& b) { return Less(a, b); });
+            for (int64_t i = 0; i < n; ++i) std::memcpy(static_cast<void*>(y + base + i * inner), values + i, sizeof(T));
+          }
+        });
+        continue;
+      }
+      std::iota(order.begin(), order.end(), 0);
+      // From the last key to the first: stable sorts compose.
+      for (int64_t k = keys; k-- > 0;) {
+        VisitDType(static_cast<DType>(in[k].dtype), [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          const T* x = in[k].as<T>() + base;
+          std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return Less(x[i * inner], x[j * inner]); });
+        });
+      }
+      for (int64_t k = 0; k < count; ++k) {
+        const int64_t width = ByteWidth(static_cast<DType>(in[k].dtype));
+        const char* x = in[k].as<char>();
+        char* y = static_cast<char*>(out[k]);
+        for (int64_t i = 0; i < n; ++i) std::memcpy(y + (base + i * inner) * width, x + (base + order[i] * inner) * width, static_cast<size_t>(width));
+      }
+    }
+  });
+}
+
+// [x, values slot, indices slot, k]
+void TopK(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r);
+  void* values = r.Slot();
+  int32_t* indices = static_cast<int32_t*>(r.Slot());
+  const int64_t k = r.Int(), n = x.shape.back(), rows = n == 0 ? 0 : x.size() / n;
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* data = x.as<T>();
+    ParallelFor(rows, LogCost(rows * n, k), [&](int64_t begin, int64_t end) {
+      std::vector<int32_t> order(static_cast<size_t>(n));
+      for (int64_t row = begin; row < end; ++row) {
+        const T* v = data + row * n;
+        std::iota(order.begin(), order.end(), 0);
+        std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t i, int32_t j) { return TotalLess(v[j], v[i]) || (!TotalLess(v[i], v[j]) && i < j); });
+        for (int64_t i = 0; i < k; ++i) {
+          static_cast<T*>(values)[row * k + i] = v[order[i]];
+          indices[row * k + i] = order[i];
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void FillSorting(WeftOp* ops) {
+  ops[WEFT_OP_SORT] = Sort;
+  ops[WEFT_OP_TOP_K] = TopK;
+}
 
 }  // namespace weft::cpu

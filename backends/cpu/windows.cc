@@ -1,7 +1,240 @@
+// Windows sliding over arrays: reduce_window and convolution. Convolution of floats gathers the windows of one image into
+// a matrix (im2col) and multiplies; everything else is a direct loop.
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/gemm.h"
 #include "backends/cpu/runtime.h"
+#include "backends/cpu/thread_pool.h"
+#include "ir/dtype.h"
 
 namespace weft::cpu {
+namespace {
 
-void FillWindows(WeftOp*) {}
+template <class T>
+constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+template <class T>
+constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+template <class T>
+using Wide = std::conditional_t<kIsSmall<T>, float, std::conditional_t<std::is_same_v<T, bool>, int32_t, T>>;
+
+std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> s(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) s[i - 1] = s[i] * shape[i];
+  return s;
+}
+int64_t Count(const std::vector<int64_t>& shape, size_t from = 0) {
+  int64_t n = 1;
+  for (size_t i = from; i < shape.size(); ++i) n *= shape[i];
+  return n;
+}
+void Unravel(int64_t i, const std::vector<int64_t>& shape, std::vector<int64_t>& at) {
+  for (size_t d = shape.size(); d-- > 0;) {
+    at[d] = i % shape[d];
+    i /= shape[d];
+  }
+}
+bool Next(std::vector<int64_t>& at, const std::vector<int64_t>& shape) {
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (++at[d] < shape[d]) return true;
+    at[d] = 0;
+  }
+  return false;
+}
+
+// Element under window position `at` in place `place`; -1 for padding and holes.
+struct Windows {
+  std::vector<int64_t> strides, lo, base_dilation, window_dilation;
+  int64_t Source(size_t d, int64_t place, int64_t at, int64_t n) const {
+    const int64_t i = place * strides[d] + at * window_dilation[d] - lo[d];
+    return i < 0 || i % base_dilation[d] != 0 || i / base_dilation[d] >= n ? -1 : i / base_dilation[d];
+  }
+};
+
+enum Kind { kSum, kMax, kMin };
+
+// [x, result, kind, window, strides, lo, base_dilation, window_dilation]
+void ReduceWindow(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r), y(r);
+  const int64_t kind = r.Int();
+  const std::vector<int64_t> window = r.Ints();
+  Windows w;
+  w.strides = r.Ints(), w.lo = r.Ints(), w.base_dilation = r.Ints(), w.window_dilation = r.Ints();
+  const std::vector<int64_t> xs = Strides(x.shape);
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using W = Wide<T>;
+    W neutral = W(0);
+    if constexpr (!kIsComplex<T>) {
+      using L = std::numeric_limits<W>;
+      if (kind == kMax) neutral = std::is_same_v<T, bool> ? W(0) : L::has_infinity ? -L::infinity() : L::lowest();
+      if (kind == kMin) neutral = std::is_same_v<T, bool> ? W(1) : L::has_infinity ? L::infinity() : L::max();
+    }
+    const T* data = x.as<T>();
+    T* out = y.as<T>();
+    const int64_t size = Count(window);
+    ParallelFor(y.size(), 2 * y.size() * size, [&](int64_t begin, int64_t end) {
+      std::vector<int64_t> place(y.shape.size()), at(window.size());
+      for (int64_t i = begin; i < end; ++i) {
+        Unravel(i, y.shape, place);
+        W sum = neutral;
+        std::fill(at.begin(), at.end(), 0);
+        if (size != 0) {
+          do {
+            int64_t offset = 0;
+            bool inside = true;
+            for (size_t d = 0; d < at.size() && inside; ++d) {
+              const int64_t s = w.Source(d, place[d], at[d], x.shape[d]);
+              inside = s >= 0;
+              offset += s * xs[d];
+            }
+            if (!inside) continue;
+            const W v = static_cast<W>(data[offset]);
+            if (kind == kSum) sum = static_cast<W>(sum + v);
+            else if constexpr (!kIsComplex<T>) sum = sum != sum ? sum : v != v ? v : kind == kMax ? std::max(sum, v) : std::min(sum, v);
+          } while (Next(at, window));
+        }
+        out[i] = static_cast<T>(sum);
+      }
+    });
+  });
+}
+
+struct Convolution {
+  std::vector<int64_t> x_shape, w_shape, y_shape;
+  Windows windows;
+  int64_t feature_groups, batch_groups;
+};
+
+template <class T>
+void Direct(const Convolution& c, const T* x, const T* w, T* y) {
+  using W = Wide<T>;
+  const std::vector<int64_t> xs = Strides(c.x_shape), ws = Strides(c.w_shape);
+  const int64_t inputs = c.w_shape[1], group = std::max<int64_t>(1, c.y_shape[1] / std::max(c.feature_groups, c.batch_groups));
+  const std::vector<int64_t> window(c.w_shape.begin() + 1, c.w_shape.end());
+  const int64_t size = Count(window), total = Count(c.y_shape);
+  ParallelFor(total, 2 * total * size, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> out(c.y_shape.size()), at(window.size());
+    for (int64_t i = begin; i < end; ++i) {
+      Unravel(i, c.y_shape, out);
+      const int64_t g = out[1] / group;
+      const int64_t n = c.batch_groups > 1 ? g * c.y_shape[0] + out[0] : out[0];
+      const int64_t first = c.feature_groups > 1 ? g * inputs : 0;
+      W sum = W(0);
+      std::fill(at.begin(), at.end(), 0);
+      int64_t k = out[1] * ws[0];
+      if (size != 0) {
+        do {
+          int64_t from = n * xs[0] + (first + at[0]) * xs[1];
+          bool inside = true;
+          for (size_t d = 1; d < at.size() && inside; ++d) {
+            const int64_t s = c.windows.Source(d - 1, out[d + 1], at[d], c.x_shape[d + 1]);
+            inside = s >= 0;
+            from += s * xs[d + 1];
+          }
+          if (inside) sum = static_cast<W>(sum + static_cast<W>(x[from]) * static_cast<W>(w[k]));
+          ++k;
+        } while (Next(at, window));
+      }
+      y[i] = static_cast<T>(sum);
+    }
+  });
+}
+
+template <class T>
+void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
+  const std::vector<int64_t> xs = Strides(c.x_shape), ys = Strides(c.y_shape);
+  const int64_t groups = std::max(c.feature_groups, c.batch_groups);
+  const int64_t outputs = c.y_shape[1] / groups, inputs = c.w_shape[1];
+  const std::vector<int64_t> places(c.y_shape.begin() + 2, c.y_shape.end()), window(c.w_shape.begin() + 2, c.w_shape.end());
+  const int64_t num_places = Count(places), num_window = Count(window), depth = inputs * num_window;
+  const size_t spatial = places.size();
+  const int64_t images = c.y_shape[0];
+  // Where each place and window position read, one dimension at a time.
+  auto image = [&](int64_t n, int64_t g) {
+    const int64_t source = c.batch_groups > 1 ? g * images + n : n;
+    const T* from = x + source * xs[0] + (c.feature_groups > 1 ? g * inputs : 0) * xs[1];
+    const int64_t bytes = std::max<int64_t>(64, depth * num_places * static_cast<int64_t>(sizeof(T)));
+    T* columns = static_cast<T*>(AllocateRaw(bytes));
+    for (int64_t i = 0; i < inputs; ++i) {
+      std::vector<int64_t> at(spatial, 0);
+      for (int64_t k = 0; k < num_window; ++k) {
+        T* row = columns + (i * num_window + k) * num_places;
+        std::vector<int64_t> p(spatial, 0);
+        if (spatial == 0) {
+          row[0] = from[i * xs[1]];
+        } else {
+          // Rows of the last dimension.
+          const size_t last = spatial - 1;
+          const int64_t width = places[last];
+          for (int64_t q = 0; q < num_places; q += width) {
+            int64_t base = i * xs[1];
+            bool inside = true;
+            for (size_t d = 0; d < last && inside; ++d) {
+              const int64_t s = c.windows.Source(d, p[d], at[d], c.x_shape[d + 2]);
+              inside = s >= 0;
+              base += s * xs[d + 2];
+            }
+            if (!inside) {
+              std::fill(row + q, row + q + width, T(0));
+            } else if (c.windows.strides[last] == 1 && c.windows.base_dilation[last] == 1) {
+              const int64_t shift = at[last] * c.windows.window_dilation[last] - c.windows.lo[last], n_last = c.x_shape[last + 2];
+              const int64_t first = std::clamp<int64_t>(-shift, 0, width), end = std::clamp<int64_t>(n_last - shift, first, width);
+              std::fill(row + q, row + q + first, T(0));
+              if (end > first) std::memcpy(static_cast<void*>(row + q + first), from + base + first + shift, static_cast<size_t>(end - first) * sizeof(T));
+              std::fill(row + q + end, row + q + width, T(0));
+            } else {
+              for (int64_t j = 0; j < width; ++j) {
+                const int64_t s = c.windows.Source(last, j, at[last], c.x_shape[last + 2]);
+                row[q + j] = s < 0 ? T(0) : from[base + s];
+              }
+            }
+            for (size_t d = last; d-- > 0;) {
+              if (++p[d] < places[d]) break;
+              p[d] = 0;
+            }
+          }
+        }
+        Next(at, window);
+      }
+    }
+    Gemm<T>(false, false, outputs, num_places, depth, w + g * outputs * depth, depth, columns, num_places, y + n * ys[0] + g * outputs * ys[1], num_places);
+    FreeRaw(columns, bytes);
+  };
+  const double flops = 2.0 * static_cast<double>(images) * static_cast<double>(groups) * static_cast<double>(outputs) * static_cast<double>(num_places) * static_cast<double>(depth);
+  ParallelFor(images * groups, static_cast<int64_t>(flops / 40), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) image(i / groups, i % groups);
+  });
+}
+
+// [x, w, result, strides, lo, lhs_dilation, rhs_dilation, feature_groups, batch_groups]
+void Conv(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r), w(r), y(r);
+  Convolution c{x.shape, w.shape, y.shape, {}, 1, 1};
+  c.windows.strides = r.Ints(), c.windows.lo = r.Ints(), c.windows.base_dilation = r.Ints(), c.windows.window_dilation = r.Ints();
+  c.feature_groups = r.Int(), c.batch_groups = r.Int();
+  if (y.size() == 0) return;
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_floating_point_v<T> || kIsComplex<T>) {
+      if (w.size() != 0) return ByProducts<T>(c, x.as<T>(), w.as<T>(), y.as<T>());
+    }
+    if constexpr (!std::is_same_v<T, bool>) Direct<T>(c, x.as<T>(), w.as<T>(), y.as<T>());
+  });
+}
+
+}  // namespace
+
+void FillWindows(WeftOp* ops) {
+  ops[WEFT_OP_REDUCE_WINDOW] = ReduceWindow;
+  ops[WEFT_OP_CONV] = Conv;
+}
 
 }  // namespace weft::cpu

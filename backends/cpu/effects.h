@@ -1,0 +1,30 @@
+// What compiled programs do besides computing, answered by whoever embeds the back end (the driver).
+#ifndef WEFT_BACKENDS_CPU_EFFECTS_H_
+#define WEFT_BACKENDS_CPU_EFFECTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace weft::cpu {
+
+// An array that an effect reads, or (callbacks' results) has to fill.
+struct EffectArray {
+  void* data = nullptr;
+  int dtype = 0;
+  std::vector<int64_t> shape;
+};
+
+struct EffectHooks {
+  std::function<void(const std::string& format, const std::vector<EffectArray>&)> print;
+  // The text of a failed assertion.
+  std::function<std::string(const std::string& message, const std::vector<EffectArray>&)> describe;
+  // Throws std::exception to fail.
+  std::function<void(int64_t callback, const std::vector<EffectArray>& in, const std::vector<EffectArray>& out)> callback;
+};
+// Set once, before programs run.
+void SetEffectHooks(EffectHooks hooks);
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_EFFECTS_H_
