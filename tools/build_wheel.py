@@ -8,6 +8,7 @@ of another package in the process) and makes them find each other by $ORIGIN.
 import argparse
 import base64
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -20,6 +21,11 @@ from pathlib import Path
 # glibc 2.36 is Debian 12's, where the libraries come from.
 _PLATFORM = "manylinux_2_36_x86_64"
 _PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
+# Packages that carry an LLVM or a BLAS of their own: where one is installed, it must work beside ours, in either order.
+_NEIGHBOURS = {
+    "jax": "import jax; jax.jit(lambda x: x @ x)(jax.numpy.ones((8, 8))).block_until_ready()",
+    "torch": "import torch; torch.ones(8, 8) @ torch.ones(8, 8)",
+}
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same sources give the same wheel
 
 
@@ -94,15 +100,20 @@ def _clean_environment() -> dict[str, str]:
 
 
 def _try(wheel: Path, smoke: str, work: Path) -> None:
-    """Installs the wheel in a folder of its own and runs the smoke test there."""
+    """Installs the wheel in a folder of its own and runs the smoke test there, alone and beside other packages."""
     installed = work / "installed"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
-    # Nothing may come from where the libraries were built: LLVM's folder is not on the loader's default path.
     script = work / "smoke.py"
     shutil.copyfile(smoke, script)
     environment = _clean_environment() | {"PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
-    subprocess.run([sys.executable, script], cwd=work, env=environment, check=True)
+    ours = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+    programs = [ours]
+    for package, theirs in _NEIGHBOURS.items():
+        if importlib.util.find_spec(package):
+            programs += [f"{ours}\n{theirs}", f"{theirs}\n{ours}\n{theirs}"]
+    for program in programs:
+        subprocess.run([sys.executable, "-c", program], cwd=work, env=environment, check=True)
 
 
 def main() -> None:
