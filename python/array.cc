@@ -62,9 +62,11 @@ Tensor OneElement(PyObject* self, const char* why) {
   if (v.traced() && !v.home()->open()) return Demand(v, why);  // raises
   if (!type.is_static() || !(type.size() == Dim(1))) {
     if (std::string(why) == "bool()") {
-      throw ValueError("the truth value of an array of shape ", ShapeText(type.dims), " is ambiguous: use .any() or .all()");
+      throw ValueError("the truth value of an array of shape ", ShapeText(type.dims),
+                       " is ambiguous: use .any() or .all()");
     }
-    throw TypeError(why, ": only arrays of one element can be converted to a Python number, got shape ", ShapeText(type.dims));
+    throw TypeError(why, ": only arrays of one element can be converted to a Python number, got shape ",
+                    ShapeText(type.dims));
   }
   return Demand(v, why);
 }
@@ -158,10 +160,12 @@ PyObject* Repr(PyObject* self) {
     Ref numpy_module(Check(PyImport_ImportModule("numpy")));
     Ref numpy(Numpy(self));
     if (!numpy) throw PythonError();
-    Ref text(Check(PyObject_CallMethod(numpy_module.get(), "array2string", "OOOOss", numpy.get(), Py_None, Py_None, Py_None, ", ", "Array(")));
+    Ref text(Check(PyObject_CallMethod(numpy_module.get(), "array2string", "OOOOss", numpy.get(), Py_None, Py_None,
+                                       Py_None, ", ", "Array(")));
     const std::string weak = v.weak() ? ", weak_type=True" : "";
     if (v.tensor().size() == 0) {
-      return PyUnicode_FromFormat("Array([], shape=%s, dtype=%s%s)", ShapeText(v.dims()).c_str(), NumpyName(v.dtype()).c_str(), weak.c_str());
+      return PyUnicode_FromFormat("Array([], shape=%s, dtype=%s%s)", ShapeText(v.dims()).c_str(),
+                                  NumpyName(v.dtype()).c_str(), weak.c_str());
     }
     return PyUnicode_FromFormat("Array(%U, dtype=%s%s)", text.get(), NumpyName(v.dtype()).c_str(), weak.c_str());
   });
@@ -208,7 +212,8 @@ PyObject* GetT(PyObject* self, void*) {
 PyObject* GetMT(PyObject* self, void*) {
   return Guarded([&] {
     const Value& v = ValueOf(self);
-    if (v.rank() < 2) throw ValueError("mT: an array of at least two dimensions is needed, got shape ", ShapeText(v.dims()));
+    if (v.rank() < 2)
+      throw ValueError("mT: an array of at least two dimensions is needed, got shape ", ShapeText(v.dims()));
     return WrapValue(MoveAxis(Operand(v), {-1}, {-2}));
   });
 }
@@ -237,7 +242,8 @@ PyGetSetDef kGetSet[] = {
     {"itemsize", GetItemsize, nullptr, "Bytes of one element.", nullptr},
     {"T", GetT, nullptr, "The array with its dimensions reversed.", nullptr},
     {"mT", GetMT, nullptr, "The array with its last two dimensions exchanged.", nullptr},
-    {"weak_type", GetWeak, nullptr, "Whether the value came from Python numbers alone, so that it takes the dtype of what it meets.", nullptr},
+    {"weak_type", GetWeak, nullptr,
+     "Whether the value came from Python numbers alone, so that it takes the dtype of what it meets.", nullptr},
     {"type", GetType, nullptr, "The type in the IR's spelling, such as 'f32[3,4]'.", nullptr},
     {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
     {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
@@ -261,8 +267,12 @@ PyObject* ReshapeMethod(PyObject* self, PyObject* args) {
 
 PyObject* TransposeMethod(PyObject* self, PyObject* args) {
   return Guarded([&] {
-    PyObject* axes = PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) != Py_None && !PyLong_Check(PyTuple_GET_ITEM(args, 0)) ? PyTuple_GET_ITEM(args, 0) : args;
-    const bool none = PyTuple_GET_SIZE(args) == 0 || (PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_None);
+    PyObject* axes =
+        PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) != Py_None && !PyLong_Check(PyTuple_GET_ITEM(args, 0))
+            ? PyTuple_GET_ITEM(args, 0)
+            : args;
+    const bool none =
+        PyTuple_GET_SIZE(args) == 0 || (PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_None);
     return WrapValue(Transpose(Operand(ValueOf(self)), none ? std::nullopt : AxesFrom(axes, "transpose")));
   });
 }
@@ -309,7 +319,8 @@ PyObject* Reduce(PyObject* self, PyObject*) {
     Ref rebuild(Check(PyObject_GetAttrString(module.get(), "_array_from_bytes")));
     Ref shape(ShapeObject(v));
     Ref bytes(Check(PyBytes_FromStringAndSize(static_cast<const char*>(v.tensor().raw()), v.tensor().bytes())));
-    return Py_BuildValue("O(sOOO)", rebuild.get(), Name(v.dtype()), shape.get(), bytes.get(), v.weak() ? Py_True : Py_False);
+    return Py_BuildValue("O(sOOO)", rebuild.get(), Name(v.dtype()), shape.get(), bytes.get(),
+                         v.weak() ? Py_True : Py_False);
   });
 }
 
@@ -318,7 +329,8 @@ PyObject* ReduceMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* kNames[] = {"axis", "dtype", "out", "keepdims", nullptr};
   PyObject *axis = Py_None, *dtype = Py_None, *out = Py_None;
   int keepdims = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp", const_cast<char**>(kNames), &axis, &dtype, &out, &keepdims)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp", const_cast<char**>(kNames), &axis, &dtype, &out, &keepdims))
+    return nullptr;
   return Guarded([&] {
     if (out != Py_None) throw TypeError("out= is not supported: arrays never change");
     Value v = ValueOf(self);
@@ -330,14 +342,19 @@ constexpr const char* kSum = "reduce_sum";
 constexpr const char* kProd = "reduce_prod";
 
 // A function with keyword arguments in a method table.
-PyCFunction Function(PyCFunctionWithKeywords f) { return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)); }
+PyCFunction Function(PyCFunctionWithKeywords f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
 
 PyMethodDef kMethods[] = {
     {"astype", Function(AstypeMethod), METH_VARARGS | METH_KEYWORDS, "astype(dtype): the elements converted."},
-    {"reshape", ReshapeMethod, METH_VARARGS, "reshape(*shape): the same elements in another shape; one dimension may be -1."},
-    {"transpose", TransposeMethod, METH_VARARGS, "transpose(*axes): the dimensions in another order, reversed by default."},
+    {"reshape", ReshapeMethod, METH_VARARGS,
+     "reshape(*shape): the same elements in another shape; one dimension may be -1."},
+    {"transpose", TransposeMethod, METH_VARARGS,
+     "transpose(*axes): the dimensions in another order, reversed by default."},
     {"sum", Function(ReduceMethod<kSum>), METH_VARARGS | METH_KEYWORDS, "sum(axis=None, dtype=None, keepdims=False)"},
-    {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS, "prod(axis=None, dtype=None, keepdims=False)"},
+    {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS,
+     "prod(axis=None, dtype=None, keepdims=False)"},
     {"item", Item, METH_VARARGS, "item(*index): one element as a Python number."},
     {"tolist", ToList, METH_NOARGS, "Nested lists of Python numbers."},
     {"copy", Copy, METH_NOARGS, "An array with memory of its own."},
@@ -352,7 +369,8 @@ PyMethodDef kMethods[] = {
     {"__dlpack_device__", DLPackDevice, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
-PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr},
+                          {nullptr, 0, 0, 0, nullptr}};
 
 // --- Buffer protocol: read-only, no copy -----------------------------------------------------------------------------
 
@@ -449,7 +467,8 @@ PyType_Spec kTracerSpec = {"weft.Tracer", sizeof(ArrayObject), 0, Py_TPFLAGS_DEF
 
 PyObject* WrapValues(const Values& values) {
   Ref list(Check(PyList_New(static_cast<Py_ssize_t>(values.size()))));
-  for (size_t i = 0; i < values.size(); ++i) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(values[i]));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(values[i]));
   return list.release();
 }
 

@@ -16,8 +16,7 @@
 namespace weft::python {
 
 struct ArrayObject {
-  PyObject_HEAD
-  Value value;
+  PyObject_HEAD Value value;
   PyObject* weakrefs;
 };
 
@@ -27,7 +26,8 @@ extern PyTypeObject* g_tracer_type;  // values of a function that is being trace
 bool AddArrayTypes(PyObject* module);
 
 inline bool IsArray(PyObject* object) {
-  return Py_TYPE(object) == g_array_type || Py_TYPE(object) == g_tracer_type || PyObject_TypeCheck(object, g_array_type);
+  return Py_TYPE(object) == g_array_type || Py_TYPE(object) == g_tracer_type ||
+         PyObject_TypeCheck(object, g_array_type);
 }
 inline const Value& ValueOf(PyObject* array) { return reinterpret_cast<ArrayObject*>(array)->value; }
 

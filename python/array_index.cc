@@ -12,7 +12,8 @@ std::optional<int64_t> SlicePart(PyObject* part) {
     Ref number(PyNumber_Index(part));
     if (!number) {
       PyErr_Clear();
-      throw UserError(ErrorKind::kTracer, {}, "slice bounds must be known while tracing, got a traced ", ValueOf(part).type(),
+      throw UserError(ErrorKind::kTracer, {}, "slice bounds must be known while tracing, got a traced ",
+                      ValueOf(part).type(),
                       "; use weft.lax.dynamic_slice for a slice of known size at a computed place");
     }
   }
@@ -29,10 +30,12 @@ Index IndexFrom(PyObject* key) {
   if (IsArray(key)) {
     const Value& v = ValueOf(key);
     // A known integer is an ordinary index: checked, and free of gathers.
-    if (!v.traced() && v.rank() == 0 && IsInteger(v.dtype())) return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
+    if (!v.traced() && v.rank() == 0 && IsInteger(v.dtype()))
+      return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
     return Index::Array(v);
   }
-  if (PyBool_Check(key)) throw UserError(ErrorKind::kUnsupported, {}, "indexing with True or False; use weft.numpy.where");
+  if (PyBool_Check(key))
+    throw UserError(ErrorKind::kUnsupported, {}, "indexing with True or False; use weft.numpy.where");
   if (PyLong_Check(key)) {
     const long long i = PyLong_AsLongLong(key);
     if (i == -1 && PyErr_Occurred()) throw PythonError();
@@ -57,13 +60,15 @@ Index IndexFrom(PyObject* key) {
     std::vector<OperandHolder> holders(PySequence_Fast_GET_SIZE(items.get()));
     std::vector<Operand> operands;
     for (size_t i = 0; i < holders.size(); ++i) {
-      if (!holders[i].Set(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)))) throw TypeError("an index list must hold integers");
+      if (!holders[i].Set(PySequence_Fast_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i))))
+        throw TypeError("an index list must hold integers");
       operands.push_back(holders[i].operand());
     }
     return Index::Array(Stack(operands, 0));
   }
   if (PyIndex_Check(key)) return Index::Int(IntFrom(key, "an index"));
-  throw TypeError("an index must be an integer, slice, None, '...', or an array of integers or booleans, got ", Repr(key));
+  throw TypeError("an index must be an integer, slice, None, '...', or an array of integers or booleans, got ",
+                  Repr(key));
 }
 
 Indices IndicesFrom(PyObject* key) {

@@ -26,7 +26,8 @@ inline py::object Take(PyObject* owned) {
 inline Value ValueFrom(py::handle object, const char* what) {
   OperandHolder holder;
   if (!holder.Set(object.ptr())) {
-    throw TypeError(what, ": expected an array or a number, got ", Repr(object.ptr()), " of type '", Py_TYPE(object.ptr())->tp_name, "'");
+    throw TypeError(what, ": expected an array or a number, got ", Repr(object.ptr()), " of type '",
+                    Py_TYPE(object.ptr())->tp_name, "'");
   }
   return holder.operand().ToValue();
 }

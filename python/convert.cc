@@ -16,8 +16,8 @@ std::array<PyObject*, kNumDTypes> g_dtype_objects{};
 PyObject* g_dtype_cache = nullptr;  // dict: dtype-like object -> index
 
 constexpr const char* kNumpyNames[kNumDTypes] = {
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
-    "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "key"};
+    "bool",    "int8",     "int16",   "int32",   "int64",     "uint8",      "uint16",        "uint32",      "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "key"};
 
 bool IsExtended(DType t) { return t == DType::kBF16 || IsFloat8(t); }
 
@@ -69,7 +69,8 @@ const char* FormatOf(DType t) {
   }
 }
 
-void CopyStrided(const char* from, char* to, const Py_ssize_t* shape, const Py_ssize_t* strides, int ndim, Py_ssize_t width) {
+void CopyStrided(const char* from, char* to, const Py_ssize_t* shape, const Py_ssize_t* strides, int ndim,
+                 Py_ssize_t width) {
   if (ndim == 0) {
     std::memcpy(to, from, width);
     return;
@@ -186,7 +187,8 @@ DType DTypeFrom(PyObject* object, const char* what) {
 bool IsNumpyArray(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_ndarray)); }
 bool IsNumpyScalar(PyObject* object) { return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_generic)); }
 bool IsPythonNumber(PyObject* object) {
-  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
+  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+         PyComplex_CheckExact(object) ||
          // IntEnum and the like; NumPy's float64 is a float, too.
          ((PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object)) && !IsNumpyScalar(object));
 }
@@ -222,13 +224,16 @@ Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
     if (!dtype) {
       Ref t(PyObject_GetAttrString(object, "dtype"));
       PyErr_Clear();
-      throw TypeError(what, ": ", t ? "an array of dtype " + Repr(t.get()) : "an object of type '" + TypeName(object) + "'",
+      throw TypeError(what, ": ",
+                      t ? "an array of dtype " + Repr(t.get()) : "an object of type '" + TypeName(object) + "'",
                       " has no counterpart; use a bool, integer, float or complex dtype");
     }
     if (PyObject_GetBuffer(integers.get(), &owner->view, PyBUF_RECORDS_RO) < 0) throw PythonError();
   } else {
     dtype = DTypeOfFormat(owner->view.format, owner->view.itemsize);
-    if (!dtype) throw TypeError(what, ": an array of format '", owner->view.format, "' has no counterpart; use a native bool, integer, float or complex dtype");
+    if (!dtype)
+      throw TypeError(what, ": an array of format '", owner->view.format,
+                      "' has no counterpart; use a native bool, integer, float or complex dtype");
   }
   const Py_buffer& view = owner->view;
   Shape shape(view.shape, view.shape + view.ndim);
@@ -238,8 +243,11 @@ Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
     return Tensor(*dtype, std::move(shape), std::shared_ptr<void>(owner, data), data);
   }
   Tensor t(*dtype, std::move(shape));
-  if (PyBuffer_IsContiguous(&view, 'C')) std::memcpy(t.raw(), view.buf, t.bytes());
-  else CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim, view.itemsize);
+  if (PyBuffer_IsContiguous(&view, 'C'))
+    std::memcpy(t.raw(), view.buf, t.bytes());
+  else
+    CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim,
+                view.itemsize);
   return t;
 }
 
@@ -260,13 +268,17 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
   Tensor t = TensorFromBuffer(array.get(), false, what);
   // Lists of Python numbers get the default dtypes, as Python numbers do.
   if (PyList_Check(object) || PyTuple_Check(object)) {
-    const DType to = t.dtype() == DType::kF64 ? DefaultFloat() : t.dtype() == DType::kI64 ? DefaultInt() : t.dtype() == DType::kC128 ? DefaultComplex() : t.dtype();
+    const DType to = t.dtype() == DType::kF64    ? DefaultFloat()
+                     : t.dtype() == DType::kI64  ? DefaultInt()
+                     : t.dtype() == DType::kC128 ? DefaultComplex()
+                                                 : t.dtype();
     if (to != t.dtype()) {
       Tensor narrow(to, t.shape());
       for (int64_t i = 0; i < t.size(); ++i) {
         if (t.dtype() == DType::kI64) {
           const int64_t v = t.at<int64_t>(i);
-          if (v < INT32_MIN || v > INT32_MAX) throw ValueError(what, ": the integer ", v, " does not fit int32; give dtype=int64");
+          if (v < INT32_MIN || v > INT32_MAX)
+            throw ValueError(what, ": the integer ", v, " does not fit int32; give dtype=int64");
         }
         narrow.Set(i, t.Get(i));
       }
@@ -289,7 +301,8 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
   if (IsExtended(dtype)) {
     Ref d(DTypeObject(dtype));
     if (PyUnicode_Check(d.get())) {
-      throw UserError(ErrorKind::kUnsupported, {}, "NumPy has no dtype '", NumpyName(dtype), "': install ml_dtypes, or convert with astype('float32')");
+      throw UserError(ErrorKind::kUnsupported, {}, "NumPy has no dtype '", NumpyName(dtype),
+                      "': install ml_dtypes, or convert with astype('float32')");
     }
     return Check(PyObject_CallMethod(numpy.get(), "view", "O", d.get()));
   }

@@ -59,7 +59,8 @@ DType DTypeOfCode(DLDataType t) {
     const DLDataType have = TypeOf(d);
     if (t.lanes == 1 && have.code == t.code && have.bits == t.bits) return d;
   }
-  throw TypeError("from_dlpack: elements of type code ", int{t.code}, " with ", int{t.bits}, " bits have no counterpart");
+  throw TypeError("from_dlpack: elements of type code ", int{t.code}, " with ", int{t.bits},
+                  " bits have no counterpart");
 }
 
 template <class Managed>
@@ -75,7 +76,8 @@ Managed* MakeManaged(const Tensor& t) {
   e->tensor = t;
   e->shape = t.shape();
   e->strides = RowMajorStrides(t.shape());
-  e->managed.dl_tensor = {const_cast<void*>(t.raw()), {kCpu, 0}, t.rank(), TypeOf(t.dtype()), e->shape.data(), e->strides.data(), 0};
+  e->managed.dl_tensor = {const_cast<void*>(t.raw()), {kCpu, 0}, t.rank(), TypeOf(t.dtype()), e->shape.data(),
+                          e->strides.data(),          0};
   e->managed.manager_ctx = e;
   e->managed.deleter = [](Managed* m) { delete static_cast<Export<Managed>*>(m->manager_ctx); };
   return &e->managed;
@@ -94,13 +96,15 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   if (managed == nullptr) throw PythonError();
   const DLTensor& t = managed->dl_tensor;
-  if (t.device.device_type != kCpu) throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
+  if (t.device.device_type != kCpu)
+    throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
   const DType dtype = DTypeOfCode(t.dtype);
   Shape shape(t.shape, t.shape + t.ndim);
   if (t.strides != nullptr) {
     const std::vector<int64_t> want = RowMajorStrides(shape);
     for (int i = 0; i < t.ndim; ++i) {
-      if (shape[i] > 1 && t.strides[i] != want[i]) throw ValueError("from_dlpack: the array is not contiguous in row-major order; copy it first");
+      if (shape[i] > 1 && t.strides[i] != want[i])
+        throw ValueError("from_dlpack: the array is not contiguous in row-major order; copy it first");
     }
   }
   PyCapsule_SetName(capsule, used);
@@ -118,11 +122,14 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
 PyObject* ToDLPack(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* kNames[] = {"stream", "max_version", "dl_device", "copy", nullptr};
   PyObject *stream = Py_None, *max_version = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", const_cast<char**>(kNames), &stream, &max_version, &device, &copy)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", const_cast<char**>(kNames), &stream, &max_version, &device,
+                                   &copy))
+    return nullptr;
   return Guarded([&]() -> PyObject* {
     Tensor t = Demand(ValueOf(self), "__dlpack__()");
     bool versioned = false;
-    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2) versioned = IntFrom(PyTuple_GET_ITEM(max_version, 0), "max_version") >= 1;
+    if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2)
+      versioned = IntFrom(PyTuple_GET_ITEM(max_version, 0), "max_version") >= 1;
     if (copy == Py_True) t = t.Copy();
     if (versioned) {
       auto* managed = MakeManaged<DLManagedTensorVersioned>(t);

@@ -48,24 +48,29 @@ std::string TakeException() {
 Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) {
   Locked locked;
   if (callback < 0 || callback >= static_cast<int64_t>(Callbacks().size())) {
-    throw UserError(ErrorKind::kRuntime, {}, "callback ", callback, " belongs to another process: programs with callbacks cannot be moved");
+    throw UserError(ErrorKind::kRuntime, {}, "callback ", callback,
+                    " belongs to another process: programs with callbacks cannot be moved");
   }
   NoTrace outside;
   try {
     Ref list(Check(PyList_New(static_cast<Py_ssize_t>(args.size()))));
-    for (size_t i = 0; i < args.size(); ++i) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(args[i].Copy())));
+    for (size_t i = 0; i < args.size(); ++i)
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(args[i].Copy())));
     Ref out(Check(PyObject_CallOneArg(Callbacks()[callback], list.get())));
     if (!PyList_Check(out.get()) || PyList_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size())) {
-      throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(out.get()), "; expected ", results.size(), " arrays");
+      throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(out.get()), "; expected ", results.size(),
+                      " arrays");
     }
     Tensors tensors;
     for (size_t i = 0; i < results.size(); ++i) {
       OperandHolder holder;
       PyObject* item = PyList_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i));
-      if (!holder.Set(item)) throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(item), "; expected an array");
+      if (!holder.Set(item))
+        throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(item), "; expected an array");
       const Tensor t = Demand(Astype(holder.operand(), results[i].dtype), "the result of a callback");
       if (!(Dims(t.shape().begin(), t.shape().end()) == results[i].dims)) {
-        throw UserError(ErrorKind::kRuntime, {}, "result ", i, " of a callback is ", t.type(), "; expected ", results[i]);
+        throw UserError(ErrorKind::kRuntime, {}, "result ", i, " of a callback is ", t.type(), "; expected ",
+                        results[i]);
       }
       tensors.push_back(t.Copy());
     }

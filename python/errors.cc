@@ -37,11 +37,14 @@ bool AddException(PyObject* module, const char* name, const char* doc, PyObject*
 }  // namespace
 
 bool AddExceptions(PyObject* module) {
-  return AddException(module, "TracerError", "A traced value was used where its number is needed, or after its trace had ended.",
+  return AddException(module, "TracerError",
+                      "A traced value was used where its number is needed, or after its trace had ended.",
                       PyExc_TypeError, &g_tracer_error) &&
-         AddException(module, "DerivativeError", "An operation has no derivative.", PyExc_TypeError, &g_derivative_error) &&
+         AddException(module, "DerivativeError", "An operation has no derivative.", PyExc_TypeError,
+                      &g_derivative_error) &&
          AddException(module, "ParseError", "Malformed IR text or bytes.", PyExc_ValueError, &g_parse_error) &&
-         AddException(module, "InternalError", "A broken invariant of Weft itself: please report it.", PyExc_RuntimeError, &g_internal_error);
+         AddException(module, "InternalError", "A broken invariant of Weft itself: please report it.",
+                      PyExc_RuntimeError, &g_internal_error);
 }
 
 void SetPythonException(const Error& error) {

@@ -27,8 +27,10 @@ auto Guarded(F&& f) -> decltype(f()) {
     return f();
   } catch (...) {
     SetPythonException();
-    if constexpr (std::is_pointer_v<decltype(f())>) return nullptr;
-    else return static_cast<decltype(f())>(-1);
+    if constexpr (std::is_pointer_v<decltype(f())>)
+      return nullptr;
+    else
+      return static_cast<decltype(f())>(-1);
   }
 }
 

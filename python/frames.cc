@@ -1,7 +1,7 @@
+#include "python/frames.h"
+
 #include <Python.h>
 #include <frameobject.h>
-
-#include "python/frames.h"
 
 #include <array>
 #include <bit>
@@ -13,9 +13,9 @@
 namespace weft::python {
 namespace {
 
-constexpr int kMaxFrames = 8;      // of the user, kept in a location
-constexpr int kMaxEagerFrames = 3; // when nothing is recorded, only an error could show the location
-constexpr int kMaxWalk = 48;       // frames looked at
+constexpr int kMaxFrames = 8;       // of the user, kept in a location
+constexpr int kMaxEagerFrames = 3;  // when nothing is recorded, only an error could show the location
+constexpr int kMaxWalk = 48;        // frames looked at
 
 std::string& PackageFolder() {
   static auto& folder = *new std::string();
@@ -99,7 +99,8 @@ Loc UserLoc() {
     Py_DECREF(code);  // the frame keeps it
     if (!InPackage(code)) places.place[places.n++] = {code, PyFrame_GetLasti(frame)};
     // The package called the user's function in order to trace it: what lies above is in `base`.
-    else if (places.n > 0) break;
+    else if (places.n > 0)
+      break;
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_XDECREF(owned);
     frame = owned = back;

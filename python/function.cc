@@ -9,8 +9,7 @@ namespace weft::python {
 namespace {
 
 struct OperationObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   const Prim* prim;  // null: `binary`
   Binary binary;
   Promotion promotion;
@@ -52,7 +51,9 @@ void Dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyObject* Repr(PyObject* self) { return PyUnicode_FromFormat("<weft function %U>", reinterpret_cast<OperationObject*>(self)->name); }
+PyObject* Repr(PyObject* self) {
+  return PyUnicode_FromFormat("<weft function %U>", reinterpret_cast<OperationObject*>(self)->name);
+}
 
 PyObject* Reduce(PyObject* self, PyObject*) { return Py_NewRef(reinterpret_cast<OperationObject*>(self)->name); }
 
@@ -65,10 +66,14 @@ PyMemberDef kMembers[] = {
     {"__doc__", T_OBJECT, offsetof(OperationObject, doc), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot kSlots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)}, {Py_tp_repr, reinterpret_cast<void*>(Repr)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)}, {Py_tp_members, kMembers}, {Py_tp_methods, kMethods}, {0, nullptr}};
-PyType_Spec kSpec = {"weft.Operation", sizeof(OperationObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
+PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+                        {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                        {Py_tp_members, kMembers},
+                        {Py_tp_methods, kMethods},
+                        {0, nullptr}};
+PyType_Spec kSpec = {"weft.Operation", sizeof(OperationObject), 0,
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 
 OperationObject* NewOperation(const std::string& name, const std::string& doc) {
   auto* op = reinterpret_cast<OperationObject*>(g_operation_type->tp_alloc(g_operation_type, 0));
@@ -83,8 +88,10 @@ OperationObject* NewOperation(const std::string& name, const std::string& doc) {
 
 PyObject* MakeElementwise(const Prim& prim, const std::string& name, Promotion promotion) {
   static constexpr const char* kOperands[] = {"()", "(x)", "(x, y)", "(x, y, z)"};
-  std::string doc = name + (prim.num_operands >= 0 && prim.num_operands <= 3 ? kOperands[prim.num_operands] : "(...)") + "\n\n" + prim.doc +
-                    "\n\nElement by element; arguments are broadcast and promoted to a common dtype.\nRaises TypeError for shapes or dtypes "
+  std::string doc = name + (prim.num_operands >= 0 && prim.num_operands <= 3 ? kOperands[prim.num_operands] : "(...)") +
+                    "\n\n" + prim.doc +
+                    "\n\nElement by element; arguments are broadcast and promoted to a common dtype.\nRaises TypeError "
+                    "for shapes or dtypes "
                     "that do not fit.\n";
   OperationObject* op = NewOperation(name, doc);
   op->prim = &prim;
@@ -93,9 +100,10 @@ PyObject* MakeElementwise(const Prim& prim, const std::string& name, Promotion p
 }
 
 PyObject* MakeBinary(Binary binary) {
-  OperationObject* op = NewOperation(Name(binary), std::string(Name(binary)) + "(x, y)\n\nNumPy's " + Name(binary) +
-                                                       ": arguments are broadcast and promoted to a common dtype.\nRaises TypeError for shapes "
-                                                       "or dtypes that do not fit.\n");
+  OperationObject* op = NewOperation(
+      Name(binary), std::string(Name(binary)) + "(x, y)\n\nNumPy's " + Name(binary) +
+                        ": arguments are broadcast and promoted to a common dtype.\nRaises TypeError for shapes "
+                        "or dtypes that do not fit.\n");
   op->prim = nullptr;
   op->binary = binary;
   return reinterpret_cast<PyObject*>(op);
@@ -103,7 +111,8 @@ PyObject* MakeBinary(Binary binary) {
 
 bool AddFunctionTypes(PyObject* module) {
   g_operation_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kSpec));
-  return g_operation_type && PyModule_AddObjectRef(module, "Operation", reinterpret_cast<PyObject*>(g_operation_type)) == 0;
+  return g_operation_type &&
+         PyModule_AddObjectRef(module, "Operation", reinterpret_cast<PyObject*>(g_operation_type)) == 0;
 }
 
 }  // namespace weft::python

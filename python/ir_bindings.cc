@@ -14,10 +14,14 @@ py::object AttrObject(const Attr& attr) {
   return std::visit(
       [](const auto& a) -> py::object {
         using T = std::decay_t<decltype(a)>;
-        if constexpr (std::is_same_v<T, DType>) return py::str(NumpyName(a));
-        else if constexpr (std::is_same_v<T, Dims>) return py::str(ShapeText(a));
-        else if constexpr (std::is_same_v<T, Types>) return py::str(ToString(a));
-        else return py::cast(a);
+        if constexpr (std::is_same_v<T, DType>)
+          return py::str(NumpyName(a));
+        else if constexpr (std::is_same_v<T, Dims>)
+          return py::str(ShapeText(a));
+        else if constexpr (std::is_same_v<T, Types>)
+          return py::str(ToString(a));
+        else
+          return py::cast(a);
       },
       attr);
 }
@@ -51,10 +55,10 @@ const Dim* GetDim(PyObject* object) { return py::handle(object).cast<const Dim*>
 void BindIr(py::module_& m) {
   py::class_<Dim> dim(m, "Dim", "A symbolic dimension: an expression in named sizes.");
   dim.def(py::init([](const std::string& text) {
-        const auto d = Dim::Parse(text);
-        if (!d) throw ValueError("'", text, "' is not a dimension; expected something like 'n' or '2*n+1'");
-        return *d;
-      }))
+       const auto d = Dim::Parse(text);
+       if (!d) throw ValueError("'", text, "' is not a dimension; expected something like 'n' or '2*n+1'");
+       return *d;
+     }))
       .def("__repr__", &Dim::ToString)
       .def("__str__", &Dim::ToString)
       .def("__eq__", [](const Dim& a, const Dim& b) { return a == b; })
@@ -76,32 +80,39 @@ void BindIr(py::module_& m) {
 
   py::class_<FnHandle>(m, "Fn", "A closed, typed, immutable function of the IR.")
       .def_property_readonly("name", [](const FnHandle& f) { return f.fn->name(); })
-      .def("text", [](const FnHandle& f, bool locations) {
-        PrintOptions options;
-        options.locations = locations;
-        return Print(*f.fn, options);
-      }, py::arg("locations") = false)
-      .def_property_readonly("eqns", [](const FnHandle& f) {
-        py::list list;
-        for (const Eqn& e : f.fn->eqns()) list.append(EqnObject(*f.fn, e));
-        return list;
-      })
+      .def(
+          "text",
+          [](const FnHandle& f, bool locations) {
+            PrintOptions options;
+            options.locations = locations;
+            return Print(*f.fn, options);
+          },
+          py::arg("locations") = false)
+      .def_property_readonly("eqns",
+                             [](const FnHandle& f) {
+                               py::list list;
+                               for (const Eqn& e : f.fn->eqns()) list.append(EqnObject(*f.fn, e));
+                               return list;
+                             })
       .def_property_readonly("num_eqns", [](const FnHandle& f) { return f.fn->NumEqns(); })
-      .def_property_readonly("param_types", [](const FnHandle& f) {
-        std::vector<std::string> types;
-        for (const Type& t : f.fn->ParamTypes()) types.push_back(t.ToString());
-        return types;
-      })
-      .def_property_readonly("param_names", [](const FnHandle& f) {
-        std::vector<std::string> names;
-        for (const Param& p : f.fn->params()) names.push_back(p.name);
-        return names;
-      })
-      .def_property_readonly("result_types", [](const FnHandle& f) {
-        std::vector<std::string> types;
-        for (const Type& t : f.fn->ResultTypes()) types.push_back(t.ToString());
-        return types;
-      })
+      .def_property_readonly("param_types",
+                             [](const FnHandle& f) {
+                               std::vector<std::string> types;
+                               for (const Type& t : f.fn->ParamTypes()) types.push_back(t.ToString());
+                               return types;
+                             })
+      .def_property_readonly("param_names",
+                             [](const FnHandle& f) {
+                               std::vector<std::string> names;
+                               for (const Param& p : f.fn->params()) names.push_back(p.name);
+                               return names;
+                             })
+      .def_property_readonly("result_types",
+                             [](const FnHandle& f) {
+                               std::vector<std::string> types;
+                               for (const Type& t : f.fn->ResultTypes()) types.push_back(t.ToString());
+                               return types;
+                             })
       .def_property_readonly("has_effects", [](const FnHandle& f) { return f.fn->HasEffects(); })
       .def("__hash__", [](const FnHandle& f) { return f.fn->StructuralHash(); })
       .def("__eq__", [](const FnHandle& a, const FnHandle& b) { return a.fn->StructurallyEquals(*b.fn); })

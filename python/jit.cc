@@ -1,5 +1,7 @@
 // The jitted function object: a signature of the arguments finds the traced and compiled function; everything else is
 // one call of Python (weft.api._trace_jit) per new signature.
+#include "python/jit.h"
+
 #include <Python.h>
 #include <structmember.h>
 
@@ -10,7 +12,6 @@
 #include "python/array.h"
 #include "python/convert.h"
 #include "python/function.h"
-#include "python/jit.h"
 #include "python/run.h"
 
 namespace weft::python {
@@ -26,13 +27,13 @@ namespace {
 struct Leaf {
   const Value* value = nullptr;  // of an array object, alive during the call
   Scalar scalar;
-  Tensor tensor;                 // of a NumPy array
+  Tensor tensor;  // of a NumPy array
 };
 
 // What decides whether two calls run the same code.
 struct Signature {
   absl::InlinedVector<uint64_t, 32> tokens;
-  absl::InlinedVector<Ref, 2> objects;   // static arguments, dictionary keys, trees of registered classes
+  absl::InlinedVector<Ref, 2> objects;  // static arguments, dictionary keys, trees of registered classes
   absl::InlinedVector<Dim, 1> symbolic;
 
   size_t Hash() const {
@@ -54,14 +55,24 @@ struct Signature {
   }
 };
 
-enum Token : uint64_t { kLeafToken = 1, kNumberToken, kNoneToken, kTupleToken, kListToken, kDictToken, kTreeToken, kStaticToken, kKeywordToken };
+enum Token : uint64_t {
+  kLeafToken = 1,
+  kNumberToken,
+  kNoneToken,
+  kTupleToken,
+  kListToken,
+  kDictToken,
+  kTreeToken,
+  kStaticToken,
+  kKeywordToken
+};
 
 struct Entry {
   Signature signature;
   Traced traced;
   std::shared_ptr<Program> program;
   Tensors constants;
-  Ref tree;              // of the results
+  Ref tree;  // of the results
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;
@@ -74,8 +85,7 @@ struct Arguments {
 };
 
 struct JitObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
   PyObject* static_argnums;   // frozenset of ints
   PyObject* static_argnames;  // frozenset of strings
@@ -174,8 +184,10 @@ void Flatten(PyObject* o, Arguments& a) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
       PyObject* leaf = PyList_GET_ITEM(leaves, i);
       if (!FlattenLeaf(leaf, a)) {
-        throw TypeError("a jitted function takes arrays, numbers and containers of them, got ", Repr(leaf), " of type '", Py_TYPE(leaf)->tp_name,
-                        "'. Mark the argument as static (static_argnums, static_argnames) if it decides what is computed.");
+        throw TypeError(
+            "a jitted function takes arrays, numbers and containers of them, got ", Repr(leaf), " of type '",
+            Py_TYPE(leaf)->tp_name,
+            "'. Mark the argument as static (static_argnums, static_argnames) if it decides what is computed.");
       }
     }
   }
@@ -187,8 +199,9 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
     PyErr_Clear();
     Ref name(PyObject_GetAttrString(function, "__name__"));
     PyErr_Clear();
-    throw ValueError("static argument ", which, " of '", name ? PyUnicode_AsUTF8(name.get()) : "a jitted function", "' is of type '",
-                     Py_TYPE(o)->tp_name, "', which is not hashable; static arguments are part of the cache key");
+    throw ValueError("static argument ", which, " of '", name ? PyUnicode_AsUTF8(name.get()) : "a jitted function",
+                     "' is of type '", Py_TYPE(o)->tp_name,
+                     "', which is not hashable; static arguments are part of the cache key");
   }
   a.signature.tokens.push_back(kStaticToken);
   a.signature.tokens.push_back(static_cast<uint64_t>(h));
@@ -203,13 +216,17 @@ bool IsStatic(JitObject* self, Py_ssize_t position) {
 void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   a.signature.tokens.push_back(static_cast<uint64_t>(n) << 1 | static_cast<uint64_t>(X64()));
   for (Py_ssize_t i = 0; i < n; ++i) {
-    if (self->has_static && IsStatic(self, i)) AddStatic(args[i], a, std::to_string(i), self->function);
-    else Flatten(args[i], a);
+    if (self->has_static && IsStatic(self, i))
+      AddStatic(args[i], a, std::to_string(i), self->function);
+    else
+      Flatten(args[i], a);
   }
   if (kwnames == nullptr) return;
   absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i) items.emplace_back(PyTuple_GET_ITEM(kwnames, i), args[n + i]);
-  std::sort(items.begin(), items.end(), [](const auto& x, const auto& y) { return PyUnicode_Compare(x.first, y.first) < 0; });
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i)
+    items.emplace_back(PyTuple_GET_ITEM(kwnames, i), args[n + i]);
+  std::sort(items.begin(), items.end(),
+            [](const auto& x, const auto& y) { return PyUnicode_Compare(x.first, y.first) < 0; });
   for (auto& [k, v] : items) {
     a.signature.tokens.push_back(kKeywordToken);
     a.signature.objects.push_back(Ref::Borrow(k));
@@ -243,14 +260,18 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
     CheckStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]));
   }
-  Ref pair(Check(PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(), nullptr)));
+  Ref pair(Check(PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(),
+                                              kwargs.get(), nullptr)));
   auto entry = std::make_shared<Entry>();
   entry->signature = std::move(a.signature);
   entry->traced = TracedOf(PyTuple_GET_ITEM(pair.get(), 0));
   entry->tree = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 1));
-  WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size())) << "the two ways to flatten arguments disagree";
-  if (entry->tree.get() == Py_None) entry->out = Entry::Out::kLeaf;
-  else if (PyLong_Check(entry->tree.get())) entry->out = Entry::Out::kTuple;
+  WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size()))
+      << "the two ways to flatten arguments disagree";
+  if (entry->tree.get() == Py_None)
+    entry->out = Entry::Out::kLeaf;
+  else if (PyLong_Check(entry->tree.get()))
+    entry->out = Entry::Out::kTuple;
   for (const Value& v : entry->traced.captures) {
     entry->cacheable &= !v.traced();
     if (!v.traced()) entry->constants.push_back(v.tensor());
@@ -270,8 +291,9 @@ void CheckNans(const Values& values) {
     for (int64_t k = 0; k < t.size(); ++k) {
       const std::complex<double> v = t.Get(k);
       if (v.real() == v.real() && v.imag() == v.imag()) continue;
-      PyErr_Format(PyExc_FloatingPointError, "result %zu of a jitted function holds a NaN (element %lld); weft.disable_jit() shows the operation", i,
-                   static_cast<long long>(k));
+      PyErr_Format(PyExc_FloatingPointError,
+                   "result %zu of a jitted function holds a NaN (element %lld); weft.disable_jit() shows the operation",
+                   i, static_cast<long long>(k));
       throw PythonError();
     }
   }
@@ -281,7 +303,8 @@ PyObject* BuildResult(const Entry& entry, Values values) {
   if (entry.out == Entry::Out::kLeaf) return WrapValue(std::move(values[0]));
   if (entry.out == Entry::Out::kTuple) {
     Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
-    for (size_t i = 0; i < values.size(); ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), WrapValue(std::move(values[i])));
+    for (size_t i = 0; i < values.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), WrapValue(std::move(values[i])));
     return tuple.release();
   }
   Ref list(WrapValues(values));
@@ -302,9 +325,12 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     if (Trace::Current()) {
       Values values;
       for (Leaf& leaf : a.leaves) {
-        if (leaf.value) values.push_back(*leaf.value);
-        else if (leaf.tensor.defined()) values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
-        else values.push_back(Operand(leaf.scalar).ToValue());
+        if (leaf.value)
+          values.push_back(*leaf.value);
+        else if (leaf.tensor.defined())
+          values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
+        else
+          values.push_back(Operand(leaf.scalar).ToValue());
       }
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
       results = Apply(entry->traced.fn, values);
@@ -313,9 +339,12 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       Tensors tensors;
       tensors.reserve(a.leaves.size() + entry->constants.size());
       for (Leaf& leaf : a.leaves) {
-        if (leaf.value) tensors.push_back(leaf.value->traced() ? Demand(*leaf.value, "the value") : leaf.value->tensor());
-        else if (leaf.tensor.defined()) tensors.push_back(leaf.tensor);
-        else tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
+        if (leaf.value)
+          tensors.push_back(leaf.value->traced() ? Demand(*leaf.value, "the value") : leaf.value->tensor());
+        else if (leaf.tensor.defined())
+          tensors.push_back(leaf.tensor);
+        else
+          tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       if (!entry->program) entry->program = ProgramOf(entry->traced.fn);
@@ -339,7 +368,9 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* kNames[] = {"function", "static_argnums", "static_argnames", "options", nullptr};
   PyObject *function, *nums, *names, *options;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO", const_cast<char**>(kNames), &function, &nums, &names, &options)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO", const_cast<char**>(kNames), &function, &nums, &names,
+                                   &options))
+    return nullptr;
   auto* self = reinterpret_cast<JitObject*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   self->vectorcall = Call;
@@ -401,7 +432,9 @@ PyObject* Bound(PyObject* self, PyObject* object, PyObject*) {
   return object == nullptr || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
-PyObject* Repr(PyObject* object) { return PyUnicode_FromFormat("<weft.jit of %R>", reinterpret_cast<JitObject*>(object)->function); }
+PyObject* Repr(PyObject* object) {
+  return PyUnicode_FromFormat("<weft.jit of %R>", reinterpret_cast<JitObject*>(object)->function);
+}
 
 PyObject* ClearCache(PyObject* object, PyObject*) {
   auto* self = reinterpret_cast<JitObject*>(object);
@@ -423,13 +456,16 @@ PyObject* Explain(PyObject* object, PyObject*) {
     for (auto& [hash, entries] : *reinterpret_cast<JitObject*>(object)->entries) {
       for (auto& entry : entries) {
         std::string types;
-        for (int i = 0; i < entry->traced.num_params; ++i) types += (i ? ", " : "") + entry->traced.fn->params()[i].type.ToString();
-        Ref item(Check(Py_BuildValue("{s:s,s:L,s:L}", "signature", types.c_str(), "calls", static_cast<long long>(entry->calls), "equations",
+        for (int i = 0; i < entry->traced.num_params; ++i)
+          types += (i ? ", " : "") + entry->traced.fn->params()[i].type.ToString();
+        Ref item(Check(Py_BuildValue("{s:s,s:L,s:L}", "signature", types.c_str(), "calls",
+                                     static_cast<long long>(entry->calls), "equations",
                                      static_cast<long long>(entry->traced.fn->NumEqns()))));
         if (entry->program) {
           for (const auto& [name, value] : entry->program->Facts()) {
             Ref number(Check(PyFloat_FromDouble(value)));
-            if (value == static_cast<double>(static_cast<int64_t>(value))) number = Ref(Check(PyLong_FromDouble(value)));
+            if (value == static_cast<double>(static_cast<int64_t>(value)))
+              number = Ref(Check(PyLong_FromDouble(value)));
             CheckStatus(PyDict_SetItemString(item.get(), name.c_str(), number.get()));
           }
         }
@@ -443,19 +479,21 @@ PyObject* Explain(PyObject* object, PyObject*) {
 PyMethodDef kMethods[] = {
     {"clear_cache", ClearCache, METH_NOARGS, "Forgets every compiled version."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
-    {"explain", Explain, METH_NOARGS, "A list with one dict per compiled version: argument types, calls, equations; once compiled also milliseconds of compiling,\n"
+    {"explain", Explain, METH_NOARGS,
+     "A list with one dict per compiled version: argument types, calls, equations; once compiled also milliseconds of "
+     "compiling,\n"
      "kernels, library calls, bytes moved and copied per call, and bytes of the arena for temporaries."},
     {nullptr, nullptr, 0, nullptr}};
-PyMemberDef kMembers[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(JitObject, dict), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(JitObject, weakrefs), READONLY, nullptr},
-    {"_function", T_OBJECT, offsetof(JitObject, function), READONLY, nullptr},
-    {"_static_argnums", T_OBJECT, offsetof(JitObject, static_argnums), READONLY, nullptr},
-    {"_static_argnames", T_OBJECT, offsetof(JitObject, static_argnames), READONLY, nullptr},
-    {"_options", T_OBJECT, offsetof(JitObject, options), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-PyGetSetDef kGetSet[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef kMembers[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
+                          {"__dictoffset__", T_PYSSIZET, offsetof(JitObject, dict), READONLY, nullptr},
+                          {"__weaklistoffset__", T_PYSSIZET, offsetof(JitObject, weakrefs), READONLY, nullptr},
+                          {"_function", T_OBJECT, offsetof(JitObject, function), READONLY, nullptr},
+                          {"_static_argnums", T_OBJECT, offsetof(JitObject, static_argnums), READONLY, nullptr},
+                          {"_static_argnames", T_OBJECT, offsetof(JitObject, static_argnames), READONLY, nullptr},
+                          {"_options", T_OBJECT, offsetof(JitObject, options), READONLY, nullptr},
+                          {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef kGetSet[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
                         {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
                         {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
@@ -467,7 +505,8 @@ PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
                         {Py_tp_methods, kMethods},
                         {Py_tp_getset, kGetSet},
                         {0, nullptr}};
-PyType_Spec kSpec = {"weft.JitFunction", sizeof(JitObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, kSlots};
+PyType_Spec kSpec = {"weft.JitFunction", sizeof(JitObject), 0,
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, kSlots};
 
 }  // namespace
 

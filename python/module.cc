@@ -17,7 +17,8 @@ OperandList::OperandList(py::handle sequence, const char* what) : holders(py::le
   size_t i = 0;
   for (py::handle item : sequence) {
     if (!holders[i].Set(item.ptr())) {
-      throw TypeError(what, ": array ", i, " is ", Repr(item.ptr()), " of type '", Py_TYPE(item.ptr())->tp_name, "'; expected an array or a number");
+      throw TypeError(what, ": array ", i, " is ", Repr(item.ptr()), " of type '", Py_TYPE(item.ptr())->tp_name,
+                      "'; expected an array or a number");
     }
     operands.push_back(holders[i++].operand());
   }
@@ -35,14 +36,16 @@ void TranslateErrors(std::exception_ptr p) {
   }
 }
 
-py::object ArrayFromBytes(const std::string& dtype, const std::vector<int64_t>& shape, const py::bytes& bytes, bool weak) {
+py::object ArrayFromBytes(const std::string& dtype, const std::vector<int64_t>& shape, const py::bytes& bytes,
+                          bool weak) {
   const auto t = ParseDType(dtype);
   if (!t) throw ValueError("a pickled array of unknown dtype '", dtype, "'");
   Tensor tensor(*t, shape);
   char* data;
   Py_ssize_t length;
   CheckStatus(PyBytes_AsStringAndSize(bytes.ptr(), &data, &length));
-  if (length != tensor.bytes()) throw ValueError("a pickled array of ", length, " bytes; ", tensor.type(), " has ", tensor.bytes());
+  if (length != tensor.bytes())
+    throw ValueError("a pickled array of ", length, " bytes; ", tensor.type(), " has ", tensor.bytes());
   std::memcpy(tensor.raw(), data, length);
   return Take(WrapValue(Value(std::move(tensor), weak)));
 }
@@ -54,7 +57,8 @@ PYBIND11_MODULE(_weft, m) {
   using namespace weft;
   using namespace weft::python;
   m.doc() = "Native half of the weft package. Use the functions of weft, weft.numpy, weft.lax and weft.nn instead.";
-  if (!AddExceptions(m.ptr()) || !AddArrayTypes(m.ptr()) || !AddFunctionTypes(m.ptr()) || !AddJitType(m.ptr()) || !InitConvert()) {
+  if (!AddExceptions(m.ptr()) || !AddArrayTypes(m.ptr()) || !AddFunctionTypes(m.ptr()) || !AddJitType(m.ptr()) ||
+      !InitConvert()) {
     throw py::error_already_set();
   }
   py::register_local_exception_translator(TranslateErrors);

@@ -30,8 +30,11 @@ Attr AttrFrom(py::handle o, const std::string& name) {
 }
 
 Update UpdateNamed(const std::string& name) {
-  static const std::map<std::string, Update> kNames = {
-      {"set", Update::kSet}, {"add", Update::kAdd}, {"mul", Update::kMul}, {"min", Update::kMin}, {"max", Update::kMax}};
+  static const std::map<std::string, Update> kNames = {{"set", Update::kSet},
+                                                       {"add", Update::kAdd},
+                                                       {"mul", Update::kMul},
+                                                       {"min", Update::kMin},
+                                                       {"max", Update::kMax}};
   auto it = kNames.find(name);
   if (it == kNames.end()) throw ValueError("at[]: no update '", name, "'");
   return it->second;
@@ -69,8 +72,10 @@ void BindNumpy(py::module_& m) {
     }
     bool weak = false;
     Tensor t;
-    if (IsNumpyArray(o.ptr())) t = TensorFromBuffer(o.ptr(), !copy, "array");
-    else if (IsPythonNumber(o.ptr()) && want) t = *NumberTensor(*want, ScalarFrom(o.ptr()));
+    if (IsNumpyArray(o.ptr()))
+      t = TensorFromBuffer(o.ptr(), !copy, "array");
+    else if (IsPythonNumber(o.ptr()) && want)
+      t = *NumberTensor(*want, ScalarFrom(o.ptr()));
     else if (PyList_Check(o.ptr()) || PyTuple_Check(o.ptr())) {
       // Lists that hold arrays, traced ones too, are stacked.
       bool arrays = false;
@@ -80,7 +85,8 @@ void BindNumpy(py::module_& m) {
         py::list rows;
         bool nested_arrays = false;
         for (py::handle item : o) {
-          rows.append(PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ? self(item, py::none(), true) : py::reinterpret_borrow<py::object>(item));
+          rows.append(PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ? self(item, py::none(), true)
+                                                                            : py::reinterpret_borrow<py::object>(item));
           nested_arrays |= IsArray(rows[rows.size() - 1].ptr());
         }
         OperandList xs(rows, "array");
@@ -93,7 +99,8 @@ void BindNumpy(py::module_& m) {
       } else {
         t = TensorFromAnything(o.ptr(), "array", &weak);
       }
-    } else t = TensorFromAnything(o.ptr(), "array", &weak);
+    } else
+      t = TensorFromAnything(o.ptr(), "array", &weak);
     const Value v(std::move(t));
     return Wrap(want ? Astype(v, *want) : v);
   });
@@ -111,16 +118,23 @@ void BindNumpy(py::module_& m) {
   m.def("is_inexact", [](py::handle o) { return IsInexact(DTypeFrom(o.ptr(), "dtype")); });
   m.def("dtype_kind", [](py::handle o) {
     const DType t = DTypeFrom(o.ptr(), "dtype");
-    return std::string(IsBool(t) ? "bool" : IsSigned(t) ? "signed" : IsUnsigned(t) ? "unsigned" : IsFloat(t) ? "float" : "complex");
+    return std::string(IsBool(t)       ? "bool"
+                       : IsSigned(t)   ? "signed"
+                       : IsUnsigned(t) ? "unsigned"
+                       : IsFloat(t)    ? "float"
+                                       : "complex");
   });
   m.def("result_type", [](py::args args) {
     std::optional<WeakDType> t;
     for (py::handle o : args) {
       OperandHolder holder;
       WeakDType mine;
-      if (holder.Set(o.ptr())) mine = holder.operand().dtype();
-      else mine = {DTypeFrom(o.ptr(), "result_type"), o.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type) || o.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type) ||
-                      o.ptr() == reinterpret_cast<PyObject*>(&PyComplex_Type)};
+      if (holder.Set(o.ptr()))
+        mine = holder.operand().dtype();
+      else
+        mine = {DTypeFrom(o.ptr(), "result_type"), o.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+                                                       o.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+                                                       o.ptr() == reinterpret_cast<PyObject*>(&PyComplex_Type)};
       t = t ? Promote(*t, mine) : mine;
     }
     if (!t) throw ValueError("result_type: at least one argument is needed");
@@ -130,7 +144,9 @@ void BindNumpy(py::module_& m) {
     const WeakDType t = Promote(One(a, "promote").list.operands[0].dtype(), One(b, "promote").list.operands[0].dtype());
     return py::make_tuple(NumpyName(t.dtype), t.weak);
   });
-  m.def("astype", [](py::handle x, py::handle dtype) { return Wrap(Astype(One(x, "astype"), DTypeFrom(dtype.ptr(), "astype"))); });
+  m.def("astype", [](py::handle x, py::handle dtype) {
+    return Wrap(Astype(One(x, "astype"), DTypeFrom(dtype.ptr(), "astype")));
+  });
   m.def("promote_inexact", [](py::handle x) {
     One v(x, "promote");
     const WeakDType t = ToInexact(v.list.operands[0].dtype());
@@ -141,11 +157,17 @@ void BindNumpy(py::module_& m) {
   // Logic and selection.
   m.def("logical_not", [](py::handle x) { return Wrap(Apply(Unary::kLogicalNot, One(x, "logical_not"))); });
   m.def("absolute", [](py::handle x) { return Wrap(Apply(Unary::kAbsolute, One(x, "absolute"))); });
-  m.def("where", [](py::handle p, py::handle x, py::handle y) { return Wrap(Where(One(p, "where"), One(x, "where"), One(y, "where"))); });
+  m.def("where", [](py::handle p, py::handle x, py::handle y) {
+    return Wrap(Where(One(p, "where"), One(x, "where"), One(y, "where")));
+  });
 
   // Shapes.
-  m.def("reshape", [](py::handle x, py::handle shape) { return Wrap(Reshape(One(x, "reshape"), DimsFrom(shape.ptr(), "reshape"))); });
-  m.def("broadcast_to", [](py::handle x, py::handle shape) { return Wrap(BroadcastTo(One(x, "broadcast_to"), DimsFrom(shape.ptr(), "broadcast_to"))); });
+  m.def("reshape", [](py::handle x, py::handle shape) {
+    return Wrap(Reshape(One(x, "reshape"), DimsFrom(shape.ptr(), "reshape")));
+  });
+  m.def("broadcast_to", [](py::handle x, py::handle shape) {
+    return Wrap(BroadcastTo(One(x, "broadcast_to"), DimsFrom(shape.ptr(), "broadcast_to")));
+  });
   m.def("broadcast_shapes", [](py::args shapes) {
     Dims out;
     for (py::handle s : shapes) out = BroadcastShapes(out, DimsFrom(s.ptr(), "broadcast_shapes"), "broadcast_shapes");
@@ -153,12 +175,18 @@ void BindNumpy(py::module_& m) {
     for (const Dim& d : out) dims.append(Take(DimObject(d)));
     return py::tuple(dims);
   });
-  m.def("transpose", [](py::handle x, const py::object& axes) { return Wrap(Transpose(One(x, "transpose"), Axes(axes, "transpose"))); });
-  m.def("moveaxis", [](py::handle x, const py::object& from, const py::object& to) {
-    return Wrap(MoveAxis(One(x, "moveaxis"), Axes(from, "moveaxis").value_or(Ints{}), Axes(to, "moveaxis").value_or(Ints{})));
+  m.def("transpose", [](py::handle x, const py::object& axes) {
+    return Wrap(Transpose(One(x, "transpose"), Axes(axes, "transpose")));
   });
-  m.def("expand_dims", [](py::handle x, const py::object& axes) { return Wrap(ExpandDims(One(x, "expand_dims"), *Axes(axes, "expand_dims"))); });
-  m.def("squeeze", [](py::handle x, const py::object& axes) { return Wrap(Squeeze(One(x, "squeeze"), Axes(axes, "squeeze"))); });
+  m.def("moveaxis", [](py::handle x, const py::object& from, const py::object& to) {
+    return Wrap(
+        MoveAxis(One(x, "moveaxis"), Axes(from, "moveaxis").value_or(Ints{}), Axes(to, "moveaxis").value_or(Ints{})));
+  });
+  m.def("expand_dims", [](py::handle x, const py::object& axes) {
+    return Wrap(ExpandDims(One(x, "expand_dims"), *Axes(axes, "expand_dims")));
+  });
+  m.def("squeeze",
+        [](py::handle x, const py::object& axes) { return Wrap(Squeeze(One(x, "squeeze"), Axes(axes, "squeeze"))); });
   m.def("concatenate", [](py::handle xs, int64_t axis) {
     OperandList list(xs, "concatenate");
     return Wrap(ConcatenateValues(list.operands, axis));
@@ -174,13 +202,16 @@ void BindNumpy(py::module_& m) {
   m.def("slice_axis", [](py::handle x, int64_t axis, int64_t start, int64_t limit, int64_t stride) {
     return Wrap(SliceAxis(One(x, "slice"), axis, start, limit, stride));
   });
-  m.def("check_axis", [](int64_t axis, int rank, const std::string& what) { return CheckAxis(axis, rank, what.c_str()); });
+  m.def("check_axis",
+        [](int64_t axis, int rank, const std::string& what) { return CheckAxis(axis, rank, what.c_str()); });
 
   // Reductions.
   m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, bool keepdims) {
     return Wrap(ReduceAxes(prim, One(x, prim.c_str()), Axes(axes, "axis"), keepdims));
   });
-  m.def("mean", [](py::handle x, const py::object& axes, bool keepdims) { return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "axis"), keepdims)); });
+  m.def("mean", [](py::handle x, const py::object& axes, bool keepdims) {
+    return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "axis"), keepdims));
+  });
   m.def("count", [](py::handle x, const py::object& axes) { return CountAxes(One(x, "mean"), Axes(axes, "axis")); });
   m.def("argreduce", [](const std::string& prim, py::handle x, std::optional<int64_t> axis, bool keepdims) {
     return Wrap(ArgReduce(prim, One(x, prim.c_str()), axis, keepdims));
@@ -192,7 +223,9 @@ void BindNumpy(py::module_& m) {
   // Contraction.
   m.def("matmul", [](py::handle x, py::handle y) { return Wrap(Matmul(One(x, "matmul"), One(y, "matmul"))); });
   m.def("dot", [](py::handle x, py::handle y) { return Wrap(Dot(One(x, "dot"), One(y, "dot"))); });
-  m.def("tensordot", [](py::handle x, py::handle y, const Ints& a, const Ints& b) { return Wrap(Tensordot(One(x, "tensordot"), One(y, "tensordot"), a, b)); });
+  m.def("tensordot", [](py::handle x, py::handle y, const Ints& a, const Ints& b) {
+    return Wrap(Tensordot(One(x, "tensordot"), One(y, "tensordot"), a, b));
+  });
   m.def("einsum", [](const std::string& spec, py::handle xs) {
     OperandList list(xs, "einsum");
     return Wrap(Einsum(spec, list.operands));
@@ -203,9 +236,10 @@ void BindNumpy(py::module_& m) {
     const py::object array = Wrap(ValueFrom(x, "getitem"));
     return Take(GetItemObject(array.ptr(), key.ptr(), mode));
   });
-  m.def("update_item", [](py::handle x, py::handle key, py::handle value, const std::string& update, const std::string& mode) {
-    return Wrap(UpdateItemObject(ValueFrom(x, "at[]"), key.ptr(), value.ptr(), UpdateNamed(update), mode));
-  });
+  m.def("update_item",
+        [](py::handle x, py::handle key, py::handle value, const std::string& update, const std::string& mode) {
+          return Wrap(UpdateItemObject(ValueFrom(x, "at[]"), key.ptr(), value.ptr(), UpdateNamed(update), mode));
+        });
   m.def("take", [](py::handle x, py::handle indices, int64_t axis, const std::string& mode) {
     return Wrap(Take(One(x, "take"), ValueFrom(indices, "take"), axis, mode));
   });

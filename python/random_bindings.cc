@@ -17,12 +17,14 @@ Atom KeyAtom(Builder& b, const Atom& key) {
 py::object Wrap(Value v) { return Take(WrapValue(std::move(v))); }
 
 Value KeyValue(py::handle key) {
-  if (!IsArray(key.ptr()) && !IsNumpyArray(key.ptr())) throw TypeError("random: expected a key (weft.random.key or PRNGKey), got ", Repr(key.ptr()));
+  if (!IsArray(key.ptr()) && !IsNumpyArray(key.ptr()))
+    throw TypeError("random: expected a key (weft.random.key or PRNGKey), got ", Repr(key.ptr()));
   return ValueFrom(key, "random");
 }
 
 void CheckSingle(Builder& b, const Atom& key, const char* what) {
-  if (b.TypeOf(key).rank() != 0) throw TypeError(what, ": one key is needed, got an array of keys ", b.TypeOf(key), "; use weft.vmap");
+  if (b.TypeOf(key).rank() != 0)
+    throw TypeError(what, ": one key is needed, got an array of keys ", b.TypeOf(key), "; use weft.vmap");
 }
 
 }  // namespace
@@ -30,7 +32,8 @@ void CheckSingle(Builder& b, const Atom& key, const char* what) {
 void BindRandom(py::module_& m) {
   m.def("random_key", [](py::handle seed, bool typed) {
     const Value s = ValueFrom(seed, "random.key");
-    if (!IsInteger(s.dtype()) || s.rank() != 0) throw TypeError("random.key: the seed must be one integer, got ", s.type());
+    if (!IsInteger(s.dtype()) || s.rank() != 0)
+      throw TypeError("random.key: the seed must be one integer, got ", s.type());
     Site site;
     const Atom key = RandomKey(site.b(), site.Use(s));
     return Wrap(site.Finish(typed ? key : RandomUnwrap(site.b(), key)));
@@ -71,7 +74,10 @@ void BindRandom(py::module_& m) {
     const Value k = KeyValue(key);
     const DType t = DTypeFrom(dtype.ptr(), "random.uniform");
     if (!kFloats.Has(t)) throw TypeError("random.uniform: a float dtype is needed, got ", t);
-    const int bits = 8 * ByteWidth(t), mantissa = t == DType::kF16 ? 10 : t == DType::kBF16 ? 7 : t == DType::kF32 ? 23 : 52;
+    const int bits = 8 * ByteWidth(t), mantissa = t == DType::kF16    ? 10
+                                                  : t == DType::kBF16 ? 7
+                                                  : t == DType::kF32  ? 23
+                                                                      : 52;
     const int drawn = mantissa < 8 ? 8 : bits;  // bf16 needs 7 bits: one byte is drawn for each
     Site site;
     Builder& b = site.b();
@@ -81,7 +87,10 @@ void BindRandom(py::module_& m) {
     const DType drawn_type = b.DTypeOf(raw), word = bits == 16 ? DType::kU16 : bits == 32 ? DType::kU32 : DType::kU64;
     raw = b.Emit1(FindPrim("shift_right_logical"), {raw, Atom::Scalar(drawn_type, drawn - mantissa)});
     raw = Convert(b, raw, word);
-    const uint64_t one = t == DType::kF16 ? 0x3c00 : t == DType::kBF16 ? 0x3f80 : t == DType::kF32 ? 0x3f800000 : 0x3ff0000000000000;
+    const uint64_t one = t == DType::kF16    ? 0x3c00
+                         : t == DType::kBF16 ? 0x3f80
+                         : t == DType::kF32  ? 0x3f800000
+                                             : 0x3ff0000000000000;
     raw = b.Emit1(FindPrim("or"), {raw, Atom(NumberTensor(word, Scalar::Int(static_cast<int64_t>(one))))});
     const Atom unit = b.Emit1(FindPrim("bitcast"), {raw}, {{"dtype", t}});
     return Wrap(site.Finish(b.Emit1(FindPrim("sub"), {unit, Atom::Scalar(t, 1)})));

@@ -1,6 +1,6 @@
-#include <Python.h>
-
 #include "python/run.h"
+
+#include <Python.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -72,7 +72,8 @@ double InterpretedWork(const Fn& fn) {
     if (!e.regions.empty() || e.prim->family == Family::kLinalg) return INFINITY;
     double elements = 1, product = 1;
     for (const Atom& a : e.operands) elements += size(a), product *= size(a);
-    for (uint32_t r = 0; r < e.num_results; ++r) elements += size(Atom(e.result(static_cast<int>(r)))), product *= size(Atom(e.result(static_cast<int>(r))));
+    for (uint32_t r = 0; r < e.num_results; ++r)
+      elements += size(Atom(e.result(static_cast<int>(r)))), product *= size(Atom(e.result(static_cast<int>(r))));
     // A product of an m x k and a k x n matrix visits m k n pairs.
     work += e.prim->family == Family::kContraction ? std::sqrt(product) : elements;
   }
@@ -123,7 +124,8 @@ std::string StageText(const FnRef& fn, const std::string& stage) {
     Unlocked unlocked;
     return Compile(fn, Options())->Stage(stage);
   }
-  throw ValueError("there is no stage '", stage, "'; the stages are ir, optimized, schedule, fusion, mlir, llvm and asm");
+  throw ValueError("there is no stage '", stage,
+                   "'; the stages are ir, optimized, schedule, fusion, mlir, llvm and asm");
 }
 
 void InstallRunner() {

@@ -22,20 +22,23 @@ Spec SpecFrom(py::handle leaf) {
   }
   if (py::hasattr(leaf, "shape") && py::hasattr(leaf, "dtype")) {
     const bool weak = py::hasattr(leaf, "weak_type") && py::bool_(leaf.attr("weak_type"));
-    return {Type{DTypeFrom(leaf.attr("dtype").ptr(), "dtype"), DimsFrom(leaf.attr("shape").ptr(), "shape"), {}}, weak, {}};
+    return {
+        Type{DTypeFrom(leaf.attr("dtype").ptr(), "dtype"), DimsFrom(leaf.attr("shape").ptr(), "shape"), {}}, weak, {}};
   }
-  throw TypeError("expected an array, a number or a ShapeDtype, got ", Repr(leaf.ptr()), " of type '", Py_TYPE(leaf.ptr())->tp_name, "'");
+  throw TypeError("expected an array, a number or a ShapeDtype, got ", Repr(leaf.ptr()), " of type '",
+                  Py_TYPE(leaf.ptr())->tp_name, "'");
 }
 
-Traced TraceFunction(const py::object& function, const py::list& leaves, const std::vector<std::string>& names, const std::string& name,
-                     const std::string& kind, const std::vector<bool>& known) {
+Traced TraceFunction(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
+                     const std::string& name, const std::string& kind, const std::vector<bool>& known) {
   std::vector<Spec> specs;
   for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
   ScopedTrace trace(name.empty() ? "f" : name, kind);
   py::list tracers;
   for (size_t i = 0; i < specs.size(); ++i) {
     const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
-    tracers.append(Take(WrapValue(trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value))));
+    tracers.append(
+        Take(WrapValue(trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value))));
   }
   const py::object out = function(tracers);
   return trace->Finish(ValuesFrom(out, name.c_str()));
@@ -70,11 +73,14 @@ void BindTracing(py::module_& m) {
   // trace(function, leaves, names, name, kind, known): function takes and returns a list.
   m.def("trace", &TraceFunction);
   // Calls a function: inlined into the open trace, or run. `weak`: flags of the results.
-  m.def("apply", [](const FnHandle& f, py::handle args, const std::vector<bool>& weak) {
-    Values out = Apply(f.fn, ValuesFrom(args, f.fn->name().c_str()));
-    for (size_t i = 0; i < out.size() && i < weak.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
-    return ListOf(out);
-  }, py::arg("fn"), py::arg("args"), py::arg("weak") = std::vector<bool>{});
+  m.def(
+      "apply",
+      [](const FnHandle& f, py::handle args, const std::vector<bool>& weak) {
+        Values out = Apply(f.fn, ValuesFrom(args, f.fn->name().c_str()));
+        for (size_t i = 0; i < out.size() && i < weak.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
+        return ListOf(out);
+      },
+      py::arg("fn"), py::arg("args"), py::arg("weak") = std::vector<bool>{});
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
   m.def("is_operand", [](py::handle object) {
     OperandHolder holder;
@@ -99,8 +105,8 @@ void BindTracing(py::module_& m) {
   });
 
   // --- Control flow ---
-  m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands, const std::vector<std::string>& names,
-                   const std::vector<std::string>& paths) {
+  m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands,
+                   const std::vector<std::string>& names, const std::vector<std::string>& paths) {
     UnifyResults(branches, "cond", names, paths);
     Aligned a = AlignCaptures(branches);
     Value i = ValueFrom(index, "cond");
@@ -122,11 +128,12 @@ void BindTracing(py::module_& m) {
     return ListOf(out);
   });
   // (carry, again): again when the carry was converted and the body must be traced once more.
-  m.def("promote_carry", [](py::handle carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
-    Values values = ValuesFrom(carry, what.c_str());
-    const bool again = PromoteCarry(values, body, what, paths);
-    return py::make_tuple(ListOf(values), again);
-  });
+  m.def("promote_carry",
+        [](py::handle carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
+          Values values = ValuesFrom(carry, what.c_str());
+          const bool again = PromoteCarry(values, body, what, paths);
+          return py::make_tuple(ListOf(values), again);
+        });
   m.def("while_loop", [](py::handle carry, const Traced& condition, const Traced& body) {
     const Type type = condition.fn->TypeOf(condition.fn->results().at(0));
     if (condition.fn->results().size() != 1 || !(type == Type{DType::kBool, {}, {}})) {
@@ -154,10 +161,13 @@ void BindTracing(py::module_& m) {
     args.insert(args.end(), init.begin(), init.end());
     args.insert(args.end(), stacked.begin(), stacked.end());
     Values out = Bind(FindPrim("scan"), args,
-                      {{"num_consts", int64_t{num_consts}}, {"num_carry", static_cast<int64_t>(init.size())},
-                       {"length", DimsFrom(length.ptr(), "scan: length")}, {"reverse", reverse}},
+                      {{"num_consts", int64_t{num_consts}},
+                       {"num_carry", static_cast<int64_t>(init.size())},
+                       {"length", DimsFrom(length.ptr(), "scan: length")},
+                       {"reverse", reverse}},
                       {ReorderParams(a.fns[0], order)});
-    for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(i < init.size() ? init[i].weak() : static_cast<bool>(body.weak_results[i]));
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = out[i].WithWeak(i < init.size() ? init[i].weak() : static_cast<bool>(body.weak_results[i]));
     return ListOf(out);
   });
   m.def("remat", [](const Traced& f, py::handle operands, const std::string& policy) {
@@ -170,11 +180,15 @@ void BindTracing(py::module_& m) {
   m.def("callback", [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs) {
     Types results;
     for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
-    return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), {{"callback", RegisterCallback(function.ptr())}, {"results", results}}));
+    return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()),
+                       {{"callback", RegisterCallback(function.ptr())}, {"results", results}}));
   });
   m.def("call_regions", [](const std::string& prim, const std::vector<Traced>& regions, py::handle operands) {
     for (size_t i = 0; i < regions.size(); ++i) {
-      if (!regions[i].captures.empty()) throw UserError(ErrorKind::kUnsupported, {}, prim, ": the function and its derivative rules must not use arrays or traced values from outside; pass them as arguments");
+      if (!regions[i].captures.empty())
+        throw UserError(ErrorKind::kUnsupported, {}, prim,
+                        ": the function and its derivative rules must not use arrays or traced values from outside; "
+                        "pass them as arguments");
     }
     Values args = ValuesFrom(operands, prim.c_str());
     std::vector<FnRef> fns;

@@ -40,7 +40,8 @@ void BindTransforms(py::module_& m) {
     const Pullback p = Vjp(t.fn, Extend(active, t));
     return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
   });
-  m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size, std::vector<std::optional<int64_t>> out_axes) {
+  m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size,
+                   std::vector<std::optional<int64_t>> out_axes) {
     VmapOptions options;
     for (bool b : Extend(batched, t)) options.in_axes.push_back(b ? std::optional<int64_t>(0) : std::nullopt);
     options.out_axes = std::move(out_axes);

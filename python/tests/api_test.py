@@ -71,7 +71,15 @@ def test_trees():
     def g(tree):
         return weft.tree.map(lambda v: v * 2, tree)
 
-    for tree in [[1.0, (2.0, {"b": 3.0, "a": [4.0]})], Point(1.0, {"z": 2.0, "y": None}), {"x": [], "y": ()}, None, 3.0, (1.0,), Point(1.0, 2.0)]:
+    for tree in [
+        [1.0, (2.0, {"b": 3.0, "a": [4.0]})],
+        Point(1.0, {"z": 2.0, "y": None}),
+        {"x": [], "y": ()},
+        None,
+        3.0,
+        (1.0,),
+        Point(1.0, 2.0),
+    ]:
         out = g(tree)
         assert weft.tree.structure(out) == weft.tree.structure(tree)
         assert [float(v) for v in weft.tree.leaves(out)] == [2 * v for v in weft.tree.leaves(tree)]
@@ -190,7 +198,12 @@ def test_threads():
 
 def test_make_ir():
     ir = weft.make_ir(lambda x, y: {"z": wnp.sin(x) + y * 2})(wnp.ones(3), 1.0)
-    assert "sin" in ir.text and [e["name"] for e in ir.eqns][0] == "sin" and ir.in_types == ["f32[3]", "f32[]"] and ir.out_types == ["f32[3]"]
+    assert (
+        "sin" in ir.text
+        and [e["name"] for e in ir.eqns][0] == "sin"
+        and ir.in_types == ["f32[3]", "f32[]"]
+        and ir.out_types == ["f32[3]"]
+    )
     np.testing.assert_allclose(np.asarray(ir(wnp.zeros(3), 1.0)["z"]), [2, 2, 2])
     again = weft.parse_ir(ir.text)
     assert again == ir and again.text == ir.text
@@ -292,14 +305,16 @@ def test_jvp_vjp_linearize_agree():
     _, pull = weft.vjp(g, p)
     ct = (np.ones(2, np.float32), np.float32(2))
     (back,) = pull(ct)
-    left = sum(float((np.asarray(a) * np.asarray(b)).sum()) for a, b in zip(weft.tree.leaves(ct), weft.tree.leaves(dout)))
+    left = sum(
+        float((np.asarray(a) * np.asarray(b)).sum()) for a, b in zip(weft.tree.leaves(ct), weft.tree.leaves(dout))
+    )
     right = sum(float((np.asarray(back[k]) * t[k]).sum()) for k in p)
     np.testing.assert_allclose(left, right, rtol=1e-5)
 
 
 def test_jacobians_and_hessian():
     a = np.arange(6.0, dtype=np.float32).reshape(2, 3)
-    g = lambda x: wnp.sin(a @ x)  # noqa: E731
+    g = lambda x: wnp.sin(a @ x)
     x = np.array([0.1, 0.2, 0.3], np.float32)
     want = np.cos(a @ x)[:, None] * a
     np.testing.assert_allclose(np.asarray(weft.jacfwd(g)(x)), want, rtol=1e-5)
@@ -313,8 +328,10 @@ def test_jacobians_and_hessian():
 
 def test_derivative_errors():
     with pytest.raises(TypeError, match="argument x of 'g' is i32"):
+
         def g(x):
             return x * 1.0
+
         weft.grad(g)(3)
     with pytest.raises(TypeError, match=r"f32\[3\]"):
         weft.grad(lambda x: x * 2)(wnp.ones(3))
@@ -338,8 +355,12 @@ def test_vmap():
     np.testing.assert_array_equal(np.asarray(weft.vmap(lambda x: x.sum(), in_axes=1)(a)), a.sum(0))
     np.testing.assert_array_equal(np.asarray(weft.vmap(lambda x: x * 1, in_axes=1, out_axes=1)(a)), a)
     np.testing.assert_array_equal(np.asarray(weft.vmap(lambda x: x * 1, in_axes=1, out_axes=0)(a)), a.T)
-    np.testing.assert_array_equal(np.asarray(weft.vmap(weft.vmap(lambda x, y: x * y, (None, 0)), (0, None))(b, b)), np.outer(b, b))
-    out = weft.vmap(lambda d, x: {"s": d["w"] * x, "c": d["b"]}, in_axes=({"w": 0, "b": None}, 0), out_axes={"s": 0, "c": None})({"w": b, "b": 5.0}, b)
+    np.testing.assert_array_equal(
+        np.asarray(weft.vmap(weft.vmap(lambda x, y: x * y, (None, 0)), (0, None))(b, b)), np.outer(b, b)
+    )
+    out = weft.vmap(
+        lambda d, x: {"s": d["w"] * x, "c": d["b"]}, in_axes=({"w": 0, "b": None}, 0), out_axes={"s": 0, "c": None}
+    )({"w": b, "b": 5.0}, b)
     assert out["s"].tolist() == [0, 1, 4] and float(out["c"]) == 5
     np.testing.assert_array_equal(np.asarray(weft.vmap(lambda x: 3.0 * wnp.ones(2))(b)), np.full((3, 2), 3))
     np.testing.assert_allclose(np.asarray(weft.vmap(weft.grad(lambda x: (x**3).sum()))(a)), 3 * a**2)
@@ -361,8 +382,10 @@ def test_vmap_errors():
     with pytest.raises(ValueError, match="2 entries"):
         weft.vmap(lambda x: x, in_axes=(0, 0))(wnp.ones(3))
     with pytest.raises(ValueError, match="axis 0 of argument x"):
+
         def g(x):
             return x
+
         weft.vmap(g)(1.0)
     with pytest.raises(ValueError, match="no argument"):
         weft.vmap(lambda x: x, in_axes=None)(1.0)

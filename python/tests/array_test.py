@@ -12,7 +12,22 @@ import pytest
 import weft
 import weft.numpy as wnp
 
-DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -106,7 +121,14 @@ def test_dlpack_with_jax():
 
 def test_python_numbers():
     x = wnp.asarray(2.5)
-    assert float(x) == 2.5 and int(x) == 2 and bool(x) and complex(x) == 2.5 and x.item() == 2.5 and type(x.item()) is float
+    assert (
+        float(x) == 2.5
+        and int(x) == 2
+        and bool(x)
+        and complex(x) == 2.5
+        and x.item() == 2.5
+        and type(x.item()) is float
+    )
     assert range(10)[wnp.asarray(3)] == 3 and [10, 20][wnp.asarray(1)] == 20
     with pytest.raises(TypeError):
         range(10)[wnp.asarray(3.0)]
@@ -118,11 +140,24 @@ def test_python_numbers():
     assert f"{wnp.asarray(1.25):.1f}" == "1.2" and round(wnp.asarray(2.6)) == 3
 
 
-@pytest.mark.parametrize("other", [np.float32(3), np.arange(3.0, dtype=np.float32), np.int8(3), 3, 3.0, True, np.float64(3)])
+@pytest.mark.parametrize(
+    "other", [np.float32(3), np.arange(3.0, dtype=np.float32), np.int8(3), 3, 3.0, True, np.float64(3)]
+)
 def test_operators_with_numpy_on_either_side(other):
     x, a = wnp.arange(1.0, 4.0), np.arange(1.0, 4.0, dtype=np.float32)
-    for f in [lambda p, q: p + q, lambda p, q: p - q, lambda p, q: p * q, lambda p, q: p / q, lambda p, q: p // q, lambda p, q: p % q,
-              lambda p, q: p**q, lambda p, q: p < q, lambda p, q: p >= q, lambda p, q: p == q, lambda p, q: p != q]:
+    for f in [
+        lambda p, q: p + q,
+        lambda p, q: p - q,
+        lambda p, q: p * q,
+        lambda p, q: p / q,
+        lambda p, q: p // q,
+        lambda p, q: p % q,
+        lambda p, q: p**q,
+        lambda p, q: p < q,
+        lambda p, q: p >= q,
+        lambda p, q: p == q,
+        lambda p, q: p != q,
+    ]:
         with np.errstate(all="ignore"):
             for got, want in [(f(x, other), f(a, other)), (f(other, x), f(other, a))]:
                 assert isinstance(got, weft.Array), (type(got), other)
@@ -132,8 +167,20 @@ def test_operators_with_numpy_on_either_side(other):
 def test_integer_operators():
     a, b = np.array([7, -7, 7, -7, 0], np.int32), np.array([2, 2, -2, -2, 3], np.int32)
     x, y = wnp.asarray(a), wnp.asarray(b)
-    for got, want in [(x // y, a // b), (x % y, a % b), (x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (~x, ~a), (-x, -a), (abs(x), abs(a)),
-                      (x << 2, a << 2), (x >> 1, a >> 1), (x**2, a**2), (+x, a)]:
+    for got, want in [
+        (x // y, a // b),
+        (x % y, a % b),
+        (x & y, a & b),
+        (x | y, a | b),
+        (x ^ y, a ^ b),
+        (~x, ~a),
+        (-x, -a),
+        (abs(x), abs(a)),
+        (x << 2, a << 2),
+        (x >> 1, a >> 1),
+        (x**2, a**2),
+        (+x, a),
+    ]:
         np.testing.assert_array_equal(np.asarray(got), want)
     q, r = divmod(x, y)
     np.testing.assert_array_equal(q, a // b)
@@ -221,10 +268,38 @@ def test_bfloat16():
 def test_methods():
     a = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
     x = wnp.asarray(a)
-    for name, args in [("sum", ()), ("mean", (0,)), ("max", (1,)), ("min", ()), ("prod", (0,)), ("std", ()), ("var", (1,)), ("argmax", (1,)), ("argmin", ()),
-                       ("cumsum", (0,)), ("ravel", ()), ("flatten", ()), ("reshape", (4, 3)), ("transpose", ()), ("swapaxes", (0, 1)), ("clip", (-0.5, 0.5)),
-                       ("round", (1,)), ("any", ()), ("all", (0,)), ("trace", ()), ("repeat", (2, 1)), ("take", ([0, 2], 1)), ("diagonal", ()), ("squeeze", ())]:
+    for name, args in [
+        ("sum", ()),
+        ("mean", (0,)),
+        ("max", (1,)),
+        ("min", ()),
+        ("prod", (0,)),
+        ("std", ()),
+        ("var", (1,)),
+        ("argmax", (1,)),
+        ("argmin", ()),
+        ("cumsum", (0,)),
+        ("ravel", ()),
+        ("flatten", ()),
+        ("reshape", (4, 3)),
+        ("transpose", ()),
+        ("swapaxes", (0, 1)),
+        ("clip", (-0.5, 0.5)),
+        ("round", (1,)),
+        ("any", ()),
+        ("all", (0,)),
+        ("trace", ()),
+        ("repeat", (2, 1)),
+        ("take", ([0, 2], 1)),
+        ("diagonal", ()),
+        ("squeeze", ()),
+    ]:
         got, want = getattr(x, name)(*args), getattr(a, name)(*args)
         np.testing.assert_allclose(np.asarray(got), want, rtol=2e-5, atol=1e-6, err_msg=name)
-    assert x.T.shape == (4, 3) and x.mT.shape == (4, 3) and x.reshape(-1).shape == (12,) and x.reshape((2, 6)).shape == (2, 6)
+    assert (
+        x.T.shape == (4, 3)
+        and x.mT.shape == (4, 3)
+        and x.reshape(-1).shape == (12,)
+        and x.reshape((2, 6)).shape == (2, 6)
+    )
     assert x.real is not None and x.astype(int).dtype == np.int32

@@ -14,7 +14,9 @@ def test_cond():
     g = weft.jit(lambda p, x: weft.cond(p, lambda: (x * y).sum(), lambda: x))
     assert g(True, 2.0).item() == 2 * 4950 and g(False, 2.0).item() == 2
     assert weft.cond(wnp.asarray(0.0), lambda: 1, lambda: 2).item() == 2
-    assert weft.cond(True, lambda: 1.0, lambda: wnp.ones((), "float16")).dtype == np.float16  # a Python number takes the other dtype
+    assert (
+        weft.cond(True, lambda: 1.0, lambda: wnp.ones((), "float16")).dtype == np.float16
+    )  # a Python number takes the other dtype
     out = weft.cond(True, lambda x: {"a": x}, lambda x: {"a": x + 1}, 3)
     assert out["a"].item() == 3
 
@@ -31,7 +33,11 @@ def test_cond_errors():
 def test_switch():
     f = weft.jit(lambda i, x: weft.switch(i, [lambda x: x, lambda x: x * 10, lambda x: -x], x))
     assert [f(i, 2.0).item() for i in (-5, 0, 1, 2, 9)] == [2, 2, 20, -2, -2]
-    assert weft.vmap(lambda i: weft.switch(i, [lambda: 1.0, lambda: 2.0, lambda: 3.0]))(wnp.arange(3)).tolist() == [1, 2, 3]
+    assert weft.vmap(lambda i: weft.switch(i, [lambda: 1.0, lambda: 2.0, lambda: 3.0]))(wnp.arange(3)).tolist() == [
+        1,
+        2,
+        3,
+    ]
 
 
 def test_cond_derivatives():
@@ -116,7 +122,9 @@ def test_scan_derivatives():
     np.testing.assert_allclose(float(weft.grad(rollout)(1.3, 0.7)), want, rtol=1e-3)
     np.testing.assert_allclose(float(weft.jit(weft.grad(rollout))(1.3, 0.7)), want, rtol=1e-3)
     np.testing.assert_allclose(float(weft.jvp(rollout, (1.3, 0.7), (1.0, 0.0))[1]), want, rtol=1e-3)
-    np.testing.assert_allclose(np.asarray(weft.vmap(weft.grad(rollout), (0, None))(wnp.asarray([1.3, 1.3]), 0.7)), [want] * 2, rtol=1e-3)
+    np.testing.assert_allclose(
+        np.asarray(weft.vmap(weft.grad(rollout), (0, None))(wnp.asarray([1.3, 1.3]), 0.7)), [want] * 2, rtol=1e-3
+    )
 
 
 def test_scan_errors():

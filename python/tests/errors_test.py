@@ -56,7 +56,16 @@ def test_tracer_as_bool():
 
 
 def test_tracer_as_number():
-    for f in [float, int, complex, lambda x: range(x.astype(int)), lambda x: x.item(), np.asarray, lambda x: np.sin(x), lambda x: x.tolist()]:
+    for f in [
+        float,
+        int,
+        complex,
+        lambda x: range(x.astype(int)),
+        lambda x: x.item(),
+        np.asarray,
+        lambda x: np.sin(x),
+        lambda x: x.tolist(),
+    ]:
         with pytest.raises(weft.TracerError):
             weft.jit(lambda x: f(x) and x)(1.0)  # noqa: B023
     with pytest.raises(weft.TracerError, match="static"):
@@ -71,7 +80,14 @@ def test_escaped_tracer():
         return x
 
     weft.jit(leak)(wnp.ones(3))
-    for use in [lambda v: v + 1, lambda v: weft.jit(lambda x: x + v)(1.0), float, lambda v: wnp.sin(v), lambda v: v[0], bool]:
+    for use in [
+        lambda v: v + 1,
+        lambda v: weft.jit(lambda x: x + v)(1.0),
+        float,
+        lambda v: wnp.sin(v),
+        lambda v: v[0],
+        bool,
+    ]:
         with pytest.raises(weft.TracerError, match="escaped|ended") as info:
             use(kept[0])
         assert line_of("leaked") in str(info.value) and "'leak'" in str(info.value)
@@ -82,8 +98,10 @@ def test_arguments_that_are_no_arrays():
     with pytest.raises(TypeError, match="'abc' of type 'str'.*static"):
         weft.jit(lambda x: x)("abc")
     with pytest.raises(TypeError, match=r"argument x\['a'\] of 'g' is 'abc'"):
+
         def g(x):
             return 1.0
+
         weft.grad(g)({"a": "abc"})
     with pytest.raises(TypeError, match="result.*of '<lambda>'|result"):
         weft.jit(lambda x: "text")(1.0)

@@ -7,18 +7,65 @@ import weft
 import weft.numpy as wnp
 
 A = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
-I = np.array([[0, 1], [1, -1]], np.int32)  # noqa: E741
+I = np.array([[0, 1], [1, -1]], np.int32)
 J = np.array([1, 0], np.int32)
 M2 = np.array([True, False])
 M23 = np.array([[True, False, True], [False, True, True]])
 KEYS = [
-    0, -1, (1, 2), (1, -1, 2, 3), (Ellipsis, 0), (0, Ellipsis), (0, Ellipsis, 1), slice(None), slice(1, None), slice(None, None, -1), slice(None, None, 2),
-    (slice(None), slice(2, 0, -1)), (slice(None), slice(0, 0)), (slice(5, 1),), (None, 0), (0, None, 1), (slice(None), None), Ellipsis, (), (Ellipsis, None),
-    (slice(None), slice(-2, None), 1), (slice(None), slice(None), slice(3, None, -2)), (slice(None, None, -1), slice(None), slice(None, None, 3)),
-    J, I, (slice(None), I), (slice(None), slice(None), I), (J, J), (I, J), (slice(None), I, J), (I, slice(None), J), (0, I), (0, slice(None), I), (I, 0),
-    (slice(None), 0, I), (slice(None), I, 0), (I, None, J), (None, I), (Ellipsis, I), (Ellipsis, J, slice(None)), (slice(1, None), I, slice(None, None, 2)),
-    (slice(None), slice(1, None), J, slice(None, None, -1)), M2, M23, (slice(None), np.array([True, False, True])), (M2, 0), (M23, I[0][:1]), [0, 1], [[0, 1], [1, 0]],
-    (slice(None), [0, 2]), (np.int64(1),), (np.array(1),), np.zeros((0,), np.int32), (slice(None), np.zeros((0, 2), np.int32)),
+    0,
+    -1,
+    (1, 2),
+    (1, -1, 2, 3),
+    (Ellipsis, 0),
+    (0, Ellipsis),
+    (0, Ellipsis, 1),
+    slice(None),
+    slice(1, None),
+    slice(None, None, -1),
+    slice(None, None, 2),
+    (slice(None), slice(2, 0, -1)),
+    (slice(None), slice(0, 0)),
+    (slice(5, 1),),
+    (None, 0),
+    (0, None, 1),
+    (slice(None), None),
+    Ellipsis,
+    (),
+    (Ellipsis, None),
+    (slice(None), slice(-2, None), 1),
+    (slice(None), slice(None), slice(3, None, -2)),
+    (slice(None, None, -1), slice(None), slice(None, None, 3)),
+    J,
+    I,
+    (slice(None), I),
+    (slice(None), slice(None), I),
+    (J, J),
+    (I, J),
+    (slice(None), I, J),
+    (I, slice(None), J),
+    (0, I),
+    (0, slice(None), I),
+    (I, 0),
+    (slice(None), 0, I),
+    (slice(None), I, 0),
+    (I, None, J),
+    (None, I),
+    (Ellipsis, I),
+    (Ellipsis, J, slice(None)),
+    (slice(1, None), I, slice(None, None, 2)),
+    (slice(None), slice(1, None), J, slice(None, None, -1)),
+    M2,
+    M23,
+    (slice(None), np.array([True, False, True])),
+    (M2, 0),
+    (M23, I[0][:1]),
+    [0, 1],
+    [[0, 1], [1, 0]],
+    (slice(None), [0, 2]),
+    (np.int64(1),),
+    (np.array(1),),
+    np.zeros((0,), np.int32),
+    (slice(None), np.zeros((0, 2), np.int32)),
 ]
 
 
@@ -99,8 +146,16 @@ def test_against_jax_out_of_bounds():
     jnp = pytest.importorskip("jax.numpy")
     i = np.array([[0, 5], [-1, -7]])
     x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
-    for get in [lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, i], lambda x, i: x.at[i].set(1.0), lambda x, i: x.at[:, i].add(2.0),
-                lambda x, i: x.at[i, i].multiply(3.0), lambda x, i: x.at[1:, i].add(1.0), lambda x, i: x.at[::2, i[0]].max(100.0)]:
+    for get in [
+        lambda x, i: x[i],
+        lambda x, i: x[:, i],
+        lambda x, i: x[i, i],
+        lambda x, i: x.at[i].set(1.0),
+        lambda x, i: x.at[:, i].add(2.0),
+        lambda x, i: x.at[i, i].multiply(3.0),
+        lambda x, i: x.at[1:, i].add(1.0),
+        lambda x, i: x.at[::2, i[0]].max(100.0),
+    ]:
         np.testing.assert_allclose(np.asarray(get(wnp.asarray(x), i)), np.asarray(get(jnp.asarray(x), i)))
 
 

@@ -415,7 +415,7 @@ def for_weft(source: str) -> str:
 
 def run(source: str):
     scope: dict = {"__name__": "program"}
-    exec(compile(source, "<program>", "exec"), scope)  # noqa: S102
+    exec(compile(source, "<program>", "exec"), scope)
     return scope["main"]()
 
 

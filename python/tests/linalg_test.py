@@ -13,13 +13,37 @@ R = RNG.standard_normal((5, 3)).astype(np.float32)
 B = RNG.standard_normal((4, 2)).astype(np.float32)
 
 
-@pytest.mark.parametrize("name, args", [
-    ("cholesky", (S,)), ("det", (A,)), ("slogdet", (A,)), ("inv", (A,)), ("solve", (A, B)), ("solve", (A[0], B[:, 0])), ("eigvalsh", (S,)), ("svdvals", (R,)), ("pinv", (R,)), ("matrix_rank", (R,)),
-    ("matrix_power", (A[0], 3)), ("matrix_power", (A[0], -2)), ("norm", (R,)), ("norm", (R, 1)), ("norm", (R, np.inf)), ("norm", (R, 2)), ("norm", (R, "nuc")), ("norm", (R, 3, 0)), ("norm", (R, None, 1)), ("cond", (A[0],)),
-])
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("cholesky", (S,)),
+        ("det", (A,)),
+        ("slogdet", (A,)),
+        ("inv", (A,)),
+        ("solve", (A, B)),
+        ("solve", (A[0], B[:, 0])),
+        ("eigvalsh", (S,)),
+        ("svdvals", (R,)),
+        ("pinv", (R,)),
+        ("matrix_rank", (R,)),
+        ("matrix_power", (A[0], 3)),
+        ("matrix_power", (A[0], -2)),
+        ("norm", (R,)),
+        ("norm", (R, 1)),
+        ("norm", (R, np.inf)),
+        ("norm", (R, 2)),
+        ("norm", (R, "nuc")),
+        ("norm", (R, 3, 0)),
+        ("norm", (R, None, 1)),
+        ("cond", (A[0],)),
+    ],
+)
 def test_like_numpy(name, args):
     want, got = getattr(np.linalg, name)(*args), getattr(wnp.linalg, name)(*args)
-    for g, w in zip(weft.tree.leaves(tuple(got) if isinstance(got, tuple) else got), weft.tree.leaves(tuple(want) if isinstance(want, tuple) else want)):
+    for g, w in zip(
+        weft.tree.leaves(tuple(got) if isinstance(got, tuple) else got),
+        weft.tree.leaves(tuple(want) if isinstance(want, tuple) else want),
+    ):
         np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=2e-4)
 
 
@@ -35,17 +59,41 @@ def test_factors():
 
 def test_gradients():
     jax = pytest.importorskip("jax")
-    for ours, theirs in [(lambda m: wnp.linalg.slogdet(m)[1], lambda m: jax.numpy.linalg.slogdet(m)[1]), (lambda m: wnp.linalg.inv(m).sum(), lambda m: jax.numpy.linalg.inv(m).sum()),
-                         (lambda m: (wnp.linalg.solve(m, B) ** 2).sum(), lambda m: (jax.numpy.linalg.solve(m, B) ** 2).sum()), (lambda m: wnp.linalg.det(m), lambda m: jax.numpy.linalg.det(m))]:
-        np.testing.assert_allclose(np.asarray(weft.grad(ours)(A[0])), np.asarray(jax.grad(theirs)(A[0])), rtol=2e-3, atol=2e-4)
+    for ours, theirs in [
+        (lambda m: wnp.linalg.slogdet(m)[1], lambda m: jax.numpy.linalg.slogdet(m)[1]),
+        (lambda m: wnp.linalg.inv(m).sum(), lambda m: jax.numpy.linalg.inv(m).sum()),
+        (lambda m: (wnp.linalg.solve(m, B) ** 2).sum(), lambda m: (jax.numpy.linalg.solve(m, B) ** 2).sum()),
+        (lambda m: wnp.linalg.det(m), lambda m: jax.numpy.linalg.det(m)),
+    ]:
+        np.testing.assert_allclose(
+            np.asarray(weft.grad(ours)(A[0])), np.asarray(jax.grad(theirs)(A[0])), rtol=2e-3, atol=2e-4
+        )
 
 
-@pytest.mark.parametrize("name, args", [
-    ("fft", (R,)), ("fft", (R, 4)), ("fft", (R, 7, 0)), ("ifft", (R,)), ("rfft", (R, None, 0)), ("rfft", (R,)), ("fft2", (R,)), ("fftn", (S,)), ("ifft2", (R,)), ("rfftn", (S,)), ("fft", (R, None, -1, "ortho")),
-    ("fftshift", (R,)), ("ifftshift", (R, 0)), ("fftfreq", (6,)), ("rfftfreq", (7, 0.5)),
-])
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("fft", (R,)),
+        ("fft", (R, 4)),
+        ("fft", (R, 7, 0)),
+        ("ifft", (R,)),
+        ("rfft", (R, None, 0)),
+        ("rfft", (R,)),
+        ("fft2", (R,)),
+        ("fftn", (S,)),
+        ("ifft2", (R,)),
+        ("rfftn", (S,)),
+        ("fft", (R, None, -1, "ortho")),
+        ("fftshift", (R,)),
+        ("ifftshift", (R, 0)),
+        ("fftfreq", (6,)),
+        ("rfftfreq", (7, 0.5)),
+    ],
+)
 def test_fft(name, args):
-    np.testing.assert_allclose(np.asarray(getattr(wnp.fft, name)(*args)), getattr(np.fft, name)(*args), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(getattr(wnp.fft, name)(*args)), getattr(np.fft, name)(*args), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_fft_round_trip():

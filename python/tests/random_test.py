@@ -20,27 +20,49 @@ def test_keys_and_bits(seed):
     jk, wk, wp = jax.random.key(seed), wr.key(seed), wr.PRNGKey(seed)
     np.testing.assert_array_equal(np.asarray(wr.key_data(wk)), np.asarray(jax.random.key_data(jk)))
     np.testing.assert_array_equal(np.asarray(wp), np.asarray(jax.random.PRNGKey(seed)))
-    np.testing.assert_array_equal(np.asarray(wr.key_data(wr.split(wk, 3))), np.asarray(jax.random.key_data(jax.random.split(jk, 3))))
+    np.testing.assert_array_equal(
+        np.asarray(wr.key_data(wr.split(wk, 3))), np.asarray(jax.random.key_data(jax.random.split(jk, 3)))
+    )
     np.testing.assert_array_equal(np.asarray(wr.split(wp)), np.asarray(jax.random.split(jax.random.PRNGKey(seed))))
-    np.testing.assert_array_equal(np.asarray(wr.fold_in(wp, 7)), np.asarray(jax.random.fold_in(jax.random.PRNGKey(seed), 7)))
+    np.testing.assert_array_equal(
+        np.asarray(wr.fold_in(wp, 7)), np.asarray(jax.random.fold_in(jax.random.PRNGKey(seed), 7))
+    )
     for shape in [(), (1,), (7,), (3, 5)]:
         np.testing.assert_array_equal(np.asarray(wr.bits(wk, shape)), np.asarray(jax.random.bits(jk, shape)))
         np.testing.assert_array_equal(np.asarray(wr.uniform(wk, shape)), np.asarray(jax.random.uniform(jk, shape)))
         # JAX's compiler may fuse the product and the sum of the range.
-        np.testing.assert_allclose(np.asarray(wr.uniform(wp, shape, minval=-2.0, maxval=3.0)), np.asarray(jax.random.uniform(jk, shape, minval=-2.0, maxval=3.0)), atol=5e-7)
-        np.testing.assert_array_equal(np.asarray(wr.randint(wk, shape, -3, 100)), np.asarray(jax.random.randint(jk, shape, -3, 100)))
-        np.testing.assert_allclose(np.asarray(wr.normal(wk, shape)), np.asarray(jax.random.normal(jk, shape)), rtol=5e-6, atol=1e-7)
-        np.testing.assert_array_equal(np.asarray(wr.bernoulli(wk, 0.3, shape)), np.asarray(jax.random.bernoulli(jk, 0.3, shape)))
+        np.testing.assert_allclose(
+            np.asarray(wr.uniform(wp, shape, minval=-2.0, maxval=3.0)),
+            np.asarray(jax.random.uniform(jk, shape, minval=-2.0, maxval=3.0)),
+            atol=5e-7,
+        )
+        np.testing.assert_array_equal(
+            np.asarray(wr.randint(wk, shape, -3, 100)), np.asarray(jax.random.randint(jk, shape, -3, 100))
+        )
+        np.testing.assert_allclose(
+            np.asarray(wr.normal(wk, shape)), np.asarray(jax.random.normal(jk, shape)), rtol=5e-6, atol=1e-7
+        )
+        np.testing.assert_array_equal(
+            np.asarray(wr.bernoulli(wk, 0.3, shape)), np.asarray(jax.random.bernoulli(jk, 0.3, shape))
+        )
 
 
 def test_other_widths():
     jk, wk = jax.random.key(3), wr.key(3)
     for dtype in ["uint8", "uint16"]:
-        np.testing.assert_array_equal(np.asarray(wr.bits(wk, (9,), dtype)), np.asarray(jax.random.bits(jk, (9,), dtype)))
-    np.testing.assert_array_equal(np.asarray(wr.uniform(wk, (9,), "float16")), np.asarray(jax.random.uniform(jk, (9,), "float16")))
+        np.testing.assert_array_equal(
+            np.asarray(wr.bits(wk, (9,), dtype)), np.asarray(jax.random.bits(jk, (9,), dtype))
+        )
+    np.testing.assert_array_equal(
+        np.asarray(wr.uniform(wk, (9,), "float16")), np.asarray(jax.random.uniform(jk, (9,), "float16"))
+    )
     with jax.enable_x64(True):
-        np.testing.assert_array_equal(np.asarray(wr.uniform(wk, (9,), "float64")), np.asarray(jax.random.uniform(jk, (9,), "float64")))
-        np.testing.assert_array_equal(np.asarray(wr.bits(wk, (9,), "uint64")), np.asarray(jax.random.bits(jk, (9,), "uint64")))
+        np.testing.assert_array_equal(
+            np.asarray(wr.uniform(wk, (9,), "float64")), np.asarray(jax.random.uniform(jk, (9,), "float64"))
+        )
+        np.testing.assert_array_equal(
+            np.asarray(wr.bits(wk, (9,), "uint64")), np.asarray(jax.random.bits(jk, (9,), "uint64"))
+        )
 
 
 def test_derived():
@@ -48,11 +70,22 @@ def test_derived():
     np.testing.assert_array_equal(np.asarray(wr.permutation(wk, 20)), np.asarray(jax.random.permutation(jk, 20)))
     x = np.arange(12.0, dtype=np.float32).reshape(4, 3)
     np.testing.assert_array_equal(np.asarray(wr.permutation(wk, x)), np.asarray(jax.random.permutation(jk, x)))
-    np.testing.assert_allclose(np.asarray(wr.exponential(wk, (50,))), np.asarray(jax.random.exponential(jk, (50,))), rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(wr.gumbel(wk, (50,))), np.asarray(jax.random.gumbel(jk, (50,))), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(np.asarray(wr.truncated_normal(wk, -1.0, 2.0, (50,))), np.asarray(jax.random.truncated_normal(jk, -1.0, 2.0, (50,))), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        np.asarray(wr.exponential(wk, (50,))), np.asarray(jax.random.exponential(jk, (50,))), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        np.asarray(wr.gumbel(wk, (50,))), np.asarray(jax.random.gumbel(jk, (50,))), rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        np.asarray(wr.truncated_normal(wk, -1.0, 2.0, (50,))),
+        np.asarray(jax.random.truncated_normal(jk, -1.0, 2.0, (50,))),
+        rtol=1e-4,
+        atol=1e-6,
+    )
     logits = np.log(np.float32([0.1, 0.2, 0.7]))
-    np.testing.assert_array_equal(np.asarray(wr.categorical(wk, logits, shape=(40,))), np.asarray(jax.random.categorical(jk, logits, shape=(40,))))
+    np.testing.assert_array_equal(
+        np.asarray(wr.categorical(wk, logits, shape=(40,))), np.asarray(jax.random.categorical(jk, logits, shape=(40,)))
+    )
     np.testing.assert_array_equal(np.asarray(wr.choice(wk, 10, (6,))), np.asarray(jax.random.choice(jk, 10, (6,))))
 
 

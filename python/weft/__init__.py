@@ -1,14 +1,14 @@
 """Weft: functions of arrays, transformed and compiled.
 
-    import weft
-    import weft.numpy as wnp
+import weft
+import weft.numpy as wnp
 
-    @weft.jit
-    def loss(w, x, y):
-        return wnp.mean((x @ w - y) ** 2)
+@weft.jit
+def loss(w, x, y):
+    return wnp.mean((x @ w - y) ** 2)
 
-    gradient = weft.grad(loss)(w, x, y)
-    print(weft.make_ir(weft.grad(loss))(w, x, y))
+gradient = weft.grad(loss)(w, x, y)
+print(weft.make_ir(weft.grad(loss))(w, x, y))
 """
 
 import atexit as _atexit
@@ -22,17 +22,51 @@ _weft.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
 
-from ._weft import Array, DerivativeError, InternalError, ParseError, Tracer, TracerError  # noqa: E402
-from . import tree  # noqa: E402
+from . import (  # noqa: E402
+    debug,
+    lax,
+    nn,
+    numpy,
+    random,
+    tree,
+)
+from ._weft import (  # noqa: E402
+    Array,
+    DerivativeError,
+    Dim,
+    InternalError,
+    ParseError,
+    Tracer,
+    TracerError,
+)
 from .api import (  # noqa: E402
-    IR, ShapeDtype, block_until_ready, checkpoint, disable_jit, eval_shape, grad, hessian, jacfwd, jacrev, jit, jvp, linear_transpose,
-    linearize, make_ir, named_call, parse_ir, remat, stop_gradient, value_and_grad, vjp, vmap)
+    IR,
+    ShapeDtype,
+    block_until_ready,
+    checkpoint,
+    disable_jit,
+    eval_shape,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linear_transpose,
+    linearize,
+    make_ir,
+    named_call,
+    parse_ir,
+    remat,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from .callbacks import io_callback, pure_callback  # noqa: E402
 from .config import config  # noqa: E402
 from .control import cond, fori_loop, map, scan, switch, while_loop  # noqa: E402
 from .custom import custom_jvp, custom_vjp  # noqa: E402
-from . import debug, lax, nn, numpy, random  # noqa: E402
-from ._weft import Dim  # noqa: E402
 
 ShapeDtypeStruct = ShapeDtype
 make_jaxpr = make_ir
@@ -41,9 +75,53 @@ jacobian = jacrev
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "DerivativeError", "Dim", "IR", "InternalError", "ParseError", "ShapeDtype", "ShapeDtypeStruct", "Tracer", "TracerError",
-    "block_until_ready", "checkpoint", "cond", "config", "custom_jvp", "custom_vjp", "debug", "disable_jit", "eval_shape", "fori_loop",
-    "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "make_ir", "make_jaxpr", "map",
-    "named_call", "nn", "numpy", "parse_ir", "pure_callback", "random", "remat", "scan", "stop_gradient", "switch", "tree", "value_and_grad", "vjp", "vmap",
+    "Array",
+    "DerivativeError",
+    "Dim",
+    "IR",
+    "InternalError",
+    "ParseError",
+    "ShapeDtype",
+    "ShapeDtypeStruct",
+    "Tracer",
+    "TracerError",
+    "block_until_ready",
+    "checkpoint",
+    "cond",
+    "config",
+    "custom_jvp",
+    "custom_vjp",
+    "debug",
+    "disable_jit",
+    "eval_shape",
+    "fori_loop",
+    "grad",
+    "hessian",
+    "io_callback",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "make_ir",
+    "make_jaxpr",
+    "map",
+    "named_call",
+    "nn",
+    "numpy",
+    "parse_ir",
+    "pure_callback",
+    "random",
+    "remat",
+    "scan",
+    "stop_gradient",
+    "switch",
+    "tree",
+    "value_and_grad",
+    "vjp",
+    "vmap",
     "while_loop",
 ]

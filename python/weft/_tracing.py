@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from . import _weft, tree as _tree
+from . import _weft
+from . import tree as _tree
 
 
 class ShapeDtype:
@@ -34,7 +36,11 @@ class ShapeDtype:
         return f"ShapeDtype({self.shape}, {self.dtype}{', weak_type=True' if self.weak_type else ''})"
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, ShapeDtype) and (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+        return isinstance(other, ShapeDtype) and (self.shape, self.dtype, self.weak_type) == (
+            other.shape,
+            other.dtype,
+            other.weak_type,
+        )
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.weak_type))
@@ -86,8 +92,13 @@ def _paths(base: str, arg: Any) -> list[str]:
     return [base + path for path, _ in _tree.flatten_with_path(arg)]
 
 
-def flat_function(function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None,
-                  original: Callable | None = None) -> Flat:
+def flat_function(
+    function: Callable,
+    args: tuple,
+    kwargs: dict,
+    positions: Sequence[int] | None = None,
+    original: Callable | None = None,
+) -> Flat:
     """Takes a call apart. Raises TypeError for a leaf that is no array, naming its argument."""
     flat = Flat()
     flat.function = function
@@ -98,8 +109,10 @@ def flat_function(function: Callable, args: tuple, kwargs: dict, positions: Sequ
     flat.out_tree = None
     for leaf, name in zip(flat.leaves, flat.names):
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-            raise TypeError(f"argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; expected an array, a number, "
-                            "or a container of them")
+            raise TypeError(
+                f"argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; expected an array, a number, "
+                "or a container of them"
+            )
     return flat
 
 
@@ -126,6 +139,8 @@ def flatten_result(flat: Flat, result: Any) -> list:
         if not _weft.is_operand(leaf):
             for path, at in _tree.flatten_with_path(result):
                 if at is leaf:
-                    raise TypeError(f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
-                                    "a traced function returns arrays, numbers, or containers of them")
+                    raise TypeError(
+                        f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                        "a traced function returns arrays, numbers, or containers of them"
+                    )
     return leaves

@@ -8,21 +8,49 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from . import _weft, tree as _tree
-from ._tracing import Flat, ShapeDtype, call_name, flat_function, leaf_names, trace_flat
+from . import _weft
+from . import tree as _tree
+from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
 
-__all__ = ["IR", "ShapeDtype", "block_until_ready", "checkpoint", "eval_shape", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
-           "linear_transpose", "linearize", "make_ir", "named_call", "parse_ir", "remat", "stop_gradient", "value_and_grad", "vjp", "vmap"]
+__all__ = [
+    "IR",
+    "ShapeDtype",
+    "block_until_ready",
+    "checkpoint",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "make_ir",
+    "named_call",
+    "parse_ir",
+    "remat",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
 
 
 # --- jit ---------------------------------------------------------------------------------------------------------------
 
 
-def jit(function: Callable | None = None, *, static_argnums: int | Iterable[int] | None = None,
-        static_argnames: str | Iterable[str] | None = None, donate_argnums: int | Iterable[int] | None = None,
-        donate_argnames: str | Iterable[str] | None = None) -> Callable:
+def jit(
+    function: Callable | None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+) -> Callable:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
 
@@ -38,8 +66,13 @@ def jit(function: Callable | None = None, *, static_argnums: int | Iterable[int]
     where the function needs the number behind a traced value. f.explain() lists the compiled versions.
     """
     if function is None:
-        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-                                 donate_argnames=donate_argnames)
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+        )
     if not callable(function):
         raise TypeError(f"jit: expected a function, got {function!r}")
     nums, names = _static(function, static_argnums, static_argnames)
@@ -81,7 +114,9 @@ def _static(function, argnums, argnames) -> tuple[set[int], set[str]]:
             n += len(positional)
             nums.add(n)
         if n < 0 or (n >= len(positional) and not varargs):
-            raise ValueError(f"jit: static_argnums has {n}, but '{call_name(function)}' takes {len(positional)} positional arguments")
+            raise ValueError(
+                f"jit: static_argnums has {n}, but '{call_name(function)}' takes {len(positional)} positional arguments"
+            )
         if n < len(positional):
             names.add(positional[n])
     for name in _strings(argnames):
@@ -111,7 +146,9 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
         signature_args = list(enumerate(args))
     dynamic = tuple(a for _, a in signature_args)
     keywords = {k: v for k, v in kwargs.items() if k not in names}
-    flat = flat_function(function, dynamic, keywords, positions=[i for i, _ in signature_args], original=jitted._function)
+    flat = flat_function(
+        function, dynamic, keywords, positions=[i for i, _ in signature_args], original=jitted._function
+    )
     traced = trace_flat(flat, "jit", known=False)
     tree = flat.out_tree
     if tree == _LEAF_TREE:
@@ -156,7 +193,13 @@ class IR:
     """
 
     def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=()):
-        self._fn, self._captures, self._in_tree, self._out_tree, self._weak = fn, list(captures), in_tree, out_tree, list(weak)
+        self._fn, self._captures, self._in_tree, self._out_tree, self._weak = (
+            fn,
+            list(captures),
+            in_tree,
+            out_tree,
+            list(weak),
+        )
         self.__name__ = fn.name
 
     @property
@@ -222,9 +265,14 @@ def make_ir(function: Callable, *, static_argnums: int | Iterable[int] | None = 
         static = {i % max(len(args), 1) for i in _ints(static_argnums)}
         if static:
             fixed = {i: args[i] for i in static}
-            inner = lambda *dynamic, **kw: function(*_merge(fixed, dynamic, len(args)), **kw)  # noqa: E731
-            flat = flat_function(inner, tuple(a for i, a in enumerate(args) if i not in static), kwargs, original=function,
-                                 positions=[i for i in range(len(args)) if i not in static])
+            inner = lambda *dynamic, **kw: function(*_merge(fixed, dynamic, len(args)), **kw)
+            flat = flat_function(
+                inner,
+                tuple(a for i, a in enumerate(args) if i not in static),
+                kwargs,
+                original=function,
+                positions=[i for i in range(len(args)) if i not in static],
+            )
         else:
             flat = flat_function(function, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False)
@@ -247,7 +295,9 @@ def eval_shape(function: Callable, *args, **kwargs):
     """The shapes and dtypes of function(*args, **kwargs), as a tree of ShapeDtype, without computing anything."""
     flat = flat_function(function, args, kwargs)
     t = trace_flat(flat, "eval_shape", known=False)
-    return _tree.unflatten(flat.out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(t)])
+    return _tree.unflatten(
+        flat.out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(t)]
+    )
 
 
 # --- Derivatives ---------------------------------------------------------------------------------------------------------
@@ -258,7 +308,9 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     nums = [argnums] if single else list(argnums)
     for n in nums:
         if not -len(args) <= n < len(args):
-            raise ValueError(f"{what}: argnums has {n}, but '{flat.name}' was called with {len(args)} positional arguments")
+            raise ValueError(
+                f"{what}: argnums has {n}, but '{flat.name}' was called with {len(args)} positional arguments"
+            )
     nums = [n % len(args) for n in nums]
     owner = [i for i, a in enumerate(args) for _ in _tree.leaves(a)]
     owner += [-1] * (len(flat.leaves) - len(owner))
@@ -269,11 +321,19 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
     for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
         if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
-            raise TypeError(f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a float or complex dtype")
+            raise TypeError(
+                f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a float or complex dtype"
+            )
 
 
-def grad(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
-         allow_int: bool = False) -> Callable:
+def grad(
+    function: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
     """The gradient of a scalar function, by reverse mode, with respect to the arguments argnums.
 
     The result has the structure, shapes and dtypes of the argument (a tuple when argnums is a tuple). With has_aux the
@@ -295,8 +355,14 @@ def grad(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = F
     return gradient
 
 
-def value_and_grad(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, *, holomorphic: bool = False,
-                   allow_int: bool = False) -> Callable:
+def value_and_grad(
+    function: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
     """Like grad, but returns (value, gradient); with has_aux ((value, aux), gradient)."""
 
     @functools.wraps(function, updated=())
@@ -304,7 +370,9 @@ def value_and_grad(function: Callable, argnums: int | Sequence[int] = 0, has_aux
         what = "grad"
         flat = flat_function(function, args, kwargs)
         if not args:
-            raise TypeError(f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one")
+            raise TypeError(
+                f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
+            )
         mask, nums, single = _argnums_flat(flat, args, argnums, what)
         _check_inexact(flat, mask, what, allow_int)
         t = trace_flat(flat, what, known=True)
@@ -315,12 +383,14 @@ def value_and_grad(function: Callable, argnums: int | Sequence[int] = 0, has_aux
         else:
             value_tree, aux_tree = flat.out_tree, None
         if value_tree != _LEAF_TREE:
-            raise TypeError(f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
-                            + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)"))
+            raise TypeError(
+                f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
+                + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)")
+            )
         fn = _weft.grad(t, mask, True, has_aux, holomorphic)
         out = _weft.apply(fn, flat.leaves + t.captures)
         n = sum(mask)
-        value, grads, aux = out[0], out[1:1 + n], out[1 + n:]
+        value, grads, aux = out[0], out[1 : 1 + n], out[1 + n :]
         by_arg = _split(grads, args, nums)
         result = by_arg[0] if single else tuple(by_arg)
         return ((value, _tree.unflatten(aux_tree, aux)) if has_aux else value), result
@@ -333,7 +403,7 @@ def _split(grads: list, args: tuple, nums: list[int]) -> list:
     pieces, at = {}, 0
     for n in sorted(set(nums)):
         tree = _tree.structure(args[n])
-        pieces[n] = _tree.unflatten(tree, grads[at:at + tree.num_leaves])
+        pieces[n] = _tree.unflatten(tree, grads[at : at + tree.num_leaves])
         at += tree.num_leaves
     return [pieces[n] for n in nums]
 
@@ -382,7 +452,7 @@ def vjp(function: Callable, *primals, has_aux: bool = False):
     t = trace_flat(flat, "vjp", known=True)
     if has_aux:
         return _vjp_aux(flat, t, active)
-    forward, backward, num_residuals = _weft.vjp(t, active)
+    forward, backward, _ = _weft.vjp(t, active)
     out = _weft.apply(forward, flat.leaves + t.captures)
     n = t.num_results
     values, residuals = out[:n], out[n:]
@@ -442,7 +512,9 @@ def linearize(function: Callable, *primals):
             raise TypeError(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
         moving = [_weft.astype(x, d) for x, a, d in zip(leaves, active, dtypes) if a]
         results = iter(_weft.apply(tangent, residuals + moving))
-        return _tree.unflatten(out_tree, [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values])
+        return _tree.unflatten(
+            out_tree, [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
+        )
 
     return _tree.unflatten(out_tree, values), apply_tangents
 
@@ -497,7 +569,7 @@ def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
         def one_result(y):
             blocks, at = [], 0
             for leaf, size in zip(leaves, sizes):
-                blocks.append(y[..., at:at + size].reshape(y.shape[:-1] + leaf.shape))
+                blocks.append(y[..., at : at + size].reshape(y.shape[:-1] + leaf.shape))
                 at += size
             result = _tree.unflatten(treedef, blocks)
             return result[0] if single else result
@@ -534,7 +606,7 @@ def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
 
         def for_result(i):
             at = sum(sizes[:i])
-            result = _tree.map(lambda r: r[at:at + sizes[i]].reshape(leaves[i].shape + r.shape[1:]), rows)
+            result = _tree.map(lambda r: r[at : at + sizes[i]].reshape(leaves[i].shape + r.shape[1:]), rows)
             return result[0] if single else result
 
         result = _tree.unflatten(treedef, [for_result(i) for i in range(len(leaves))])
@@ -569,7 +641,9 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
         flat = flat_function(function, args, kwargs)
         name = flat.name
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(f"vmap: in_axes has {len(in_axes)} entries, but '{name}' was called with {len(args)} positional arguments")
+            raise ValueError(
+                f"vmap: in_axes has {len(in_axes)} entries, but '{name}' was called with {len(args)} positional arguments"
+            )
         axes = _tree.prefix_leaves(in_axes, args, "vmap: in_axes") if args else []
         axes += [0] * (len(flat.leaves) - len(axes))
         specs, moved, size, first = [], [], axis_size, "axis_size"
@@ -582,24 +656,32 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
             if not isinstance(axis, int) or isinstance(axis, bool):
                 raise TypeError(f"vmap: in_axes must hold integers and None, got {axis!r}")
             if not -len(shape) <= axis < len(shape):
-                raise ValueError(f"vmap: in_axes maps axis {axis} of argument {path} of '{name}', which is {text}, of {len(shape)} dimensions")
+                raise ValueError(
+                    f"vmap: in_axes maps axis {axis} of argument {path} of '{name}', which is {text}, of {len(shape)} dimensions"
+                )
             axis %= len(shape)
             if size is None:
                 size, first = shape[axis], f"axis {axis} of argument {path}"
             elif size != shape[axis]:
-                raise ValueError(f"vmap: mapped sizes of '{name}' differ: {size} ({first}) and {shape[axis]} (axis {axis} of argument {path})")
+                raise ValueError(
+                    f"vmap: mapped sizes of '{name}' differ: {size} ({first}) and {shape[axis]} (axis {axis} of argument {path})"
+                )
             moved.append(_weft.moveaxis(leaf, axis, 0) if axis else leaf)
-            specs.append(ShapeDtype(shape[:axis] + shape[axis + 1:], dtype, weak_type=weak))
+            specs.append(ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak))
         if size is None:
             raise ValueError(f"vmap: no argument of '{name}' is mapped")
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         t = trace_flat(flat, "vmap", known=[not b for b in batched])
-        outs = _tree.prefix_leaves(out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes")
+        outs = _tree.prefix_leaves(
+            out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes"
+        )
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(t)]
         for axis, rank in zip(outs, ranks):
             if axis is not None and not -rank - 1 <= axis <= rank:
-                raise ValueError(f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)")
+                raise ValueError(
+                    f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
+                )
         fn = _weft.vmap(t, batched, size, outs)
         return _tree.unflatten(flat.out_tree, _weft.apply(fn, moved + t.captures, t.weak_results))
 

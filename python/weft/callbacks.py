@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-from . import _weft, tree as _tree
+from . import _weft
+from . import tree as _tree
 
 __all__ = ["io_callback", "pure_callback"]
 

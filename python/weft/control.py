@@ -5,9 +5,11 @@ Python's own `if` and `for` decide while a function is traced; these decide whil
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from . import _weft, tree as _tree
+from . import _weft
+from . import tree as _tree
 from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
@@ -52,7 +54,9 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
     traced = [trace_flat(flat, what, known=False) for flat in flats]
     for flat in flats[1:]:
         if flat.out_tree != flats[0].out_tree:
-            raise TypeError(f"{what}: '{flats[0].name}' returns the structure {flats[0].out_tree}, '{flat.name}' {flat.out_tree}")
+            raise TypeError(
+                f"{what}: '{flats[0].name}' returns the structure {flats[0].out_tree}, '{flat.name}' {flat.out_tree}"
+            )
     names = [f"'{flat.name}'" for flat in flats]
     out = _weft.cond(index, traced, flats[0].leaves, names, _result_paths(flats[0].out_tree))
     return _tree.unflatten(flats[0].out_tree, out)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Sequence
+from collections.abc import Callable, Sequence
 
-from . import _weft, tree as _tree
+from . import _weft
+from . import tree as _tree
 from ._tracing import flat_function, trace_flat
 
 __all__ = ["custom_jvp", "custom_vjp"]
@@ -15,13 +16,13 @@ __all__ = ["custom_jvp", "custom_vjp"]
 _DEPTH = 3
 
 
-class custom_jvp:  # noqa: N801
+class custom_jvp:
     """A function whose forward derivative is given by a rule; reverse mode follows by transposition.
 
-        @weft.custom_jvp
-        def f(x): ...
-        @f.defjvp
-        def f_jvp(primals, tangents): return value, tangent
+    @weft.custom_jvp
+    def f(x): ...
+    @f.defjvp
+    def f_jvp(primals, tangents): return value, tangent
     """
 
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
@@ -68,16 +69,18 @@ class custom_jvp:  # noqa: N801
             self._depth -= 1
         expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
         if flat_rule.out_tree != expected:
-            raise TypeError(f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure {expected}, got {flat_rule.out_tree}")
+            raise TypeError(
+                f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure {expected}, got {flat_rule.out_tree}"
+            )
         return _tree.unflatten(flat.out_tree, _weft.call_regions("custom_jvp", [traced, traced_rule], flat.leaves))
 
 
-class custom_vjp:  # noqa: N801
+class custom_vjp:
     """A function whose reverse derivative is given by two rules.
 
-        @weft.custom_vjp
-        def f(x): ...
-        f.defvjp(forward, backward)   # forward(x) -> (value, residuals); backward(residuals, ct) -> tuple of cotangents
+    @weft.custom_vjp
+    def f(x): ...
+    f.defvjp(forward, backward)   # forward(x) -> (value, residuals); backward(residuals, ct) -> tuple of cotangents
     """
 
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
@@ -91,7 +94,9 @@ class custom_vjp:  # noqa: N801
 
     def __call__(self, *args, **kwargs):
         if self._forward is None:
-            raise TypeError(f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(forward, backward)")
+            raise TypeError(
+                f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(forward, backward)"
+            )
         if self._depth >= _DEPTH:
             return self._function(*args, **kwargs)
         backward_rule, fixed, every = self._backward, [args[i] for i in self._nondiff], args
@@ -105,7 +110,9 @@ class custom_vjp:  # noqa: N801
             raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
         value_tree, residual_tree = flat_fwd.out_tree.children()
         if value_tree != flat.out_tree:
-            raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, the function {flat.out_tree}")
+            raise TypeError(
+                f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, the function {flat.out_tree}"
+            )
         from ._tracing import ShapeDtype
 
         specs = [ShapeDtype(s, d) for s, d, _ in _weft.result_specs(traced_fwd)]
@@ -117,17 +124,27 @@ class custom_vjp:  # noqa: N801
         def backward(res, ct):
             cts = backward_rule(*fixed, res, ct)
             if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
-                raise TypeError(f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(args)} cotangents")
+                raise TypeError(
+                    f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(args)} cotangents"
+                )
             filled = []
             for a, c in zip(args, cts):
-                filled.append(_tree.map(lambda x: _weft.full(_weft.abstract(x)[0], 0, _weft.abstract(x)[1]), a) if c is None else c)
+                filled.append(
+                    _tree.map(lambda x: _weft.full(_weft.abstract(x)[0], 0, _weft.abstract(x)[1]), a)
+                    if c is None
+                    else c
+                )
             if _tree.structure(tuple(filled)) != in_tree:
-                raise TypeError(f"custom_vjp: the cotangents of '{flat.name}' have the structure {_tree.structure(tuple(filled))}, the arguments {in_tree}")
+                raise TypeError(
+                    f"custom_vjp: the cotangents of '{flat.name}' have the structure {_tree.structure(tuple(filled))}, the arguments {in_tree}"
+                )
             return tuple(filled)
 
         flat_bwd = flat_function(backward, (residuals, cotangents), {})
         traced_bwd = self._trace_rule(flat_bwd)
-        return _tree.unflatten(flat.out_tree, _weft.call_regions("custom_vjp", [traced, traced_fwd, traced_bwd], flat.leaves))
+        return _tree.unflatten(
+            flat.out_tree, _weft.call_regions("custom_vjp", [traced, traced_fwd, traced_bwd], flat.leaves)
+        )
 
     def _trace_rule(self, flat):
         self._depth += 1

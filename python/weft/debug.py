@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import string
 
-from . import _weft, tree as _tree
+from . import _weft
+from . import tree as _tree
 
 __all__ = ["callback", "check", "print"]
 
 
-def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:  # noqa: A001
+def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
     """Prints when the compiled code runs: weft.debug.print("x = {}", x). Fields are {} in order, or {name}; format
     specifications such as {:.3f} are not supported. Prints keep their order."""
     del ordered
@@ -19,7 +20,9 @@ def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:  # noqa: A00
         if field is None:
             continue
         if spec or conversion:
-            raise ValueError(f"debug.print: the field {{{field}:{spec}}} has a format specification, which is not supported")
+            raise ValueError(
+                f"debug.print: the field {{{field}:{spec}}} has a format specification, which is not supported"
+            )
         if field == "":
             value, at = args[at], at + 1
         elif field.isdigit():

@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from . import _weft
 from ._weft import Array
-from .control import cond, fori_loop, map, scan, switch, while_loop  # noqa: F401
+from .control import cond, fori_loop, map, scan, switch, while_loop
 
-__all__ = ["argmax", "argmin", "bitcast_convert_type", "broadcast", "broadcast_in_dim", "clamp", "collapse", "concatenate", "cond", "conv_general_dilated", "convert_element_type",
-           "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "dot", "dot_general", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-           "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "expand_dims", "fori_loop", "full", "full_like",
-           "index_in_dim", "integer_pow", "iota", "broadcasted_iota", "map", "pad", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reshape",
-           "rev", "round", "scan", "select", "slice", "slice_in_dim", "sort", "squeeze", "stop_gradient", "switch", "top_k", "transpose", "while_loop"]
+__all__ = [
+    "argmax",
+    "argmin",
+    "bitcast_convert_type",
+    "broadcast",
+    "broadcast_in_dim",
+    "clamp",
+    "collapse",
+    "concatenate",
+    "cond",
+    "conv_general_dilated",
+    "convert_element_type",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "dot",
+    "dot_general",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "expand_dims",
+    "fori_loop",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "integer_pow",
+    "iota",
+    "broadcasted_iota",
+    "map",
+    "pad",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reshape",
+    "rev",
+    "round",
+    "scan",
+    "select",
+    "slice",
+    "slice_in_dim",
+    "sort",
+    "squeeze",
+    "stop_gradient",
+    "switch",
+    "top_k",
+    "transpose",
+    "while_loop",
+]
 
 # Every element-wise primitive without attributes, under its own name.
 _SPECIAL = {"select", "clamp", "integer_pow", "convert", "bitcast", "round", "stop_gradient", "abs"}
@@ -21,14 +72,20 @@ for _prim in _weft.primitives():
         _name = _prim["name"] + "_" if _prim["name"] in ("and", "or", "not", "is") else _prim["name"]
         globals()[_name] = _weft.elementwise(_prim["name"], _name, False)
         __all__.append(_name)
-for _alias, _target in {"bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor", "bitwise_not": "not_", "bessel_i0e": ""}.items():
+for _alias, _target in {
+    "bitwise_and": "and_",
+    "bitwise_or": "or_",
+    "bitwise_xor": "xor",
+    "bitwise_not": "not_",
+    "bessel_i0e": "",
+}.items():
     if _target in globals():
         globals()[_alias] = globals()[_target]
         __all__.append(_alias)
 from builtins import slice as _slice  # noqa: E402
 
 
-def abs(x) -> Array:  # noqa: A001
+def abs(x) -> Array:
     """|x|."""
     return _weft.absolute(x)
 
@@ -38,7 +95,7 @@ def select(pred, on_true, on_false) -> Array:
     return _weft.where(pred, on_true, on_false)
 
 
-def clamp(min, x, max) -> Array:  # noqa: A002
+def clamp(min, x, max) -> Array:
     """x limited to [min, max]."""
     return _weft.bind_elementwise("min", (_weft.bind_elementwise("max", (x, min), {}), max), {})
 
@@ -58,7 +115,7 @@ def bitcast_convert_type(operand, new_dtype) -> Array:
     return _weft.bind("bitcast", [operand], {"dtype": _weft.dtype(new_dtype)})[0]
 
 
-def round(x, rounding_method: str = "away") -> Array:  # noqa: A001
+def round(x, rounding_method: str = "away") -> Array:
     """The nearest whole number; halves away from zero, or to "even"."""
     return _weft.bind_elementwise("round", (x,), {"mode": rounding_method})
 
@@ -146,13 +203,22 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) 
     """Widened by (low, high, interior) elements per dimension; negative low and high cut."""
     operand = _weft.array(operand, None, False)
     low, high, interior = ([c[i] for c in padding_config] for i in range(3))
-    return _weft.bind("pad", [operand, _weft.astype(padding_value, operand.dtype)], {"lo": low, "hi": high, "interior": interior})[0]
+    return _weft.bind(
+        "pad", [operand, _weft.astype(padding_value, operand.dtype)], {"lo": low, "hi": high, "interior": interior}
+    )[0]
 
 
-def slice(operand, start_indices, limit_indices, strides=None) -> Array:  # noqa: A001
+def slice(operand, start_indices, limit_indices, strides=None) -> Array:
     """Elements start, start + stride ... below limit, per dimension."""
-    return _weft.bind("slice", [operand], {"start": list(start_indices), "limit": list(limit_indices),
-                                           "strides": list(strides) if strides else [1] * len(start_indices)})[0]
+    return _weft.bind(
+        "slice",
+        [operand],
+        {
+            "start": list(start_indices),
+            "limit": list(limit_indices),
+            "strides": list(strides) if strides else [1] * len(start_indices),
+        },
+    )[0]
 
 
 def slice_in_dim(operand, start_index, limit_index, stride: int = 1, axis: int = 0) -> Array:
@@ -169,7 +235,11 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True) -> A
 
 
 def _starts(start_indices, shape) -> list:
-    starts = list(start_indices) if isinstance(start_indices, (tuple, list)) else [start_indices[i] for i in range(start_indices.shape[0])]
+    starts = (
+        list(start_indices)
+        if isinstance(start_indices, (tuple, list))
+        else [start_indices[i] for i in range(start_indices.shape[0])]
+    )
     out = []
     for start, n in zip(starts, shape):
         start = _weft.array(start, None, False)
@@ -180,7 +250,9 @@ def _starts(start_indices, shape) -> list:
 
 def dynamic_slice(operand, start_indices, slice_sizes) -> Array:
     """A slice of known size at a computed place, moved inside where it would stick out."""
-    return _weft.bind("dynamic_slice", [operand, *_starts(start_indices, operand.shape)], {"sizes": list(slice_sizes)})[0]
+    return _weft.bind("dynamic_slice", [operand, *_starts(start_indices, operand.shape)], {"sizes": list(slice_sizes)})[
+        0
+    ]
 
 
 def dynamic_update_slice(operand, update, start_indices) -> Array:
@@ -192,8 +264,11 @@ def dynamic_update_slice(operand, update, start_indices) -> Array:
 def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -> Array:
     """dynamic_slice of one dimension."""
     axis = _weft.check_axis(axis, operand.ndim, "dynamic_slice_in_dim")
-    return dynamic_slice(operand, [start_index if d == axis else 0 for d in range(operand.ndim)],
-                         [slice_size if d == axis else n for d, n in enumerate(operand.shape)])
+    return dynamic_slice(
+        operand,
+        [start_index if d == axis else 0 for d in range(operand.ndim)],
+        [slice_size if d == axis else n for d, n in enumerate(operand.shape)],
+    )
 
 
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True) -> Array:
@@ -247,8 +322,17 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, feature_group_count: int = 1,
-                         batch_group_count: int = 1) -> Array:
+def conv_general_dilated(
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+) -> Array:
     """Convolution of any number of spatial dimensions. padding: "SAME", "VALID" or pairs; dimension_numbers: None (NCHW, OIHW,
     NCHW) or three strings such as ("NHWC", "HWIO", "NHWC")."""
     n = lhs.ndim - 2
@@ -273,9 +357,19 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
             pairs.append((total // 2, total - total // 2))
         padding = pairs
     dtype = _weft.result_type(lhs, rhs)
-    out = _weft.bind("conv", [lhs.astype(dtype), rhs.astype(dtype)],
-                     {"strides": strides, "lo": [p[0] for p in padding], "hi": [p[1] for p in padding], "lhs_dilation": ld, "rhs_dilation": rd,
-                      "feature_groups": feature_group_count, "batch_groups": batch_group_count})[0]
+    out = _weft.bind(
+        "conv",
+        [lhs.astype(dtype), rhs.astype(dtype)],
+        {
+            "strides": strides,
+            "lo": [p[0] for p in padding],
+            "hi": [p[1] for p in padding],
+            "lhs_dilation": ld,
+            "rhs_dilation": rd,
+            "feature_groups": feature_group_count,
+            "batch_groups": batch_group_count,
+        },
+    )[0]
     return out if back is None else _weft.transpose(out, back)
 
 
@@ -322,7 +416,9 @@ def sort(operand, dimension: int = -1, num_keys: int = 1):
     """Sorted along a dimension; several arrays are sorted together by the first num_keys."""
     many = isinstance(operand, (tuple, list))
     operands = list(operand) if many else [operand]
-    out = _weft.bind("sort", operands, {"dim": _weft.check_axis(dimension, operands[0].ndim, "sort"), "num_keys": num_keys})
+    out = _weft.bind(
+        "sort", operands, {"dim": _weft.check_axis(dimension, operands[0].ndim, "sort"), "num_keys": num_keys}
+    )
     return tuple(out) if many else out[0]
 
 

@@ -4,11 +4,38 @@ from __future__ import annotations
 
 import math
 
-from . import _weft, numpy as wnp
+from . import _weft
+from . import numpy as wnp
 from ._weft import Array
 
-__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "initializers", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "mish",
-           "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "standardize", "swish", "tanh"]
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "initializers",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "standardize",
+    "swish",
+    "tanh",
+]
 
 tanh = wnp.tanh
 
@@ -79,7 +106,7 @@ def gelu(x, approximate: bool = True) -> Array:
     """x times the normal distribution function (Hendrycks and Gimpel 2016); approximately, by tanh, unless told."""
     x = _weft.promote_inexact(x)
     if approximate:
-        return 0.5 * x * (1 + wnp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
+        return 0.5 * x * (1 + wnp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     return 0.5 * x * _weft.bind_elementwise("erfc", (-x / math.sqrt(2),), {})
 
 
@@ -170,7 +197,7 @@ def one_hot(x, num_classes: int, *, dtype=float, axis: int = -1) -> Array:
     return (wnp.expand_dims(x, axis) == classes).astype(dtype)
 
 
-class initializers:  # noqa: N801
+class initializers:
     """Initialisers: each gives a function (key, shape, dtype) -> array. Fans follow JAX: the last two axes are in and out."""
 
     @staticmethod
@@ -221,7 +248,9 @@ class initializers:  # noqa: N801
                 return random.uniform(key, shape, dtype, -1.0) * math.sqrt(3 * variance)
             if distribution == "truncated_normal":
                 # The deviation of a normal number limited to [-2, 2] is 0.8796...
-                return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
+                return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (
+                    math.sqrt(variance) / 0.87962566103423978
+                )
             raise ValueError(f"variance_scaling: there is no distribution {distribution!r}")
 
         return init

@@ -16,11 +16,33 @@ import math
 
 import numpy as np
 
-from . import _weft, numpy as wnp
+from . import _weft
+from . import numpy as wnp
 from ._weft import Array
 
-__all__ = ["PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "exponential", "fold_in", "gumbel", "key", "key_data", "laplace", "logistic", "normal",
-           "permutation", "randint", "rademacher", "split", "truncated_normal", "uniform", "wrap_key_data"]
+__all__ = [
+    "PRNGKey",
+    "bernoulli",
+    "bits",
+    "categorical",
+    "cauchy",
+    "choice",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "key",
+    "key_data",
+    "laplace",
+    "logistic",
+    "normal",
+    "permutation",
+    "randint",
+    "rademacher",
+    "split",
+    "truncated_normal",
+    "uniform",
+    "wrap_key_data",
+]
 
 
 def _shape(shape) -> tuple:
@@ -32,7 +54,7 @@ def key(seed) -> Array:
     return _weft.random_key(seed, True)
 
 
-def PRNGKey(seed) -> Array:  # noqa: N802
+def PRNGKey(seed) -> Array:
     """A key from an integer, as two words: uint32[2]."""
     return _weft.random_key(seed, False)
 
@@ -172,7 +194,7 @@ def categorical(key, logits, axis: int = -1, shape=None) -> Array:
     axis = _weft.check_axis(axis, logits.ndim, "categorical") - logits.ndim
     batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
     shape = batch if shape is None else tuple(shape)
-    extra = shape[:len(shape) - len(batch)]
+    extra = shape[: len(shape) - len(batch)]
     noise = gumbel(key, extra + logits.shape, logits.dtype)
     return wnp.argmax(noise + logits, axis=axis)
 

@@ -10,15 +10,28 @@ Dictionaries are flattened in the order of their sorted keys. Built on the libra
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 import optree
 from optree import PyTreeSpec as TreeDef
 
 NAMESPACE = "weft"
 
-__all__ = ["TreeDef", "all", "flatten", "flatten_with_path", "leaves", "map", "reduce", "register", "register_dataclass",
-           "structure", "transpose", "unflatten"]
+__all__ = [
+    "TreeDef",
+    "all",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "map",
+    "reduce",
+    "register",
+    "register_dataclass",
+    "structure",
+    "transpose",
+    "unflatten",
+]
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeDef]:
@@ -102,7 +115,11 @@ def register_dataclass(cls: type, data_fields: Iterable[str] | None = None, meta
     """Makes a dataclass a container of its fields. Fields in meta_fields, or declared with
     dataclasses.field(metadata={"static": True}), are part of the structure and must be hashable."""
     meta = set(meta_fields) | {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
-    names = tuple(data_fields) if data_fields is not None else tuple(f.name for f in dataclasses.fields(cls) if f.name not in meta)
+    names = (
+        tuple(data_fields)
+        if data_fields is not None
+        else tuple(f.name for f in dataclasses.fields(cls) if f.name not in meta)
+    )
     static = tuple(f.name for f in dataclasses.fields(cls) if f.name in meta)
 
     def flatten_(obj) -> tuple[tuple, Hashable, tuple]:
@@ -125,8 +142,9 @@ def prefix_leaves(prefix: Any, tree: Any, what: str) -> list:
     None is a leaf here."""
     treedef = structure(tree)
     try:
-        return optree.broadcast_prefix(prefix, treedef.unflatten([_LEAF] * treedef.num_leaves),
-                                       is_leaf=lambda x: x is None, namespace=NAMESPACE)
+        return optree.broadcast_prefix(
+            prefix, treedef.unflatten([_LEAF] * treedef.num_leaves), is_leaf=lambda x: x is None, namespace=NAMESPACE
+        )
     except ValueError as error:
         raise ValueError(f"{what} is no prefix of the structure of the values: {error}") from None
 

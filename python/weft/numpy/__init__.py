@@ -9,8 +9,9 @@ import math as _math
 import numpy as _np
 
 from .. import _weft
-from .._weft import Array, Array as ndarray
-from . import _creation, _elementwise, _indexing, _linalg, _reductions, _shape, _sorting
+from .._weft import Array
+from .._weft import Array as ndarray  # noqa: F401
+from . import _creation, _elementwise, _indexing, _linalg, _reductions, _shape, _sorting, fft, linalg
 from ._creation import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._indexing import *  # noqa: F403
@@ -19,8 +20,6 @@ from ._reductions import *  # noqa: F403
 from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
 
-from . import fft, linalg
-
 pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.euler_gamma
 finfo, iinfo, dtype = _np.finfo, _np.iinfo, _np.dtype
 bool_ = _np.bool_
@@ -28,7 +27,14 @@ int8, int16, int32, int64 = _np.int8, _np.int16, _np.int32, _np.int64
 uint8, uint16, uint32, uint64 = _np.uint8, _np.uint16, _np.uint32, _np.uint64
 float16, float32, float64, complex64, complex128 = _np.float16, _np.float32, _np.float64, _np.complex64, _np.complex128
 integer, floating, inexact, complexfloating, number, signedinteger, unsignedinteger = (
-    _np.integer, _np.floating, _np.inexact, _np.complexfloating, _np.number, _np.signedinteger, _np.unsignedinteger)
+    _np.integer,
+    _np.floating,
+    _np.inexact,
+    _np.complexfloating,
+    _np.number,
+    _np.signedinteger,
+    _np.unsignedinteger,
+)
 bfloat16 = "bfloat16"
 
 
@@ -65,12 +71,18 @@ def apply_along_axis(func1d, axis: int, arr, *args, **kwargs):
     from .. import vmap
 
     arr = _shape.moveaxis(arr, axis, -1)
-    function = lambda v: func1d(v, *args, **kwargs)  # noqa: E731
+    function = lambda v: func1d(v, *args, **kwargs)
     for _ in range(arr.ndim - 1):
         function = vmap(function)
     out = function(arr)
     extra = out.ndim - (arr.ndim - 1)
-    return _shape.moveaxis(out, list(range(out.ndim - extra, out.ndim)), list(range(axis % arr.ndim, axis % arr.ndim + extra))) if extra else out
+    return (
+        _shape.moveaxis(
+            out, list(range(out.ndim - extra, out.ndim)), list(range(axis % arr.ndim, axis % arr.ndim + extra))
+        )
+        if extra
+        else out
+    )
 
 
 def vectorize(pyfunc, *, excluded=(), signature=None):
@@ -95,16 +107,40 @@ def vectorize(pyfunc, *, excluded=(), signature=None):
 def _attach() -> None:
     """The methods of arrays, other than those that are written in C++."""
     methods = {
-        "all": _reductions.all, "any": _reductions.any, "argmax": _reductions.argmax, "argmin": _reductions.argmin, "argsort": _sorting.argsort,
-        "clip": _elementwise.clip, "conj": _elementwise.conjugate, "conjugate": _elementwise.conjugate, "cumprod": _reductions.cumprod,
-        "cumsum": _reductions.cumsum, "diagonal": _creation.diagonal, "dot": _linalg.dot, "max": _reductions.max, "mean": _reductions.mean,
-        "min": _reductions.min, "nonzero": _indexing.nonzero, "ptp": _reductions.ptp, "ravel": _shape.ravel, "flatten": _shape.ravel,
-        "repeat": _shape.repeat, "round": _elementwise.round, "sort": _sorting.sort, "squeeze": _shape.squeeze, "std": _reductions.std,
-        "swapaxes": _shape.swapaxes, "take": _indexing.take, "trace": _linalg.trace, "var": _reductions.var,
+        "all": _reductions.all,
+        "any": _reductions.any,
+        "argmax": _reductions.argmax,
+        "argmin": _reductions.argmin,
+        "argsort": _sorting.argsort,
+        "clip": _elementwise.clip,
+        "conj": _elementwise.conjugate,
+        "conjugate": _elementwise.conjugate,
+        "cumprod": _reductions.cumprod,
+        "cumsum": _reductions.cumsum,
+        "diagonal": _creation.diagonal,
+        "dot": _linalg.dot,
+        "max": _reductions.max,
+        "mean": _reductions.mean,
+        "min": _reductions.min,
+        "nonzero": _indexing.nonzero,
+        "ptp": _reductions.ptp,
+        "ravel": _shape.ravel,
+        "flatten": _shape.ravel,
+        "repeat": _shape.repeat,
+        "round": _elementwise.round,
+        "sort": _sorting.sort,
+        "squeeze": _shape.squeeze,
+        "std": _reductions.std,
+        "swapaxes": _shape.swapaxes,
+        "take": _indexing.take,
+        "trace": _linalg.trace,
+        "var": _reductions.var,
     }
     for name, function in methods.items():
         setattr(Array, name, function)
-    Array.at = property(lambda self: _indexing._At(self), doc="x.at[index].set(value) and .add, .multiply, .min, .max, .apply, .get.")
+    Array.at = property(
+        lambda self: _indexing._At(self), doc="x.at[index].set(value) and .add, .multiply, .min, .max, .apply, .get."
+    )
     Array.real = property(_elementwise.real, doc="The real part.")
     Array.imag = property(_elementwise.imag, doc="The imaginary part.")
     Array.flat = property(lambda self: self.ravel(), doc="The flattened array.")

@@ -10,12 +10,44 @@ import numpy as np
 from .. import _weft
 from .._weft import Array
 
-__all__ = ["arange", "array", "array_equal", "asarray", "astype", "diag", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",
-           "geomspace", "identity", "indices", "linspace", "logspace", "meshgrid", "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like",
-           "tril_indices", "triu_indices", "diagonal", "diagflat", "vander", "allclose", "isclose", "fromfunction"]
+__all__ = [
+    "arange",
+    "array",
+    "array_equal",
+    "asarray",
+    "astype",
+    "diag",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tri",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+    "tril_indices",
+    "triu_indices",
+    "diagonal",
+    "diagflat",
+    "vander",
+    "allclose",
+    "isclose",
+    "fromfunction",
+]
 
 
-def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:  # noqa: A002
+def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:
     """An array with the values of a number, a (nested) list, a NumPy array or an array. Numbers and lists of them get the
     default dtypes (float32, int32; see weft.config.x64); NumPy arrays keep theirs. copy=False may share NumPy's memory.
     Raises TypeError for values that are no numbers."""
@@ -25,7 +57,7 @@ def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:  # no
     return out
 
 
-def asarray(object, dtype=None, copy: bool | None = None) -> Array:  # noqa: A002
+def asarray(object, dtype=None, copy: bool | None = None) -> Array:
     """Like array, but shares the memory of a NumPy array where it can: do not write to it afterwards."""
     return _weft.array(object, dtype, bool(copy))
 
@@ -103,7 +135,9 @@ def arange(start, stop=None, step=None, dtype=None) -> Array:
     return _weft.array(np.arange(start, stop, step), dtype, True)
 
 
-def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0) -> Array:
+def linspace(
+    start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0
+) -> Array:
     """num evenly spaced numbers from start to stop (without stop unless endpoint)."""
     start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
     kind = _weft.result_type(start, stop)
@@ -137,9 +171,9 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None) -> 
     return logspace(math.log10(start), math.log10(stop), num, endpoint, dtype=dtype)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:  # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
     """Ones on diagonal k of an N x M matrix, zeros elsewhere."""
-    M = N if M is None else M  # noqa: N806
+    M = N if M is None else M
     rows, columns = _weft.iota((N, M), 0, "int32"), _weft.iota((N, M), 1, "int32")
     return (rows + k == columns).astype(float if dtype is None else dtype)
 
@@ -149,10 +183,12 @@ def identity(n: int, dtype=None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:  # noqa: N803
+def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
     """Ones at and below diagonal k."""
-    M = N if M is None else M  # noqa: N806
-    return (_weft.iota((N, M), 0, "int32") + k >= _weft.iota((N, M), 1, "int32")).astype(float if dtype is None else dtype)
+    M = N if M is None else M
+    return (_weft.iota((N, M), 0, "int32") + k >= _weft.iota((N, M), 1, "int32")).astype(
+        float if dtype is None else dtype
+    )
 
 
 def _triangle(m, k: int, lower: bool) -> Array:
@@ -200,8 +236,11 @@ def diag(v, k: int = 0) -> Array:
         raise ValueError(f"diag: one or two dimensions are needed, got shape {v.shape}")
     n = v.shape[0] + abs(k)
     padded = _weft.pad_constant(v, [builtins.max(k, 0)], [builtins.max(-k, 0)], _weft.full((), 0, v.dtype))
-    return _weft.where(eye(n, k=k, dtype=bool), padded if k >= 0 else _weft.expand_dims(_weft.pad_constant(v, [-k], [0], _weft.full((), 0, v.dtype)), 1), 
-                       _weft.full((), 0, v.dtype))
+    return _weft.where(
+        eye(n, k=k, dtype=bool),
+        padded if k >= 0 else _weft.expand_dims(_weft.pad_constant(v, [-k], [0], _weft.full((), 0, v.dtype)), 1),
+        _weft.full((), 0, v.dtype),
+    )
 
 
 def diagflat(v, k: int = 0) -> Array:
@@ -236,7 +275,7 @@ def fromfunction(function, shape, dtype=float, **kwargs) -> Array:
     return function(*[_weft.iota(tuple(shape), d, dtype) for d in range(len(shape))], **kwargs)
 
 
-def vander(x, N: int | None = None, increasing: bool = False) -> Array:  # noqa: N803
+def vander(x, N: int | None = None, increasing: bool = False) -> Array:
     """Powers of x as columns, highest first unless increasing."""
     x = _weft.array(x, None, False)
     n = x.shape[0] if N is None else N

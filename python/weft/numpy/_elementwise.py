@@ -10,22 +10,125 @@ from .._weft import Array
 
 # NumPy's name -> primitive. Promotion and broadcasting are C++.
 _UNARY = {
-    "negative": "neg", "sign": "sign", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
-    "log": "log", "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin",
-    "arccos": "acos", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "square": "square", "isfinite": "is_finite", "invert": "not",
-    "nextafter": "nextafter", "bitwise_count": "population_count",
+    "negative": "neg",
+    "sign": "sign",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log": "log",
+    "log1p": "log1p",
+    "sqrt": "sqrt",
+    "cbrt": "cbrt",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "square": "square",
+    "isfinite": "is_finite",
+    "invert": "not",
+    "nextafter": "nextafter",
+    "bitwise_count": "population_count",
 }
-_ALIASES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-            "bitwise_not": "invert", "abs": "absolute", "conj": "conjugate", "divide": "true_divide", "mod": "remainder", "pow": "power", "bitwise_invert": "invert",
-            "atan2": "arctan2", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift", "fix": "trunc"}
-_BINARY = ["add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "power", "bitwise_and", "bitwise_or", "bitwise_xor",
-           "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "logical_and",
-           "logical_or", "logical_xor", "arctan2"]
+_ALIASES = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "bitwise_not": "invert",
+    "abs": "absolute",
+    "conj": "conjugate",
+    "divide": "true_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "bitwise_invert": "invert",
+    "atan2": "arctan2",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "fix": "trunc",
+}
+_BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "true_divide",
+    "floor_divide",
+    "remainder",
+    "power",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "maximum",
+    "minimum",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "arctan2",
+]
 
-__all__ = ["absolute", "clip", "conjugate", "copysign", "deg2rad", "degrees", "divmod", "exp10", "fabs", "float_power", "fmax", "fmin", "fmod", "frexp",
-           "heaviside", "hypot", "isinf", "isnan", "isneginf", "isposinf", "log10", "log2", "logaddexp", "logaddexp2", "logical_not", "nan_to_num",
-           "positive", "rad2deg", "imag", "radians", "real", "reciprocal", "rint", "round", "select", "signbit", "sinc", "where", "ldexp", "modf", "piecewise"]
+__all__ = [
+    "absolute",
+    "clip",
+    "conjugate",
+    "copysign",
+    "deg2rad",
+    "degrees",
+    "divmod",
+    "exp10",
+    "fabs",
+    "float_power",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frexp",
+    "heaviside",
+    "hypot",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "log10",
+    "log2",
+    "logaddexp",
+    "logaddexp2",
+    "logical_not",
+    "nan_to_num",
+    "positive",
+    "rad2deg",
+    "imag",
+    "radians",
+    "real",
+    "reciprocal",
+    "rint",
+    "round",
+    "select",
+    "signbit",
+    "sinc",
+    "where",
+    "ldexp",
+    "modf",
+    "piecewise",
+]
 
 for _name, _prim in _UNARY.items():
     if _weft.has_primitive(_prim):
@@ -54,7 +157,11 @@ def real(x) -> Array:
 def imag(x) -> Array:
     """The imaginary part; 0 for real numbers."""
     x = _weft.array(x, None, False)
-    return _weft.bind_elementwise("imag", (x,), {}) if _weft.dtype_kind(x.dtype) == "complex" else _weft.full(x.shape, 0, x.dtype)
+    return (
+        _weft.bind_elementwise("imag", (x,), {})
+        if _weft.dtype_kind(x.dtype) == "complex"
+        else _weft.full(x.shape, 0, x.dtype)
+    )
 
 
 def positive(x) -> Array:
@@ -96,10 +203,12 @@ def piecewise(x, condlist, funclist, *args, **kw) -> Array:
     """Functions chosen by conditions; a last function without condition is for the rest."""
     x = _weft.array(x, None, False)
     values = [f(x, *args, **kw) if callable(f) else f for f in funclist]
-    return select(condlist, values[:len(condlist)], values[len(condlist)] if len(values) > len(condlist) else 0).astype(x.dtype)
+    return select(
+        condlist, values[: len(condlist)], values[len(condlist)] if len(values) > len(condlist) else 0
+    ).astype(x.dtype)
 
 
-def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:  # noqa: A002
+def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:
     """a limited to [min, max]; None is no limit."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is not None:
@@ -109,7 +218,7 @@ def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:  # noqa: A0
     return _weft.array(a, None, False)
 
 
-def round(a, decimals: int = 0) -> Array:  # noqa: A001
+def round(a, decimals: int = 0) -> Array:
     """a rounded to the given number of decimals, halves to even."""
     a = _weft.array(a, None, False)
     if not _weft.is_inexact(a.dtype):
@@ -118,7 +227,7 @@ def round(a, decimals: int = 0) -> Array:  # noqa: A001
         raise NotImplementedError("round: negative decimals of integers")
     if decimals == 0:
         return _weft.bind_elementwise("round", (a,), {"mode": "even"})
-    scale = 10.0 ** decimals
+    scale = 10.0**decimals
     return _weft.bind_elementwise("round", (a * scale,), {"mode": "even"}) / scale
 
 
@@ -149,7 +258,9 @@ def isneginf(x) -> Array:
     return _weft.promote_inexact(x) == float("-inf")
 
 
-def nan_to_num(x, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
+def nan_to_num(
+    x, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     """x with NaN replaced by nan, infinities by the largest finite numbers (or those given)."""
     del copy
     import numpy as np
@@ -253,7 +364,7 @@ def fmod(x1, x2) -> Array:
     return _weft.bind_elementwise("rem", (x1, x2), {})
 
 
-def divmod(x1, x2) -> tuple[Array, Array]:  # noqa: A001
+def divmod(x1, x2) -> tuple[Array, Array]:
     """(x1 // x2, x1 % x2)."""
     return floor_divide(x1, x2), remainder(x1, x2)  # noqa: F821
 

@@ -5,7 +5,22 @@ from __future__ import annotations
 from .. import _weft
 from .._weft import Array
 
-__all__ = ["argwhere", "choose", "compress", "extract", "flatnonzero", "ix_", "nonzero", "put_along_axis", "take", "take_along_axis", "isin", "newaxis", "unravel_index", "ravel_multi_index"]
+__all__ = [
+    "argwhere",
+    "choose",
+    "compress",
+    "extract",
+    "flatnonzero",
+    "ix_",
+    "nonzero",
+    "put_along_axis",
+    "take",
+    "take_along_axis",
+    "isin",
+    "newaxis",
+    "unravel_index",
+    "ravel_multi_index",
+]
 
 newaxis = None
 
@@ -85,7 +100,9 @@ def choose(a, choices) -> Array:
 def ix_(*args) -> tuple[Array, ...]:
     """Index arrays that select a block of rows, columns ..."""
     n = len(args)
-    return tuple(_weft.array(a, None, False).reshape([-1 if d == i else 1 for d in range(n)]) for i, a in enumerate(args))
+    return tuple(
+        _weft.array(a, None, False).reshape([-1 if d == i else 1 for d in range(n)]) for i, a in enumerate(args)
+    )
 
 
 def isin(element, test_elements) -> Array:
@@ -166,7 +183,7 @@ class _Place:
 
     def power(self, values, *, mode=None, **_) -> Array:
         """The array raised to values at this place."""
-        return self.apply(lambda x: x ** values, mode=mode)
+        return self.apply(lambda x: x**values, mode=mode)
 
     def min(self, values, *, mode=None, **_) -> Array:
         """The smaller of array and values at this place."""

@@ -5,7 +5,23 @@ from __future__ import annotations
 from .. import _weft
 from .._weft import Array
 
-__all__ = ["cross", "dot", "einsum", "inner", "matmul", "matvec", "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat", "convolve", "correlate", "polyval"]
+__all__ = [
+    "cross",
+    "dot",
+    "einsum",
+    "inner",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+    "convolve",
+    "correlate",
+    "polyval",
+]
 
 
 def _array(x) -> Array:
@@ -108,9 +124,9 @@ def convolve(a, v, mode: str = "full") -> Array:
     if mode == "full":
         return full
     if mode == "same":
-        return full[(k - 1) // 2:(k - 1) // 2 + n]
+        return full[(k - 1) // 2 : (k - 1) // 2 + n]
     if mode == "valid":
-        return full[k - 1:n]
+        return full[k - 1 : n]
     raise ValueError(f"convolve: there is no mode {mode!r}")
 
 

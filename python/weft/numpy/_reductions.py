@@ -7,9 +7,49 @@ import builtins
 from .. import _weft
 from .._weft import Array
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "bincount", "corrcoef", "count_nonzero", "cov", "cumprod", "cumsum", "cumulative_sum", "cumulative_prod", "diff", "ediff1d",
-           "gradient", "max", "mean", "median", "min", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar", "prod", "ptp",
-           "quantile", "percentile", "std", "sum", "trapezoid", "var", "nanprod", "interp", "histogram"]
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "bincount",
+    "corrcoef",
+    "count_nonzero",
+    "cov",
+    "cumprod",
+    "cumsum",
+    "cumulative_sum",
+    "cumulative_prod",
+    "diff",
+    "ediff1d",
+    "gradient",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "ptp",
+    "quantile",
+    "percentile",
+    "std",
+    "sum",
+    "trapezoid",
+    "var",
+    "nanprod",
+    "interp",
+    "histogram",
+]
 
 
 def _array(a, dtype=None) -> Array:
@@ -24,16 +64,20 @@ def _initial(result, initial, combine):
     return result if initial is None else combine(result, initial)
 
 
-def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:  # noqa: A001
+def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """The sum over axes (all by default). Booleans and narrow integers are summed in the default integer type."""
     _no_out(out)
-    return _initial(_weft.reduce("reduce_sum", _masked(_array(a, dtype), where, 0), axis, keepdims), initial, lambda x, y: x + y)
+    return _initial(
+        _weft.reduce("reduce_sum", _masked(_array(a, dtype), where, 0), axis, keepdims), initial, lambda x, y: x + y
+    )
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """The product over axes (all by default)."""
     _no_out(out)
-    return _initial(_weft.reduce("reduce_prod", _masked(_array(a, dtype), where, 1), axis, keepdims), initial, lambda x, y: x * y)
+    return _initial(
+        _weft.reduce("reduce_prod", _masked(_array(a, dtype), where, 1), axis, keepdims), initial, lambda x, y: x * y
+    )
 
 
 def _no_out(out) -> None:
@@ -54,14 +98,14 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     return _initial(_weft.reduce(prim, a, axis, keepdims), initial, combine)
 
 
-def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:  # noqa: A001
+def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """The largest element over axes; NaN if there is one. Raises ValueError for no elements."""
     from ._elementwise import maximum
 
     return _extreme("reduce_max", maximum, a, axis, keepdims, initial, where, out)
 
 
-def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:  # noqa: A001
+def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """The smallest element over axes; NaN if there is one. Raises ValueError for no elements."""
     from ._elementwise import minimum
 
@@ -71,13 +115,13 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
 amax, amin = max, min
 
 
-def all(a, axis=None, out=None, keepdims: bool = False) -> Array:  # noqa: A001
+def all(a, axis=None, out=None, keepdims: bool = False) -> Array:
     """Whether all elements are true."""
     _no_out(out)
     return _weft.reduce("reduce_and", _array(a), axis, keepdims)
 
 
-def any(a, axis=None, out=None, keepdims: bool = False) -> Array:  # noqa: A001
+def any(a, axis=None, out=None, keepdims: bool = False) -> Array:
     """Whether one element is true."""
     _no_out(out)
     return _weft.reduce("reduce_or", _array(a), axis, keepdims)
@@ -88,11 +132,15 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None)
     _no_out(out)
     a = _array(a, dtype)
     if where is not None:
-        return sum(a, axis, keepdims=keepdims, where=where) / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims)
+        return sum(a, axis, keepdims=keepdims, where=where) / sum(
+            _weft.broadcast_to(where, a.shape), axis, keepdims=keepdims
+        )
     return _weft.mean(a, axis, keepdims)
 
 
-def var(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None) -> Array:
+def var(
+    a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None
+) -> Array:
     """The mean squared distance from the mean; the divisor is n - ddof."""
     _no_out(out)
     a = _weft.promote_inexact(_array(a, dtype))
@@ -103,7 +151,9 @@ def var(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = Fals
     return total / free if free > 0 else total * float("nan")
 
 
-def std(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None) -> Array:
+def std(
+    a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None
+) -> Array:
     """The square root of var."""
     from ._elementwise import sqrt
 
@@ -255,7 +305,9 @@ def nanvar(a, axis=None, ddof: int = 0, keepdims: bool = False) -> Array:
     """var of the numbers."""
     a = _weft.promote_inexact(a)
     centered, bad = _replace(a - nanmean(a, axis, True), 0)
-    return sum(centered * centered, axis, keepdims=keepdims) / (sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof)
+    return sum(centered * centered, axis, keepdims=keepdims) / (
+        sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
+    )
 
 
 def nanstd(a, axis=None, ddof: int = 0, keepdims: bool = False) -> Array:
@@ -278,7 +330,7 @@ def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") ->
     axes = [_weft.check_axis(d, a.ndim, "quantile") for d in axes]
     kept = [1 if d in axes else n for d, n in enumerate(a.shape)]
     a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
-    a = sort(a.reshape(a.shape[:a.ndim - len(axes)] + (-1,)), -1)
+    a = sort(a.reshape(a.shape[: a.ndim - len(axes)] + (-1,)), -1)
     n = a.shape[-1]
     place = q.astype(a.dtype) * (n - 1)
     low, high = clip(floor(place), 0, n - 1), clip(ceil(place), 0, n - 1)
@@ -352,7 +404,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) 
     return _weft.full((length,), 0, weights.dtype).at[x].add(weights)
 
 
-def histogram(a, bins: int = 10, range=None, weights=None):  # noqa: A002
+def histogram(a, bins: int = 10, range=None, weights=None):
     """Counts of equal bins (the last one closed), and their edges."""
     from ._creation import linspace
     from ._elementwise import clip, floor

@@ -7,10 +7,54 @@ import builtins
 from .. import _weft
 from .._weft import Array
 
-__all__ = ["append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "column_stack",
-           "concat", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "kron", "matrix_transpose", "moveaxis",
-           "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "row_stack", "shape", "size", "split",
-           "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack", "vsplit", "vstack", "delete", "insert"]
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hsplit",
+    "hstack",
+    "kron",
+    "matrix_transpose",
+    "moveaxis",
+    "ndim",
+    "pad",
+    "permute_dims",
+    "ravel",
+    "repeat",
+    "reshape",
+    "resize",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "row_stack",
+    "shape",
+    "size",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "unstack",
+    "vsplit",
+    "vstack",
+    "delete",
+    "insert",
+]
 
 
 def shape(a) -> tuple:
@@ -159,7 +203,15 @@ def atleast_3d(*arys):
     """With at least three dimensions, as NumPy places them."""
     out = []
     for a in map(_array, arys):
-        out.append(a.reshape(1, 1, 1) if a.ndim == 0 else a.reshape(1, -1, 1) if a.ndim == 1 else a[:, :, None] if a.ndim == 2 else a)
+        out.append(
+            a.reshape(1, 1, 1)
+            if a.ndim == 0
+            else a.reshape(1, -1, 1)
+            if a.ndim == 1
+            else a[:, :, None]
+            if a.ndim == 2
+            else a
+        )
     return out[0] if len(out) == 1 else out
 
 
@@ -197,7 +249,9 @@ def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
     n = ary.shape[axis]
     if isinstance(indices_or_sections, int):
         if n % indices_or_sections:
-            raise ValueError(f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts")
+            raise ValueError(
+                f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts"
+            )
         return array_split(ary, indices_or_sections, axis)
     return _cut(ary, [0, *(int(i) for i in indices_or_sections), n], axis)
 
@@ -281,7 +335,7 @@ def roll(a, shift, axis=None) -> Array:
     return a
 
 
-def tile(A, reps) -> Array:  # noqa: N803
+def tile(A, reps) -> Array:
     """An array repeated as a block."""
     a, reps = _array(A), tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     n = builtins.max(a.ndim, len(reps))
@@ -303,13 +357,15 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
         wide = _weft.expand_dims(a, axis + 1)
         dims = list(wide.shape)
         dims[axis + 1] = repeats
-        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (a.shape[axis] * repeats,) + a.shape[axis + 1:])
+        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (a.shape[axis] * repeats,) + a.shape[axis + 1 :])
     counts = np.asarray(repeats)
     if counts.size == 1:
         return repeat(a, int(counts), axis)
     index = np.repeat(np.arange(a.shape[axis]), counts)
     if total_repeat_length is not None:
-        index = np.resize(index, total_repeat_length) if index.size < total_repeat_length else index[:total_repeat_length]
+        index = (
+            np.resize(index, total_repeat_length) if index.size < total_repeat_length else index[:total_repeat_length]
+        )
     return _weft.take(a, _weft.array(index.astype(np.int32), None, True), axis, "clip")
 
 
@@ -381,5 +437,7 @@ def insert(arr, obj, values, axis: int | None = None) -> Array:
     front, back = _cut(a, [0, at, a.shape[axis]], axis)
     values = _array(values).astype(a.dtype)
     dims = list(a.shape)
-    dims[axis] = values.shape[axis] if values.ndim == a.ndim else 1 if values.ndim == 0 or a.ndim > 1 else values.shape[0]
+    dims[axis] = (
+        values.shape[axis] if values.ndim == a.ndim else 1 if values.ndim == 0 or a.ndim > 1 else values.shape[0]
+    )
     return _weft.concatenate([front, _weft.broadcast_to(values, dims), back], axis)

@@ -56,8 +56,15 @@ def digitize(x, bins, right: bool = False) -> Array:
     return searchsorted(bins, x, "left" if right else "right")
 
 
-def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, *, size: int | None = None,
-           fill_value=None):
+def unique(
+    ar,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    size: int | None = None,
+    fill_value=None,
+):
     """The sorted different elements. Values must be known (or give size= : then padded with fill_value or the smallest)."""
     import numpy as np
 

@@ -11,7 +11,26 @@ from .. import _weft
 from .._weft import Array
 from ._shape import roll
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
 
 
 def _resized(a, n: int, axis: int) -> Array:
@@ -77,12 +96,24 @@ def _many(kind, default=None):
     return transform
 
 
-for _kind, _what in {"fft": "The Fourier transform", "ifft": "The inverse Fourier transform", "rfft": "The Fourier transform of real numbers: entries 0 ... n/2",
-                     "irfft": "The inverse of rfft"}.items():
-    for _suffix, _function, _over in (("", _one(_kind), "along an axis"), ("2", _many(_kind, (-2, -1)), "over two axes"), ("n", _many(_kind), "over several axes")):
-        _function.__name__ = _function.__qualname__ = _kind + _suffix
-        _function.__doc__ = f"{_what}, {_over}. Lengths cut or pad with zeros; norm is 'backward', 'ortho' or 'forward'."
-        globals()[_kind + _suffix] = _function
+def _named(name: str, function, what: str):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{what}. Lengths cut or pad with zeros; norm is 'backward', 'ortho' or 'forward'."
+    return function
+
+
+fft = _named("fft", _one("fft"), "The Fourier transform along an axis")
+fft2 = _named("fft2", _many("fft", (-2, -1)), "The Fourier transform over two axes")
+fftn = _named("fftn", _many("fft"), "The Fourier transform over several axes")
+ifft = _named("ifft", _one("ifft"), "The inverse Fourier transform along an axis")
+ifft2 = _named("ifft2", _many("ifft", (-2, -1)), "The inverse Fourier transform over two axes")
+ifftn = _named("ifftn", _many("ifft"), "The inverse Fourier transform over several axes")
+rfft = _named("rfft", _one("rfft"), "The Fourier transform of real numbers along an axis: entries 0 ... n/2")
+rfft2 = _named("rfft2", _many("rfft", (-2, -1)), "The Fourier transform of real numbers over two axes")
+rfftn = _named("rfftn", _many("rfft"), "The Fourier transform of real numbers over several axes")
+irfft = _named("irfft", _one("irfft"), "The inverse of rfft")
+irfft2 = _named("irfft2", _many("irfft", (-2, -1)), "The inverse of rfft2")
+irfftn = _named("irfftn", _many("irfft"), "The inverse of rfftn")
 
 
 def hfft(a, n: int | None = None, axis: int = -1) -> Array:

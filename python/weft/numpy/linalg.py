@@ -8,10 +8,36 @@ from .. import _weft
 from .._weft import Array
 from ._creation import diagonal, eye, tril, triu
 from ._elementwise import conjugate, sqrt
-from ._linalg import cross, matmul, outer, tensordot, trace, vecdot  # noqa: F401
+from ._linalg import cross, matmul, outer, tensordot, trace, vecdot
 
-__all__ = ["cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "lstsq", "lu_factor", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "norm", "outer", "pinv", "qr",
-           "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
+__all__ = [
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "lu_factor",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
 
 
 def _matrix(a, what: str, square: bool = False) -> Array:
@@ -39,8 +65,11 @@ def solve_triangular(a, b, *, lower: bool = False, trans: int = 0, unit_diagonal
     dtype = _weft.result_type(a, b)
     vector = b.ndim == a.ndim - 1
     b = b[..., None] if vector else b
-    x = _weft.bind("triangular_solve", [a.astype(dtype), b.astype(dtype)],
-                   {"left": True, "lower": lower, "transpose": trans > 0, "conjugate": trans == 2, "unit_diagonal": unit_diagonal})[0]
+    x = _weft.bind(
+        "triangular_solve",
+        [a.astype(dtype), b.astype(dtype)],
+        {"left": True, "lower": lower, "transpose": trans > 0, "conjugate": trans == 2, "unit_diagonal": unit_diagonal},
+    )[0]
     return x[..., 0] if vector else x
 
 
@@ -92,7 +121,9 @@ def det(a) -> Array:
     a = _matrix(a, "det", True)
     lu, pivots, _ = _weft.bind("lu", [a], {})
     swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
-    return _weft.reduce("reduce_prod", diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(a.dtype)
+    return _weft.reduce("reduce_prod", diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(
+        a.dtype
+    )
 
 
 def qr(a, mode: str = "reduced"):
@@ -103,7 +134,7 @@ def qr(a, mode: str = "reduced"):
     return r if mode == "r" else (q, r)
 
 
-def eigh(a, UPLO: str | None = None):  # noqa: N803
+def eigh(a, UPLO: str | None = None):
     """(eigenvalues in ascending order, eigenvectors as columns) of a symmetric or Hermitian matrix."""
     a = _matrix(a, "eigh", True)
     if UPLO == "U":
@@ -115,7 +146,7 @@ def eigh(a, UPLO: str | None = None):  # noqa: N803
     return tuple(_weft.bind("eigh", [a], {}))
 
 
-def eigvalsh(a, UPLO: str | None = None) -> Array:  # noqa: N803
+def eigvalsh(a, UPLO: str | None = None) -> Array:
     """The eigenvalues of a symmetric or Hermitian matrix, ascending."""
     return eigh(a, UPLO)[0]
 
@@ -143,7 +174,9 @@ def pinv(a, rcond: float | None = None) -> Array:
     u, s, vh = svd(a, full_matrices=False)
     rcond = 10 * max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rcond is None else rcond
     keep = s > rcond * s[..., :1]
-    return matmul(_adjoint(vh) * _weft.where(keep, 1 / _weft.where(keep, s, 1), 0)[..., None, :].astype(a.dtype), _adjoint(u))
+    return matmul(
+        _adjoint(vh) * _weft.where(keep, 1 / _weft.where(keep, s, 1), 0)[..., None, :].astype(a.dtype), _adjoint(u)
+    )
 
 
 def lstsq(a, b, rcond: float | None = None) -> Array:
@@ -174,7 +207,7 @@ def matrix_power(a, n: int) -> Array:
     return _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape) if out is None else out
 
 
-def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
+def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:
     """The norm of vectors or matrices: ord None (Euclidean, Frobenius), "fro", "nuc", 1, 2, inf, -inf, 0 or any p."""
     x = _weft.promote_inexact(_weft.array(x, None, False))
     if axis is None:
@@ -190,7 +223,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:  # noqa: A002
     raise ValueError(f"norm: one or two axes, got {axes}")
 
 
-def vector_norm(x, *, axis=None, keepdims: bool = False, ord=2) -> Array:  # noqa: A002
+def vector_norm(x, *, axis=None, keepdims: bool = False, ord=2) -> Array:
     """The p-norm along axes."""
     x = _weft.promote_inexact(_weft.array(x, None, False))
     size = _weft.absolute(x)
@@ -215,9 +248,13 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
     elif order == "nuc":
         out = _weft.reduce("reduce_sum", svdvals(moved), -1, False)
     elif order in (1, -1):
-        out = _weft.reduce("reduce_max" if order == 1 else "reduce_min", _weft.reduce("reduce_sum", size, -2, False), -1, False)
+        out = _weft.reduce(
+            "reduce_max" if order == 1 else "reduce_min", _weft.reduce("reduce_sum", size, -2, False), -1, False
+        )
     elif order in (math.inf, -math.inf):
-        out = _weft.reduce("reduce_max" if order == math.inf else "reduce_min", _weft.reduce("reduce_sum", size, -1, False), -1, False)
+        out = _weft.reduce(
+            "reduce_max" if order == math.inf else "reduce_min", _weft.reduce("reduce_sum", size, -1, False), -1, False
+        )
     elif order in (2, -2):
         out = svdvals(moved)[..., 0 if order == 2 else -1]
     else:
@@ -225,7 +262,7 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
     return _weft.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out
 
 
-def matrix_norm(x, *, keepdims: bool = False, ord="fro") -> Array:  # noqa: A002
+def matrix_norm(x, *, keepdims: bool = False, ord="fro") -> Array:
     """The norm of the last two dimensions."""
     return norm(x, ord, (-2, -1), keepdims)
 
