@@ -204,6 +204,30 @@ void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
     for (uint32_t r = 0; r < e.num_results; ++r) out_tensor(static_cast<int>(r));
     return emit(WEFT_OP_CALLBACK);
   }
+  // Matrices, or stacks of them.
+  auto matrices = [&](WeftOpcode op) {
+    for (const Atom& a : e.operands) in(a);
+    for (uint32_t r = 0; r < e.num_results; ++r) out_tensor(static_cast<int>(r));
+    emit(op);
+  };
+  if (name == "cholesky") return matrices(WEFT_OP_CHOLESKY);
+  if (name == "lu") return matrices(WEFT_OP_LU);
+  if (name == "qr") return matrices(WEFT_OP_QR);
+  if (name == "eigh") return matrices(WEFT_OP_EIGH);
+  if (name == "svd") {
+    number(e.attrs.GetBool("compute_uv"));
+    return matrices(WEFT_OP_SVD);
+  }
+  if (name == "triangular_solve") {
+    for (const char* flag : {"left", "lower", "transpose", "conjugate", "unit_diagonal"}) number(e.attrs.GetBool(flag));
+    return matrices(WEFT_OP_TRIANGULAR_SOLVE);
+  }
+  if (name == "fft") {
+    static const std::vector<std::string> kKinds = {"fft", "ifft", "rfft", "irfft"};
+    number(std::find(kKinds.begin(), kKinds.end(), e.attrs.Get<std::string>("kind")) - kKinds.begin());
+    list("lengths");
+    return matrices(WEFT_OP_FFT);
+  }
   throw Error(ErrorKind::kUnsupported, "compile: the CPU back end has no code for '" + name + "' yet", e.loc);
 }
 

@@ -1,7 +1,277 @@
+// Linear algebra through OpenBLAS' LAPACK, matrix by matrix. LAPACK wants columns contiguous, so each matrix is transposed
+// into scratch memory and back; the work in between is cubic.
+#include <cblas.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
 #include "backends/cpu/runtime.h"
+#include "backends/cpu/thread_pool.h"
+#include "ir/dtype.h"
+
+// LAPACK's Fortran symbols. Character arguments have hidden lengths at the end, which the reference ABI lets callers
+// leave out for single characters; they are passed anyway.
+#define WEFT_LAPACK(name, ...)                  \
+  extern "C" void s##name##_(__VA_ARGS__);      \
+  extern "C" void d##name##_(__VA_ARGS__);      \
+  extern "C" void c##name##_(__VA_ARGS__);      \
+  extern "C" void z##name##_(__VA_ARGS__);
+WEFT_LAPACK(potrf, const char*, const int*, void*, const int*, int*, size_t)
+WEFT_LAPACK(getrf, const int*, const int*, void*, const int*, int*, int*)
+WEFT_LAPACK(geqrf, const int*, const int*, void*, const int*, void*, void*, const int*, int*)
+extern "C" {
+void sorgqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
+void dorgqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
+void cungqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
+void zungqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
+void ssyev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, int*, size_t, size_t);
+void dsyev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, int*, size_t, size_t);
+void cheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t, size_t);
+void zheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t, size_t);
+void sgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, int*, size_t, size_t);
+void dgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, int*, size_t, size_t);
+void cgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, void*, int*, size_t, size_t);
+void zgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, void*, int*, size_t, size_t);
+}
 
 namespace weft::cpu {
+namespace {
 
-void FillLinalg(WeftOp*) {}
+using C64 = std::complex<float>;
+using C128 = std::complex<double>;
+template <class T>
+constexpr bool kComplex = std::is_same_v<T, C64> || std::is_same_v<T, C128>;
+template <class T>
+struct RealOf { using type = T; };
+template <class T>
+struct RealOf<std::complex<T>> { using type = T; };
+template <class T>
+using Real = typename RealOf<T>::type;
+
+template <class T, class F, class... A>
+void Pick(F s, F d, F c, F z, A... a) {
+  if constexpr (std::is_same_v<T, float>) s(a...);
+  else if constexpr (std::is_same_v<T, double>) d(a...);
+  else if constexpr (std::is_same_v<T, C64>) c(a...);
+  else z(a...);
+}
+
+template <class T>
+using Matrix = std::vector<T>;
+
+// [rows, cols] row-major to column-major, and back.
+template <class T>
+Matrix<T> Columns(const T* x, int64_t rows, int64_t cols) {
+  Matrix<T> y(static_cast<size_t>(std::max<int64_t>(1, rows * cols)));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) y[j * rows + i] = x[i * cols + j];
+  }
+  return y;
+}
+template <class T>
+void Rows(const T* x, int64_t rows, int64_t cols, int64_t ld, T* y) {
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) y[i * cols + j] = x[j * ld + i];
+  }
+}
+
+struct Stack {
+  int64_t count = 1, rows, cols;
+  explicit Stack(const std::vector<int64_t>& shape) : rows(shape[shape.size() - 2]), cols(shape.back()) {
+    for (size_t d = 0; d + 2 < shape.size(); ++d) count *= shape[d];
+  }
+};
+
+template <class T>
+T Nan() { return T(std::numeric_limits<Real<T>>::quiet_NaN()); }
+
+template <class F>
+void OnMatrices(const DenseTensor& x, double cost, const F& f) {
+  static const bool single = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)single;
+  const Stack s(x.shape);
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_floating_point_v<T> || kComplex<T>) {
+      const double work = cost * static_cast<double>(s.count) * static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(std::max(s.rows, s.cols));
+      ParallelFor(s.count, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) f(tag, k, s.rows, s.cols);
+      });
+    }
+  });
+}
+
+// [x, l]
+void Cholesky(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r), l(r);
+  OnMatrices(x, 0.2, [&](auto tag, int64_t k, int64_t n64, int64_t) {
+    using T = typename decltype(tag)::type;
+    const int n = static_cast<int>(n64);
+    Matrix<T> a = Columns(x.as<T>() + k * n * n, n, n);
+    int info = 0;
+    if (n > 0) Pick<T>(spotrf_, dpotrf_, cpotrf_, zpotrf_, "L", &n, static_cast<void*>(a.data()), &n, &info, size_t{1});
+    T* out = l.as<T>() + k * n * n;
+    Rows(a.data(), n, n, n, out);
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) {
+        if (j > i) out[i * n + j] = T(0);
+        else if (info != 0) out[i * n + j] = Nan<T>();
+      }
+    }
+  });
+}
+
+// [x, lu, pivots, permutation]
+void Lu(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const DenseTensor x(r), lu(r), pivots(r), permutation(r);
+  OnMatrices(x, 0.3, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
+    using T = typename decltype(tag)::type;
+    const int m = static_cast<int>(m64), n = static_cast<int>(n64), q = std::min(m, n);
+    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n);
+    std::vector<int> ipiv(static_cast<size_t>(std::max(1, q)), 1);
+    int info = 0;
+    if (q > 0) Pick<T>(sgetrf_, dgetrf_, cgetrf_, zgetrf_, &m, &n, static_cast<void*>(a.data()), &m, ipiv.data(), &info);
+    Rows(a.data(), m, n, m, lu.as<T>() + k * m64 * n64);
+    int32_t* p = permutation.as<int32_t>() + k * m;
+    std::iota(p, p + m, 0);
+    for (int i = 0; i < q; ++i) {
+      pivots.as<int32_t>()[k * q + i] = ipiv[i] - 1;
+      std::swap(p[i], p[ipiv[i] - 1]);
+    }
+  });
+}
+
+// [x, q, r]
+void Qr(WeftFrame* frame, const int64_t* desc) {
+  DescReader d(frame, desc);
+  const DenseTensor x(d), q(d), r(d);
+  OnMatrices(x, 0.6, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
+    using T = typename decltype(tag)::type;
+    const int m = static_cast<int>(m64), n = static_cast<int>(n64), s = std::min(m, n);
+    if (s == 0) return;
+    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), tau(static_cast<size_t>(s)), work(static_cast<size_t>(64 * std::max(m, n)));
+    const int lwork = static_cast<int>(work.size());
+    int info = 0;
+    Pick<T>(sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_, &m, &n, static_cast<void*>(a.data()), &m, static_cast<void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
+    T* out = r.as<T>() + k * s * n64;
+    for (int i = 0; i < s; ++i) {
+      for (int j = 0; j < n; ++j) out[i * n64 + j] = j < i ? T(0) : a[static_cast<size_t>(j) * m + i];
+    }
+    Pick<T>(sorgqr_, dorgqr_, cungqr_, zungqr_, &m, &s, &s, static_cast<void*>(a.data()), &m, static_cast<const void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
+    Rows(a.data(), m, s, m, q.as<T>() + k * m64 * s);
+  });
+}
+
+// [x, w, v]
+void Eigh(WeftFrame* frame, const int64_t* desc) {
+  DescReader d(frame, desc);
+  const DenseTensor x(d), w(d), v(d);
+  OnMatrices(x, 3, [&](auto tag, int64_t k, int64_t n64, int64_t) {
+    using T = typename decltype(tag)::type;
+    using R = Real<T>;
+    const int n = static_cast<int>(n64);
+    if (n == 0) return;
+    Matrix<T> a = Columns(x.as<T>() + k * n64 * n64, n, n), work(static_cast<size_t>(66 * n));
+    std::vector<R> real_work(static_cast<size_t>(std::max(1, 3 * n)));
+    const int lwork = static_cast<int>(work.size());
+    int info = 0;
+    void *pa = a.data(), *pw = w.as<R>() + k * n, *pk = work.data(), *pr = real_work.data();
+    if constexpr (std::is_same_v<T, float>) ssyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, double>) dsyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, C64>) cheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
+    else zheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
+    (void)pr;
+    if (info != 0) std::fill(a.begin(), a.end(), Nan<T>());
+    Rows(a.data(), n, n, n, v.as<T>() + k * n64 * n64);
+  });
+}
+
+// [compute_uv, x, u, s, vt] or [compute_uv, x, s]
+void Svd(WeftFrame* frame, const int64_t* desc) {
+  DescReader d(frame, desc);
+  const bool vectors = d.Int() != 0;
+  const DenseTensor x(d), first(d);
+  const DenseTensor s = vectors ? DenseTensor(d) : first;
+  const DenseTensor vt = vectors ? DenseTensor(d) : first;
+  OnMatrices(x, 6, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
+    using T = typename decltype(tag)::type;
+    using R = Real<T>;
+    const int m = static_cast<int>(m64), n = static_cast<int>(n64), q = std::min(m, n);
+    if (q == 0) return;
+    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), u(vectors ? static_cast<size_t>(m) * q : 1), v(vectors ? static_cast<size_t>(n) * q : 1);
+    Matrix<T> work(static_cast<size_t>(66 * (m + n)));
+    std::vector<R> real_work(static_cast<size_t>(5 * q));
+    const int lwork = static_cast<int>(work.size());
+    const int ldu = vectors ? m : 1, ldv = vectors ? q : 1;
+    const char* job = vectors ? "S" : "N";
+    int info = 0;
+    void *pa = a.data(), *ps = s.as<R>() + k * q, *pu = u.data(), *pv = v.data(), *pk = work.data(), *pr = real_work.data();
+    if constexpr (std::is_same_v<T, float>) sgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, double>) dgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, C64>) cgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+    else zgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+    (void)pr;
+    if (!vectors) return;
+    Rows(u.data(), m, q, m, first.as<T>() + k * m64 * q);
+    Rows(v.data(), q, n, q, vt.as<T>() + k * q * n64);
+  });
+}
+
+// [left, lower, transpose, conjugate, unit_diagonal, a, b, x]
+void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
+  DescReader d(frame, desc);
+  const bool left = d.Int() != 0, lower = d.Int() != 0, transpose = d.Int() != 0, conjugate = d.Int() != 0, unit = d.Int() != 0;
+  const DenseTensor a(d), b(d), x(d);
+  const Stack size(a.shape);
+  OnMatrices(b, 0.1, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
+    using T = typename decltype(tag)::type;
+    const int m = static_cast<int>(m64), n = static_cast<int>(n64), q = static_cast<int>(size.cols);
+    T* out = x.as<T>() + k * m64 * n64;
+    std::copy_n(b.as<T>() + k * m64 * n64, m64 * n64, out);
+    if (m == 0 || n == 0) return;
+    const T* matrix = a.as<T>() + k * size.rows * size.cols;
+    Matrix<T> turned;
+    if (kComplex<T> && conjugate && !transpose) {
+      // CBLAS conjugates only together with transposing.
+      turned.assign(matrix, matrix + static_cast<int64_t>(q) * q);
+      if constexpr (kComplex<T>) {
+        for (T& v : turned) v = std::conj(v);
+      }
+      matrix = turned.data();
+    }
+    const CBLAS_SIDE side = left ? CblasLeft : CblasRight;
+    const CBLAS_UPLO half = lower ? CblasLower : CblasUpper;
+    const CBLAS_TRANSPOSE op = !transpose ? CblasNoTrans : conjugate ? CblasConjTrans : CblasTrans;
+    const CBLAS_DIAG diagonal = unit ? CblasUnit : CblasNonUnit;
+    const T one(1);
+    if constexpr (std::is_same_v<T, float>) cblas_strsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0f, matrix, q, out, n);
+    else if constexpr (std::is_same_v<T, double>) cblas_dtrsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0, matrix, q, out, n);
+    else if constexpr (std::is_same_v<T, C64>) cblas_ctrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
+    else cblas_ztrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
+    (void)one;
+  });
+}
+
+}  // namespace
+
+void FillLinalg(WeftOp* ops) {
+  ops[WEFT_OP_CHOLESKY] = Cholesky;
+  ops[WEFT_OP_LU] = Lu;
+  ops[WEFT_OP_QR] = Qr;
+  ops[WEFT_OP_EIGH] = Eigh;
+  ops[WEFT_OP_SVD] = Svd;
+  ops[WEFT_OP_TRIANGULAR_SOLVE] = TriangularSolve;
+}
 
 }  // namespace weft::cpu
