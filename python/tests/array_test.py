@@ -206,7 +206,7 @@ def test_matmul_operator():
 def test_lists_are_no_operands():
     with pytest.raises(TypeError):
         wnp.ones(2) + [1, 2]
-    with pytest.raises(TypeError, match="sin.*list"):
+    with pytest.raises(TypeError, match=r"sin.*list"):
         wnp.sin([1.0])
     with pytest.raises(TypeError):
         wnp.ones(2) + "a"

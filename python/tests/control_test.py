@@ -136,7 +136,7 @@ def test_scan_errors():
         weft.scan(lambda c, x: (c, None), 0.0)
     with pytest.raises(ValueError, match="first axis"):
         weft.scan(lambda c, x: (c, None), 0.0, 1.0)
-    with pytest.raises(TypeError, match="carry.*i32.*f32"):
+    with pytest.raises(TypeError, match=r"carry.*i32.*f32"):
         weft.scan(lambda c, x: (c * 0.5, None), wnp.zeros((), "int32"), wnp.ones(3))
     with pytest.raises(TypeError, match="structure"):
         weft.scan(lambda c, x: ((c, c), None), 0.0, wnp.ones(3))

@@ -1,5 +1,7 @@
 """Small programs written for JAX run after only their import lines are changed, and give the same numbers."""
 
+# ruff: noqa: E501
+
 import numpy as np
 import pytest
 

@@ -115,7 +115,7 @@ def test_64_bit_is_kept():
 
 
 def test_integers_that_do_not_fit():
-    with pytest.raises(ValueError, match="300.*u8"):
+    with pytest.raises(ValueError, match=r"300.*u8"):
         wnp.ones(2, "uint8") + 300
     with pytest.raises(ValueError, match="does not fit"):
         wnp.asarray(2**40)

@@ -11,6 +11,8 @@ gradient = weft.grad(loss)(w, x, y)
 print(weft.make_ir(weft.grad(loss))(w, x, y))
 """
 
+# ruff: noqa: E402
+
 import atexit as _atexit
 import os as _os
 
@@ -22,7 +24,7 @@ _weft.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
 
-from . import (  # noqa: E402
+from . import (
     debug,
     lax,
     nn,
@@ -30,7 +32,7 @@ from . import (  # noqa: E402
     random,
     tree,
 )
-from ._weft import (  # noqa: E402
+from ._weft import (
     Array,
     DerivativeError,
     Dim,
@@ -39,34 +41,36 @@ from ._weft import (  # noqa: E402
     Tracer,
     TracerError,
 )
-from .api import (  # noqa: E402
+from .api import (
     IR,
     ShapeDtype,
     block_until_ready,
     checkpoint,
     disable_jit,
     eval_shape,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jit,
-    jvp,
-    linear_transpose,
-    linearize,
     make_ir,
     named_call,
     parse_ir,
     remat,
     stop_gradient,
-    value_and_grad,
-    vjp,
     vmap,
 )
-from .callbacks import io_callback, pure_callback  # noqa: E402
-from .config import config  # noqa: E402
-from .control import cond, fori_loop, map, scan, switch, while_loop  # noqa: E402
-from .custom import custom_jvp, custom_vjp  # noqa: E402
+from .callbacks import io_callback, pure_callback
+from .config import config
+from .control import cond, fori_loop, map, scan, switch, while_loop
+from .custom import custom_jvp, custom_vjp
+from .derivatives import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
 
 ShapeDtypeStruct = ShapeDtype
 make_jaxpr = make_ir

@@ -55,7 +55,8 @@ def call_name(function: Callable) -> str:
 
 
 class Flat:
-    """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of its result."""
+    """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of
+    its result."""
 
     __slots__ = ("function", "leaves", "specs", "names", "in_tree", "out_tree", "name", "paths")
 
@@ -110,7 +111,8 @@ def flat_function(
     for leaf, name in zip(flat.leaves, flat.names):
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise TypeError(
-                f"argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; expected an array, a number, "
+                f"argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                f"expected an array, a number, "
                 "or a container of them"
             )
     return flat
@@ -140,7 +142,12 @@ def flatten_result(flat: Flat, result: Any) -> list:
             for path, at in _tree.flatten_with_path(result):
                 if at is leaf:
                     raise TypeError(
-                        f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                        f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type "
+                        f"'{type(leaf).__name__}'; "
                         "a traced function returns arrays, numbers, or containers of them"
                     )
     return leaves
+
+
+# The structure of a single array or number.
+LEAF_TREE = _tree.structure(0)

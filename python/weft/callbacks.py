@@ -12,8 +12,10 @@ __all__ = ["io_callback", "pure_callback"]
 
 
 def pure_callback(callback: Callable, result_shape_dtypes: Any, *args, **kwargs):
-    """callback(*args), called in Python with arrays when the compiled code runs. result_shape_dtypes, a tree of ShapeDtype,
-    says what it returns. It must depend on its arguments alone: calls may be dropped. Has no derivative; give it one with
+    """callback(*args), called in Python with arrays when the compiled code runs. result_shape_dtypes, a tree of
+    ShapeDtype,
+    says what it returns. It must depend on its arguments alone: calls may be dropped. Has no derivative; give it one
+    with
     custom_jvp. Raises RuntimeError when the callback fails or returns something else."""
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs)
 

@@ -114,7 +114,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
 
 
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1):
-    """Carries a value along the first axis of xs: for each slice x, carry, y = f(carry, x). Returns (carry, stacked ys).
+    """Carries a value along the first axis of xs: for each slice x, carry, y = f(carry, x). Returns (carry, stacked
+    ys).
 
     The whole loop is one equation, whatever its length. The carry keeps its structure, shapes and dtypes. xs may be
     None when length is given; reverse goes from the last slice to the first. unroll is accepted and has no effect.

@@ -11,7 +11,8 @@ from ._tracing import flat_function, trace_flat
 
 __all__ = ["custom_jvp", "custom_vjp"]
 
-# A rule may call its own function. Its rule is traced again inside, down to this depth; below it the function is plain, so
+# A rule may call its own function. Its rule is traced again inside, down to this depth; below it the function is
+# plain, so
 # derivatives of higher order than this differentiate the function itself.
 _DEPTH = 3
 
@@ -70,7 +71,8 @@ class custom_jvp:
         expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
         if flat_rule.out_tree != expected:
             raise TypeError(
-                f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure {expected}, got {flat_rule.out_tree}"
+                f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure "
+                f"{expected}, got {flat_rule.out_tree}"
             )
         return _tree.unflatten(flat.out_tree, _weft.call_regions("custom_jvp", [traced, traced_rule], flat.leaves))
 
@@ -111,7 +113,8 @@ class custom_vjp:
         value_tree, residual_tree = flat_fwd.out_tree.children()
         if value_tree != flat.out_tree:
             raise TypeError(
-                f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, the function {flat.out_tree}"
+                f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, "
+                f"the function {flat.out_tree}"
             )
         from ._tracing import ShapeDtype
 
@@ -136,7 +139,8 @@ class custom_vjp:
                 )
             if _tree.structure(tuple(filled)) != in_tree:
                 raise TypeError(
-                    f"custom_vjp: the cotangents of '{flat.name}' have the structure {_tree.structure(tuple(filled))}, the arguments {in_tree}"
+                    f"custom_vjp: the cotangents of '{flat.name}' have the structure "
+                    f"{_tree.structure(tuple(filled))}, the arguments {in_tree}"
                 )
             return tuple(filled)
 

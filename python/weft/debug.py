@@ -36,7 +36,8 @@ def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
 
 
 def check(condition, message: str, *args) -> None:
-    """Raises RuntimeError when the compiled code runs and the condition does not hold (everywhere, for an array). {} in the
+    """Raises RuntimeError when the compiled code runs and the condition does not hold (everywhere, for an array). {}
+    in the
     message stands for the next of args."""
     _weft.bind("assert", [_weft.astype(condition, "bool"), *_tree.leaves(args)], {"message": message})
 

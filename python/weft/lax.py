@@ -1,4 +1,5 @@
-"""The operations under weft.numpy: element-wise ones straight from the registry, and structured ones with explicit shapes."""
+"""The operations under weft.numpy: element-wise ones straight from the registry, and structured ones with explicit
+shapes."""
 
 from __future__ import annotations
 
@@ -333,7 +334,8 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
 ) -> Array:
-    """Convolution of any number of spatial dimensions. padding: "SAME", "VALID" or pairs; dimension_numbers: None (NCHW, OIHW,
+    """Convolution of any number of spatial dimensions. padding: "SAME", "VALID" or pairs; dimension_numbers: None
+    (NCHW, OIHW,
     NCHW) or three strings such as ("NHWC", "HWIO", "NHWC")."""
     n = lhs.ndim - 2
     back = None

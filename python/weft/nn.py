@@ -198,7 +198,8 @@ def one_hot(x, num_classes: int, *, dtype=float, axis: int = -1) -> Array:
 
 
 class initializers:
-    """Initialisers: each gives a function (key, shape, dtype) -> array. Fans follow JAX: the last two axes are in and out."""
+    """Initialisers: each gives a function (key, shape, dtype) -> array. Fans follow JAX: the last two axes are in and
+    out."""
 
     @staticmethod
     def zeros(key, shape, dtype=float) -> Array:

@@ -4,7 +4,8 @@
     k1, k2 = weft.random.split(key)
     x = weft.random.normal(k1, (3,))
 
-Keys are hashed by Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011). key() gives keys of
+Keys are hashed by Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011). key() gives
+keys of
 a dtype of their own, PRNGKey() the same as two uint32 words; every function takes both. For the same key the bits, and
 what is computed from them by exact steps (uniform, randint, permutation ...), are those of jax.random with
 jax_threefry_partitionable=True.

@@ -11,7 +11,7 @@ import numpy as _np
 from .. import _weft
 from .._weft import Array
 from .._weft import Array as ndarray  # noqa: F401
-from . import _creation, _elementwise, _indexing, _linalg, _reductions, _shape, _sorting, fft, linalg
+from . import _creation, _elementwise, _indexing, _linalg, _reductions, _shape, _sorting, fft, linalg  # noqa: F401
 from ._creation import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._indexing import *  # noqa: F403

@@ -48,7 +48,8 @@ __all__ = [
 
 
 def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:
-    """An array with the values of a number, a (nested) list, a NumPy array or an array. Numbers and lists of them get the
+    """An array with the values of a number, a (nested) list, a NumPy array or an array. Numbers and lists of them get
+    the
     default dtypes (float32, int32; see weft.config.x64); NumPy arrays keep theirs. copy=False may share NumPy's memory.
     Raises TypeError for values that are no numbers."""
     out = _weft.array(object, dtype, copy)

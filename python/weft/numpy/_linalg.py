@@ -135,8 +135,7 @@ def correlate(a, v, mode: str = "valid") -> Array:
     from ._elementwise import conjugate
 
     a, v = _array(a), _array(v)
-    out = convolve(a, _weft.flip(conjugate(v), 0), mode)
-    return out
+    return convolve(a, _weft.flip(conjugate(v), 0), mode)
 
 
 def polyval(p, x) -> Array:

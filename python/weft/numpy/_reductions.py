@@ -254,7 +254,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
     return 0.5 * sum((y[..., 1:] + y[..., :-1]) * dx, -1)
 
 
-# --- Without NaN -------------------------------------------------------------------------------------------------------
+# --- Without NaN ------------------------------------------------------------------------------------------------------
 
 
 def _replace(a, value):
@@ -317,7 +317,7 @@ def nanstd(a, axis=None, ddof: int = 0, keepdims: bool = False) -> Array:
     return sqrt(nanvar(a, axis, ddof, keepdims))
 
 
-# --- Order statistics ----------------------------------------------------------------------------------------------------
+# --- Order statistics -------------------------------------------------------------------------------------------------
 
 
 def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
@@ -363,7 +363,7 @@ def median(a, axis=None, keepdims: bool = False) -> Array:
     return quantile(a, 0.5, axis, keepdims, "midpoint")
 
 
-# --- Statistics ----------------------------------------------------------------------------------------------------------
+# --- Statistics -------------------------------------------------------------------------------------------------------
 
 
 def cov(m, y=None, rowvar: bool = True, ddof: int | None = None, bias: bool = False) -> Array:

@@ -65,7 +65,8 @@ def unique(
     size: int | None = None,
     fill_value=None,
 ):
-    """The sorted different elements. Values must be known (or give size= : then padded with fill_value or the smallest)."""
+    """The sorted different elements. Values must be known (or give size= : then padded with fill_value or the
+    smallest)."""
     import numpy as np
 
     a = _weft.array(ar, None, False)

@@ -1,4 +1,5 @@
-"""Linear algebra: factorisations, systems of equations, norms. Leading dimensions are batches; all of it differentiates."""
+"""Linear algebra: factorisations, systems of equations, norms. Leading dimensions are batches; all of it
+differentiates."""
 
 from __future__ import annotations
 

@@ -1,0 +1,357 @@
+"""Derivatives of functions: grad, jvp, vjp and what they make up.
+
+Each traces its function (with the given numbers known, outside jit), applies a transform written in C++, and inlines or
+runs the result.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from . import _weft
+from . import tree as _tree
+from ._tracing import LEAF_TREE as _LEAF_TREE
+from ._tracing import Flat, flat_function, trace_flat
+
+__all__ = [
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]
+
+
+def _weft_array(x):
+    return _weft.array(x, None, False)
+
+
+def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[bool], list[int], bool]:
+    single = isinstance(argnums, int)
+    nums = [argnums] if single else list(argnums)
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise ValueError(
+                f"{what}: argnums has {n}, but '{flat.name}' was called with {len(args)} positional arguments"
+            )
+    nums = [n % len(args) for n in nums]
+    owner = [i for i, a in enumerate(args) for _ in _tree.leaves(a)]
+    owner += [-1] * (len(flat.leaves) - len(owner))
+    mask = [o in nums for o in owner]
+    return mask, nums, single
+
+
+def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
+    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
+        if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
+            raise TypeError(
+                f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a "
+                f"float or complex dtype"
+            )
+
+
+def grad(
+    function: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """The gradient of a scalar function, by reverse mode, with respect to the arguments argnums.
+
+    The result has the structure, shapes and dtypes of the argument (a tuple when argnums is a tuple). With has_aux the
+    function returns (value, aux) and grad(f) returns (gradient, aux).
+
+        weft.grad(lambda x: (x ** 2).sum())(x)   # 2 x
+
+    Outside jit the function is traced with the given numbers known, so Python `if` and `float()` work on its values;
+    the
+    path that is taken is the one that is differentiated. Raises TypeError when the result is not a real scalar or an
+    argument is not of a float dtype, DerivativeError for an operation without derivative.
+    """
+    inner = value_and_grad(function, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int)
+
+    @functools.wraps(function, updated=())
+    def gradient(*args, **kwargs):
+        value, g = inner(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def value_and_grad(
+    function: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """Like grad, but returns (value, gradient); with has_aux ((value, aux), gradient)."""
+
+    @functools.wraps(function, updated=())
+    def value_and_gradient(*args, **kwargs):
+        what = "grad"
+        flat = flat_function(function, args, kwargs)
+        if not args:
+            raise TypeError(
+                f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
+            )
+        mask, nums, single = _argnums_flat(flat, args, argnums, what)
+        _check_inexact(flat, mask, what, allow_int)
+        t = trace_flat(flat, what, known=True)
+        if has_aux:
+            if flat.out_tree.num_children != 2 or flat.out_tree.type is not tuple:
+                raise TypeError(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
+            value_tree, aux_tree = flat.out_tree.children()
+        else:
+            value_tree, aux_tree = flat.out_tree, None
+        if value_tree != _LEAF_TREE:
+            raise TypeError(
+                f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
+                + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)")
+            )
+        fn = _weft.grad(t, mask, True, has_aux, holomorphic)
+        out = _weft.apply(fn, flat.leaves + t.captures)
+        n = sum(mask)
+        value, grads, aux = out[0], out[1 : 1 + n], out[1 + n :]
+        by_arg = _split(grads, args, nums)
+        result = by_arg[0] if single else tuple(by_arg)
+        return ((value, _tree.unflatten(aux_tree, aux)) if has_aux else value), result
+
+    return value_and_gradient
+
+
+def _split(grads: list, args: tuple, nums: list[int]) -> list:
+    """Gradients, in the order of the flat arguments, as one tree per entry of nums."""
+    pieces, at = {}, 0
+    for n in sorted(set(nums)):
+        tree = _tree.structure(args[n])
+        pieces[n] = _tree.unflatten(tree, grads[at : at + tree.num_leaves])
+        at += tree.num_leaves
+    return [pieces[n] for n in nums]
+
+
+def jvp(function: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
+    """Forward mode: (function(*primals), its directional derivative along tangents).
+
+    Tangents have the structure, shapes and dtypes of the primals (integers: anything, ignored).
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError("jvp: primals and tangents must be tuples of arguments")
+    primals, tangents = tuple(primals), tuple(tangents)
+    flat = flat_function(function, primals, {})
+    t_leaves, t_tree = _tree.flatten((tangents, {}))
+    if t_tree != flat.in_tree:
+        raise TypeError(f"jvp: tangents have the structure {t_tree}, primals {flat.in_tree}")
+    active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
+    moving = []
+    for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
+        if not on:
+            continue
+        (shape, dtype, _, text), (t_shape, t_dtype, t_weak, t_text) = _weft.abstract(leaf), _weft.abstract(tangent)
+        if shape != t_shape or (dtype != t_dtype and not t_weak):
+            raise TypeError(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
+        moving.append(_weft.astype(tangent, dtype))
+    t = trace_flat(flat, "jvp", known=True)
+    fn, active_out = _weft.jvp(t, active)
+    out = _weft.apply(fn, flat.leaves + t.captures + moving)
+    n = t.num_results
+    values, rest = out[:n], iter(out[n:])
+    derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
+    primal_out, tangent_out = _tree.unflatten(flat.out_tree, values), _tree.unflatten(flat.out_tree, derivative)
+    if has_aux:
+        return primal_out[0], tangent_out[0], primal_out[1]
+    return primal_out, tangent_out
+
+
+def _zero_tangent(value):
+    return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else None)
+
+
+def vjp(function: Callable, *primals, has_aux: bool = False):
+    """Reverse mode: (function(*primals), pullback). pullback(cotangent) returns a tuple: the cotangent of each
+    primal."""
+    flat = flat_function(function, primals, {})
+    active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
+    t = trace_flat(flat, "vjp", known=True)
+    if has_aux:
+        return _vjp_aux(flat, t, active)
+    forward, backward, _ = _weft.vjp(t, active)
+    out = _weft.apply(forward, flat.leaves + t.captures)
+    n = t.num_results
+    values, residuals = out[:n], out[n:]
+    out_tree, in_tree = flat.out_tree, flat.in_tree
+    types = [(v.shape, v.dtype, v.type) for v in values]
+    leaf_types = [_weft.abstract(leaf) for leaf in flat.leaves]
+
+    def pullback(cotangent):
+        cts, ct_tree = _tree.flatten(cotangent)
+        if ct_tree != out_tree:
+            raise TypeError(f"vjp: the cotangent has the structure {ct_tree}, the result {out_tree}")
+        moving = []
+        for ct, (shape, dtype, text) in zip(cts, types):
+            if not _weft.is_inexact(dtype):
+                continue
+            ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
+            if ct_shape != shape or (ct_dtype != dtype and not ct_weak):
+                raise TypeError(f"vjp: a cotangent is {ct_text}, the result {text}")
+            moving.append(_weft.astype(ct, dtype))
+        back = iter(_weft.apply(backward, residuals + moving))
+        grads = [next(back) if a else _weft.full(s[0], 0, "bool") for a, s in zip(active, leaf_types)]
+        return _tree.unflatten(in_tree, grads)[0]
+
+    return _tree.unflatten(out_tree, values), pullback
+
+
+def _vjp_aux(flat: Flat, t, active):
+    value_tree, aux_tree = flat.out_tree.children()
+    count = value_tree.num_leaves
+
+    def first(*leaves):
+        args, kwargs = _tree.unflatten(flat.in_tree, leaves)
+        return flat.function(*args, **kwargs)[0]
+
+    args, _ = _tree.unflatten(flat.in_tree, flat.leaves)
+    value, pullback = vjp(lambda *a: flat.function(*a)[0], *args)
+    aux = _weft.apply(t.fn, flat.leaves + t.captures)[count:]
+    del first
+    return value, pullback, _tree.unflatten(aux_tree, aux)
+
+
+def linearize(function: Callable, *primals):
+    """(function(*primals), f_jvp): f_jvp(*tangents) is the derivative at the primals, without computing them again."""
+    flat = flat_function(function, primals, {})
+    active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
+    t = trace_flat(flat, "linearize", known=True)
+    primal, tangent, _ = _weft.linearize(t, active)
+    out = _weft.apply(primal, flat.leaves + t.captures)
+    n = t.num_results
+    values, residuals = out[:n], out[n:]
+    out_tree, in_tree = flat.out_tree, flat.in_tree
+    dtypes = [_weft.abstract(leaf)[1] for leaf in flat.leaves]
+
+    def apply_tangents(*tangents):
+        leaves, tangent_tree = _tree.flatten((tangents, {}))
+        if tangent_tree != in_tree:
+            raise TypeError(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
+        moving = [_weft.astype(x, d) for x, a, d in zip(leaves, active, dtypes) if a]
+        results = iter(_weft.apply(tangent, residuals + moving))
+        return _tree.unflatten(
+            out_tree, [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
+        )
+
+    return _tree.unflatten(out_tree, values), apply_tangents
+
+
+def linear_transpose(function: Callable, *primals):
+    """The transpose of a linear function: (cotangent) -> tuple of cotangents of its arguments."""
+    _, pullback = vjp(function, *_tree.map(lambda x: _weft.full(x.shape, 0, x.dtype), primals))
+    return pullback
+
+
+def _vmap():
+    from .api import vmap
+
+    return vmap
+
+
+def _standard_basis(tree):
+    """The unit vectors of a tree of arrays, stacked along a new first axis; and the leaves' sizes."""
+    from . import numpy as wnp
+
+    leaves, treedef = _tree.flatten(tree)
+    sizes = [wnp.size(leaf) for leaf in leaves]
+    total = sum(sizes)
+    basis, at = [], 0
+    for leaf, size in zip(leaves, sizes):
+        block = wnp.eye(total, size, -at, dtype=leaf.dtype)
+        basis.append(block.reshape((total, *leaf.shape)))
+        at += size
+    return _tree.unflatten(treedef, basis), sizes
+
+
+def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+    """The Jacobian, column by column with forward mode. Shape: result shape + argument shape."""
+
+    @functools.wraps(function, updated=())
+    def jacobian(*args, **kwargs):
+        single = isinstance(argnums, int)
+        nums = [argnums] if single else list(argnums)
+        picked = tuple(args[n] for n in nums)
+
+        def partial_function(*chosen):
+            full = list(args)
+            for n, a in zip(nums, chosen):
+                full[n] = a
+            return function(*full, **kwargs)
+
+        picked = _tree.map(_weft_array, picked)
+        basis, sizes = _standard_basis(picked)
+
+        def push(*tangents):
+            out = jvp(partial_function, picked, tangents, has_aux=has_aux)
+            return (out[1], out[2]) if has_aux else out[1]
+
+        pushed = _vmap()(push, in_axes=0, out_axes=(-1, None) if has_aux else -1)(*basis)
+        columns, aux = pushed if has_aux else (pushed, None)
+        leaves, treedef = _tree.flatten(picked)
+
+        def one_result(y):
+            blocks, at = [], 0
+            for leaf, size in zip(leaves, sizes):
+                blocks.append(y[..., at : at + size].reshape(y.shape[:-1] + leaf.shape))
+                at += size
+            result = _tree.unflatten(treedef, blocks)
+            return result[0] if single else result
+
+        result = _tree.map(one_result, columns)
+        return (result, aux) if has_aux else result
+
+    return jacobian
+
+
+def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+    """The Jacobian, row by row with reverse mode. Shape: result shape + argument shape."""
+
+    @functools.wraps(function, updated=())
+    def jacobian(*args, **kwargs):
+        single = isinstance(argnums, int)
+        nums = [argnums] if single else list(argnums)
+        picked = _tree.map(_weft_array, tuple(args[n] for n in nums))
+
+        def partial_function(*chosen):
+            full = list(args)
+            for n, a in zip(nums, chosen):
+                full[n] = a
+            return function(*full, **kwargs)
+
+        if has_aux:
+            value, pullback, aux = vjp(partial_function, *picked, has_aux=True)
+        else:
+            value, pullback = vjp(partial_function, *picked)
+            aux = None
+        basis, sizes = _standard_basis(value)
+        rows = _vmap()(pullback)(basis)
+        leaves, treedef = _tree.flatten(value)
+
+        def for_result(i):
+            at = sum(sizes[:i])
+            result = _tree.map(lambda r: r[at : at + sizes[i]].reshape(leaves[i].shape + r.shape[1:]), rows)
+            return result[0] if single else result
+
+        result = _tree.unflatten(treedef, [for_result(i) for i in range(len(leaves))])
+        return (result, aux) if has_aux else result
+
+    return jacobian
+
+
+def hessian(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+    """The matrix of second derivatives: forward mode over reverse mode."""
+    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
