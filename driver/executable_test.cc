@@ -1,0 +1,221 @@
+// Compiled code against the reference interpreter on every sample of every primitive; fusion and copies by counters.
+#include "driver/executable.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "ir/effects.h"
+#include "ir/eval.h"
+#include "ir/ops.h"
+#include "ir/prim.h"
+
+namespace weft {
+namespace {
+
+Tensor RandomTensor(const Type& type, double low, double high, std::mt19937& rng) {
+  Tensor t(type.dtype, StaticSizes(type.dims, "a sample"));
+  std::uniform_real_distribution<double> uniform(low, high);
+  for (int64_t i = 0; i < t.size(); ++i) {
+    if (t.dtype() == DType::kKey) {
+      t.data<uint64_t>()[i] = rng();
+      continue;
+    }
+    double re = uniform(rng);
+    if (IsInteger(t.dtype())) re = std::round(re);
+    if (IsBool(t.dtype())) re = rng() & 1;
+    t.Set(i, {re, IsComplex(t.dtype()) ? uniform(rng) : 0});
+  }
+  return t;
+}
+
+Tensor RandomF32(Shape shape) {
+  std::mt19937 rng(5);
+  return RandomTensor(Type{DType::kF32, Dims(shape.begin(), shape.end()), {}}, -2, 2, rng);
+}
+
+double Tolerance(const Prim& prim, DType dtype) {
+  if (!IsInexact(dtype)) return 0;
+  if (IsFloat8(dtype)) return 0.15;
+  if (dtype == DType::kF16) return 2e-3;
+  if (dtype == DType::kBF16) return 2e-2;
+  const double base = std::max(3e-6, std::min(10 * prim.tolerance, 1e-2));
+  return dtype == DType::kF64 || dtype == DType::kC128 ? std::max(1e-11, base * 1e-6) : base;
+}
+
+void ExpectClose(const Tensor& got, const Tensor& want, double tolerance, bool up_to_phase) {
+  ASSERT_EQ(got.type(), want.type());
+  for (int64_t i = 0; i < want.size(); ++i) {
+    if (want.dtype() == DType::kKey) {
+      ASSERT_EQ(got.at<uint64_t>(i), want.at<uint64_t>(i));
+      continue;
+    }
+    std::complex<double> a = got.Get(i), b = want.Get(i);
+    if (up_to_phase) a = std::abs(a), b = std::abs(b);
+    if (a == b || (std::isnan(a.real()) && std::isnan(b.real()))) continue;
+    ASSERT_LE(std::abs(a - b), tolerance * (1 + std::abs(b))) << "element " << i << ": " << a << " instead of " << b;
+  }
+}
+
+// Literals stay literals where a primitive is about positions, so both forms of operands are met.
+FnRef FnOf(const Prim& prim, const Sample& sample, std::vector<int>* operand_of_param) {
+  Builder b(prim.name);
+  Atoms operands(sample.operands.size());
+  for (const auto& [i, value] : sample.values) {
+    if (value.size() <= kMaxLiteralElements && value.type() == sample.operands[i] && !prim.is_elementwise()) operands[i] = Atom(value);
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].is_literal()) continue;
+    operands[i] = b.Parameter(sample.operands[i]);
+    operand_of_param->push_back(static_cast<int>(i));
+  }
+  return b.Build(b.Emit(prim, operands, sample.attrs, sample.regions), /*keep_dead=*/true);
+}
+
+TEST(Registry, CompiledCodeEqualsTheInterpreter) {
+  EffectHandlers handlers = GetEffectHandlers();
+  handlers.print = [](const std::string&) {};
+  handlers.callback = [](int64_t, const Tensors&, const Types& types) {
+    Tensors out;
+    for (const Type& t : types) out.push_back(Tensor::Full(t.dtype, StaticSizes(t.dims, "callback"), 3));
+    return out;
+  };
+  SetEffectHandlers(handlers);
+  std::mt19937 rng(7);
+  CompileOptions options;
+  options.use_cache = false;
+  int cases = 0;
+  for (const Prim* prim : AllPrims()) {
+    if (!prim->samples || prim->family == Family::kCollective || prim->name == "custom_linear") continue;
+    int number = 0;
+    for (const Sample& sample : prim->samples()) {
+      SCOPED_TRACE(prim->name + " sample " + std::to_string(number++));
+      std::vector<int> operand_of_param;
+      const FnRef fn = FnOf(*prim, sample, &operand_of_param);
+      Tensors in;
+      for (int i : operand_of_param) {
+        Tensor value;
+        for (const auto& [j, v] : sample.values) {
+          if (i == j) value = v;
+        }
+        in.push_back(value.defined() ? value : RandomTensor(sample.operands[i], sample.low, sample.high, rng));
+      }
+      std::string expected_error, error;
+      Tensors want, got;
+      try {
+        want = Eval(*fn, in);
+      } catch (const Error& e) {
+        expected_error = e.message();
+      }
+      try {
+        got = Compile(fn, options)->Run(in);
+      } catch (const Error& e) {
+        error = e.message();
+      }
+      ASSERT_EQ(error, expected_error);
+      ++cases;
+      const bool up_to_phase = prim->name == "eigh" || prim->name == "svd";
+      for (size_t r = 0; r < want.size(); ++r) {
+        const DType from = in.empty() ? want[r].dtype() : in[0].dtype();
+        double tolerance = Tolerance(*prim, want[r].dtype());
+        if (IsInexact(want[r].dtype())) tolerance = std::max(tolerance, Tolerance(*prim, from));
+        ExpectClose(got[r], want[r], tolerance, up_to_phase);
+      }
+    }
+  }
+  EXPECT_GT(cases, 1000);
+}
+
+FnRef Softmax(Dims shape) {
+  Builder b("softmax");
+  const Type t{DType::kF32, shape, {}};
+  const Expr x{&b, b.Parameter(t, "x")};
+  const Expr top{&b, Broadcast(b, Reduce(b, "reduce_max", x, {1}), shape, {0})};
+  const Expr e = Exp(x - top);
+  return b.Build({e / Expr{&b, Broadcast(b, ReduceSum(b, e, {1}), shape, {0})}});
+}
+
+TEST(Fusion, SoftmaxIsOneKernelThatReadsAndWritesOnce) {
+  const FnRef fn = Softmax({64, 100});
+  const auto e = Compile(fn);
+  EXPECT_EQ(e->counters().kernels, 1);
+  EXPECT_EQ(e->counters().kernel_calls, 1);
+  EXPECT_EQ(e->counters().bytes_moved, 2 * 64 * 100 * 4);
+  EXPECT_EQ(e->arena_bytes(), 0);
+  const Tensor x = RandomF32({64, 100});
+  ExpectClose(e->Run({x})[0], Eval(*fn, {x})[0], 1e-6, false);
+}
+
+TEST(Fusion, OffMeansOneKernelPerEquation) {
+  CompileOptions options;
+  options.fusion.fuse = false;
+  EXPECT_GT(Compile(Softmax({8, 16}), options)->counters().kernels, 3);
+}
+
+TEST(Fusion, RepeatedBlocksShareTheirKernel) {
+  Builder b("blocks");
+  const Type t{DType::kF32, {16, 16}, {}};
+  Atom x = b.Parameter(t);
+  const Atom w = b.Parameter(t);
+  for (int i = 0; i < 20; ++i) x = Tanh(b, Contract(b, "ij,jk->ik", x, w));
+  const auto e = Compile(b.Build({x}));
+  EXPECT_LE(e->counters().kernels, 2);
+  EXPECT_EQ(e->counters().kernel_calls, 20);
+}
+
+TEST(Memory, ScanWritesItsStacksInPlace) {
+  Builder body("body");
+  const Type t{DType::kF32, {8}, {}};
+  const Expr c{&body, body.Parameter(t)}, x{&body, body.Parameter(t)};
+  const Expr next = Tanh(c * 0.5 + x);
+  const FnRef step = body.Build({next, next * next});
+  Builder b("scan");
+  const Atoms in = {b.Parameter(t), b.Parameter(Type{DType::kF32, {100, 8}, {}})};
+  const FnRef fn = b.Build(b.Emit(FindPrim("scan"), in, {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{100}}, {"reverse", false}}, {step}));
+  const auto e = Compile(fn);
+  EXPECT_LE(e->counters().bytes_copied, 8 * 4);  // the initial carry
+  const Tensors args = {RandomF32({8}), RandomF32({100, 8})};
+  const Tensors got = e->Run(args), want = Eval(*fn, args);
+  for (int r = 0; r < 2; ++r) ExpectClose(got[r], want[r], 1e-5, false);
+}
+
+TEST(Symbols, OneExecutableServesEverySize) {
+  const FnRef fn = Softmax({Dim::Symbol("n"), 33});
+  const auto e = Compile(fn);
+  for (int64_t n : {1, 7, 300}) {
+    const Tensor x = RandomF32({n, 33});
+    ExpectClose(e->Run({x})[0], Eval(*fn, {x})[0], 1e-6, false);
+  }
+}
+
+TEST(Errors, NameTheArgument) {
+  const auto e = Compile(Softmax({8, 16}));
+  try {
+    e->Run({RandomF32({8, 17})});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kType);
+    EXPECT_NE(error.message().find("argument 0"), std::string::npos) << error.message();
+  }
+}
+
+TEST(Threads, ManyCallersOfOneExecutable) {
+  const FnRef fn = Softmax({256, 512});
+  const auto e = Compile(fn);
+  const Tensor x = RandomF32({256, 512});
+  const Tensor want = e->Run({x})[0];
+  std::vector<std::thread> threads;
+  std::vector<int> good(4, 0);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) good[t] += e->Run({x})[0].BitEquals(want);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (int g : good) EXPECT_EQ(g, 50);
+}
+
+}  // namespace
+}  // namespace weft
