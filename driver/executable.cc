@@ -1,5 +1,8 @@
 #include "driver/executable.h"
 
+#include <dlfcn.h>
+#include <sys/stat.h>
+
 #include <chrono>
 #include <cstring>
 #include <list>
@@ -9,7 +12,10 @@
 
 #include "backends/cpu/effects.h"
 #include "backends/cpu/program.h"
+#include "driver/disk_cache.h"
 #include "ir/effects.h"
+#include "ir/text_printer.h"
+#include "lowering/abi.h"
 #include "lowering/lower.h"
 
 namespace weft {
@@ -28,6 +34,26 @@ std::string OptionsText(const CompileOptions& o) {
   return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" + std::to_string(o.fusion.fuse) + "," +
          std::to_string(o.fusion.max_members) + "," + std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
          std::to_string(o.fusion.large_row);
+}
+
+// Which build of the compiler this is: cached code of another one is not used.
+std::string BuildIdentity() {
+  static const std::string* identity = [] {
+    auto* text = new std::string;
+    Dl_info info;
+    struct stat file;
+    if (dladdr(reinterpret_cast<void*>(&BuildIdentity), &info) != 0 && info.dli_fname != nullptr && stat(info.dli_fname, &file) == 0) {
+      *text = std::to_string(file.st_size) + "." + std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
+    }
+    return text;
+  }();
+  return *identity;
+}
+
+std::string DiskKey(const Fn& optimized, const CompileOptions& o) {
+  CompileOptions named = o;
+  named.pipeline_name.clear();  // the passes have run
+  return "abi " + std::to_string(WEFT_ABI_VERSION) + "\nbuild " + BuildIdentity() + "\n" + OptionsText(named) + "\n" + Print(optimized);
 }
 
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
@@ -119,11 +145,25 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
   e->options_ = options;
   e->optimized_ = fn;
   for (const auto& pass : options.passes) e->optimized_ = pass(e->optimized_);
-  Artifact artifact = Lower(e->optimized_, options.target, {options.fusion});
-  try {
-    e->program_ = cpu::Program::Load(std::move(artifact));
-  } catch (const std::exception& failure) {
-    throw Error(ErrorKind::kInternal, failure.what());
+  const std::string disk_key = options.use_disk_cache ? DiskKey(*e->optimized_, options) : "";
+  if (options.use_disk_cache) {
+    if (std::optional<Artifact> cached = ReadCachedArtifact(disk_key)) {
+      try {
+        e->program_ = cpu::Program::Load(std::move(*cached));
+        e->from_disk_ = true;
+      } catch (const std::exception&) {
+        // Compiled anew below, and replaced.
+      }
+    }
+  }
+  if (e->program_ == nullptr) {
+    Artifact artifact = Lower(e->optimized_, options.target, {options.fusion});
+    if (options.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
+    try {
+      e->program_ = cpu::Program::Load(std::move(artifact));
+    } catch (const std::exception& failure) {
+      throw Error(ErrorKind::kInternal, failure.what());
+    }
   }
   e->compile_milliseconds_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return options.use_cache ? TheCache().Insert(key, e) : e;

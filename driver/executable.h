@@ -50,6 +50,8 @@ class Executable {
   int64_t arena_bytes() const;
   // How long compiling took, in milliseconds; 0 when it came from a cache.
   double compile_milliseconds() const { return compile_milliseconds_; }
+  // Whether the code came from the disk cache.
+  bool from_disk() const { return from_disk_; }
   const Artifact& artifact() const;
 
  private:
@@ -58,6 +60,7 @@ class Executable {
   CompileOptions options_;
   std::shared_ptr<const cpu::Program> program_;
   double compile_milliseconds_ = 0;
+  bool from_disk_ = false;
 };
 
 // Raises what lowering raises, with the user's location where it is known.

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
 
+#include "driver/disk_cache.h"
 #include "ir/effects.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
@@ -85,7 +89,7 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
   SetEffectHandlers(handlers);
   std::mt19937 rng(7);
   CompileOptions options;
-  options.use_cache = false;
+  options.use_cache = options.use_disk_cache = false;
   int cases = 0;
   for (const Prim* prim : AllPrims()) {
     if (!prim->samples || prim->family == Family::kCollective || prim->name == "custom_linear") continue;
@@ -201,6 +205,30 @@ TEST(Errors, NameTheArgument) {
   }
 }
 
+TEST(DiskCache, SecondCompilationLoadsAndDamageIsNoticed) {
+  const FnRef fn = Softmax({5, 19});
+  CompileOptions options;
+  options.use_cache = false;
+  Compile(fn, options);
+  const auto second = Compile(fn, options);
+  EXPECT_TRUE(second->from_disk());
+  const Tensor x = RandomF32({5, 19});
+  ExpectClose(second->Run({x})[0], Eval(*fn, {x})[0], 1e-6, false);
+  // One byte changed in every file: nothing is loaded, everything is replaced.
+  for (const auto& file : std::filesystem::directory_iterator(std::getenv("WEFT_CACHE_DIR"))) {
+    std::fstream f(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    f.seekp(-20, std::ios::end);
+    f.put('#');
+  }
+  EXPECT_FALSE(Compile(fn, options)->from_disk());
+  EXPECT_TRUE(Compile(fn, options)->from_disk());
+}
+
+TEST(DiskCache, DigestIsSha256) {
+  EXPECT_EQ(Sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
 TEST(Threads, ManyCallersOfOneExecutable) {
   const FnRef fn = Softmax({256, 512});
   const auto e = Compile(fn);
@@ -216,6 +244,12 @@ TEST(Threads, ManyCallersOfOneExecutable) {
   for (std::thread& t : threads) t.join();
   for (int g : good) EXPECT_EQ(g, 50);
 }
+
+// The tests' own cache folder, before anything compiles.
+const bool kFolderSet = [] {
+  std::string folder = ::testing::TempDir() + "weft-cache-XXXXXX";
+  return mkdtemp(folder.data()) != nullptr && setenv("WEFT_CACHE_DIR", folder.c_str(), 1) == 0;
+}();
 
 }  // namespace
 }  // namespace weft
