@@ -295,7 +295,15 @@ void KernelEmitter::Prefetch(const std::vector<int>& roots) {
 Lanes KernelEmitter::Evaluate(int node) {
   Memo& memo = memo_[node];
   if (memo.level >= 0) return memo.value;
-  const int level = LevelOf(dependence_[node]);
+  int level = LevelOf(dependence_[node]);
+  // Not further out than what it reads: a reduction of everything depends on no dimension, but lies inside the unit loop.
+  const KernelStore* spill = SpillOf(node);
+  if (spec_.nodes[node].kind == Kind::kOp && !(spill != nullptr && current_phase_ > phases_[node])) {
+    for (int o : spec_.nodes[node].operands) {
+      Evaluate(o);
+      level = std::max(level, memo_[o].level);
+    }
+  }
   Lanes value = AtLevel(level, [&] { return EvaluateHere(node); });
   memo_[node] = {value, level};
   return value;
