@@ -152,6 +152,18 @@ TEST(Fusion, SoftmaxIsOneKernelThatReadsAndWritesOnce) {
   ExpectClose(e->Run({x})[0], Eval(*fn, {x})[0], 1e-6, false);
 }
 
+// The sum does not depend on the rows it is written to, yet what follows it belongs inside the loop over rows.
+TEST(Fusion, ReductionsOfRepeatedRowsAndOfEverything) {
+  Builder b("f");
+  const Expr x{&b, b.Parameter({DType::kF32, {40}, {}})};
+  const Expr rows{&b, Broadcast(b, Tanh(x), {6, 40}, {1})};
+  const Expr all{&b, ReduceSum(b, x, {0})};
+  const FnRef fn = b.Build({Expr{&b, ReduceSum(b, rows, {1})} * 0.1, all * 0.5 + 1.0});
+  const Tensor in = RandomF32({40});
+  const Tensors got = Compile(fn)->Run({in}), want = Eval(*fn, {in});
+  for (int r = 0; r < 2; ++r) ExpectClose(got[r], want[r], 1e-5, false);
+}
+
 TEST(Fusion, OffMeansOneKernelPerEquation) {
   CompileOptions options;
   options.fusion.fuse = false;

@@ -19,7 +19,13 @@ class KernelEmitter {
       : spec_(spec), plan_(plan), target_(target), m_(m), body_(m, [this](const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) {
           return CallLibrary(op, dtype, x, result);
         }),
-        dependence_(spec.Dependence()), phases_(spec.Phases()), symbols_(spec.SymbolicSizes()), dims_(spec.sizes.size()), memo_(spec.nodes.size()) {}
+        dependence_(spec.Dependence()), after_reduction_(spec.nodes.size(), false), phases_(spec.Phases()), symbols_(spec.SymbolicSizes()), dims_(spec.sizes.size()), memo_(spec.nodes.size()) {
+    for (size_t i = 0; i < spec.nodes.size(); ++i) {
+      after_reduction_[i] = spec.nodes[i].kind == Kind::kReduce;
+      for (int o : spec.nodes[i].operands) after_reduction_[i] = after_reduction_[i] || after_reduction_[o];
+      for (const auto& d : spec.nodes[i].access.dynamic) after_reduction_[i] = after_reduction_[i] || after_reduction_[d.node];
+    }
+  }
 
   void Emit(mlir::ModuleOp module, const std::string& name);
 
@@ -114,6 +120,7 @@ class KernelEmitter {
   MlirBuilder& m_;
   BodyEmitter body_;
   std::vector<uint64_t> dependence_;
+  std::vector<bool> after_reduction_;   // uses the value of a reduction, so exists only inside of the loops over outer dimensions
   std::vector<int> phases_;
   std::vector<Dim> symbols_;
   std::vector<Value> symbol_values_, pointers_, dims_;
