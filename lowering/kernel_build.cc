@@ -321,6 +321,14 @@ void KernelBuilder::ChooseSpills() {
     }
   }
   for (const KernelStore& s : spec.stores) last_use[s.node] = std::max(last_use[s.node], available(s.node));
+  // The last phase that reads a value, also through cheap values that are computed again where they are needed.
+  std::vector<int> needed = last_use;
+  for (size_t i = spec.nodes.size(); i-- > 0;) {
+    const KernelNode& n = spec.nodes[i];
+    if (n.kind == Kind::kReduce) continue;
+    for (int o : n.operands) needed[o] = std::max(needed[o], needed[i]);
+    for (const auto& d : n.access.dynamic) needed[d.node] = std::max(needed[d.node], needed[i]);
+  }
   auto inner = [&](uint64_t mask) { return (mask >> spec.num_outer) != 0; };
   std::set<int> used;
   for (size_t i = 0; i < spec.nodes.size(); ++i) {
@@ -333,7 +341,11 @@ void KernelBuilder::ChooseSpills() {
     }
     if (keep == nullptr) {
       for (const KernelStore& s : spec.stores) {
-        if (s.access.dtype == n.dtype && inner(s.access.offset.VarMask()) && available(s.node) > phase[i] && used.count(s.access.operand) == 0) keep = &s;
+        // The output's own value must not be there before the last reader of this one.
+        if (s.access.dtype == n.dtype && inner(s.access.offset.VarMask()) && available(s.node) > phase[i] &&
+            available(s.node) >= needed[i] && used.count(s.access.operand) == 0) {
+          keep = &s;
+        }
       }
     }
     if (keep == nullptr) continue;
