@@ -20,7 +20,8 @@ Named Reduce(Builder& b, Named x, const std::string& needed) {
     if (j == std::string::npos) continue;
     // Diagonal: keep where the two indices agree, then sum one of them away.
     const Type type = b.TypeOf(x.atom);
-    if (!(type.dims[i] == type.dims[j])) throw TypeError("einsum: index '", x.letters[i], "' has sizes ", type.dims[i], " and ", type.dims[j]);
+    if (!(type.dims[i] == type.dims[j]))
+      throw TypeError("einsum: index '", x.letters[i], "' has sizes ", type.dims[i], " and ", type.dims[j]);
     const Atom row = Iota(b, type.dims, static_cast<int64_t>(i), DType::kI32);
     const Atom column = Iota(b, type.dims, static_cast<int64_t>(j), DType::kI32);
     const Atom kept = Select(b, Eq(b, row, column), x.atom, Zeros(b, type));
@@ -31,8 +32,10 @@ Named Reduce(Builder& b, Named x, const std::string& needed) {
   Ints dims;
   std::string rest;
   for (size_t i = 0; i < x.letters.size(); ++i) {
-    if (needed.find(x.letters[i]) == std::string::npos) dims.push_back(static_cast<int64_t>(i));
-    else rest += x.letters[i];
+    if (needed.find(x.letters[i]) == std::string::npos)
+      dims.push_back(static_cast<int64_t>(i));
+    else
+      rest += x.letters[i];
   }
   if (!dims.empty()) x = {ReduceSum(b, x.atom, dims), rest};
   return x;
@@ -99,7 +102,8 @@ Value Tensordot(const Operand& x, const Operand& y, const Ints& x_axes, const In
     const int64_t ax = CheckAxis(x_axes[i], rx, "tensordot"), ay = CheckAxis(y_axes[i], ry, "tensordot");
     const Dim dx = x.dims()[ax], dy = y.dims()[ay];
     if (!(dx == dy)) {
-      throw TypeError("tensordot: axis ", ax, " of shape ", ShapeText(x.dims()), " against axis ", ay, " of shape ", ShapeText(y.dims()));
+      throw TypeError("tensordot: axis ", ax, " of shape ", ShapeText(x.dims()), " against axis ", ay, " of shape ",
+                      ShapeText(y.dims()));
     }
     ly[ay] = lx[ax];
   }
@@ -130,16 +134,22 @@ Value Dot(const Operand& x, const Operand& y) {
   if (x.rank() == 0 || y.rank() == 0) return Apply(Binary::kMul, x, y);
   const int64_t y_axis = y.rank() == 1 ? 0 : y.rank() - 2;
   const Dim dx = x.dims()[x.rank() - 1], dy = y.dims()[y_axis];
-  if (!(dx == dy)) throw TypeError("dot: shapes ", ShapeText(x.dims()), " and ", ShapeText(y.dims()), " do not fit: ", dx, " against ", dy);
+  if (!(dx == dy))
+    throw TypeError("dot: shapes ", ShapeText(x.dims()), " and ", ShapeText(y.dims()), " do not fit: ", dx, " against ",
+                    dy);
   return Tensordot(x, y, {x.rank() - 1}, {y_axis});
 }
 
 Value Matmul(const Operand& x, const Operand& y) {
   const int rx = x.rank(), ry = y.rank();
-  if (rx == 0 || ry == 0) throw TypeError("matmul: operands need at least one dimension, got shapes ", ShapeText(x.dims()), " and ", ShapeText(y.dims()), "; use * for numbers");
+  if (rx == 0 || ry == 0)
+    throw TypeError("matmul: operands need at least one dimension, got shapes ", ShapeText(x.dims()), " and ",
+                    ShapeText(y.dims()), "; use * for numbers");
   const Dims sx = x.dims(), sy = y.dims();
   const Dim kx = sx[rx - 1], ky = sy[ry == 1 ? 0 : ry - 2];
-  if (!(kx == ky)) throw TypeError("matmul: shapes ", ShapeText(sx), " and ", ShapeText(sy), " do not fit: ", kx, " columns against ", ky, " rows");
+  if (!(kx == ky))
+    throw TypeError("matmul: shapes ", ShapeText(sx), " and ", ShapeText(sy), " do not fit: ", kx, " columns against ",
+                    ky, " rows");
   const Operand xs[] = {x, y};
   const WeakDType t = ContractDType(xs);
   Site site;
@@ -157,10 +167,12 @@ Value Matmul(const Operand& x, const Operand& y) {
   for (int i = 0; i < n; ++i) {
     const char letter = static_cast<char>('a' + i);
     const int ix = i - (n - bx), iy = i - (n - by);
-    const std::optional<Dim> dx = ix >= 0 ? std::optional<Dim>(sx[ix]) : std::nullopt, dy = iy >= 0 ? std::optional<Dim>(sy[iy]) : std::nullopt;
+    const std::optional<Dim> dx = ix >= 0 ? std::optional<Dim>(sx[ix]) : std::nullopt,
+                             dy = iy >= 0 ? std::optional<Dim>(sy[iy]) : std::nullopt;
     const bool x_has = dx && (!(*dx == Dim(1)) || !dy || *dy == Dim(1)), y_has = dy && (!(*dy == Dim(1)) || !x_has);
     if (x_has && y_has && !(*dx == *dy)) {
-      throw TypeError("matmul: shapes ", ShapeText(sx), " and ", ShapeText(sy), " do not broadcast: batch sizes ", *dx, " and ", *dy);
+      throw TypeError("matmul: shapes ", ShapeText(sx), " and ", ShapeText(sy), " do not broadcast: batch sizes ", *dx,
+                      " and ", *dy);
     }
     if (x_has) lx += letter, x_shape.push_back(*dx);
     if (y_has) ly += letter, y_shape.push_back(*dy);
@@ -183,17 +195,21 @@ Value Einsum(const std::string& text, Operands xs) {
   std::string left = spec.substr(0, arrow), result = arrow == std::string::npos ? "" : spec.substr(arrow + 2);
   std::vector<std::string> terms(1);
   for (char c : left) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
-  if (terms.size() != xs.size()) throw ValueError("einsum: '", text, "' names ", terms.size(), " operands, got ", xs.size());
+  if (terms.size() != xs.size())
+    throw ValueError("einsum: '", text, "' names ", terms.size(), " operands, got ", xs.size());
   // "..." stands for the remaining dimensions, aligned at the end; capital letters come last in the renaming.
   int most = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     const size_t dots = terms[i].find("...");
     const int named = static_cast<int>(terms[i].size()) - (dots == std::string::npos ? 0 : 3);
     if (dots == std::string::npos ? named != xs[i].rank() : named > xs[i].rank()) {
-      throw TypeError("einsum: operand ", i, " has shape ", ShapeText(xs[i].dims()), ", but '", terms[i], "' names ", named, " dimensions");
+      throw TypeError("einsum: operand ", i, " has shape ", ShapeText(xs[i].dims()), ", but '", terms[i], "' names ",
+                      named, " dimensions");
     }
     if (dots != std::string::npos) most = std::max(most, xs[i].rank() - named);
   }
@@ -221,7 +237,8 @@ Value Einsum(const std::string& text, Operands xs) {
   std::map<char, char> rename;
   for (const std::string& t : terms) {
     for (char c : t) {
-      if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) throw ValueError("einsum: '", text, "' has the character '", std::string(1, c), "'");
+      if (!absl::ascii_isalnum(static_cast<unsigned char>(c)))
+        throw ValueError("einsum: '", text, "' has the character '", std::string(1, c), "'");
       if (!rename.count(c)) {
         if (rename.size() == 26) throw ValueError("einsum: more than 26 different indices in '", text, "'");
         const char letter = static_cast<char>('a' + rename.size());
@@ -237,7 +254,8 @@ Value Einsum(const std::string& text, Operands xs) {
     c = rename[c];
   }
   for (size_t i = 0; i < result.size(); ++i) {
-    if (result.find(result[i], i + 1) != std::string::npos) throw ValueError("einsum: '", text, "' repeats an index in its result");
+    if (result.find(result[i], i + 1) != std::string::npos)
+      throw ValueError("einsum: '", text, "' repeats an index in its result");
   }
 
   const WeakDType t = ContractDType(xs);

@@ -12,17 +12,17 @@ Dim One() { return Dim(1); }
 // One dimension of the (extended) operand and what happens to it.
 struct Axis {
   enum class Kind { kWhole, kRange, kInt, kArray } kind = Kind::kWhole;
-  bool is_new = false;             // made by None
+  bool is_new = false;                     // made by None
   int64_t start = 0, step = 1, count = 0;  // kRange: start, start + step ...; kInt: start
-  int array = -1;                  // kArray: number of the array
-  Dim size;                        // of the operand
+  int array = -1;                          // kArray: number of the array
+  Dim size;                                // of the operand
 };
 
 struct Plan {
-  std::vector<Axis> axes;          // every dimension of the operand with new axes inserted
+  std::vector<Axis> axes;  // every dimension of the operand with new axes inserted
   Values arrays;
-  Dims operand;                    // its shape, new axes included
-  int first_advanced = -1;         // where the joint dimensions of the arrays go; -1: no arrays
+  Dims operand;             // its shape, new axes included
+  int first_advanced = -1;  // where the joint dimensions of the arrays go; -1: no arrays
   bool has_new = false;
 };
 
@@ -55,12 +55,14 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
     if (e.kind == Index::Kind::kArray && IsBool(e.array.dtype())) {
       const Dims mask = e.array.dims();
       if (mask.empty()) {
-        throw UserError(ErrorKind::kUnsupported, {}, "indexing with a single boolean: use weft.numpy.where or an array mask");
+        throw UserError(ErrorKind::kUnsupported, {},
+                        "indexing with a single boolean: use weft.numpy.where or an array mask");
       }
       for (size_t d = 0; d < mask.size(); ++d) {
         const size_t at = consumed + d;
         if (!ellipsis && at < shape.size() && !(mask[d] == shape[at])) {
-          throw UserError(ErrorKind::kIndex, {}, "a boolean mask of shape ", ShapeText(mask), " does not fit an array of shape ", ShapeText(shape));
+          throw UserError(ErrorKind::kIndex, {}, "a boolean mask of shape ", ShapeText(mask),
+                          " does not fit an array of shape ", ShapeText(shape));
         }
       }
       for (Value& v : NonZero(e.array)) entries.push_back(Index::Array(std::move(v)));
@@ -79,7 +81,8 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
     entries.push_back(e);
   }
   if (consumed > static_cast<int>(shape.size())) {
-    throw UserError(ErrorKind::kIndex, {}, "too many indices: ", consumed, " for an array of ", shape.size(), " dimensions, shape ", ShapeText(shape));
+    throw UserError(ErrorKind::kIndex, {}, "too many indices: ", consumed, " for an array of ", shape.size(),
+                    " dimensions, shape ", ShapeText(shape));
   }
   if (!ellipsis) entries.push_back(Index::Ellipsis());
 
@@ -256,8 +259,10 @@ Dims ResultShape(const Plan& plan, const Dims& joint) {
   for (size_t i = 0; i < plan.axes.size(); ++i) {
     const Axis& a = plan.axes[i];
     if (static_cast<int>(i) == plan.first_advanced) out.insert(out.end(), joint.begin(), joint.end());
-    if (a.kind == Axis::Kind::kWhole) out.push_back(a.size);
-    else if (a.kind == Axis::Kind::kRange) out.push_back(a.count);
+    if (a.kind == Axis::Kind::kWhole)
+      out.push_back(a.size);
+    else if (a.kind == Axis::Kind::kRange)
+      out.push_back(a.count);
   }
   return out;
 }
@@ -289,11 +294,17 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
   const Joint joint = JoinArrays(site, plan);
   const Layout l = MakeLayout(plan, dims, joint.shape);
   for (int64_t a : l.array_axes) {
-    if (dims[a] == Dim(0) && !(NumElements(joint.shape) == Dim(0))) throw UserError(ErrorKind::kIndex, {}, "indexing axis ", a, " of size 0");
+    if (dims[a] == Dim(0) && !(NumElements(joint.shape) == Dim(0)))
+      throw UserError(ErrorKind::kIndex, {}, "indexing axis ", a, " of size 0");
   }
   return b.Emit1(FindPrim("gather"), {x, joint.indices},
-                 {{"offset_dims", l.window_dims}, {"collapsed_dims", l.array_axes}, {"operand_batch_dims", Ints{}},
-                  {"indices_batch_dims", Ints{}}, {"start_index_map", l.array_axes}, {"slice_sizes", l.slice_sizes}, {"mode", mode}});
+                 {{"offset_dims", l.window_dims},
+                  {"collapsed_dims", l.array_axes},
+                  {"operand_batch_dims", Ints{}},
+                  {"indices_batch_dims", Ints{}},
+                  {"start_index_map", l.array_axes},
+                  {"slice_sizes", l.slice_sizes},
+                  {"mode", mode}});
 }
 
 const char* ScatterName(Update u) {
@@ -332,7 +343,8 @@ Value GetItem(const Operand& x, const Indices& entries, const std::string& mode)
   return site.Finish(Read(site, site.Use(x), plan, mode), x.dtype().weak);
 }
 
-Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update, const std::string& mode) {
+Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update,
+                 const std::string& mode) {
   const DType dtype = x.dtype().dtype;
   Plan plan = MakePlan(x.dims(), entries);
   Site site;
@@ -340,8 +352,10 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
   const Atom operand = site.Use(x);
   Atom v = site.Use(value, dtype);
   const Atom xx = plan.has_new ? Reshape(b, operand, plan.operand) : operand;
-  const bool contiguous = std::all_of(plan.axes.begin(), plan.axes.end(), [](const Axis& a) { return a.kind != Axis::Kind::kRange || a.step == 1; });
-  const bool whole = std::all_of(plan.axes.begin(), plan.axes.end(), [](const Axis& a) { return a.kind != Axis::Kind::kRange; });
+  const bool contiguous = std::all_of(plan.axes.begin(), plan.axes.end(),
+                                      [](const Axis& a) { return a.kind != Axis::Kind::kRange || a.step == 1; });
+  const bool whole =
+      std::all_of(plan.axes.begin(), plan.axes.end(), [](const Axis& a) { return a.kind != Axis::Kind::kRange; });
   auto finish = [&](const Atom& y) { return site.Finish(Reshape(b, y, x.dims()), x.dtype().weak); };
 
   if (contiguous && OnlyScalarArrays(plan)) {
@@ -361,8 +375,10 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
         at = site.Use(Operand(i), index_dtype);
         if (!IsUnsigned(i.dtype())) at = Wrapped(b, at, a.size);
         const int64_t n = a.size.value("updating");
-        if (mode == "drop" && !(at.is_literal() && at.literal().Get(0).real() >= 0 && at.literal().Get(0).real() < static_cast<double>(n))) {
-          const Atom ok = And(b, Ge(b, at, Atom::Scalar(index_dtype, 0)), Lt(b, at, Atom::Scalar(index_dtype, static_cast<double>(n))));
+        if (mode == "drop" && !(at.is_literal() && at.literal().Get(0).real() >= 0 &&
+                                at.literal().Get(0).real() < static_cast<double>(n))) {
+          const Atom ok = And(b, Ge(b, at, Atom::Scalar(index_dtype, 0)),
+                              Lt(b, at, Atom::Scalar(index_dtype, static_cast<double>(n))));
           inside = inside ? And(b, *inside, ok) : ok;
         }
       }
@@ -384,8 +400,12 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
     const Layout l = MakeLayout(plan, plan.operand, joint.shape);
     v = BroadcastAtom(b, v, l.result, false, "the value of an indexed update");
     return finish(b.Emit1(FindPrim(ScatterName(update)), {xx, joint.indices, v},
-                          {{"update_window_dims", l.window_dims}, {"inserted_dims", l.array_axes}, {"operand_batch_dims", Ints{}},
-                           {"indices_batch_dims", Ints{}}, {"scatter_dims", l.array_axes}, {"mode", mode}}));
+                          {{"update_window_dims", l.window_dims},
+                           {"inserted_dims", l.array_axes},
+                           {"operand_batch_dims", Ints{}},
+                           {"indices_batch_dims", Ints{}},
+                           {"scatter_dims", l.array_axes},
+                           {"mode", mode}}));
   }
   // Slices with a stride, or slices beside arrays: every element by its own position. Positions come from reading an
   // array of positions the same way; -1, out of bounds, marks the ones to drop.
@@ -402,7 +422,8 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
       if (a.kind != Axis::Kind::kArray) continue;
       const Atom& at = joint.parts[part++];
       const DType t = b.DTypeOf(at);
-      const Atom ok = And(b, Ge(b, at, Atom::Scalar(t, 0)), Lt(b, at, Atom::Scalar(t, static_cast<double>(a.size.value()))));
+      const Atom ok =
+          And(b, Ge(b, at, Atom::Scalar(t, 0)), Lt(b, at, Atom::Scalar(t, static_cast<double>(a.size.value()))));
       inside = inside ? And(b, *inside, ok) : ok;
     }
     const Dims shape = b.TypeOf(where).dims;
@@ -415,8 +436,12 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
   v = Reshape(b, BroadcastAtom(b, v, shape, false, "the value of an indexed update"), {NumElements(shape)});
   const Atom column = Reshape(b, where, {NumElements(shape), One()});
   return finish(b.Emit1(FindPrim(ScatterName(update)), {Reshape(b, operand, {Dim(total)}), column, v},
-                        {{"update_window_dims", Ints{}}, {"inserted_dims", Ints{0}}, {"operand_batch_dims", Ints{}},
-                         {"indices_batch_dims", Ints{}}, {"scatter_dims", Ints{0}}, {"mode", std::string("drop")}}));
+                        {{"update_window_dims", Ints{}},
+                         {"inserted_dims", Ints{0}},
+                         {"operand_batch_dims", Ints{}},
+                         {"indices_batch_dims", Ints{}},
+                         {"scatter_dims", Ints{0}},
+                         {"mode", std::string("drop")}}));
 }
 
 Value Take(const Operand& x, const Value& indices, int64_t axis, const std::string& mode) {
@@ -429,7 +454,8 @@ Value Take(const Operand& x, const Value& indices, int64_t axis, const std::stri
 Value TakeAlongAxis(const Operand& x, const Value& indices, int64_t axis) {
   const int rank = x.rank();
   const int64_t dim = CheckAxis(axis, rank, "take_along_axis");
-  if (indices.rank() != rank) throw TypeError("take_along_axis: indices of ", indices.rank(), " dimensions for an array of ", rank);
+  if (indices.rank() != rank)
+    throw TypeError("take_along_axis: indices of ", indices.rank(), " dimensions for an array of ", rank);
   Dims shape = x.dims(), ishape = indices.dims();
   Indices entries;
   for (int d = 0; d < rank; ++d) {

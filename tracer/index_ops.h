@@ -37,7 +37,8 @@ using Indices = std::vector<Index>;
 // "clip", "drop", "promise".
 Value GetItem(const Operand& x, const Indices& entries, const std::string& mode = "clip");
 enum class Update : uint8_t { kSet, kAdd, kMul, kMin, kMax };
-Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update, const std::string& mode = "drop");
+Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value, Update update,
+                 const std::string& mode = "drop");
 
 // take(x, indices, axis), take_along_axis(x, indices, axis).
 Value Take(const Operand& x, const Value& indices, int64_t axis, const std::string& mode);

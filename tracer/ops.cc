@@ -10,8 +10,9 @@ const Prim& PrimOf(Binary op) {
   // In the order of the enum; nullptr: not one primitive.
   static const auto prims = [] {
     std::array<const Prim*, 25> table{};
-    const char* names[] = {"add", "sub", "mul", "div", nullptr, nullptr, "pow", "and", "or", "xor", "shift_left", nullptr,
-                           "eq", "ne", "lt", "le", "gt", "ge", "max", "min", "and", "or", "xor", "atan2", nullptr};
+    const char* names[] = {"add", "sub",        "mul",   "div", nullptr, nullptr, "pow",  "and", "or",
+                           "xor", "shift_left", nullptr, "eq",  "ne",    "lt",    "le",   "gt",  "ge",
+                           "max", "min",        "and",   "or",  "xor",   "atan2", nullptr};
     for (int i = 0; i < 25; ++i) table[i] = names[i] ? TryFindPrim(names[i]) : nullptr;
     return table;
   }();
@@ -32,8 +33,9 @@ WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
 // Whether the signs of the remainder and of y differ, and the remainder is not 0. y may be a number beside an array.
 Atom NeedsCorrection(Builder& b, const Atom& remainder, const Atom& y, DType dtype) {
   const Atom zero = Atom::Scalar(dtype, 0);
-  const Atom y_negative = y.is_literal() && y.literal().rank() == 0 ? Atom::Scalar(DType::kBool, y.literal().Get(0).real() < 0)
-                                                                    : b.Emit1(FindPrim("lt"), {y, zero});
+  const Atom y_negative = y.is_literal() && y.literal().rank() == 0
+                              ? Atom::Scalar(DType::kBool, y.literal().Get(0).real() < 0)
+                              : b.Emit1(FindPrim("lt"), {y, zero});
   const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {remainder, zero}), y_negative});
   return b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {remainder, zero})});
 }
@@ -50,8 +52,9 @@ Atom FloorDivide(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   }
   // (x - r) / y is whole up to rounding.
   const Atom q = b.Emit1(FindPrim("div"), {b.Emit1(FindPrim("sub"), {x, r}), y});
-  const Atom whole = b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
-                             {{"mode", std::string("even")}});
+  const Atom whole =
+      b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
+              {{"mode", std::string("even")}});
   // x / 0 is an infinity or NaN, as in NumPy.
   const Atom quotient = b.Emit1(FindPrim("div"), {x, y});
   if (y.is_literal() && y.literal().rank() == 0) return y.IsSplat(0) ? quotient : whole;
@@ -106,7 +109,8 @@ Value Power(const Operand& x, const Operand& y) {
 
 Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotion) {
   if (prim.num_operands >= 0 && static_cast<int>(xs.size()) != prim.num_operands) {
-    throw TypeError(prim.name, ": takes ", prim.num_operands, prim.num_operands == 1 ? " operand" : " operands", ", got ", xs.size());
+    throw TypeError(prim.name, ": takes ", prim.num_operands, prim.num_operands == 1 ? " operand" : " operands",
+                    ", got ", xs.size());
   }
   if (prim.name == "select") return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
@@ -126,8 +130,10 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
         break;
       }
       const Dims& dims = b.TypeRef(a.var()).dims;
-      if (shape == nullptr) shape = &dims;
-      else same &= *shape == dims;
+      if (shape == nullptr)
+        shape = &dims;
+      else
+        same &= *shape == dims;
     }
     if (!same) {
       const Dims joint = BroadcastShapes(xs, prim.name.c_str());
@@ -140,10 +146,11 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
 }
 
 const char* Name(Binary op) {
-  static constexpr const char* kNames[] = {
-      "add", "subtract", "multiply", "true_divide", "floor_divide", "remainder", "power", "bitwise_and", "bitwise_or",
-      "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-      "maximum", "minimum", "logical_and", "logical_or", "logical_xor", "arctan2", "matmul"};
+  static constexpr const char* kNames[] = {"add",         "subtract",    "multiply",      "true_divide", "floor_divide",
+                                           "remainder",   "power",       "bitwise_and",   "bitwise_or",  "bitwise_xor",
+                                           "left_shift",  "right_shift", "equal",         "not_equal",   "less",
+                                           "less_equal",  "greater",     "greater_equal", "maximum",     "minimum",
+                                           "logical_and", "logical_or",  "logical_xor",   "arctan2",     "matmul"};
   return kNames[static_cast<int>(op)];
 }
 
@@ -153,7 +160,8 @@ Value Apply(Binary op, const Operand& x, const Operand& y) {
     case Binary::kAdd:
     case Binary::kMul:
       // bool + bool is or, bool * bool is and, as in NumPy.
-      if (IsBool(x.dtype().dtype) && IsBool(y.dtype().dtype)) return Elementwise(FindPrim(op == Binary::kAdd ? "or" : "and"), xs);
+      if (IsBool(x.dtype().dtype) && IsBool(y.dtype().dtype))
+        return Elementwise(FindPrim(op == Binary::kAdd ? "or" : "and"), xs);
       return Elementwise(PrimOf(op), xs);
     case Binary::kTrueDivide: return Elementwise(PrimOf(op), xs, {}, Promotion::kInexact);
     case Binary::kPower: return Power(x, y);
@@ -207,8 +215,10 @@ Value Astype(const Operand& x, DType dtype, bool weak) {
   Atom a = site.Use(x);
   // A complex number turned real loses its imaginary part; to bool it asks whether it is not 0.
   if (IsComplex(x.dtype().dtype) && !IsComplex(dtype)) {
-    if (IsBool(dtype)) a = site.b().Emit1(FindPrim("ne"), {a, Atom::Scalar(x.dtype().dtype, 0)});
-    else a = site.b().Emit1(FindPrim("real"), {a});
+    if (IsBool(dtype))
+      a = site.b().Emit1(FindPrim("ne"), {a, Atom::Scalar(x.dtype().dtype, 0)});
+    else
+      a = site.b().Emit1(FindPrim("real"), {a});
   }
   return site.Finish(Convert(site.b(), a, dtype), weak);
 }
@@ -239,8 +249,10 @@ Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype) 
     const int64_t width = ByteWidth(t.dtype), n = out.size();
     auto* to = static_cast<char*>(out.raw());
     const auto* bytes = static_cast<const char*>(number.raw());
-    if (std::all_of(bytes, bytes + width, [](char c) { return c == 0; })) std::memset(to, 0, out.bytes());
-    else for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * width, bytes, width);
+    if (std::all_of(bytes, bytes + width, [](char c) { return c == 0; }))
+      std::memset(to, 0, out.bytes());
+    else
+      for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * width, bytes, width);
     return Value(std::move(out));
   }
   Site site;
@@ -255,7 +267,8 @@ Value IotaLike(const Dims& shape, int64_t axis, DType dtype) {
 
 int64_t CheckAxis(int64_t axis, int rank, const char* what) {
   if (axis < -rank || axis >= rank) {
-    throw UserError(ErrorKind::kIndex, {}, what, ": axis ", axis, " is out of range for an array of ", rank, " dimensions");
+    throw UserError(ErrorKind::kIndex, {}, what, ": axis ", axis, " is out of range for an array of ", rank,
+                    " dimensions");
   }
   return axis < 0 ? axis + rank : axis;
 }

@@ -16,14 +16,38 @@ namespace weft {
 // The join of the operands' dtypes, made inexact when the primitive takes floats only (kAuto) or always (kInexact).
 enum class Promotion { kAuto, kInexact };
 Value Elementwise(const Prim& prim, Operands xs, Attrs attrs = {}, Promotion promotion = Promotion::kAuto);
-inline Value Elementwise(const Prim& prim, std::initializer_list<Operand> xs, Attrs attrs = {}, Promotion p = Promotion::kAuto) {
+inline Value Elementwise(const Prim& prim, std::initializer_list<Operand> xs, Attrs attrs = {},
+                         Promotion p = Promotion::kAuto) {
   return Elementwise(prim, absl::MakeConstSpan(xs.begin(), xs.size()), std::move(attrs), p);
 }
 
 // Python's and NumPy's operators.
 enum class Binary : uint8_t {
-  kAdd, kSub, kMul, kTrueDivide, kFloorDivide, kRemainder, kPower, kAnd, kOr, kXor, kShiftLeft, kShiftRight,
-  kEq, kNe, kLt, kLe, kGt, kGe, kMaximum, kMinimum, kLogicalAnd, kLogicalOr, kLogicalXor, kAtan2, kMatmul,
+  kAdd,
+  kSub,
+  kMul,
+  kTrueDivide,
+  kFloorDivide,
+  kRemainder,
+  kPower,
+  kAnd,
+  kOr,
+  kXor,
+  kShiftLeft,
+  kShiftRight,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kMaximum,
+  kMinimum,
+  kLogicalAnd,
+  kLogicalOr,
+  kLogicalXor,
+  kAtan2,
+  kMatmul,
 };
 const char* Name(Binary op);  // NumPy's name
 Value Apply(Binary op, const Operand& x, const Operand& y);
@@ -36,12 +60,12 @@ Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype);
 // 0, 1 ... along `axis`.
 Value IotaLike(const Dims& shape, int64_t axis, DType dtype);
 
-int64_t CheckAxis(int64_t axis, int rank, const char* what);             // negative axes made positive
-Ints CheckAxes(const Ints& axes, int rank, const char* what);            // and sorted; duplicates are an error
+int64_t CheckAxis(int64_t axis, int rank, const char* what);   // negative axes made positive
+Ints CheckAxes(const Ints& axes, int rank, const char* what);  // and sorted; duplicates are an error
 
 // Shape (shape_ops.cc).
 Value BroadcastTo(const Operand& x, const Dims& shape);
-Value Reshape(const Operand& x, Dims shape);                             // one dimension may be -1
+Value Reshape(const Operand& x, Dims shape);  // one dimension may be -1
 Value Transpose(const Operand& x, std::optional<Ints> axes);
 Value MoveAxis(const Operand& x, const Ints& from, const Ints& to);
 Value ExpandDims(const Operand& x, const Ints& axes);
@@ -52,7 +76,8 @@ Value Flip(const Operand& x, std::optional<Ints> axes);
 Value PadConstant(const Operand& x, const Ints& lo, const Ints& hi, const Operand& value);
 Value SliceAxis(const Operand& x, int64_t axis, int64_t start, int64_t limit, int64_t stride);
 
-// Reductions (reduce_ops.cc). `prim` is reduce_sum ...; integers narrower than the default are widened for sum and prod.
+// Reductions (reduce_ops.cc). `prim` is reduce_sum ...; integers narrower than the default are widened for sum and
+// prod.
 Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> axes, bool keepdims);
 Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims);
 Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool keepdims);

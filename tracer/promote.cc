@@ -24,14 +24,12 @@ Table MakeTable() {
     int from, to;
   };
   const Edge edges[] = {
-      {Id(kBool), kWeakInt},
-      {kWeakInt, Id(kU8)}, {kWeakInt, Id(kI8)},
-      {Id(kU8), Id(kU16)}, {Id(kU8), Id(kI16)}, {Id(kU16), Id(kI32)}, {Id(kU16), Id(kU32)},
-      {Id(kU32), Id(kU64)}, {Id(kU32), Id(kI64)}, {Id(kU64), kWeakFloat},
-      {Id(kI8), Id(kI16)}, {Id(kI16), Id(kI32)}, {Id(kI32), Id(kI64)}, {Id(kI64), kWeakFloat},
-      {kWeakFloat, kWeakComplex}, {kWeakFloat, Id(kF16)}, {kWeakFloat, Id(kBF16)},
-      {Id(kBF16), Id(kF32)}, {Id(kF16), Id(kF32)}, {Id(kF32), Id(kC64)}, {Id(kF32), Id(kF64)}, {Id(kF64), Id(kC128)},
-      {kWeakComplex, Id(kC64)}, {Id(kC64), Id(kC128)},
+      {Id(kBool), kWeakInt},   {kWeakInt, Id(kU8)},    {kWeakInt, Id(kI8)},        {Id(kU8), Id(kU16)},
+      {Id(kU8), Id(kI16)},     {Id(kU16), Id(kI32)},   {Id(kU16), Id(kU32)},       {Id(kU32), Id(kU64)},
+      {Id(kU32), Id(kI64)},    {Id(kU64), kWeakFloat}, {Id(kI8), Id(kI16)},        {Id(kI16), Id(kI32)},
+      {Id(kI32), Id(kI64)},    {Id(kI64), kWeakFloat}, {kWeakFloat, kWeakComplex}, {kWeakFloat, Id(kF16)},
+      {kWeakFloat, Id(kBF16)}, {Id(kBF16), Id(kF32)},  {Id(kF16), Id(kF32)},       {Id(kF32), Id(kC64)},
+      {Id(kF32), Id(kF64)},    {Id(kF64), Id(kC128)},  {kWeakComplex, Id(kC64)},   {Id(kC64), Id(kC128)},
   };
   std::array<uint32_t, kNodes> above{};  // reflexive, transitive
   for (int i = 0; i < kNodes; ++i) above[i] = 1u << i;
@@ -69,7 +67,8 @@ DType DefaultInt() { return X64() ? DType::kI64 : DType::kI32; }
 DType DefaultComplex() { return X64() ? DType::kC128 : DType::kC64; }
 
 WeakDType Promote(WeakDType a, WeakDType b) {
-  if (a == b) [[likely]] return a;
+  if (a == b) [[likely]]
+    return a;
   static const Table table = MakeTable();
   const int na = NodeOf(a), nb = NodeOf(b);
   if (na >= kNodes || nb >= kNodes || a.dtype > DType::kC128 || b.dtype > DType::kC128) {

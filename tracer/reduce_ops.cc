@@ -32,11 +32,13 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   const Ints dims = AxesOrAll(x, axes, name.c_str());
   DType dtype = x.dtype().dtype;
   if (prim == "reduce_sum" || prim == "reduce_prod") dtype = SumDType(dtype);
-  if ((prim == "reduce_and" || prim == "reduce_or") && !IsBool(dtype)) return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
+  if ((prim == "reduce_and" || prim == "reduce_or") && !IsBool(dtype))
+    return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
   const Dims from = x.dims();
   if (prim == "reduce_max" || prim == "reduce_min") {
     for (int64_t d : dims) {
-      if (from[d] == Dim(0)) throw ValueError(name, ": no elements along axis ", d, " of an array of shape ", ShapeText(from));
+      if (from[d] == Dim(0))
+        throw ValueError(name, ": no elements along axis ", d, " of an array of shape ", ShapeText(from));
     }
   }
   Site site;
@@ -89,8 +91,10 @@ Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t
   Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", DefaultInt()}});
   if (keepdims) {
     Dims kept = from;
-    if (axis) kept[dim] = Dim(1);
-    else kept = Dims(from.size(), Dim(1));
+    if (axis)
+      kept[dim] = Dim(1);
+    else
+      kept = Dims(from.size(), Dim(1));
     y = Reshape(b, y, kept);
   }
   return site.Finish(y);
@@ -106,7 +110,8 @@ Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_
   }
   Site site;
   const Atom a = site.Use(v, dtype);
-  return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}), v.weak() && dtype == v.dtype());
+  return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}),
+                     v.weak() && dtype == v.dtype());
 }
 
 }  // namespace weft

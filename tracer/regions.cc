@@ -9,7 +9,8 @@ namespace {
 bool SameValue(const Value& a, const Value& b) {
   if (a.traced() != b.traced()) return false;
   if (a.traced()) return a.home() == b.home() && a.var() == b.var();
-  return a.tensor().raw() == b.tensor().raw() && a.tensor().dtype() == b.tensor().dtype() && a.tensor().shape() == b.tensor().shape();
+  return a.tensor().raw() == b.tensor().raw() && a.tensor().dtype() == b.tensor().dtype() &&
+         a.tensor().shape() == b.tensor().shape();
 }
 
 // `fn` with results converted to the given dtypes.
@@ -49,7 +50,8 @@ Aligned AlignCaptures(const std::vector<Traced>& functions) {
     const Fn& fn = *functions[f].fn;
     Builder b(fn.name());
     Atoms args;
-    for (int i = 0; i < functions[f].num_params; ++i) args.push_back(b.Parameter(fn.params()[i].type, fn.params()[i].name));
+    for (int i = 0; i < functions[f].num_params; ++i)
+      args.push_back(b.Parameter(fn.params()[i].type, fn.params()[i].name));
     Atoms shared;
     for (const Value& v : a.captures) shared.push_back(b.Parameter(v.type()));
     for (size_t i : where[f]) args.push_back(shared[i]);
@@ -66,10 +68,12 @@ FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order) {
   return b.Build(b.Inline(*fn, args));
 }
 
-void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names, const std::vector<std::string>& paths) {
+void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,
+                  const std::vector<std::string>& paths) {
   const size_t n = functions[0].fn->results().size();
   for (const Traced& f : functions) {
-    if (f.fn->results().size() != n) throw TypeError(what, ": the functions return ", n, " and ", f.fn->results().size(), " arrays");
+    if (f.fn->results().size() != n)
+      throw TypeError(what, ": the functions return ", n, " and ", f.fn->results().size(), " arrays");
   }
   std::vector<DType> dtypes = ResultDTypes(*functions[0].fn);
   for (size_t i = 0; i < n; ++i) {
@@ -82,8 +86,8 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
       const Type mine = functions[f].fn->ResultTypes()[i], first = functions[0].fn->ResultTypes()[i];
       const bool weak = functions[f].weak_results[i];
       if (!(mine.dims == first.dims) || (mine.dtype != joint.dtype && !weak)) {
-        throw TypeError(what, ": result", PathOf(paths, i), " of ", names[f], " is ", mine, ", of ", names[0], " ", first,
-                        "; both must have the same shape and dtype");
+        throw TypeError(what, ": result", PathOf(paths, i), " of ", names[f], " is ", mine, ", of ", names[0], " ",
+                        first, "; both must have the same shape and dtype");
       }
     }
     dtypes[i] = joint.dtype;
@@ -104,17 +108,21 @@ bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const st
   for (size_t i = 0; i < carry.size(); ++i) {
     const Type in = carry[i].type(), out = types[i];
     if (in.dtype != out.dtype || carry[i].weak() != body.weak_results[i]) {
-      if (carry[i].weak() && (in.dtype == out.dtype || Promote({in.dtype, true}, {out.dtype, body.weak_results[i]}).dtype == out.dtype)) {
+      if (carry[i].weak() &&
+          (in.dtype == out.dtype || Promote({in.dtype, true}, {out.dtype, body.weak_results[i]}).dtype == out.dtype)) {
         carry[i] = Astype(carry[i], out.dtype, body.weak_results[i]);
         again = true;
-      } else if (body.weak_results[i] && (in.dtype == out.dtype || Promote({in.dtype, false}, {out.dtype, true}).dtype == in.dtype)) {
+      } else if (body.weak_results[i] &&
+                 (in.dtype == out.dtype || Promote({in.dtype, false}, {out.dtype, true}).dtype == in.dtype)) {
         dtypes[i] = in.dtype;
       } else if (in.dtype != out.dtype) {
-        throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out, " after one step; the types must agree (convert with astype)");
+        throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out,
+                        " after one step; the types must agree (convert with astype)");
       }
     }
     if (!(in.dims == out.dims)) {
-      throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out, " after one step; the shapes must agree");
+      throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out,
+                      " after one step; the shapes must agree");
     }
   }
   if (!again && ResultDTypes(*body.fn) != dtypes) body.fn = ConvertResults(body.fn, dtypes);

@@ -24,7 +24,8 @@ FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order);
 
 // Converts results whose dtype is weak to that of the other functions. Raises kType naming `what` and the result (its
 // path from `paths`) where types differ otherwise.
-void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names, const std::vector<std::string>& paths);
+void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,
+                  const std::vector<std::string>& paths);
 
 // A loop's carry: whether the results of `body` from `first` on have the types of the carry. Weak results are converted
 // in `body`; weak carries in `carry`, and then true is returned: trace the body again. Raises kType otherwise.

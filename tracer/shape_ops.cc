@@ -23,13 +23,14 @@ Value Reshape(const Operand& x, Dims shape) {
   }
   const Dim total = NumElements(from);
   if (unknown >= 0) {
-    if (known == Dim(0)) throw ValueError("reshape: -1 in ", ShapeText(shape), " is ambiguous beside a dimension of size 0");
+    if (known == Dim(0))
+      throw ValueError("reshape: -1 in ", ShapeText(shape), " is ambiguous beside a dimension of size 0");
     const std::optional<Dim> rest = Dim::ExactQuotient(total, known);
     if (!rest) throw TypeError("reshape: an array of shape ", ShapeText(from), " does not fit ", ShapeText(shape));
     shape[unknown] = *rest;
   } else if (!(known == total)) {
-    throw TypeError("reshape: an array of shape ", ShapeText(from), " (", total, " elements) does not fit ", ShapeText(shape), " (",
-                    known, " elements)");
+    throw TypeError("reshape: an array of shape ", ShapeText(from), " (", total, " elements) does not fit ",
+                    ShapeText(shape), " (", known, " elements)");
   }
   if (shape == from) return x.ToValue();
   if (!Trace::Current() && !x.is_scalar() && !x.value().traced()) {  // the same buffer, seen differently
@@ -58,7 +59,8 @@ Value Transpose(const Operand& x, std::optional<Ints> axes) {
 
 Value MoveAxis(const Operand& x, const Ints& from, const Ints& to) {
   const int rank = x.rank();
-  if (from.size() != to.size()) throw ValueError("moveaxis: ", from.size(), " source axes and ", to.size(), " destination axes");
+  if (from.size() != to.size())
+    throw ValueError("moveaxis: ", from.size(), " source axes and ", to.size(), " destination axes");
   CheckAxes(from, rank, "moveaxis"), CheckAxes(to, rank, "moveaxis");
   Ints perm(rank, -1);
   std::vector<bool> taken(rank, false);
@@ -90,7 +92,9 @@ Value Squeeze(const Operand& x, std::optional<Ints> axes) {
   if (axes) {
     drop = CheckAxes(*axes, x.rank(), "squeeze");
     for (int64_t a : drop) {
-      if (!(from[a] == Dim(1))) throw ValueError("squeeze: axis ", a, " of an array of shape ", ShapeText(from), " has size ", from[a], ", not 1");
+      if (!(from[a] == Dim(1)))
+        throw ValueError("squeeze: axis ", a, " of an array of shape ", ShapeText(from), " has size ", from[a],
+                         ", not 1");
     }
   } else {
     for (int i = 0; i < x.rank(); ++i) {

@@ -37,7 +37,8 @@ T IntegerOf(DType dtype, const Scalar& s) {
     value = static_cast<T>(s.i);
     fits = static_cast<__int128>(value) == static_cast<__int128>(s.i);
   }
-  if (!fits) throw ValueError("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a wider dtype");
+  if (!fits)
+    throw ValueError("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a wider dtype");
   return value;
 }
 
@@ -52,8 +53,10 @@ Tensor MakeNumber(DType dtype, const Scalar& s) {
     if constexpr (std::is_same_v<T, bool>) {
       *t.data<T>() = real != 0 || s.im != 0;
     } else if constexpr (std::is_integral_v<T>) {
-      if (whole) *t.data<T>() = IntegerOf<T>(dtype, s);
-      else *t.data<T>() = static_cast<T>(s.re);
+      if (whole)
+        *t.data<T>() = IntegerOf<T>(dtype, s);
+      else
+        *t.data<T>() = static_cast<T>(s.re);
     } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
       *t.data<T>() = T(static_cast<typename T::value_type>(real), static_cast<typename T::value_type>(s.im));
     } else if constexpr (kIsSmallFloat<T>) {
@@ -77,8 +80,10 @@ const std::shared_ptr<const Tensor>& NumberTensor(DType dtype, const Scalar& s) 
   constexpr size_t kSlots = 512;
   thread_local auto& slots = *new std::vector<Slot>(kSlots);
   const bool whole = s.kind != Scalar::Kind::kFloat && s.kind != Scalar::Kind::kComplex;
-  const uint64_t a = whole ? static_cast<uint64_t>(s.i) : std::bit_cast<uint64_t>(s.re), b = std::bit_cast<uint64_t>(s.im);
-  const uint64_t h = (a ^ (a >> 32) ^ (a >> 17) ^ b * 31 ^ static_cast<uint64_t>(dtype) * 0x9e3779b9u ^ static_cast<uint64_t>(s.kind) << 7);
+  const uint64_t a = whole ? static_cast<uint64_t>(s.i) : std::bit_cast<uint64_t>(s.re),
+                 b = std::bit_cast<uint64_t>(s.im);
+  const uint64_t h = (a ^ (a >> 32) ^ (a >> 17) ^ b * 31 ^ static_cast<uint64_t>(dtype) * 0x9e3779b9u ^
+                      static_cast<uint64_t>(s.kind) << 7);
   Slot& slot = slots[(h ^ h >> 9 ^ h >> 45) % kSlots];
   if (!(slot.tensor && slot.dtype == dtype && slot.kind == s.kind && slot.a == a && slot.b == b)) {
     slot = {dtype, s.kind, a, b, std::make_shared<const Tensor>(MakeNumber(dtype, s))};
@@ -116,7 +121,8 @@ Atom Site::Use(const Operand& x, DType dtype) {
     return own_->Parameter(Type{dtype, {}, {}});
   }
   const Value& v = x.value();
-  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) && v.dtype() <= DType::kC128) {
+  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) &&
+      v.dtype() <= DType::kC128) {
     // A captured number is converted here and now.
     const Tensor& t = v.tensor();
     if (IsSigned(t.dtype())) return Use(Operand(Scalar::Int(static_cast<int64_t>(t.Get(0).real()))), dtype);
@@ -184,7 +190,8 @@ Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbe
     const Dim& to = shape[i + shape.size() - rank];
     fits = from == to || from == Dim(1);
   }
-  if (!fits) throw TypeError(what, ": an array of shape ", ShapeText(type.dims), " does not broadcast to ", ShapeText(shape));
+  if (!fits)
+    throw TypeError(what, ": an array of shape ", ShapeText(type.dims), " does not broadcast to ", ShapeText(shape));
   return Broadcast(b, x, shape, Range(static_cast<int64_t>(shape.size() - rank), static_cast<int64_t>(shape.size())));
 }
 

@@ -79,7 +79,8 @@ class Site {
 Dims BroadcastShapes(const Dims& a, const Dims& b, const char* what);
 Dims BroadcastShapes(Operands xs, const char* what);
 // `x` with new or stretched dimensions; literals of rank 0 stay as they are with `keep_numbers`.
-Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbers = false, const char* what = "broadcast_to");
+Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbers = false,
+                   const char* what = "broadcast_to");
 WeakDType PromoteAll(Operands xs);
 std::string ShapeText(const Dims& dims);  // "(2, 3)", as Python prints it
 

@@ -21,7 +21,8 @@ std::vector<std::shared_ptr<Trace>>& Stack() {
 // What to write instead of asking a traced value for its number.
 std::string Advice(const std::string& why) {
   if (why == "bool()") {
-    return "Use weft.cond or weft.numpy.where instead of Python's `if`/`and`/`or`/`not`, weft.while_loop instead of `while`, "
+    return "Use weft.cond or weft.numpy.where instead of Python's `if`/`and`/`or`/`not`, weft.while_loop instead of "
+           "`while`, "
            "or mark the argument that it depends on as static (static_argnums, static_argnames).";
   }
   if (why == "int()" || why == "an index") {
@@ -29,7 +30,8 @@ std::string Advice(const std::string& why) {
            "(static_argnums), take it from x.shape, or use weft.fori_loop and weft.lax.dynamic_slice.";
   }
   if (why == "a boolean mask") {
-    return "The number of selected elements would not be known: use weft.numpy.where(mask, x, y), or give `size=` where the "
+    return "The number of selected elements would not be known: use weft.numpy.where(mask, x, y), or give `size=` "
+           "where the "
            "function has it.";
   }
   return "Use weft.debug.print to show a value from inside compiled code, or return it from the function.";
@@ -110,13 +112,15 @@ Atom Trace::Use(const Value& value) {
   }
   const Trace& home = *value.home();
   if (!home.open_) {
-    throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value escaped: ", home.Describe(value.var()), " inside '",
-                    home.builder().name(), "' (", home.kind_, "), was used after the trace of that function had ended. ",
+    throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value escaped: ", home.Describe(value.var()),
+                    " inside '", home.builder().name(), "' (", home.kind_,
+                    "), was used after the trace of that function had ended. ",
                     "Return it from the function instead of storing it in a variable, list or attribute outside.");
   }
   const auto& stack = Stack();
   if (std::none_of(stack.begin(), stack.end(), [&](const auto& t) { return t.get() == &home; })) {
-    throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value was used in another thread: ", home.Describe(value.var()),
+    throw UserError(ErrorKind::kTracer, CurrentLoc(),
+                    "a traced value was used in another thread: ", home.Describe(value.var()),
                     " belongs to the trace of '", home.builder().name(), "'.");
   }
   auto [it, inserted] = outer_[&home].try_emplace(value.var().id);
@@ -148,7 +152,8 @@ Traced Trace::Finish(const Values& results) {
 
 int Trace::EqnOf(Var var) const {
   const auto& eqns = builder_.eqns();
-  auto it = std::upper_bound(eqns.begin(), eqns.end(), var.id, [](uint32_t id, const Eqn& e) { return id < e.first_result; });
+  auto it =
+      std::upper_bound(eqns.begin(), eqns.end(), var.id, [](uint32_t id, const Eqn& e) { return id < e.first_result; });
   while (it != eqns.begin()) {
     --it;
     if (it->num_results == 0) continue;
@@ -178,9 +183,9 @@ std::string Trace::Describe(Var var) const {
 }
 
 void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) const {
-  throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ", kind_,
-                  " of '", builder_.name(), "' the numbers are not known; this value depends on ", Describe(parameter), ". ",
-                  Advice(why));
+  throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(wanted), ". ", "Inside ",
+                  kind_, " of '", builder_.name(), "' the numbers are not known; this value depends on ",
+                  Describe(parameter), ". ", Advice(why));
 }
 
 Tensor Trace::Demand(Var var, const std::string& why) {
@@ -241,8 +246,9 @@ Tensor Trace::Demand(Var var, const std::string& why) {
 Tensor Demand(const Value& value, const std::string& why) {
   if (!value.traced()) return value.tensor();
   if (!value.home()->open()) {
-    throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value that escaped: ", value.home()->Describe(value.var()),
-                    " inside '", value.home()->builder().name(), "', whose trace has ended.");
+    throw UserError(ErrorKind::kTracer, CurrentLoc(), why,
+                    " of a traced value that escaped: ", value.home()->Describe(value.var()), " inside '",
+                    value.home()->builder().name(), "', whose trace has ended.");
   }
   return value.home()->Demand(value.var(), why);
 }

@@ -39,8 +39,8 @@ Loc CurrentLoc();
 
 struct Traced {
   FnRef fn;
-  Values captures;          // values of the parameters after the first `num_params`
-  int num_params = 0;       // without captures
+  Values captures;     // values of the parameters after the first `num_params`
+  int num_params = 0;  // without captures
   Mask weak_results;
 };
 
@@ -86,9 +86,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   bool open_ = true;
   int num_params_ = 0;
   Values captures_;
-  std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;            // by buffer
-  std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;                 // by trace and variable
-  std::unordered_map<uint32_t, Value> known_;                                                 // by variable
+  std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;  // by buffer
+  std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;       // by trace and variable
+  std::unordered_map<uint32_t, Value> known_;                                       // by variable
 };
 
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.

@@ -98,10 +98,13 @@ TEST_F(TraceTest, EscapedValuesAreErrorsThatSayWhereTheyWereMade) {
   std::string message;
   EXPECT_EQ(KindOf([&] { Apply(Binary::kAdd, kept, Scalar::Float(1)); }, &message), ErrorKind::kTracer);
   EXPECT_NE(message.find("'mul'"), std::string::npos) << message;
-  EXPECT_EQ(KindOf([&] {
-              ScopedTrace t("other", "jit");
-              Apply(Binary::kAdd, kept, Scalar::Float(1));
-            }, &message), ErrorKind::kTracer);
+  EXPECT_EQ(KindOf(
+                [&] {
+                  ScopedTrace t("other", "jit");
+                  Apply(Binary::kAdd, kept, Scalar::Float(1));
+                },
+                &message),
+            ErrorKind::kTracer);
   EXPECT_NE(message.find("'loss'"), std::string::npos) << message;
   EXPECT_EQ(kept.type().ToString(), "f32[3]");
 }
