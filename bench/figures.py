@@ -20,7 +20,6 @@ import platform
 import statistics
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 
@@ -103,9 +102,20 @@ JAX = "import jax as lib, jax.numpy as np\nfrom jax.scipy.special import logsume
 
 def fresh(library: str, body: str, **env: str) -> dict:
     """Runs `body` in a new process after the library's imports; it assigns `result`."""
-    script = PROGRAMS + "\nimport time, resource\nbegin = time.perf_counter()\n" + library + textwrap.dedent(body) + "\nimport json\nprint('RESULT', json.dumps(result))\n"
-    cache = tempfile.mkdtemp()
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "WEFT_DISK_CACHE": "0", "WEFT_CACHE_DIR": cache, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    script = (
+        PROGRAMS
+        + "\nimport time, resource\nbegin = time.perf_counter()\n"
+        + library
+        + textwrap.dedent(body)
+        + "\nimport json\nprint('RESULT', json.dumps(result))\n"
+    )
+    environment = {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "WEFT_CACHE_DIR": "off",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **env,
+    }
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
@@ -122,33 +132,42 @@ def fresh_ratio(body: str, repeats: int, key: str = "value") -> tuple[float, flo
 
 
 def first_result() -> tuple[float, float, float]:
-    return fresh_ratio("""
+    return fresh_ratio(
+        """
         x = numpy.ones(3, numpy.float32)
         float(lib.jit(lambda x: (x * 2 + 1).sum())(x))
         result = {"value": time.perf_counter() - begin}
-    """, 7)
+    """,
+        7,
+    )
 
 
 def compile_digits() -> tuple[float, float, float]:
-    return fresh_ratio("""
+    return fresh_ratio(
+        """
         state, images, labels = digits_arguments()
         lib.jit(lambda x: x + 1)(images)   # what every process pays once is in the line above
         step = lib.jit(digits_step(lib, np, logsumexp))
         begin = time.perf_counter()
         numpy.asarray(step(state, images, labels)[1])
         result = {"value": time.perf_counter() - begin}
-    """, 5)
+    """,
+        5,
+    )
 
 
 def memory() -> tuple[float, float, float]:
-    return fresh_ratio("""
+    return fresh_ratio(
+        """
         state, images, labels = digits_arguments()
         step = lib.jit(digits_step(lib, np, logsumexp))
         for _ in range(200):
             state, value = step(state, images, labels)
         numpy.asarray(value)
         result = {"value": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
-    """, 3)
+    """,
+        3,
+    )
 
 
 def both():
@@ -234,8 +253,20 @@ FIGURES = {
     "trace": ("one traced element-wise operation", trace_op, "µs", 1e6, "≤ 1.5 µs"),
     "step": ("digits training step, batch 32", step_time, "µs", 1e6, "ratio ≤ 0.9"),
     "memory": ("peak memory of a process that trains", memory, "MiB", 1, "ratio ≤ 1"),
-    "chain": ("20 fused element-wise operations on 10⁷ floats", lambda: array_program("chain20", (10_000_000,), 15), "ms", 1e3, "ratio ≤ 0.9"),
-    "softmax": ("softmax of 1024 × 1024", lambda: array_program("softmax", (1024, 1024), 101), "µs", 1e6, "ratio ≤ 0.7"),
+    "chain": (
+        "20 fused element-wise operations on 10⁷ floats",
+        lambda: array_program("chain20", (10_000_000,), 15),
+        "ms",
+        1e3,
+        "ratio ≤ 0.9",
+    ),
+    "softmax": (
+        "softmax of 1024 × 1024",
+        lambda: array_program("softmax", (1024, 1024), 101),
+        "µs",
+        1e6,
+        "ratio ≤ 0.7",
+    ),
 }
 
 
@@ -256,10 +287,17 @@ def main() -> None:
         rows.append(f"| {what} | {ours * scale:.3g} {unit} | {theirs * scale:.3g} {unit} | {ratio:.2f} | {bound} |")
         print(rows[-1], flush=True)
     if options.write:
-        cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+        cpu = next(
+            (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+            platform.processor(),
+        )
         vectors = "AVX-512" if "avx512f" in open("/proc/cpuinfo").read() else "AVX2"
-        text = (f"# Benchmarks\n\nWritten by `./bazelw run //bench:figures -- --write` on {os.cpu_count()} cores ({cpu}, {vectors}), beside JAX {jax.__version__}. "
-                "Measurements alternate; the ratio is the median of ratios of neighbours (below 1: Weft is faster or smaller).\n\n" + "\n".join(rows) + "\n")
+        text = (
+            f"# Benchmarks\n\nWritten by `./bazelw run //bench:figures -- --write` on {os.cpu_count()} cores ({cpu}, {vectors}), beside JAX {jax.__version__}. "
+            "Measurements alternate; the ratio is the median of ratios of neighbours (below 1: Weft is faster or smaller).\n\n"
+            + "\n".join(rows)
+            + "\n"
+        )
         target = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "benchmarks.md"
         target.write_text(text)
         print(f"wrote {target}")

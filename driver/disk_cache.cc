@@ -28,19 +28,26 @@ const std::string& Folder() {
     } else {
       const char* cache = std::getenv("XDG_CACHE_HOME");
       const char* home = std::getenv("HOME");
-      if (cache != nullptr && *cache != '\0') parent = cache;
-      else if (home != nullptr && *home != '\0') parent = std::string(home) + "/.cache";
-      else return path;
+      if (cache != nullptr && *cache != '\0')
+        parent = cache;
+      else if (home != nullptr && *home != '\0')
+        parent = std::string(home) + "/.cache";
+      else
+        return path;
       mkdir(parent.c_str(), 0700);
       *path = parent + "/weft";
     }
     mkdir(path->c_str(), 0700);
     struct stat info;
     const char* problem = nullptr;
-    if (lstat(path->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) problem = "is not a folder";
-    else if (info.st_uid != geteuid()) problem = "belongs to somebody else";
-    else if ((info.st_mode & 022) != 0) problem = "can be written by others";
-    else if (access(path->c_str(), W_OK | X_OK) != 0) problem = "cannot be written";
+    if (lstat(path->c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+      problem = "is not a folder";
+    else if (info.st_uid != geteuid())
+      problem = "belongs to somebody else";
+    else if ((info.st_mode & 022) != 0)
+      problem = "can be written by others";
+    else if (access(path->c_str(), W_OK | X_OK) != 0)
+      problem = "cannot be written";
     if (problem != nullptr) {
       std::fprintf(stderr, "weft: the cache folder %s %s; compiling without it\n", path->c_str(), problem);
       path->clear();
@@ -57,11 +64,14 @@ std::string PathOf(const std::string& key) { return Folder() + "/" + Sha256(key)
 // FIPS 180-4.
 std::string Sha256(const std::string& bytes) {
   static constexpr uint32_t k[64] = {
-      0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74,
-      0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d,
-      0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e,
-      0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5,
-      0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+      0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+      0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+      0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+      0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+      0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+      0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+      0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+      0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
   uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::string padded = bytes;
   padded += '\x80';
@@ -81,8 +91,10 @@ std::string Sha256(const std::string& bytes) {
     uint32_t v[8];
     std::memcpy(v, h, sizeof v);
     for (int i = 0; i < 64; ++i) {
-      const uint32_t t1 = v[7] + (Rotate(v[4], 6) ^ Rotate(v[4], 11) ^ Rotate(v[4], 25)) + ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[i] + w[i];
-      const uint32_t t2 = (Rotate(v[0], 2) ^ Rotate(v[0], 13) ^ Rotate(v[0], 22)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+      const uint32_t t1 = v[7] + (Rotate(v[4], 6) ^ Rotate(v[4], 11) ^ Rotate(v[4], 25)) +
+                          ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[i] + w[i];
+      const uint32_t t2 =
+          (Rotate(v[0], 2) ^ Rotate(v[0], 13) ^ Rotate(v[0], 22)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
       for (int j = 7; j > 0; --j) v[j] = v[j - 1];
       v[4] += t1;
       v[0] = t1 + t2;
@@ -143,7 +155,9 @@ void WriteCachedArtifact(const std::string& key, const Artifact& artifact) {
   if (fd >= 0 && done == bytes.size() && rename(temporary.c_str(), PathOf(key).c_str()) == 0) return;
   if (fd >= 0) unlink(temporary.c_str());
   static std::once_flag once;
-  std::call_once(once, [] { std::fprintf(stderr, "weft: cannot write to the cache folder %s; compiling without it\n", Folder().c_str()); });
+  std::call_once(once, [] {
+    std::fprintf(stderr, "weft: cannot write to the cache folder %s; compiling without it\n", Folder().c_str());
+  });
 }
 
 }  // namespace weft

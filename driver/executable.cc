@@ -31,8 +31,9 @@ struct KeyHash {
 };
 
 std::string OptionsText(const CompileOptions& o) {
-  return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" + std::to_string(o.fusion.fuse) + "," +
-         std::to_string(o.fusion.max_members) + "," + std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
+  return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" +
+         std::to_string(o.fusion.fuse) + "," + std::to_string(o.fusion.max_members) + "," +
+         std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
          std::to_string(o.fusion.large_row);
 }
 
@@ -42,8 +43,10 @@ std::string BuildIdentity() {
     auto* text = new std::string;
     Dl_info info;
     struct stat file;
-    if (dladdr(reinterpret_cast<void*>(&BuildIdentity), &info) != 0 && info.dli_fname != nullptr && stat(info.dli_fname, &file) == 0) {
-      *text = std::to_string(file.st_size) + "." + std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
+    if (dladdr(reinterpret_cast<void*>(&BuildIdentity), &info) != 0 && info.dli_fname != nullptr &&
+        stat(info.dli_fname, &file) == 0) {
+      *text = std::to_string(file.st_size) + "." + std::to_string(file.st_mtim.tv_sec) + "." +
+              std::to_string(file.st_mtim.tv_nsec);
     }
     return text;
   }();
@@ -53,7 +56,8 @@ std::string BuildIdentity() {
 std::string DiskKey(const Fn& optimized, const CompileOptions& o) {
   CompileOptions named = o;
   named.pipeline_name.clear();  // the passes have run
-  return "abi " + std::to_string(WEFT_ABI_VERSION) + "\nbuild " + BuildIdentity() + "\n" + OptionsText(named) + "\n" + Print(optimized);
+  return "abi " + std::to_string(WEFT_ABI_VERSION) + "\nbuild " + BuildIdentity() + "\n" + OptionsText(named) + "\n" +
+         Print(optimized);
 }
 
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
@@ -105,7 +109,8 @@ Tensors AsTensors(const std::vector<cpu::EffectArray>& arrays) {
   Tensors out;
   for (const cpu::EffectArray& a : arrays) {
     // Copies: handlers may keep what they are given.
-    out.push_back(Tensor(static_cast<DType>(a.dtype), a.shape, std::shared_ptr<void>(a.data, [](void*) {}), a.data).Copy());
+    out.push_back(
+        Tensor(static_cast<DType>(a.dtype), a.shape, std::shared_ptr<void>(a.data, [](void*) {}), a.data).Copy());
   }
   return out;
 }
@@ -115,15 +120,23 @@ void ConnectEffects() {
   static std::once_flag once;
   std::call_once(once, [] {
     cpu::EffectHooks hooks;
-    hooks.print = [](const std::string& format, const std::vector<cpu::EffectArray>& in) { GetEffectHandlers().print(FormatTensors(format, AsTensors(in))); };
-    hooks.describe = [](const std::string& message, const std::vector<cpu::EffectArray>& in) { return FormatTensors(message, AsTensors(in)); };
-    hooks.callback = [](int64_t callback, const std::vector<cpu::EffectArray>& in, const std::vector<cpu::EffectArray>& out) {
+    hooks.print = [](const std::string& format, const std::vector<cpu::EffectArray>& in) {
+      GetEffectHandlers().print(FormatTensors(format, AsTensors(in)));
+    };
+    hooks.describe = [](const std::string& message, const std::vector<cpu::EffectArray>& in) {
+      return FormatTensors(message, AsTensors(in));
+    };
+    hooks.callback = [](int64_t callback, const std::vector<cpu::EffectArray>& in,
+                        const std::vector<cpu::EffectArray>& out) {
       Types types;
-      for (const cpu::EffectArray& a : out) types.push_back(Type{static_cast<DType>(a.dtype), Dims(a.shape.begin(), a.shape.end()), {}});
+      for (const cpu::EffectArray& a : out)
+        types.push_back(Type{static_cast<DType>(a.dtype), Dims(a.shape.begin(), a.shape.end()), {}});
       const Tensors results = GetEffectHandlers().callback(callback, AsTensors(in), types);
-      if (results.size() != out.size()) throw TypeError("callback: gave ", results.size(), " results; expected ", out.size());
+      if (results.size() != out.size())
+        throw TypeError("callback: gave ", results.size(), " results; expected ", out.size());
       for (size_t i = 0; i < out.size(); ++i) {
-        if (!(results[i].type() == types[i])) throw TypeError("callback: result ", i, " is ", results[i].type(), "; expected ", types[i]);
+        if (!(results[i].type() == types[i]))
+          throw TypeError("callback: result ", i, " is ", results[i].type(), "; expected ", types[i]);
         std::memcpy(out[i].data, results[i].raw(), static_cast<size_t>(results[i].bytes()));
       }
     };
@@ -165,18 +178,21 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
       throw Error(ErrorKind::kInternal, failure.what());
     }
   }
-  e->compile_milliseconds_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  e->compile_milliseconds_ =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return options.use_cache ? TheCache().Insert(key, e) : e;
 }
 
 Tensors Executable::Run(absl::Span<const Tensor> args) const {
   const std::vector<Param>& params = fn_->params();
-  if (args.size() != params.size()) throw TypeError(fn_->name(), ": takes ", params.size(), " arguments, got ", args.size());
+  if (args.size() != params.size())
+    throw TypeError(fn_->name(), ": takes ", params.size(), " arguments, got ", args.size());
   std::vector<cpu::Argument> arguments(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
     const Type& t = params[i].type;
     if (args[i].dtype() != t.dtype || args[i].rank() != t.rank()) {
-      throw TypeError(fn_->name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ", args[i].type(), "; expected ", t);
+      throw TypeError(fn_->name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
+                      args[i].type(), "; expected ", t);
     }
     arguments[i] = {args[i].raw(), args[i].shape().data()};
   }

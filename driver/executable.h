@@ -32,8 +32,8 @@ struct CompileOptions {
   std::vector<std::function<FnRef(const FnRef&)>> passes;
   FusionPolicy fusion;
   Target target = Target::Host();
-  bool use_cache = true;        // in memory
-  bool use_disk_cache = true;   // see driver/disk_cache.h
+  bool use_cache = true;       // in memory
+  bool use_disk_cache = true;  // see driver/disk_cache.h
 };
 
 class Executable {
@@ -42,7 +42,7 @@ class Executable {
   // read. Results are fresh arrays. Raises kRuntime when the program fails (assert, callback).
   Tensors Run(absl::Span<const Tensor> args) const;
 
-  const FnRef& fn() const { return fn_; }              // as given to Compile
+  const FnRef& fn() const { return fn_; }  // as given to Compile
   const FnRef& optimized() const { return optimized_; }
   // "optimized", "schedule", "fusion", "mlir", "llvm", "asm"; made on demand.
   std::string Stage(const std::string& stage) const;

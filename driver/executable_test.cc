@@ -68,7 +68,8 @@ FnRef FnOf(const Prim& prim, const Sample& sample, std::vector<int>* operand_of_
   Builder b(prim.name);
   Atoms operands(sample.operands.size());
   for (const auto& [i, value] : sample.values) {
-    if (value.size() <= kMaxLiteralElements && value.type() == sample.operands[i] && !prim.is_elementwise()) operands[i] = Atom(value);
+    if (value.size() <= kMaxLiteralElements && value.type() == sample.operands[i] && !prim.is_elementwise())
+      operands[i] = Atom(value);
   }
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].is_literal()) continue;
@@ -189,7 +190,9 @@ TEST(Memory, ScanWritesItsStacksInPlace) {
   const FnRef step = body.Build({next, next * next});
   Builder b("scan");
   const Atoms in = {b.Parameter(t), b.Parameter(Type{DType::kF32, {100, 8}, {}})};
-  const FnRef fn = b.Build(b.Emit(FindPrim("scan"), in, {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{100}}, {"reverse", false}}, {step}));
+  const FnRef fn = b.Build(b.Emit(
+      FindPrim("scan"), in,
+      {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{100}}, {"reverse", false}}, {step}));
   const auto e = Compile(fn);
   EXPECT_LE(e->counters().bytes_copied, 8 * 4);  // the initial carry
   const Tensors args = {RandomF32({8}), RandomF32({100, 8})};

@@ -43,7 +43,10 @@ def initial(seed: int) -> dict:
     rng = np.random.default_rng(seed)
 
     def layer(fan_in, fan_out):
-        return {"w": (rng.standard_normal((fan_in, fan_out)) * np.sqrt(2 / fan_in)).astype(np.float32), "b": np.zeros(fan_out, np.float32)}
+        return {
+            "w": (rng.standard_normal((fan_in, fan_out)) * np.sqrt(2 / fan_in)).astype(np.float32),
+            "b": np.zeros(fan_out, np.float32),
+        }
 
     return {"hidden": layer(64, HIDDEN), "out": layer(HIDDEN, 10)}
 
@@ -103,7 +106,9 @@ def train(seed: int, data, progress) -> tuple[dict, list[float], list[float]]:
     losses, accuracies = [], []
     for _ in range(EPOCHS):
         chosen = order.permutation(len(train_x))[: batches * BATCH]
-        state, value = epoch(state, train_x[chosen].reshape(batches, BATCH, 64), train_y[chosen].reshape(batches, BATCH))
+        state, value = epoch(
+            state, train_x[chosen].reshape(batches, BATCH, 64), train_y[chosen].reshape(batches, BATCH)
+        )
         losses.append(float(value))
         accuracies.append(accuracy(state.params, test_x, test_y))
         progress.update()
@@ -128,8 +133,22 @@ def figure(path, curves, confusion) -> None:
     for i in range(10):
         for j in range(10):
             if confusion[i, j]:
-                right.text(j, i, int(confusion[i, j]), ha="center", va="center", fontsize=8, color="white" if i == j else "black")
-    right.set(xticks=range(10), yticks=range(10), xlabel="predicted digit", ylabel="true digit", title="Test images of all seeds")
+                right.text(
+                    j,
+                    i,
+                    int(confusion[i, j]),
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color="white" if i == j else "black",
+                )
+    right.set(
+        xticks=range(10),
+        yticks=range(10),
+        xlabel="predicted digit",
+        ylabel="true digit",
+        title="Test images of all seeds",
+    )
     fig.savefig(path, dpi=110)
     plt.close(fig)
 
@@ -155,7 +174,9 @@ def main() -> int:
     began = time.perf_counter()
     digits = load_digits()
     images = (digits.data / 16).astype(np.float32)
-    data = train_test_split(images, digits.target.astype(np.int32), test_size=0.2, stratify=digits.target, random_state=0)
+    data = train_test_split(
+        images, digits.target.astype(np.int32), test_size=0.2, stratify=digits.target, random_state=0
+    )
     curves, finals, confusion = [], [], np.zeros((10, 10))
     with tqdm(total=SEEDS * EPOCHS, unit="epoch", file=sys.stdout, mininterval=0.2) as progress:
         for seed in range(SEEDS):

@@ -55,11 +55,14 @@ int main() {
   const FnRef rewritten = TanhToLogistic(f);
   std::cout << "# f after a pass of our own\n" << Print(*rewritten) << "\n";
 
-  const Tensor x = Tensor::FromVector<double>({3}, {0.1, -0.4, 0.7}), w = Tensor::FromVector<double>({3}, {1.5, 2.0, -0.3});
+  const Tensor x = Tensor::FromVector<double>({3}, {0.1, -0.4, 0.7}),
+               w = Tensor::FromVector<double>({3}, {1.5, 2.0, -0.3});
   const double expected = (1 - std::pow(std::tanh(0.1 * 1.5), 2)) * 1.5;  // closed form of the first component
   Expect(std::abs(Eval(*grad, {x, w})[0].at<double>(0) - expected) < 1e-12, "the gradient has its closed form");
-  Expect(std::abs(Eval(*f, {x, w})[0].at<double>(0) - Eval(*rewritten, {x, w})[0].at<double>(0)) < 1e-12, "the pass keeps the meaning");
+  Expect(std::abs(Eval(*f, {x, w})[0].at<double>(0) - Eval(*rewritten, {x, w})[0].at<double>(0)) < 1e-12,
+         "the pass keeps the meaning");
   const Tensor two = Tensor::FromVector<double>({2, 3}, {0.1, -0.4, 0.7, 0, 0, 0});
-  Expect(std::abs(Eval(*batched, {two, w})[0].at<double>(0) - expected) < 1e-12, "lane 0 of the batch is the gradient at x");
+  Expect(std::abs(Eval(*batched, {two, w})[0].at<double>(0) - expected) < 1e-12,
+         "lane 0 of the batch is the gradient at x");
   std::cout << "all checks hold\n";
 }

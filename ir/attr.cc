@@ -42,7 +42,8 @@ struct Printer {
 }  // namespace
 
 const char* KindName(const Attr& attr) {
-  static constexpr const char* kNames[] = {"bool", "int", "float", "string", "dtype", "list of ints", "shape", "list of types", "list of strings"};
+  static constexpr const char* kNames[] = {"bool",         "int",   "float",         "string",         "dtype",
+                                           "list of ints", "shape", "list of types", "list of strings"};
   return kNames[attr.index()];
 }
 
@@ -60,7 +61,8 @@ const Attr* Attrs::Find(const char* name) const {
 }
 
 void Attrs::Set(const std::string& name, Attr value) {
-  auto it = std::lower_bound(entries_.begin(), entries_.end(), name, [](const Entry& e, const std::string& n) { return e.first < n; });
+  auto it = std::lower_bound(entries_.begin(), entries_.end(), name,
+                             [](const Entry& e, const std::string& n) { return e.first < n; });
   if (it != entries_.end() && it->first == name) {
     it->second = std::move(value);
   } else {

@@ -22,7 +22,7 @@ using Strings = std::vector<std::string>;
 // The text form of each kind, in this order: true, 3, 2.5, "text", f32, [1,2], <8,n>, types(f32[3], i32[]), ["a","b"].
 using Attr = std::variant<bool, int64_t, double, std::string, DType, Ints, Dims, Types, Strings>;
 
-const char* KindName(const Attr& attr);     // "int", "list of ints" ... for errors
+const char* KindName(const Attr& attr);  // "int", "list of ints" ... for errors
 std::string ToString(const Attr& attr);
 
 class Attrs {
@@ -47,7 +47,8 @@ class Attrs {
     if (attr == nullptr) throw ValueError("attribute '", name, "' is missing");
     const T* value = std::get_if<T>(attr);
     if (value == nullptr) {
-      throw ValueError("attribute '", name, "' is ", ToString(*attr), ", a ", KindName(*attr), "; expected a ", KindName(Attr(T())));
+      throw ValueError("attribute '", name, "' is ", ToString(*attr), ", a ", KindName(*attr), "; expected a ",
+                       KindName(Attr(T())));
     }
     return *value;
   }

@@ -46,8 +46,13 @@ Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
     error.set_loc(loc_);
     throw;
   }
-  Eqn eqn{&prim, std::move(operands), static_cast<uint32_t>(types_.size()), static_cast<uint32_t>(result_types.size()),
-          std::move(attrs), std::move(regions), loc_};
+  Eqn eqn{&prim,
+          std::move(operands),
+          static_cast<uint32_t>(types_.size()),
+          static_cast<uint32_t>(result_types.size()),
+          std::move(attrs),
+          std::move(regions),
+          loc_};
   Atoms results;
   results.reserve(result_types.size());
   for (Type& t : result_types) {
@@ -64,10 +69,13 @@ Atom Builder::Emit1(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
   return results[0];
 }
 
-Atoms Builder::Clone(const Eqn& eqn, Atoms operands) { return Emit(*eqn.prim, std::move(operands), eqn.attrs, eqn.regions); }
+Atoms Builder::Clone(const Eqn& eqn, Atoms operands) {
+  return Emit(*eqn.prim, std::move(operands), eqn.attrs, eqn.regions);
+}
 
 Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
-  WEFT_CHECK(args.size() == fn.params().size()) << "inlining " << fn.name() << ": " << args.size() << " arguments for " << fn.params().size();
+  WEFT_CHECK(args.size() == fn.params().size())
+      << "inlining " << fn.name() << ": " << args.size() << " arguments for " << fn.params().size();
   Atoms env(args.begin(), args.end());
   env.resize(fn.num_vars());
   auto map = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };

@@ -180,7 +180,8 @@ std::optional<Dim> Dim::Parse(const std::string& text) {
       if (std::isdigit(static_cast<unsigned char>(text[i]))) {
         int64_t number = 0;
         while (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]))) {
-          if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, text[i] - '0', &number)) return std::nullopt;
+          if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, text[i] - '0', &number))
+            return std::nullopt;
           ++i;
         }
         product = product * Dim(number);

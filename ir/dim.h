@@ -64,9 +64,9 @@ class Dim {
   friend std::ostream& operator<<(std::ostream& out, const Dim& d) { return out << d.ToString(); }
 
  private:
-  using Monomial = std::vector<std::string>;             // sorted symbols, with repetition
-  using Polynomial = std::map<Monomial, int64_t>;        // non-constant terms only, coefficients not zero
-  static const Polynomial* Intern(Polynomial terms);     // null when empty
+  using Monomial = std::vector<std::string>;          // sorted symbols, with repetition
+  using Polynomial = std::map<Monomial, int64_t>;     // non-constant terms only, coefficients not zero
+  static const Polynomial* Intern(Polynomial terms);  // null when empty
   static Dim Make(int64_t constant, Polynomial terms);
   Polynomial terms() const { return terms_ ? *terms_ : Polynomial{}; }
   std::string ToStringIfSymbolic() const { return is_static() ? std::string() : ToString(); }
@@ -77,7 +77,7 @@ class Dim {
 
 using Dims = absl::InlinedVector<Dim, 4>;
 
-std::string ToString(const Dims& dims);                  // "8,n"
+std::string ToString(const Dims& dims);  // "8,n"
 Dim NumElements(const Dims& dims);
 bool IsStatic(const Dims& dims);
 // Sizes of static dims; raises kUnsupported naming `what` otherwise.

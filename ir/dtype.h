@@ -13,7 +13,23 @@
 namespace weft {
 
 enum class DType : uint8_t {
-  kBool, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kF16, kBF16, kF32, kF64, kC64, kC128, kF8E4M3FN, kF8E5M2,
+  kBool,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kC64,
+  kC128,
+  kF8E4M3FN,
+  kF8E5M2,
   kKey,  // one random key: two 32-bit words
 };
 inline constexpr int kNumDTypes = 18;

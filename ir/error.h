@@ -18,15 +18,15 @@
 namespace weft {
 
 enum class ErrorKind {
-  kType,        // wrong dtype, shape or kind of argument            -> Python TypeError
-  kValue,       // wrong value of an attribute or argument           -> Python ValueError
-  kIndex,       // axis or index out of range                        -> Python IndexError
-  kTracer,      // a traced value was used where a number is needed  -> weft.TracerError (a TypeError)
-  kDerivative,  // an operation has no derivative                    -> weft.DerivativeError (a TypeError)
-  kUnsupported, // legal, but outside what this operation can do     -> NotImplementedError
-  kParse,       // malformed text or bytes                           -> weft.ParseError (a ValueError)
-  kRuntime,     // failed while running: assertion, callback, memory -> RuntimeError
-  kInternal,    // a broken invariant of Weft itself                 -> weft.InternalError
+  kType,         // wrong dtype, shape or kind of argument            -> Python TypeError
+  kValue,        // wrong value of an attribute or argument           -> Python ValueError
+  kIndex,        // axis or index out of range                        -> Python IndexError
+  kTracer,       // a traced value was used where a number is needed  -> weft.TracerError (a TypeError)
+  kDerivative,   // an operation has no derivative                    -> weft.DerivativeError (a TypeError)
+  kUnsupported,  // legal, but outside what this operation can do     -> NotImplementedError
+  kParse,        // malformed text or bytes                           -> weft.ParseError (a ValueError)
+  kRuntime,      // failed while running: assertion, callback, memory -> RuntimeError
+  kInternal,     // a broken invariant of Weft itself                 -> weft.InternalError
 };
 
 class Error : public std::exception {
@@ -86,9 +86,9 @@ Error ValueError(const Args&... args) {
 
 }  // namespace weft
 
-#define WEFT_CHECK(condition)                                                        \
-  if (condition) [[likely]] {                                                        \
-  } else /* NOLINT */                                                                \
+#define WEFT_CHECK(condition) \
+  if (condition) [[likely]] { \
+  } else /* NOLINT */         \
     ::weft::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
 #endif  // WEFT_IR_ERROR_H_

@@ -20,11 +20,12 @@ Types Concrete(const Fn& fn, uint32_t first, uint32_t count, const std::map<std:
 
 std::map<std::string, int64_t> BindSymbols(const Fn& fn, const Tensors& args) {
   const auto& params = fn.params();
-  if (args.size() != params.size()) throw TypeError(fn.name(), ": takes ", params.size(), " arguments, got ", args.size());
+  if (args.size() != params.size())
+    throw TypeError(fn.name(), ": takes ", params.size(), " arguments, got ", args.size());
   std::map<std::string, int64_t> symbols;
   auto mismatch = [&](size_t i) {
-    return TypeError(fn.name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ", args[i].type(),
-                     ", expected ", params[i].type);
+    return TypeError(fn.name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
+                     args[i].type(), ", expected ", params[i].type);
   };
   // Dimensions that determine a symbol first, then the check of all of them.
   for (size_t i = 0; i < args.size(); ++i) {
@@ -53,7 +54,8 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands) {
   }
   const Sig sig{*eqn.prim, types, literal, eqn.attrs, eqn.regions};
   const Types results = eqn.prim->infer(sig);
-  return eqn.prim->eval(EvalContext{sig, results, [](const Fn& fn, const Tensors& args) { return Eval(fn, args); }}, operands);
+  return eqn.prim->eval(EvalContext{sig, results, [](const Fn& fn, const Tensors& args) { return Eval(fn, args); }},
+                        operands);
 }
 
 Tensors Eval(const Fn& fn, const Tensors& args) {
@@ -82,7 +84,8 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
     const Sig sig{*e.prim, types, literal, attrs, e.regions};
     const Types results = Concrete(fn, e.first_result, e.num_results, symbols);
     try {
-      Tensors out = e.prim->eval(EvalContext{sig, results, [](const Fn& f, const Tensors& a) { return Eval(f, a); }}, operands);
+      Tensors out =
+          e.prim->eval(EvalContext{sig, results, [](const Fn& f, const Tensors& a) { return Eval(f, a); }}, operands);
       WEFT_CHECK(out.size() == e.num_results) << e.prim->name << ": eval gave " << out.size() << " results";
       for (uint32_t r = 0; r < e.num_results; ++r) {
         WEFT_CHECK(out[r].type().dtype == results[r].dtype && out[r].type().dims == results[r].dims)

@@ -20,8 +20,8 @@ Tensors Eval(const Fn& fn, const Tensors& args);
 // One equation on given operands.
 Tensors EvalEqn(const Eqn& eqn, const Tensors& operands);
 
-// The value of each dimension symbol, from the sizes of arguments. Raises kType naming parameter, given and expected type
-// when an argument does not fit.
+// The value of each dimension symbol, from the sizes of arguments. Raises kType naming parameter, given and expected
+// type when an argument does not fit.
 std::map<std::string, int64_t> BindSymbols(const Fn& fn, const Tensors& args);
 
 }  // namespace weft

@@ -37,7 +37,8 @@ class SmallFloat {
     const uint32_t overflow = kHasInf ? kMaxExponent << kMantissa : nan;
     if (magnitude > 0x7f800000u) return static_cast<Bits>(sign | nan);
     if (magnitude == 0x7f800000u) return static_cast<Bits>(sign | overflow);
-    const bool normal = magnitude >> 23 != 0;  // a subnormal float has the smallest normal exponent, without the implicit bit
+    const bool normal =
+        magnitude >> 23 != 0;  // a subnormal float has the smallest normal exponent, without the implicit bit
     const int exponent = static_cast<int>(normal ? magnitude >> 23 : 1) - 127 + kBias;
     uint32_t mantissa = (magnitude & 0x7fffffu) | (normal ? 0x800000u : 0u);
     int shift = kDrop;
@@ -51,7 +52,8 @@ class SmallFloat {
     }
     const uint32_t rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
     if (rest > half || (rest == half && (result & 1))) ++result;  // a carry runs into the exponent, as it should
-    const uint32_t largest = kHasInf ? (kMaxExponent << kMantissa) - 1 : (kMaxExponent << kMantissa) | (kMantissaMask - 1);
+    const uint32_t largest =
+        kHasInf ? (kMaxExponent << kMantissa) - 1 : (kMaxExponent << kMantissa) | (kMantissaMask - 1);
     if (exponent > static_cast<int>(kMaxExponent) || result > largest) result = overflow;
     return static_cast<Bits>(sign | result);
   }
@@ -64,7 +66,8 @@ class SmallFloat {
       return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << kDrop));
     }
     if (exponent == 0) {
-      const float scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - kBias - kMantissa > 0 ? 127 + 1 - kBias - kMantissa : 0) << 23);
+      const float scale = std::bit_cast<float>(
+          static_cast<uint32_t>(127 + 1 - kBias - kMantissa > 0 ? 127 + 1 - kBias - kMantissa : 0) << 23);
       if constexpr (kExponent == 8) return std::bit_cast<float>(sign | (mantissa << kDrop));  // same range as float
       const float value = static_cast<float>(mantissa) * scale;
       return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));

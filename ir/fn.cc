@@ -35,7 +35,9 @@ Types Fn::ResultTypes() const {
 
 namespace {
 
-size_t HashAtom(const Atom& a) { return a.is_var() ? absl::HashOf(true, a.id()) : absl::HashOf(false, a.literal().Hash()); }
+size_t HashAtom(const Atom& a) {
+  return a.is_var() ? absl::HashOf(true, a.id()) : absl::HashOf(false, a.literal().Hash());
+}
 
 bool SameEqn(const Eqn& a, const Eqn& b) {
   if (a.prim != b.prim || a.operands != b.operands || a.num_results != b.num_results || !(a.attrs == b.attrs) ||

@@ -30,7 +30,9 @@ const LocNode* Intern(LocNode node) {
 
 }  // namespace
 
-Loc Loc::File(const std::string& file, int line, const std::string& function) { return File(file, line, function, Loc()); }
+Loc Loc::File(const std::string& file, int line, const std::string& function) {
+  return File(file, line, function, Loc());
+}
 
 Loc Loc::File(const std::string& file, int line, const std::string& function, Loc caller) {
   return Loc(Intern({file, line, function, "", caller.node_}));

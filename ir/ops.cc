@@ -24,16 +24,16 @@ const Atom* Trivial(const Builder& b, const std::string& name, const Atom& x, co
 
 }  // namespace
 
-#define WEFT_DEFINE_UNARY(Function, primitive)                  \
-  Atom Function(Builder& b, const Atom& x) {               \
-    static const Prim& prim = FindPrim(primitive);              \
-    return b.Emit1(prim, {x});                             \
+#define WEFT_DEFINE_UNARY(Function, primitive)     \
+  Atom Function(Builder& b, const Atom& x) {       \
+    static const Prim& prim = FindPrim(primitive); \
+    return b.Emit1(prim, {x});                     \
   }
-#define WEFT_DEFINE_BINARY(Function, primitive)                                  \
-  Atom Function(Builder& b, const Atom& x, const Atom& y) {                 \
-    static const Prim& prim = FindPrim(primitive);                               \
-    if (const Atom* same = Trivial(b, prim.name, x, y)) return *same;       \
-    return b.Emit1(prim, {x, y});                                           \
+#define WEFT_DEFINE_BINARY(Function, primitive)                       \
+  Atom Function(Builder& b, const Atom& x, const Atom& y) {           \
+    static const Prim& prim = FindPrim(primitive);                    \
+    if (const Atom* same = Trivial(b, prim.name, x, y)) return *same; \
+    return b.Emit1(prim, {x, y});                                     \
   }
 WEFT_UNARY_OPS(WEFT_DEFINE_UNARY)
 WEFT_BINARY_OPS(WEFT_DEFINE_BINARY)
@@ -123,8 +123,13 @@ Atom TakeAlong(Builder& b, const Atom& x, const Atom& indices, int64_t dim) {
   shape.push_back(1);
   const Ints others = OtherDims(rank, {dim});
   return b.Emit1(FindPrim("gather"), {x, Reshape(b, indices, shape)},
-                 {{"offset_dims", Ints{}}, {"collapsed_dims", Ints{dim}}, {"operand_batch_dims", others}, {"indices_batch_dims", others},
-                  {"start_index_map", Ints{dim}}, {"slice_sizes", Ints(rank, 1)}, {"mode", std::string("promise")}});
+                 {{"offset_dims", Ints{}},
+                  {"collapsed_dims", Ints{dim}},
+                  {"operand_batch_dims", others},
+                  {"indices_batch_dims", others},
+                  {"start_index_map", Ints{dim}},
+                  {"slice_sizes", Ints(rank, 1)},
+                  {"mode", std::string("promise")}});
 }
 
 std::optional<Atom> AddTangents(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y) {

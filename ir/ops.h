@@ -17,18 +17,20 @@
 
 namespace weft {
 
-#define WEFT_UNARY_OPS(V)                                                                                          \
-  V(Neg, "neg") V(Sign, "sign") V(Abs, "abs") V(Floor, "floor") V(Ceil, "ceil") V(Exp, "exp") V(Exp2, "exp2")       \
-  V(Expm1, "expm1") V(Log, "log") V(Log1p, "log1p") V(Sqrt, "sqrt") V(Rsqrt, "rsqrt") V(Cbrt, "cbrt")               \
-  V(Sin, "sin") V(Cos, "cos") V(Tan, "tan") V(Asin, "asin") V(Acos, "acos") V(Atan, "atan") V(Sinh, "sinh")         \
-  V(Cosh, "cosh") V(Tanh, "tanh") V(Asinh, "asinh") V(Acosh, "acosh") V(Atanh, "atanh") V(Logistic, "logistic")     \
-  V(Erf, "erf") V(Erfc, "erfc") V(ErfInv, "erf_inv") V(Lgamma, "lgamma") V(Digamma, "digamma") V(Square, "square")  \
-  V(IsFinite, "is_finite") V(Not, "not") V(Real, "real") V(Imag, "imag") V(Conj, "conj")                            \
-  V(StopGradient, "stop_gradient")
-#define WEFT_BINARY_OPS(V)                                                                                         \
-  V(Add, "add") V(Sub, "sub") V(Mul, "mul") V(Div, "div") V(Rem, "rem") V(Pow, "pow") V(Max, "max") V(Min, "min")   \
-  V(Atan2, "atan2") V(And, "and") V(Or, "or") V(Xor, "xor") V(Eq, "eq") V(Ne, "ne") V(Lt, "lt") V(Le, "le")         \
-  V(Gt, "gt") V(Ge, "ge") V(MakeComplex, "complex")
+#define WEFT_UNARY_OPS(V)                                                                                           \
+  V(Neg, "neg")                                                                                                     \
+  V(Sign, "sign") V(Abs, "abs") V(Floor, "floor") V(Ceil, "ceil") V(Exp, "exp") V(Exp2, "exp2") V(Expm1, "expm1")   \
+      V(Log, "log") V(Log1p, "log1p") V(Sqrt, "sqrt") V(Rsqrt, "rsqrt") V(Cbrt, "cbrt") V(Sin, "sin") V(Cos, "cos") \
+          V(Tan, "tan") V(Asin, "asin") V(Acos, "acos") V(Atan, "atan") V(Sinh, "sinh") V(Cosh, "cosh")             \
+              V(Tanh, "tanh") V(Asinh, "asinh") V(Acosh, "acosh") V(Atanh, "atanh") V(Logistic, "logistic")         \
+                  V(Erf, "erf") V(Erfc, "erfc") V(ErfInv, "erf_inv") V(Lgamma, "lgamma") V(Digamma, "digamma")      \
+                      V(Square, "square") V(IsFinite, "is_finite") V(Not, "not") V(Real, "real") V(Imag, "imag")    \
+                          V(Conj, "conj") V(StopGradient, "stop_gradient")
+#define WEFT_BINARY_OPS(V)                                                                                            \
+  V(Add, "add")                                                                                                       \
+  V(Sub, "sub") V(Mul, "mul") V(Div, "div") V(Rem, "rem") V(Pow, "pow") V(Max, "max") V(Min, "min") V(Atan2, "atan2") \
+      V(And, "and") V(Or, "or") V(Xor, "xor") V(Eq, "eq") V(Ne, "ne") V(Lt, "lt") V(Le, "le") V(Gt, "gt") V(Ge, "ge") \
+          V(MakeComplex, "complex")
 
 #define WEFT_DECLARE_UNARY(Function, name) Atom Function(Builder& b, const Atom& x);
 #define WEFT_DECLARE_BINARY(Function, name) Atom Function(Builder& b, const Atom& x, const Atom& y);
@@ -53,12 +55,13 @@ Atom Concatenate(Builder& b, const Atoms& xs, int64_t dim);
 Atom Pad(Builder& b, const Atom& x, const Atom& value, const Ints& lo, const Ints& hi, const Ints& interior);
 Atom Slice(Builder& b, const Atom& x, const Ints& start, const Ints& limit, const Ints& strides);
 Atom Iota(Builder& b, const Dims& shape, int64_t dim, DType dtype);
-Atom ReduceSum(Builder& b, const Atom& x, const Ints& dims);                      // x itself for no dims
+Atom ReduceSum(Builder& b, const Atom& x, const Ints& dims);  // x itself for no dims
 Atom Reduce(Builder& b, const std::string& prim, const Atom& x, const Ints& dims);
 Atom Contract(Builder& b, const std::string& spec, const Atom& x, const Atom& y);
 Atom DynamicSlice(Builder& b, const Atom& x, const Atoms& start, const Ints& sizes);
 Atom DynamicUpdateSlice(Builder& b, const Atom& x, const Atom& update, const Atoms& start);
-// y[..., i, ...] = x[..., indices[..., i, ...], ...] along `dim`; the other sizes agree and every index is within bounds.
+// y[..., i, ...] = x[..., indices[..., i, ...], ...] along `dim`; the other sizes agree and every index is within
+// bounds.
 Atom TakeAlong(Builder& b, const Atom& x, const Atom& indices, int64_t dim);
 
 // A + b where either may be a symbolic zero.
@@ -80,17 +83,17 @@ struct Expr {
 
 #define WEFT_EXPR_UNARY(Function, name) \
   inline Expr Function(const Expr& x) { return {x.b, Function(*x.b, x.atom)}; }
-#define WEFT_EXPR_BINARY(Function, name)                                                                      \
-  inline Expr Function(const Expr& x, const Expr& y) { return {x.b, Function(*x.b, x.atom, y.atom)}; }         \
-  inline Expr Function(const Expr& x, double y) { return Function(x, x.Number(y)); }                           \
+#define WEFT_EXPR_BINARY(Function, name)                                                               \
+  inline Expr Function(const Expr& x, const Expr& y) { return {x.b, Function(*x.b, x.atom, y.atom)}; } \
+  inline Expr Function(const Expr& x, double y) { return Function(x, x.Number(y)); }                   \
   inline Expr Function(double x, const Expr& y) { return Function(y.Number(x), y); }
 WEFT_UNARY_OPS(WEFT_EXPR_UNARY)
 WEFT_BINARY_OPS(WEFT_EXPR_BINARY)
 #undef WEFT_EXPR_UNARY
 #undef WEFT_EXPR_BINARY
-#define WEFT_EXPR_OPERATOR(op, Function)                                                \
-  inline Expr operator op(const Expr& x, const Expr& y) { return Function(x, y); }       \
-  inline Expr operator op(const Expr& x, double y) { return Function(x, y); }            \
+#define WEFT_EXPR_OPERATOR(op, Function)                                           \
+  inline Expr operator op(const Expr& x, const Expr& y) { return Function(x, y); } \
+  inline Expr operator op(const Expr& x, double y) { return Function(x, y); }      \
   inline Expr operator op(double x, const Expr& y) { return Function(x, y); }
 WEFT_EXPR_OPERATOR(+, Add)
 WEFT_EXPR_OPERATOR(-, Sub)

@@ -27,7 +27,7 @@ class Builder;
 struct Sig {
   const Prim& prim;
   const Types& operands;
-  const Mask& literal;   // which operands are literals
+  const Mask& literal;  // which operands are literals
   const Attrs& attrs;
   const std::vector<FnRef>& regions;
 };
@@ -51,7 +51,7 @@ struct BatchedFn {
 // `unknown`: residuals, then unknown parameters -> unknown results.
 struct SplitFn {
   FnRef known, unknown;
-  Mask unknown_out;           // which results of the original are unknown
+  Mask unknown_out;  // which results of the original are unknown
   Types residuals;
 };
 
@@ -83,8 +83,8 @@ struct JvpContext {
 struct TransposeContext {
   Builder& b;
   const Eqn& eqn;
-  const OptionalAtoms& x;    // value of each operand that is not linear; nullopt marks a linear operand
-  const Types& types;        // of every operand
+  const OptionalAtoms& x;  // value of each operand that is not linear; nullopt marks a linear operand
+  const Types& types;      // of every operand
   const OptionalAtoms& ct;
   const RegionRules& regions;
   bool linear(int i) const { return !x[i].has_value(); }
@@ -96,7 +96,7 @@ struct BatchContext {
   const Eqn& eqn;
   const Atoms& x;
   const Mask& batched;
-  const Dim& size;           // of the mapped dimension
+  const Dim& size;  // of the mapped dimension
   const RegionRules& regions;
   Atoms y;
   Mask batched_out;
@@ -105,15 +105,15 @@ struct BatchContext {
 };
 
 // Partial evaluation of one region equation. Operands that are known are given in `known`; the rule emits the known
-// half into `known_b` and the unknown half into `unknown_b`. `residual(atom)` makes a value of the known half available in the
-// unknown half and returns it there.
+// half into `known_b` and the unknown half into `unknown_b`. `residual(atom)` makes a value of the known half available
+// in the unknown half and returns it there.
 struct SplitContext {
   Builder& known_b;
   Builder& unknown_b;
   const Eqn& eqn;
-  const Mask& unknown;                 // per operand
-  const Atoms& known_x;                // valid where !unknown[i]; atoms of known_b
-  const Atoms& unknown_x;              // valid where unknown[i]; atoms of unknown_b
+  const Mask& unknown;     // per operand
+  const Atoms& known_x;    // valid where !unknown[i]; atoms of known_b
+  const Atoms& unknown_x;  // valid where unknown[i]; atoms of unknown_b
   std::function<Atom(const Atom&)> residual;
   const RegionRules& regions;
   // Outputs of the rule: per result, whether it is unknown, and its atom in the builder it belongs to.
@@ -123,8 +123,8 @@ struct SplitContext {
 
 struct EvalContext {
   const Sig& sig;
-  const Types& results;                                          // static types
-  std::function<Tensors(const Fn&, const Tensors&)> run;         // runs a region
+  const Types& results;                                   // static types
+  std::function<Tensors(const Fn&, const Tensors&)> run;  // runs a region
 };
 
 // One input on which the generic tests run a primitive.
@@ -135,10 +135,24 @@ struct Sample {
   // Operand values are drawn uniformly from [low, high] (integers: rounded; bool: coin), except those given here.
   double low = -2, high = 2;
   std::vector<std::pair<int, Tensor>> values;
-  Mask linear;               // for transpose: the operands that are linear here (defaults to the primitive's linear set)
+  Mask linear;  // for transpose: the operands that are linear here (defaults to the primitive's linear set)
 };
 
-enum class Family { kElementwise, kReduction, kCumulative, kContraction, kShape, kIndexing, kSorting, kWindow, kLinalg, kRandom, kControl, kEffect, kCollective };
+enum class Family {
+  kElementwise,
+  kReduction,
+  kCumulative,
+  kContraction,
+  kShape,
+  kIndexing,
+  kSorting,
+  kWindow,
+  kLinalg,
+  kRandom,
+  kControl,
+  kEffect,
+  kCollective
+};
 const char* Name(Family family);
 
 using InferFn = std::function<Types(const Sig&)>;
@@ -153,10 +167,10 @@ using PartialsRule = std::function<OptionalAtoms(Builder&, const Atoms& x, const
 
 struct Prim {
   std::string name;
-  std::string doc;           // one sentence on the meaning, then shapes, dtypes and the source of a formula
+  std::string doc;  // one sentence on the meaning, then shapes, dtypes and the source of a formula
   Family family = Family::kElementwise;
-  int num_operands = -1;     // -1: any number
-  DTypeSet dtypes;           // of the first operand, for documentation and generated samples
+  int num_operands = -1;  // -1: any number
+  DTypeSet dtypes;        // of the first operand, for documentation and generated samples
 
   InferFn infer;
   EvalFn eval;
@@ -167,17 +181,17 @@ struct Prim {
   std::vector<int> linear;
   bool multilinear = false;  // mul, contract, div in its numerator
   std::string not_differentiable;
-  TransposeRule transpose;   // required when `linear` is not empty
-  BatchRule batch;           // element-wise operations have the generic one
-  SplitRule split;           // region operations only
+  TransposeRule transpose;  // required when `linear` is not empty
+  BatchRule batch;          // element-wise operations have the generic one
+  SplitRule split;          // region operations only
 
-  bool has_effect = false;   // keeps its order, survives dead-code elimination
+  bool has_effect = false;  // keeps its order, survives dead-code elimination
   bool is_linear() const { return !linear.empty(); }
   bool LinearIn(int operand) const {
     return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());
   }
   bool is_elementwise() const { return family == Family::kElementwise; }
-  double tolerance = 1e-6;   // relative, of lowered code against `eval` in f32
+  double tolerance = 1e-6;  // relative, of lowered code against `eval` in f32
   std::function<std::vector<Sample>()> samples;
 };
 

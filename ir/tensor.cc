@@ -63,7 +63,8 @@ void Tensor::Set(int64_t i, std::complex<double> value) {
   VisitDType(dtype_, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-      data<T>()[i] = T(static_cast<typename T::value_type>(value.real()), static_cast<typename T::value_type>(value.imag()));
+      data<T>()[i] =
+          T(static_cast<typename T::value_type>(value.real()), static_cast<typename T::value_type>(value.imag()));
     } else if constexpr (std::is_same_v<T, bool>) {
       data<T>()[i] = value.real() != 0;
     } else if constexpr (kIsSmallFloat<T>) {
@@ -95,22 +96,73 @@ size_t Tensor::Hash() const {
   return absl::HashOf(static_cast<int>(dtype_), shape_, absl::string_view(static_cast<const char*>(data_), bytes()));
 }
 
-template <> DType DTypeOf<bool>() { return DType::kBool; }
-template <> DType DTypeOf<int8_t>() { return DType::kI8; }
-template <> DType DTypeOf<int16_t>() { return DType::kI16; }
-template <> DType DTypeOf<int32_t>() { return DType::kI32; }
-template <> DType DTypeOf<int64_t>() { return DType::kI64; }
-template <> DType DTypeOf<uint8_t>() { return DType::kU8; }
-template <> DType DTypeOf<uint16_t>() { return DType::kU16; }
-template <> DType DTypeOf<uint32_t>() { return DType::kU32; }
-template <> DType DTypeOf<uint64_t>() { return DType::kU64; }
-template <> DType DTypeOf<Float16>() { return DType::kF16; }
-template <> DType DTypeOf<BFloat16>() { return DType::kBF16; }
-template <> DType DTypeOf<float>() { return DType::kF32; }
-template <> DType DTypeOf<double>() { return DType::kF64; }
-template <> DType DTypeOf<std::complex<float>>() { return DType::kC64; }
-template <> DType DTypeOf<std::complex<double>>() { return DType::kC128; }
-template <> DType DTypeOf<Float8E4M3FN>() { return DType::kF8E4M3FN; }
-template <> DType DTypeOf<Float8E5M2>() { return DType::kF8E5M2; }
+template <>
+DType DTypeOf<bool>() {
+  return DType::kBool;
+}
+template <>
+DType DTypeOf<int8_t>() {
+  return DType::kI8;
+}
+template <>
+DType DTypeOf<int16_t>() {
+  return DType::kI16;
+}
+template <>
+DType DTypeOf<int32_t>() {
+  return DType::kI32;
+}
+template <>
+DType DTypeOf<int64_t>() {
+  return DType::kI64;
+}
+template <>
+DType DTypeOf<uint8_t>() {
+  return DType::kU8;
+}
+template <>
+DType DTypeOf<uint16_t>() {
+  return DType::kU16;
+}
+template <>
+DType DTypeOf<uint32_t>() {
+  return DType::kU32;
+}
+template <>
+DType DTypeOf<uint64_t>() {
+  return DType::kU64;
+}
+template <>
+DType DTypeOf<Float16>() {
+  return DType::kF16;
+}
+template <>
+DType DTypeOf<BFloat16>() {
+  return DType::kBF16;
+}
+template <>
+DType DTypeOf<float>() {
+  return DType::kF32;
+}
+template <>
+DType DTypeOf<double>() {
+  return DType::kF64;
+}
+template <>
+DType DTypeOf<std::complex<float>>() {
+  return DType::kC64;
+}
+template <>
+DType DTypeOf<std::complex<double>>() {
+  return DType::kC128;
+}
+template <>
+DType DTypeOf<Float8E4M3FN>() {
+  return DType::kF8E4M3FN;
+}
+template <>
+DType DTypeOf<Float8E5M2>() {
+  return DType::kF8E5M2;
+}
 
 }  // namespace weft

@@ -56,14 +56,21 @@ class Tensor {
   void* raw() { return data_; }
   const void* raw() const { return data_; }
   template <class T>
-  T* data() { return static_cast<T*>(data_); }
+  T* data() {
+    return static_cast<T*>(data_);
+  }
   template <class T>
-  const T* data() const { return static_cast<const T*>(data_); }
+  const T* data() const {
+    return static_cast<const T*>(data_);
+  }
   template <class T>
-  const T& at(int64_t i) const { return data<T>()[i]; }
+  const T& at(int64_t i) const {
+    return data<T>()[i];
+  }
   const std::shared_ptr<void>& owner() const { return owner_; }
 
-  // Element `i` as a complex double (real types: imaginary part 0). Exact for all types but the largest 64-bit integers.
+  // Element `i` as a complex double (real types: imaginary part 0). Exact for all types but the largest 64-bit
+  // integers.
   std::complex<double> Get(int64_t i) const;
   void Set(int64_t i, std::complex<double> value);
 

@@ -31,7 +31,7 @@ struct Type {
   Type With(Dims new_dims) const { return Type{dtype, std::move(new_dims), varying}; }
   Type With(DType new_dtype) const { return Type{new_dtype, dims, varying}; }
 
-  std::string ToString() const;                        // f32[8,128]   f32[8]{x,y} when varying over x and y
+  std::string ToString() const;  // f32[8,128]   f32[8]{x,y} when varying over x and y
   static std::optional<Type> Parse(const std::string& text);
 
   friend bool operator==(const Type& a, const Type& b) {

@@ -21,11 +21,11 @@ extern "C" {
 struct WeftRuntime;
 
 typedef struct WeftFrame {
-  void** slots;                       // one pointer per buffer of the program; loops move those of their slices
-  const int64_t* desc;                // constants of all steps, symbolic ones filled in
+  void** slots;         // one pointer per buffer of the program; loops move those of their slices
+  const int64_t* desc;  // constants of all steps, symbolic ones filled in
   const struct WeftRuntime* runtime;
-  void* call;                         // belongs to the backend: error text, callbacks, scratch memory
-  int32_t error;                      // set by a failing operation; loops that can fail stop on it
+  void* call;     // belongs to the backend: error text, callbacks, scratch memory
+  int32_t error;  // set by a failing operation; loops that can fail stop on it
 } WeftFrame;
 
 typedef void (*WeftKernel)(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end);
@@ -36,7 +36,7 @@ typedef void (*WeftMath)(void* out, const void* a, const void* b, int64_t n);
 // Library operations. A tensor operand of them is described by [slot, dtype, rank, sizes..., strides in elements...].
 typedef enum WeftOpcode {
   WEFT_OP_CONTRACT = 0,
-  WEFT_OP_COPY,                       // [dst slot, src slot, bytes]
+  WEFT_OP_COPY,  // [dst slot, src slot, bytes]
   WEFT_OP_ARGMINMAX,
   WEFT_OP_CUMULATIVE,
   WEFT_OP_SCATTER,
@@ -55,7 +55,7 @@ typedef enum WeftOpcode {
   WEFT_OP_ASSERT,
   WEFT_OP_CALLBACK,
   WEFT_OP_COLLECTIVE,
-  WEFT_OP_TRANSPOSE,                  // tiled copy of a permuted array
+  WEFT_OP_TRANSPOSE,  // tiled copy of a permuted array
   WEFT_OP_COUNT
 } WeftOpcode;
 
@@ -64,8 +64,8 @@ typedef struct WeftRuntime {
   int32_t num_threads;
   // Runs kernel over [0, units), on several threads when the estimated cost of it all makes that worth while.
   void (*parallel_for)(WeftFrame*, WeftKernel, const int64_t* desc, int64_t units, int64_t nanoseconds);
-  const WeftOp* ops;                  // by WeftOpcode
-  const WeftMath* math;               // by index: lowering/math_table.h
+  const WeftOp* ops;     // by WeftOpcode
+  const WeftMath* math;  // by index: lowering/math_table.h
 } WeftRuntime;
 
 typedef int32_t (*WeftMain)(WeftFrame* frame);

@@ -28,12 +28,16 @@ class Affine {
   Dim Coefficient(int v) const;
   bool IsZero() const { return terms_.empty() && constant_ == Dim(0); }
   // The variable when the expression is exactly one variable, else -1.
-  int AsVar() const { return terms_.size() == 1 && terms_[0].second == Dim(1) && constant_ == Dim(0) ? terms_[0].first : -1; }
+  int AsVar() const {
+    return terms_.size() == 1 && terms_[0].second == Dim(1) && constant_ == Dim(0) ? terms_[0].first : -1;
+  }
   uint64_t VarMask() const;
 
   friend Affine operator+(const Affine& a, const Affine& b);
   friend Affine operator*(const Affine& a, const Dim& factor);
-  friend bool operator==(const Affine& a, const Affine& b) { return a.constant_ == b.constant_ && a.terms_ == b.terms_; }
+  friend bool operator==(const Affine& a, const Affine& b) {
+    return a.constant_ == b.constant_ && a.terms_ == b.terms_;
+  }
   // Replaces variable v by replacement[v].
   Affine Substitute(const std::vector<Affine>& replacement) const;
   std::string ToString() const;

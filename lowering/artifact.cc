@@ -105,8 +105,8 @@ void Fields(IO& io, T& v) {
     All(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied);
   } else {
     static_assert(std::is_same_v<U, Artifact>);
-    All(io, v.target, v.code, v.symbols, v.params, v.results, v.slots, v.buffers, v.arena_bytes, v.desc,
-        v.desc_patches, v.constants, v.strings, v.counters, v.schedule);
+    All(io, v.target, v.code, v.symbols, v.params, v.results, v.slots, v.buffers, v.arena_bytes, v.desc, v.desc_patches,
+        v.constants, v.strings, v.counters, v.schedule);
   }
 }
 

@@ -18,7 +18,7 @@ struct SizeExpr {
     std::vector<int32_t> symbols;  // indices into Artifact::symbols, with repetition
   };
   int64_t constant = 0;
-  std::vector<Term> terms;         // empty for a static size
+  std::vector<Term> terms;  // empty for a static size
 
   bool is_static() const { return terms.empty(); }
   int64_t Evaluate(const std::vector<int64_t>& symbols) const {
@@ -33,8 +33,8 @@ struct SizeExpr {
 };
 
 struct Artifact {
-  struct Value {                   // a parameter or result
-    uint8_t dtype = 0;             // weft::DType
+  struct Value {        // a parameter or result
+    uint8_t dtype = 0;  // weft::DType
     std::vector<SizeExpr> dims;
   };
   enum class Place : uint8_t {
@@ -52,35 +52,35 @@ struct Artifact {
   struct Buffer {
     SizeExpr bytes;
     int32_t first = 0, last = 0;
-    int64_t offset = -1;           // planned offset; -1 when some size is symbolic and the plan is made per call
+    int64_t offset = -1;  // planned offset; -1 when some size is symbolic and the plan is made per call
   };
   // Counters that tests and `explain` read. Sizes are those of the static part.
   struct Counters {
-    int64_t kernels = 0;           // distinct kernels compiled
-    int64_t kernel_calls = 0;      // kernel steps in the schedule
+    int64_t kernels = 0;       // distinct kernels compiled
+    int64_t kernel_calls = 0;  // kernel steps in the schedule
     int64_t library_calls = 0;
-    int64_t copies = 0;            // buffer-to-buffer copy steps
-    int64_t bytes_moved = 0;       // loaded and stored by kernels and library calls, each loop body once
-    int64_t bytes_copied = 0;      // by copy steps
+    int64_t copies = 0;        // buffer-to-buffer copy steps
+    int64_t bytes_moved = 0;   // loaded and stored by kernels and library calls, each loop body once
+    int64_t bytes_copied = 0;  // by copy steps
   };
 
-  std::string target;              // "cpu:x86-64-avx512"
-  std::string code;                // an ELF shared object that exports weft_main
+  std::string target;  // "cpu:x86-64-avx512"
+  std::string code;    // an ELF shared object that exports weft_main
   std::vector<std::string> symbols;
   std::vector<Value> params, results;
   std::vector<Slot> slots;
   std::vector<Buffer> buffers;
-  int64_t arena_bytes = 0;         // -1 when it depends on symbols
+  int64_t arena_bytes = 0;  // -1 when it depends on symbols
   std::vector<int64_t> desc;
   struct DescPatch {
     int64_t index = 0;
     SizeExpr value;
   };
   std::vector<DescPatch> desc_patches;  // entries of desc that depend on symbols
-  std::string constants;           // bytes, each constant 64-byte aligned
-  std::vector<std::string> strings;  // formats and messages of effects, by index
+  std::string constants;                // bytes, each constant 64-byte aligned
+  std::vector<std::string> strings;     // formats and messages of effects, by index
   Counters counters;
-  std::string schedule;            // readable: steps, groups and why groups ended
+  std::string schedule;  // readable: steps, groups and why groups ended
 
   std::string Serialize() const;
   // False when the bytes are malformed.

@@ -15,7 +15,9 @@ Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
 bool SameAccess(const Access& a, const Access& b) {
   if (!(a.offset == b.offset) || a.dynamic.size() != b.dynamic.size()) return false;
   for (size_t i = 0; i < a.dynamic.size(); ++i) {
-    if (a.dynamic[i].node != b.dynamic[i].node || !(a.dynamic[i].stride == b.dynamic[i].stride) || !(a.dynamic[i].limit == b.dynamic[i].limit)) return false;
+    if (a.dynamic[i].node != b.dynamic[i].node || !(a.dynamic[i].stride == b.dynamic[i].stride) ||
+        !(a.dynamic[i].limit == b.dynamic[i].limit))
+      return false;
   }
   return true;
 }
@@ -54,8 +56,10 @@ std::vector<int> BlockLowering::Run(Steps& steps) {
   for (int u : plan_.order) {
     current_reads_.clear();
     for (uint32_t r : plan_.units[u].reads) ++current_reads_[slot_[plan_.Root(r)]];
-    if (plan_.units[u].opaque >= 0) EmitOpaque(steps, u);
-    else EmitGroup(steps, u);
+    if (plan_.units[u].opaque >= 0)
+      EmitOpaque(steps, u);
+    else
+      EmitGroup(steps, u);
     FinishUnit(u);
   }
   // Results that are elsewhere: copy, minding that destinations may be read by other copies.
@@ -151,7 +155,8 @@ void BlockLowering::EmitGroup(Steps& steps, int unit) {
         for (const KernelNode& n : kernel.spec.nodes) {
           if (n.kind != Kind::kLoad || n.access.operand != static_cast<int>(o)) continue;
           read = true;
-          same = same && n.access.dynamic.empty() && n.access.offset == s.access.offset && ByteWidth(n.access.dtype) == ByteWidth(s.access.dtype);
+          same = same && n.access.dynamic.empty() && n.access.offset == s.access.offset &&
+                 ByteWidth(n.access.dtype) == ByteWidth(s.access.dtype);
         }
         if (read && same) reusable.push_back(slot_[plan_.Root(kernel.operands[o].root)]);
       }
@@ -161,7 +166,9 @@ void BlockLowering::EmitGroup(Steps& steps, int unit) {
   p_.EmitKernel(steps, kernel, OperandSlots(kernel, -1));
 }
 
-void BlockLowering::EmitWrite(Steps& steps, const BuiltKernel& kernel, int target) { p_.EmitKernel(steps, kernel, OperandSlots(kernel, target)); }
+void BlockLowering::EmitWrite(Steps& steps, const BuiltKernel& kernel, int target) {
+  p_.EmitKernel(steps, kernel, OperandSlots(kernel, target));
+}
 
 void BlockLowering::EmitOpaque(Steps& steps, int unit) {
   const Eqn& e = eqn(plan_.units[unit].opaque);
@@ -230,9 +237,12 @@ void BlockLowering::EmitDynamicUpdate(Steps& steps, const Eqn& e) {
   // In place when nobody needs the old array, and this kernel itself reads it only where it writes.
   bool aligned = true;
   for (size_t o = 0; o < kernel.operands.size(); ++o) {
-    if (kernel.operands[o].is_target || kernel.operands[o].is_literal || slot_[plan_.Root(kernel.operands[o].root)] != from) continue;
+    if (kernel.operands[o].is_target || kernel.operands[o].is_literal ||
+        slot_[plan_.Root(kernel.operands[o].root)] != from)
+      continue;
     for (const KernelNode& n : kernel.spec.nodes) {
-      if (n.kind == Kind::kLoad && n.access.operand == static_cast<int>(o)) aligned = aligned && SameAccess(n.access, kernel.spec.stores[0].access);
+      if (n.kind == Kind::kLoad && n.access.operand == static_cast<int>(o))
+        aligned = aligned && SameAccess(n.access, kernel.spec.stores[0].access);
     }
   }
   std::vector<int> reusable;
@@ -314,7 +324,8 @@ void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
 }
 
 void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
-  const size_t consts = static_cast<size_t>(e.attrs.GetInt("num_consts")), carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
+  const size_t consts = static_cast<size_t>(e.attrs.GetInt("num_consts")),
+               carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
   const std::vector<int> carry = CarrySlots(steps, e, consts, carries);
   Step step;
   step.kind = Step::Kind::kFor;
@@ -331,9 +342,11 @@ void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
     held.push_back(base);
     return slot;
   };
-  for (size_t i = consts + carries; i < e.operands.size(); ++i) params.push_back(moving(SlotOf(e.operands[i]), body.params()[i].type));
+  for (size_t i = consts + carries; i < e.operands.size(); ++i)
+    params.push_back(moving(SlotOf(e.operands[i]), body.params()[i].type));
   const Types results = body.ResultTypes();
-  for (size_t i = carries; i < results.size(); ++i) dest.push_back(moving(ResultSlot(e.first_result + static_cast<uint32_t>(i), {}), results[i]));
+  for (size_t i = carries; i < results.size(); ++i)
+    dest.push_back(moving(ResultSlot(e.first_result + static_cast<uint32_t>(i), {}), results[i]));
   step.desc = p_.AddDesc(desc);
   p_.NextPosition();
   const int begin = p_.Position();

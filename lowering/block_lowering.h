@@ -36,7 +36,7 @@ class ProgramBuilder {
   // Buffers made before `begin` that a loop ending now reads live until its end.
   void EndLoop(int begin);
 
-  int AddKernel(const KernelSpec& spec);   // deduplicated
+  int AddKernel(const KernelSpec& spec);  // deduplicated
   void EmitKernel(Steps& steps, const BuiltKernel& kernel, const std::vector<int>& slots);
   void EmitOp(Steps& steps, WeftOpcode op, const std::vector<Dim>& desc, const std::vector<int>& slots);
   void EmitCopy(Steps& steps, int to, int from, const Type& type);
@@ -56,13 +56,18 @@ class BlockLowering {
   // `params`: the slot of each parameter. `dest`: where each result has to go (-1: anywhere). A destination may be the
   // slot of a parameter (a loop's carry): it is written early only when nobody reads the old value any more.
   BlockLowering(ProgramBuilder& program, const Fn& fn, std::vector<int> params, std::vector<int> dest)
-      : p_(program), fn_(fn), params_(std::move(params)), dest_(std::move(dest)), plan_(Fuse(fn, program.policy)), defining_(DefiningEqns(fn)) {}
+      : p_(program),
+        fn_(fn),
+        params_(std::move(params)),
+        dest_(std::move(dest)),
+        plan_(Fuse(fn, program.policy)),
+        defining_(DefiningEqns(fn)) {}
   // The slots of the results.
   std::vector<int> Run(Steps& steps);
 
  private:
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
-  int SlotOf(const Atom& a);             // of a stored value or literal
+  int SlotOf(const Atom& a);  // of a stored value or literal
   void FinishUnit(int unit);
   // The slot for result `var` of the current unit. `reusable`: a slot that the unit reads and may overwrite (-1: none).
   int ResultSlot(uint32_t var, const std::vector<int>& reusable);
@@ -88,12 +93,12 @@ class BlockLowering {
   std::vector<int> params_, dest_;
   BlockPlan plan_;
   std::vector<int> defining_;
-  std::vector<int> slot_;                // by root variable
-  std::map<int, int> readers_;           // slot -> units yet to finish, and results, that read it
-  std::map<int, int> current_reads_;     // slot -> times among the current unit's reads
-  std::vector<int> value_readers_;       // by root variable: what the value adds to the readers of its slot
-  std::vector<int> wanted_;              // by root variable: destination, -1 none
-  std::set<int> owned_;                  // arena slots made in this block
+  std::vector<int> slot_;             // by root variable
+  std::map<int, int> readers_;        // slot -> units yet to finish, and results, that read it
+  std::map<int, int> current_reads_;  // slot -> times among the current unit's reads
+  std::vector<int> value_readers_;    // by root variable: what the value adds to the readers of its slot
+  std::vector<int> wanted_;           // by root variable: destination, -1 none
+  std::set<int> owned_;               // arena slots made in this block
 };
 
 }  // namespace weft

@@ -44,7 +44,10 @@ namespace {
 // LLVM reports broken invariants of ours through diagnostics; collect them for the error message.
 struct Diagnostics {
   explicit Diagnostics(mlir::MLIRContext* context)
-      : handler(context, [this](mlir::Diagnostic& d) { text += d.str() + "\n"; return mlir::success(); }) {}
+      : handler(context, [this](mlir::Diagnostic& d) {
+          text += d.str() + "\n";
+          return mlir::success();
+        }) {}
   std::string text;
   mlir::ScopedDiagnosticHandler handler;
 };
@@ -81,8 +84,8 @@ llvm::TargetMachine& MachineFor(const Target& target) {
     WEFT_CHECK(t != nullptr) << error;
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-    machine.reset(t->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt,
-                                         llvm::CodeGenOptLevel::Default));
+    machine.reset(t->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                         std::nullopt, llvm::CodeGenOptLevel::Default));
     current = target.ToString();
   }
   return *machine;
@@ -99,15 +102,16 @@ std::string Emit(llvm::Module& module, const Target& target, bool assembly) {
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
   passes.add(llvm::createEarlyCSEPass());
   passes.add(llvm::createLICMPass());
-  const bool failed = machine.addPassesToEmitFile(passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
-                                                  /*DisableVerify=*/true);
+  const bool failed = machine.addPassesToEmitFile(
+      passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
+      /*DisableVerify=*/true);
   WEFT_CHECK(!failed) << "the target cannot emit this kind of file";
   passes.run(module);
   return std::string(bytes.data(), bytes.size());
 }
 
-// A private folder in memory, gone with its file when this goes. lld reads and writes paths only, and replaces its output
-// by renaming, which memory files (memfd) do not support.
+// A private folder in memory, gone with its file when this goes. lld reads and writes paths only, and replaces its
+// output by renaming, which memory files (memfd) do not support.
 class LinkFolder {
  public:
   LinkFolder() {
@@ -163,8 +167,9 @@ std::string LinkShared(const std::string& object) {
   const LinkFolder folder;
   const std::string in_path = folder.object(), out_path = folder.library();
   WriteFile(in_path, object);
-  const char* args[] = {"ld.lld", "-shared", "--threads=1", "--no-mmap-output-file", "-z", "norelro", "-z", "noexecstack", "--hash-style=gnu",
-                        "--build-id=none", in_path.c_str(), "-o", out_path.c_str()};
+  const char* args[] = {"ld.lld",        "-shared", "--threads=1",   "--no-mmap-output-file", "-z",
+                        "norelro",       "-z",      "noexecstack",   "--hash-style=gnu",      "--build-id=none",
+                        in_path.c_str(), "-o",      out_path.c_str()};
   std::string text;
   llvm::raw_string_ostream errors(text);
   const bool ok = lld::elf::link(args, errors, errors, /*exitEarly=*/false, /*disableOutput=*/false);
@@ -178,7 +183,8 @@ std::string LinkShared(const std::string& object) {
 mlir::MLIRContext& CompilerContext() {
   thread_local std::unique_ptr<mlir::MLIRContext> context = [] {
     mlir::DialectRegistry registry;
-    registry.insert<mlir::LLVM::LLVMDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::cf::ControlFlowDialect>();
+    registry.insert<mlir::LLVM::LLVMDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                    mlir::cf::ControlFlowDialect>();
     mlir::registerBuiltinDialectTranslation(registry);
     mlir::registerLLVMDialectTranslation(registry);
     auto c = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -197,7 +203,8 @@ std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage 
   }
   ConvertToLlvm(module);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> ir = mlir::translateModuleToLLVMIR(module, context, "weft", /*disableVerification=*/true);
+  std::unique_ptr<llvm::Module> ir =
+      mlir::translateModuleToLLVMIR(module, context, "weft", /*disableVerification=*/true);
   WEFT_CHECK(ir != nullptr) << "translation to LLVM IR failed";
   if (stage == CodeStage::kLlvm) {
     ir->print(out, nullptr);

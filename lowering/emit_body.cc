@@ -8,7 +8,9 @@
 namespace weft {
 namespace {
 
-bool IsComparison(const std::string& op) { return op == "eq" || op == "ne" || op == "lt" || op == "le" || op == "gt" || op == "ge"; }
+bool IsComparison(const std::string& op) {
+  return op == "eq" || op == "ne" || op == "lt" || op == "le" || op == "gt" || op == "ge";
+}
 bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 
 }  // namespace
@@ -16,12 +18,23 @@ bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 MType BodyEmitter::Register(DType dtype) {
   switch (dtype) {
     case DType::kBool: return m_.i1();
-    case DType::kI8: case DType::kU8: case DType::kF8E4M3FN: case DType::kF8E5M2: return m_.i8();
-    case DType::kI16: case DType::kU16: return m_.b.getI16Type();
-    case DType::kI32: case DType::kU32: return m_.i32();
-    case DType::kI64: case DType::kU64: case DType::kKey: return m_.i64();
-    case DType::kF16: case DType::kBF16: case DType::kF32: case DType::kC64: return m_.f32();
-    case DType::kF64: case DType::kC128: return m_.f64();
+    case DType::kI8:
+    case DType::kU8:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2: return m_.i8();
+    case DType::kI16:
+    case DType::kU16: return m_.b.getI16Type();
+    case DType::kI32:
+    case DType::kU32: return m_.i32();
+    case DType::kI64:
+    case DType::kU64:
+    case DType::kKey: return m_.i64();
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+    case DType::kC64: return m_.f32();
+    case DType::kF64:
+    case DType::kC128: return m_.f64();
   }
   return {};
 }
@@ -63,7 +76,8 @@ Lanes BodyEmitter::Select(Value mask, Lanes a, Lanes b) {
 }
 
 Value BodyEmitter::Intrinsic(const char* name, MType result, std::vector<Value> operands) {
-  auto call = m_.b.create<LLVM::CallIntrinsicOp>(m_.loc, mlir::TypeRange{result}, m_.b.getStringAttr(name), mlir::ValueRange(operands), LLVM::FastmathFlagsAttr{});
+  auto call = m_.b.create<LLVM::CallIntrinsicOp>(m_.loc, mlir::TypeRange{result}, m_.b.getStringAttr(name),
+                                                 mlir::ValueRange(operands), LLVM::FastmathFlagsAttr{});
   return call->getResult(0);
 }
 
@@ -82,7 +96,8 @@ Lanes BodyEmitter::FromMemory(DType dtype, Value raw) {
     case DType::kBool: return {m_.Cmp(IPred::ne, raw, m_.I(raw.getType(), 0))};
     case DType::kF16: return {m_.ExtF(raw, m_.f32())};
     case DType::kBF16: return {m_.Bits(m_.Shl(m_.ExtU(raw, m_.i32()), 16), m_.f32())};
-    case DType::kC64: case DType::kC128: {
+    case DType::kC64:
+    case DType::kC128: {
       const int64_t n = m_.Lanes(raw) / 2;
       std::vector<int32_t> even, odd;
       for (int32_t i = 0; i < n; ++i) even.push_back(2 * i), odd.push_back(2 * i + 1);
@@ -97,7 +112,8 @@ Value BodyEmitter::ToMemory(DType dtype, Lanes v) {
     case DType::kBool: return m_.ExtU(v.re, m_.i8());
     case DType::kF16: return m_.TruncF(v.re, m_.b.getF16Type());
     case DType::kBF16: return RoundToBF16(v.re);
-    case DType::kC64: case DType::kC128: {
+    case DType::kC64:
+    case DType::kC128: {
       const int64_t n = m_.Lanes(v.re);
       std::vector<int32_t> mixed;
       for (int32_t i = 0; i < n; ++i) mixed.push_back(i), mixed.push_back(static_cast<int32_t>(n) + i);
@@ -123,7 +139,8 @@ Lanes BodyEmitter::Convert(DType from, DType to, Lanes v) {
   if (IsFloat(from)) {
     Value x = v.re;
     if (to == DType::kBool) return {m_.Cmp(Pred::UNE, x, m_.F(x.getType(), 0))};
-    if (IsInteger(to)) return {Intrinsic(IsSigned(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", m_.As(x.getType(), t), {x})};
+    if (IsInteger(to))
+      return {Intrinsic(IsSigned(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", m_.As(x.getType(), t), {x})};
     // Halves are rounded here, so that a conversion is never elided.
     if (to == DType::kF64) return {m_.Element(x).isF64() ? x : m_.ExtF(x, m_.f64())};
     if (m_.Element(x).isF64()) x = m_.TruncF(x, m_.f32());
@@ -152,7 +169,12 @@ Value BodyEmitter::Compare(const std::string& op, DType dtype, const Lanes& x, c
     return m_.Or(m_.Cmp(Pred::UNE, x.re, y.re), m_.Cmp(Pred::UNE, x.im, y.im));
   }
   if (IsFloat(dtype)) {
-    const Pred p = op == "eq" ? Pred::OEQ : op == "ne" ? Pred::UNE : op == "lt" ? Pred::OLT : op == "le" ? Pred::OLE : op == "gt" ? Pred::OGT : Pred::OGE;
+    const Pred p = op == "eq"   ? Pred::OEQ
+                   : op == "ne" ? Pred::UNE
+                   : op == "lt" ? Pred::OLT
+                   : op == "le" ? Pred::OLE
+                   : op == "gt" ? Pred::OGT
+                                : Pred::OGE;
     return m_.Cmp(p, x.re, y.re);
   }
   const bool s = IsSigned(dtype);
@@ -328,7 +350,8 @@ Lanes BodyEmitter::Complex(const KernelNode& node, DType dtype, const std::vecto
   if (op == "imag") return {x.im};
   if (op == "integer_pow") {
     Lanes result{m_.F(x.re.getType(), 1), m_.F(x.re.getType(), 0)}, base = x;
-    for (uint64_t k = node.integer < 0 ? 0 - static_cast<uint64_t>(node.integer) : static_cast<uint64_t>(node.integer); k != 0; k >>= 1) {
+    for (uint64_t k = node.integer < 0 ? 0 - static_cast<uint64_t>(node.integer) : static_cast<uint64_t>(node.integer);
+         k != 0; k >>= 1) {
       if (k & 1) result = mul(result, base);
       if (k > 1) base = mul(base, base);
     }

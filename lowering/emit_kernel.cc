@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "ir/error.h"
-#include "lowering/mlir/emit_body.h"
 #include "lowering/math_table.h"
+#include "lowering/mlir/emit_body.h"
 
 namespace weft {
 namespace {
@@ -16,14 +16,23 @@ using Kind = KernelNode::Kind;
 class KernelEmitter {
  public:
   KernelEmitter(const KernelSpec& spec, const LoopPlan& plan, const Target& target, MlirBuilder& m)
-      : spec_(spec), plan_(plan), target_(target), m_(m), body_(m, [this](const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) {
-          return CallLibrary(op, dtype, x, result);
-        }),
-        dependence_(spec.Dependence()), after_reduction_(spec.nodes.size(), false), phases_(spec.Phases()), symbols_(spec.SymbolicSizes()), dims_(spec.sizes.size()), memo_(spec.nodes.size()) {
+      : spec_(spec),
+        plan_(plan),
+        target_(target),
+        m_(m),
+        body_(m, [this](const std::string& op, DType dtype, const std::vector<Lanes>& x,
+                        DType result) { return CallLibrary(op, dtype, x, result); }),
+        dependence_(spec.Dependence()),
+        after_reduction_(spec.nodes.size(), false),
+        phases_(spec.Phases()),
+        symbols_(spec.SymbolicSizes()),
+        dims_(spec.sizes.size()),
+        memo_(spec.nodes.size()) {
     for (size_t i = 0; i < spec.nodes.size(); ++i) {
       after_reduction_[i] = spec.nodes[i].kind == Kind::kReduce;
       for (int o : spec.nodes[i].operands) after_reduction_[i] = after_reduction_[i] || after_reduction_[o];
-      for (const auto& d : spec.nodes[i].access.dynamic) after_reduction_[i] = after_reduction_[i] || after_reduction_[d.node];
+      for (const auto& d : spec.nodes[i].access.dynamic)
+        after_reduction_[i] = after_reduction_[i] || after_reduction_[d.node];
     }
   }
 
@@ -31,12 +40,12 @@ class KernelEmitter {
 
  private:
   struct Loop {
-    uint64_t dims = 0;               // the domain dimensions whose value this loop sets
-    mlir::Operation* op = nullptr;   // code of the levels outside is put before it
+    uint64_t dims = 0;              // the domain dimensions whose value this loop sets
+    mlir::Operation* op = nullptr;  // code of the levels outside is put before it
   };
   struct Memo {
     Lanes value;
-    int level = -1;                  // valid while this many loops are open; -1: none
+    int level = -1;  // valid while this many loops are open; -1: none
   };
 
   Value Size(const Dim& d) {
@@ -68,8 +77,8 @@ class KernelEmitter {
 
   Value ScalarOffset(const Affine& a, bool with_vector_dim);
   struct Address {
-    Value base;                      // scalar part, elements
-    Value lanes;                     // vector part (i64 lanes), null when none
+    Value base;   // scalar part, elements
+    Value lanes;  // vector part (i64 lanes), null when none
     bool contiguous = false;
   };
   Address Locate(const Access& a);
@@ -112,7 +121,9 @@ class KernelEmitter {
     if (inserted) it->second = Alloca(type);
     return it->second;
   }
-  void Memcpy(Value to, Value from, Value bytes) { m_.b.create<LLVM::MemcpyOp>(m_.loc, to, from, bytes, /*isVolatile=*/false); }
+  void Memcpy(Value to, Value from, Value bytes) {
+    m_.b.create<LLVM::MemcpyOp>(m_.loc, to, from, bytes, /*isVolatile=*/false);
+  }
 
   const KernelSpec& spec_;
   const LoopPlan& plan_;
@@ -120,7 +131,8 @@ class KernelEmitter {
   MlirBuilder& m_;
   BodyEmitter body_;
   std::vector<uint64_t> dependence_;
-  std::vector<bool> after_reduction_;   // uses the value of a reduction, so exists only inside of the loops over outer dimensions
+  std::vector<bool>
+      after_reduction_;  // uses the value of a reduction, so exists only inside of the loops over outer dimensions
   std::vector<int> phases_;
   std::vector<Dim> symbols_;
   std::vector<Value> symbol_values_, pointers_, dims_;
@@ -131,7 +143,7 @@ class KernelEmitter {
   int current_phase_ = 0;
   // Set inside the vector loop when it may end in part of a vector.
   Value full_, mask_, remaining_;
-  int vector_level_ = -1;            // loops open inside the vector loop
+  int vector_level_ = -1;  // loops open inside the vector loop
   std::map<std::pair<const void*, int>, Value> scratch_;
 };
 
@@ -154,9 +166,11 @@ KernelEmitter::Address KernelEmitter::Locate(const Access& a) {
   for (const Access::Dynamic& d : a.dynamic) {
     const DType dtype = spec_.nodes[d.node].dtype;
     Value index = Evaluate(d.node).re;
-    if (m_.Element(index).getIntOrFloatBitWidth() < 64) index = IsSigned(dtype) ? m_.ExtS(index, i64) : m_.ExtU(index, i64);
+    if (m_.Element(index).getIntOrFloatBitWidth() < 64)
+      index = IsSigned(dtype) ? m_.ExtS(index, i64) : m_.ExtU(index, i64);
     const int64_t lanes = m_.Lanes(index);
-    Value limit = m_.Splat(Size(d.limit), lanes), stride = m_.Splat(Size(d.stride), lanes), zero = m_.I(index.getType(), 0);
+    Value limit = m_.Splat(Size(d.limit), lanes), stride = m_.Splat(Size(d.stride), lanes),
+          zero = m_.I(index.getType(), 0);
     // As unsigned numbers, 64-bit indices above 2^63 are too large, not negative.
     if (IsSigned(dtype)) {
       index = m_.Select(m_.Cmp(IPred::slt, index, zero), zero, index);
@@ -165,8 +179,10 @@ KernelEmitter::Address KernelEmitter::Locate(const Access& a) {
       index = m_.Select(m_.Cmp(IPred::ugt, index, limit), limit, index);
     }
     Value part = m_.IMul(index, stride);
-    if (lanes == 0) at.base = m_.IAdd(at.base, part);
-    else at.lanes = at.lanes ? m_.IAdd(at.lanes, part) : part;
+    if (lanes == 0)
+      at.base = m_.IAdd(at.base, part);
+    else
+      at.lanes = at.lanes ? m_.IAdd(at.lanes, part) : part;
   }
   if (plan_.lanes > 0) {
     const Dim c = a.offset.Coefficient(plan_.vector_dim);
@@ -204,7 +220,8 @@ Lanes KernelEmitter::LoadHere(const Access& a) {
     Value all = m_.I(m_.Vector(n, m_.i1()), -1);
     auto gather = [&](Value base) {
       Value addresses = m_.Make<LLVM::GEPOp>(pointers, element, base, llvm::ArrayRef<LLVM::GEPArg>{at.lanes});
-      return m_.b.create<LLVM::masked_gather>(m_.loc, m_.Vector(n, element), addresses, all, mlir::ValueRange{}, align).getRes();
+      return m_.b.create<LLVM::masked_gather>(m_.loc, m_.Vector(n, element), addresses, all, mlir::ValueRange{}, align)
+          .getRes();
     };
     if (pair) return {gather(pointer), gather(m_.GepAt(element, pointer, 1))};
     return body_.FromMemory(a.dtype, gather(pointer));
@@ -257,7 +274,8 @@ std::vector<Lanes> KernelEmitter::ReadGuarded(const std::vector<Access>& accesse
     mlir::OpBuilder::InsertionGuard guard(m_.b);
     m_.b.setInsertionPointToStart(branch.thenBlock());
     std::vector<Value> raw;
-    for (const Wanted& w : wanted) raw.push_back(m_.Load(w.raw, w.pointer, m_.Element(w.raw).getIntOrFloatBitWidth() / 8));
+    for (const Wanted& w : wanted)
+      raw.push_back(m_.Load(w.raw, w.pointer, m_.Element(w.raw).getIntOrFloatBitWidth() / 8));
     m_.b.create<scf::YieldOp>(m_.loc, raw);
     m_.b.setInsertionPointToStart(branch.elseBlock());
     raw.clear();
@@ -266,7 +284,9 @@ std::vector<Lanes> KernelEmitter::ReadGuarded(const std::vector<Access>& accesse
       const bool pair = IsComplex(w.access.dtype);
       Value zero = mlir::isa<mlir::FloatType>(element) ? m_.F(w.raw, 0) : m_.I(w.raw, 0);
       if (NativeMask(w.access.dtype) && !pair) {
-        raw.push_back(m_.b.create<LLVM::MaskedLoadOp>(m_.loc, w.raw, w.pointer, mask_, mlir::ValueRange{zero}, element.getIntOrFloatBitWidth() / 8).getRes());
+        raw.push_back(m_.b.create<LLVM::MaskedLoadOp>(m_.loc, w.raw, w.pointer, mask_, mlir::ValueRange{zero},
+                                                      element.getIntOrFloatBitWidth() / 8)
+                          .getRes());
       } else {
         Value memory = Scratch(w.raw, 0);
         m_.Store(zero, memory, 64);
@@ -277,7 +297,8 @@ std::vector<Lanes> KernelEmitter::ReadGuarded(const std::vector<Access>& accesse
     m_.b.create<scf::YieldOp>(m_.loc, raw);
   }
   std::vector<Lanes> values;
-  for (size_t i = 0; i < wanted.size(); ++i) values.push_back(body_.FromMemory(wanted[i].access.dtype, branch.getResult(static_cast<unsigned>(i))));
+  for (size_t i = 0; i < wanted.size(); ++i)
+    values.push_back(body_.FromMemory(wanted[i].access.dtype, branch.getResult(static_cast<unsigned>(i))));
   return values;
 }
 
@@ -303,7 +324,8 @@ Lanes KernelEmitter::Evaluate(int node) {
   Memo& memo = memo_[node];
   if (memo.level >= 0) return memo.value;
   int level = LevelOf(dependence_[node]);
-  // Not further out than what it reads: a reduction of everything depends on no dimension, but lies inside the unit loop.
+  // Not further out than what it reads: a reduction of everything depends on no dimension, but lies inside the unit
+  // loop.
   const KernelStore* spill = SpillOf(node);
   if (spec_.nodes[node].kind == Kind::kOp && !(spill != nullptr && current_phase_ > phases_[node])) {
     for (int o : spec_.nodes[node].operands) {
@@ -318,7 +340,8 @@ Lanes KernelEmitter::Evaluate(int node) {
 
 Lanes KernelEmitter::EvaluateHere(int node) {
   const KernelNode& n = spec_.nodes[node];
-  if (const KernelStore* spill = SpillOf(node); spill != nullptr && current_phase_ > phases_[node]) return LoadHere(spill->access);
+  if (const KernelStore* spill = SpillOf(node); spill != nullptr && current_phase_ > phases_[node])
+    return LoadHere(spill->access);
   switch (n.kind) {
     case Kind::kLoad: return LoadHere(n.access);
     case Kind::kLiteral: return body_.Literal(n.literal);
@@ -338,7 +361,9 @@ Lanes KernelEmitter::EvaluateHere(int node) {
       Value lane = m_.IMul(m_.Iota(plan_.lanes, t), m_.Splat(step, plan_.lanes));
       return body_.Op(convert, {narrow ? DType::kI32 : DType::kI64}, {{m_.IAdd(m_.Splat(base, plan_.lanes), lane)}});
     }
-    case Kind::kReduce: WEFT_CHECK(false) << "kernel: reduction %" << node << " is used before it is computed"; return {};
+    case Kind::kReduce:
+      WEFT_CHECK(false) << "kernel: reduction %" << node << " is used before it is computed";
+      return {};
     case Kind::kOp: break;
   }
   std::vector<Lanes> x;
@@ -358,7 +383,9 @@ Lanes KernelEmitter::CallLibrary(const std::string& op, DType dtype, const std::
   const int64_t n = std::max<int64_t>(lanes, 1);
   // Registers of halves are f32 already, so memory has the registers' type; complex numbers are interleaved.
   std::vector<Value> arguments;
-  auto memory_type = [&](DType t) { return m_.Vector(n * (IsComplex(t) ? 2 : 1), t == DType::kBool ? m_.i8() : body_.Register(t)); };
+  auto memory_type = [&](DType t) {
+    return m_.Vector(n * (IsComplex(t) ? 2 : 1), t == DType::kBool ? m_.i8() : body_.Register(t));
+  };
   MType out_type = memory_type(result);
   Value out = Scratch(out_type, 1);
   arguments.push_back(out);
@@ -367,7 +394,10 @@ Lanes KernelEmitter::CallLibrary(const std::string& op, DType dtype, const std::
       arguments.push_back(out);
       continue;
     }
-    Value memory = Scratch(memory_type(dtype == DType::kF8E4M3FN || dtype == DType::kF8E5M2 ? (op == "load_f8" ? dtype : DType::kF32) : dtype), 2 + static_cast<int>(i));
+    Value memory = Scratch(
+        memory_type(dtype == DType::kF8E4M3FN || dtype == DType::kF8E5M2 ? (op == "load_f8" ? dtype : DType::kF32)
+                                                                         : dtype),
+        2 + static_cast<int>(i));
     MType element = m_.Element(x[i].re);
     if (lanes == 0) {
       m_.Store(x[i].re, memory);
@@ -379,7 +409,8 @@ Lanes KernelEmitter::CallLibrary(const std::string& op, DType dtype, const std::
   }
   arguments.push_back(m_.I64(n));
   Value function = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), math_table_, index));
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64()});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64()});
   arguments.insert(arguments.begin(), function);
   m_.b.create<LLVM::CallOp>(m_.loc, type, arguments);
   MType element = m_.Element(out_type);
@@ -483,7 +514,8 @@ Lanes KernelEmitter::Horizontal(const KernelNode& n, Lanes v) {
   return {m_.Extract(v.re, 0), v.im ? m_.Extract(v.im, 0) : Value()};
 }
 
-void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores) {
+void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions,
+                             const std::vector<const KernelStore*>& stores) {
   current_phase_ = phase;
   const int rank = static_cast<int>(spec_.sizes.size());
   // Loops over the reduced dimensions, the vector one innermost. Accumulators travel as loop values.
@@ -512,7 +544,8 @@ void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions, cons
   mlir::ValueRange carried(accumulators);
   for (int d : order) {
     const bool vector = d == plan_.vector_dim && plan_.lanes > 0;
-    auto loop = m_.b.create<scf::ForOp>(m_.loc, m_.I64(0), Size(spec_.sizes[d]), m_.I64(vector ? plan_.lanes : 1), carried);
+    auto loop =
+        m_.b.create<scf::ForOp>(m_.loc, m_.I64(0), Size(spec_.sizes[d]), m_.I64(vector ? plan_.lanes : 1), carried);
     dims_[d] = loop.getInductionVar();
     OpenLoop(loop, uint64_t{1} << d);
     nest.push_back(loop);
@@ -520,7 +553,8 @@ void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions, cons
     if (vector && plan_.may_have_tail) {
       remaining_ = m_.ISub(Size(spec_.sizes[d]), dims_[d]);
       full_ = m_.Cmp(IPred::sge, remaining_, m_.I64(plan_.lanes));
-      mask_ = m_.Cmp(IPred::slt, m_.Iota(plan_.lanes, m_.i32()), m_.Splat(m_.TruncI(remaining_, m_.i32()), plan_.lanes));
+      mask_ =
+          m_.Cmp(IPred::slt, m_.Iota(plan_.lanes, m_.i32()), m_.Splat(m_.TruncI(remaining_, m_.i32()), plan_.lanes));
     }
   }
   const std::vector<Lanes> before = unpack(carried);
@@ -588,7 +622,9 @@ void KernelEmitter::Phases() {
       if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available(s.node) == phase) stores.push_back(&s);
     }
     for (const KernelStore& s : spec_.spills) {
-      const bool own = std::any_of(stores.begin(), stores.end(), [&](const KernelStore* t) { return t->node == s.node && t->access.operand == s.access.operand; });
+      const bool own = std::any_of(stores.begin(), stores.end(), [&](const KernelStore* t) {
+        return t->node == s.node && t->access.operand == s.access.operand;
+      });
       if (phases_[s.node] == phase && !own) stores.push_back(&s);
     }
     if (!reductions.empty() || !stores.empty()) RunPhase(phase, reductions, stores);
@@ -635,17 +671,20 @@ void KernelEmitter::UnitBody() {
 
 void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
   m_.b.setInsertionPointToEnd(module.getBody());
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
   auto function = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
   entry_ = function.addEntryBlock(m_.b);
   m_.b.setInsertionPointToStart(entry_);
-  Value frame = entry_->getArgument(0), desc = entry_->getArgument(1), begin = entry_->getArgument(2), end = entry_->getArgument(3);
+  Value frame = entry_->getArgument(0), desc = entry_->getArgument(1), begin = entry_->getArgument(2),
+        end = entry_->getArgument(3);
   Value slots = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameSlots));
   for (int i = 0; i < spec_.num_operands; ++i) {
     Value slot = m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, i));
     pointers_.push_back(m_.Load(m_.ptr(), m_.Gep(m_.ptr(), slots, slot)));
   }
-  for (size_t i = 0; i < symbols_.size(); ++i) symbol_values_.push_back(m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, spec_.num_operands + static_cast<int64_t>(i))));
+  for (size_t i = 0; i < symbols_.size(); ++i)
+    symbol_values_.push_back(m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, spec_.num_operands + static_cast<int64_t>(i))));
   Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
   math_table_ = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeMath));
 
@@ -688,7 +727,8 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
 
 }  // namespace
 
-void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target, const std::string& name) {
+void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
+                const std::string& name) {
   MlirBuilder m(module.getContext());
   KernelEmitter(spec, plan, target, m).Emit(module, name);
 }
@@ -704,13 +744,17 @@ Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Va
   Value units;
   auto times = [&](Value v) { units = units ? m.IMul(units, v) : v; };
   for (int d : plan.unit_dims) {
-    if (spec.sizes[d].is_static()) known = known * spec.sizes[d];
-    else times(size(spec.sizes[d]));
+    if (spec.sizes[d].is_static())
+      known = known * spec.sizes[d];
+    else
+      times(size(spec.sizes[d]));
   }
   if (plan.lanes > 0 && !plan.vector_inner) {
     const Dim& n = spec.sizes[plan.vector_dim];
-    if (n.is_static()) known = known * Dim((*n.TryValue() + plan.block - 1) / plan.block);
-    else times(m.Make<arith::DivUIOp>(m.IAdd(size(n), m.I64(plan.block - 1)), m.I64(plan.block)));
+    if (n.is_static())
+      known = known * Dim((*n.TryValue() + plan.block - 1) / plan.block);
+    else
+      times(m.Make<arith::DivUIOp>(m.IAdd(size(n), m.I64(plan.block - 1)), m.I64(plan.block)));
   }
   if (!units) return m.I64(*known.TryValue());
   return m.IMul(units, m.I64(*known.TryValue()));

@@ -86,11 +86,13 @@ class MainEmitter {
     }
     const LoopPlan& plan = plans_[s.index];
     const double per_unit = plan.unit_points * program_.kernels[s.index].PointCost();
-    Value cost = s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost)) : m_.IMul(units, m_.I64(std::max<int64_t>(1, static_cast<int64_t>(per_unit))));
+    Value cost = s.cost >= 0 ? m_.I64(static_cast<int64_t>(s.cost))
+                             : m_.IMul(units, m_.I64(std::max<int64_t>(1, static_cast<int64_t>(per_unit))));
     auto kernel_type = LLVM::LLVMPointerType::get(m_.b.getContext());
     Value kernel = m_.Make<LLVM::AddressOfOp>(kernel_type, name);
     Value parallel_for = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimeParallelFor));
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()),
+                                            {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
     m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{parallel_for, frame_, kernel, desc, units, cost});
   }
 
@@ -120,7 +122,8 @@ class MainEmitter {
   void EmitBranches(const Step& s, Value which, size_t begin, size_t end) {
     if (end - begin == 1) return EmitSteps(s.blocks[begin]);
     const size_t middle = (begin + end) / 2;
-    auto branch = m_.b.create<scf::IfOp>(m_.loc, m_.Cmp(IPred::slt, which, m_.I(m_.i32(), static_cast<int64_t>(middle))), /*withElseRegion=*/true);
+    auto branch = m_.b.create<scf::IfOp>(
+        m_.loc, m_.Cmp(IPred::slt, which, m_.I(m_.i32(), static_cast<int64_t>(middle))), /*withElseRegion=*/true);
     mlir::OpBuilder::InsertionGuard guard(m_.b);
     m_.b.setInsertionPointToStart(branch.thenBlock());
     EmitBranches(s, which, begin, middle);
@@ -169,6 +172,8 @@ class MainEmitter {
 
 }  // namespace
 
-void EmitMain(mlir::ModuleOp module, const Program& program, const std::vector<LoopPlan>& plans) { MainEmitter(module, program, plans).Emit(); }
+void EmitMain(mlir::ModuleOp module, const Program& program, const std::vector<LoopPlan>& plans) {
+  MainEmitter(module, program, plans).Emit();
+}
 
 }  // namespace weft

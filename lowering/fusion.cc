@@ -12,10 +12,43 @@ namespace {
 using How = BlockPlan::How;
 
 bool IsExpensive(const std::string& name) {
-  static const std::set<std::string> kCheap = {
-      "neg", "sign", "abs", "floor", "ceil", "round", "trunc", "square", "is_finite", "not", "real", "imag", "conj", "stop_gradient", "add", "sub", "mul",
-      "max", "min", "and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic", "eq", "ne", "lt", "le", "gt", "ge", "complex",
-      "select", "clamp", "convert", "bitcast", "identity"};
+  static const std::set<std::string> kCheap = {"neg",
+                                               "sign",
+                                               "abs",
+                                               "floor",
+                                               "ceil",
+                                               "round",
+                                               "trunc",
+                                               "square",
+                                               "is_finite",
+                                               "not",
+                                               "real",
+                                               "imag",
+                                               "conj",
+                                               "stop_gradient",
+                                               "add",
+                                               "sub",
+                                               "mul",
+                                               "max",
+                                               "min",
+                                               "and",
+                                               "or",
+                                               "xor",
+                                               "shift_left",
+                                               "shift_right_logical",
+                                               "shift_right_arithmetic",
+                                               "eq",
+                                               "ne",
+                                               "lt",
+                                               "le",
+                                               "gt",
+                                               "ge",
+                                               "complex",
+                                               "select",
+                                               "clamp",
+                                               "convert",
+                                               "bitcast",
+                                               "identity"};
   return kCheap.count(name) == 0;
 }
 
@@ -42,8 +75,8 @@ class Fuser {
  private:
   // What an iteration of some equation reads: element `index` of a buffer, or an element that data decide (whole).
   struct Dep {
-    uint32_t var;                    // root
-    std::vector<Affine> index;       // by dimension of the variable itself, empty when whole
+    uint32_t var;               // root
+    std::vector<Affine> index;  // by dimension of the variable itself, empty when whole
     bool whole = false;
   };
   using Bits = std::vector<uint64_t>;
@@ -73,7 +106,9 @@ class Fuser {
   void Order();
 
   // Units that each unit depends on, directly or not.
-  static bool Has(const Bits& bits, int i) { return static_cast<size_t>(i / 64) < bits.size() && ((bits[i / 64] >> (i % 64)) & 1); }
+  static bool Has(const Bits& bits, int i) {
+    return static_cast<size_t>(i / 64) < bits.size() && ((bits[i / 64] >> (i % 64)) & 1);
+  }
   static void Set(Bits& bits, int i) {
     if (bits.size() <= static_cast<size_t>(i / 64)) bits.resize(i / 64 + 1, 0);
     bits[i / 64] |= uint64_t{1} << (i % 64);
@@ -153,8 +188,10 @@ void Fuser::DemandOperands(int i) {
   } else if (name == "contract") {
     for (const Atom& a : e.operands) {
       StridedView view;
-      if (FindStrided(fn_, defining_, a, &view)) demanded_[view.root] = true;
-      else DemandAtom(a);
+      if (FindStrided(fn_, defining_, a, &view))
+        demanded_[view.root] = true;
+      else
+        DemandAtom(a);
     }
   } else if (!IsView(fn_, e) && !e.prim->is_elementwise() && !IsReduction(e)) {
     for (const Atom& a : e.operands) DemandAtom(a);
@@ -184,7 +221,8 @@ void Fuser::Place(int i) {
   BlockPlan::Value none;
   BlockPlan::Value& v = e.num_results == 0 ? none : plan_.values[e.first_result];
   v.eqn = i;
-  if (e.num_results == 1 && e.prim->name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e)) && e.operands[0].is_var()) {
+  if (e.num_results == 1 && e.prim->name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e)) &&
+      e.operands[0].is_var()) {
     v.how = How::kAlias;
     v.alias_of = e.operands[0].id();
     return;
@@ -194,8 +232,10 @@ void Fuser::Place(int i) {
     return;
   }
   // A reduction over nothing, or over dimensions of size 1, only drops them.
-  if ((e.prim->is_elementwise() && e.num_results == 1) || IsReduction(e) || IsView(fn_, e) || e.prim->name == "reshape") {
-    if (policy_.fuse && e.prim->is_elementwise() && !demanded_[e.first_result] && InlineCost(i) <= policy_.max_inline_cost) {
+  if ((e.prim->is_elementwise() && e.num_results == 1) || IsReduction(e) || IsView(fn_, e) ||
+      e.prim->name == "reshape") {
+    if (policy_.fuse && e.prim->is_elementwise() && !demanded_[e.first_result] &&
+        InlineCost(i) <= policy_.max_inline_cost) {
       v.how = How::kInline;
       return;
     }
@@ -349,7 +389,8 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
   if (full && reads_reduction && has_inner) {
     Dim rows = 1, row = 1;
     for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
-    if (rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows && *row.TryValue() > policy_.large_row) {
+    if (rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows &&
+        *row.TryValue() > policy_.large_row) {
       return "its rows are too few and too long to share between threads";
     }
   }
@@ -357,7 +398,8 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
   return "";
 }
 
-bool Fuser::TryMerge(int i, int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from) {
+bool Fuser::TryMerge(int i, int into, int from, const std::vector<int>& space_into,
+                     const std::vector<int>& space_from) {
   BlockPlan::Unit &a = plan_.units[into], &b = plan_.units[from];
   if (static_cast<int>(a.members.size() + b.members.size()) >= policy_.max_members) return false;
   // Equation i must walk all of both domains, so that it says which dimensions correspond.
@@ -434,8 +476,10 @@ void Fuser::Add(int i, int unit, const std::vector<int>& space, const std::vecto
   if (IsReduction(e)) {
     const Ints& dims = e.attrs.Get<Ints>("dims");
     for (size_t d = 0; d < space.size(); ++d) {
-      if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end()) v.place.push_back(space[d]);
-      else if (space[d] >= 0) u.inner[space[d]] = true;
+      if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end())
+        v.place.push_back(space[d]);
+      else if (space[d] >= 0)
+        u.inner[space[d]] = true;
     }
   } else {
     v.place = space;
@@ -451,7 +495,8 @@ void Fuser::PlaceMember(int i) {
     if (u >= 0 && std::find(candidates.begin(), candidates.end(), u) == candidates.end()) candidates.push_back(u);
   }
   // Groups with reductions first: they are pickier.
-  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) { return plan_.units[a].has_inner() > plan_.units[b].has_inner(); });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](int a, int b) { return plan_.units[a].has_inner() > plan_.units[b].has_inner(); });
   int chosen = -1;
   std::vector<int> space;
   for (int u : candidates) {

@@ -16,38 +16,38 @@
 namespace weft {
 
 struct FusionPolicy {
-  int max_members = 192;             // equations of a group; register pressure and compile time grow with it
-  int max_inline_cost = 4;           // simple operations that every reader may repeat
-  int64_t min_parallel_rows = 8;     // rows below which a large row keeps a reduction's users out of its group
+  int max_members = 192;          // equations of a group; register pressure and compile time grow with it
+  int max_inline_cost = 4;        // simple operations that every reader may repeat
+  int64_t min_parallel_rows = 8;  // rows below which a large row keeps a reduction's users out of its group
   int64_t large_row = 32768;
-  bool fuse = true;                  // false: one equation, one kernel (to see what fusion brings)
+  bool fuse = true;  // false: one equation, one kernel (to see what fusion brings)
 };
 
 struct BlockPlan {
   enum class How : uint8_t {
     kDead,
     kParam,
-    kView,      // read through an index map
-    kInline,    // recomputed by every reader
-    kMember,    // computed by a group
-    kAlias,     // the same bytes as `alias_of`, another shape
-    kOpaque,    // result of a library operation, a loop, a branch ...
+    kView,    // read through an index map
+    kInline,  // recomputed by every reader
+    kMember,  // computed by a group
+    kAlias,   // the same bytes as `alias_of`, another shape
+    kOpaque,  // result of a library operation, a loop, a branch ...
   };
   struct Value {
     How how = How::kDead;
     int eqn = -1;
-    int unit = -1;                   // group or opaque equation that makes it
+    int unit = -1;  // group or opaque equation that makes it
     uint32_t alias_of = 0;
-    bool stored = false;             // has a buffer
-    std::vector<int> place;          // kMember: group dimension of each dimension, -1 for size 1
+    bool stored = false;     // has a buffer
+    std::vector<int> place;  // kMember: group dimension of each dimension, -1 for size 1
   };
   struct Unit {
-    int opaque = -1;                 // its equation; -1 for a group
-    std::vector<Dim> dims;           // the group's domain
-    std::vector<bool> inner;         // reduced dimensions
-    std::vector<int> members;        // equations, ascending
-    std::vector<uint32_t> reads;     // buffers (root variables), ascending
-    bool dead = false;               // merged away
+    int opaque = -1;              // its equation; -1 for a group
+    std::vector<Dim> dims;        // the group's domain
+    std::vector<bool> inner;      // reduced dimensions
+    std::vector<int> members;     // equations, ascending
+    std::vector<uint32_t> reads;  // buffers (root variables), ascending
+    bool dead = false;            // merged away
     bool has_inner() const {
       for (bool b : inner) {
         if (b) return true;
@@ -55,11 +55,11 @@ struct BlockPlan {
       return false;
     }
   };
-  std::vector<Value> values;         // by variable
+  std::vector<Value> values;            // by variable
   std::vector<std::vector<int>> space;  // by equation: group dimension of each dimension it iterates over
   std::vector<Unit> units;
-  std::vector<int> order;            // of units
-  std::vector<std::string> notes;    // why equations stayed out of groups: "mul: ..."
+  std::vector<int> order;          // of units
+  std::vector<std::string> notes;  // why equations stayed out of groups: "mul: ..."
 
   // The variable whose buffer holds v's bytes.
   uint32_t Root(uint32_t v) const {

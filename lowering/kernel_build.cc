@@ -44,7 +44,8 @@ int KernelBuilder::Node(KernelNode node) {
 
 int KernelBuilder::Operand(uint32_t root) {
   for (size_t i = 0; i < out_.operands.size(); ++i) {
-    if (!out_.operands[i].is_literal && !out_.operands[i].is_target && out_.operands[i].root == root) return static_cast<int>(i);
+    if (!out_.operands[i].is_literal && !out_.operands[i].is_target && out_.operands[i].root == root)
+      return static_cast<int>(i);
   }
   out_.operands.push_back({false, root, nullptr, false});
   out_.spec.written.push_back(false);
@@ -63,7 +64,8 @@ int KernelBuilder::Value(const Atom& a, const std::vector<Affine>& index) {
   if (a.is_literal()) {
     const Tensor& t = a.literal();
     if (t.rank() == 0) {
-      std::string key = std::string(Name(t.dtype())) + std::string(static_cast<const char*>(t.raw()), static_cast<size_t>(t.bytes()));
+      std::string key =
+          std::string(Name(t.dtype())) + std::string(static_cast<const char*>(t.raw()), static_cast<size_t>(t.bytes()));
       auto [it, inserted] = literals_.try_emplace(key, 0);
       if (inserted) it->second = Node(LiteralNode(t));
       return it->second;
@@ -155,11 +157,12 @@ int KernelBuilder::GatherValue(int i, const std::vector<Affine>& index) {
   const Eqn& e = fn_.eqns()[i];
   const Type x = fn_.TypeOf(e.operands[0]), indices = fn_.TypeOf(e.operands[1]);
   const Ints &offset_dims = e.attrs.Get<Ints>("offset_dims"), &collapsed = e.attrs.Get<Ints>("collapsed_dims");
-  const Ints &operand_batch = e.attrs.Get<Ints>("operand_batch_dims"), &indices_batch = e.attrs.Get<Ints>("indices_batch_dims");
+  const Ints &operand_batch = e.attrs.Get<Ints>("operand_batch_dims"),
+             &indices_batch = e.attrs.Get<Ints>("indices_batch_dims");
   const Ints &map = e.attrs.Get<Ints>("start_index_map"), &sizes = e.attrs.Get<Ints>("slice_sizes");
   const std::string& mode = e.attrs.Get<std::string>("mode");
   auto has = [](const Ints& list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); };
-  std::vector<Affine> batch;                       // index into `indices`, without its last dimension
+  std::vector<Affine> batch;  // index into `indices`, without its last dimension
   for (int d = 0; d < static_cast<int>(index.size()); ++d) {
     if (!has(offset_dims, d)) batch.push_back(index[d]);
   }
@@ -191,7 +194,10 @@ int KernelBuilder::GatherValue(int i, const std::vector<Affine>& index) {
     top.dtype = wide;
     const int value = Node(OpNode("convert", wide, {node}));
     int ok = Node(OpNode("le", DType::kBool, {value, Node(top)}));
-    if (is_signed) ok = Node(OpNode("and", DType::kBool, {ok, Node(OpNode("ge", DType::kBool, {value, Node(LiteralNode(Tensor::Scalar<int64_t>(DType::kI64, 0)))}))}));
+    if (is_signed)
+      ok = Node(OpNode(
+          "and", DType::kBool,
+          {ok, Node(OpNode("ge", DType::kBool, {value, Node(LiteralNode(Tensor::Scalar<int64_t>(DType::kI64, 0)))}))}));
     inside = inside < 0 ? ok : Node(OpNode("and", DType::kBool, {inside, ok}));
   }
   const int value = Node(std::move(n));
@@ -199,7 +205,8 @@ int KernelBuilder::GatherValue(int i, const std::vector<Affine>& index) {
   Tensor fill = Tensor::Zeros(x.dtype, {});
   if (mode == "fill") {
     if (IsInexact(x.dtype)) {
-      fill.Set(0, {std::numeric_limits<double>::quiet_NaN(), IsComplex(x.dtype) ? std::numeric_limits<double>::quiet_NaN() : 0});
+      fill.Set(0, {std::numeric_limits<double>::quiet_NaN(),
+                   IsComplex(x.dtype) ? std::numeric_limits<double>::quiet_NaN() : 0});
     } else {
       std::memset(fill.raw(), IsUnsigned(x.dtype) ? 0xFF : 0, static_cast<size_t>(fill.bytes()));
       if (IsSigned(x.dtype)) static_cast<unsigned char*>(fill.raw())[fill.bytes() - 1] = 0x80;
@@ -275,8 +282,8 @@ BuiltKernel KernelBuilder::Group(int unit) {
   return std::move(out_);
 }
 
-BuiltKernel KernelBuilder::Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides, const std::vector<DynamicStart>& dynamic,
-                                const std::vector<Dim>& from) {
+BuiltKernel KernelBuilder::Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides,
+                                const std::vector<DynamicStart>& dynamic, const std::vector<Dim>& from) {
   unit_ = -1;
   out_ = {};
   memo_.clear();
@@ -307,7 +314,9 @@ void KernelBuilder::ChooseSpills() {
   KernelSpec& spec = out_.spec;
   const std::vector<int> phase = spec.Phases();
   const std::vector<uint64_t> dependence = spec.Dependence();
-  static const std::set<std::string> kCheap = {"neg", "abs", "add", "sub", "mul", "max", "min", "square", "select", "convert", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"};
+  static const std::set<std::string> kCheap = {"neg",    "abs",    "add",     "sub", "mul", "max", "min",
+                                               "square", "select", "convert", "eq",  "ne",  "lt",  "le",
+                                               "gt",     "ge",     "and",     "or",  "not"};
   std::vector<bool> heavy(spec.nodes.size(), false);
   auto available = [&](int n) { return phase[n] + (spec.nodes[n].kind == Kind::kReduce ? 1 : 0); };
   std::vector<int> last_use(spec.nodes.size(), -1);

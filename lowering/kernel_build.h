@@ -18,9 +18,9 @@ struct BuiltKernel {
   KernelSpec spec;
   struct Operand {
     bool is_literal = false;
-    uint32_t root = 0;                            // variable with a buffer
-    std::shared_ptr<const Tensor> literal;        // an array literal
-    bool is_target = false;                       // the buffer that the caller names when it asks for a store
+    uint32_t root = 0;                      // variable with a buffer
+    std::shared_ptr<const Tensor> literal;  // an array literal
+    bool is_target = false;                 // the buffer that the caller names when it asks for a store
   };
   std::vector<Operand> operands;
 };
@@ -38,8 +38,8 @@ class KernelBuilder {
     Atom start;
     Dim limit, stride;
   };
-  BuiltKernel Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides, const std::vector<DynamicStart>& dynamic = {},
-                   const std::vector<Dim>& from = {});
+  BuiltKernel Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides,
+                   const std::vector<DynamicStart>& dynamic = {}, const std::vector<Dim>& from = {});
 
  private:
   int Node(KernelNode node);
@@ -57,7 +57,7 @@ class KernelBuilder {
   const BlockPlan& plan_;
   BuiltKernel out_;
   int unit_ = -1;
-  std::vector<int> position_;                     // group dimension -> loop
+  std::vector<int> position_;  // group dimension -> loop
   std::map<std::pair<uint32_t, std::string>, int> memo_;
   std::map<std::string, int> literals_;
 };

@@ -50,7 +50,10 @@ std::string Text(const KernelSpec& spec, SizeNames& names) {
     const KernelNode& n = spec.nodes[i];
     out << "  %" << i << ":" << Name(n.dtype) << " = ";
     switch (n.kind) {
-      case KernelNode::Kind::kLoad: out << "load "; Print(out, names, n.access); break;
+      case KernelNode::Kind::kLoad:
+        out << "load ";
+        Print(out, names, n.access);
+        break;
       case KernelNode::Kind::kLiteral: {
         out << "literal ";
         const unsigned char* bytes = static_cast<const unsigned char*>(n.literal.raw());
@@ -58,7 +61,8 @@ std::string Text(const KernelSpec& spec, SizeNames& names) {
         out << v.real();
         if (v.imag() != 0) out << "+" << v.imag() << "i";
         out << " #";
-        for (int b = 0; b < n.literal.bytes(); ++b) out << "0123456789abcdef"[bytes[b] >> 4] << "0123456789abcdef"[bytes[b] & 15];
+        for (int b = 0; b < n.literal.bytes(); ++b)
+          out << "0123456789abcdef"[bytes[b] >> 4] << "0123456789abcdef"[bytes[b] & 15];
         break;
       }
       case KernelNode::Kind::kIndex: out << "index " << names(n.index); break;
@@ -101,8 +105,9 @@ void ForEachAffine(KernelSpec& spec, F f) {
 
 bool IsCheap(const std::string& op) {
   static const std::set<std::string> kExpensive = {
-      "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tanh", "logistic", "erf", "erfc", "pow", "cbrt", "tan", "asin",
-      "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "erf_inv", "lgamma", "digamma", "trigamma", "rem", "nextafter"};
+      "exp",   "exp2",  "expm1", "log",     "log1p",  "sin",     "cos",      "tanh",  "logistic", "erf",
+      "erfc",  "pow",   "cbrt",  "tan",     "asin",   "acos",    "atan",     "atan2", "sinh",     "cosh",
+      "asinh", "acosh", "atanh", "erf_inv", "lgamma", "digamma", "trigamma", "rem",   "nextafter"};
   return kExpensive.count(op) == 0;
 }
 
@@ -153,8 +158,10 @@ void KernelSpec::Collapse() {
   auto drop = [&](int v) {
     std::vector<Affine> replacement;
     for (int i = 0; i < static_cast<int>(sizes.size()); ++i) {
-      if (i == v) replacement.push_back(Affine());
-      else replacement.push_back(Affine::Var(i > v ? i - 1 : i));
+      if (i == v)
+        replacement.push_back(Affine());
+      else
+        replacement.push_back(Affine::Var(i > v ? i - 1 : i));
     }
     ForEachAffine(*this, [&](Affine& a, bool) { a = a.Substitute(replacement); });
     sizes.erase(sizes.begin() + v);

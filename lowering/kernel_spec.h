@@ -19,9 +19,9 @@ namespace weft {
 
 // Where an element lies in one of the kernel's buffers.
 struct Access {
-  int operand = 0;           // index of the buffer among the kernel's operands
+  int operand = 0;  // index of the buffer among the kernel's operands
   DType dtype = DType::kF32;
-  Affine offset;             // in elements
+  Affine offset;  // in elements
   // Data-dependent parts: clamp(value of node, 0, limit) * stride.
   struct Dynamic {
     int node = 0;
@@ -35,12 +35,12 @@ struct KernelNode {
   enum class Kind { kLoad, kLiteral, kIndex, kOp, kReduce };
   Kind kind = Kind::kOp;
   DType dtype = DType::kF32;
-  Access access;                   // kLoad
-  Tensor literal;                  // kLiteral: rank 0
-  Affine index;                    // kIndex: the value, converted to dtype
-  std::string op;                  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or
+  Access access;   // kLoad
+  Tensor literal;  // kLiteral: rank 0
+  Affine index;    // kIndex: the value, converted to dtype
+  std::string op;  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or
   std::vector<int> operands;
-  int64_t integer = 0;             // integer_pow: y; round: 0 even, 1 away
+  int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away
 };
 
 struct KernelStore {
@@ -49,14 +49,14 @@ struct KernelStore {
 };
 
 struct KernelSpec {
-  std::vector<Dim> sizes;          // of the domain; outer dimensions first
+  std::vector<Dim> sizes;  // of the domain; outer dimensions first
   int num_outer = 0;
   std::vector<KernelNode> nodes;
   std::vector<KernelStore> stores;
   // Nodes written to memory in their phase and read back in later ones instead of being computed again.
   std::vector<KernelStore> spills;
   int num_operands = 0;
-  std::vector<bool> written;       // per operand
+  std::vector<bool> written;  // per operand
 
   // Which domain dimensions each node's value depends on, as bit masks.
   std::vector<uint64_t> Dependence() const;

@@ -25,7 +25,8 @@ void BlockLowering::AppendTensor(std::vector<Dim>& desc, const Atom& a) {
 void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
   const std::string& spec = e.attrs.Get<std::string>("spec");
   const size_t comma = spec.find(','), arrow = spec.find("->");
-  const std::string lhs = spec.substr(0, comma), rhs = spec.substr(comma + 1, arrow - comma - 1), out = spec.substr(arrow + 2);
+  const std::string lhs = spec.substr(0, comma), rhs = spec.substr(comma + 1, arrow - comma - 1),
+                    out = spec.substr(arrow + 2);
   const Type result = fn_.TypeOf(e.result());
   struct Side {
     int slot = -1;
@@ -66,7 +67,8 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
     g.push_back(in_y ? y.strides[j] : Dim(0));
     g.push_back(in_out ? out_strides[k] : Dim(0));
   }
-  std::vector<Dim> desc = {Dim(x.slot), Dim(y.slot), Dim(to), Code(fn_.TypeOf(e.operands[0]).dtype), Code(result.dtype), x.start, y.start};
+  std::vector<Dim> desc = {Dim(x.slot),        Dim(y.slot), Dim(to), Code(fn_.TypeOf(e.operands[0]).dtype),
+                           Code(result.dtype), x.start,     y.start};
   for (const auto& g : groups) desc.push_back(Dim(static_cast<int64_t>(g.size() / 4)));
   for (const auto& g : groups) desc.insert(desc.end(), g.begin(), g.end());
   p_.EmitOp(steps, WEFT_OP_CONTRACT, desc, {x.slot, y.slot, to});
@@ -123,7 +125,8 @@ void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
     number(e.attrs.GetBool("reverse"));
     return emit(WEFT_OP_CUMULATIVE);
   }
-  static const std::vector<std::string> kScatter = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
+  static const std::vector<std::string> kScatter = {"scatter", "scatter_add", "scatter_mul", "scatter_min",
+                                                    "scatter_max"};
   if (const auto at = std::find(kScatter.begin(), kScatter.end(), name); at != kScatter.end()) {
     // In place when the operand is not needed any more.
     const Type x = fn_.TypeOf(e.operands[0]);
@@ -141,7 +144,9 @@ void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
     in(e.operands[2]);
     number(at - kScatter.begin());
     number(e.attrs.Get<std::string>("mode") == "clip");
-    for (const char* dims : {"update_window_dims", "inserted_dims", "operand_batch_dims", "indices_batch_dims", "scatter_dims"}) list(dims);
+    for (const char* dims :
+         {"update_window_dims", "inserted_dims", "operand_batch_dims", "indices_batch_dims", "scatter_dims"})
+      list(dims);
     return emit(WEFT_OP_SCATTER);
   }
   if (name == "sort") {

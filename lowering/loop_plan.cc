@@ -8,7 +8,9 @@ namespace {
 int RegisterBytes(DType t) {
   switch (t) {
     case DType::kBool: return 1;
-    case DType::kF16: case DType::kBF16: case DType::kC64: return 4;
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kC64: return 4;
     case DType::kC128: return 8;
     default: return ByteWidth(t);
   }
@@ -19,8 +21,10 @@ double Score(const KernelSpec& spec, int v) {
   double score = 0;
   auto add = [&](const Access& a, double weight) {
     const Dim c = a.offset.Coefficient(v);
-    if (c == Dim(1)) score += weight;
-    else if (!(c == Dim(0))) score -= 0.5 * weight;
+    if (c == Dim(1))
+      score += weight;
+    else if (!(c == Dim(0)))
+      score -= 0.5 * weight;
   };
   for (const KernelNode& n : spec.nodes) {
     if (n.kind == KernelNode::Kind::kLoad) add(n.access, 1);
@@ -47,7 +51,8 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
   for (int v = 0; v < spec.num_outer; ++v) {
     if (v != plan.vector_dim) plan.unit_dims.push_back(v);
   }
-  for (int v = spec.num_outer; v < rank; ++v) plan.unit_points *= static_cast<double>(spec.sizes[v].TryValue().value_or(256));
+  for (int v = spec.num_outer; v < rank; ++v)
+    plan.unit_points *= static_cast<double>(spec.sizes[v].TryValue().value_or(256));
   if (rank == 0) return plan;
 
   // Two registers per value; four for short bodies; counting the widest type of the body.

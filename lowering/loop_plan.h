@@ -16,8 +16,8 @@ struct LoopPlan {
   bool vector_inner = false;  // the vector dimension is reduced
   // Units: one per combination of these dimensions, times the blocks of the vector dimension if that is an outer one.
   std::vector<int> unit_dims;
-  int64_t block = 0;          // elements of the vector dimension per unit; 0: no blocks
-  double unit_points = 1;     // static part of the points per unit, for the cost
+  int64_t block = 0;       // elements of the vector dimension per unit; 0: no blocks
+  double unit_points = 1;  // static part of the points per unit, for the cost
   bool may_have_tail = false;
 };
 

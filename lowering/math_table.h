@@ -10,13 +10,42 @@
 namespace weft {
 
 inline constexpr const char* kMathOps[] = {
-    "exp",   "exp2",  "expm1", "log",   "log1p",  "sqrt",    "cbrt",    "sin",      "cos",       "tan",     "asin",   "acos",
-    "atan",  "sinh",  "cosh",  "tanh",  "asinh",  "acosh",   "atanh",   "erf",      "erfc",      "erf_inv", "lgamma", "digamma",
-    "trigamma", "abs", "round_away",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "sqrt",
+    "cbrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "erf_inv",
+    "lgamma",
+    "digamma",
+    "trigamma",
+    "abs",
+    "round_away",
     // two operands
-    "pow",   "atan2", "rem",   "div",   "nextafter",
+    "pow",
+    "atan2",
+    "rem",
+    "div",
+    "nextafter",
     // 8-bit floats (dtype: the 8-bit one) to f32 and back
-    "load_f8", "store_f8",
+    "load_f8",
+    "store_f8",
 };
 inline constexpr int kNumMathOps = sizeof(kMathOps) / sizeof(kMathOps[0]);
 inline constexpr int kMathDTypes = 18;

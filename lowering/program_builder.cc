@@ -30,11 +30,14 @@ SizeExpr ProgramBuilder::Size(const Dim& d) {
     term.coefficient = t.coefficient;
     for (const std::string& s : t.symbols) {
       const auto at = std::find(symbols_.begin(), symbols_.end(), s);
-      if (at == symbols_.end()) throw ValueError("lower: dimension symbol '", s, "' is not a dimension of any parameter");
+      if (at == symbols_.end())
+        throw ValueError("lower: dimension symbol '", s, "' is not a dimension of any parameter");
       term.symbols.push_back(static_cast<int32_t>(at - symbols_.begin()));
     }
-    if (term.symbols.empty()) e.constant += term.coefficient;
-    else e.terms.push_back(term);
+    if (term.symbols.empty())
+      e.constant += term.coefficient;
+    else
+      e.terms.push_back(term);
   }
   return e;
 }
@@ -140,7 +143,8 @@ void ProgramBuilder::EmitKernel(Steps& steps, const BuiltKernel& kernel, const s
   for (int64_t b : bytes) c.bytes_moved += b;
   std::ostringstream line;
   line << "kernel k" << step.index << " (";
-  for (size_t i = 0; i < slots.size(); ++i) line << (i ? ", " : "") << (kernel.spec.written[i] ? "-> s" : "s") << slots[i];
+  for (size_t i = 0; i < slots.size(); ++i)
+    line << (i ? ", " : "") << (kernel.spec.written[i] ? "-> s" : "s") << slots[i];
   line << ")";
   Log(line.str());
   steps.push_back(std::move(step));
@@ -173,7 +177,8 @@ void ProgramBuilder::EmitCopy(Steps& steps, int to, int from, const Type& type) 
 }
 
 void ProgramBuilder::Log(const std::string& line) {
-  program.artifact.schedule += std::string(static_cast<size_t>(2 * indent), ' ') + std::to_string(position_) + ": " + line + "\n";
+  program.artifact.schedule +=
+      std::string(static_cast<size_t>(2 * indent), ' ') + std::to_string(position_) + ": " + line + "\n";
 }
 
 Program ProgramBuilder::Finish() {
@@ -198,8 +203,9 @@ Program ProgramBuilder::Finish() {
     memory << "  s" << s << ": " << kPlaces[static_cast<int>(a.slots[s].place)] << " " << a.slots[s].index;
     if (a.slots[s].place == Artifact::Place::kArena) {
       const Artifact::Buffer& b = a.buffers[a.slots[s].index];
-      memory << ", " << (b.bytes.is_static() ? std::to_string(b.bytes.constant) + " bytes" : std::string("symbolic size")) << " at " << b.offset << ", steps "
-             << b.first << " to " << b.last;
+      memory << ", "
+             << (b.bytes.is_static() ? std::to_string(b.bytes.constant) + " bytes" : std::string("symbolic size"))
+             << " at " << b.offset << ", steps " << b.first << " to " << b.last;
     }
     memory << "\n";
   }
@@ -212,8 +218,10 @@ Program ProgramBuilder::Finish() {
 Program BuildProgram(const Fn& fn, const FusionPolicy& policy) {
   ProgramBuilder builder(fn, policy);
   std::vector<int> params, results;
-  for (size_t i = 0; i < fn.params().size(); ++i) params.push_back(builder.NewSlot(Artifact::Place::kParam, static_cast<int64_t>(i)));
-  for (size_t i = 0; i < fn.results().size(); ++i) results.push_back(builder.NewSlot(Artifact::Place::kResult, static_cast<int64_t>(i)));
+  for (size_t i = 0; i < fn.params().size(); ++i)
+    params.push_back(builder.NewSlot(Artifact::Place::kParam, static_cast<int64_t>(i)));
+  for (size_t i = 0; i < fn.results().size(); ++i)
+    results.push_back(builder.NewSlot(Artifact::Place::kResult, static_cast<int64_t>(i)));
   Steps steps;
   BlockLowering(builder, fn, params, results).Run(steps);
   builder.program.steps = std::move(steps);

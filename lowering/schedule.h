@@ -20,32 +20,32 @@ using Steps = std::vector<Step>;
 
 struct Step {
   enum class Kind {
-    kKernel,     // kernels[index](frame, desc)
-    kOp,         // runtime operation `index` (WeftOpcode)
-    kIf,         // blocks[clamp(slot, 0, blocks - 1)]
-    kWhile,      // blocks[0] writes the predicate into `slot`; blocks[1] is the body
-    kFor,        // blocks[0], desc[0] times, with moving slots
+    kKernel,  // kernels[index](frame, desc)
+    kOp,      // runtime operation `index` (WeftOpcode)
+    kIf,      // blocks[clamp(slot, 0, blocks - 1)]
+    kWhile,   // blocks[0] writes the predicate into `slot`; blocks[1] is the body
+    kFor,     // blocks[0], desc[0] times, with moving slots
   };
   Kind kind = Kind::kKernel;
   int index = 0;
-  int64_t desc = 0;              // where the step's entries begin in Artifact::desc
-  int slot = -1;                 // predicate
-  DType dtype = DType::kBool;    // of the predicate
-  bool reverse = false;          // kFor: from the last iteration to the first
-  bool can_fail = false;         // kWhile, kFor: holds an operation that can set the frame's error
-  struct Moving {                // slots[slot] = slots[base] + iteration * (desc entry `stride`, in bytes)
+  int64_t desc = 0;            // where the step's entries begin in Artifact::desc
+  int slot = -1;               // predicate
+  DType dtype = DType::kBool;  // of the predicate
+  bool reverse = false;        // kFor: from the last iteration to the first
+  bool can_fail = false;       // kWhile, kFor: holds an operation that can set the frame's error
+  struct Moving {              // slots[slot] = slots[base] + iteration * (desc entry `stride`, in bytes)
     int slot = 0, base = 0;
     int64_t stride = 0;
   };
   std::vector<Moving> moving;
   std::vector<Steps> blocks;
-  double cost = -1;              // kKernel: estimated nanoseconds, -1 when sizes are symbolic
+  double cost = -1;  // kKernel: estimated nanoseconds, -1 when sizes are symbolic
 };
 
 struct Program {
   Steps steps;
   std::vector<KernelSpec> kernels;
-  Artifact artifact;             // everything but the code
+  Artifact artifact;  // everything but the code
 };
 
 // Lays out `fn`. `fn` must hold no call-like equations (see WithoutCalls).

@@ -30,16 +30,18 @@ Target Target::Level(const std::string& name) {
 
 const Target& Target::Host() {
   static const Target* host = [] {
-    if (const char* level = std::getenv("WEFT_CPU"); level != nullptr && *level != '\0') return new Target(Level(level));
+    if (const char* level = std::getenv("WEFT_CPU"); level != nullptr && *level != '\0')
+      return new Target(Level(level));
     llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
     auto has = [&](const char* f) { return features.lookup(f); };
     Target t = Level(has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") ? "avx512"
-                     : has("avx2") && has("fma") && has("f16c")                                ? "avx2"
-                                                                                               : "baseline");
+                     : has("avx2") && has("fma") && has("f16c")                              ? "avx2"
+                                                                                             : "baseline");
     t.cpu = llvm::sys::getHostCPUName().str();
     std::string list;
-    for (const char* f : {"sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "avx512f", "avx512bw", "avx512vl", "avx512dq",
-                          "avx512cd", "avx512vbmi", "avx512vpopcntdq", "avx512bitalg"}) {
+    for (const char* f :
+         {"sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "avx512f", "avx512bw", "avx512vl",
+          "avx512dq", "avx512cd", "avx512vbmi", "avx512vpopcntdq", "avx512bitalg"}) {
       if (has(f)) list += (list.empty() ? "+" : ",+") + std::string(f);
     }
     t.features = list;

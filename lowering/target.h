@@ -8,10 +8,10 @@ namespace weft {
 
 struct Target {
   std::string triple = "x86_64-unknown-linux-gnu";
-  std::string cpu;              // LLVM's name, "znver4"
-  std::string features;         // "+avx2,+fma,..."
-  int vector_bytes = 32;        // 32: AVX2, 64: AVX-512
-  bool masked_bytes = false;    // masked loads and stores of 8- and 16-bit elements (AVX-512 BW)
+  std::string cpu;            // LLVM's name, "znver4"
+  std::string features;       // "+avx2,+fma,..."
+  int vector_bytes = 32;      // 32: AVX2, 64: AVX-512
+  bool masked_bytes = false;  // masked loads and stores of 8- and 16-bit elements (AVX-512 BW)
 
   // This machine. WEFT_CPU=avx2|avx512|baseline overrides it.
   static const Target& Host();

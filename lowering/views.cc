@@ -34,10 +34,13 @@ bool SplitOnly(const Dims& from, const Dims& to, std::vector<std::pair<int, int>
 
 }  // namespace
 
-bool IsReduction(const Eqn& eqn) { return eqn.prim->family == Family::kReduction && eqn.prim->name.rfind("reduce_", 0) == 0; }
+bool IsReduction(const Eqn& eqn) {
+  return eqn.prim->family == Family::kReduction && eqn.prim->name.rfind("reduce_", 0) == 0;
+}
 
 bool IsView(const Fn& fn, const Eqn& eqn) {
-  static const std::set<std::string> kViews = {"broadcast", "transpose", "slice", "reverse", "iota", "dim_size", "dynamic_slice", "gather"};
+  static const std::set<std::string> kViews = {"broadcast", "transpose", "slice",         "reverse",
+                                               "iota",      "dim_size",  "dynamic_slice", "gather"};
   const std::string& name = eqn.prim->name;
   if (kViews.count(name)) return true;
   if (name == "reshape") return SplitOnly(fn.TypeOf(eqn.operands[0]).dims, fn.TypeOf(eqn.result()).dims, nullptr);
@@ -51,8 +54,10 @@ std::vector<Affine> ViewIndex(const Fn& fn, const Eqn& eqn, const std::vector<Af
   if (name == "broadcast") {
     const Ints& dims = eqn.attrs.Get<Ints>("dims");
     for (size_t i = 0; i < from.size(); ++i) {
-      if (from[i] == Dim(1) && !(to[dims[i]] == Dim(1))) out[i] = Affine();
-      else out[i] = index[dims[i]];
+      if (from[i] == Dim(1) && !(to[dims[i]] == Dim(1)))
+        out[i] = Affine();
+      else
+        out[i] = index[dims[i]];
     }
   } else if (name == "transpose") {
     const Ints& perm = eqn.attrs.Get<Ints>("perm");
@@ -98,7 +103,8 @@ bool FindStrided(const Fn& fn, const std::vector<int>& defining, const Atom& ato
   if (!atom.is_var()) return false;
   const Dims dims = fn.TypeOf(atom).dims;
   std::vector<Affine> index;
-  for (size_t i = 0; i < dims.size(); ++i) index.push_back(dims[i] == Dim(1) ? Affine() : Affine::Var(static_cast<int>(i)));
+  for (size_t i = 0; i < dims.size(); ++i)
+    index.push_back(dims[i] == Dim(1) ? Affine() : Affine::Var(static_cast<int>(i)));
   Atom at = atom;
   for (;;) {
     const int e = defining[at.id()];

@@ -23,7 +23,9 @@ size_t HashOf(const Eqn& e, const Atoms& operands) {
 }
 
 bool Same(const Entry& entry, const Eqn& e, const Atoms& operands) {
-  if (entry.eqn.prim != e.prim || entry.eqn.operands != operands || !(entry.eqn.attrs == e.attrs) || entry.eqn.regions.size() != e.regions.size()) return false;
+  if (entry.eqn.prim != e.prim || entry.eqn.operands != operands || !(entry.eqn.attrs == e.attrs) ||
+      entry.eqn.regions.size() != e.regions.size())
+    return false;
   for (size_t i = 0; i < e.regions.size(); ++i) {
     if (!entry.eqn.regions[i]->StructurallyEquals(*e.regions[i])) return false;
   }
@@ -72,7 +74,10 @@ FnRef DropDifferentiationRules(const FnRef& fn) {
   return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     const std::string& name = e.prim->name;
     if (name == "custom_linear") {
-      if (e.regions.size() < 2) throw UserError(ErrorKind::kDerivative, e.loc, "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not");
+      if (e.regions.size() < 2)
+        throw UserError(
+            ErrorKind::kDerivative, e.loc,
+            "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not");
       return b.Inline(*e.regions[1], operands);
     }
     if (name != "custom_jvp" && name != "custom_vjp" && name != "remat") return std::nullopt;

@@ -54,7 +54,8 @@ int64_t Count(const Mask& m, size_t begin, size_t end) {
 
 Kept KeepScan(const Eqn& e, const Mask& needed) {
   const FnRef& body = e.regions[0];
-  const size_t consts = static_cast<size_t>(e.attrs.GetInt("num_consts")), carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
+  const size_t consts = static_cast<size_t>(e.attrs.GetInt("num_consts")),
+               carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
   Mask results = needed;
   Mask reads;
   while (true) {  // a carry that a needed result reads is needed
@@ -121,7 +122,8 @@ std::vector<bool> LiveVars(const Fn& fn, const Mask& needed_results, std::vector
     const Eqn& e = fn.eqns()[k];
     Mask needed;
     for (uint32_t r = 0; r < e.num_results; ++r) needed.push_back(live[e.first_result + r]);
-    const bool any = e.prim->has_effect || RegionsHaveEffects(e) || std::find(needed.begin(), needed.end(), true) != needed.end();
+    const bool any =
+        e.prim->has_effect || RegionsHaveEffects(e) || std::find(needed.begin(), needed.end(), true) != needed.end();
     if (!any) continue;
     Kept keep = KeepOf(e, needed);
     for (size_t i = 0; i < e.operands.size(); ++i) {

@@ -32,7 +32,8 @@ Linearized Linearize(const FnRef& fn, const Mask& active) {
   std::fill(unknown.begin() + static_cast<int64_t>(num_params), unknown.end(), true);
   std::fill(force.begin() + static_cast<int64_t>(num_results), force.end(), true);
   SplitFn split = Split(jvp.fn, unknown, force);
-  for (size_t i = 0; i < num_results; ++i) WEFT_CHECK(!split.unknown_out[i]) << "linearize: result " << i << " depends on a tangent";
+  for (size_t i = 0; i < num_results; ++i)
+    WEFT_CHECK(!split.unknown_out[i]) << "linearize: result " << i << " depends on a tangent";
   return {split.known, split.unknown, split.residuals};
 }
 
@@ -46,12 +47,15 @@ Pullback Vjp(const FnRef& fn, const Mask& active) {
 FnRef Grad(const FnRef& fn, const GradOptions& options) {
   const Types results = fn->ResultTypes();
   if (results.empty() || (results.size() > 1 && !options.aux)) {
-    throw TypeError("grad: ", fn->name(), " gives ", results.size(), " results; expected one real scalar", options.aux ? " and auxiliary ones" : " (has_aux=True passes on further ones)");
+    throw TypeError("grad: ", fn->name(), " gives ", results.size(), " results; expected one real scalar",
+                    options.aux ? " and auxiliary ones" : " (has_aux=True passes on further ones)");
   }
   const Type& y = results[0];
-  if (y.rank() != 0) throw TypeError("grad: ", fn->name(), " gives ", y, "; the gradient is defined for a scalar result");
+  if (y.rank() != 0)
+    throw TypeError("grad: ", fn->name(), " gives ", y, "; the gradient is defined for a scalar result");
   if (options.holomorphic ? !IsComplex(y.dtype) : !IsFloat(y.dtype)) {
-    throw TypeError("grad: ", fn->name(), " gives ", y, "; expected a ", options.holomorphic ? "complex" : "real floating-point", " scalar",
+    throw TypeError("grad: ", fn->name(), " gives ", y, "; expected a ",
+                    options.holomorphic ? "complex" : "real floating-point", " scalar",
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
   const Pullback pullback = Vjp(fn, options.wrt);

@@ -1,8 +1,8 @@
 // Reverse mode, by composition: linearize = split . jvp, vjp = transpose . linearize.
 //
-//   Linearized l = Linearize(f, {true, false});   // l.primal: (x, y) -> (z, residuals)   l.tangent: (residuals, dx) -> dz
-//   Pullback v = Vjp(f, {true, false});           // v.forward as above                   v.backward: (residuals, ct z) -> ct x
-//   FnRef g = Grad(f, {.wrt = {true, false}});    // (x, y) -> ct x, with ct z = 1
+//   Linearized l = Linearize(f, {true, false});   // l.primal: (x, y) -> (z, residuals)   l.tangent: (residuals, dx) ->
+//   dz Pullback v = Vjp(f, {true, false});           // v.forward as above                   v.backward: (residuals, ct
+//   z) -> ct x FnRef g = Grad(f, {.wrt = {true, false}});    // (x, y) -> ct x, with ct z = 1
 #ifndef WEFT_TRANSFORMS_GRAD_H_
 #define WEFT_TRANSFORMS_GRAD_H_
 
@@ -11,23 +11,23 @@
 namespace weft {
 
 struct Linearized {
-  FnRef primal;         // parameters of f -> results of f, residuals
-  FnRef tangent;        // residuals, tangents of the active parameters -> tangents of the inexact results
+  FnRef primal;   // parameters of f -> results of f, residuals
+  FnRef tangent;  // residuals, tangents of the active parameters -> tangents of the inexact results
   Types residuals;
 };
 Linearized Linearize(const FnRef& fn, const Mask& active);
 
 struct Pullback {
-  FnRef forward;        // parameters of f -> results of f, residuals
-  FnRef backward;       // residuals, cotangents of the inexact results -> cotangents of the active parameters
+  FnRef forward;   // parameters of f -> results of f, residuals
+  FnRef backward;  // residuals, cotangents of the inexact results -> cotangents of the active parameters
   Types residuals;
 };
 Pullback Vjp(const FnRef& fn, const Mask& active);
 
 struct GradOptions {
-  Mask wrt;             // parameters to differentiate with respect to
-  bool value = false;   // give the results of f first
-  bool aux = false;     // f has further results, which are passed on: (value,) grads, aux
+  Mask wrt;                  // parameters to differentiate with respect to
+  bool value = false;        // give the results of f first
+  bool aux = false;          // f has further results, which are passed on: (value,) grads, aux
   bool holomorphic = false;  // f is complex and holomorphic
 };
 // The gradient of result 0, a real scalar. Raises kType when it is not one, naming what it is.

@@ -21,7 +21,9 @@ void ElementwiseJvp(JvpContext& c) {
   for (size_t i = 0; i < c.x.size(); ++i) {
     if (!c.dx[i] || !partials[i]) continue;
     // A partial made of literals alone is a scalar beside an array.
-    const Atom partial = partials[i]->is_var() ? Broadcast(c.b, *partials[i], c.b.TypeOf(*c.dx[i]).dims, Range(0, c.b.TypeOf(*partials[i]).rank())) : *partials[i];
+    const Atom partial = partials[i]->is_var() ? Broadcast(c.b, *partials[i], c.b.TypeOf(*c.dx[i]).dims,
+                                                           Range(0, c.b.TypeOf(*partials[i]).rank()))
+                                               : *partials[i];
     const Atom term = partial.IsSplat(-1) ? Neg(c.b, *c.dx[i]) : Mul(c.b, partial, *c.dx[i]);
     dy = AddTangents(c.b, dy, term);
   }
@@ -49,9 +51,12 @@ void LinearJvp(JvpContext& c) {
   Atoms operands = c.x;
   for (size_t i = 0; i < c.x.size(); ++i) {
     if (!prim.LinearIn(static_cast<int>(i))) continue;
-    if (c.dx[i]) operands[i] = *c.dx[i];
-    else if (prim.is_elementwise()) operands[i] = Atom::Scalar(c.b.DTypeOf(c.x[i]), 0);
-    else operands[i] = Zeros(c.b, c.b.TypeOf(c.x[i]));
+    if (c.dx[i])
+      operands[i] = *c.dx[i];
+    else if (prim.is_elementwise())
+      operands[i] = Atom::Scalar(c.b.DTypeOf(c.x[i]), 0);
+    else
+      operands[i] = Zeros(c.b, c.b.TypeOf(c.x[i]));
   }
   const Atoms dy = c.b.Emit(prim, operands, c.eqn.attrs, c.eqn.regions);
   for (size_t r = 0; r < dy.size(); ++r) c.dy[r] = dy[r];
@@ -73,7 +78,8 @@ void ApplyRule(JvpContext& c) {
 }  // namespace
 
 JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
-  WEFT_CHECK(active.size() == fn->params().size()) << "jvp: " << active.size() << " flags for " << fn->params().size() << " parameters";
+  WEFT_CHECK(active.size() == fn->params().size())
+      << "jvp: " << active.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
   Atoms primal(fn->num_vars());
   OptionalAtoms tangent(fn->num_vars());
@@ -84,7 +90,8 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
   for (size_t i = 0; i < active.size(); ++i) {
     const Param& p = fn->params()[i];
     if (!active[i]) continue;
-    if (!IsInexact(p.type.dtype)) throw TypeError("jvp: parameter ", i, " is ", p.type, "; only inexact dtypes have tangents");
+    if (!IsInexact(p.type.dtype))
+      throw TypeError("jvp: parameter ", i, " is ", p.type, "; only inexact dtypes have tangents");
     tangent[i] = b.Parameter(p.type, p.name.empty() ? "" : "d" + p.name);
   }
   auto x_of = [&](const Atom& a) { return a.is_var() ? primal[a.id()] : a; };

@@ -9,8 +9,10 @@ const std::vector<Pass>& AllPasses() {
       {"drop-rules", "Replace custom_jvp, custom_vjp and remat by their primal regions.", DropDifferentiationRules},
       {"inline", "Inline calls.", InlineEveryCall},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
-      {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.", EliminateDeadCode},
-      {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.", FoldConstants},
+      {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.",
+       EliminateDeadCode},
+      {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.",
+       FoldConstants},
       {"simplify", "Apply the algebraic rules of transforms/simplify.cc.", Simplify},
   };
   return passes;
@@ -33,7 +35,8 @@ FnRef RunPasses(const FnRef& fn, const std::vector<std::string>& names) {
 
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
-  static const auto& names = *new std::vector<std::string>{"drop-rules", "inline", "fold", "simplify", "cse", "dce", "fold", "simplify", "cse", "dce"};
+  static const auto& names = *new std::vector<std::string>{"drop-rules", "inline", "fold",     "simplify", "cse",
+                                                           "dce",        "fold",   "simplify", "cse",      "dce"};
   return names;
 }
 

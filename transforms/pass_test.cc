@@ -22,9 +22,12 @@ Tensor Draw(const Type& type, const Sample& s, std::mt19937& rng) {
   Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
   std::uniform_real_distribution<double> uniform(s.low, s.high);
   for (int64_t i = 0; i < t.size(); ++i) {
-    if (IsBool(type.dtype)) t.Set(i, static_cast<double>(rng() % 2));
-    else if (IsInteger(type.dtype)) t.Set(i, std::round(uniform(rng)));
-    else t.Set(i, uniform(rng));
+    if (IsBool(type.dtype))
+      t.Set(i, static_cast<double>(rng() % 2));
+    else if (IsInteger(type.dtype))
+      t.Set(i, std::round(uniform(rng)));
+    else
+      t.Set(i, uniform(rng));
   }
   return t;
 }
@@ -35,7 +38,8 @@ void ExpectSame(const Tensors& a, const Tensors& b, const std::string& what) {
     ASSERT_EQ(a[r].type(), b[r].type()) << what;
     for (int64_t i = 0; i < a[r].size(); ++i) {
       const auto u = a[r].Get(i), v = b[r].Get(i);
-      EXPECT_TRUE(u == v || (std::isnan(u.real()) && std::isnan(v.real()))) << what << " result " << r << " element " << i << ": " << u << " became " << v;
+      EXPECT_TRUE(u == v || (std::isnan(u.real()) && std::isnan(v.real())))
+          << what << " result " << r << " element " << i << ": " << u << " became " << v;
     }
   }
 }
@@ -50,7 +54,8 @@ void CheckPasses(const FnRef& fn, const Tensors& x, const std::string& what) {
   }
   const FnRef optimized = Optimize(fn);
   ExpectSame(expected, Eval(*optimized, x), what + " optimised\n" + Print(*optimized));
-  EXPECT_TRUE(Optimize(optimized)->StructurallyEquals(*optimized)) << what << ": not idempotent\n" << Print(*optimized) << Print(*Optimize(optimized));
+  EXPECT_TRUE(Optimize(optimized)->StructurallyEquals(*optimized)) << what << ": not idempotent\n"
+                                                                   << Print(*optimized) << Print(*Optimize(optimized));
 }
 
 TEST(Passes, KeepTheMeaningOfEveryPrimitive) {
@@ -76,7 +81,8 @@ TEST(Passes, KeepTheMeaningOfEveryPrimitive) {
         small &= t.size() <= kMaxLiteralElements;
         literals.push_back(Atom(t));
       }
-      if (small) CheckPasses(known.Build(known.Emit(*prim, literals, s.attrs, s.regions)), {}, prim->name + " of literals");
+      if (small)
+        CheckPasses(known.Build(known.Emit(*prim, literals, s.attrs, s.regions)), {}, prim->name + " of literals");
       // Batched.
       if (params.empty()) continue;
       Tensors stacked;
@@ -101,7 +107,8 @@ TEST(Passes, CseSharesEqualEquations) {
       c: f32[3] = add x y
       d: f32[3] = mul c 3.0:f32
       return b, d
-    })"), {"cse"});
+    })"),
+                            {"cse"});
   EXPECT_EQ(f->NumEqns(), 3) << Print(*f);
 }
 
@@ -112,7 +119,9 @@ TEST(Passes, DceDropsStackedOutputsAndCarriesThatNobodyNeeds) {
   const FnRef region = body.Build({Add(body, c, x), Mul(body, d, x), Sin(body, c)});
   Builder b("f");
   const Atom c0 = b.Parameter(f32), d0 = b.Parameter(f32), xs = b.Parameter(Type{DType::kF32, {7}, {}});
-  const Atoms out = b.Emit(FindPrim("scan"), {c0, d0, xs}, {{"num_consts", int64_t{0}}, {"num_carry", int64_t{2}}, {"length", Dims{7}}, {"reverse", false}}, {region});
+  const Atoms out = b.Emit(
+      FindPrim("scan"), {c0, d0, xs},
+      {{"num_consts", int64_t{0}}, {"num_carry", int64_t{2}}, {"length", Dims{7}}, {"reverse", false}}, {region});
   const FnRef f = EliminateDeadCode(b.Build({out[0]}));
   ASSERT_EQ(f->eqns().size(), 1u);
   EXPECT_EQ(f->eqns()[0].num_results, 1u) << Print(*f);
@@ -130,15 +139,18 @@ TEST(Passes, SimplifyAppliesItsRules) {
       e: f32[3,4] = neg d
       g: f32[3,4] = neg e
       return b, g
-    })"), {"simplify", "dce"});
+    })"),
+                            {"simplify", "dce"});
   EXPECT_EQ(f->NumEqns(), 1) << Print(*f);
   EXPECT_EQ(f->eqns()[0].attrs.Get<std::string>("spec"), "ik,kj->ij");
   EXPECT_EQ(f->results()[1].id(), 0u);
 }
 
 TEST(Passes, AddingPositiveZeroIsKept) {  // -0 + 0 is 0
-  EXPECT_NE(After("simplify", "fn f(x: f32[3]) -> (f32[3]) {\n a: f32[3] = add x 0.0:f32\n return a\n}").find("add"), std::string::npos);
-  EXPECT_EQ(After("simplify", "fn f(x: i32[3]) -> (i32[3]) {\n a: i32[3] = add x 0:i32\n return a\n}").find("add"), std::string::npos);
+  EXPECT_NE(After("simplify", "fn f(x: f32[3]) -> (f32[3]) {\n a: f32[3] = add x 0.0:f32\n return a\n}").find("add"),
+            std::string::npos);
+  EXPECT_EQ(After("simplify", "fn f(x: i32[3]) -> (i32[3]) {\n a: i32[3] = add x 0:i32\n return a\n}").find("add"),
+            std::string::npos);
 }
 
 TEST(Passes, UnknownNamesAreRefused) { EXPECT_THROW(FindPass("nonsense"), Error); }

@@ -10,7 +10,9 @@ namespace weft {
 const RegionRules& Regions() {
   static const auto& rules = *new RegionRules{
       [](const FnRef& f, const Mask& active, const Mask& force) { return Jvp(f, active, force); },
-      [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) { return Batch(f, batched, force, size); },
+      [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) {
+        return Batch(f, batched, force, size);
+      },
       [](const FnRef& f, const Mask& unknown, const Mask& force) { return Split(f, unknown, force); },
       [](const FnRef& f, const Mask& linear) { return Transpose(f, linear); },
   };

@@ -34,10 +34,14 @@ Tensor Draw(const Type& type, double low, double high, std::mt19937& rng) {
   Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
   std::uniform_real_distribution<double> uniform(low, high);
   for (int64_t i = 0; i < t.size(); ++i) {
-    if (IsBool(type.dtype)) t.Set(i, static_cast<double>(rng() % 2));
-    else if (IsInteger(type.dtype)) t.Set(i, std::round(uniform(rng)));
-    else if (IsComplex(type.dtype)) t.Set(i, {uniform(rng), uniform(rng)});
-    else t.Set(i, uniform(rng));
+    if (IsBool(type.dtype))
+      t.Set(i, static_cast<double>(rng() % 2));
+    else if (IsInteger(type.dtype))
+      t.Set(i, std::round(uniform(rng)));
+    else if (IsComplex(type.dtype))
+      t.Set(i, {uniform(rng), uniform(rng)});
+    else
+      t.Set(i, uniform(rng));
   }
   return t;
 }
@@ -100,8 +104,8 @@ Mask InexactParams(const Fn& fn) {
   return m;
 }
 
-// The real part of the sum of products: the pairing under which cotangents of complex numbers are defined (as in JAX, the
-// gradient of a real function of x is the conjugate of its direction of steepest ascent).
+// The real part of the sum of products: the pairing under which cotangents of complex numbers are defined (as in JAX,
+// the gradient of a real function of x is the conjugate of its direction of steepest ascent).
 double Dot(const Tensor& a, const Tensor& b) {
   double sum = 0;
   for (int64_t i = 0; i < a.size(); ++i) sum += (a.Get(i) * b.Get(i)).real();
@@ -114,7 +118,8 @@ Tensor Step(const Tensor& x, const Tensor& d, double h) {
   return y;
 }
 
-// Samples whose derivative laws can be tested by differences: double precision in and out. stop_gradient is wrong by declaration.
+// Samples whose derivative laws can be tested by differences: double precision in and out. stop_gradient is wrong by
+// declaration.
 bool HasDerivative(const Prim& prim, const Fn& fn) {
   if (prim.name == "stop_gradient") return false;
   // Complex eigenvectors and singular vectors have a phase that is free, so differences of them mean nothing:
@@ -169,7 +174,9 @@ void CheckJvpAndTranspose(const FnRef& fn, const Tensors& x, std::mt19937& rng, 
     for (int64_t i = 0; i < d.size(); ++i) {
       const std::complex<double> expected = (up[r].Get(i) - down[r].Get(i)) / (2 * h);
       if (!std::isfinite(up[r].Get(i).real())) continue;  // the extreme of nothing
-      EXPECT_LE(std::abs(d.Get(i) - expected), tolerance * (1 + std::abs(expected))) << d.Get(i) << ", expected " << expected << ": " << what << " jvp, result " << r << " element " << i << "\n" << Print(*jvp.fn);
+      EXPECT_LE(std::abs(d.Get(i) - expected), tolerance * (1 + std::abs(expected)))
+          << d.Get(i) << ", expected " << expected << ": " << what << " jvp, result " << r << " element " << i << "\n"
+          << Print(*jvp.fn);
     }
   }
   if (!reverse) {
@@ -179,7 +186,8 @@ void CheckJvpAndTranspose(const FnRef& fn, const Tensors& x, std::mt19937& rng, 
   // The adjoint, by linearise and transpose.
   const Pullback v = Vjp(fn, active);
   Tensors back = Eval(*v.forward, x);
-  for (size_t r = 0; r < n; ++r) EXPECT_TRUE(back[r].BitEquals(Eval(*fn, x)[r])) << what << ": the forward half changed result " << r;
+  for (size_t r = 0; r < n; ++r)
+    EXPECT_TRUE(back[r].BitEquals(Eval(*fn, x)[r])) << what << ": the forward half changed result " << r;
   back.erase(back.begin(), back.begin() + static_cast<int64_t>(n));
   double left = 0, right = 0, scale = 1;
   for (const Tensor& d : dy) {
@@ -249,7 +257,8 @@ TEST_P(EveryPrim, SecondOrder) {
     for (const Atom& y : b.Inline(*fn, x)) {
       if (!IsDouble(b.DTypeOf(y))) continue;
       const Atoms parts = IsComplex(b.DTypeOf(y)) ? Atoms{Real(b, y), Imag(b, y)} : Atoms{y};
-      for (const Atom& part : parts) total = AddTangents(b, total, ReduceSum(b, Sin(b, part), Range(0, b.TypeOf(part).rank())));
+      for (const Atom& part : parts)
+        total = AddTangents(b, total, ReduceSum(b, Sin(b, part), Range(0, b.TypeOf(part).rank())));
     }
     const FnRef loss = b.Build({*total});
     const FnRef grad = Grad(loss, {.wrt = InexactParams(*loss)});
@@ -273,13 +282,15 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
       std::vector<Tensors> lanes;
       for (int64_t l = 0; l < kLanes; ++l) {
         Tensors x = DrawOperands(s, rng);
-        // Values that a sample prescribes vary too: integers (indices, loop bounds, predicates) by place, others by a positive
-        // factor, which keeps a matrix symmetric, definite, triangular or well-conditioned.
+        // Values that a sample prescribes vary too: integers (indices, loop bounds, predicates) by place, others by a
+        // positive factor, which keeps a matrix symmetric, definite, triangular or well-conditioned.
         for (const auto& [i, value] : s.values) {
           if (!batched[i] || l == 0) continue;
           if (IsInteger(value.dtype()) || IsBool(value.dtype())) {
             Tensor moved = value.Copy();
-            for (int64_t k = 0; k < moved.size(); ++k) moved.Set(k, value.Get((k + l) % value.size()) + (IsBool(value.dtype()) ? 0.0 : (value.size() == 1 ? l : 0.0)));
+            for (int64_t k = 0; k < moved.size(); ++k)
+              moved.Set(
+                  k, value.Get((k + l) % value.size()) + (IsBool(value.dtype()) ? 0.0 : (value.size() == 1 ? l : 0.0)));
             if (IsBool(value.dtype())) moved.Set(0, value.Get(0).real() == 0);
             x[i] = moved;
           } else if (IsInexact(value.dtype())) {
@@ -302,7 +313,8 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
         Shape shape = lanes[0][i].shape();
         shape.insert(shape.begin(), kLanes);
         Tensor t(lanes[0][i].dtype(), shape);
-        for (int64_t l = 0; l < kLanes; ++l) std::memcpy(t.data<char>() + l * lanes[l][i].bytes(), lanes[l][i].raw(), lanes[l][i].bytes());
+        for (int64_t l = 0; l < kLanes; ++l)
+          std::memcpy(t.data<char>() + l * lanes[l][i].bytes(), lanes[l][i].raw(), lanes[l][i].bytes());
         stacked.push_back(t);
       }
       std::vector<Tensors> each;
@@ -320,8 +332,12 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
         for (size_t r = 0; r < expected.size(); ++r) {
           for (int64_t i = 0; i < expected[r].size(); ++i) {
             const std::complex<double> got = out[r].Get(l * expected[r].size() + i), want = expected[r].Get(i);
-            const bool same = got == want || (std::isnan(got.real()) && std::isnan(want.real())) || std::abs(got - want) <= 1e-5 * (1 + std::abs(want));
-            ASSERT_TRUE(same) << GetParam() << ": lane " << l << " result " << r << " element " << i << ": " << got << ", expected " << want << "\n" << Print(*fn) << "\nvmapped\n" << Print(*vmapped.fn);
+            const bool same = got == want || (std::isnan(got.real()) && std::isnan(want.real())) ||
+                              std::abs(got - want) <= 1e-5 * (1 + std::abs(want));
+            ASSERT_TRUE(same) << GetParam() << ": lane " << l << " result " << r << " element " << i << ": " << got
+                              << ", expected " << want << "\n"
+                              << Print(*fn) << "\nvmapped\n"
+                              << Print(*vmapped.fn);
           }
         }
       }
@@ -362,7 +378,8 @@ TEST(Registry, EveryPrimitiveIsComplete) {
     }
     const int rules = (p->jvp != nullptr) + (p->partials != nullptr) + p->is_linear();
     EXPECT_TRUE(!inexact_result || rules > 0 || !p->not_differentiable.empty()) << p->name << ": unknown derivative";
-    EXPECT_TRUE(rules == 0 || p->not_differentiable.empty()) << p->name << " has a rule and is declared not differentiable";
+    EXPECT_TRUE(rules == 0 || p->not_differentiable.empty())
+        << p->name << " has a rule and is declared not differentiable";
   }
 }
 

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter, const std::function<void()>& leave) {
+FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
+              const std::function<void()>& leave) {
   Builder b(fn->name());
   Atoms env;
   env.reserve(fn->num_vars());

@@ -1,5 +1,6 @@
 // Algebraic simplification: rows of a table, grouped by family. Each rule has a name, the primitive it looks at, and
-// the licence it needs: exact rules never change a bit of any result; `signed zero` rules may change the sign of a zero.
+// the licence it needs: exact rules never change a bit of any result; `signed zero` rules may change the sign of a
+// zero.
 #include <algorithm>
 #include <unordered_map>
 
@@ -47,7 +48,9 @@ bool IsNegativeZero(const Builder& b, const Atom& a) {
 }
 
 // `a` has the type of the result of an element-wise operation on a and `other`.
-bool HasResultType(const Builder& b, const Atom& a, const Atom& other) { return b.TypeOf(a).dims == b.TypeOf(other).dims || b.TypeOf(other).rank() == 0; }
+bool HasResultType(const Builder& b, const Atom& a, const Atom& other) {
+  return b.TypeOf(a).dims == b.TypeOf(other).dims || b.TypeOf(other).rank() == 0;
+}
 
 template <double kValue, int kOperand>
 std::optional<Atom> OtherIf(Builder& b, const Eqn&, const Atoms& x) {
@@ -95,8 +98,12 @@ std::optional<Atom> SubNeg(Builder& b, const Eqn&, const Atoms& x) {
   return Add(b, x[0], other);
 }
 
-std::optional<Atom> PowOne(Builder&, const Eqn& e, const Atoms& x) { return e.attrs.GetInt("y") == 1 ? std::optional<Atom>(x[0]) : std::nullopt; }
-std::optional<Atom> PowTwo(Builder& b, const Eqn& e, const Atoms& x) { return e.attrs.GetInt("y") == 2 ? std::optional<Atom>(Mul(b, x[0], x[0])) : std::nullopt; }
+std::optional<Atom> PowOne(Builder&, const Eqn& e, const Atoms& x) {
+  return e.attrs.GetInt("y") == 1 ? std::optional<Atom>(x[0]) : std::nullopt;
+}
+std::optional<Atom> PowTwo(Builder& b, const Eqn& e, const Atoms& x) {
+  return e.attrs.GetInt("y") == 2 ? std::optional<Atom>(Mul(b, x[0], x[0])) : std::nullopt;
+}
 std::optional<Atom> PowerTwo(Builder& b, const Eqn&, const Atoms& x) {
   if (x[0].is_literal() || !IsSplat(b, x[1], 2)) return std::nullopt;
   return Mul(b, x[0], x[0]);
@@ -214,7 +221,9 @@ std::optional<Atom> SliceAll(Builder& b, const Eqn& e, const Atoms& x) {
   return x[0];
 }
 
-std::optional<Atom> OneOperand(Builder&, const Eqn&, const Atoms& x) { return x.size() == 1 ? std::optional<Atom>(x[0]) : std::nullopt; }
+std::optional<Atom> OneOperand(Builder&, const Eqn&, const Atoms& x) {
+  return x.size() == 1 ? std::optional<Atom>(x[0]) : std::nullopt;
+}
 
 const Rule kArithmetic[] = {
     {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 0>},

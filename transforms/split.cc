@@ -15,7 +15,8 @@ bool CheaperToRemake(const Eqn& e) { return e.prim->name == "broadcast" || e.pri
 
 class Splitter {
  public:
-  Splitter(const Fn& fn, const Mask& unknown) : fn_(fn), known_(fn.name()), unknown_(fn.name()), env_(fn.num_vars()), is_unknown_(fn.num_vars(), false) {
+  Splitter(const Fn& fn, const Mask& unknown)
+      : fn_(fn), known_(fn.name()), unknown_(fn.name()), env_(fn.num_vars()), is_unknown_(fn.num_vars(), false) {
     for (size_t i = 0; i < unknown.size(); ++i) {
       const Param& p = fn.params()[i];
       env_[i] = (unknown[i] ? unknown_ : known_).Parameter(p.type, p.name, p.kind);
@@ -32,8 +33,10 @@ class Splitter {
       const Atom& a = fn_.results()[i];
       const bool unknown = IsUnknown(a) || (!force_unknown.empty() && force_unknown[i]);
       out.unknown_out.push_back(unknown);
-      if (!unknown) known_results.push_back(ValueOf(a));
-      else unknown_results.push_back(IsUnknown(a) ? ValueOf(a) : Residual(ValueOf(a)));
+      if (!unknown)
+        known_results.push_back(ValueOf(a));
+      else
+        unknown_results.push_back(IsUnknown(a) ? ValueOf(a) : Residual(ValueOf(a)));
     }
     unknown_.MoveParametersToFront(num_unknown_params_);
     out.unknown = unknown_.Build(unknown_results);
@@ -98,7 +101,8 @@ class Splitter {
     }
     if (e.prim->split) {
       ScopedLoc known_loc(known_, e.loc), unknown_loc(unknown_, e.loc);
-      SplitContext c{known_, unknown_, e, unknown, x, x, [this](const Atom& a) { return Residual(a); }, Regions(), {}, {}};
+      SplitContext c{known_,    unknown_, e, unknown, x, x, [this](const Atom& a) { return Residual(a); },
+                     Regions(), {},       {}};
       e.prim->split(c);
       for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, c.y[r], c.unknown_out[r]);
       return;
@@ -118,18 +122,20 @@ class Splitter {
 
   const Fn& fn_;
   Builder known_, unknown_;
-  Atoms env_;                  // in known_ or unknown_
+  Atoms env_;  // in known_ or unknown_
   std::vector<bool> is_unknown_;
   size_t num_unknown_params_ = 0;
-  Atoms residuals_;            // in known_, in the order of their parameters in unknown_
+  Atoms residuals_;  // in known_, in the order of their parameters in unknown_
   std::unordered_map<uint32_t, Atom> residual_;
-  std::unordered_map<uint32_t, std::pair<const Eqn*, Atoms>> maker_;  // of known values: equation and operands in known_
+  std::unordered_map<uint32_t, std::pair<const Eqn*, Atoms>>
+      maker_;  // of known values: equation and operands in known_
 };
 
 }  // namespace
 
 SplitFn Split(const FnRef& fn, const Mask& unknown, const Mask& force_unknown) {
-  WEFT_CHECK(unknown.size() == fn->params().size()) << "split: " << unknown.size() << " flags for " << fn->params().size() << " parameters";
+  WEFT_CHECK(unknown.size() == fn->params().size())
+      << "split: " << unknown.size() << " flags for " << fn->params().size() << " parameters";
   return Splitter(*fn, unknown).Run(force_unknown);
 }
 

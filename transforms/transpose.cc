@@ -15,12 +15,16 @@ void CheckLinear(const Eqn& e, const Mask& depends) {
   const Prim& prim = *e.prim;
   for (size_t i = 0; i < depends.size(); ++i) {
     if (depends[i] && !prim.LinearIn(static_cast<int>(i))) {
-      const std::string hint = prim.name == "while" ? "; reverse mode needs a loop whose trip count is known: use scan or fori_loop with static bounds" : "";
+      const std::string hint =
+          prim.name == "while"
+              ? "; reverse mode needs a loop whose trip count is known: use scan or fori_loop with static bounds"
+              : "";
       throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name, " is not linear in operand ", i, hint);
     }
   }
   if (prim.multilinear && std::count(depends.begin(), depends.end(), true) > 1) {
-    throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name, " multiplies two values that both depend on the linear inputs");
+    throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name,
+                    " multiplies two values that both depend on the linear inputs");
   }
   WEFT_CHECK(prim.transpose != nullptr) << prim.name << " is declared linear but has no transpose rule";
 }
@@ -28,10 +32,12 @@ void CheckLinear(const Eqn& e, const Mask& depends) {
 }  // namespace
 
 FnRef Transpose(const FnRef& fn, const Mask& linear) {
-  WEFT_CHECK(linear.size() == fn->params().size()) << "transpose: " << linear.size() << " flags for " << fn->params().size() << " parameters";
+  WEFT_CHECK(linear.size() == fn->params().size())
+      << "transpose: " << linear.size() << " flags for " << fn->params().size() << " parameters";
   // An equation with regions may compute values that depend on the linear parameters beside others that do not and that
   // later equations multiply by: those come first.
-  const bool mixed = std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return e.prim->split != nullptr; });
+  const bool mixed =
+      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return e.prim->split != nullptr; });
   if (!mixed) return TransposeLinearHalf(fn, linear);
   const SplitFn split = Split(fn, linear, Mask(fn->results().size(), true));
   Builder b(fn->name());
@@ -96,7 +102,8 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     for (size_t i = 0; i < back.size(); ++i) {
       if (!operand_depends[i] || !back[i]) continue;
       std::optional<Atom>& sum = ct[e.operands[i].id()];
-      WEFT_CHECK(b.TypeOf(*back[i]) == types[i]) << "transpose of " << e.prim->name << ": cotangent of operand " << i << " is " << b.TypeOf(*back[i]) << ", expected " << types[i];
+      WEFT_CHECK(b.TypeOf(*back[i]) == types[i]) << "transpose of " << e.prim->name << ": cotangent of operand " << i
+                                                 << " is " << b.TypeOf(*back[i]) << ", expected " << types[i];
       sum = AddTangents(b, sum, *back[i]);
     }
   }

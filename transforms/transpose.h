@@ -3,8 +3,8 @@
 //   transpose : (r, Ta -o Tb)  =>  (r, CT b) -> CT a
 //
 // The linear equations are visited last to first; a value used twice receives the sum of its cotangents; a value never
-// reached has a symbolic zero. Equations that do not depend on the linear parameters are computed forwards first. Raises
-// kDerivative for an equation that is not linear in what depends on them.
+// reached has a symbolic zero. Equations that do not depend on the linear parameters are computed forwards first.
+// Raises kDerivative for an equation that is not linear in what depends on them.
 #ifndef WEFT_TRANSFORMS_TRANSPOSE_H_
 #define WEFT_TRANSFORMS_TRANSPOSE_H_
 

@@ -30,7 +30,8 @@ Atom MoveDim(Builder& b, const Atom& x, int64_t from, int64_t to) {
 int64_t Normalised(int64_t axis, int rank, const char* what, size_t index) {
   const int64_t positive = axis < 0 ? axis + rank : axis;
   if (positive < 0 || positive >= rank) {
-    throw UserError(ErrorKind::kIndex, {}, "vmap: ", what, " ", index, " has mapped axis ", axis, ", outside an array of rank ", rank);
+    throw UserError(ErrorKind::kIndex, {}, "vmap: ", what, " ", index, " has mapped axis ", axis,
+                    ", outside an array of rank ", rank);
   }
   return positive;
 }
@@ -38,7 +39,8 @@ int64_t Normalised(int64_t axis, int rank, const char* what, size_t index) {
 }  // namespace
 
 BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched, const Dim& size) {
-  WEFT_CHECK(batched.size() == fn->params().size()) << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
+  WEFT_CHECK(batched.size() == fn->params().size())
+      << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
   Atoms env(fn->num_vars());
   Mask is_batched(fn->num_vars(), false);
@@ -61,7 +63,8 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
     if (!any) {
       y = b.Clone(e, x);
     } else {
-      if (!e.prim->batch) throw UserError(ErrorKind::kUnsupported, e.loc, "vmap: ", e.prim->name, " has no batching rule");
+      if (!e.prim->batch)
+        throw UserError(ErrorKind::kUnsupported, e.loc, "vmap: ", e.prim->name, " has no batching rule");
       BatchContext c{b, e, x, mask, size, Regions(), {}, {}};
       e.prim->batch(c);
       y = c.y;
@@ -110,7 +113,8 @@ FnRef Vmap(const FnRef& fn, const VmapOptions& options) {
   Atoms results = b.Inline(*f.fn, args);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!options.out_axes[i]) {
-      if (f.batched_out[i]) throw ValueError("vmap: result ", i, " depends on a mapped argument, but its out_axes entry is None");
+      if (f.batched_out[i])
+        throw ValueError("vmap: result ", i, " depends on a mapped argument, but its out_axes entry is None");
       continue;
     }
     const int64_t axis = Normalised(*options.out_axes[i], b.TypeOf(results[i]).rank(), "result", i);

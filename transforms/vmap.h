@@ -5,7 +5,8 @@
 //   VmapOptions o{.in_axes = {0, std::nullopt}, .out_axes = {0}};
 //   FnRef g = Vmap(f, o);              // f: (x: f32[3], w: f32[3]) -> f32[]      g: (f32[n,3], f32[3]) -> f32[n]
 //
-// Inside, the mapped dimension is always the leading one; values that do not depend on a mapped argument stay as they are.
+// Inside, the mapped dimension is always the leading one; values that do not depend on a mapped argument stay as they
+// are.
 #ifndef WEFT_TRANSFORMS_VMAP_H_
 #define WEFT_TRANSFORMS_VMAP_H_
 

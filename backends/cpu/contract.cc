@@ -1,5 +1,5 @@
-// General contractions: dimensions are grouped into batch, M, N and K; what a library's leading dimensions and transpose
-// flags can express is passed as it lies, everything else is packed first.
+// General contractions: dimensions are grouped into batch, M, N and K; what a library's leading dimensions and
+// transpose flags can express is passed as it lies, everything else is packed first.
 #include <complex>
 #include <cstdint>
 #include <cstring>
@@ -45,7 +45,7 @@ int64_t Size(const Dimensions& dims) {
 }
 
 // One dimension of every element's offset: [0, size) -> offset for each of the group's points.
-std::vector<int64_t> Offsets(const Dimensions& dims, int64_t Dimension::*stride) {
+std::vector<int64_t> Offsets(const Dimensions& dims, int64_t Dimension::* stride) {
   std::vector<int64_t> out = {0};
   for (const Dimension& d : dims) {
     std::vector<int64_t> next;
@@ -66,7 +66,8 @@ struct Matrix {
 };
 
 // rows x cols with these strides (of groups that are at most one dimension each).
-Matrix Fit(const Dimensions& rows, int64_t Dimension::*row_stride, const Dimensions& cols, int64_t Dimension::*col_stride) {
+Matrix Fit(const Dimensions& rows, int64_t Dimension::* row_stride, const Dimensions& cols,
+           int64_t Dimension::* col_stride) {
   Matrix m;
   if (rows.size() > 1 || cols.size() > 1) return m;
   const int64_t nr = rows.empty() ? 1 : rows[0].size, nc = cols.empty() ? 1 : cols[0].size;
@@ -78,27 +79,39 @@ Matrix Fit(const Dimensions& rows, int64_t Dimension::*row_stride, const Dimensi
 
 template <class C, class T>
 C Widen(const T& v) {
-  if constexpr (std::is_same_v<C, T>) return v;
+  if constexpr (std::is_same_v<C, T>)
+    return v;
   else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-    if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>) return C(v.real(), v.imag());
-    else return C();
-  } else if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>) return C();
-  else return static_cast<C>(v);
+    if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>)
+      return C(v.real(), v.imag());
+    else
+      return C();
+  } else if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>)
+    return C();
+  else
+    return static_cast<C>(v);
 }
 template <class T, class C>
 T Narrow(const C& v) {
-  if constexpr (std::is_same_v<T, C>) return v;
+  if constexpr (std::is_same_v<T, C>)
+    return v;
   else if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>) {
-    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return T(v.real(), v.imag());
-    else return T();
-  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return T();
-  else if constexpr (std::is_convertible_v<C, T>) return static_cast<T>(v);
-  else return T(static_cast<float>(v));
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
+      return T(v.real(), v.imag());
+    else
+      return T();
+  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
+    return T();
+  else if constexpr (std::is_convertible_v<C, T>)
+    return static_cast<T>(v);
+  else
+    return T(static_cast<float>(v));
 }
 
 template <class T>
 struct Scratch {
-  explicit Scratch(int64_t n) : bytes(std::max<int64_t>(64, n * static_cast<int64_t>(sizeof(T)))), data(static_cast<T*>(AllocateRaw(bytes))) {}
+  explicit Scratch(int64_t n)
+      : bytes(std::max<int64_t>(64, n * static_cast<int64_t>(sizeof(T)))), data(static_cast<T*>(AllocateRaw(bytes))) {}
   ~Scratch() { FreeRaw(data, bytes); }
   Scratch(const Scratch&) = delete;
   int64_t bytes;
@@ -106,10 +119,12 @@ struct Scratch {
 };
 
 template <class C>
-constexpr bool kHasGemm = std::is_same_v<C, float> || std::is_same_v<C, double> || std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>;
+constexpr bool kHasGemm = std::is_same_v<C, float> || std::is_same_v<C, double> ||
+                          std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>;
 
 template <class C>
-void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int64_t lda, const C* b, int64_t ldb, C* c, int64_t ldc) {
+void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int64_t lda, const C* b, int64_t ldb, C* c,
+              int64_t ldc) {
   // Tiny products: the call would cost more than the work.
   if (!kHasGemm<C> || m * n * k <= 64) {
     const int64_t cost = m * n * k;
@@ -118,7 +133,8 @@ void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int
         for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = C(0);
         for (int64_t p = 0; p < k; ++p) {
           const C v = ta ? a[p * lda + i] : a[i * lda + p];
-          for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = static_cast<C>(c[i * ldc + j] + v * (tb ? b[j * ldb + p] : b[p * ldb + j]));
+          for (int64_t j = 0; j < n; ++j)
+            c[i * ldc + j] = static_cast<C>(c[i * ldc + j] + v * (tb ? b[j * ldb + p] : b[p * ldb + j]));
         }
       }
     });
@@ -213,7 +229,8 @@ void Run(const Problem& p) {
     }
   };
   if (batches == 1) return one(0);
-  const double work = static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<int64_t>(k, 1)) / 25;
+  const double work = static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) *
+                      static_cast<double>(std::max<int64_t>(k, 1)) / 25;
   // Whole products per thread when there are enough of them, else each product is shared.
   if (batches >= 2 * NumThreads()) {
     ParallelFor(batches, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
@@ -227,8 +244,10 @@ void Run(const Problem& p) {
 template <class T>
 void ByResult(const Problem& p, DType result) {
   if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
-    if (result == DType::kC64) Run<T, T, std::complex<float>>(p);
-    else Run<T, std::complex<double>, std::complex<double>>(p);
+    if (result == DType::kC64)
+      Run<T, T, std::complex<float>>(p);
+    else
+      Run<T, std::complex<double>, std::complex<double>>(p);
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;

@@ -22,7 +22,9 @@ std::vector<EffectArray> Arrays(DescReader& r) {
   return out;
 }
 
-const std::string& Text(WeftFrame* frame, int64_t index) { return (*static_cast<Call*>(frame->call)->strings)[static_cast<size_t>(index)]; }
+const std::string& Text(WeftFrame* frame, int64_t index) {
+  return (*static_cast<Call*>(frame->call)->strings)[static_cast<size_t>(index)];
+}
 
 // Exceptions of handlers end here: compiled code in between cannot pass them on.
 template <class F>

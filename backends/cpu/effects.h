@@ -21,7 +21,8 @@ struct EffectHooks {
   // The text of a failed assertion.
   std::function<std::string(const std::string& message, const std::vector<EffectArray>&)> describe;
   // Throws std::exception to fail.
-  std::function<void(int64_t callback, const std::vector<EffectArray>& in, const std::vector<EffectArray>& out)> callback;
+  std::function<void(int64_t callback, const std::vector<EffectArray>& in, const std::vector<EffectArray>& out)>
+      callback;
 };
 // Set once, before programs run.
 void SetEffectHooks(EffectHooks hooks);

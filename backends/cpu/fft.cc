@@ -43,7 +43,8 @@ class Plan {
     while (m < 2 * n - 1) m *= 2;
     inner_ = std::make_unique<Plan>(m);
     chirp_.resize(static_cast<size_t>(n));
-    for (int64_t j = 0; j < n; ++j) chirp_[j] = Root(static_cast<int64_t>((static_cast<__int128>(j) * j) % (2 * n)), 2 * n);
+    for (int64_t j = 0; j < n; ++j)
+      chirp_[j] = Root(static_cast<int64_t>((static_cast<__int128>(j) * j) % (2 * n)), 2 * n);
     std::vector<Complex> b(static_cast<size_t>(m), 0);
     for (int64_t j = 0; j < n; ++j) b[j] = b[(m - j) % m] = std::conj(chirp_[j]);
     inner_->Forward(b);
@@ -135,7 +136,8 @@ void Fft(WeftFrame* frame, const int64_t* desc) {
   std::vector<Complex> data(static_cast<size_t>(rows * full), 0);
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::complex<float>> ||
+                  std::is_same_v<T, std::complex<double>>) {
       for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < have; ++j) data[i * full + j] = Complex(x.as<T>()[i * have + j]);
       }
@@ -162,8 +164,10 @@ void Fft(WeftFrame* frame, const int64_t* desc) {
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < want; ++j) {
         const Complex v = data[i * full + j];
-        if constexpr (std::is_floating_point_v<T>) y.as<T>()[i * want + j] = static_cast<T>(v.real());
-        else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) y.as<T>()[i * want + j] = T(v);
+        if constexpr (std::is_floating_point_v<T>)
+          y.as<T>()[i * want + j] = static_cast<T>(v.real());
+        else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
+          y.as<T>()[i * want + j] = T(v);
       }
     }
   });

@@ -17,8 +17,8 @@ int omp_get_max_threads() __attribute__((weak));
 namespace weft::cpu {
 namespace {
 
-// One OpenMP thread for the calling thread, for as long as this lives. The setting belongs to the thread, so the user's own
-// OpenMP regions must find it as they left it.
+// One OpenMP thread for the calling thread, for as long as this lives. The setting belongs to the thread, so the user's
+// own OpenMP regions must find it as they left it.
 class SingleOpenMpThread {
  public:
   SingleOpenMpThread() {
@@ -34,7 +34,8 @@ class SingleOpenMpThread {
   int saved_ = 1;
 };
 
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c, int64_t ldc) {
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+            float* c, int64_t ldc) {
   SingleOpenMpThread single;
   dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
 }
@@ -47,32 +48,35 @@ void InitBlas() {
   }();
   (void)once;
 }
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc) {
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
+            int64_t ldb, double* c, int64_t ldc) {
   InitBlas();
-  cblas_dgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1.0, a, static_cast<int>(lda), b, static_cast<int>(ldb), 0.0, c,
-              static_cast<int>(ldc));
+  cblas_dgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1.0, a,
+              static_cast<int>(lda), b, static_cast<int>(ldb), 0.0, c, static_cast<int>(ldc));
 }
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<float>* a, int64_t lda, const std::complex<float>* b, int64_t ldb, std::complex<float>* c,
-            int64_t ldc) {
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<float>* a, int64_t lda,
+            const std::complex<float>* b, int64_t ldb, std::complex<float>* c, int64_t ldc) {
   InitBlas();
   const std::complex<float> one = 1, zero = 0;
-  cblas_cgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a, static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c,
-              static_cast<int>(ldc));
+  cblas_cgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a,
+              static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c, static_cast<int>(ldc));
 }
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<double>* a, int64_t lda, const std::complex<double>* b, int64_t ldb, std::complex<double>* c,
-            int64_t ldc) {
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<double>* a, int64_t lda,
+            const std::complex<double>* b, int64_t ldb, std::complex<double>* c, int64_t ldc) {
   InitBlas();
   const std::complex<double> one = 1, zero = 0;
-  cblas_zgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a, static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c,
-              static_cast<int>(ldc));
+  cblas_zgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a,
+              static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c, static_cast<int>(ldc));
 }
 
 }  // namespace
 
 template <class T>
-void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc) {
+void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc) {
   // About 50 operations per nanosecond for f32, a quarter to half of it elsewhere.
-  const int64_t nanoseconds = static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (sizeof(T) / 4) / 50);
+  const int64_t nanoseconds = static_cast<int64_t>(2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                                                   static_cast<double>(k) * (sizeof(T) / 4) / 50);
   const int threads = NumThreads();
   if (threads == 1 || nanoseconds < 2 * kMinParallelNanoseconds) return Single(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   // Two blocks per thread along the longer side, multiples of the micro-kernels' heights.
@@ -91,9 +95,13 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
   }
 }
 
-template void Gemm(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t);
-template void Gemm(bool, bool, int64_t, int64_t, int64_t, const double*, int64_t, const double*, int64_t, double*, int64_t);
-template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<float>*, int64_t, const std::complex<float>*, int64_t, std::complex<float>*, int64_t);
-template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<double>*, int64_t, const std::complex<double>*, int64_t, std::complex<double>*, int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*,
+                   int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const double*, int64_t, const double*, int64_t, double*,
+                   int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<float>*, int64_t,
+                   const std::complex<float>*, int64_t, std::complex<float>*, int64_t);
+template void Gemm(bool, bool, int64_t, int64_t, int64_t, const std::complex<double>*, int64_t,
+                   const std::complex<double>*, int64_t, std::complex<double>*, int64_t);
 
 }  // namespace weft::cpu

@@ -9,7 +9,8 @@ namespace weft::cpu {
 // C[m, n] = A[m, k] B[k, n], row-major with leading dimensions; a transposed operand is stored [k, m] or [n, k].
 // T: float (oneDNN), double, std::complex<float>, std::complex<double> (OpenBLAS).
 template <class T>
-void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc);
+void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+          int64_t ldb, T* c, int64_t ldc);
 
 }  // namespace weft::cpu
 #endif  // WEFT_BACKENDS_CPU_GEMM_H_

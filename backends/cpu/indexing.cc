@@ -26,15 +26,19 @@ void Combine(T* to, T u, int64_t kind) {
   switch (kind) {
     case kSet: *to = u; return;
     case kAdd:
-      if constexpr (std::is_same_v<T, bool>) *to = *to || u;
-      else *to = static_cast<T>(*to + u);
+      if constexpr (std::is_same_v<T, bool>)
+        *to = *to || u;
+      else
+        *to = static_cast<T>(*to + u);
       return;
     case kMul: *to = static_cast<T>(*to * u); return;
     default:
       if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>) {
         const T v = *to;
-        if (v != v || u != u) *to = v != v ? v : u;  // NaN wins
-        else if (kind == kMin ? u < v : u > v) *to = u;
+        if (v != v || u != u)
+          *to = v != v ? v : u;  // NaN wins
+        else if (kind == kMin ? u < v : u > v)
+          *to = u;
       }
   }
 }
@@ -46,7 +50,8 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
   const DenseTensor x(r), indices(r), updates(r);
   const int64_t kind = r.Int();
   const bool clip = r.Int() != 0;
-  const std::vector<int64_t> window_dims = r.Ints(), inserted = r.Ints(), operand_batch = r.Ints(), indices_batch = r.Ints(), scatter_dims = r.Ints();
+  const std::vector<int64_t> window_dims = r.Ints(), inserted = r.Ints(), operand_batch = r.Ints(),
+                             indices_batch = r.Ints(), scatter_dims = r.Ints();
   const std::vector<int64_t> xs = Strides(x.shape), is = Strides(indices.shape), us = Strides(updates.shape);
   const size_t rank = updates.shape.size();
   // Updates' dimensions: windows walk the operand, the others walk the indices.
@@ -71,7 +76,8 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
       if constexpr (std::is_integral_v<I>) {
         const I v = indices.as<I>()[offset];
         if constexpr (std::is_unsigned_v<I>) {
-          if (static_cast<uint64_t>(v) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::numeric_limits<int64_t>::max();
+          if (static_cast<uint64_t>(v) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+            return std::numeric_limits<int64_t>::max();
         }
         return static_cast<int64_t>(v);
       }
@@ -93,8 +99,10 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
       for (size_t k = 0; k < scatter_dims.size(); ++k) {
         const int64_t d = scatter_dims[k], last = x.shape[d] - window_sizes[d];
         int64_t start = index_at(index_base + static_cast<int64_t>(k) * (is.empty() ? 0 : is.back()));
-        if (clip) start = std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last));
-        else inside = inside && start >= 0 && start <= last;
+        if (clip)
+          start = std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last));
+        else
+          inside = inside && start >= 0 && start <= last;
         base += start * xs[d];
       }
       for (size_t k = 0; k < operand_batch.size(); ++k) base += at[indices_batch[k]] * xs[operand_batch[k]];

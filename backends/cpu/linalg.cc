@@ -1,5 +1,5 @@
-// Linear algebra through OpenBLAS' LAPACK, matrix by matrix. LAPACK wants columns contiguous, so each matrix is transposed
-// into scratch memory and back; the work in between is cubic.
+// Linear algebra through OpenBLAS' LAPACK, matrix by matrix. LAPACK wants columns contiguous, so each matrix is
+// transposed into scratch memory and back; the work in between is cubic.
 #include <cblas.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 // LAPACK's Fortran symbols. Character arguments have hidden lengths at the end, which the reference ABI lets callers
 // leave out for single characters; they are passed anyway.
-#define WEFT_LAPACK(name, ...)                  \
-  extern "C" void s##name##_(__VA_ARGS__);      \
-  extern "C" void d##name##_(__VA_ARGS__);      \
-  extern "C" void c##name##_(__VA_ARGS__);      \
+#define WEFT_LAPACK(name, ...)             \
+  extern "C" void s##name##_(__VA_ARGS__); \
+  extern "C" void d##name##_(__VA_ARGS__); \
+  extern "C" void c##name##_(__VA_ARGS__); \
   extern "C" void z##name##_(__VA_ARGS__);
 WEFT_LAPACK(potrf, const char*, const int*, void*, const int*, int*, size_t)
 WEFT_LAPACK(getrf, const int*, const int*, void*, const int*, int*, int*)
@@ -32,12 +32,18 @@ void cungqr_(const int*, const int*, const int*, void*, const int*, const void*,
 void zungqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
 void ssyev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, int*, size_t, size_t);
 void dsyev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, int*, size_t, size_t);
-void cheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t, size_t);
-void zheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t, size_t);
-void sgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, int*, size_t, size_t);
-void dgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, int*, size_t, size_t);
-void cgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, void*, int*, size_t, size_t);
-void zgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*, const int*, void*, int*, size_t, size_t);
+void cheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t,
+            size_t);
+void zheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t,
+            size_t);
+void sgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
+             const int*, void*, const int*, int*, size_t, size_t);
+void dgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
+             const int*, void*, const int*, int*, size_t, size_t);
+void cgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
+             const int*, void*, const int*, void*, int*, size_t, size_t);
+void zgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
+             const int*, void*, const int*, void*, int*, size_t, size_t);
 }
 
 namespace weft::cpu {
@@ -48,18 +54,26 @@ using C128 = std::complex<double>;
 template <class T>
 constexpr bool kComplex = std::is_same_v<T, C64> || std::is_same_v<T, C128>;
 template <class T>
-struct RealOf { using type = T; };
+struct RealOf {
+  using type = T;
+};
 template <class T>
-struct RealOf<std::complex<T>> { using type = T; };
+struct RealOf<std::complex<T>> {
+  using type = T;
+};
 template <class T>
 using Real = typename RealOf<T>::type;
 
 template <class T, class F, class... A>
 void Pick(F s, F d, F c, F z, A... a) {
-  if constexpr (std::is_same_v<T, float>) s(a...);
-  else if constexpr (std::is_same_v<T, double>) d(a...);
-  else if constexpr (std::is_same_v<T, C64>) c(a...);
-  else z(a...);
+  if constexpr (std::is_same_v<T, float>)
+    s(a...);
+  else if constexpr (std::is_same_v<T, double>)
+    d(a...);
+  else if constexpr (std::is_same_v<T, C64>)
+    c(a...);
+  else
+    z(a...);
 }
 
 template <class T>
@@ -89,7 +103,9 @@ struct Stack {
 };
 
 template <class T>
-T Nan() { return T(std::numeric_limits<Real<T>>::quiet_NaN()); }
+T Nan() {
+  return T(std::numeric_limits<Real<T>>::quiet_NaN());
+}
 
 template <class F>
 void OnMatrices(const DenseTensor& x, double cost, const F& f) {
@@ -102,7 +118,8 @@ void OnMatrices(const DenseTensor& x, double cost, const F& f) {
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_floating_point_v<T> || kComplex<T>) {
-      const double work = cost * static_cast<double>(s.count) * static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(std::max(s.rows, s.cols));
+      const double work = cost * static_cast<double>(s.count) * static_cast<double>(s.rows) *
+                          static_cast<double>(s.cols) * static_cast<double>(std::max(s.rows, s.cols));
       ParallelFor(s.count, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) f(tag, k, s.rows, s.cols);
       });
@@ -124,8 +141,10 @@ void Cholesky(WeftFrame* frame, const int64_t* desc) {
     Rows(a.data(), n, n, n, out);
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) {
-        if (j > i) out[i * n + j] = T(0);
-        else if (info != 0) out[i * n + j] = Nan<T>();
+        if (j > i)
+          out[i * n + j] = T(0);
+        else if (info != 0)
+          out[i * n + j] = Nan<T>();
       }
     }
   });
@@ -141,7 +160,8 @@ void Lu(WeftFrame* frame, const int64_t* desc) {
     Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n);
     std::vector<int> ipiv(static_cast<size_t>(std::max(1, q)), 1);
     int info = 0;
-    if (q > 0) Pick<T>(sgetrf_, dgetrf_, cgetrf_, zgetrf_, &m, &n, static_cast<void*>(a.data()), &m, ipiv.data(), &info);
+    if (q > 0)
+      Pick<T>(sgetrf_, dgetrf_, cgetrf_, zgetrf_, &m, &n, static_cast<void*>(a.data()), &m, ipiv.data(), &info);
     Rows(a.data(), m, n, m, lu.as<T>() + k * m64 * n64);
     int32_t* p = permutation.as<int32_t>() + k * m;
     std::iota(p, p + m, 0);
@@ -160,15 +180,18 @@ void Qr(WeftFrame* frame, const int64_t* desc) {
     using T = typename decltype(tag)::type;
     const int m = static_cast<int>(m64), n = static_cast<int>(n64), s = std::min(m, n);
     if (s == 0) return;
-    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), tau(static_cast<size_t>(s)), work(static_cast<size_t>(64 * std::max(m, n)));
+    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), tau(static_cast<size_t>(s)),
+              work(static_cast<size_t>(64 * std::max(m, n)));
     const int lwork = static_cast<int>(work.size());
     int info = 0;
-    Pick<T>(sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_, &m, &n, static_cast<void*>(a.data()), &m, static_cast<void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
+    Pick<T>(sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_, &m, &n, static_cast<void*>(a.data()), &m,
+            static_cast<void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
     T* out = r.as<T>() + k * s * n64;
     for (int i = 0; i < s; ++i) {
       for (int j = 0; j < n; ++j) out[i * n64 + j] = j < i ? T(0) : a[static_cast<size_t>(j) * m + i];
     }
-    Pick<T>(sorgqr_, dorgqr_, cungqr_, zungqr_, &m, &s, &s, static_cast<void*>(a.data()), &m, static_cast<const void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
+    Pick<T>(sorgqr_, dorgqr_, cungqr_, zungqr_, &m, &s, &s, static_cast<void*>(a.data()), &m,
+            static_cast<const void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
     Rows(a.data(), m, s, m, q.as<T>() + k * m64 * s);
   });
 }
@@ -187,10 +210,14 @@ void Eigh(WeftFrame* frame, const int64_t* desc) {
     const int lwork = static_cast<int>(work.size());
     int info = 0;
     void *pa = a.data(), *pw = w.as<R>() + k * n, *pk = work.data(), *pr = real_work.data();
-    if constexpr (std::is_same_v<T, float>) ssyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, double>) dsyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, C64>) cheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
-    else zheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
+    if constexpr (std::is_same_v<T, float>)
+      ssyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, double>)
+      dsyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, C64>)
+      cheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
+    else
+      zheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
     (void)pr;
     if (info != 0) std::fill(a.begin(), a.end(), Nan<T>());
     Rows(a.data(), n, n, n, v.as<T>() + k * n64 * n64);
@@ -209,18 +236,24 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
     using R = Real<T>;
     const int m = static_cast<int>(m64), n = static_cast<int>(n64), q = std::min(m, n);
     if (q == 0) return;
-    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), u(vectors ? static_cast<size_t>(m) * q : 1), v(vectors ? static_cast<size_t>(n) * q : 1);
+    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), u(vectors ? static_cast<size_t>(m) * q : 1),
+              v(vectors ? static_cast<size_t>(n) * q : 1);
     Matrix<T> work(static_cast<size_t>(66 * (m + n)));
     std::vector<R> real_work(static_cast<size_t>(5 * q));
     const int lwork = static_cast<int>(work.size());
     const int ldu = vectors ? m : 1, ldv = vectors ? q : 1;
     const char* job = vectors ? "S" : "N";
     int info = 0;
-    void *pa = a.data(), *ps = s.as<R>() + k * q, *pu = u.data(), *pv = v.data(), *pk = work.data(), *pr = real_work.data();
-    if constexpr (std::is_same_v<T, float>) sgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, double>) dgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, C64>) cgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
-    else zgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+    void *pa = a.data(), *ps = s.as<R>() + k * q, *pu = u.data(), *pv = v.data(), *pk = work.data(),
+         *pr = real_work.data();
+    if constexpr (std::is_same_v<T, float>)
+      sgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, double>)
+      dgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
+    else if constexpr (std::is_same_v<T, C64>)
+      cgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+    else
+      zgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
     (void)pr;
     if (!vectors) return;
     Rows(u.data(), m, q, m, first.as<T>() + k * m64 * q);
@@ -231,7 +264,8 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
 // [left, lower, transpose, conjugate, unit_diagonal, a, b, x]
 void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
   DescReader d(frame, desc);
-  const bool left = d.Int() != 0, lower = d.Int() != 0, transpose = d.Int() != 0, conjugate = d.Int() != 0, unit = d.Int() != 0;
+  const bool left = d.Int() != 0, lower = d.Int() != 0, transpose = d.Int() != 0, conjugate = d.Int() != 0,
+             unit = d.Int() != 0;
   const DenseTensor a(d), b(d), x(d);
   const Stack size(a.shape);
   OnMatrices(b, 0.1, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
@@ -255,10 +289,14 @@ void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
     const CBLAS_TRANSPOSE op = !transpose ? CblasNoTrans : conjugate ? CblasConjTrans : CblasTrans;
     const CBLAS_DIAG diagonal = unit ? CblasUnit : CblasNonUnit;
     const T one(1);
-    if constexpr (std::is_same_v<T, float>) cblas_strsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0f, matrix, q, out, n);
-    else if constexpr (std::is_same_v<T, double>) cblas_dtrsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0, matrix, q, out, n);
-    else if constexpr (std::is_same_v<T, C64>) cblas_ctrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
-    else cblas_ztrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
+    if constexpr (std::is_same_v<T, float>)
+      cblas_strsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0f, matrix, q, out, n);
+    else if constexpr (std::is_same_v<T, double>)
+      cblas_dtrsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0, matrix, q, out, n);
+    else if constexpr (std::is_same_v<T, C64>)
+      cblas_ctrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
+    else
+      cblas_ztrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
     (void)one;
   });
 }

@@ -22,7 +22,8 @@ WeftMath Unary(F) {
 template <class T, class F>
 WeftMath Binary(F) {
   return [](void* out, const void* a, const void* b, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = F()(static_cast<const T*>(a)[i], static_cast<const T*>(b)[i]);
+    for (int64_t i = 0; i < n; ++i)
+      static_cast<T*>(out)[i] = F()(static_cast<const T*>(a)[i], static_cast<const T*>(b)[i]);
   };
 }
 
@@ -30,7 +31,9 @@ class Table {
  public:
   explicit Table(WeftMath* table) : table_(table) {}
   template <class T>
-  void Set(const char* op, DType dtype, WeftMath f) { table_[MathIndex(op, static_cast<int>(dtype))] = f; }
+  void Set(const char* op, DType dtype, WeftMath f) {
+    table_[MathIndex(op, static_cast<int>(dtype))] = f;
+  }
   void Put(const char* op, DType dtype, WeftMath f) { table_[MathIndex(op, static_cast<int>(dtype))] = f; }
   template <class F>
   void Floats(const char* op, F f) {
@@ -77,15 +80,18 @@ float NextHalf(float x, float w) {
   auto bits = T(x).bits();
   using Bits = decltype(bits);
   constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  if (x == 0) bits = static_cast<Bits>(w > 0 ? 1 : kSign | 1);
-  else bits = static_cast<Bits>((x < w) == (x > 0) ? bits + 1 : bits - 1);
+  if (x == 0)
+    bits = static_cast<Bits>(w > 0 ? 1 : kSign | 1);
+  else
+    bits = static_cast<Bits>((x < w) == (x > 0) ? bits + 1 : bits - 1);
   return static_cast<float>(T::FromBits(bits));
 }
 
 template <class T>
 void EightBit(Table& t, DType dtype) {
   t.Put("load_f8", dtype, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) static_cast<float*>(out)[i] = static_cast<float>(T::FromBits(static_cast<const uint8_t*>(a)[i]));
+    for (int64_t i = 0; i < n; ++i)
+      static_cast<float*>(out)[i] = static_cast<float>(T::FromBits(static_cast<const uint8_t*>(a)[i]));
   });
   t.Put("store_f8", dtype, [](void* out, const void* a, const void*, int64_t n) {
     for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = T(static_cast<const float*>(a)[i]).bits();
@@ -95,11 +101,11 @@ void EightBit(Table& t, DType dtype) {
 }  // namespace
 
 // f32 through double: correctly rounded nearly always, and these calls are rare.
-#define WEFT_F(expression)                            \
-  [](auto x) {                                        \
-    using R = decltype(x);                            \
-    const double v = static_cast<double>(x);          \
-    return static_cast<R>(expression);                \
+#define WEFT_F(expression)                   \
+  [](auto x) {                               \
+    using R = decltype(x);                   \
+    const double v = static_cast<double>(x); \
+    return static_cast<R>(expression);       \
   }
 #define WEFT_C(expression) [](auto x) -> decltype(x) { return expression; }
 
@@ -130,8 +136,12 @@ void FillMath(WeftMath* table) {
   t.Floats("lgamma", WEFT_F(LogGamma(v)));
   t.Floats("digamma", WEFT_F(Digamma(v)));
   t.Floats("trigamma", WEFT_F(Trigamma(v)));
-  t.Floats2("pow", [](auto x, auto w) { return static_cast<decltype(x)>(std::pow(static_cast<double>(x), static_cast<double>(w))); });
-  t.Floats2("atan2", [](auto x, auto w) { return static_cast<decltype(x)>(std::atan2(static_cast<double>(x), static_cast<double>(w))); });
+  t.Floats2("pow", [](auto x, auto w) {
+    return static_cast<decltype(x)>(std::pow(static_cast<double>(x), static_cast<double>(w)));
+  });
+  t.Floats2("atan2", [](auto x, auto w) {
+    return static_cast<decltype(x)>(std::atan2(static_cast<double>(x), static_cast<double>(w)));
+  });
   t.Floats2("rem", [](auto x, auto w) { return std::fmod(x, w); });
   t.Floats2("nextafter", [](auto x, auto w) { return std::nextafter(x, w); });
   t.Put("nextafter", DType::kF16, Binary<float>([](float x, float w) { return NextHalf<Float16>(x, w); }));
@@ -146,10 +156,12 @@ void FillMath(WeftMath* table) {
   t.Complexes("cosh", WEFT_C(std::cosh(x)));
   t.Complexes("tanh", WEFT_C(std::tanh(x)));
   t.Put("abs", DType::kC64, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) static_cast<float*>(out)[i] = std::abs(static_cast<const std::complex<float>*>(a)[i]);
+    for (int64_t i = 0; i < n; ++i)
+      static_cast<float*>(out)[i] = std::abs(static_cast<const std::complex<float>*>(a)[i]);
   });
   t.Put("abs", DType::kC128, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) static_cast<double*>(out)[i] = std::abs(static_cast<const std::complex<double>*>(a)[i]);
+    for (int64_t i = 0; i < n; ++i)
+      static_cast<double*>(out)[i] = std::abs(static_cast<const std::complex<double>*>(a)[i]);
   });
   t.Complexes2("pow", [](auto x, auto w) { return std::pow(x, w); });
   t.Complexes2("div", [](auto x, auto w) { return x / w; });

@@ -1,11 +1,11 @@
 #include "backends/cpu/program.h"
 
-#include <atomic>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <stdexcept>
 
@@ -87,7 +87,8 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
     for (const Artifact::Buffer& b : a.buffers) bytes.push_back(b.bytes.Evaluate(symbols));
     layout->arena_bytes = PlanArena(a.buffers, bytes, &offsets);
   }
-  for (const Artifact::Slot& s : a.slots) layout->slot_offset.push_back(s.place == Artifact::Place::kArena ? offsets[s.index] : s.index);
+  for (const Artifact::Slot& s : a.slots)
+    layout->slot_offset.push_back(s.place == Artifact::Place::kArena ? offsets[s.index] : s.index);
   auto shape_of = [&](const Artifact::Value& v) {
     std::vector<int64_t> shape;
     for (const SizeExpr& d : v.dims) shape.push_back(d.Evaluate(symbols));
@@ -122,11 +123,14 @@ std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argu
   std::lock_guard<std::mutex> lock(mutex_);
   for (size_t i = 0; i < layouts_.size(); ++i) {
     if (layouts_[i]->symbols != symbols) continue;
-    if (i != 0) std::rotate(layouts_.begin(), layouts_.begin() + static_cast<int64_t>(i), layouts_.begin() + static_cast<int64_t>(i) + 1);
+    if (i != 0)
+      std::rotate(layouts_.begin(), layouts_.begin() + static_cast<int64_t>(i),
+                  layouts_.begin() + static_cast<int64_t>(i) + 1);
     return layouts_[0];
   }
   for (size_t s = 0; s < symbols.size(); ++s) {
-    if (symbols[s] < 0) throw std::invalid_argument("the size '" + a.symbols[s] + "' cannot be told from the arguments");
+    if (symbols[s] < 0)
+      throw std::invalid_argument("the size '" + a.symbols[s] + "' cannot be told from the arguments");
   }
   layouts_.insert(layouts_.begin(), MakeLayout(symbols));
   if (layouts_.size() > kKeptLayouts) layouts_.pop_back();
@@ -141,18 +145,21 @@ int64_t Program::arena_bytes() const {
 std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   const Artifact& a = artifact_;
   if (arguments.size() != a.params.size()) {
-    throw std::invalid_argument("takes " + std::to_string(a.params.size()) + " arguments, got " + std::to_string(arguments.size()));
+    throw std::invalid_argument("takes " + std::to_string(a.params.size()) + " arguments, got " +
+                                std::to_string(arguments.size()));
   }
   const std::shared_ptr<const Layout> layout = LayoutFor(arguments);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::vector<int64_t>& want = layout->param_shapes[i];
     if (!std::equal(want.begin(), want.end(), arguments[i].shape)) {
-      throw std::invalid_argument("argument " + std::to_string(i) + " has shape " + ShapeText(arguments[i].shape, want.size()) + "; expected " +
+      throw std::invalid_argument("argument " + std::to_string(i) + " has shape " +
+                                  ShapeText(arguments[i].shape, want.size()) + "; expected " +
                                   ShapeText(want.data(), want.size()));
     }
   }
   std::vector<Array> results(a.results.size());
-  for (size_t i = 0; i < results.size(); ++i) results[i] = {AllocateBuffer(layout->result_bytes[i]), layout->result_shapes[i]};
+  for (size_t i = 0; i < results.size(); ++i)
+    results[i] = {AllocateBuffer(layout->result_bytes[i]), layout->result_shapes[i]};
   struct Arena {
     explicit Arena(int64_t n) : bytes(n), data(n > 0 ? AllocateRaw(n) : nullptr) {}
     ~Arena() {

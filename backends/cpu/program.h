@@ -48,7 +48,7 @@ class Program {
   struct Layout {
     std::vector<int64_t> symbols;
     std::vector<int64_t> desc;
-    std::vector<int64_t> slot_offset;   // arena slots: offset; others as in the artifact
+    std::vector<int64_t> slot_offset;  // arena slots: offset; others as in the artifact
     int64_t arena_bytes = 0;
     std::vector<std::vector<int64_t>> result_shapes;
     std::vector<int64_t> result_bytes;

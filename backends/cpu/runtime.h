@@ -14,7 +14,7 @@ namespace weft::cpu {
 // What a running program's operations may need besides the frame.
 struct Call {
   const std::vector<std::string>* strings = nullptr;
-  std::string error;                      // of the first operation that failed
+  std::string error;  // of the first operation that failed
 };
 
 // Marks the call as failed; the first message wins.
@@ -63,7 +63,9 @@ struct DenseTensor {
     return n;
   }
   template <class T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 
 }  // namespace weft::cpu

@@ -16,22 +16,28 @@ template <class T>
 constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 // Small floats compute in f32; everything else in its own type.
 template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>, float, T>;
+using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                                    std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>,
+                                float, T>;
 
 // The array as [outer, n, inner] around dimension `dim`.
 struct Around {
   int64_t outer = 1, n = 1, inner = 1;
   Around(const std::vector<int64_t>& shape, int64_t dim) {
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (static_cast<int64_t>(d) < dim) outer *= shape[d];
-      else if (static_cast<int64_t>(d) == dim) n = shape[d];
-      else inner *= shape[d];
+      if (static_cast<int64_t>(d) < dim)
+        outer *= shape[d];
+      else if (static_cast<int64_t>(d) == dim)
+        n = shape[d];
+      else
+        inner *= shape[d];
     }
   }
   // Calls line(first offset) for each line, in parallel.
   template <class F>
   void ForEachLine(double nanoseconds_per_element, const F& line) const {
-    const double work = static_cast<double>(outer) * static_cast<double>(n) * static_cast<double>(inner) * nanoseconds_per_element;
+    const double work =
+        static_cast<double>(outer) * static_cast<double>(n) * static_cast<double>(inner) * nanoseconds_per_element;
     ParallelFor(outer * inner, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) line(i, i / inner * n * inner + i % inner);
     });
@@ -101,7 +107,10 @@ void Cumulative(WeftFrame* frame, const int64_t* desc) {
       if (kind == kMax) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::max(p, q); });
       if (kind == kMin) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::min(p, q); });
       if constexpr (std::is_floating_point_v<W>) {
-        return run(20, [](W p, W q) { return p == q ? p + static_cast<W>(0.693147180559945309) : std::max(p, q) + std::log1p(std::exp(-std::abs(p - q))); });
+        return run(20, [](W p, W q) {
+          return p == q ? p + static_cast<W>(0.693147180559945309)
+                        : std::max(p, q) + std::log1p(std::exp(-std::abs(p - q)));
+        });
       }
     }
   });

@@ -18,7 +18,8 @@ namespace {
 template <class T>
 constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 template <class T>
-constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                          std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
 
 // Ascending, NaN last, complex numbers by real, then imaginary part.
 template <class T>
@@ -51,7 +52,9 @@ bool TotalLess(const T& a, const T& b) {
   }
 }
 
-int64_t LogCost(int64_t elements, int64_t n) { return static_cast<int64_t>(static_cast<double>(elements) * 3 * std::max(1.0, std::log2(static_cast<double>(n) + 1))); }
+int64_t LogCost(int64_t elements, int64_t n) {
+  return static_cast<int64_t>(static_cast<double>(elements) * 3 * std::max(1.0, std::log2(static_cast<double>(n) + 1)));
+}
 
 // [operands, keys, dim, then per operand: tensor, result slot]
 void Sort(WeftFrame* frame, const int64_t* desc) {
@@ -83,9 +86,11 @@ void Sort(WeftFrame* frame, const int64_t* desc) {
           } else {
             std::vector<char> raw(static_cast<size_t>(n) * sizeof(T));
             T* values = reinterpret_cast<T*>(raw.data());
-            for (int64_t i = 0; i < n; ++i) std::memcpy(static_cast<void*>(values + i), x + base + i * inner, sizeof(T));
+            for (int64_t i = 0; i < n; ++i)
+              std::memcpy(static_cast<void*>(values + i), x + base + i * inner, sizeof(T));
             std::stable_sort(values, values + n, [](const T& a, const T& b) { return Less(a, b); });
-            for (int64_t i = 0; i < n; ++i) std::memcpy(static_cast<void*>(y + base + i * inner), values + i, sizeof(T));
+            for (int64_t i = 0; i < n; ++i)
+              std::memcpy(static_cast<void*>(y + base + i * inner), values + i, sizeof(T));
           }
         });
         continue;
@@ -96,14 +101,17 @@ void Sort(WeftFrame* frame, const int64_t* desc) {
         VisitDType(static_cast<DType>(in[k].dtype), [&](auto tag) {
           using T = typename decltype(tag)::type;
           const T* x = in[k].as<T>() + base;
-          std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return Less(x[i * inner], x[j * inner]); });
+          std::stable_sort(order.begin(), order.end(),
+                           [&](int64_t i, int64_t j) { return Less(x[i * inner], x[j * inner]); });
         });
       }
       for (int64_t k = 0; k < count; ++k) {
         const int64_t width = ByteWidth(static_cast<DType>(in[k].dtype));
         const char* x = in[k].as<char>();
         char* y = static_cast<char*>(out[k]);
-        for (int64_t i = 0; i < n; ++i) std::memcpy(y + (base + i * inner) * width, x + (base + order[i] * inner) * width, static_cast<size_t>(width));
+        for (int64_t i = 0; i < n; ++i)
+          std::memcpy(y + (base + i * inner) * width, x + (base + order[i] * inner) * width,
+                      static_cast<size_t>(width));
       }
     }
   });
@@ -124,7 +132,9 @@ void TopK(WeftFrame* frame, const int64_t* desc) {
       for (int64_t row = begin; row < end; ++row) {
         const T* v = data + row * n;
         std::iota(order.begin(), order.end(), 0);
-        std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t i, int32_t j) { return TotalLess(v[j], v[i]) || (!TotalLess(v[i], v[j]) && i < j); });
+        std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t i, int32_t j) {
+          return TotalLess(v[j], v[i]) || (!TotalLess(v[i], v[j]) && i < j);
+        });
         for (int64_t i = 0; i < k; ++i) {
           static_cast<T*>(values)[row * k + i] = v[order[i]];
           indices[row * k + i] = order[i];

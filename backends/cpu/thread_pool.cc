@@ -58,8 +58,10 @@ class Pool {
     }
     // Nobody can join any more; wait for those who did.
     for (int spins = 0; job.helpers.load(std::memory_order_acquire) != 0; ++spins) {
-      if (spins < 2000) Pause();
-      else std::this_thread::yield();
+      if (spins < 2000)
+        Pause();
+      else
+        std::this_thread::yield();
     }
   }
 
@@ -110,7 +112,8 @@ class Pool {
 };
 
 int DefaultThreads() {
-  if (const char* text = std::getenv("WEFT_NUM_THREADS"); text != nullptr && std::atoi(text) > 0) return std::atoi(text);
+  if (const char* text = std::getenv("WEFT_NUM_THREADS"); text != nullptr && std::atoi(text) > 0)
+    return std::atoi(text);
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1u, std::thread::hardware_concurrency());

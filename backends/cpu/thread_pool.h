@@ -1,5 +1,6 @@
 // The threads that run kernels and library calls in parallel. One pool per process, made on first use and again in a
-// forked child. Several callers may use it at once; the caller always works too, so nothing ever waits for a free thread.
+// forked child. Several callers may use it at once; the caller always works too, so nothing ever waits for a free
+// thread.
 #ifndef WEFT_BACKENDS_CPU_THREAD_POOL_H_
 #define WEFT_BACKENDS_CPU_THREAD_POOL_H_
 
@@ -15,12 +16,14 @@ int NumThreads();
 void SetNumThreads(int n);
 
 // Calls body(context, begin, end) on chunks that cover [0, units); `nanoseconds` estimates all of it.
-void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void* context, int64_t begin, int64_t end), void* context);
+void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void* context, int64_t begin, int64_t end),
+                 void* context);
 
 template <class F>
 void ParallelFor(int64_t units, int64_t nanoseconds, const F& f) {
   ParallelFor(
-      units, nanoseconds, [](void* context, int64_t begin, int64_t end) { (*static_cast<const F*>(context))(begin, end); },
+      units, nanoseconds,
+      [](void* context, int64_t begin, int64_t end) { (*static_cast<const F*>(context))(begin, end); },
       const_cast<void*>(static_cast<const void*>(&f)));
 }
 

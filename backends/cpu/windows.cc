@@ -1,5 +1,5 @@
-// Windows sliding over arrays: reduce_window and convolution. Convolution of floats gathers the windows of one image into
-// a matrix (im2col) and multiplies; everything else is a direct loop.
+// Windows sliding over arrays: reduce_window and convolution. Convolution of floats gathers the windows of one image
+// into a matrix (im2col) and multiplies; everything else is a direct loop.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace {
 template <class T>
 constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 template <class T>
-constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> || std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                          std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
 template <class T>
 using Wide = std::conditional_t<kIsSmall<T>, float, std::conditional_t<std::is_same_v<T, bool>, int32_t, T>>;
 
@@ -96,8 +97,10 @@ void ReduceWindow(WeftFrame* frame, const int64_t* desc) {
             }
             if (!inside) continue;
             const W v = static_cast<W>(data[offset]);
-            if (kind == kSum) sum = static_cast<W>(sum + v);
-            else if constexpr (!kIsComplex<T>) sum = sum != sum ? sum : v != v ? v : kind == kMax ? std::max(sum, v) : std::min(sum, v);
+            if (kind == kSum)
+              sum = static_cast<W>(sum + v);
+            else if constexpr (!kIsComplex<T>)
+              sum = sum != sum ? sum : v != v ? v : kind == kMax ? std::max(sum, v) : std::min(sum, v);
           } while (Next(at, window));
         }
         out[i] = static_cast<T>(sum);
@@ -116,7 +119,8 @@ template <class T>
 void Direct(const Convolution& c, const T* x, const T* w, T* y) {
   using W = Wide<T>;
   const std::vector<int64_t> xs = Strides(c.x_shape), ws = Strides(c.w_shape);
-  const int64_t inputs = c.w_shape[1], group = std::max<int64_t>(1, c.y_shape[1] / std::max(c.feature_groups, c.batch_groups));
+  const int64_t inputs = c.w_shape[1],
+                group = std::max<int64_t>(1, c.y_shape[1] / std::max(c.feature_groups, c.batch_groups));
   const std::vector<int64_t> window(c.w_shape.begin() + 1, c.w_shape.end());
   const int64_t size = Count(window), total = Count(c.y_shape);
   ParallelFor(total, 2 * total * size, [&](int64_t begin, int64_t end) {
@@ -152,7 +156,8 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
   const std::vector<int64_t> xs = Strides(c.x_shape), ys = Strides(c.y_shape);
   const int64_t groups = std::max(c.feature_groups, c.batch_groups);
   const int64_t outputs = c.y_shape[1] / groups, inputs = c.w_shape[1];
-  const std::vector<int64_t> places(c.y_shape.begin() + 2, c.y_shape.end()), window(c.w_shape.begin() + 2, c.w_shape.end());
+  const std::vector<int64_t> places(c.y_shape.begin() + 2, c.y_shape.end()),
+      window(c.w_shape.begin() + 2, c.w_shape.end());
   const int64_t num_places = Count(places), num_window = Count(window), depth = inputs * num_window;
   const size_t spatial = places.size();
   const int64_t images = c.y_shape[0];
@@ -184,10 +189,14 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
             if (!inside) {
               std::fill(row + q, row + q + width, T(0));
             } else if (c.windows.strides[last] == 1 && c.windows.base_dilation[last] == 1) {
-              const int64_t shift = at[last] * c.windows.window_dilation[last] - c.windows.lo[last], n_last = c.x_shape[last + 2];
-              const int64_t first = std::clamp<int64_t>(-shift, 0, width), end = std::clamp<int64_t>(n_last - shift, first, width);
+              const int64_t shift = at[last] * c.windows.window_dilation[last] - c.windows.lo[last],
+                            n_last = c.x_shape[last + 2];
+              const int64_t first = std::clamp<int64_t>(-shift, 0, width),
+                            end = std::clamp<int64_t>(n_last - shift, first, width);
               std::fill(row + q, row + q + first, T(0));
-              if (end > first) std::memcpy(static_cast<void*>(row + q + first), from + base + first + shift, static_cast<size_t>(end - first) * sizeof(T));
+              if (end > first)
+                std::memcpy(static_cast<void*>(row + q + first), from + base + first + shift,
+                            static_cast<size_t>(end - first) * sizeof(T));
               std::fill(row + q + end, row + q + width, T(0));
             } else {
               for (int64_t j = 0; j < width; ++j) {
@@ -204,10 +213,12 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
         Next(at, window);
       }
     }
-    Gemm<T>(false, false, outputs, num_places, depth, w + g * outputs * depth, depth, columns, num_places, y + n * ys[0] + g * outputs * ys[1], num_places);
+    Gemm<T>(false, false, outputs, num_places, depth, w + g * outputs * depth, depth, columns, num_places,
+            y + n * ys[0] + g * outputs * ys[1], num_places);
     FreeRaw(columns, bytes);
   };
-  const double flops = 2.0 * static_cast<double>(images) * static_cast<double>(groups) * static_cast<double>(outputs) * static_cast<double>(num_places) * static_cast<double>(depth);
+  const double flops = 2.0 * static_cast<double>(images) * static_cast<double>(groups) * static_cast<double>(outputs) *
+                       static_cast<double>(num_places) * static_cast<double>(depth);
   ParallelFor(images * groups, static_cast<int64_t>(flops / 40), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) image(i / groups, i % groups);
   });
@@ -218,7 +229,8 @@ void Conv(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
   const DenseTensor x(r), w(r), y(r);
   Convolution c{x.shape, w.shape, y.shape, {}, 1, 1};
-  c.windows.strides = r.Ints(), c.windows.lo = r.Ints(), c.windows.base_dilation = r.Ints(), c.windows.window_dilation = r.Ints();
+  c.windows.strides = r.Ints(), c.windows.lo = r.Ints(), c.windows.base_dilation = r.Ints(),
+  c.windows.window_dilation = r.Ints();
   c.feature_groups = r.Int(), c.batch_groups = r.Int();
   if (y.size() == 0) return;
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {

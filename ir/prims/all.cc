@@ -77,8 +77,9 @@ Prim& PrimRegistry::Add(std::string name, Family family, int num_operands, std::
 }
 
 const char* Name(Family family) {
-  static constexpr const char* kNames[] = {"element-wise", "reduction", "cumulative", "contraction", "shape", "indexing", "sorting",
-                                           "window", "linear algebra", "random", "control flow", "effect", "collective"};
+  static constexpr const char* kNames[] = {"element-wise", "reduction", "cumulative", "contraction",    "shape",
+                                           "indexing",     "sorting",   "window",     "linear algebra", "random",
+                                           "control flow", "effect",    "collective"};
   return kNames[static_cast<int>(family)];
 }
 

@@ -1,10 +1,11 @@
 // contract: the sum of products over shared dimensions, named by an einsum specification without repeats.
+#include "ir/prims/contraction.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "ir/ops.h"
-#include "ir/prims/contraction.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
@@ -13,19 +14,25 @@ namespace weft {
 
 ContractSpec ContractSpec::Parse(const std::string& text) {
   const size_t comma = text.find(','), arrow = text.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) throw ValueError("contract: spec \"", text, "\" is not of the form \"mk,kn->mn\"");
+  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
+    throw ValueError("contract: spec \"", text, "\" is not of the form \"mk,kn->mn\"");
   ContractSpec spec{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
   std::map<char, int> places;
   for (const std::string* part : {&spec.lhs, &spec.rhs, &spec.out}) {
     std::set<char> seen;
     for (char letter : *part) {
-      if (!std::isalpha(static_cast<unsigned char>(letter))) throw ValueError("contract: spec \"", text, "\" holds '", std::string(1, letter), "'; only letters name dimensions");
-      if (!seen.insert(letter).second) throw ValueError("contract: spec \"", text, "\" repeats '", std::string(1, letter), "' in one term");
+      if (!std::isalpha(static_cast<unsigned char>(letter)))
+        throw ValueError("contract: spec \"", text, "\" holds '", std::string(1, letter),
+                         "'; only letters name dimensions");
+      if (!seen.insert(letter).second)
+        throw ValueError("contract: spec \"", text, "\" repeats '", std::string(1, letter), "' in one term");
       ++places[letter];
     }
   }
   for (const auto& [letter, count] : places) {
-    if (count < 2) throw ValueError("contract: spec \"", text, "\": '", std::string(1, letter), "' must occur in two of the three terms");
+    if (count < 2)
+      throw ValueError("contract: spec \"", text, "\": '", std::string(1, letter),
+                       "' must occur in two of the three terms");
   }
   return spec;
 }
@@ -50,17 +57,21 @@ using Complex = std::complex<double>;
 Types Infer(const Sig& s) {
   const ContractSpec spec = ContractSpec::Parse(s.attrs.Get<std::string>("spec"));
   const Type &x = s.operands[0], &y = s.operands[1];
-  if (x.dtype != y.dtype) throw TypeError("contract: operand 0 is ", x, ", but operand 1 is ", y, "; dtypes must be equal");
-  if (!s.prim.dtypes.Has(x.dtype)) throw TypeError("contract: operands are ", x.dtype, "; expected one of ", s.prim.dtypes.ToString());
+  if (x.dtype != y.dtype)
+    throw TypeError("contract: operand 0 is ", x, ", but operand 1 is ", y, "; dtypes must be equal");
+  if (!s.prim.dtypes.Has(x.dtype))
+    throw TypeError("contract: operands are ", x.dtype, "; expected one of ", s.prim.dtypes.ToString());
   std::map<char, Dim> sizes;
   auto bind = [&](const std::string& letters, const Type& t, int operand) {
     if (static_cast<int>(letters.size()) != t.rank()) {
-      throw TypeError("contract: operand ", operand, " is ", t, " of rank ", t.rank(), "; spec \"", spec.ToString(), "\" names ", letters.size(), " dimensions");
+      throw TypeError("contract: operand ", operand, " is ", t, " of rank ", t.rank(), "; spec \"", spec.ToString(),
+                      "\" names ", letters.size(), " dimensions");
     }
     for (size_t i = 0; i < letters.size(); ++i) {
       const auto [it, inserted] = sizes.emplace(letters[i], t.dims[i]);
       if (!inserted && !(it->second == t.dims[i])) {
-        throw TypeError("contract: '", std::string(1, letters[i]), "' of spec \"", spec.ToString(), "\" has size ", it->second, " in operand 0 ", x, " and ", t.dims[i], " in operand 1 ", y);
+        throw TypeError("contract: '", std::string(1, letters[i]), "' of spec \"", spec.ToString(), "\" has size ",
+                        it->second, " in operand 0 ", x, " and ", t.dims[i], " in operand 1 ", y);
       }
     }
   };
@@ -74,7 +85,8 @@ Types Infer(const Sig& s) {
   result.dims.clear();
   for (char letter : spec.out) result.dims.push_back(sizes.at(letter));
   for (const std::string& axis : y.varying) {
-    if (std::find(result.varying.begin(), result.varying.end(), axis) == result.varying.end()) result.varying.push_back(axis);
+    if (std::find(result.varying.begin(), result.varying.end(), axis) == result.varying.end())
+      result.varying.push_back(axis);
   }
   std::sort(result.varying.begin(), result.varying.end());
   return {result};
@@ -98,10 +110,12 @@ Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Typ
     return strides;
   };
   const Shape shape = StaticSizes(result.dims, "eval");
-  const auto sx = strides_of(spec.lhs, x.shape()), sy = strides_of(spec.rhs, y.shape()), sz = strides_of(spec.out, shape);
+  const auto sx = strides_of(spec.lhs, x.shape()), sy = strides_of(spec.rhs, y.shape()),
+             sz = strides_of(spec.out, shape);
   const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
   std::vector<K> z(NumElements(shape), K(0));
-  ForEachIndex(space, [&](const Shape& index) { z[Offset(index, sz)] += vx[Offset(index, sx)] * vy[Offset(index, sy)]; });
+  ForEachIndex(space,
+               [&](const Shape& index) { z[Offset(index, sz)] += vx[Offset(index, sx)] * vy[Offset(index, sy)]; });
   return StoreAs<K>(result.dtype, shape, z);
 }
 
@@ -118,7 +132,8 @@ Atom TransposeOnto(TransposeContext& c, int operand) {
 
 void RegisterContraction(PrimRegistry& r) {
   Prim& p = r.Add("contract", Family::kContraction, 2,
-                  "The sum of products over the letters of `spec` (such as \"bmk,bkn->bmn\") that are not in the result. No letter repeats in a term; each "
+                  "The sum of products over the letters of `spec` (such as \"bmk,bkn->bmn\") that are not in the "
+                  "result. No letter repeats in a term; each "
                   "occurs in two terms at least. Optional `dtype`: of the result and the accumulation.");
   p.dtypes = kNumbers;
   p.tolerance = 1e-5;
@@ -127,7 +142,8 @@ void RegisterContraction(PrimRegistry& r) {
     const ContractSpec spec = ContractSpec::Parse(c.sig.attrs.Get<std::string>("spec"));
     if (IsComplex(in[0].dtype())) return {Sum<Complex>(spec, in[0], in[1], c.results[0])};
     if (IsFloat(in[0].dtype())) return {Sum<double>(spec, in[0], in[1], c.results[0])};
-    return {IsSigned(in[0].dtype()) ? Sum<int64_t>(spec, in[0], in[1], c.results[0]) : Sum<uint64_t>(spec, in[0], in[1], c.results[0])};
+    return {IsSigned(in[0].dtype()) ? Sum<int64_t>(spec, in[0], in[1], c.results[0])
+                                    : Sum<uint64_t>(spec, in[0], in[1], c.results[0])};
   };
   p.linear = {0, 1};
   p.multilinear = true;
@@ -151,7 +167,9 @@ void RegisterContraction(PrimRegistry& r) {
       if (IsUnsigned(t)) s.low = 0;
       samples.push_back(s);
     };
-    for (DType t : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kC64, DType::kC128}) add(t, {3, 4}, {4, 5}, "mk,kn->mn");
+    for (DType t :
+         {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kC64, DType::kC128})
+      add(t, {3, 4}, {4, 5}, "mk,kn->mn");
     const DType t = DType::kF32;
     add(t, {2, 3, 4}, {2, 4, 5}, "bmk,bkn->bmn");
     add(t, {4, 3}, {5, 4}, "km,nk->nm");
@@ -161,7 +179,8 @@ void RegisterContraction(PrimRegistry& r) {
     add(t, {3, 0}, {0, 5}, "mk,kn->mn");
     add(t, {7, 4}, {4}, "mk,k->m");
     add(t, {5, 3}, {5}, "bm,b->bm");
-    samples.push_back(SampleOf({Type{DType::kBF16, {3, 4}, {}}, Type{DType::kBF16, {4, 5}, {}}}, {{"spec", std::string("mk,kn->mn")}, {"dtype", DType::kF32}}));
+    samples.push_back(SampleOf({Type{DType::kBF16, {3, 4}, {}}, Type{DType::kBF16, {4, 5}, {}}},
+                               {{"spec", std::string("mk,kn->mn")}, {"dtype", DType::kF32}}));
     return samples;
   };
 }

@@ -13,12 +13,16 @@ void CheckRegionCount(const Sig& s, size_t count) {
 
 void CheckRegionParams(const Sig& s, size_t index, const Types& types) {
   const Types given = s.regions[index]->ParamTypes();
-  if (given != types) throw TypeError(s.prim.name, ": region ", index, " takes (", ToString(given), "); expected (", ToString(types), ")");
+  if (given != types)
+    throw TypeError(s.prim.name, ": region ", index, " takes (", ToString(given), "); expected (", ToString(types),
+                    ")");
 }
 
 void CheckRegionResults(const Sig& s, size_t index, const Types& types) {
   const Types given = s.regions[index]->ResultTypes();
-  if (given != types) throw TypeError(s.prim.name, ": region ", index, " gives (", ToString(given), "); expected (", ToString(types), ")");
+  if (given != types)
+    throw TypeError(s.prim.name, ": region ", index, " gives (", ToString(given), "); expected (", ToString(types),
+                    ")");
 }
 
 Mask ActiveOf(const OptionalAtoms& dx) {
@@ -71,7 +75,8 @@ Atoms AllCotangents(TransposeContext& c) {
 }
 
 void RegisterCall(PrimRegistry& r) {
-  Prim& p = r.Add("call", Family::kControl, -1, "The results of the region on the operands. Inlined before lowering unless out_of_line=true.");
+  Prim& p = r.Add("call", Family::kControl, -1,
+                  "The results of the region on the operands. Inlined before lowering unless out_of_line=true.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     CheckRegionParams(s, 0, s.operands);
@@ -113,7 +118,8 @@ void RegisterCall(PrimRegistry& r) {
       if (x) operands.push_back(*x);
     }
     Append(operands, AllCotangents(c));
-    return Spread(c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {c.regions.transpose(c.eqn.regions[0], linear)}), linear);
+    return Spread(c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {c.regions.transpose(c.eqn.regions[0], linear)}),
+                  linear);
   };
   p.samples = [] {
     std::vector<Sample> samples;
@@ -151,7 +157,8 @@ auto Agreeing(const std::vector<FnRef>& branches, size_t results, F transform) {
       out.push_back(transform(f, force));
       found = Union(found, out.back().second);
     }
-    if (found == force || std::all_of(out.begin(), out.end(), [&](const Result& r) { return r.second == found; })) return out;
+    if (found == force || std::all_of(out.begin(), out.end(), [&](const Result& r) { return r.second == found; }))
+      return out;
     force = found;
   }
 }
@@ -192,7 +199,9 @@ void CondBatch(BatchContext& c) {
   const size_t n = c.eqn.regions.size();
   for (size_t k = 0; k < n; ++k) {
     const FnRef f = c.regions.batch(c.eqn.regions[k], batched, all, c.size).fn;
-    if (f->HasEffects()) throw UserError(ErrorKind::kUnsupported, c.eqn.loc, "vmap: cond with a batched predicate has a branch with side effects");
+    if (f->HasEffects())
+      throw UserError(ErrorKind::kUnsupported, c.eqn.loc,
+                      "vmap: cond with a batched predicate has a branch with side effects");
     const Atoms y = c.b.Inline(*f, x);
     if (k == 0) {
       c.y = y;
@@ -204,7 +213,8 @@ void CondBatch(BatchContext& c) {
       const Atom number = Atom(Tensor::Scalar<int32_t>(DType::kI32, static_cast<int32_t>(k)));
       taken = k + 1 == n ? Ge(c.b, taken, number) : Eq(c.b, taken, number);
     }
-    for (size_t i = 0; i < y.size(); ++i) c.y[i] = Select(c.b, Broadcast(c.b, taken, c.b.TypeOf(y[i]).dims, {0}), y[i], c.y[i]);
+    for (size_t i = 0; i < y.size(); ++i)
+      c.y[i] = Select(c.b, Broadcast(c.b, taken, c.b.TypeOf(y[i]).dims, {0}), y[i], c.y[i]);
   }
   c.batched_out = all;
 }
@@ -213,7 +223,8 @@ void CondSplit(SplitContext& c) {
   const Mask unknown = Part(c.unknown, 1, c.unknown.size());
   if (c.unknown[0]) {  // which branch runs is unknown, so everything is
     Atoms operands;
-    for (size_t i = 0; i < c.unknown.size(); ++i) operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+    for (size_t i = 0; i < c.unknown.size(); ++i)
+      operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
     c.y = c.unknown_b.Clone(c.eqn, operands);
     c.unknown_out.assign(c.y.size(), true);
     return;
@@ -262,7 +273,8 @@ void CondSplit(SplitContext& c) {
   Atoms operands = {c.residual(c.known_x[0])};
   for (size_t s = 0; s < slots.size(); ++s) operands.push_back(c.residual(known[num_known + s]));
   Append(operands, Where(Part(c.unknown_x, 1, c.unknown_x.size()), unknown));
-  const Atoms unknown_y = Any(unknown_out) ? c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, unknown_regions) : Atoms{};
+  const Atoms unknown_y =
+      Any(unknown_out) ? c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, unknown_regions) : Atoms{};
   size_t k = 0, u = 0;
   for (bool is_unknown : unknown_out) c.y.push_back(is_unknown ? unknown_y[u++] : known[k++]);
   c.unknown_out = unknown_out;
@@ -285,11 +297,14 @@ OptionalAtoms CondTranspose(TransposeContext& c) {
 
 void RegisterCond(PrimRegistry& r) {
   Prim& p = r.Add("cond", Family::kControl, -1,
-                  "The results of one of the regions on operands 1, 2, ...: the one chosen by operand 0, which is bool[] (region 0 for false, 1 for true) or i32[] (clamped). "
+                  "The results of one of the regions on operands 1, 2, ...: the one chosen by operand 0, which is "
+                  "bool[] (region 0 for false, 1 for true) or i32[] (clamped). "
                   "Only the chosen region runs.");
   p.infer = [](const Sig& s) -> Types {
-    if (s.operands.empty() || s.operands[0].rank() != 0 || (s.operands[0].dtype != DType::kBool && s.operands[0].dtype != DType::kI32)) {
-      throw TypeError("cond: the predicate is ", s.operands.empty() ? std::string("missing") : s.operands[0].ToString(), "; expected bool[] or i32[]");
+    if (s.operands.empty() || s.operands[0].rank() != 0 ||
+        (s.operands[0].dtype != DType::kBool && s.operands[0].dtype != DType::kI32)) {
+      throw TypeError("cond: the predicate is ", s.operands.empty() ? std::string("missing") : s.operands[0].ToString(),
+                      "; expected bool[] or i32[]");
     }
     if (s.operands[0].dtype == DType::kBool) CheckRegionCount(s, 2);
     if (s.regions.empty()) throw TypeError("cond: needs at least one branch");

@@ -18,7 +18,10 @@ Tensor FloatsToInts(const std::vector<double>& x, DType dtype, const Shape& shap
     const double v = std::trunc(x[i]);
     constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
     constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
-    t.data<T>()[i] = std::isnan(v) ? T{0} : v <= low ? std::numeric_limits<T>::min() : v >= high ? std::numeric_limits<T>::max() : static_cast<T>(v);
+    t.data<T>()[i] = std::isnan(v) ? T{0}
+                     : v <= low    ? std::numeric_limits<T>::min()
+                     : v >= high   ? std::numeric_limits<T>::max()
+                                   : static_cast<T>(v);
   }
   return t;
 }
@@ -32,8 +35,10 @@ Tensor ConvertTo(const Tensor& x, DType dtype) {
     if (!IsInteger(dtype)) return StoreAs<double>(dtype, x.shape(), values);
     return VisitDType(dtype, [&](auto tag) -> Tensor {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return FloatsToInts<T>(values, dtype, x.shape());
-      else return Tensor();
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+        return FloatsToInts<T>(values, dtype, x.shape());
+      else
+        return Tensor();
     });
   }
   if (IsSigned(from)) return StoreAs<int64_t>(dtype, x.shape(), LoadAs<int64_t>(x));
@@ -42,11 +47,13 @@ Tensor ConvertTo(const Tensor& x, DType dtype) {
 
 void RegisterConvert(PrimRegistry& r) {
   Prim& p = r.Add("convert", Family::kElementwise, 1,
-                  "x as another dtype. Float to integer truncates towards zero, saturates, and takes NaN to 0; complex to real drops the "
+                  "x as another dtype. Float to integer truncates towards zero, saturates, and takes NaN to 0; complex "
+                  "to real drops the "
                   "imaginary part; anything to bool is x != 0.");
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");
-    if (to == DType::kKey || s.operands[0].dtype == DType::kKey) throw TypeError("convert: random keys have no numeric value; got ", s.operands[0], " to ", to);
+    if (to == DType::kKey || s.operands[0].dtype == DType::kKey)
+      throw TypeError("convert: random keys have no numeric value; got ", s.operands[0], " to ", to);
     return {s.operands[0].With(to)};
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return {ConvertTo(in[0], c.results[0].dtype)}; };
@@ -86,7 +93,11 @@ void RegisterBitcast(PrimRegistry& r) {
   p.not_differentiable = "bits are not numbers";
   p.samples = [] {
     std::vector<Sample> samples;
-    for (auto [from, to] : {std::pair{DType::kF32, DType::kI32}, {DType::kI32, DType::kF32}, {DType::kF64, DType::kU64}, {DType::kU16, DType::kF16}, {DType::kBF16, DType::kI16}}) {
+    for (auto [from, to] : {std::pair{DType::kF32, DType::kI32},
+                            {DType::kI32, DType::kF32},
+                            {DType::kF64, DType::kU64},
+                            {DType::kU16, DType::kF16},
+                            {DType::kBF16, DType::kI16}}) {
       Sample s;
       s.operands = {Type{from, {9}, {}}};
       s.attrs = {{"dtype", to}};
@@ -98,11 +109,14 @@ void RegisterBitcast(PrimRegistry& r) {
 }
 
 void RegisterIntegerPow(PrimRegistry& r) {
-  Prim& p = r.Add("integer_pow", Family::kElementwise, 1, "x to the constant integer power y, by repeated squaring; negative y only for inexact dtypes.");
+  Prim& p = r.Add("integer_pow", Family::kElementwise, 1,
+                  "x to the constant integer power y, by repeated squaring; negative y only for inexact dtypes.");
   p.dtypes = kNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Type t = InferElementwise(s);
-    if (s.attrs.GetInt("y") < 0 && !IsInexact(t.dtype)) throw TypeError("integer_pow: y is ", s.attrs.GetInt("y"), " and x is ", t, "; a negative power needs an inexact dtype");
+    if (s.attrs.GetInt("y") < 0 && !IsInexact(t.dtype))
+      throw TypeError("integer_pow: y is ", s.attrs.GetInt("y"), " and x is ", t,
+                      "; a negative power needs an inexact dtype");
     return {t};
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {

@@ -30,7 +30,9 @@ Types TypesOf(const Builder& b, const Atoms& atoms) {
 }
 
 void RegisterCustomJvp(PrimRegistry& r) {
-  Prim& p = r.Add("custom_jvp", Family::kControl, -1, "The results of region 0; differentiation uses region 1, which takes operands and their tangents and gives results and their tangents.");
+  Prim& p = r.Add("custom_jvp", Family::kControl, -1,
+                  "The results of region 0; differentiation uses region 1, which takes operands and their tangents and "
+                  "gives results and their tangents.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 2);
     CheckRegionParams(s, 0, s.operands);
@@ -51,7 +53,8 @@ void RegisterCustomJvp(PrimRegistry& r) {
     const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
     Mask mask = c.batched;
     Append(mask, Where(c.batched, Inexact(c.eqn.regions[0]->ParamTypes())));
-    const FnRef rule = c.regions.batch(c.eqn.regions[1], mask, Mask(c.eqn.regions[1]->results().size(), true), c.size).fn;
+    const FnRef rule =
+        c.regions.batch(c.eqn.regions[1], mask, Mask(c.eqn.regions[1]->results().size(), true), c.size).fn;
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {primal, rule});
     c.batched_out.assign(c.y.size(), true);
   };
@@ -62,10 +65,12 @@ void RegisterCustomJvp(PrimRegistry& r) {
       Builder f("f"), rule("rule");  // sin(x) * y, the rule spelled out
       const Atom x = f.Parameter(type), y = f.Parameter(type);
       Sample s = SampleOf({type, type});
-      const Atom rx = rule.Parameter(type), ry = rule.Parameter(type), dx = rule.Parameter(type), dy = rule.Parameter(type);
+      const Atom rx = rule.Parameter(type), ry = rule.Parameter(type), dx = rule.Parameter(type),
+                 dy = rule.Parameter(type);
       const Atom primal = Mul(rule, Sin(rule, rx), ry);
-      s.regions = {f.Build({Mul(f, Sin(f, x), y)}),
-                   rule.Build({primal, Add(rule, Mul(rule, Mul(rule, Cos(rule, rx), ry), dx), Mul(rule, Sin(rule, rx), dy))})};
+      s.regions = {
+          f.Build({Mul(f, Sin(f, x), y)}),
+          rule.Build({primal, Add(rule, Mul(rule, Mul(rule, Cos(rule, rx), ry), dx), Mul(rule, Sin(rule, rx), dy))})};
       samples.push_back(s);
     }
     return samples;
@@ -74,14 +79,16 @@ void RegisterCustomJvp(PrimRegistry& r) {
 
 void RegisterCustomVjp(PrimRegistry& r) {
   Prim& p = r.Add("custom_vjp", Family::kControl, -1,
-                  "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then region 2 (residuals, cotangents -> cotangents of the operands).");
+                  "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
+                  "region 2 (residuals, cotangents -> cotangents of the operands).");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 3);
     CheckRegionParams(s, 0, s.operands);
     CheckRegionParams(s, 1, s.operands);
     const Types results = s.regions[0]->ResultTypes(), forward = s.regions[1]->ResultTypes();
     if (forward.size() < results.size() || Part(forward, 0, results.size()) != results) {
-      throw TypeError("custom_vjp: the forward rule gives (", ToString(forward), "); expected (", ToString(results), ") followed by residuals");
+      throw TypeError("custom_vjp: the forward rule gives (", ToString(forward), "); expected (", ToString(results),
+                      ") followed by residuals");
     }
     CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Inexact(results))));
     CheckRegionResults(s, 2, Where(s.operands, Inexact(s.operands)));
@@ -104,14 +111,17 @@ void RegisterCustomVjp(PrimRegistry& r) {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kDerivative) throw;
     }
-    const Atoms dy = c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
+    const Atoms dy =
+        c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
     c.dy = Spread(dy, Inexact(c.eqn.regions[0]->ResultTypes()));
   };
   p.batch = [](BatchContext& c) {
     const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
     const FnRef &forward = c.eqn.regions[1], &backward = c.eqn.regions[2];
     const FnRef fwd = c.regions.batch(forward, c.batched, Mask(forward->results().size(), true), c.size).fn;
-    FnRef bwd = c.regions.batch(backward, Mask(backward->params().size(), true), Mask(backward->results().size(), true), c.size).fn;
+    FnRef bwd =
+        c.regions.batch(backward, Mask(backward->params().size(), true), Mask(backward->results().size(), true), c.size)
+            .fn;
     // An operand shared by all lanes gets the sum of their cotangents.
     const Mask shared = Where(c.batched, Inexact(c.eqn.regions[0]->ParamTypes()));
     Builder b(bwd->name());
@@ -142,19 +152,24 @@ size_t Residuals(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("
 
 const FnRef& ForwardRegion(const std::vector<FnRef>& regions, Loc loc) {
   if (regions.size() < 2) {
-    throw UserError(ErrorKind::kDerivative, loc, "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not, so only reverse mode can use it");
+    throw UserError(ErrorKind::kDerivative, loc,
+                    "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one "
+                    "is not, so only reverse mode can use it");
   }
   return regions[1];
 }
 
 void RegisterCustomLinear(PrimRegistry& r) {
   Prim& p = r.Add("custom_linear", Family::kControl, -1,
-                  "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region 0. Region 1, if the backward rule is linear, is the map itself.");
+                  "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region "
+                  "0. Region 1, if the backward rule is linear, is the map itself.");
   p.infer = [](const Sig& s) -> Types {
-    if (s.regions.empty() || s.regions.size() > 2) throw TypeError("custom_linear: has ", s.regions.size(), " regions; expected 1 or 2");
+    if (s.regions.empty() || s.regions.size() > 2)
+      throw TypeError("custom_linear: has ", s.regions.size(), " regions; expected 1 or 2");
     const size_t n = Residuals(s.attrs);
     const Types params = s.regions[0]->ParamTypes();
-    if (n > s.operands.size() || n > params.size() || Part(params, 0, n) != Part(s.operands, 0, n)) throw TypeError("custom_linear: region 0 does not begin with the ", n, " residuals");
+    if (n > s.operands.size() || n > params.size() || Part(params, 0, n) != Part(s.operands, 0, n))
+      throw TypeError("custom_linear: region 0 does not begin with the ", n, " residuals");
     CheckRegionResults(s, 0, Part(s.operands, n, s.operands.size()));
     const Types results = Part(params, n, params.size());
     if (s.regions.size() == 2) {
@@ -163,7 +178,9 @@ void RegisterCustomLinear(PrimRegistry& r) {
     }
     return results;
   };
-  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*ForwardRegion(c.sig.regions, {}), in); };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    return c.run(*ForwardRegion(c.sig.regions, {}), in);
+  };
   // Once residuals have tangents too, the map is an ordinary function of both.
   p.jvp = [](JvpContext& c) {
     const Mask active = ActiveOf(c.dx);
@@ -182,7 +199,8 @@ void RegisterCustomLinear(PrimRegistry& r) {
     for (size_t i = 0; i < c.x.size(); ++i) {
       linear.push_back(i >= n);
       if (i < n) {
-        if (!c.x[i]) throw UserError(ErrorKind::kDerivative, c.eqn.loc, "custom_linear: a residual depends on the linear inputs");
+        if (!c.x[i])
+          throw UserError(ErrorKind::kDerivative, c.eqn.loc, "custom_linear: a residual depends on the linear inputs");
         args.push_back(*c.x[i]);
       }
     }
@@ -200,7 +218,9 @@ void RegisterCustomLinear(PrimRegistry& r) {
     for (size_t i = 0; i < c.x.size(); ++i) x.push_back(c.Batched(static_cast<int>(i)));
     std::vector<FnRef> regions;
     for (const FnRef& region : c.eqn.regions) {
-      regions.push_back(c.regions.batch(region, Mask(region->params().size(), true), Mask(region->results().size(), true), c.size).fn);
+      regions.push_back(
+          c.regions.batch(region, Mask(region->params().size(), true), Mask(region->results().size(), true), c.size)
+              .fn);
     }
     (void)n;
     c.y = c.b.Emit(*c.eqn.prim, x, c.eqn.attrs, regions);
@@ -221,7 +241,9 @@ void RegisterCustomLinear(PrimRegistry& r) {
 }
 
 void RegisterRemat(PrimRegistry& r) {
-  Prim& p = r.Add("remat", Family::kControl, -1, "The results of the region, whose intermediate values reverse mode computes again instead of keeping them.");
+  Prim& p = r.Add(
+      "remat", Family::kControl, -1,
+      "The results of the region, whose intermediate values reverse mode computes again instead of keeping them.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     CheckRegionParams(s, 0, s.operands);
@@ -250,9 +272,11 @@ void RegisterRemat(PrimRegistry& r) {
     Builder b(f->name());
     const Atoms all = b.Inline(*f, Parameters(b, f->ParamTypes()));
     Atoms operands;
-    for (size_t i = 0; i < c.unknown.size(); ++i) operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+    for (size_t i = 0; i < c.unknown.size(); ++i)
+      operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
     Atoms unknown;
-    if (Any(s.unknown_out)) unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {b.Build(Where(all, s.unknown_out))});
+    if (Any(s.unknown_out))
+      unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {b.Build(Where(all, s.unknown_out))});
     size_t k = 0, u = 0;
     for (bool is_unknown : s.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
     c.unknown_out = s.unknown_out;
@@ -268,7 +292,9 @@ void RegisterRemat(PrimRegistry& r) {
     }
     const Types results = c.eqn.regions[0]->ResultTypes();
     for (uint32_t i = 0; i < c.eqn.num_results; ++i) operands.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
-    return Spread(c.b.Emit(FindPrim("call"), operands, {{"out_of_line", true}}, {c.regions.transpose(c.eqn.regions[0], linear)}), linear);
+    return Spread(
+        c.b.Emit(FindPrim("call"), operands, {{"out_of_line", true}}, {c.regions.transpose(c.eqn.regions[0], linear)}),
+        linear);
   };
   p.samples = [] {
     std::vector<Sample> samples;

@@ -23,9 +23,12 @@ K Widen(T value) {
 template <class T, class K>
 T Narrow(K value) {
   if constexpr (std::is_same_v<K, std::complex<double>>) {
-    if constexpr (std::is_same_v<T, std::complex<float>>) return T(static_cast<float>(value.real()), static_cast<float>(value.imag()));
-    else if constexpr (std::is_same_v<T, std::complex<double>>) return value;
-    else return Narrow<T>(value.real());
+    if constexpr (std::is_same_v<T, std::complex<float>>)
+      return T(static_cast<float>(value.real()), static_cast<float>(value.imag()));
+    else if constexpr (std::is_same_v<T, std::complex<double>>)
+      return value;
+    else
+      return Narrow<T>(value.real());
   } else if constexpr (std::is_same_v<T, std::complex<float>>) {
     return T(static_cast<float>(value));
   } else if constexpr (std::is_same_v<T, std::complex<double>>) {
@@ -69,8 +72,10 @@ Tensor Apply(const F& f, const Tensors& in, const Type& result) {
   }
   std::vector<K> y(n);
   for (int64_t i = 0; i < n; ++i) {
-    if constexpr (kArity == 1) y[i] = f(At(x[0], splat[0], i));
-    else y[i] = f(At(x[0], splat[0], i), At(x[1], splat[1], i));
+    if constexpr (kArity == 1)
+      y[i] = f(At(x[0], splat[0], i));
+    else
+      y[i] = f(At(x[0], splat[0], i), At(x[1], splat[1], i));
   }
   return StoreAs<K>(result.dtype, shape, y);
 }
@@ -87,7 +92,9 @@ EvalFn EvalOf(ScalarMeaning<kArity> m) {
 }
 
 template <int kArity>
-DTypeSet Legal(const ScalarMeaning<kArity>&, DTypeSet dtypes) { return dtypes; }
+DTypeSet Legal(const ScalarMeaning<kArity>&, DTypeSet dtypes) {
+  return dtypes;
+}
 
 Prim& AddRow(PrimRegistry& r, const char* name, int arity, DTypeSet dtypes, const char* doc) {
   Prim& p = r.Add(name, Family::kElementwise, arity, doc);
@@ -142,7 +149,8 @@ Type JoinShapes(const Sig& sig) {
   for (size_t i = 0; i < sig.operands.size(); ++i) {
     const Type& t = sig.operands[i];
     if (!(sig.literal[i] && t.rank() == 0) && !(t.dims == type.dims)) {
-      throw TypeError(sig.prim.name, ": operand ", i, " is ", t, ", but operand ", shape, " is ", type, "; shapes must be equal");
+      throw TypeError(sig.prim.name, ": operand ", i, " is ", t, ", but operand ", shape, " is ", type,
+                      "; shapes must be equal");
     }
     for (const std::string& axis : t.varying) {
       auto it = std::lower_bound(type.varying.begin(), type.varying.end(), axis);
@@ -160,7 +168,8 @@ Type InferElementwise(const Sig& sig) {
       throw TypeError(sig.prim.name, ": operand ", i, " is ", t, "; expected one of ", sig.prim.dtypes.ToString());
     }
     if (t.dtype != sig.operands[0].dtype) {
-      throw TypeError(sig.prim.name, ": operand ", i, " is ", t, ", but operand 0 is ", sig.operands[0], "; dtypes must be equal");
+      throw TypeError(sig.prim.name, ": operand ", i, " is ", t, ", but operand 0 is ", sig.operands[0],
+                      "; dtypes must be equal");
     }
   }
   type.dtype = sig.operands[0].dtype;
@@ -194,7 +203,8 @@ std::vector<Sample> ElementwiseSamples(const Prim& prim) {
   return samples;
 }
 
-Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<1> meaning, UnaryPartial partial, const char* doc) {
+Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<1> meaning, UnaryPartial partial,
+               const char* doc) {
   Prim& p = AddRow(r, name, 1, dtypes, doc);
   p.eval = EvalOf<1>(std::move(meaning));
   if (partial) {
@@ -206,7 +216,8 @@ Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning
   return p;
 }
 
-Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials, const char* doc) {
+Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials,
+                const char* doc) {
   Prim& p = AddRow(r, name, 2, dtypes, doc);
   p.eval = EvalOf<2>(std::move(meaning));
   if (partials) {

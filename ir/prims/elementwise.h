@@ -69,8 +69,10 @@ using UnaryPartial = std::function<std::optional<Expr>(Expr x, Expr y)>;
 using BinaryPartials = std::function<std::pair<std::optional<Expr>, std::optional<Expr>>(Expr x, Expr w, Expr y)>;
 
 // y = name(x). The partial derivative is given x and the result y; nullptr when results are not inexact.
-Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<1> meaning, UnaryPartial partial, const char* doc);
-Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials, const char* doc);
+Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<1> meaning, UnaryPartial partial,
+               const char* doc);
+Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials,
+                const char* doc);
 
 // The derivative is zero wherever it exists: a declaration, not a default.
 inline std::optional<Expr> ZeroDerivative(Expr, Expr) { return std::nullopt; }

@@ -13,7 +13,13 @@ using Complex = std::complex<double>;
 using Partials = std::pair<std::optional<Expr>, std::optional<Expr>>;
 
 #define WEFT_F2(expression) [](auto x, auto w) { return expression; }
-#define WEFT_D2(dx, dw) [](Expr x, Expr w, Expr y) -> Partials { (void)x; (void)w; (void)y; return {dx, dw}; }
+#define WEFT_D2(dx, dw)                    \
+  [](Expr x, Expr w, Expr y) -> Partials { \
+    (void)x;                               \
+    (void)w;                               \
+    (void)y;                               \
+    return {dx, dw};                       \
+  }
 
 // Signed arithmetic that wraps instead of overflowing.
 template <class F>
@@ -55,8 +61,12 @@ T PowInts(T x, T w) {
   return static_cast<T>(result);
 }
 
-double MaxOf(double x, double w) { return std::isnan(x) || std::isnan(w) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(x, w); }
-double MinOf(double x, double w) { return std::isnan(x) || std::isnan(w) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(x, w); }
+double MaxOf(double x, double w) {
+  return std::isnan(x) || std::isnan(w) ? std::numeric_limits<double>::quiet_NaN() : std::fmax(x, w);
+}
+double MinOf(double x, double w) {
+  return std::isnan(x) || std::isnan(w) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(x, w);
+}
 
 void Samples(Prim& p, double low, double high) {
   p.samples = [prim = &p, low, high] {
@@ -67,10 +77,12 @@ void Samples(Prim& p, double low, double high) {
 }
 
 void RegisterArithmetic(PrimRegistry& r) {
-  Prim& add = AddBinary(r, "add", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x + w))), WEFT_D2(x.Number(1), x.Number(1)), "x + w.");
+  Prim& add = AddBinary(r, "add", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x + w))), WEFT_D2(x.Number(1), x.Number(1)),
+                        "x + w.");
   add.linear = {0, 1};
   add.transpose = [](TransposeContext& c) -> OptionalAtoms { return {c.ct[0], c.ct[0]}; };
-  Prim& sub = AddBinary(r, "sub", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x - w))), WEFT_D2(x.Number(1), x.Number(-1)), "x - w.");
+  Prim& sub = AddBinary(r, "sub", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x - w))), WEFT_D2(x.Number(1), x.Number(-1)),
+                        "x - w.");
   sub.linear = {0, 1};
   sub.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {c.ct[0], c.linear(1) ? std::optional<Atom>(Neg(c.b, *c.ct[0])) : std::nullopt};
@@ -85,7 +97,8 @@ void RegisterArithmetic(PrimRegistry& r) {
   ScalarMeaning<2> quotient = OnInexact<2>(WEFT_F2(x / w));
   quotient.on_signed = DivideInts<int64_t>;
   quotient.on_unsigned = DivideInts<uint64_t>;
-  Prim& div = AddBinary(r, "div", kNumbers, quotient, WEFT_D2(1.0 / w, -(y / w)), "x / w; integers truncate towards zero and x / 0 is -1 (all ones).");
+  Prim& div = AddBinary(r, "div", kNumbers, quotient, WEFT_D2(1.0 / w, -(y / w)),
+                        "x / w; integers truncate towards zero and x / 0 is -1 (all ones).");
   div.linear = {0};
   div.multilinear = true;
   div.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Div(c.b, *c.ct[0], *c.x[1]), std::nullopt}; };
@@ -94,27 +107,30 @@ void RegisterArithmetic(PrimRegistry& r) {
   ScalarMeaning<2> remainder = OnFloats<2>(WEFT_F2(std::fmod(x, w)));
   remainder.on_signed = RemainderInts<int64_t>;
   remainder.on_unsigned = RemainderInts<uint64_t>;
-  Samples(AddBinary(r, "rem", kReals, remainder,
-                    [](Expr x, Expr w, Expr) -> Partials {
-                      const Expr q = x / w;
-                      const Expr down = Floor(Abs(q));
-                      return {x.Number(1), -(Sign(q) * down)};
-                    },
-                    "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x."), 0.5, 4);
+  Samples(AddBinary(
+              r, "rem", kReals, remainder,
+              [](Expr x, Expr w, Expr) -> Partials {
+                const Expr q = x / w;
+                const Expr down = Floor(Abs(q));
+                return {x.Number(1), -(Sign(q) * down)};
+              },
+              "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x."),
+          0.5, 4);
 
   ScalarMeaning<2> power = OnInexact<2>(WEFT_F2(std::pow(x, w)));
   power.on_signed = PowInts<int64_t>;
   power.on_unsigned = PowInts<uint64_t>;
-  Prim& pow = AddBinary(r, "pow", kNumbers, power,
-                        [](Expr x, Expr w, Expr y) -> Partials {
-                          // d/dx = w x^(w-1), 0 where w is 0; d/dw = x^w log x, 0 where x is 0 and w > 0.
-                          const Expr zero = x.Number(0), one = x.Number(1);
-                          const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
-                          const Expr dx = w * Pow(x, Select(w_is_0, Expr{w.b, Full(*w.b, w.b->TypeOf(w.atom), 1)}, w - 1.0));
-                          const Expr log = Log(Select(x_is_0, one, x));
-                          return {dx, log * y};
-                        },
-                        "x to the power w. Integers: by repeated squaring, wrapping; negative w gives 0 unless x is 1 or -1.");
+  Prim& pow = AddBinary(
+      r, "pow", kNumbers, power,
+      [](Expr x, Expr w, Expr y) -> Partials {
+        // d/dx = w x^(w-1), 0 where w is 0; d/dw = x^w log x, 0 where x is 0 and w > 0.
+        const Expr zero = x.Number(0), one = x.Number(1);
+        const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
+        const Expr dx = w * Pow(x, Select(w_is_0, Expr{w.b, Full(*w.b, w.b->TypeOf(w.atom), 1)}, w - 1.0));
+        const Expr log = Log(Select(x_is_0, one, x));
+        return {dx, log * y};
+      },
+      "x to the power w. Integers: by repeated squaring, wrapping; negative w gives 0 unless x is 1 or -1.");
   Samples(pow, 0.3, 3);
 
   ScalarMeaning<2> largest = OnInts<2>(WEFT_F2((x > w ? x : w)));
@@ -122,24 +138,27 @@ void RegisterArithmetic(PrimRegistry& r) {
   ScalarMeaning<2> smallest = OnInts<2>(WEFT_F2((x < w ? x : w)));
   smallest.on_double = MinOf;
   // Ties share the derivative.
-  AddBinary(r, "max", kReals | kBools, largest,
-            [](Expr x, Expr w, Expr) -> Partials {
-              const Expr half = Select(Expr{x.b, Eq(x, w)}, x.Number(0.5), x.Number(0));
-              return {Select(Expr{x.b, Gt(x, w)}, x.Number(1), half), Select(Expr{x.b, Gt(w, x)}, x.Number(1), half)};
-            },
-            "The larger of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
-  AddBinary(r, "min", kReals | kBools, smallest,
-            [](Expr x, Expr w, Expr) -> Partials {
-              const Expr half = Select(Expr{x.b, Eq(x, w)}, x.Number(0.5), x.Number(0));
-              return {Select(Expr{x.b, Lt(x, w)}, x.Number(1), half), Select(Expr{x.b, Lt(w, x)}, x.Number(1), half)};
-            },
-            "The smaller of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
-  AddBinary(r, "atan2", kFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
-            [](Expr x, Expr w, Expr) -> Partials {
-              const Expr n = x * x + w * w;
-              return {w / n, -(x / n)};
-            },
-            "The angle of the point (w, x) in radians, in [-pi, pi].");
+  AddBinary(
+      r, "max", kReals | kBools, largest,
+      [](Expr x, Expr w, Expr) -> Partials {
+        const Expr half = Select(Expr{x.b, Eq(x, w)}, x.Number(0.5), x.Number(0));
+        return {Select(Expr{x.b, Gt(x, w)}, x.Number(1), half), Select(Expr{x.b, Gt(w, x)}, x.Number(1), half)};
+      },
+      "The larger of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
+  AddBinary(
+      r, "min", kReals | kBools, smallest,
+      [](Expr x, Expr w, Expr) -> Partials {
+        const Expr half = Select(Expr{x.b, Eq(x, w)}, x.Number(0.5), x.Number(0));
+        return {Select(Expr{x.b, Lt(x, w)}, x.Number(1), half), Select(Expr{x.b, Lt(w, x)}, x.Number(1), half)};
+      },
+      "The smaller of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
+  AddBinary(
+      r, "atan2", kFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
+      [](Expr x, Expr w, Expr) -> Partials {
+        const Expr n = x * x + w * w;
+        return {w / n, -(x / n)};
+      },
+      "The angle of the point (w, x) in radians, in [-pi, pi].");
   Prim& next = AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.");
   next.not_differentiable = "a step between neighbouring numbers";
   next.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -156,10 +175,14 @@ void RegisterArithmetic(PrimRegistry& r) {
           auto bits = x.bits();
           using Bits = decltype(bits);
           constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-          if (std::isnan(fx) || std::isnan(fw)) bits = T(std::numeric_limits<float>::quiet_NaN()).bits();
-          else if (fx == fw) bits = w.bits();
-          else if (fx == 0) bits = static_cast<Bits>(fw > 0 ? 1 : kSign | 1);
-          else bits = static_cast<Bits>((fx < fw) == (fx > 0) ? bits + 1 : bits - 1);
+          if (std::isnan(fx) || std::isnan(fw))
+            bits = T(std::numeric_limits<float>::quiet_NaN()).bits();
+          else if (fx == fw)
+            bits = w.bits();
+          else if (fx == 0)
+            bits = static_cast<Bits>(fw > 0 ? 1 : kSign | 1);
+          else
+            bits = static_cast<Bits>((fx < fw) == (fx > 0) ? bits + 1 : bits - 1);
           y.data<T>()[i] = T::FromBits(bits);
         }
       }
@@ -178,10 +201,14 @@ void AddComparison(PrimRegistry& r, const char* name, ScalarMeaning<2> meaning, 
     auto fill = [&](const auto& f, const auto& x, const auto& w) {
       for (int64_t i = 0; i < n; ++i) y[i] = f(x[a.rank() ? i : 0], w[b.rank() ? i : 0]) != decltype(f(x[0], w[0]))(0);
     };
-    if (IsComplex(a.dtype())) fill(meaning.on_complex, LoadAs<Complex>(a), LoadAs<Complex>(b));
-    else if (IsFloat(a.dtype())) fill(meaning.on_double, LoadAs<double>(a), LoadAs<double>(b));
-    else if (IsSigned(a.dtype())) fill(meaning.on_signed, LoadAs<int64_t>(a), LoadAs<int64_t>(b));
-    else fill(meaning.on_unsigned, LoadAs<uint64_t>(a), LoadAs<uint64_t>(b));
+    if (IsComplex(a.dtype()))
+      fill(meaning.on_complex, LoadAs<Complex>(a), LoadAs<Complex>(b));
+    else if (IsFloat(a.dtype()))
+      fill(meaning.on_double, LoadAs<double>(a), LoadAs<double>(b));
+    else if (IsSigned(a.dtype()))
+      fill(meaning.on_signed, LoadAs<int64_t>(a), LoadAs<int64_t>(b));
+    else
+      fill(meaning.on_unsigned, LoadAs<uint64_t>(a), LoadAs<uint64_t>(b));
     return StoreAs<uint64_t>(DType::kBool, shape, y);
   };
   p.eval = [holds](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -220,10 +247,12 @@ void RegisterLogic(PrimRegistry& r) {
   AddBinary(r, "and", bits, OnInts<2>(WEFT_F2(x & w)), nullptr, "Logical or bitwise and.");
   AddBinary(r, "or", bits, OnInts<2>(WEFT_F2(x | w)), nullptr, "Logical or bitwise or.");
   AddBinary(r, "xor", bits, OnInts<2>(WEFT_F2(x ^ w)), nullptr, "Logical or bitwise exclusive or.");
-  AddBinary(r, "shift_left", kInts, {}, nullptr, "x * 2^w, wrapping; 0 when w is at least the width.").eval =
-      ShiftEval([](uint64_t x, uint64_t by, int width, bool) { return by >= static_cast<uint64_t>(width) ? 0 : x << by; });
-  AddBinary(r, "shift_right_logical", kInts, {}, nullptr, "x shifted right, zeros shifted in; 0 when w is at least the width.").eval =
-      ShiftEval([](uint64_t x, uint64_t by, int width, bool) { return by >= static_cast<uint64_t>(width) ? 0 : x >> by; });
+  AddBinary(r, "shift_left", kInts, {}, nullptr, "x * 2^w, wrapping; 0 when w is at least the width.").eval = ShiftEval(
+      [](uint64_t x, uint64_t by, int width, bool) { return by >= static_cast<uint64_t>(width) ? 0 : x << by; });
+  AddBinary(r, "shift_right_logical", kInts, {}, nullptr,
+            "x shifted right, zeros shifted in; 0 when w is at least the width.")
+      .eval = ShiftEval(
+      [](uint64_t x, uint64_t by, int width, bool) { return by >= static_cast<uint64_t>(width) ? 0 : x >> by; });
   AddBinary(r, "shift_right_arithmetic", kInts, {}, nullptr, "x shifted right, copies of the sign shifted in.").eval =
       ShiftEval([](uint64_t x, uint64_t by, int width, bool negative) {
         const uint64_t ones = negative ? ~uint64_t{0} : 0;
@@ -256,13 +285,16 @@ void RegisterComplexFromParts(PrimRegistry& r) {
 }
 
 void RegisterSelect(PrimRegistry& r) {
-  Prim& p = r.Add("select", Family::kElementwise, 3, "on_true where pred holds, else on_false: select(pred, on_true, on_false), element by element.");
+  Prim& p = r.Add("select", Family::kElementwise, 3,
+                  "on_true where pred holds, else on_false: select(pred, on_true, on_false), element by element.");
   p.dtypes = kBools;
   p.infer = [](const Sig& s) -> Types {
     Type type = JoinShapes(s);
-    if (s.operands[0].dtype != DType::kBool) throw TypeError("select: operand 0 (the predicate) is ", s.operands[0], "; expected bool");
+    if (s.operands[0].dtype != DType::kBool)
+      throw TypeError("select: operand 0 (the predicate) is ", s.operands[0], "; expected bool");
     if (s.operands[1].dtype != s.operands[2].dtype) {
-      throw TypeError("select: operand 1 is ", s.operands[1], ", but operand 2 is ", s.operands[2], "; dtypes must be equal");
+      throw TypeError("select: operand 1 is ", s.operands[1], ", but operand 2 is ", s.operands[2],
+                      "; dtypes must be equal");
     }
     return {type.With(s.operands[1].dtype)};
   };
@@ -286,7 +318,8 @@ void RegisterSelect(PrimRegistry& r) {
   };
   p.samples = [] {
     std::vector<Sample> samples;
-    for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kBool, DType::kU8, DType::kF16, DType::kBF16, DType::kC64, DType::kI64, DType::kC128}) {
+    for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kBool, DType::kU8, DType::kF16, DType::kBF16,
+                        DType::kC64, DType::kI64, DType::kC128}) {
       Sample s;
       s.operands = {Type{DType::kBool, {13}, {}}, Type{dtype, {13}, {}}, Type{dtype, {13}, {}}};
       if (IsUnsigned(dtype)) s.low = 0;
@@ -295,7 +328,8 @@ void RegisterSelect(PrimRegistry& r) {
     return samples;
   };
 
-  Prim& clamp = r.Add("clamp", Family::kElementwise, 3, "min(max(x, lo), hi): clamp(lo, x, hi), element by element; NaN if any operand is NaN.");
+  Prim& clamp = r.Add("clamp", Family::kElementwise, 3,
+                      "min(max(x, lo), hi): clamp(lo, x, hi), element by element; NaN if any operand is NaN.");
   clamp.dtypes = kReals;
   clamp.infer = [](const Sig& s) -> Types { return {InferElementwise(s)}; };
   clamp.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -303,7 +337,8 @@ void RegisterSelect(PrimRegistry& r) {
     auto apply = [&](const auto& lo, const auto& x, const auto& hi, auto max, auto min) {
       using K = std::decay_t<decltype(x[0])>;
       std::vector<K> y(NumElements(shape));
-      for (size_t i = 0; i < y.size(); ++i) y[i] = min(max(x[in[1].rank() ? i : 0], lo[in[0].rank() ? i : 0]), hi[in[2].rank() ? i : 0]);
+      for (size_t i = 0; i < y.size(); ++i)
+        y[i] = min(max(x[in[1].rank() ? i : 0], lo[in[0].rank() ? i : 0]), hi[in[2].rank() ? i : 0]);
       return StoreAs<K>(c.results[0].dtype, shape, y);
     };
     auto load = [&](auto tag, auto max, auto min) {
@@ -330,7 +365,8 @@ void RegisterSelect(PrimRegistry& r) {
     for (Sample& s : samples) {
       const DType dtype = s.operands[0].dtype;
       const Shape shape = StaticSizes(s.operands[0].dims, "clamp");
-      s.values = {{0, Tensor::Full(dtype, shape, IsUnsigned(dtype) ? 1 : -1)}, {2, Tensor::Full(dtype, shape, IsUnsigned(dtype) ? 3 : 1)}};
+      s.values = {{0, Tensor::Full(dtype, shape, IsUnsigned(dtype) ? 1 : -1)},
+                  {2, Tensor::Full(dtype, shape, IsUnsigned(dtype) ? 3 : 1)}};
     }
     return samples;
   };

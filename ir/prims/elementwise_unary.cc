@@ -13,8 +13,17 @@ namespace {
 using Complex = std::complex<double>;
 using MaybeExpr = std::optional<Expr>;
 
-#define WEFT_F(expression) [](auto x) { using std::abs; return expression; }
-#define WEFT_D(expression) [](Expr x, Expr y) -> MaybeExpr { (void)x; (void)y; return expression; }
+#define WEFT_F(expression) \
+  [](auto x) {             \
+    using std::abs;        \
+    return expression;     \
+  }
+#define WEFT_D(expression)          \
+  [](Expr x, Expr y) -> MaybeExpr { \
+    (void)x;                        \
+    (void)y;                        \
+    return expression;              \
+  }
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
@@ -32,11 +41,13 @@ void RegisterRounding(PrimRegistry& r) {
   AddUnary(r, "floor", kFloats, OnFloats<1>(WEFT_F(std::floor(x))), ZeroDerivative, "Largest integer not above x.");
   AddUnary(r, "ceil", kFloats, OnFloats<1>(WEFT_F(std::ceil(x))), ZeroDerivative, "Smallest integer not below x.");
   AddUnary(r, "trunc", kFloats, OnFloats<1>(WEFT_F(std::trunc(x))), ZeroDerivative, "x rounded towards zero.");
-  Prim& round = AddUnary(r, "round", kFloats, {}, ZeroDerivative, "Nearest integer; ties to even (mode=\"even\") or away from zero (mode=\"away\").");
+  Prim& round = AddUnary(r, "round", kFloats, {}, ZeroDerivative,
+                         "Nearest integer; ties to even (mode=\"even\") or away from zero (mode=\"away\").");
   auto base = round.infer;
   round.infer = [base](const Sig& s) {
     const std::string& mode = s.attrs.Get<std::string>("mode");
-    if (mode != "even" && mode != "away") throw ValueError("round: mode is \"", mode, "\"; expected \"even\" or \"away\"");
+    if (mode != "even" && mode != "away")
+      throw ValueError("round: mode is \"", mode, "\"; expected \"even\" or \"away\"");
     return base(s);
   };
   round.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -56,8 +67,10 @@ void RegisterExponential(PrimRegistry& r) {
   AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.");
   AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
   AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), WEFT_D(y + 1.0), "e^x - 1, accurate near 0.");
-  Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x), "Natural logarithm.");
-  Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)), "log(1 + x), accurate near 0.");
+  Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
+                       "Natural logarithm.");
+  Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
+                         "log(1 + x), accurate near 0.");
   for (Prim* p : {&log, &log1p}) {
     p->samples = [p] {
       std::vector<Sample> samples = ElementwiseSamples(*p);
@@ -65,10 +78,14 @@ void RegisterExponential(PrimRegistry& r) {
       return samples;
     };
   }
-  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), WEFT_D(y * (1.0 - y)), "1 / (1 + e^-x).");
-  Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y), "Square root; principal branch for complex x.");
-  Prim& rsqrt = AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
-  Prim& cbrt = AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(y / (x * 3.0)), "Real cube root.");
+  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), WEFT_D(y * (1.0 - y)),
+           "1 / (1 + e^-x).");
+  Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
+                        "Square root; principal branch for complex x.");
+  Prim& rsqrt =
+      AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
+  Prim& cbrt =
+      AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(y / (x * 3.0)), "Real cube root.");
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
     p->samples = [p] {
       std::vector<Sample> samples = ElementwiseSamples(*p);
@@ -89,27 +106,49 @@ void Domain(Prim& p, double low, double high) {
 
 void RegisterTrigonometric(PrimRegistry& r) {
   AddUnary(r, "sin", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)), "Sine of x in radians.");
-  AddUnary(r, "cos", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)), "Cosine of x in radians.");
-  Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians."), -1.2, 1.2);
-  Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(1.0 - x * x)), "Inverse sine, in [-pi/2, pi/2] radians."), -0.9, 0.9);
-  Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(1.0 - x * x)), "Inverse cosine, in [0, pi] radians."), -0.9, 0.9);
-  AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))), WEFT_D(1.0 / (1.0 + x * x)), "Inverse tangent, in (-pi/2, pi/2) radians.");
+  AddUnary(r, "cos", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)),
+           "Cosine of x in radians.");
+  Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians."),
+         -1.2, 1.2);
+  Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(1.0 - x * x)),
+                  "Inverse sine, in [-pi/2, pi/2] radians."),
+         -0.9, 0.9);
+  Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(1.0 - x * x)),
+                  "Inverse cosine, in [0, pi] radians."),
+         -0.9, 0.9);
+  AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))), WEFT_D(1.0 / (1.0 + x * x)),
+           "Inverse tangent, in (-pi/2, pi/2) radians.");
   AddUnary(r, "sinh", kFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.");
   AddUnary(r, "cosh", kFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.");
-  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), WEFT_D(1.0 - y * y), "Hyperbolic tangent.");
-  AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))), WEFT_D(Rsqrt(x * x + 1.0)), "Inverse hyperbolic sine.");
-  Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))), WEFT_D(Rsqrt((x - 1.0) * (x + 1.0))), "Inverse hyperbolic cosine, x >= 1."), 1.2, 4);
-  Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / ((1.0 - x) * (1.0 + x))), "Inverse hyperbolic tangent, |x| <= 1."), -0.9, 0.9);
+  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), WEFT_D(1.0 - y * y),
+           "Hyperbolic tangent.");
+  AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))), WEFT_D(Rsqrt(x * x + 1.0)),
+           "Inverse hyperbolic sine.");
+  Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))), WEFT_D(Rsqrt((x - 1.0) * (x + 1.0))),
+                  "Inverse hyperbolic cosine, x >= 1."),
+         1.2, 4);
+  Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / ((1.0 - x) * (1.0 + x))),
+                  "Inverse hyperbolic tangent, |x| <= 1."),
+         -0.9, 0.9);
 }
 
 void RegisterSpecial(PrimRegistry& r) {
-  AddUnary(r, "erf", kFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))), "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
-  AddUnary(r, "erfc", kFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))), "1 - erf(x), accurate for large x.");
-  Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInvValue(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi), "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."), -0.9, 0.9);
-  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)), "log |Gamma(x)|."), 0.3, 6);
-  Domain(AddUnary(r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
-                  [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; }, "The derivative of lgamma (Abramowitz & Stegun 6.3)."), 0.3, 6);
-  Prim& trigamma = AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(TrigammaValue(x))), nullptr, "The derivative of digamma (Abramowitz & Stegun 6.4).");
+  AddUnary(r, "erf", kFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))),
+           "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
+  AddUnary(r, "erfc", kFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))),
+           "1 - erf(x), accurate for large x.");
+  Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInvValue(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
+                  "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."),
+         -0.9, 0.9);
+  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)), "log |Gamma(x)|."),
+         0.3, 6);
+  Domain(AddUnary(
+             r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
+             [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
+             "The derivative of lgamma (Abramowitz & Stegun 6.3)."),
+         0.3, 6);
+  Prim& trigamma = AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(TrigammaValue(x))), nullptr,
+                            "The derivative of digamma (Abramowitz & Stegun 6.4).");
   trigamma.not_differentiable = "the polygamma functions above trigamma are not primitives";
   Domain(trigamma, 0.3, 6);
 }
@@ -137,7 +176,8 @@ void RegisterSignAndParts(PrimRegistry& r) {
   ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? -x : x; });
   magnitude.on_double = WEFT_F(std::fabs(x));
   magnitude.on_complex = WEFT_F(Complex(std::abs(x)));
-  Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, WEFT_D(Sign(x)), "|x|; for complex x the magnitude, of the real dtype. The derivative at 0 is 0.");
+  Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, WEFT_D(Sign(x)),
+                       "|x|; for complex x the magnitude, of the real dtype. The derivative at 0 is 0.");
   abs.infer = [](const Sig& s) -> Types {
     const Type t = InferElementwise(s);
     return {t.With(RealPart(t.dtype))};
@@ -156,13 +196,19 @@ void RegisterSignAndParts(PrimRegistry& r) {
     }
   };
   abs.partials = nullptr;
-  Linear(PartOf(AddUnary(r, "real", kComplexes, {}, nullptr, "The real part, of the real dtype."), /*real=*/true), [](TransposeContext& c) -> OptionalAtoms {
-    return {MakeComplex(c.b, Ct(c), Zeros(c.b, c.b.TypeOf(Ct(c))))};
-  });
-  Linear(PartOf(AddUnary(r, "imag", kComplexes, {}, nullptr, "The imaginary part, of the real dtype."), /*real=*/false), [](TransposeContext& c) -> OptionalAtoms {
-    return {MakeComplex(c.b, Zeros(c.b, c.b.TypeOf(Ct(c))), Neg(c.b, Ct(c)))};
-  });
-  Linear(AddUnary(r, "conj", kComplexes, OnInexact<1>([](auto x) -> decltype(x) { if constexpr (std::is_same_v<decltype(x), double>) return x; else return std::conj(x); }), nullptr, "The complex conjugate."),
+  Linear(PartOf(AddUnary(r, "real", kComplexes, {}, nullptr, "The real part, of the real dtype."), /*real=*/true),
+         [](TransposeContext& c) -> OptionalAtoms { return {MakeComplex(c.b, Ct(c), Zeros(c.b, c.b.TypeOf(Ct(c))))}; });
+  Linear(PartOf(AddUnary(r, "imag", kComplexes, {}, nullptr, "The imaginary part, of the real dtype."), /*real=*/false),
+         [](TransposeContext& c) -> OptionalAtoms {
+           return {MakeComplex(c.b, Zeros(c.b, c.b.TypeOf(Ct(c))), Neg(c.b, Ct(c)))};
+         });
+  Linear(AddUnary(r, "conj", kComplexes, OnInexact<1>([](auto x) -> decltype(x) {
+                    if constexpr (std::is_same_v<decltype(x), double>)
+                      return x;
+                    else
+                      return std::conj(x);
+                  }),
+                  nullptr, "The complex conjugate."),
          [](TransposeContext& c) -> OptionalAtoms { return {Conj(c.b, Ct(c))}; });
 }
 
@@ -199,7 +245,7 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
   RegisterSignAndParts(r);
   RegisterBits(r);
 
-  AddUnary(r, "square", kNumbers, OnNumbers<1>(WEFT_F(x* x)), WEFT_D(x * 2.0), "x * x.");
+  AddUnary(r, "square", kNumbers, OnNumbers<1>(WEFT_F(x * x)), WEFT_D(x * 2.0), "x * x.");
   Prim& finite = AddUnary(r, "is_finite", kFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
   finite.infer = [](const Sig& s) -> Types { return {InferElementwise(s).With(DType::kBool)}; };
   finite.eval = [](const EvalContext&, const Tensors& in) -> Tensors {

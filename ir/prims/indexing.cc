@@ -1,5 +1,7 @@
 // Reading and writing at computed positions: dynamic_slice, dynamic_update_slice, gather, scatter and its kinds.
 // gather and scatter have the semantics of XLA's operations of these names, with batching dimensions.
+#include "ir/prims/indexing.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +9,6 @@
 #include "ir/ops.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
-#include "ir/prims/indexing.h"
 #include "ir/prims/shape.h"
 
 namespace weft {
@@ -15,27 +16,45 @@ namespace weft {
 bool Contains(const Ints& list, int64_t value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
 GatherDims GatherDims::Of(const Attrs& a) {
-  return {a.Get<Ints>("offset_dims"), a.Get<Ints>("collapsed_dims"), a.Get<Ints>("operand_batch_dims"), a.Get<Ints>("indices_batch_dims"),
-          a.Get<Ints>("start_index_map"), a.Get<Ints>("slice_sizes"), a.Get<std::string>("mode")};
+  return {a.Get<Ints>("offset_dims"),        a.Get<Ints>("collapsed_dims"),  a.Get<Ints>("operand_batch_dims"),
+          a.Get<Ints>("indices_batch_dims"), a.Get<Ints>("start_index_map"), a.Get<Ints>("slice_sizes"),
+          a.Get<std::string>("mode")};
 }
 
 Attrs GatherDims::ToAttrs() const {
-  return {{"offset_dims", offset_dims}, {"collapsed_dims", collapsed_dims}, {"operand_batch_dims", operand_batch_dims}, {"indices_batch_dims", indices_batch_dims},
-          {"start_index_map", start_index_map}, {"slice_sizes", slice_sizes}, {"mode", mode}};
+  return {{"offset_dims", offset_dims},
+          {"collapsed_dims", collapsed_dims},
+          {"operand_batch_dims", operand_batch_dims},
+          {"indices_batch_dims", indices_batch_dims},
+          {"start_index_map", start_index_map},
+          {"slice_sizes", slice_sizes},
+          {"mode", mode}};
 }
 
 ScatterDims ScatterDims::Of(const Attrs& a) {
-  return {a.Get<Ints>("update_window_dims"), a.Get<Ints>("inserted_dims"), a.Get<Ints>("operand_batch_dims"), a.Get<Ints>("indices_batch_dims"),
-          a.Get<Ints>("scatter_dims"), a.Get<std::string>("mode"), a.GetOr<bool>("unique", false)};
+  return {a.Get<Ints>("update_window_dims"), a.Get<Ints>("inserted_dims"), a.Get<Ints>("operand_batch_dims"),
+          a.Get<Ints>("indices_batch_dims"), a.Get<Ints>("scatter_dims"),  a.Get<std::string>("mode"),
+          a.GetOr<bool>("unique", false)};
 }
 
 Attrs ScatterDims::ToAttrs() const {
-  return {{"update_window_dims", update_window_dims}, {"inserted_dims", inserted_dims}, {"operand_batch_dims", operand_batch_dims},
-          {"indices_batch_dims", indices_batch_dims}, {"scatter_dims", scatter_dims}, {"mode", mode}, {"unique", unique}};
+  return {{"update_window_dims", update_window_dims},
+          {"inserted_dims", inserted_dims},
+          {"operand_batch_dims", operand_batch_dims},
+          {"indices_batch_dims", indices_batch_dims},
+          {"scatter_dims", scatter_dims},
+          {"mode", mode},
+          {"unique", unique}};
 }
 
 ScatterDims GatherDims::AsScatter() const {
-  return {offset_dims, collapsed_dims, operand_batch_dims, indices_batch_dims, start_index_map, mode == "clip" ? "clip" : "drop", false};
+  return {offset_dims,
+          collapsed_dims,
+          operand_batch_dims,
+          indices_batch_dims,
+          start_index_map,
+          mode == "clip" ? "clip" : "drop",
+          false};
 }
 
 GatherDims ScatterDims::AsGather(const Dims& operand, const Dims& updates) const {
@@ -45,12 +64,19 @@ GatherDims ScatterDims::AsGather(const Dims& operand, const Dims& updates) const
     const bool one = Contains(inserted_dims, d) || Contains(operand_batch_dims, d);
     sizes.push_back(one ? 1 : updates[update_window_dims[window++]].value("scatter"));
   }
-  return {update_window_dims, inserted_dims, operand_batch_dims, indices_batch_dims, scatter_dims, sizes, mode == "clip" ? "clip" : "zero"};
+  return {update_window_dims,
+          inserted_dims,
+          operand_batch_dims,
+          indices_batch_dims,
+          scatter_dims,
+          sizes,
+          mode == "clip" ? "clip" : "zero"};
 }
 
-void ForEachWindow(const WindowMap& map, const Tensor& indices, const Shape& window_shape, const Shape& operand_shape, bool clip,
-                   const std::function<void(const Shape& element, int64_t operand_offset)>& visit) {
-  const std::vector<int64_t> index_strides = RowMajorStrides(indices.shape()), operand_strides = RowMajorStrides(operand_shape);
+void ForEachWindow(const WindowMap& map, const Tensor& indices, const Shape& window_shape, const Shape& operand_shape,
+                   bool clip, const std::function<void(const Shape& element, int64_t operand_offset)>& visit) {
+  const std::vector<int64_t> index_strides = RowMajorStrides(indices.shape()),
+                             operand_strides = RowMajorStrides(operand_shape);
   const int rank = static_cast<int>(operand_shape.size());
   const int element_rank = static_cast<int>(window_shape.size());
   Ints window_dims;  // operand dimension of each window dimension
@@ -74,15 +100,20 @@ void ForEachWindow(const WindowMap& map, const Tensor& indices, const Shape& win
         using T = typename decltype(tag)::type;
         if constexpr (std::is_integral_v<T>) {
           const T v = indices.at<T>(index_offset + static_cast<int64_t>(k) * step);
-          start = std::is_unsigned_v<T> && v > static_cast<T>(std::numeric_limits<int64_t>::max()) ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(v);
+          start = std::is_unsigned_v<T> && v > static_cast<T>(std::numeric_limits<int64_t>::max())
+                      ? std::numeric_limits<int64_t>::max()
+                      : static_cast<int64_t>(v);
         }
       });
       const int64_t last = operand_shape[d] - map.window_sizes[d];
-      if (clip) start = std::clamp<int64_t>(start, 0, std::max<int64_t>(last, 0));
-      else inside &= start >= 0 && start <= last;
+      if (clip)
+        start = std::clamp<int64_t>(start, 0, std::max<int64_t>(last, 0));
+      else
+        inside &= start >= 0 && start <= last;
       at[d] += start;
     }
-    for (size_t i = 0; i < map.operand_batch.size(); ++i) at[map.operand_batch[i]] = element[batch_positions[map.indices_batch[i]]];
+    for (size_t i = 0; i < map.operand_batch.size(); ++i)
+      at[map.operand_batch[i]] = element[batch_positions[map.indices_batch[i]]];
     for (size_t i = 0; i < map.window_positions.size(); ++i) at[window_dims[i]] += element[map.window_positions[i]];
     visit(element, inside ? Offset(at, operand_strides) : -1);
   });
@@ -92,14 +123,18 @@ namespace {
 
 const Type& CheckIndices(const Sig& s, int operand) {
   const Type& t = s.operands[operand];
-  if (!IsInteger(t.dtype)) throw TypeError(s.prim.name, ": operand ", operand, " (the indices) is ", t, "; expected an integer dtype");
+  if (!IsInteger(t.dtype))
+    throw TypeError(s.prim.name, ": operand ", operand, " (the indices) is ", t, "; expected an integer dtype");
   return t;
 }
 
 void CheckStarts(const Sig& s, size_t first, int rank) {
-  if (s.operands.size() != first + rank) throw TypeError(s.prim.name, ": takes one start index for each of ", rank, " dimensions, got ", s.operands.size() - first);
+  if (s.operands.size() != first + rank)
+    throw TypeError(s.prim.name, ": takes one start index for each of ", rank, " dimensions, got ",
+                    s.operands.size() - first);
   for (size_t i = first; i < s.operands.size(); ++i) {
-    if (!IsInteger(s.operands[i].dtype) || s.operands[i].rank() != 0) throw TypeError(s.prim.name, ": start index ", i - first, " is ", s.operands[i], "; expected an integer scalar");
+    if (!IsInteger(s.operands[i].dtype) || s.operands[i].rank() != 0)
+      throw TypeError(s.prim.name, ": start index ", i - first, " is ", s.operands[i], "; expected an integer scalar");
   }
 }
 
@@ -134,7 +169,9 @@ Atoms KnownStarts(const TransposeContext& c, size_t first) {
 }
 
 void RegisterDynamicSlice(PrimRegistry& r) {
-  Prim& p = r.Add("dynamic_slice", Family::kIndexing, -1, "The window of `sizes` of operand 0 that begins at the integer scalars given as further operands, clamped so that it fits.");
+  Prim& p = r.Add("dynamic_slice", Family::kIndexing, -1,
+                  "The window of `sizes` of operand 0 that begins at the integer scalars given as further operands, "
+                  "clamped so that it fits.");
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty()) throw TypeError("dynamic_slice: takes an array and a start per dimension, got no operands");
     const Type& x = s.operands[0];
@@ -146,7 +183,8 @@ void RegisterDynamicSlice(PrimRegistry& r) {
         dims.push_back(x.dims[d]);
         continue;
       }
-      if (sizes[d] < 0 || (x.dims[d].is_static() && sizes[d] > x.dims[d].value())) throw ValueError("dynamic_slice: sizes=", ToString(Attr(sizes)), " does not fit operand ", x);
+      if (sizes[d] < 0 || (x.dims[d].is_static() && sizes[d] > x.dims[d].value()))
+        throw ValueError("dynamic_slice: sizes=", ToString(Attr(sizes)), " does not fit operand ", x);
       dims.push_back(sizes[d]);
     }
     return {x.With(dims)};
@@ -184,23 +222,29 @@ void RegisterDynamicSlice(PrimRegistry& r) {
   };
   p.samples = [] {
     auto sample = [](DType t, int32_t i, int32_t j) {
-      Sample s = SampleOf({Type{t, {5, 7}, {}}, Type{DType::kI32, {}, {}}, Type{DType::kI32, {}, {}}}, {{"sizes", Ints{2, 3}}});
+      Sample s = SampleOf({Type{t, {5, 7}, {}}, Type{DType::kI32, {}, {}}, Type{DType::kI32, {}, {}}},
+                          {{"sizes", Ints{2, 3}}});
       s.values = {{1, Tensor::Scalar<int32_t>(DType::kI32, i)}, {2, Tensor::Scalar<int32_t>(DType::kI32, j)}};
       if (IsUnsigned(t)) s.low = 0;
       return s;
     };
-    return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kBool, 4, 6), sample(DType::kI64, 3, 0)};
+    return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kBool, 4, 6),
+                               sample(DType::kI64, 3, 0)};
   };
 }
 
 void RegisterDynamicUpdateSlice(PrimRegistry& r) {
-  Prim& p = r.Add("dynamic_update_slice", Family::kIndexing, -1, "Operand 0 with the window that begins at the integer scalars given from operand 2 on, clamped so that it fits, replaced by operand 1.");
+  Prim& p = r.Add("dynamic_update_slice", Family::kIndexing, -1,
+                  "Operand 0 with the window that begins at the integer scalars given from operand 2 on, clamped so "
+                  "that it fits, replaced by operand 1.");
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.size() < 2) throw TypeError("dynamic_update_slice: takes an array, an update and start indices");
     const Type &x = s.operands[0], &u = s.operands[1];
     CheckStarts(s, 2, x.rank());
     bool fits = x.dtype == u.dtype && x.rank() == u.rank();
-    for (int d = 0; fits && d < x.rank(); ++d) fits = u.dims[d] == x.dims[d] || (u.dims[d].is_static() && x.dims[d].is_static() && u.dims[d].value() <= x.dims[d].value());
+    for (int d = 0; fits && d < x.rank(); ++d)
+      fits = u.dims[d] == x.dims[d] ||
+             (u.dims[d].is_static() && x.dims[d].is_static() && u.dims[d].value() <= x.dims[d].value());
     if (!fits) throw TypeError("dynamic_update_slice: the update is ", u, ", which does not fit into operand 0, ", x);
     return {x};
   };
@@ -241,12 +285,14 @@ void RegisterDynamicUpdateSlice(PrimRegistry& r) {
   };
   p.samples = [] {
     auto sample = [](DType t, int32_t i, int32_t j) {
-      Sample s = SampleOf({Type{t, {5, 7}, {}}, Type{t, {2, 3}, {}}, Type{DType::kI32, {}, {}}, Type{DType::kI32, {}, {}}});
+      Sample s =
+          SampleOf({Type{t, {5, 7}, {}}, Type{t, {2, 3}, {}}, Type{DType::kI32, {}, {}}, Type{DType::kI32, {}, {}}});
       s.values = {{2, Tensor::Scalar<int32_t>(DType::kI32, i)}, {3, Tensor::Scalar<int32_t>(DType::kI32, j)}};
       if (IsUnsigned(t)) s.low = 0;
       return s;
     };
-    return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kU8, 4, 6), sample(DType::kI64, 3, 0)};
+    return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kU8, 4, 6),
+                               sample(DType::kI64, 3, 0)};
   };
 }
 
@@ -256,30 +302,38 @@ Types InferGather(const Sig& s) {
   CheckLength(s, "slice_sizes", x.rank());
   CheckDims(s, "collapsed_dims", g.collapsed_dims, x.rank());
   CheckDims(s, "operand_batch_dims", g.operand_batch_dims, x.rank());
-  if (g.mode != "clip" && g.mode != "fill" && g.mode != "zero" && g.mode != "promise") throw ValueError("gather: mode is \"", g.mode, "\"; expected \"clip\", \"fill\", \"zero\" or \"promise\"");
+  if (g.mode != "clip" && g.mode != "fill" && g.mode != "zero" && g.mode != "promise")
+    throw ValueError("gather: mode is \"", g.mode, "\"; expected \"clip\", \"fill\", \"zero\" or \"promise\"");
   if (indices.rank() < 1 || !(indices.dims.back() == Dim(static_cast<int64_t>(g.start_index_map.size())))) {
-    throw TypeError("gather: indices ", indices, " must end in a dimension of size ", g.start_index_map.size(), ", one entry for each of start_index_map=", ToString(Attr(g.start_index_map)));
+    throw TypeError("gather: indices ", indices, " must end in a dimension of size ", g.start_index_map.size(),
+                    ", one entry for each of start_index_map=", ToString(Attr(g.start_index_map)));
   }
-  if (g.operand_batch_dims.size() != g.indices_batch_dims.size()) throw ValueError("gather: operand_batch_dims and indices_batch_dims differ in length");
+  if (g.operand_batch_dims.size() != g.indices_batch_dims.size())
+    throw ValueError("gather: operand_batch_dims and indices_batch_dims differ in length");
   Dims window;
   for (int d = 0; d < x.rank(); ++d) {
     const int64_t size = g.slice_sizes[d];
     const bool dropped = Contains(g.collapsed_dims, d) || Contains(g.operand_batch_dims, d);
     if (size != -1 && (size < 0 || (x.dims[d].is_static() && size > x.dims[d].value()) || (dropped && size > 1))) {
-      throw ValueError("gather: slice_sizes=", ToString(Attr(g.slice_sizes)), " does not fit operand ", x, " in dimension ", d);
+      throw ValueError("gather: slice_sizes=", ToString(Attr(g.slice_sizes)), " does not fit operand ", x,
+                       " in dimension ", d);
     }
     if (!dropped) window.push_back(size == -1 ? x.dims[d] : Dim(size));
   }
   for (int64_t d : g.start_index_map) {
-    if (d < 0 || d >= x.rank()) throw UserError(ErrorKind::kIndex, {}, "gather: start_index_map holds ", d, ", outside operand ", x);
+    if (d < 0 || d >= x.rank())
+      throw UserError(ErrorKind::kIndex, {}, "gather: start_index_map holds ", d, ", outside operand ", x);
   }
   const int rank = static_cast<int>(window.size()) + indices.rank() - 1;
   CheckDims(s, "offset_dims", g.offset_dims, rank);
-  if (g.offset_dims.size() != window.size()) throw ValueError("gather: offset_dims=", ToString(Attr(g.offset_dims)), " must name ", window.size(), " window dimensions");
+  if (g.offset_dims.size() != window.size())
+    throw ValueError("gather: offset_dims=", ToString(Attr(g.offset_dims)), " must name ", window.size(),
+                     " window dimensions");
   Dims dims;
   size_t next_window = 0;
   int next_batch = 0;
-  for (int d = 0; d < rank; ++d) dims.push_back(Contains(g.offset_dims, d) ? window[next_window++] : indices.dims[next_batch++]);
+  for (int d = 0; d < rank; ++d)
+    dims.push_back(Contains(g.offset_dims, d) ? window[next_window++] : indices.dims[next_batch++]);
   return {x.With(dims)};
 }
 
@@ -289,18 +343,26 @@ Tensors EvalGather(const EvalContext& c, const Tensors& in) {
   Tensor fill = Tensor::Zeros(y.dtype(), {});
   if (g.mode == "fill") {
     const DType t = y.dtype();
-    if (IsInexact(t)) fill.Set(0, std::numeric_limits<double>::quiet_NaN());
-    else if (IsSigned(t)) std::memset(static_cast<char*>(fill.raw()) + ByteWidth(t) - 1, 0x80, 1);
-    else if (IsBool(t)) fill.Set(0, 1);
-    else std::memset(fill.raw(), 0xff, ByteWidth(t));
+    if (IsInexact(t))
+      fill.Set(0, std::numeric_limits<double>::quiet_NaN());
+    else if (IsSigned(t))
+      std::memset(static_cast<char*>(fill.raw()) + ByteWidth(t) - 1, 0x80, 1);
+    else if (IsBool(t))
+      fill.Set(0, 1);
+    else
+      std::memset(fill.raw(), 0xff, ByteWidth(t));
   }
-  const WindowMap map{g.offset_dims, g.collapsed_dims, g.operand_batch_dims, g.indices_batch_dims, g.start_index_map, g.SizesFor(in[0].shape())};
+  const WindowMap map{g.offset_dims,        g.collapsed_dims,  g.operand_batch_dims,
+                      g.indices_batch_dims, g.start_index_map, g.SizesFor(in[0].shape())};
   int64_t to = 0;
-  ForEachWindow(map, in[1], y.shape(), in[0].shape(), g.mode == "clip" || g.mode == "promise", [&](const Shape&, int64_t from) {
-    if (from >= 0) CopyElement(in[0], from, y, to);
-    else CopyElement(fill, 0, y, to);
-    ++to;
-  });
+  ForEachWindow(map, in[1], y.shape(), in[0].shape(), g.mode == "clip" || g.mode == "promise",
+                [&](const Shape&, int64_t from) {
+                  if (from >= 0)
+                    CopyElement(in[0], from, y, to);
+                  else
+                    CopyElement(fill, 0, y, to);
+                  ++to;
+                });
   return {y};
 }
 
@@ -308,21 +370,33 @@ void BatchGather(BatchContext& c) {
   GatherDims g = GatherDims::Of(c.eqn.attrs);
   c.batched_out = {true};
   if (!c.batched[1]) {  // a new window dimension
-    const GatherDims d{Prepend(0, Shifted(g.offset_dims)), Shifted(g.collapsed_dims), Shifted(g.operand_batch_dims), g.indices_batch_dims,
-                       Shifted(g.start_index_map), Prepend(c.size.is_static() ? c.size.value() : -1, g.slice_sizes), g.mode};
+    const GatherDims d{Prepend(0, Shifted(g.offset_dims)),
+                       Shifted(g.collapsed_dims),
+                       Shifted(g.operand_batch_dims),
+                       g.indices_batch_dims,
+                       Shifted(g.start_index_map),
+                       Prepend(c.size.is_static() ? c.size.value() : -1, g.slice_sizes),
+                       g.mode};
     c.y = {c.b.Emit1(*c.eqn.prim, {c.x[0], c.x[1]}, d.ToAttrs())};
   } else if (!c.batched[0]) {
     g.offset_dims = Shifted(g.offset_dims);
     g.indices_batch_dims = Shifted(g.indices_batch_dims);
     c.y = {c.b.Emit1(*c.eqn.prim, {c.x[0], c.x[1]}, g.ToAttrs())};
   } else {
-    const GatherDims d{Shifted(g.offset_dims), Shifted(g.collapsed_dims), Prepend(0, Shifted(g.operand_batch_dims)), Prepend(0, Shifted(g.indices_batch_dims)),
-                       Shifted(g.start_index_map), Prepend(1, g.slice_sizes), g.mode};
+    const GatherDims d{Shifted(g.offset_dims),
+                       Shifted(g.collapsed_dims),
+                       Prepend(0, Shifted(g.operand_batch_dims)),
+                       Prepend(0, Shifted(g.indices_batch_dims)),
+                       Shifted(g.start_index_map),
+                       Prepend(1, g.slice_sizes),
+                       g.mode};
     c.y = {c.b.Emit1(*c.eqn.prim, {c.x[0], c.x[1]}, d.ToAttrs())};
   }
 }
 
-Tensor Indices(Shape shape, std::vector<int32_t> values) { return Tensor::FromVector<int32_t>(std::move(shape), values); }
+Tensor Indices(Shape shape, std::vector<int32_t> values) {
+  return Tensor::FromVector<int32_t>(std::move(shape), values);
+}
 
 std::vector<Sample> GatherSamples() {
   std::vector<Sample> samples;
@@ -346,9 +420,12 @@ std::vector<Sample> GatherSamples() {
 
 void RegisterGather(PrimRegistry& r) {
   Prim& p = r.Add("gather", Family::kIndexing, 2,
-                  "Windows of `slice_sizes` of operand 0 at the index vectors in the last dimension of operand 1 (entry k moves dimension start_index_map[k]). Window "
-                  "dimensions, without the collapsed and batch ones, become dimensions offset_dims of the result; the others walk over the indices. Out of bounds: "
-                  "mode \"clip\" moves the window inside, \"fill\" gives NaN (the least signed, greatest unsigned integer), \"zero\" gives 0, \"promise\" says it does not happen.");
+                  "Windows of `slice_sizes` of operand 0 at the index vectors in the last dimension of operand 1 "
+                  "(entry k moves dimension start_index_map[k]). Window "
+                  "dimensions, without the collapsed and batch ones, become dimensions offset_dims of the result; the "
+                  "others walk over the indices. Out of bounds: "
+                  "mode \"clip\" moves the window inside, \"fill\" gives NaN (the least signed, greatest unsigned "
+                  "integer), \"zero\" gives 0, \"promise\" says it does not happen.");
   p.infer = InferGather;
   p.eval = EvalGather;
   p.linear = {0};
@@ -364,13 +441,16 @@ Types InferScatter(const Sig& s) {
   const Type &x = s.operands[0], &u = s.operands[2];
   const Type& indices = CheckIndices(s, 1);
   const ScatterDims d = ScatterDims::Of(s.attrs);
-  if (!s.prim.dtypes.Has(x.dtype)) throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
-  if (d.mode != "clip" && d.mode != "drop" && d.mode != "promise") throw ValueError(s.prim.name, ": mode is \"", d.mode, "\"; expected \"clip\", \"drop\" or \"promise\"");
+  if (!s.prim.dtypes.Has(x.dtype))
+    throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
+  if (d.mode != "clip" && d.mode != "drop" && d.mode != "promise")
+    throw ValueError(s.prim.name, ": mode is \"", d.mode, "\"; expected \"clip\", \"drop\" or \"promise\"");
   CheckDims(s, "inserted_dims", d.inserted_dims, x.rank());
   CheckDims(s, "operand_batch_dims", d.operand_batch_dims, x.rank());
   CheckDims(s, "update_window_dims", d.update_window_dims, u.rank());
   const int window = x.rank() - static_cast<int>(d.inserted_dims.size() + d.operand_batch_dims.size());
-  bool fits = x.dtype == u.dtype && static_cast<int>(d.update_window_dims.size()) == window && indices.rank() >= 1 && u.rank() == window + indices.rank() - 1 &&
+  bool fits = x.dtype == u.dtype && static_cast<int>(d.update_window_dims.size()) == window && indices.rank() >= 1 &&
+              u.rank() == window + indices.rank() - 1 &&
               indices.dims.back() == Dim(static_cast<int64_t>(d.scatter_dims.size()));
   int next = 0;
   for (int i = 0; fits && i < u.rank(); ++i) {
@@ -385,7 +465,9 @@ Types InferScatter(const Sig& s) {
       fits = size == x.dims[i] || (size.is_static() && x.dims[i].is_static() && size.value() <= x.dims[i].value());
     }
   }
-  if (!fits) throw TypeError(s.prim.name, ": operand ", x, ", indices ", indices, " and updates ", u, " do not fit each other under these dimension lists");
+  if (!fits)
+    throw TypeError(s.prim.name, ": operand ", x, ", indices ", indices, " and updates ", u,
+                    " do not fit each other under these dimension lists");
   return {x};
 }
 
@@ -393,7 +475,8 @@ EvalFn ScatterEval(const std::string& kind) {
   return [kind](const EvalContext& c, const Tensors& in) -> Tensors {
     const ScatterDims d = ScatterDims::Of(c.sig.attrs);
     const GatherDims g = d.AsGather(in[0].type().dims, in[2].type().dims);
-    const WindowMap map{d.update_window_dims, d.inserted_dims, d.operand_batch_dims, d.indices_batch_dims, d.scatter_dims, g.SizesFor(in[0].shape())};
+    const WindowMap map{d.update_window_dims, d.inserted_dims, d.operand_batch_dims,
+                        d.indices_batch_dims, d.scatter_dims,  g.SizesFor(in[0].shape())};
     Tensor y = in[0].Copy();
     int64_t from = 0;
     auto walk = [&](const std::function<void(int64_t to, int64_t from)>& put) {
@@ -413,11 +496,15 @@ EvalFn ScatterEval(const std::string& kind) {
       walk([&](int64_t to, int64_t at) {
         K& v = values[to];
         const K& u = updates[at];
-        if (kind == "scatter_add") v = v + u;
-        else if (kind == "scatter_mul") v = v * u;
+        if (kind == "scatter_add")
+          v = v + u;
+        else if (kind == "scatter_mul")
+          v = v * u;
         else if constexpr (!std::is_same_v<K, std::complex<double>>) {
-          if (v != v || u != u) v = v != v ? v : u;  // NaN wins
-          else v = kind == "scatter_min" ? std::min(v, u) : std::max(v, u);
+          if (v != v || u != u)
+            v = v != v ? v : u;  // NaN wins
+          else
+            v = kind == "scatter_min" ? std::min(v, u) : std::max(v, u);
         }
       });
       return StoreAs<K>(y.dtype(), y.shape(), values);
@@ -456,7 +543,8 @@ std::vector<Sample> ScatterSamples(const Prim& prim) {
     samples.push_back(s);
   };
   for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kC64}) {
-    if (prim.dtypes.Has(t)) add(t, {5, 3}, Indices({4, 1}, {0, 4, 2, 2}), {4, 3}, {{1}, {0}, {}, {}, {0}, "drop", false});
+    if (prim.dtypes.Has(t))
+      add(t, {5, 3}, Indices({4, 1}, {0, 4, 2, 2}), {4, 3}, {{1}, {0}, {}, {}, {0}, "drop", false});
   }
   add(DType::kF32, {5, 3}, Indices({4, 1}, {-1, 7, 2, 5}), {4, 3}, {{1}, {0}, {}, {}, {0}, "drop", false});
   add(DType::kF32, {5, 3}, Indices({3, 1}, {-1, 7, 2}), {3, 3}, {{1}, {0}, {}, {}, {0}, "clip", false});
@@ -467,8 +555,11 @@ std::vector<Sample> ScatterSamples(const Prim& prim) {
 }
 
 Prim& AddScatter(PrimRegistry& r, const char* name, DTypeSet dtypes, const char* doc) {
-  Prim& p = r.Add(name, Family::kIndexing, 3, std::string(doc) + " Index vectors are the last dimension of operand 1 (entry k moves dimension scatter_dims[k]); out of bounds: mode \"drop\" leaves "
-                                                "the window out, \"clip\" moves it inside.");
+  Prim& p = r.Add(name, Family::kIndexing, 3,
+                  std::string(doc) +
+                      " Index vectors are the last dimension of operand 1 (entry k moves dimension scatter_dims[k]); "
+                      "out of bounds: mode \"drop\" leaves "
+                      "the window out, \"clip\" moves it inside.");
   p.dtypes = dtypes;
   p.infer = InferScatter;
   p.eval = ScatterEval(name);
@@ -481,7 +572,8 @@ Prim& AddScatter(PrimRegistry& r, const char* name, DTypeSet dtypes, const char*
 Atom Survivors(Builder& b, const Type& operand, const Atom& indices, const Type& updates, const ScatterDims& d) {
   const Dims flat = {updates.size()};
   const Atom ids = Reshape(b, Iota(b, flat, 0, DType::kI64), updates.dims);
-  const Atom written = b.Emit1(FindPrim("scatter"), {Full(b, operand.With(DType::kI64), -1), indices, ids}, d.ToAttrs());
+  const Atom written =
+      b.Emit1(FindPrim("scatter"), {Full(b, operand.With(DType::kI64), -1), indices, ids}, d.ToAttrs());
   return Eq(b, b.Emit1(FindPrim("gather"), {written, indices}, d.AsGather(operand.dims, updates.dims).ToAttrs()), ids);
 }
 
@@ -530,7 +622,8 @@ void ScatterMulJvp(JvpContext& c) {
 }
 
 void RegisterScatter(PrimRegistry& r) {
-  Prim& set = AddScatter(r, "scatter", kAll, "Operand 0 with windows replaced by operand 2 (the updates), later ones winning.");
+  Prim& set =
+      AddScatter(r, "scatter", kAll, "Operand 0 with windows replaced by operand 2 (the updates), later ones winning.");
   set.linear = {0, 2};
   set.transpose = [](TransposeContext& c) -> OptionalAtoms {
     const ScatterDims d = ScatterDims::Of(c.eqn.attrs);
@@ -538,7 +631,9 @@ void RegisterScatter(PrimRegistry& r) {
     if (c.linear(0)) out[0] = c.b.Emit1(FindPrim("scatter"), {*c.ct[0], *c.x[1], Zeros(c.b, c.types[2])}, d.ToAttrs());
     if (c.linear(2)) {
       out[2] = GatherUpdates(c.b, *c.ct[0], *c.x[1], c.types[2], d);
-      if (!d.unique) out[2] = Select(c.b, Survivors(c.b, c.types[0], *c.x[1], c.types[2], d), *out[2], Atom::Scalar(c.types[2].dtype, 0));
+      if (!d.unique)
+        out[2] =
+            Select(c.b, Survivors(c.b, c.types[0], *c.x[1], c.types[2], d), *out[2], Atom::Scalar(c.types[2].dtype, 0));
     }
     return out;
   };
@@ -550,9 +645,12 @@ void RegisterScatter(PrimRegistry& r) {
     if (c.linear(2)) out[2] = GatherUpdates(c.b, *c.ct[0], *c.x[1], c.types[2], ScatterDims::Of(c.eqn.attrs));
     return out;
   };
-  AddScatter(r, "scatter_mul", kNumbers, "Operand 0 with its windows multiplied by the updates (operand 2).").jvp = ScatterMulJvp;
-  AddScatter(r, "scatter_min", kReals, "The smaller of operand 0 and the updates (operand 2), window by window.").jvp = ScatterExtremeJvp;
-  AddScatter(r, "scatter_max", kReals, "The larger of operand 0 and the updates (operand 2), window by window.").jvp = ScatterExtremeJvp;
+  AddScatter(r, "scatter_mul", kNumbers, "Operand 0 with its windows multiplied by the updates (operand 2).").jvp =
+      ScatterMulJvp;
+  AddScatter(r, "scatter_min", kReals, "The smaller of operand 0 and the updates (operand 2), window by window.").jvp =
+      ScatterExtremeJvp;
+  AddScatter(r, "scatter_max", kReals, "The larger of operand 0 and the updates (operand 2), window by window.").jvp =
+      ScatterExtremeJvp;
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ struct ScatterDims {
 
 // Where an element of a gather's result (or a scatter's updates) lies in the operand.
 struct WindowMap {
-  Ints window_positions;               // element dimensions that walk inside the window
+  Ints window_positions;  // element dimensions that walk inside the window
   Ints collapsed, operand_batch, indices_batch, index_map;
-  Ints window_sizes;                   // per operand dimension
+  Ints window_sizes;  // per operand dimension
 };
 
 // Calls visit(element, offset in the operand) for every element; offset -1 where the window is out of bounds.

@@ -36,7 +36,9 @@ int64_t SignedLimit(DType t, bool lowest) {
   const int64_t top = static_cast<int64_t>((uint64_t{1} << (8 * ByteWidth(t) - 1)) - 1);
   return lowest ? -top - 1 : top;
 }
-uint64_t UnsignedTop(DType t) { return IsBool(t) ? 1 : ByteWidth(t) == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * ByteWidth(t))) - 1; }
+uint64_t UnsignedTop(DType t) {
+  return IsBool(t) ? 1 : ByteWidth(t) == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * ByteWidth(t))) - 1;
+}
 
 Prim& AddReduction(PrimRegistry& r, const char* name, DTypeSet dtypes, const char* doc) {
   Prim& p = r.Add(name, Family::kReduction, 1, doc);
@@ -45,7 +47,8 @@ Prim& AddReduction(PrimRegistry& r, const char* name, DTypeSet dtypes, const cha
     const Type& x = s.operands[0];
     const Ints& dims = s.attrs.Get<Ints>("dims");
     CheckDims(s, "dims", dims, x.rank());
-    if (!s.prim.dtypes.Has(x.dtype)) throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
+    if (!s.prim.dtypes.Has(x.dtype))
+      throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
     return {x.With(WithoutDims(x.dims, dims))};
   };
   p.batch = [](BatchContext& c) {
@@ -62,7 +65,8 @@ Prim& AddReduction(PrimRegistry& r, const char* name, DTypeSet dtypes, const cha
       samples.push_back(s);
     }
     const DType t = prim->dtypes.Has(DType::kF32) ? DType::kF32 : DType::kBool;
-    for (const Ints& dims : {Ints{0}, Ints{0, 1}, Ints{}}) samples.push_back(SampleOf({Type{t, {4, 6}, {}}}, {{"dims", dims}}));
+    for (const Ints& dims : {Ints{0}, Ints{0, 1}, Ints{}})
+      samples.push_back(SampleOf({Type{t, {4, 6}, {}}}, {{"dims", dims}}));
     samples.push_back(SampleOf({Type{t, {2, 3, 4}, {}}}, {{"dims", Ints{0, 2}}}));
     samples.push_back(SampleOf({Type{t, {3, 0}, {}}}, {{"dims", Ints{1}}}));
     return samples;
@@ -102,7 +106,8 @@ void ProductJvp(JvpContext& c) {
   for (int64_t d : dims) n *= x.dims[d].value("the gradient of reduce_prod");
   Dims shape = {n};
   for (int64_t d : kept) shape.push_back(x.dims[d]);
-  Expr p{&c.b, Reshape(c.b, Transpose(c.b, c.x[0], perm), shape)}, dp{&c.b, Reshape(c.b, Transpose(c.b, *c.dx[0], perm), shape)};
+  Expr p{&c.b, Reshape(c.b, Transpose(c.b, c.x[0], perm), shape)},
+      dp{&c.b, Reshape(c.b, Transpose(c.b, *c.dx[0], perm), shape)};
   auto part = [&](const Expr& e, int64_t begin, int64_t end) {
     Ints start(shape.size(), 0), limit, strides(shape.size(), 1);
     for (const Dim& d : c.b.TypeOf(e.atom).dims) limit.push_back(d.is_static() ? d.value() : -1);
@@ -153,9 +158,11 @@ void RegisterSums(PrimRegistry& r) {
 
 void RegisterExtremes(PrimRegistry& r) {
   for (const bool max : {true, false}) {
-    Prim& p = AddReduction(r, max ? "reduce_max" : "reduce_min", kReals | kBools,
-                           max ? "The largest element over `dims`; NaN if any is NaN; the least value of the dtype where they are empty."
-                               : "The smallest element over `dims`; NaN if any is NaN; the greatest value of the dtype where they are empty.");
+    Prim& p = AddReduction(
+        r, max ? "reduce_max" : "reduce_min", kReals | kBools,
+        max ? "The largest element over `dims`; NaN if any is NaN; the least value of the dtype where they are empty."
+            : "The smallest element over `dims`; NaN if any is NaN; the greatest value of the dtype where they are "
+              "empty.");
     p.eval = [max](const EvalContext& c, const Tensors& in) -> Tensors {
       const Ints& dims = c.sig.attrs.Get<Ints>("dims");
       const DType t = in[0].dtype();
@@ -170,10 +177,13 @@ void RegisterExtremes(PrimRegistry& r) {
     p.jvp = ExtremeJvp;
   }
   for (const bool all : {true, false}) {
-    Prim& p = AddReduction(r, all ? "reduce_and" : "reduce_or", kBools | kInts, all ? "Logical or bitwise and over `dims`; true or all ones where they are empty." : "Logical or bitwise or over `dims`; false or 0 where they are empty.");
+    Prim& p = AddReduction(r, all ? "reduce_and" : "reduce_or", kBools | kInts,
+                           all ? "Logical or bitwise and over `dims`; true or all ones where they are empty."
+                               : "Logical or bitwise or over `dims`; false or 0 where they are empty.");
     p.eval = [all](const EvalContext& c, const Tensors& in) -> Tensors {
       const Ints& dims = c.sig.attrs.Get<Ints>("dims");
-      return {Fold<uint64_t>(in[0], c.results[0], dims, all ? ~uint64_t{0} : 0, [all](uint64_t a, uint64_t b) { return all ? a & b : a | b; })};
+      return {Fold<uint64_t>(in[0], c.results[0], dims, all ? ~uint64_t{0} : 0,
+                             [all](uint64_t a, uint64_t b) { return all ? a & b : a | b; })};
     };
   }
 }
@@ -181,15 +191,18 @@ void RegisterExtremes(PrimRegistry& r) {
 void RegisterArgExtremes(PrimRegistry& r) {
   for (const bool max : {true, false}) {
     Prim& p = r.Add(max ? "argmax" : "argmin", Family::kReduction, 1,
-                    max ? "The index along `dim` of the first largest element (of the first NaN if there is one), as integer `dtype`."
-                        : "The index along `dim` of the first smallest element (of the first NaN if there is one), as integer `dtype`.");
+                    max ? "The index along `dim` of the first largest element (of the first NaN if there is one), as "
+                          "integer `dtype`."
+                        : "The index along `dim` of the first smallest element (of the first NaN if there is one), as "
+                          "integer `dtype`.");
     p.dtypes = kReals | kBools;
     p.infer = [](const Sig& s) -> Types {
       const Type& x = s.operands[0];
       const int64_t dim = CheckDim(s, "dim", x.rank());
       const DType to = s.attrs.Get<DType>("dtype");
       if (!IsInteger(to)) throw TypeError(s.prim.name, ": dtype is ", to, "; expected an integer dtype");
-      if (!s.prim.dtypes.Has(x.dtype)) throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
+      if (!s.prim.dtypes.Has(x.dtype))
+        throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
       if (x.dims[dim] == Dim(0)) throw ValueError(s.prim.name, ": dimension ", dim, " of ", x, " is empty");
       return {x.With(WithoutDims(x.dims, {dim})).With(to)};
     };
@@ -212,9 +225,12 @@ void RegisterArgExtremes(PrimRegistry& r) {
           y.Set(to++, static_cast<double>(best));
         });
       };
-      if (IsFloat(x.dtype())) search(LoadAs<double>(x));
-      else if (IsSigned(x.dtype())) search(LoadAs<int64_t>(x));
-      else search(LoadAs<uint64_t>(x));
+      if (IsFloat(x.dtype()))
+        search(LoadAs<double>(x));
+      else if (IsSigned(x.dtype()))
+        search(LoadAs<int64_t>(x));
+      else
+        search(LoadAs<uint64_t>(x));
       return {y};
     };
     p.batch = [](BatchContext& c) {

@@ -1,7 +1,7 @@
 // scan: a loop over the leading dimension of arrays that carries values and stacks results.
 //
-//   operands: constants, carries, arrays xs;  region body: (constants, carries, slices of xs) -> (carries, slices of ys)
-//   results:  final carries, stacked ys
+//   operands: constants, carries, arrays xs;  region body: (constants, carries, slices of xs) -> (carries, slices of
+//   ys) results:  final carries, stacked ys
 #include <algorithm>
 
 #include "ir/prims/families.h"
@@ -27,9 +27,13 @@ struct Scan {
   size_t operands, results;
 
   explicit Scan(const Attrs& attrs, const FnRef& region)
-      : consts(static_cast<size_t>(attrs.GetInt("num_consts"))), carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
-        length(OneLength(attrs.Get<Dims>("length"))), reverse(attrs.GetBool("reverse")), body(region),
-        operands(region->params().size()), results(region->results().size()) {
+      : consts(static_cast<size_t>(attrs.GetInt("num_consts"))),
+        carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
+        length(OneLength(attrs.Get<Dims>("length"))),
+        reverse(attrs.GetBool("reverse")),
+        body(region),
+        operands(region->params().size()),
+        results(region->results().size()) {
     for (const char* name : {"num_consts", "num_carry"}) {
       const int64_t count = attrs.GetInt(name);
       if (count < 0 || count > static_cast<int64_t>(operands)) {
@@ -39,15 +43,33 @@ struct Scan {
   }
 
   size_t first_x() const { return consts + carries; }
-  template <class L> L Consts(const L& l) const { return Part(l, 0, consts); }
-  template <class L> L Carries(const L& l) const { return Part(l, consts, first_x()); }
-  template <class L> L Xs(const L& l) const { return Part(l, first_x(), operands); }
-  template <class L> L CarriesOut(const L& l) const { return Part(l, 0, carries); }
-  template <class L> L Ys(const L& l) const { return Part(l, carries, results); }
+  template <class L>
+  L Consts(const L& l) const {
+    return Part(l, 0, consts);
+  }
+  template <class L>
+  L Carries(const L& l) const {
+    return Part(l, consts, first_x());
+  }
+  template <class L>
+  L Xs(const L& l) const {
+    return Part(l, first_x(), operands);
+  }
+  template <class L>
+  L CarriesOut(const L& l) const {
+    return Part(l, 0, carries);
+  }
+  template <class L>
+  L Ys(const L& l) const {
+    return Part(l, carries, results);
+  }
 };
 
 Attrs ScanAttrs(size_t consts, size_t carries, const Dim& length, bool reverse) {
-  return {{"num_consts", static_cast<int64_t>(consts)}, {"num_carry", static_cast<int64_t>(carries)}, {"length", Dims{length}}, {"reverse", reverse}};
+  return {{"num_consts", static_cast<int64_t>(consts)},
+          {"num_carry", static_cast<int64_t>(carries)},
+          {"length", Dims{length}},
+          {"reverse", reverse}};
 }
 
 Type Stacked(const Type& slice, const Dim& length) {
@@ -60,12 +82,15 @@ Types InferScan(const Sig& s) {
   CheckRegionCount(s, 1);
   const Scan scan(s.attrs, s.regions[0]);
   if (s.operands.size() != scan.operands || scan.first_x() > scan.operands || scan.carries > scan.results) {
-    throw TypeError("scan: ", s.operands.size(), " operands with num_consts=", scan.consts, " and num_carry=", scan.carries, " do not fit a body of ", scan.operands, " parameters and ", scan.results, " results");
+    throw TypeError("scan: ", s.operands.size(), " operands with num_consts=", scan.consts,
+                    " and num_carry=", scan.carries, " do not fit a body of ", scan.operands, " parameters and ",
+                    scan.results, " results");
   }
   Types params = s.operands;
   for (size_t i = scan.first_x(); i < params.size(); ++i) {
     if (params[i].rank() == 0 || !(params[i].dims[0] == scan.length)) {
-      throw TypeError("scan: operand ", i, " is ", params[i], "; its leading dimension must be the length, ", scan.length);
+      throw TypeError("scan: operand ", i, " is ", params[i], "; its leading dimension must be the length, ",
+                      scan.length);
     }
     params[i].dims.erase(params[i].dims.begin());
   }
@@ -73,7 +98,8 @@ Types InferScan(const Sig& s) {
   Types results = scan.body->ResultTypes();
   for (size_t i = 0; i < scan.carries; ++i) {
     if (!(results[i] == params[scan.consts + i])) {
-      throw TypeError("scan: carry ", i, " enters the body as ", params[scan.consts + i], " and leaves it as ", results[i], "; types must be equal");
+      throw TypeError("scan: carry ", i, " enters the body as ", params[scan.consts + i], " and leaves it as ",
+                      results[i], "; types must be equal");
     }
   }
   for (size_t i = scan.carries; i < results.size(); ++i) results[i] = Stacked(results[i], scan.length);
@@ -91,7 +117,8 @@ Tensors EvalScan(const EvalContext& c, const Tensors& in) {
   const Scan scan(c.sig.attrs, c.sig.regions[0]);
   const int64_t n = scan.length.value("eval");
   Tensors carry = scan.Carries(in), ys;
-  for (size_t i = scan.carries; i < scan.results; ++i) ys.emplace_back(c.results[i].dtype, StaticSizes(c.results[i].dims, "eval"));
+  for (size_t i = scan.carries; i < scan.results; ++i)
+    ys.emplace_back(c.results[i].dtype, StaticSizes(c.results[i].dims, "eval"));
   for (int64_t step = 0; step < n; ++step) {
     const int64_t i = scan.reverse ? n - 1 - step : step;
     Tensors args = scan.Consts(in);
@@ -144,7 +171,8 @@ void ScanJvp(JvpContext& c) {
   const Mask active_out = jvp.second, ys = scan.Ys(active_out);
   const Types types = scan.body->ParamTypes();
   Builder b(scan.body->name());
-  const Atoms p_consts = Parameters(b, scan.Consts(types)), p_dconsts = Parameters(b, Where(scan.Consts(types), consts));
+  const Atoms p_consts = Parameters(b, scan.Consts(types)),
+              p_dconsts = Parameters(b, Where(scan.Consts(types), consts));
   const Atoms p_carry = Parameters(b, scan.Carries(types)), p_dcarry = Parameters(b, Where(scan.Carries(types), carry));
   const Atoms p_xs = Parameters(b, scan.Xs(types)), p_dxs = Parameters(b, Where(scan.Xs(types), xs));
   Atoms args = p_consts;
@@ -163,7 +191,8 @@ void ScanJvp(JvpContext& c) {
   Append(operands, Tangents(c.b, scan.Carries(c.x), scan.Carries(c.dx), carry));
   Append(operands, scan.Xs(c.x));
   Append(operands, Tangents(c.b, scan.Xs(c.x), scan.Xs(c.dx), xs));
-  const Attrs attrs = ScanAttrs(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, scan.length, scan.reverse);
+  const Attrs attrs =
+      ScanAttrs(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, scan.length, scan.reverse);
   const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
   c.y = Part(all, 0, scan.carries);
@@ -183,13 +212,15 @@ void ScanBatch(BatchContext& c) {
     return std::make_pair(f.fn, f.batched_out);
   });
   Atoms operands = scan.Consts(c.x);
-  for (size_t i = 0; i < scan.carries; ++i) operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.consts + i)) : c.x[scan.consts + i]);
+  for (size_t i = 0; i < scan.carries; ++i)
+    operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.consts + i)) : c.x[scan.consts + i]);
   auto swap_leading = [&](const Atom& x) {  // lanes and steps change places
     Ints perm = Range(0, c.b.TypeOf(x).rank());
     std::swap(perm[0], perm[1]);
     return Transpose(c.b, x, perm);
   };
-  for (size_t i = scan.first_x(); i < scan.operands; ++i) operands.push_back(c.batched[i] ? swap_leading(c.x[i]) : c.x[i]);
+  for (size_t i = scan.first_x(); i < scan.operands; ++i)
+    operands.push_back(c.batched[i] ? swap_leading(c.x[i]) : c.x[i]);
   c.y = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {batched.first});
   c.batched_out = batched.second;
   for (size_t i = 0; i < scan.carries; ++i) c.batched_out[i] = carry[i];
@@ -224,8 +255,8 @@ void ScanSplit(SplitContext& c) {
   // Where each residual comes from.
   enum class Source { kConst, kStacked, kArray };
   std::vector<Source> source;
-  Atoms stacked_in_body;       // results of the known body that get stacked
-  std::vector<size_t> param;   // of the known body, for kConst and kArray
+  Atoms stacked_in_body;      // results of the known body that get stacked
+  std::vector<size_t> param;  // of the known body, for kConst and kArray
   for (size_t r = 0; r < split.residuals.size(); ++r) {
     const Atom& a = known.results()[first_residual + r];
     const bool is_param = a.is_var() && a.id() < known.params().size();
@@ -241,7 +272,9 @@ void ScanSplit(SplitContext& c) {
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] == Source::kStacked) kresults.push_back(kout[first_residual + r]);
   }
-  const Atoms known_y = c.known_b.Emit(*c.eqn.prim, known_operands, ScanAttrs(known_consts, known_carries, scan.length, scan.reverse), {kb.Build(kresults)});
+  const Atoms known_y =
+      c.known_b.Emit(*c.eqn.prim, known_operands, ScanAttrs(known_consts, known_carries, scan.length, scan.reverse),
+                     {kb.Build(kresults)});
 
   // The unknown scan: constants = residual constants, unknown constants; xs = residual arrays, unknown xs.
   Builder ub(scan.body->name());
@@ -273,7 +306,11 @@ void ScanSplit(SplitContext& c) {
   const Atoms up_xs = Parameters(ub, Where(scan.Xs(types), xs));
   for (const Atoms* more : {&up_consts, &up_carry, &up_xs}) args.insert(args.end(), more->begin(), more->end());
   const Atoms out = ub.Inline(*split.unknown, args);
-  const Atoms unknown_y = Any(unknown_out) ? c.unknown_b.Emit(*c.eqn.prim, operands, ScanAttrs(num_consts, up_carry.size(), scan.length, scan.reverse), {ub.Build(out)}) : Atoms{};
+  const Atoms unknown_y =
+      Any(unknown_out)
+          ? c.unknown_b.Emit(*c.eqn.prim, operands, ScanAttrs(num_consts, up_carry.size(), scan.length, scan.reverse),
+                             {ub.Build(out)})
+          : Atoms{};
   size_t k = 0, u = 0;
   for (bool is_unknown : unknown_out) c.y.push_back(is_unknown ? unknown_y[u++] : known_y[k++]);
   c.unknown_out = unknown_out;
@@ -300,16 +337,21 @@ OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
   return Spread(c.b.Inline(*c.regions.transpose(split.unknown, unknown_linear), args), linear);
 }
 
-// Runs backwards. Carries: cotangents of linear constants (summed up) and of carries; xs: known arrays and cotangents of ys.
-// A carry that starts from a known value (the zero tangent) but becomes linear is linear.
+// Runs backwards. Carries: cotangents of linear constants (summed up) and of carries; xs: known arrays and cotangents
+// of ys. A carry that starts from a known value (the zero tangent) but becomes linear is linear.
 OptionalAtoms ScanTranspose(TransposeContext& c) {
   const Scan scan(c.eqn.attrs, c.eqn.regions[0]);
   Mask operand_linear;
   for (const auto& x : c.x) operand_linear.push_back(!x);
-  const Mask carry_linear = CarryFixpoint(scan.Carries(operand_linear), scan.carries, [&](const Mask& m) {
-                              return std::make_pair(0, c.regions.split(scan.body, Joined(scan.Consts(operand_linear), m, scan.Xs(operand_linear)), ForceCarries(scan, m)).unknown_out);
-                            }).first;
-  if (std::find(carry_linear.begin(), carry_linear.end(), false) != carry_linear.end()) return TransposeBySplitting(c, operand_linear);
+  const Mask carry_linear =
+      CarryFixpoint(scan.Carries(operand_linear), scan.carries, [&](const Mask& m) {
+        return std::make_pair(0, c.regions
+                                     .split(scan.body, Joined(scan.Consts(operand_linear), m, scan.Xs(operand_linear)),
+                                            ForceCarries(scan, m))
+                                     .unknown_out);
+      }).first;
+  if (std::find(carry_linear.begin(), carry_linear.end(), false) != carry_linear.end())
+    return TransposeBySplitting(c, operand_linear);
   const Mask linear = Joined(scan.Consts(operand_linear), carry_linear, scan.Xs(operand_linear));
   const Mask consts = scan.Consts(linear), xs = scan.Xs(linear);
   const Types types = scan.body->ParamTypes(), results = scan.body->ResultTypes();
@@ -335,7 +377,8 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   for (size_t i = scan.first_x(); i < scan.operands; ++i) {
     if (!linear[i]) operands.push_back(*c.x[i]);
   }
-  for (size_t i = scan.carries; i < scan.results; ++i) operands.push_back(cotangent(i, Stacked(results[i], scan.length)));
+  for (size_t i = scan.carries; i < scan.results; ++i)
+    operands.push_back(cotangent(i, Stacked(results[i], scan.length)));
   const Attrs attrs = ScanAttrs(p_consts.size(), p_sums.size() + scan.carries, scan.length, !scan.reverse);
   OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(out)}), linear);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -369,8 +412,10 @@ std::vector<Sample> ScanSamples() {
 
 void RegisterScan(PrimRegistry& r) {
   Prim& p = r.Add("scan", Family::kControl, -1,
-                  "Runs the region `length` times. Operands: num_consts constants, num_carry carries, arrays whose leading dimension is the length. The region takes "
-                  "constants, carries and one slice of each array, and gives new carries and slices of stacked results. reverse=true goes from the last slice to the first.");
+                  "Runs the region `length` times. Operands: num_consts constants, num_carry carries, arrays whose "
+                  "leading dimension is the length. The region takes "
+                  "constants, carries and one slice of each array, and gives new carries and slices of stacked "
+                  "results. reverse=true goes from the last slice to the first.");
   p.infer = InferScan;
   p.eval = EvalScan;
   p.jvp = ScanJvp;

@@ -13,22 +13,27 @@ namespace weft {
 void CheckDims(const Sig& sig, const char* attr, const Ints& dims, int rank) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] >= rank) {
-      throw UserError(ErrorKind::kIndex, {}, sig.prim.name, ": ", attr, " holds ", dims[i], ", outside an operand of rank ", rank);
+      throw UserError(ErrorKind::kIndex, {}, sig.prim.name, ": ", attr, " holds ", dims[i],
+                      ", outside an operand of rank ", rank);
     }
-    if (i > 0 && dims[i] <= dims[i - 1]) throw ValueError(sig.prim.name, ": ", attr, "=", ToString(Attr(dims)), " is not strictly increasing");
+    if (i > 0 && dims[i] <= dims[i - 1])
+      throw ValueError(sig.prim.name, ": ", attr, "=", ToString(Attr(dims)), " is not strictly increasing");
   }
 }
 
 int64_t CheckDim(const Sig& sig, const char* attr, int rank) {
   const int64_t dim = sig.attrs.GetInt(attr);
-  if (dim < 0 || dim >= rank) throw UserError(ErrorKind::kIndex, {}, sig.prim.name, ": ", attr, "=", dim, " is outside an operand of rank ", rank);
+  if (dim < 0 || dim >= rank)
+    throw UserError(ErrorKind::kIndex, {}, sig.prim.name, ": ", attr, "=", dim, " is outside an operand of rank ",
+                    rank);
   return dim;
 }
 
 const Ints& CheckLength(const Sig& sig, const char* attr, int rank) {
   const Ints& list = sig.attrs.Get<Ints>(attr);
   if (static_cast<int>(list.size()) != rank) {
-    throw ValueError(sig.prim.name, ": ", attr, "=", ToString(Attr(list)), " has ", list.size(), " entries; expected one for each of ", rank, " dimensions");
+    throw ValueError(sig.prim.name, ": ", attr, "=", ToString(Attr(list)), " has ", list.size(),
+                     " entries; expected one for each of ", rank, " dimensions");
   }
   return list;
 }
@@ -99,16 +104,20 @@ std::function<std::vector<Sample>()> InSeveralDTypes(std::vector<Sample> samples
 }
 
 void RegisterBroadcast(PrimRegistry& r) {
-  Prim& p = r.Add("broadcast", Family::kShape, 1, "x repeated to `shape`: dimension i of x becomes dimension dims[i] of the result, where its size is kept or, if 1, repeated.");
+  Prim& p = r.Add("broadcast", Family::kShape, 1,
+                  "x repeated to `shape`: dimension i of x becomes dimension dims[i] of the result, where its size is "
+                  "kept or, if 1, repeated.");
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
     const Ints& dims = s.attrs.Get<Ints>("dims");
     const Type& x = s.operands[0];
-    if (static_cast<int>(dims.size()) != x.rank()) throw ValueError("broadcast: dims=", ToString(Attr(dims)), " has ", dims.size(), " entries for operand ", x);
+    if (static_cast<int>(dims.size()) != x.rank())
+      throw ValueError("broadcast: dims=", ToString(Attr(dims)), " has ", dims.size(), " entries for operand ", x);
     CheckDims(s, "dims", dims, static_cast<int>(shape.size()));
     for (int i = 0; i < x.rank(); ++i) {
       if (!(x.dims[i] == Dim(1)) && !(x.dims[i] == shape[dims[i]])) {
-        throw TypeError("broadcast: dimension ", i, " of operand ", x, " has size ", x.dims[i], ", which is neither 1 nor ", shape[dims[i]], ", the size of result dimension ", dims[i]);
+        throw TypeError("broadcast: dimension ", i, " of operand ", x, " has size ", x.dims[i],
+                        ", which is neither 1 nor ", shape[dims[i]], ", the size of result dimension ", dims[i]);
       }
     }
     return {x.With(shape)};
@@ -140,8 +149,10 @@ void RegisterBroadcast(PrimRegistry& r) {
     c.y = {Broadcast(c.b, c.x[0], shape, Prepend(0, Shifted(c.eqn.attrs.Get<Ints>("dims"))))};
     c.batched_out = {true};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({3})}, {{"shape", Dims{2, 3}}, {"dims", Ints{1}}}), SampleOf({F32({})}, {{"shape", Dims{4}}, {"dims", Ints{}}}),
-                               SampleOf({F32({2, 1})}, {{"shape", Dims{2, 5, 3}}, {"dims", Ints{0, 2}}}), SampleOf({F32({3})}, {{"shape", Dims{0, 3}}, {"dims", Ints{1}}})});
+  p.samples = InSeveralDTypes({SampleOf({F32({3})}, {{"shape", Dims{2, 3}}, {"dims", Ints{1}}}),
+                               SampleOf({F32({})}, {{"shape", Dims{4}}, {"dims", Ints{}}}),
+                               SampleOf({F32({2, 1})}, {{"shape", Dims{2, 5, 3}}, {"dims", Ints{0, 2}}}),
+                               SampleOf({F32({3})}, {{"shape", Dims{0, 3}}, {"dims", Ints{1}}})});
 }
 
 void RegisterReshape(PrimRegistry& r) {
@@ -149,11 +160,14 @@ void RegisterReshape(PrimRegistry& r) {
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
     if (!(weft::NumElements(shape) == s.operands[0].size())) {
-      throw TypeError("reshape: ", s.operands[0], " has ", s.operands[0].size(), " elements; shape (", ToString(shape), ") has ", weft::NumElements(shape));
+      throw TypeError("reshape: ", s.operands[0], " has ", s.operands[0].size(), " elements; shape (", ToString(shape),
+                      ") has ", weft::NumElements(shape));
     }
     return {s.operands[0].With(shape)};
   };
-  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return {in[0].Reshaped(StaticSizes(c.results[0].dims, "eval"))}; };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    return {in[0].Reshaped(StaticSizes(c.results[0].dims, "eval"))};
+  };
   p.linear = {0};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Reshape(c.b, *c.ct[0], c.types[0].dims)}; };
   p.batch = [](BatchContext& c) {
@@ -163,17 +177,22 @@ void RegisterReshape(PrimRegistry& r) {
     c.y = {Reshape(c.b, c.x[0], shape)};
     c.batched_out = {true};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({2, 6})}, {{"shape", Dims{3, 4}}}), SampleOf({F32({6})}, {{"shape", Dims{6, 1}}}), SampleOf({F32({1})}, {{"shape", Dims{}}}), SampleOf({F32({0, 3})}, {{"shape", Dims{2, 0}}})});
+  p.samples =
+      InSeveralDTypes({SampleOf({F32({2, 6})}, {{"shape", Dims{3, 4}}}), SampleOf({F32({6})}, {{"shape", Dims{6, 1}}}),
+                       SampleOf({F32({1})}, {{"shape", Dims{}}}), SampleOf({F32({0, 3})}, {{"shape", Dims{2, 0}}})});
 }
 
 void RegisterTranspose(PrimRegistry& r) {
-  Prim& p = r.Add("transpose", Family::kShape, 1, "Dimensions reordered: dimension i of the result is dimension perm[i] of x.");
+  Prim& p = r.Add("transpose", Family::kShape, 1,
+                  "Dimensions reordered: dimension i of the result is dimension perm[i] of x.");
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const Ints& perm = CheckLength(s, "perm", x.rank());
     Ints sorted = perm;
     std::sort(sorted.begin(), sorted.end());
-    if (sorted != Range(0, x.rank())) throw ValueError("transpose: perm=", ToString(Attr(perm)), " is not a permutation of the ", x.rank(), " dimensions of ", x);
+    if (sorted != Range(0, x.rank()))
+      throw ValueError("transpose: perm=", ToString(Attr(perm)), " is not a permutation of the ", x.rank(),
+                       " dimensions of ", x);
     Dims dims;
     for (int64_t d : perm) dims.push_back(x.dims[d]);
     return {x.With(dims)};
@@ -198,7 +217,9 @@ void RegisterTranspose(PrimRegistry& r) {
     c.y = {Transpose(c.b, c.x[0], Prepend(0, Shifted(c.eqn.attrs.Get<Ints>("perm"))))};
     c.batched_out = {true};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({3, 5})}, {{"perm", Ints{1, 0}}}), SampleOf({F32({2, 3, 4})}, {{"perm", Ints{2, 0, 1}}}), SampleOf({F32({})}, {{"perm", Ints{}}})});
+  p.samples =
+      InSeveralDTypes({SampleOf({F32({3, 5})}, {{"perm", Ints{1, 0}}}),
+                       SampleOf({F32({2, 3, 4})}, {{"perm", Ints{2, 0, 1}}}), SampleOf({F32({})}, {{"perm", Ints{}}})});
 }
 
 void RegisterReverse(PrimRegistry& r) {
@@ -216,21 +237,29 @@ void RegisterReverse(PrimRegistry& r) {
     })};
   };
   p.linear = {0};
-  p.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Reverse(c.b, *c.ct[0], c.eqn.attrs.Get<Ints>("dims"))}; };
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    return {Reverse(c.b, *c.ct[0], c.eqn.attrs.Get<Ints>("dims"))};
+  };
   p.batch = [](BatchContext& c) {
     c.y = {Reverse(c.b, c.x[0], Shifted(c.eqn.attrs.Get<Ints>("dims")))};
     c.batched_out = {true};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({4, 3})}, {{"dims", Ints{0}}}), SampleOf({F32({4, 3})}, {{"dims", Ints{0, 1}}})});
+  p.samples =
+      InSeveralDTypes({SampleOf({F32({4, 3})}, {{"dims", Ints{0}}}), SampleOf({F32({4, 3})}, {{"dims", Ints{0, 1}}})});
 }
 
-int64_t SliceSize(int64_t start, int64_t limit, int64_t stride) { return limit <= start ? 0 : (limit - start + stride - 1) / stride; }
+int64_t SliceSize(int64_t start, int64_t limit, int64_t stride) {
+  return limit <= start ? 0 : (limit - start + stride - 1) / stride;
+}
 
 void RegisterSlice(PrimRegistry& r) {
-  Prim& p = r.Add("slice", Family::kShape, 1, "The elements start[d], start[d] + strides[d], ... below limit[d] along each dimension d; 0 <= start <= limit <= size, strides >= 1.");
+  Prim& p = r.Add("slice", Family::kShape, 1,
+                  "The elements start[d], start[d] + strides[d], ... below limit[d] along each dimension d; 0 <= start "
+                  "<= limit <= size, strides >= 1.");
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
-    const Ints &start = CheckLength(s, "start", x.rank()), &limit = CheckLength(s, "limit", x.rank()), &strides = CheckLength(s, "strides", x.rank());
+    const Ints &start = CheckLength(s, "start", x.rank()), &limit = CheckLength(s, "limit", x.rank()),
+               &strides = CheckLength(s, "strides", x.rank());
     Dims dims;
     for (int d = 0; d < x.rank(); ++d) {
       // A whole symbolic dimension is named by limit -1.
@@ -240,7 +269,8 @@ void RegisterSlice(PrimRegistry& r) {
       }
       const int64_t size = x.dims[d].value("slice");
       if (start[d] < 0 || limit[d] < start[d] || limit[d] > size || strides[d] < 1) {
-        throw UserError(ErrorKind::kIndex, {}, "slice: start=", start[d], " limit=", limit[d], " stride=", strides[d], " does not fit dimension ", d, " of ", x);
+        throw UserError(ErrorKind::kIndex, {}, "slice: start=", start[d], " limit=", limit[d], " stride=", strides[d],
+                        " does not fit dimension ", d, " of ", x);
       }
       dims.push_back(SliceSize(start[d], limit[d], strides[d]));
     }
@@ -272,33 +302,42 @@ void RegisterSlice(PrimRegistry& r) {
   };
   p.batch = [](BatchContext& c) {
     const Attrs& a = c.eqn.attrs;
-    c.y = {Slice(c.b, c.x[0], Prepend(0, a.Get<Ints>("start")), Prepend(c.size.is_static() ? c.size.value() : -1, a.Get<Ints>("limit")), Prepend(1, a.Get<Ints>("strides")))};
+    c.y = {Slice(c.b, c.x[0], Prepend(0, a.Get<Ints>("start")),
+                 Prepend(c.size.is_static() ? c.size.value() : -1, a.Get<Ints>("limit")),
+                 Prepend(1, a.Get<Ints>("strides")))};
     c.batched_out = {true};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({7, 5})}, {{"start", Ints{1, 0}}, {"limit", Ints{6, 5}}, {"strides", Ints{2, 1}}}),
-                               SampleOf({F32({6})}, {{"start", Ints{2}}, {"limit", Ints{2}}, {"strides", Ints{1}}}),
-                               SampleOf({F32({8})}, {{"start", Ints{1}}, {"limit", Ints{8}}, {"strides", Ints{3}}})});
+  p.samples =
+      InSeveralDTypes({SampleOf({F32({7, 5})}, {{"start", Ints{1, 0}}, {"limit", Ints{6, 5}}, {"strides", Ints{2, 1}}}),
+                       SampleOf({F32({6})}, {{"start", Ints{2}}, {"limit", Ints{2}}, {"strides", Ints{1}}}),
+                       SampleOf({F32({8})}, {{"start", Ints{1}}, {"limit", Ints{8}}, {"strides", Ints{3}}})});
 }
 
 void RegisterPad(PrimRegistry& r) {
   Prim& p = r.Add("pad", Family::kShape, 2,
-                  "x surrounded by the scalar operand 1: lo[d] before, hi[d] after, interior[d] between neighbours along dimension d; negative lo and hi cut off. "
+                  "x surrounded by the scalar operand 1: lo[d] before, hi[d] after, interior[d] between neighbours "
+                  "along dimension d; negative lo and hi cut off. "
                   "Result size: lo + hi + n + max(n - 1, 0) * interior.");
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
-    if (s.operands[1].rank() != 0 || s.operands[1].dtype != x.dtype) throw TypeError("pad: operand 1 (the padding value) is ", s.operands[1], "; expected ", x.dtype, "[]");
-    const Ints &lo = CheckLength(s, "lo", x.rank()), &hi = CheckLength(s, "hi", x.rank()), &interior = CheckLength(s, "interior", x.rank());
+    if (s.operands[1].rank() != 0 || s.operands[1].dtype != x.dtype)
+      throw TypeError("pad: operand 1 (the padding value) is ", s.operands[1], "; expected ", x.dtype, "[]");
+    const Ints &lo = CheckLength(s, "lo", x.rank()), &hi = CheckLength(s, "hi", x.rank()),
+               &interior = CheckLength(s, "interior", x.rank());
     Dims dims;
     for (int d = 0; d < x.rank(); ++d) {
       if (interior[d] < 0) throw ValueError("pad: interior=", ToString(Attr(interior)), " is negative");
       if (interior[d] == 0) {
         const Dim size = x.dims[d] + Dim(lo[d] + hi[d]);
-        if (size.is_static() && size.value() < 0) throw ValueError("pad: lo=", lo[d], " hi=", hi[d], " leave a negative size in dimension ", d, " of ", x);
+        if (size.is_static() && size.value() < 0)
+          throw ValueError("pad: lo=", lo[d], " hi=", hi[d], " leave a negative size in dimension ", d, " of ", x);
         dims.push_back(size);
         continue;
       }
-      const int64_t n = x.dims[d].value("pad with interior padding"), size = lo[d] + hi[d] + n + std::max<int64_t>(n - 1, 0) * interior[d];
-      if (size < 0) throw ValueError("pad: lo=", lo[d], " hi=", hi[d], " leave a negative size in dimension ", d, " of ", x);
+      const int64_t n = x.dims[d].value("pad with interior padding"),
+                    size = lo[d] + hi[d] + n + std::max<int64_t>(n - 1, 0) * interior[d];
+      if (size < 0)
+        throw ValueError("pad: lo=", lo[d], " hi=", hi[d], " leave a negative size in dimension ", d, " of ", x);
       dims.push_back(size);
     }
     return {x.With(dims)};
@@ -323,7 +362,8 @@ void RegisterPad(PrimRegistry& r) {
   };
   p.linear = {0, 1};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
-    const Ints &lo = c.eqn.attrs.Get<Ints>("lo"), &hi = c.eqn.attrs.Get<Ints>("hi"), &interior = c.eqn.attrs.Get<Ints>("interior");
+    const Ints &lo = c.eqn.attrs.Get<Ints>("lo"), &hi = c.eqn.attrs.Get<Ints>("hi"),
+               &interior = c.eqn.attrs.Get<Ints>("interior");
     OptionalAtoms out(2);
     // Undo lo and hi by padding with their negatives, then keep every (interior + 1)-th element.
     Ints minus_lo, minus_hi, none(lo.size(), 0), start(lo.size(), 0), limit, strides;
@@ -336,7 +376,8 @@ void RegisterPad(PrimRegistry& r) {
     Atom inner = Pad(c.b, *c.ct[0], zero, minus_lo, minus_hi, none);
     const Type inner_type = c.b.TypeOf(inner);
     for (const Dim& d : inner_type.dims) limit.push_back(d.is_static() ? d.value() : -1);
-    if (std::any_of(interior.begin(), interior.end(), [](int64_t i) { return i != 0; })) inner = Slice(c.b, inner, start, limit, strides);
+    if (std::any_of(interior.begin(), interior.end(), [](int64_t i) { return i != 0; }))
+      inner = Slice(c.b, inner, start, limit, strides);
     if (c.linear(0)) out[0] = inner;
     if (c.linear(1)) {
       const Ints all = Range(0, inner_type.rank());
@@ -346,7 +387,8 @@ void RegisterPad(PrimRegistry& r) {
   };
   p.batch = [](BatchContext& c) {
     const Attrs& a = c.eqn.attrs;
-    const Ints lo = Prepend(0, a.Get<Ints>("lo")), hi = Prepend(0, a.Get<Ints>("hi")), interior = Prepend(0, a.Get<Ints>("interior"));
+    const Ints lo = Prepend(0, a.Get<Ints>("lo")), hi = Prepend(0, a.Get<Ints>("hi")),
+               interior = Prepend(0, a.Get<Ints>("interior"));
     c.batched_out = {true};
     if (!c.batched[1]) {
       c.y = {Pad(c.b, c.x[0], c.x[1], lo, hi, interior)};
@@ -355,16 +397,19 @@ void RegisterPad(PrimRegistry& r) {
     // A padding value per lane: pad data and mask, then select.
     const Atom x = c.Batched(0);
     const Atom padded = Pad(c.b, x, Atom::Scalar(c.b.DTypeOf(x), 0), lo, hi, interior);
-    const Atom mask = Pad(c.b, Full(c.b, c.b.TypeOf(x).With(DType::kBool), 1), Atom::Scalar(DType::kBool, 0), lo, hi, interior);
+    const Atom mask =
+        Pad(c.b, Full(c.b, c.b.TypeOf(x).With(DType::kBool), 1), Atom::Scalar(DType::kBool, 0), lo, hi, interior);
     c.y = {Select(c.b, mask, padded, Broadcast(c.b, c.x[1], c.b.TypeOf(padded).dims, {0}))};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({3, 4}), F32({})}, {{"lo", Ints{1, 0}}, {"hi", Ints{2, 1}}, {"interior", Ints{0, 2}}}),
-                               SampleOf({F32({5}), F32({})}, {{"lo", Ints{-1}}, {"hi", Ints{-2}}, {"interior", Ints{0}}}),
-                               SampleOf({F32({5}), F32({})}, {{"lo", Ints{-2}}, {"hi", Ints{1}}, {"interior", Ints{1}}})});
+  p.samples = InSeveralDTypes(
+      {SampleOf({F32({3, 4}), F32({})}, {{"lo", Ints{1, 0}}, {"hi", Ints{2, 1}}, {"interior", Ints{0, 2}}}),
+       SampleOf({F32({5}), F32({})}, {{"lo", Ints{-1}}, {"hi", Ints{-2}}, {"interior", Ints{0}}}),
+       SampleOf({F32({5}), F32({})}, {{"lo", Ints{-2}}, {"hi", Ints{1}}, {"interior", Ints{1}}})});
 }
 
 void RegisterConcatenate(PrimRegistry& r) {
-  Prim& p = r.Add("concatenate", Family::kShape, -1, "The operands one after the other along `dim`; their other sizes agree.");
+  Prim& p = r.Add("concatenate", Family::kShape, -1,
+                  "The operands one after the other along `dim`; their other sizes agree.");
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty()) throw TypeError("concatenate: needs at least one operand");
     Type type = s.operands[0];
@@ -373,7 +418,9 @@ void RegisterConcatenate(PrimRegistry& r) {
       const Type& t = s.operands[i];
       bool fits = t.dtype == type.dtype && t.rank() == type.rank();
       for (int d = 0; fits && d < t.rank(); ++d) fits = d == dim || t.dims[d] == type.dims[d];
-      if (!fits) throw TypeError("concatenate: operand ", i, " is ", t, ", but operand 0 is ", s.operands[0], "; they must agree except in dimension ", dim);
+      if (!fits)
+        throw TypeError("concatenate: operand ", i, " is ", t, ", but operand 0 is ", s.operands[0],
+                        "; they must agree except in dimension ", dim);
       type.dims[dim] = type.dims[dim] + t.dims[dim];
     }
     return {type};
@@ -418,11 +465,14 @@ void RegisterConcatenate(PrimRegistry& r) {
     c.y = {c.b.Emit1(*c.eqn.prim, xs, {{"dim", c.eqn.attrs.GetInt("dim") + 1}})};
     c.batched_out = {true};
   };
-  p.samples = InSeveralDTypes({SampleOf({F32({2, 3}), F32({4, 3})}, {{"dim", int64_t{0}}}), SampleOf({F32({2, 3}), F32({2, 0}), F32({2, 1})}, {{"dim", int64_t{1}}}), SampleOf({F32({5})}, {{"dim", int64_t{0}}})});
+  p.samples = InSeveralDTypes({SampleOf({F32({2, 3}), F32({4, 3})}, {{"dim", int64_t{0}}}),
+                               SampleOf({F32({2, 3}), F32({2, 0}), F32({2, 1})}, {{"dim", int64_t{1}}}),
+                               SampleOf({F32({5})}, {{"dim", int64_t{0}}})});
 }
 
 void RegisterIota(PrimRegistry& r) {
-  Prim& p = r.Add("iota", Family::kShape, 0, "An array of `shape` and `dtype` whose elements are their own index along `dim`.");
+  Prim& p = r.Add("iota", Family::kShape, 0,
+                  "An array of `shape` and `dtype` whose elements are their own index along `dim`.");
   p.dtypes = kNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
@@ -441,7 +491,8 @@ void RegisterIota(PrimRegistry& r) {
   p.not_differentiable = "it has no operand";
   p.batch = [](BatchContext&) { WEFT_CHECK(false) << "iota has no operand to batch"; };
   p.samples = [] {
-    return std::vector<Sample>{SampleOf({}, {{"shape", Dims{7}}, {"dim", int64_t{0}}, {"dtype", DType::kI32}}), SampleOf({}, {{"shape", Dims{2, 3}}, {"dim", int64_t{1}}, {"dtype", DType::kF32}}),
+    return std::vector<Sample>{SampleOf({}, {{"shape", Dims{7}}, {"dim", int64_t{0}}, {"dtype", DType::kI32}}),
+                               SampleOf({}, {{"shape", Dims{2, 3}}, {"dim", int64_t{1}}, {"dtype", DType::kF32}}),
                                SampleOf({}, {{"shape", Dims{3, 2}}, {"dim", int64_t{0}}, {"dtype", DType::kU8}})};
   };
 }

@@ -15,7 +15,8 @@ double DigammaValue(double x) {
   double shift = 0;
   while (x < 10) shift -= 1 / x++;
   const double f = 1 / (x * x);
-  const double series = f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252 - f * (1.0 / 240 - f * (1.0 / 132 - f * 691.0 / 32760)))));
+  const double series =
+      f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252 - f * (1.0 / 240 - f * (1.0 / 132 - f * 691.0 / 32760)))));
   return shift + std::log(x) - 0.5 / x - series;
 }
 
@@ -31,7 +32,8 @@ double TrigammaValue(double x) {
     ++x;
   }
   const double f = 1 / (x * x);
-  const double series = 1 / x + f / 2 + f / x * (1.0 / 6 - f * (1.0 / 30 - f * (1.0 / 42 - f * (1.0 / 30 - f * 5.0 / 66))));
+  const double series =
+      1 / x + f / 2 + f / x * (1.0 / 6 - f * (1.0 / 30 - f * (1.0 / 42 - f * (1.0 / 30 - f * 5.0 / 66))));
   return shift + series;
 }
 
@@ -42,17 +44,20 @@ double ErfInvValue(double x) {
   double y = 0;
   if (w < 5) {
     const double t = w - 2.5;
-    constexpr double c[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941};
+    constexpr double c[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                            -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
     for (double k : c) y = y * t + k;
   } else {
     const double t = std::sqrt(w) - 3;
-    constexpr double c[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682};
+    constexpr double c[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                            -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
     for (double k : c) y = y * t + k;
   }
   y *= x;
   for (int step = 0; step < 2; ++step) {
     // erf(y) - x without cancellation near the ends.
-    const double error = std::abs(x) < 0.5 ? std::erf(y) - x : (x > 0 ? (1 - x) - std::erfc(y) : std::erfc(-y) - (1 + x));
+    const double error =
+        std::abs(x) < 0.5 ? std::erf(y) - x : (x > 0 ? (1 - x) - std::erfc(y) : std::erfc(-y) - (1 + x));
     y -= error / (2 / std::sqrt(kPi) * std::exp(-y * y));
   }
   return y;

@@ -1,6 +1,7 @@
 // while: repeats a region as long as a predicate holds.
 //
-//   operands: carries, invariants;  regions: cond (carries, invariants) -> bool[],  body (carries, invariants) -> carries
+//   operands: carries, invariants;  regions: cond (carries, invariants) -> bool[],  body (carries, invariants) ->
+//   carries
 #include <algorithm>
 
 #include "ir/prims/families.h"
@@ -15,11 +16,13 @@ size_t Carries(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("nu
 Types InferWhile(const Sig& s) {
   CheckRegionCount(s, 2);
   const size_t n = Carries(s.attrs);
-  if (n > s.operands.size()) throw ValueError("while: num_carry=", n, ", but there are ", s.operands.size(), " operands");
+  if (n > s.operands.size())
+    throw ValueError("while: num_carry=", n, ", but there are ", s.operands.size(), " operands");
   CheckRegionParams(s, 0, s.operands);
   CheckRegionParams(s, 1, s.operands);
   const Types predicate = s.regions[0]->ResultTypes();
-  if (predicate.size() != 1 || predicate[0].rank() != 0 || predicate[0].dtype != DType::kBool) throw TypeError("while: the condition gives (", ToString(predicate), "); expected (bool[])");
+  if (predicate.size() != 1 || predicate[0].rank() != 0 || predicate[0].dtype != DType::kBool)
+    throw TypeError("while: the condition gives (", ToString(predicate), "); expected (bool[])");
   const Types carry = Part(s.operands, 0, n);
   CheckRegionResults(s, 1, carry);
   return carry;
@@ -69,7 +72,8 @@ void WhileJvp(JvpContext& c) {
   const size_t num_carry = operands.size();
   Append(operands, x_inv);
   Append(operands, Tangents(c.b, x_inv, Part(c.dx, n, c.dx.size()), inv));
-  const Atoms out = c.b.Emit(*c.eqn.prim, operands, {{"num_carry", static_cast<int64_t>(num_carry)}}, {region(cond, false), region(body, true)});
+  const Atoms out = c.b.Emit(*c.eqn.prim, operands, {{"num_carry", static_cast<int64_t>(num_carry)}},
+                             {region(cond, false), region(body, true)});
   c.y = Part(out, 0, n);
   c.dy = Spread(Part(out, n, out.size()), carry);
 }
@@ -99,7 +103,8 @@ void WhileBatch(BatchContext& c) {
     carry = grown;
   }
   Atoms operands;
-  for (size_t i = 0; i < c.x.size(); ++i) operands.push_back(i < n && carry[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
+  for (size_t i = 0; i < c.x.size(); ++i)
+    operands.push_back(i < n && carry[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
   FnRef cond_region = cond_fn.fn, body_region = body_fn.fn;
   if (batched_predicate) {
     Builder cb("any_lane");
@@ -109,15 +114,16 @@ void WhileBatch(BatchContext& c) {
     const Atoms params = Parameters(bb, body_fn.fn->ParamTypes());
     const Atom running = bb.Inline(*cond_fn.fn, params)[0];
     Atoms next = bb.Inline(*body_fn.fn, params);
-    for (size_t i = 0; i < next.size(); ++i) next[i] = Select(bb, Broadcast(bb, running, bb.TypeOf(next[i]).dims, {0}), next[i], params[i]);
+    for (size_t i = 0; i < next.size(); ++i)
+      next[i] = Select(bb, Broadcast(bb, running, bb.TypeOf(next[i]).dims, {0}), next[i], params[i]);
     body_region = bb.Build(next);
   }
   c.y = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {cond_region, body_region});
   c.batched_out = carry;
 }
 
-// The carries that depend only on known values run in a known loop; the unknown loop repeats them beside the unknown ones, so
-// nothing needs to be saved per trip.
+// The carries that depend only on known values run in a known loop; the unknown loop repeats them beside the unknown
+// ones, so nothing needs to be saved per trip.
 void WhileSplit(SplitContext& c) {
   const size_t n = Carries(c.eqn.attrs);
   const FnRef &cond = c.eqn.regions[0], &body = c.eqn.regions[1];
@@ -136,7 +142,8 @@ void WhileSplit(SplitContext& c) {
     carry = grown;
   }
   Atoms operands;
-  for (size_t i = 0; i < c.unknown.size(); ++i) operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+  for (size_t i = 0; i < c.unknown.size(); ++i)
+    operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
   const Atoms unknown_y = c.unknown_b.Clone(c.eqn, operands);
   Atoms known_y;
   if (!predicate_unknown) {
@@ -153,8 +160,9 @@ void WhileSplit(SplitContext& c) {
       const Atoms out = b.Inline(*s.known, Parameters(b, s.known->ParamTypes()));
       return b.Build(Part(out, 0, out.size() - s.residuals.size()));
     };
-    known_y = c.known_b.Emit(*c.eqn.prim, known_operands, {{"num_carry", static_cast<int64_t>(num_known)}},
-                             {without_residuals(c.regions.split(cond, unknown, {false})), without_residuals(body_split)});
+    known_y =
+        c.known_b.Emit(*c.eqn.prim, known_operands, {{"num_carry", static_cast<int64_t>(num_known)}},
+                       {without_residuals(c.regions.split(cond, unknown, {false})), without_residuals(body_split)});
   }
   size_t k = 0;
   for (size_t i = 0; i < n; ++i) c.y.push_back(carry[i] ? unknown_y[i] : known_y[k++]);
@@ -165,7 +173,8 @@ void WhileSplit(SplitContext& c) {
 
 void RegisterWhile(PrimRegistry& r) {
   Prim& p = r.Add("while", Family::kControl, -1,
-                  "Repeats region 1 (the body) on the num_carry carries as long as region 0 (the condition) holds. Further operands are invariants, given to both regions.");
+                  "Repeats region 1 (the body) on the num_carry carries as long as region 0 (the condition) holds. "
+                  "Further operands are invariants, given to both regions.");
   p.infer = InferWhile;
   p.eval = EvalWhile;
   p.jvp = WhileJvp;

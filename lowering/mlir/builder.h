@@ -52,7 +52,9 @@ struct MlirBuilder {
     const int64_t n = Lanes(like);
     return n == 0 ? element : mlir::VectorType::get({n}, element);
   }
-  static MType Vector(int64_t lanes, MType element) { return lanes == 0 ? element : mlir::VectorType::get({lanes}, element); }
+  static MType Vector(int64_t lanes, MType element) {
+    return lanes == 0 ? element : mlir::VectorType::get({lanes}, element);
+  }
 
   template <class Op, class... Args>
   Value Make(Args&&... args) {
@@ -71,10 +73,14 @@ struct MlirBuilder {
     auto e = mlir::cast<mlir::FloatType>(Element(t));
     return Constant(t, b.getFloatAttr(e, llvm::APFloat(e.getFloatSemantics(), llvm::APInt(e.getWidth(), bits))));
   }
-  Value I(MType t, int64_t v) { return Constant(t, b.getIntegerAttr(Element(t), llvm::APInt(Element(t).getIntOrFloatBitWidth(), static_cast<uint64_t>(v), true))); }
+  Value I(MType t, int64_t v) {
+    return Constant(t, b.getIntegerAttr(Element(t), llvm::APInt(Element(t).getIntOrFloatBitWidth(),
+                                                                static_cast<uint64_t>(v), true)));
+  }
   Value I64(int64_t v) { return I(i64(), v); }
   Value Constant(MType t, mlir::TypedAttr scalar) {
-    if (auto v = mlir::dyn_cast<mlir::VectorType>(t)) return Make<arith::ConstantOp>(mlir::DenseElementsAttr::get(v, llvm::ArrayRef<mlir::Attribute>(scalar)));
+    if (auto v = mlir::dyn_cast<mlir::VectorType>(t))
+      return Make<arith::ConstantOp>(mlir::DenseElementsAttr::get(v, llvm::ArrayRef<mlir::Attribute>(scalar)));
     return Make<arith::ConstantOp>(scalar);
   }
 
@@ -128,9 +134,12 @@ struct MlirBuilder {
     return Make<LLVM::GEPOp>(ptr(), element, base, llvm::ArrayRef<LLVM::GEPArg>{index});
   }
   Value GepAt(MType element, Value base, int64_t index) {
-    return Make<LLVM::GEPOp>(ptr(), element, base, llvm::ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(static_cast<int32_t>(index))});
+    return Make<LLVM::GEPOp>(ptr(), element, base,
+                             llvm::ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(static_cast<int32_t>(index))});
   }
-  Value Load(MType t, Value address, unsigned alignment = 0) { return b.create<LLVM::LoadOp>(loc, t, address, alignment).getResult(); }
+  Value Load(MType t, Value address, unsigned alignment = 0) {
+    return b.create<LLVM::LoadOp>(loc, t, address, alignment).getResult();
+  }
   void Store(Value v, Value address, unsigned alignment = 0) { b.create<LLVM::StoreOp>(loc, v, address, alignment); }
 
   // Lanes.
@@ -140,7 +149,9 @@ struct MlirBuilder {
     Value first = Make<LLVM::InsertElementOp>(t, Make<LLVM::PoisonOp>(t), scalar, I64(0));
     return Shuffle(first, first, std::vector<int32_t>(lanes, 0));
   }
-  Value Shuffle(Value x, Value y, const std::vector<int32_t>& lanes) { return Make<LLVM::ShuffleVectorOp>(x, y, llvm::ArrayRef<int32_t>(lanes)); }
+  Value Shuffle(Value x, Value y, const std::vector<int32_t>& lanes) {
+    return Make<LLVM::ShuffleVectorOp>(x, y, llvm::ArrayRef<int32_t>(lanes));
+  }
   Value Extract(Value x, int64_t lane) { return Make<LLVM::ExtractElementOp>(x, I64(lane)); }
   // 0, 1, 2, ... in each lane.
   Value Iota(int64_t lanes, MType element) {

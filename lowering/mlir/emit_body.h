@@ -18,13 +18,14 @@ namespace weft {
 
 struct Lanes {
   Value re;
-  Value im = {};     // complex only
+  Value im = {};  // complex only
 };
 
 class BodyEmitter {
  public:
   // Calls the scalar function `op` of `dtype` for every lane; operands are registers of that dtype (f16, bf16: f32).
-  using Library = std::function<Lanes(const std::string& op, DType dtype, const std::vector<Lanes>& operands, DType result)>;
+  using Library =
+      std::function<Lanes(const std::string& op, DType dtype, const std::vector<Lanes>& operands, DType result)>;
 
   BodyEmitter(MlirBuilder& m, Library library) : m_(m), library_(std::move(library)) {}
 
@@ -54,7 +55,9 @@ class BodyEmitter {
   Value Compare(const std::string& op, DType dtype, const Lanes& x, const Lanes& y);
   Value IntegerPower(Value x, int64_t n);
   Value RoundToBF16(Value x);  // f32 -> i16 bits
-  Lanes Call(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) { return library_(op, dtype, x, result); }
+  Lanes Call(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) {
+    return library_(op, dtype, x, result);
+  }
   Value Intrinsic(const char* name, MType result, std::vector<Value> operands);
 
   MlirBuilder& m_;

@@ -14,7 +14,8 @@ namespace weft {
 inline constexpr int kFrameSlots = 0, kFrameDesc = 8, kFrameRuntime = 16, kFrameCall = 24, kFrameError = 32;
 inline constexpr int kRuntimeParallelFor = 8, kRuntimeOps = 16, kRuntimeMath = 24;
 
-void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target, const std::string& name);
+void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
+                const std::string& name);
 
 // The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's entries).
 Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc);

@@ -31,7 +31,8 @@ std::string Folder(int argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
-  const long count = Option(argc, argv, "count", 300), depth = Option(argc, argv, "depth", 3), first = Option(argc, argv, "first", 0);
+  const long count = Option(argc, argv, "count", 300), depth = Option(argc, argv, "depth", 3),
+             first = Option(argc, argv, "first", 0);
   const std::string keep = Folder(argc, argv);
   long failed = 0;
   for (long seed = first; seed < first + count; ++seed) {
@@ -50,7 +51,9 @@ int Main(int argc, char** argv) {
     if (violation.empty()) continue;
     ++failed;
     const FnRef small = Shrink(f, chain, static_cast<unsigned>(seed));
-    const std::string text = "# seed " + std::to_string(seed) + ", chain " + names + "\n# " + CheckChain(small, chain, static_cast<unsigned>(seed)).substr(0, 400) + "\n" + Print(*small);
+    const std::string text = "# seed " + std::to_string(seed) + ", chain " + names + "\n# " +
+                             CheckChain(small, chain, static_cast<unsigned>(seed)).substr(0, 400) + "\n" +
+                             Print(*small);
     std::fprintf(stderr, "seed %ld, %s: %s\n%s\n", seed, names.c_str(), violation.c_str(), text.c_str());
     if (!keep.empty()) std::ofstream(keep + "/seed" + std::to_string(seed) + ".weft") << text;
   }

@@ -22,16 +22,20 @@ constexpr double kStep = 1e-5;
 
 // How far values may differ: exact transforms not at all beyond rounding, derivatives by the error of differences.
 std::string Compare(const Tensors& got, const Tensors& want, double tolerance, const std::string& what) {
-  if (got.size() != want.size()) return what + ": " + std::to_string(got.size()) + " results, expected " + std::to_string(want.size());
+  if (got.size() != want.size())
+    return what + ": " + std::to_string(got.size()) + " results, expected " + std::to_string(want.size());
   for (size_t r = 0; r < got.size(); ++r) {
-    if (!(got[r].type() == want[r].type())) return what + ": result " + std::to_string(r) + " has type " + got[r].type().ToString() + ", expected " + want[r].type().ToString();
+    if (!(got[r].type() == want[r].type()))
+      return what + ": result " + std::to_string(r) + " has type " + got[r].type().ToString() + ", expected " +
+             want[r].type().ToString();
     double scale = 1;
     for (int64_t i = 0; i < want[r].size(); ++i) scale = std::max(scale, std::abs(want[r].Get(i)));
     for (int64_t i = 0; i < got[r].size(); ++i) {
       const double g = got[r].Get(i).real(), w = want[r].Get(i).real();
       if (!std::isfinite(w)) continue;
       if (!(std::abs(g - w) <= tolerance * scale)) {
-        return what + ": result " + std::to_string(r) + " element " + std::to_string(i) + " is " + std::to_string(g) + ", expected " + std::to_string(w);
+        return what + ": result " + std::to_string(r) + " element " + std::to_string(i) + " is " + std::to_string(g) +
+               ", expected " + std::to_string(w);
       }
     }
   }
@@ -126,7 +130,8 @@ std::string CheckVmap(const FnRef& f, const FnRef& vmapped, int64_t lanes, std::
     Shape shape = each[0][i].shape();
     shape.insert(shape.begin(), lanes);
     Tensor t(each[0][i].dtype(), shape);
-    for (int64_t l = 0; l < lanes; ++l) std::memcpy(t.data<char>() + l * each[l][i].bytes(), each[l][i].raw(), each[l][i].bytes());
+    for (int64_t l = 0; l < lanes; ++l)
+      std::memcpy(t.data<char>() + l * each[l][i].bytes(), each[l][i].raw(), each[l][i].bytes());
     stacked.push_back(t);
   }
   const Tensors out = Eval(*vmapped, stacked);
@@ -227,7 +232,8 @@ FnRef Shrink(const FnRef& f, const std::vector<std::string>& chain, unsigned see
         for (const Atom& a : e.operands) operands.push_back(a.is_var() ? env[a.id()] : a);
         Atoms y;
         if (i == k) {
-          for (uint32_t r = 0; r < e.num_results; ++r) y.push_back(Zeros(b, best->TypeOf(e.result(static_cast<int>(r)))));
+          for (uint32_t r = 0; r < e.num_results; ++r)
+            y.push_back(Zeros(b, best->TypeOf(e.result(static_cast<int>(r)))));
         } else {
           y = b.Clone(e, operands);
         }

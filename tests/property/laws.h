@@ -23,7 +23,8 @@ LawResult ApplyAndCheck(const std::string& link, const FnRef& f, std::mt19937& r
 // A program and the transforms applied to it; the first violation found on the way, or "".
 std::string CheckChain(const FnRef& f, const std::vector<std::string>& chain, unsigned seed);
 
-// A smaller program for which the chain still fails: equations replaced by zeros, one after the other, as long as it does.
+// A smaller program for which the chain still fails: equations replaced by zeros, one after the other, as long as it
+// does.
 FnRef Shrink(const FnRef& f, const std::vector<std::string>& chain, unsigned seed);
 
 }  // namespace weft

@@ -115,7 +115,8 @@ class Generator {
     const Type type = b.TypeOf(x);
     const int64_t n = type.dims[0].value();
     if (n == 0) return;
-    const Atom indices(Tensor::FromVector<int32_t>({3, 1}, {0, static_cast<int32_t>(n - 1), static_cast<int32_t>(Pick(static_cast<int>(n)))}));
+    const Atom indices(Tensor::FromVector<int32_t>(
+        {3, 1}, {0, static_cast<int32_t>(n - 1), static_cast<int32_t>(Pick(static_cast<int>(n)))}));
     Ints sizes = {1};
     for (int d = 1; d < type.rank(); ++d) sizes.push_back(type.dims[d].value());
     const GatherDims g{Range(1, type.rank()), {0}, {}, {}, {0}, sizes, "clip"};
@@ -143,7 +144,9 @@ class Generator {
     std::vector<FnRef> branches;
     for (int i = 0; i < (two ? 2 : 3); ++i) branches.push_back(Make(types, results, 2, depth - 1));
     Atom index = Gt(b, total, Atom::Scalar(options_.dtype, 0.1));
-    if (!two) index = Add(b, Convert(b, index, DType::kI32), Convert(b, Lt(b, total, Atom::Scalar(options_.dtype, 2)), DType::kI32));
+    if (!two)
+      index = Add(b, Convert(b, index, DType::kI32),
+                  Convert(b, Lt(b, total, Atom::Scalar(options_.dtype, 2)), DType::kI32));
     operands.insert(operands.begin(), index);
     for (const Atom& a : b.Emit(FindPrim("cond"), operands, {}, branches)) pool.push_back(a);
   }
@@ -168,7 +171,10 @@ class Generator {
       params.push_back(t.With(Dims(t.dims.begin() + 1, t.dims.end())));
       break;
     }
-    const Attrs attrs = {{"num_consts", static_cast<int64_t>(types.size())}, {"num_carry", int64_t{1}}, {"length", Dims{length}}, {"reverse", Pick(2) == 1}};
+    const Attrs attrs = {{"num_consts", static_cast<int64_t>(types.size())},
+                         {"num_carry", int64_t{1}},
+                         {"length", Dims{length}},
+                         {"reverse", Pick(2) == 1}};
     for (const Atom& a : b.Emit(FindPrim("scan"), args, attrs, {Tamed(Make(params, results, 3, depth - 1))})) {
       if (b.TypeOf(a).size().value() <= 24) pool.push_back(a);
     }

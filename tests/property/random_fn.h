@@ -15,8 +15,8 @@ namespace weft {
 struct RandomFnOptions {
   int max_params = 3;
   int max_eqns = 10;
-  int max_depth = 2;          // of nested regions
-  bool loops = true;          // while with a counter: has forward mode only
+  int max_depth = 2;  // of nested regions
+  bool loops = true;  // while with a counter: has forward mode only
   DType dtype = DType::kF64;
 };
 
