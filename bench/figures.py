@@ -39,7 +39,7 @@ def interleaved(ours, theirs, repeats: int, inner: int = 1) -> tuple[float, floa
     return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))
 
 
-# --- Programs that both run: `np` is the library's numpy, `lib` the library --------------------------------------------------
+# --- Programs that both run: `np` is the library's numpy, `lib` the library ---
 
 PROGRAMS = textwrap.dedent("""
     import numpy
@@ -287,17 +287,16 @@ def main() -> None:
         rows.append(f"| {what} | {ours * scale:.3g} {unit} | {theirs * scale:.3g} {unit} | {ratio:.2f} | {bound} |")
         print(rows[-1], flush=True)
     if options.write:
-        cpu = next(
-            (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
-            platform.processor(),
-        )
-        vectors = "AVX-512" if "avx512f" in open("/proc/cpuinfo").read() else "AVX2"
+        facts = pathlib.Path("/proc/cpuinfo").read_text()
+        models = (line.split(":")[1].strip() for line in facts.splitlines() if line.startswith("model name"))
+        machine = f"{os.cpu_count()} cores ({next(models, platform.processor())}, "
+        machine += "AVX-512)" if "avx512f" in facts else "AVX2)"
         text = (
-            f"# Benchmarks\n\nWritten by `./bazelw run //bench:figures -- --write` on {os.cpu_count()} cores ({cpu}, {vectors}), beside JAX {jax.__version__}. "
-            "Measurements alternate; the ratio is the median of ratios of neighbours (below 1: Weft is faster or smaller).\n\n"
-            + "\n".join(rows)
-            + "\n"
+            f"# Benchmarks\n\nWritten by `./bazelw run //bench:figures -- --write` on {machine}, beside JAX "
+            f"{jax.__version__}. Measurements alternate; the ratio is the median of ratios of neighbours (below 1: "
+            "Weft is faster or smaller).\n\n"
         )
+        text += "\n".join(rows) + "\n"
         target = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "benchmarks.md"
         target.write_text(text)
         print(f"wrote {target}")

@@ -26,8 +26,11 @@ class custom_jvp:
     def f_jvp(primals, tangents): return value, tangent
     """
 
+    __name__: str
+
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
-        self._function, self._nondiff, self._rule = function, tuple(nondiff_argnums), None
+        self._function, self._nondiff = function, tuple(nondiff_argnums)
+        self._rule: Callable | None = None
         self._depth = 0
         functools.update_wrapper(self, function)
 
@@ -85,8 +88,12 @@ class custom_vjp:
     f.defvjp(forward, backward)   # forward(x) -> (value, residuals); backward(residuals, ct) -> tuple of cotangents
     """
 
+    __name__: str
+
     def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
-        self._function, self._nondiff, self._forward, self._backward = function, tuple(nondiff_argnums), None, None
+        self._function, self._nondiff = function, tuple(nondiff_argnums)
+        self._forward: Callable | None = None
+        self._backward: Callable | None = None
         self._depth = 0
         functools.update_wrapper(self, function)
 
@@ -101,6 +108,7 @@ class custom_vjp:
             )
         if self._depth >= _DEPTH:
             return self._function(*args, **kwargs)
+        assert self._backward is not None  # checked by __call__, together with the forward rule
         backward_rule, fixed, every = self._backward, [args[i] for i in self._nondiff], args
         function, _, args = _fixed(self._function, self._forward, self._nondiff, every)
         forward = _fixed(self._forward, self._forward, self._nondiff, every)[0]

@@ -283,7 +283,7 @@ def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
     @functools.wraps(function, updated=())
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
-        nums = [argnums] if single else list(argnums)
+        nums = [argnums] if isinstance(argnums, int) else list(argnums)
         picked = tuple(args[n] for n in nums)
 
         def partial_function(*chosen):
@@ -323,7 +323,7 @@ def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
     @functools.wraps(function, updated=())
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
-        nums = [argnums] if single else list(argnums)
+        nums = [argnums] if isinstance(argnums, int) else list(argnums)
         picked = _tree.map(_weft_array, tuple(args[n] for n in nums))
 
         def partial_function(*chosen):

@@ -126,7 +126,7 @@ def register_dataclass(cls: type, data_fields: Iterable[str] | None = None, meta
         return tuple(getattr(obj, n) for n in names), tuple(getattr(obj, n) for n in static), names
 
     def unflatten_(aux, children):
-        obj = object.__new__(cls)
+        obj: Any = object.__new__(cls)
         for name, value in zip(names, children):
             object.__setattr__(obj, name, value)
         for name, value in zip(static, aux):

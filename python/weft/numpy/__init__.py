@@ -138,14 +138,19 @@ def _attach() -> None:
     }
     for name, function in methods.items():
         setattr(Array, name, function)
-    Array.at = property(
+    at = property(
         lambda self: _indexing._At(self), doc="x.at[index].set(value) and .add, .multiply, .min, .max, .apply, .get."
     )
-    Array.real = property(_elementwise.real, doc="The real part.")
-    Array.imag = property(_elementwise.imag, doc="The imaginary part.")
-    Array.flat = property(lambda self: self.ravel(), doc="The flattened array.")
-    Array.__round__ = lambda self, n=None: _elementwise.round(self, n or 0)
-    Array.view = _view
+    more = {
+        "at": at,
+        "real": property(_elementwise.real, doc="The real part."),
+        "imag": property(_elementwise.imag, doc="The imaginary part."),
+        "flat": property(lambda self: self.ravel(), doc="The flattened array."),
+        "__round__": lambda self, n=None: _elementwise.round(self, n or 0),
+        "view": _view,
+    }
+    for name, member in more.items():
+        setattr(Array, name, member)
 
 
 def _view(self, dtype):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def _shape(shape):
 def full(shape, fill_value, dtype=None) -> Array:
     """An array of the given shape, full of fill_value (of its dtype unless another is given)."""
     shape = _shape(shape)
-    if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0):
+    if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         return _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
     return _weft.full(shape, fill_value, dtype)
 
@@ -138,7 +139,7 @@ def arange(start, stop=None, step=None, dtype=None) -> Array:
 
 def linspace(
     start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0
-) -> Array:
+) -> Any:
     """num evenly spaced numbers from start to stop (without stop unless endpoint)."""
     start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
     kind = _weft.result_type(start, stop)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _weft
 from .._weft import Array
 
@@ -122,7 +124,7 @@ def unravel_index(indices, shape) -> tuple[Array, ...]:
 
 def ravel_multi_index(multi_index, dims) -> Array:
     """Indices of each dimension as indices of the flattened array."""
-    out = 0
+    out: Any = 0
     for i, n in zip(multi_index, dims):
         out = out * n + _weft.array(i, None, False)
     return out

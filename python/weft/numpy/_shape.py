@@ -403,7 +403,7 @@ def pad(array, pad_width, mode: str = "constant", *, constant_values=0, **kwargs
         raise NotImplementedError(f"pad: mode {mode!r}")
     for d, (lo, hi) in enumerate(widths):
         if lo or hi:
-            index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode, **kwargs)
+            index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode, **kwargs)  # type: ignore[call-overload]
             a = _weft.take(a, _weft.array(index.astype(np.int32), None, True), d, "clip")
     return a
 

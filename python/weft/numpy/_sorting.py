@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _weft
 from .._weft import Array
 
@@ -70,7 +72,7 @@ def unique(
     import numpy as np
 
     a = _weft.array(ar, None, False)
-    found = np.unique(np.asarray(a), return_index, return_inverse, return_counts)
+    found: Any = np.unique(np.asarray(a), return_index, return_inverse, return_counts)  # type: ignore[call-overload]
     parts = list(found) if isinstance(found, tuple) else [found]
     if size is not None:
         n = parts[0].shape[0]
