@@ -17,26 +17,20 @@
 
 namespace weft {
 
-#define WEFT_UNARY_OPS(V)                                                                                           \
-  V(Neg, "neg")                                                                                                     \
-  V(Sign, "sign")                                                                                                   \
-  V(Abs, "abs")                                                                                                     \
-  V(Floor, "floor")                                                                                                 \
-  V(Ceil, "ceil")                                                                                                   \
-  V(Exp, "exp") V(Exp2, "exp2") V(Expm1, "expm1") V(Log, "log") V(Log1p, "log1p") V(Sqrt, "sqrt") V(Rsqrt, "rsqrt") \
-      V(Cbrt, "cbrt") V(Sin, "sin") V(Cos, "cos") V(Tan, "tan") V(Asin, "asin") V(Acos, "acos") V(Atan, "atan")     \
-          V(Sinh, "sinh") V(Cosh, "cosh") V(Tanh, "tanh") V(Asinh, "asinh") V(Acosh, "acosh") V(Atanh, "atanh")     \
-              V(Logistic, "logistic") V(Erf, "erf") V(Erfc, "erfc") V(ErfInv, "erf_inv") V(Lgamma, "lgamma")        \
-                  V(Digamma, "digamma") V(Square, "square") V(IsFinite, "is_finite") V(Not, "not") V(Real, "real")  \
-                      V(Imag, "imag") V(Conj, "conj") V(StopGradient, "stop_gradient")
-#define WEFT_BINARY_OPS(V)                                                                                        \
-  V(Add, "add")                                                                                                   \
-  V(Sub, "sub")                                                                                                   \
-  V(Mul, "mul")                                                                                                   \
-  V(Div, "div")                                                                                                   \
-  V(Rem, "rem")                                                                                                   \
-  V(Pow, "pow") V(Max, "max") V(Min, "min") V(Atan2, "atan2") V(And, "and") V(Or, "or") V(Xor, "xor") V(Eq, "eq") \
-      V(Ne, "ne") V(Lt, "lt") V(Le, "le") V(Gt, "gt") V(Ge, "ge") V(MakeComplex, "complex")
+// clang-format off
+#define WEFT_UNARY_OPS(V)                                                                                          \
+  V(Neg, "neg") V(Sign, "sign") V(Abs, "abs") V(Floor, "floor") V(Ceil, "ceil") V(Exp, "exp") V(Exp2, "exp2")       \
+  V(Expm1, "expm1") V(Log, "log") V(Log1p, "log1p") V(Sqrt, "sqrt") V(Rsqrt, "rsqrt") V(Cbrt, "cbrt")               \
+  V(Sin, "sin") V(Cos, "cos") V(Tan, "tan") V(Asin, "asin") V(Acos, "acos") V(Atan, "atan") V(Sinh, "sinh")         \
+  V(Cosh, "cosh") V(Tanh, "tanh") V(Asinh, "asinh") V(Acosh, "acosh") V(Atanh, "atanh") V(Logistic, "logistic")     \
+  V(Erf, "erf") V(Erfc, "erfc") V(ErfInv, "erf_inv") V(Lgamma, "lgamma") V(Digamma, "digamma") V(Square, "square")  \
+  V(IsFinite, "is_finite") V(Not, "not") V(Real, "real") V(Imag, "imag") V(Conj, "conj")                            \
+  V(StopGradient, "stop_gradient")
+#define WEFT_BINARY_OPS(V)                                                                                         \
+  V(Add, "add") V(Sub, "sub") V(Mul, "mul") V(Div, "div") V(Rem, "rem") V(Pow, "pow") V(Max, "max") V(Min, "min")   \
+  V(Atan2, "atan2") V(And, "and") V(Or, "or") V(Xor, "xor") V(Eq, "eq") V(Ne, "ne") V(Lt, "lt") V(Le, "le")         \
+  V(Gt, "gt") V(Ge, "ge") V(MakeComplex, "complex")
+// clang-format on
 
 #define WEFT_DECLARE_UNARY(Function, name) Atom Function(Builder& b, const Atom& x);
 #define WEFT_DECLARE_BINARY(Function, name) Atom Function(Builder& b, const Atom& x, const Atom& y);
