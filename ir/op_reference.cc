@@ -50,7 +50,7 @@ std::string Example(const Prim& p, const std::vector<Sample>& samples) {
   auto f32 = std::find_if(samples.begin(), samples.end(),
                           [](const Sample& s) { return !s.operands.empty() && s.operands[0].dtype == DType::kF32; });
   const Sample& sample = f32 == samples.end() ? samples.front() : *f32;
-  const std::string text = Print(*SampleFn(p, sample));
+  std::string text = Print(*SampleFn(p, sample));
   if (!sample.regions.empty()) return text;
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   return lines[1].substr(2) + "\n";

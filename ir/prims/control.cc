@@ -106,7 +106,7 @@ void RegisterCall(PrimRegistry& r) {
     Append(operands, Where(c.unknown_x, c.unknown));
     const Atoms unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.unknown});
     size_t k = 0, u = 0;
-    for (size_t i = 0; i < f.unknown_out.size(); ++i) c.y.push_back(f.unknown_out[i] ? unknown[u++] : known[k++]);
+    for (bool is_unknown : f.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
     c.unknown_out = f.unknown_out;
   };
   p.linear = {-1};

@@ -148,7 +148,7 @@ Atom TransposeInput(TransposeContext& c, const Conv& conv, const Atom& w) {
   Atom turned = Reverse(b, w, Range(2, wt.rank()));
   turned = groups == 1 ? SwapLeading(b, turned) : FoldDim(b, CutDim(b, turned, 0, groups), 0, 1);
   if (groups > 1) turned = SwapLeading(b, turned);
-  const Atom dx = b.Emit1(*c.eqn.prim, {*c.ct[0], turned}, back.ToAttrs());
+  Atom dx = b.Emit1(*c.eqn.prim, {*c.ct[0], turned}, back.ToAttrs());
   if (conv.batch_groups == 1) return dx;
   return FoldDim(b, CutDim(b, dx, 1, groups), 1, 0);  // [n, g c, s] -> [g n, c, s]
 }

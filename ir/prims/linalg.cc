@@ -151,8 +151,8 @@ Tensor MatrixOf(const Type& type, const std::function<std::complex<double>(int64
   Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
   const int64_t rows = t.shape()[t.rank() - 2], cols = t.shape()[t.rank() - 1];
   for (int64_t i = 0; i < t.size(); ++i) {
-    const std::complex<double> value =
-        entry(i / cols % rows, i % cols) * (1 + 0.5 * static_cast<double>(i / (rows * cols)));
+    const int64_t matrix = i / (rows * cols);
+    const std::complex<double> value = entry(i / cols % rows, i % cols) * (1 + 0.5 * static_cast<double>(matrix));
     t.Set(i, IsComplex(type.dtype) ? value : value.real());
   }
   return t;
