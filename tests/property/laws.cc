@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "driver/executable.h"
 #include "ir/builder.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
@@ -156,7 +157,8 @@ std::string CheckSame(const FnRef& f, const FnRef& g, const std::string& what, s
 }  // namespace
 
 const std::vector<std::string>& ChainLinks() {
-  static const auto& links = *new std::vector<std::string>{"jvp", "grad", "vmap", "remat", "optimize", "text", "bytes"};
+  static const auto& links =
+      *new std::vector<std::string>{"jvp", "grad", "vmap", "remat", "optimize", "text", "bytes", "compile"};
   return links;
 }
 
@@ -192,6 +194,14 @@ LawResult ApplyAndCheck(const std::string& link, const FnRef& f, std::mt19937& r
     r.transformed = Optimize(f);
     Verify(*r.transformed);
     r.violation = CheckSame(f, r.transformed, link, rng);
+  } else if (link == "compile") {  // the program stays; native code computes what the interpreter does
+    CompileOptions options;
+    options.pipeline_name = "default";
+    options.passes = {Optimize};
+    options.use_cache = options.use_disk_cache = false;
+    const Tensors x = RandomArgs(*f, rng);
+    r.transformed = f;
+    r.violation = Compare(Compile(f, options)->Run(x), Eval(*f, x), 1e-9, link);
   } else {
     r.transformed = link == "text" ? ParseFn(Print(*f)) : Deserialize(Serialize(*f));
     if (!r.transformed->StructurallyEquals(*f)) r.violation = link + ": the function that came back differs";

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// The transforms that chains are made of: jvp, grad, vmap, remat, optimize, text, bytes.
+// What chains are made of: jvp, grad, vmap, remat, optimize, text, bytes, compile.
 const std::vector<std::string>& ChainLinks();
 
 struct LawResult {
