@@ -19,7 +19,8 @@
 namespace weft::python {
 namespace {
 
-// The reference interpreter: for programs too small to be worth compiling, and for operations without compiled code.
+// The reference interpreter: for eager programs too small to be worth compiling. An operation without compiled code is
+// an error; nothing falls back in silence.
 class Interpreted : public Program {
  public:
   explicit Interpreted(FnRef fn) : fn_(std::move(fn)) {}
@@ -85,12 +86,7 @@ std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too) {
   if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
     return std::make_shared<Interpreted>(fn);
   }
-  try {
-    return std::make_shared<Compiled>(Compile(fn, Options()));
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kUnsupported) throw;
-    return std::make_shared<Interpreted>(fn);
-  }
+  return std::make_shared<Compiled>(Compile(fn, Options()));
 }
 
 std::thread& WarmUpThread() {
