@@ -104,7 +104,7 @@ def fresh(library: str, body: str, **env: str) -> dict:
     """Runs `body` in a new process after the library's imports; it assigns `result`."""
     script = (
         PROGRAMS
-        + "\nimport time, resource\nbegin = time.perf_counter()\n"
+        + "\nimport time\nbegin = time.perf_counter()\n"
         + library
         + textwrap.dedent(body)
         + "\nimport json\nprint('RESULT', json.dumps(result))\n"
@@ -164,7 +164,8 @@ def memory() -> tuple[float, float, float]:
         for _ in range(200):
             state, value = step(state, images, labels)
         numpy.asarray(value)
-        result = {"value": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+        status = open("/proc/self/status").read()   # ru_maxrss would count the process that started this one
+        result = {"value": int(status.split("VmHWM:")[1].split()[0]) / 1024}
     """,
         3,
     )
@@ -195,7 +196,10 @@ def call() -> tuple[float, float, float]:
 
 
 def trace_op() -> tuple[float, float, float]:
-    """Seconds for one traced element-wise operation: 200 of them, less what tracing nothing takes."""
+    """Seconds for one traced element-wise operation: 200 of them, less what tracing nothing takes.
+
+    Each function is new, since JAX remembers the traces of those it has seen.
+    """
     import numpy
 
     jax, _, _, weft, _, _, _ = both()
@@ -210,8 +214,8 @@ def trace_op() -> tuple[float, float, float]:
     def nothing(v):
         return v
 
-    a = interleaved(lambda: weft.make_ir(chain)(x), lambda: jax.make_jaxpr(chain)(x), 15)
-    b = interleaved(lambda: weft.make_ir(nothing)(x), lambda: jax.make_jaxpr(nothing)(x), 15)
+    a = interleaved(lambda: weft.make_ir(lambda v: chain(v))(x), lambda: jax.make_jaxpr(lambda v: chain(v))(x), 15)
+    b = interleaved(lambda: weft.make_ir(lambda v: nothing(v))(x), lambda: jax.make_jaxpr(lambda v: nothing(v))(x), 15)
     ours, theirs = (a[0] - b[0]) / 200, (a[1] - b[1]) / 200
     return ours, theirs, ours / theirs
 
