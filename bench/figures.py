@@ -82,10 +82,9 @@ PROGRAMS = textwrap.dedent("""
         return state, numpy.abs(f32(32, 64)), rng.integers(0, 10, 32).astype(numpy.int32)
 
     def chain20(np):
-        def f(x):
-            for i in range(10):
-                x = np.sin(x) if i % 5 == 4 else x * 1.001 + 0.01 * (i + 1)
-                x = x - 0.3 * x * x if i % 2 else x / (1.0 + 0.1 * x * x)
+        def f(x):  # 5 times 4 operations
+            for i in range(5):
+                x = np.sqrt(np.abs(x * 0.99 + 0.01 * (i + 1)))
             return x
         return f
 
