@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/effects.h"
 #include "backends/cpu/program.h"
 #include "driver/disk_cache.h"
@@ -31,10 +32,12 @@ struct KeyHash {
 };
 
 std::string OptionsText(const CompileOptions& o) {
+  std::string donated;
+  for (bool d : o.donated) donated += d ? '1' : '0';
   return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" +
          std::to_string(o.fusion.fuse) + "," + std::to_string(o.fusion.max_members) + "," +
          std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
-         std::to_string(o.fusion.large_row);
+         std::to_string(o.fusion.large_row) + "|" + donated;
 }
 
 // Which build of the compiler this is: cached code of another one is not used.
@@ -170,7 +173,7 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
     }
   }
   if (e->program_ == nullptr) {
-    Artifact artifact = Lower(e->optimized_, options.target, {options.fusion});
+    Artifact artifact = Lower(e->optimized_, options.target, {options.fusion, options.donated});
     if (options.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
     try {
       e->program_ = cpu::Program::Load(std::move(artifact));
@@ -183,7 +186,11 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
   return options.use_cache ? TheCache().Insert(key, e) : e;
 }
 
-Tensors Executable::Run(absl::Span<const Tensor> args) const {
+bool MayOverwrite(const Tensor& t) {
+  return t.owner().use_count() == 1 && t.raw() == t.owner().get() && (t.made_here() || cpu::IsCacheBuffer(t.owner()));
+}
+
+Tensors Executable::RunOwned(Tensors args) const {
   const std::vector<Param>& params = fn_->params();
   if (args.size() != params.size())
     throw TypeError(fn_->name(), ": takes ", params.size(), " arguments, got ", args.size());
@@ -194,7 +201,12 @@ Tensors Executable::Run(absl::Span<const Tensor> args) const {
       throw TypeError(fn_->name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
                       args[i].type(), "; expected ", t);
     }
-    arguments[i] = {args[i].raw(), args[i].shape().data()};
+    if (!options_.donated.empty() && options_.donated[i]) {
+      if (!MayOverwrite(args[i])) args[i] = args[i].Copy();
+      arguments[i] = {args[i].raw(), args[i].shape().data(), args[i].owner()};
+    } else {
+      arguments[i] = {args[i].raw(), args[i].shape().data(), nullptr};
+    }
   }
   std::vector<cpu::Array> out;
   try {
@@ -216,7 +228,7 @@ Tensors Executable::Run(absl::Span<const Tensor> args) const {
 
 std::string Executable::Stage(const std::string& stage) const {
   if (stage == "schedule") return program_->artifact().schedule;
-  return LowerToText(optimized_, options_.target, {options_.fusion}, stage);
+  return LowerToText(optimized_, options_.target, {options_.fusion, options_.donated}, stage);
 }
 
 const Artifact& Executable::artifact() const { return program_->artifact(); }

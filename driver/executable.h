@@ -34,13 +34,18 @@ struct CompileOptions {
   Target target = Target::Host();
   bool use_cache = true;       // in memory
   bool use_disk_cache = true;  // see driver/disk_cache.h
+  // By parameter: the memory of the argument may hold a result or temporaries. Empty: none.
+  std::vector<bool> donated;
 };
 
 class Executable {
  public:
   // One tensor per parameter (constants too), of its dtype and shape; raises kType otherwise. The arguments are only
   // read. Results are fresh arrays. Raises kRuntime when the program fails (assert, callback).
-  Tensors Run(absl::Span<const Tensor> args) const;
+  Tensors Run(absl::Span<const Tensor> args) const { return RunOwned(Tensors(args.begin(), args.end())); }
+  // The same, but donated arguments whose memory nobody else holds (see MayOverwrite) are overwritten; of others a
+  // copy.
+  Tensors RunOwned(Tensors args) const;
 
   const FnRef& fn() const { return fn_; }  // as given to Compile
   const FnRef& optimized() const { return optimized_; }
@@ -62,6 +67,10 @@ class Executable {
   double compile_milliseconds_ = 0;
   bool from_disk_ = false;
 };
+
+// Whether the memory of `t` is Weft's own and held by `t` alone, so that a program that it is donated to may write
+// there.
+bool MayOverwrite(const Tensor& t);
 
 // Raises what lowering raises, with the user's location where it is known.
 std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options = {});

@@ -22,6 +22,14 @@ std::vector<int64_t> RowMajorStrides(absl::Span<const int64_t> shape) {
   return strides;
 }
 
+namespace {
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+}  // namespace
+
+bool Tensor::made_here() const { return std::get_deleter<FreeMemory>(owner_) != nullptr; }
+
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   int64_t bytes = 0;
   const int64_t elements = NumElements(shape_);
@@ -31,7 +39,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
   if (memory == nullptr) {
     throw UserError(ErrorKind::kRuntime, {}, "out of memory: an array ", type(), " needs ", bytes, " bytes");
   }
-  owner_ = std::shared_ptr<void>(memory, std::free);
+  owner_ = std::shared_ptr<void>(memory, FreeMemory());
   data_ = memory;
 }
 

@@ -68,6 +68,8 @@ class Tensor {
     return data<T>()[i];
   }
   const std::shared_ptr<void>& owner() const { return owner_; }
+  // Whether the memory was allocated by Tensor(dtype, shape): nobody outside has given it.
+  bool made_here() const;
 
   // Element `i` as a complex double (real types: imaginary part 0). Exact for all types but the largest 64-bit
   // integers.

@@ -102,15 +102,15 @@ void Fields(IO& io, T& v) {
   } else if constexpr (std::is_same_v<U, Artifact::DescPatch>) {
     All(io, v.index, v.value);
   } else if constexpr (std::is_same_v<U, Artifact::Counters>) {
-    All(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied);
+    All(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied, v.donated);
   } else {
     static_assert(std::is_same_v<U, Artifact>);
-    All(io, v.target, v.code, v.symbols, v.params, v.results, v.slots, v.buffers, v.arena_bytes, v.desc, v.desc_patches,
-        v.constants, v.strings, v.counters, v.schedule);
+    All(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers, v.arena_bytes,
+        v.desc, v.desc_patches, v.constants, v.strings, v.counters, v.schedule);
   }
 }
 
-constexpr int64_t kFormat = 0x5745465401;  // bumped whenever a field changes
+constexpr int64_t kFormat = 0x5745465402;  // bumped whenever a field changes
 
 }  // namespace
 

@@ -62,12 +62,15 @@ struct Artifact {
     int64_t copies = 0;        // buffer-to-buffer copy steps
     int64_t bytes_moved = 0;   // loaded and stored by kernels and library calls, each loop body once
     int64_t bytes_copied = 0;  // by copy steps
+    int64_t donated = 0;       // donated parameters whose memory holds a result or temporaries
   };
 
   std::string target;  // "cpu:x86-64-avx512"
   std::string code;    // an ELF shared object that exports weft_main
   std::vector<std::string> symbols;
   std::vector<Value> params, results;
+  std::vector<uint8_t> donated;    // by parameter: 1 the code may overwrite it, 2 it does; empty when none
+  std::vector<int32_t> result_in;  // by result: the donated parameter whose memory it is in, -1: its own
   std::vector<Slot> slots;
   std::vector<Buffer> buffers;
   int64_t arena_bytes = 0;  // -1 when it depends on symbols

@@ -53,6 +53,7 @@ std::vector<int> BlockLowering::Run(Steps& steps) {
   }
   // Readers of values that units will make, found again when the slot is chosen.
   value_readers_ = std::move(count);
+  WantInPlace();
   for (int u : plan_.order) {
     current_reads_.clear();
     for (uint32_t r : plan_.units[u].reads) ++current_reads_[slot_[plan_.Root(r)]];
@@ -72,6 +73,11 @@ std::vector<int> BlockLowering::Run(Steps& steps) {
   for (size_t i = 0; i < fn_.results().size(); ++i) {
     const Atom& a = fn_.results()[i];
     const int from = SlotOf(a);
+    if (i < dest_.size() && donated_.count(from) && dest_[i] != from && homes_.insert(from).second) {
+      dest_[i] = from;  // a donated argument handed back
+      p_.ResultInParam(static_cast<int>(i), from);
+      p_.UsesDonated(from);
+    }
     const int to = i < dest_.size() && dest_[i] >= 0 ? dest_[i] : from;
     out.push_back(to);
     if (to != from) moves.push_back({to, from, fn_.TypeOf(a)});
@@ -104,22 +110,98 @@ void BlockLowering::FinishUnit(int unit) {
   for (uint32_t r : plan_.units[unit].reads) --readers_[slot_[plan_.Root(r)]];
 }
 
-int BlockLowering::ResultSlot(uint32_t var, const std::vector<int>& reusable) {
-  auto only_this_unit = [&](int s) {
-    const auto it = current_reads_.find(s);
-    return readers_[s] == (it == current_reads_.end() ? 0 : it->second);
+// What a result wants is wanted, too, by the value that it is made from in place, if nobody else reads that one.
+void BlockLowering::WantInPlace() {
+  auto pass = [&](const Atom& operand, uint32_t result) {
+    if (!operand.is_var() || wanted_[result] < 0) return;
+    const uint32_t root = plan_.Root(operand.id());
+    const How how = plan_.values[root].how;
+    if ((how == How::kMember || how == How::kOpaque) && wanted_[root] < 0 && value_readers_[root] == 1)
+      wanted_[root] = wanted_[result];
   };
+  for (size_t u = plan_.order.size(); u-- > 0;) {
+    const int i = plan_.units[plan_.order[u]].opaque;
+    if (i < 0) continue;
+    const Eqn& e = eqn(i);
+    const std::string& name = e.prim->name;
+    if (name == "dynamic_update_slice" || name.rfind("scatter", 0) == 0) pass(e.operands[0], e.first_result);
+    const bool scan = name == "scan";
+    if (!scan && name != "while") continue;
+    const size_t first = scan ? static_cast<size_t>(e.attrs.GetInt("num_consts")) : 0;
+    for (int64_t k = 0; k < e.attrs.GetInt("num_carry"); ++k)
+      pass(e.operands[first + static_cast<size_t>(k)], e.first_result + static_cast<uint32_t>(k));
+  }
+}
+
+void BlockLowering::Donate(int param) {
+  const Dim bytes = Bytes(fn_.params()[static_cast<size_t>(param)].type);
+  if (bytes == Dim(0)) return;
+  donated_.emplace(params_[static_cast<size_t>(param)], bytes);
+  owned_.insert(params_[static_cast<size_t>(param)]);
+}
+
+bool BlockLowering::OnlyThisUnitReads(int s) const {
+  const auto now = current_reads_.find(s);
+  const auto all = readers_.find(s);
+  return (all == readers_.end() ? 0 : all->second) == (now == current_reads_.end() ? 0 : now->second);
+}
+
+int BlockLowering::DonatedHome(uint32_t var, const std::vector<int>& reusable) {
+  const Dim bytes = Bytes(fn_.TypeOf(Var{var}));
+  auto fits = [&](int s) {
+    const auto it = donated_.find(s);
+    return it != donated_.end() && it->second == bytes && homes_.count(s) == 0 && OnlyThisUnitReads(s);
+  };
+  int chosen = -1;
+  for (int s : reusable) {
+    if (chosen < 0 && fits(s)) chosen = s;
+  }
+  for (const auto& [s, size] : donated_) {
+    if (chosen < 0 && fits(s) && current_reads_.count(s) == 0) chosen = s;
+  }
+  if (chosen < 0) return -1;
+  homes_.insert(chosen);
+  const int before = wanted_[var];
+  const auto result = std::find(dest_.begin(), dest_.end(), before);
+  *result = chosen;
+  p_.ResultInParam(static_cast<int>(result - dest_.begin()), chosen);
+  std::replace(wanted_.begin(), wanted_.end(), before, chosen);
+  return chosen;
+}
+
+// The smallest one whose value is dead, leaving to results of the same size what they could live in.
+int BlockLowering::DonatedRoom(const Dim& bytes) const {
+  const std::optional<int64_t> need = bytes.TryValue();
+  int best = -1;
+  for (const auto& [s, size] : donated_) {
+    if (homes_.count(s) || current_reads_.count(s) || !OnlyThisUnitReads(s)) continue;
+    const std::optional<int64_t> have = size.TryValue();
+    if (!(size == bytes) && !(need && have && *need <= *have)) continue;
+    int places = 0, results = 0;
+    for (const auto& [other, other_size] : donated_) places += homes_.count(other) == 0 && other_size == size;
+    for (size_t i = 0; i < dest_.size(); ++i)
+      results += donated_.count(dest_[i]) == 0 && Bytes(fn_.TypeOf(fn_.results()[i])) == size;
+    if (results >= places) continue;
+    if (best < 0 || (have && *have < donated_.at(best).TryValue().value_or(INT64_MAX))) best = s;
+  }
+  return best;
+}
+
+int BlockLowering::ResultSlot(uint32_t var, const std::vector<int>& reusable) {
   auto may_reuse = [&](int s) { return std::find(reusable.begin(), reusable.end(), s) != reusable.end(); };
   int chosen = -1;
   const int w = wanted_[var];
-  if (w >= 0 && only_this_unit(w) && (current_reads_.count(w) == 0 || may_reuse(w))) chosen = w;
+  if (w >= 0 && std::find(dest_.begin(), dest_.end(), w) != dest_.end()) chosen = DonatedHome(var, reusable);
+  if (chosen < 0 && w >= 0 && OnlyThisUnitReads(w) && (current_reads_.count(w) == 0 || may_reuse(w))) chosen = w;
   for (int s : reusable) {
-    if (chosen < 0 && w < 0 && owned_.count(s) && only_this_unit(s)) chosen = s;
+    if (chosen < 0 && w < 0 && owned_.count(s) && OnlyThisUnitReads(s)) chosen = s;
   }
+  if (chosen < 0) chosen = DonatedRoom(Bytes(fn_.TypeOf(Var{var})));
   if (chosen < 0) {
     chosen = p_.NewArena(fn_.TypeOf(Var{var}));
     owned_.insert(chosen);
   }
+  if (donated_.count(chosen)) p_.UsesDonated(chosen);
   slot_[var] = chosen;
   readers_[chosen] += value_readers_[var];
   p_.Use(chosen);
@@ -138,28 +220,26 @@ std::vector<int> BlockLowering::OperandSlots(const BuiltKernel& kernel, int targ
 void BlockLowering::EmitGroup(Steps& steps, int unit) {
   const BuiltKernel kernel = KernelBuilder(fn_, plan_).Group(unit);
   if (kernel.spec.stores.empty()) return;
-  const std::vector<int> phases = kernel.spec.Phases();
-  auto available = [&](int n) { return phases[n] + (kernel.spec.nodes[n].kind == Kind::kReduce ? 1 : 0); };
-  int last = 0;
-  for (size_t n = 0; n < kernel.spec.nodes.size(); ++n) last = std::max(last, available(static_cast<int>(n)));
+  const std::vector<int> phases = kernel.spec.Phases(), read_last = kernel.spec.LastPhases();
   for (const KernelStore& s : kernel.spec.stores) {
     const uint32_t var = kernel.operands[s.access.operand].root;
-    // Operands that this store may overwrite: read at the very place that is written, and not after.
+    // Operands that this store may overwrite: read at the very place that is written, and in no later pass.
     std::vector<int> reusable;
-    bool kept = false;
-    for (const KernelStore& spill : kernel.spec.spills) kept = kept || spill.access.operand == s.access.operand;
-    if (!kept && available(s.node) == last) {
-      for (size_t o = 0; o < kernel.operands.size(); ++o) {
-        if (kernel.spec.written[o] || kernel.operands[o].is_literal) continue;
-        bool same = true, read = false;
-        for (const KernelNode& n : kernel.spec.nodes) {
-          if (n.kind != Kind::kLoad || n.access.operand != static_cast<int>(o)) continue;
-          read = true;
-          same = same && n.access.dynamic.empty() && n.access.offset == s.access.offset &&
-                 ByteWidth(n.access.dtype) == ByteWidth(s.access.dtype);
-        }
-        if (read && same) reusable.push_back(slot_[plan_.Root(kernel.operands[o].root)]);
+    int written_in = phases[s.node] + (kernel.spec.nodes[s.node].kind == Kind::kReduce ? 1 : 0);
+    for (const KernelStore& spill : kernel.spec.spills) {
+      if (spill.access.operand == s.access.operand) written_in = std::min(written_in, phases[spill.node]);
+    }
+    for (size_t o = 0; o < kernel.operands.size(); ++o) {
+      if (kernel.spec.written[o] || kernel.operands[o].is_literal) continue;
+      bool same = true, read = false;
+      for (size_t i = 0; i < kernel.spec.nodes.size(); ++i) {
+        const KernelNode& n = kernel.spec.nodes[i];
+        if (n.kind != Kind::kLoad || n.access.operand != static_cast<int>(o)) continue;
+        read = true;
+        same = same && n.access.dynamic.empty() && n.access.offset == s.access.offset &&
+               ByteWidth(n.access.dtype) == ByteWidth(s.access.dtype) && read_last[i] <= written_in;
       }
+      if (read && same) reusable.push_back(slot_[plan_.Root(kernel.operands[o].root)]);
     }
     ResultSlot(var, reusable);
   }

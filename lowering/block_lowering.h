@@ -16,7 +16,7 @@ namespace weft {
 // Slots, buffers, constants and desc entries of the program under construction.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Fn& fn, const FusionPolicy& policy);
+  ProgramBuilder(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated);
   Program Finish();
 
   Program program;
@@ -26,6 +26,10 @@ class ProgramBuilder {
   int64_t AddDesc(const std::vector<Dim>& entries);
   int NewSlot(Artifact::Place place, int64_t index);
   int NewArena(const Type& type);
+  // Result `i` is left in the memory of the donated parameter of `slot`.
+  void ResultInParam(int i, int slot);
+  // A donated parameter's memory is written.
+  void UsesDonated(int slot);
   int ConstantSlot(const Tensor& t);
   int AddString(const std::string& text);
   // The step being laid out is `pos`: slot `s` must hold its value there.
@@ -62,6 +66,8 @@ class BlockLowering {
         dest_(std::move(dest)),
         plan_(Fuse(fn, program.policy)),
         defining_(DefiningEqns(fn)) {}
+  // Before Run: the memory of parameter `param` may be overwritten, and may become that of a result.
+  void Donate(int param);
   // The slots of the results.
   std::vector<int> Run(Steps& steps);
 
@@ -69,8 +75,14 @@ class BlockLowering {
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
   int SlotOf(const Atom& a);  // of a stored value or literal
   void FinishUnit(int unit);
-  // The slot for result `var` of the current unit. `reusable`: a slot that the unit reads and may overwrite (-1: none).
+  // The slot for result `var` of the current unit. `reusable`: slots that the unit reads and may overwrite.
   int ResultSlot(uint32_t var, const std::vector<int>& reusable);
+  // Whether nobody but the current unit reads slot `s` from now on.
+  bool OnlyThisUnitReads(int s) const;
+  // A donated parameter for `var`: as the home of a result, or as room for a value that dies. -1: none.
+  int DonatedHome(uint32_t var, const std::vector<int>& reusable);
+  int DonatedRoom(const Dim& bytes) const;
+  void WantInPlace();
   void EmitGroup(Steps& steps, int unit);
   void EmitOpaque(Steps& steps, int unit);
   void EmitWrite(Steps& steps, const BuiltKernel& kernel, int target);
@@ -98,7 +110,9 @@ class BlockLowering {
   std::map<int, int> current_reads_;  // slot -> times among the current unit's reads
   std::vector<int> value_readers_;    // by root variable: what the value adds to the readers of its slot
   std::vector<int> wanted_;           // by root variable: destination, -1 none
-  std::set<int> owned_;               // arena slots made in this block
+  std::set<int> owned_;               // slots that this block may overwrite: arena slots made in it, donated parameters
+  std::map<int, Dim> donated_;        // slots of donated parameters, and their bytes
+  std::set<int> homes_;               // of these, the ones that hold a result
 };
 
 }  // namespace weft

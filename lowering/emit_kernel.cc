@@ -442,19 +442,23 @@ void KernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores) {
   struct Write {
     Value raw, pointer;
     DType dtype;
-    bool vector;
   };
   std::vector<Write> writes;
+  // A store may overwrite what another one's value is made from, so all is read before anything is written.
+  std::vector<std::pair<Lanes, Address>> values;
   for (const KernelStore* s : stores) {
     Lanes v = Evaluate(s->node);
-    const Access& a = s->access;
-    Address at = Locate(a);
+    values.emplace_back(v, Locate(s->access));
+  }
+  for (size_t i = 0; i < stores.size(); ++i) {
+    auto [v, at] = values[i];
+    const Access& a = stores[i]->access;
     const bool pair = IsComplex(a.dtype);
     MType element = body_.Memory(a.dtype);
     const unsigned align = element.getIntOrFloatBitWidth() / 8;
     Value pointer = m_.Gep(element, Pointer(a.operand), pair ? m_.Shl(at.base, 1) : at.base);
     if (at.contiguous) {
-      writes.push_back({body_.ToMemory(a.dtype, body_.Splat(v, plan_.lanes)), pointer, a.dtype, true});
+      writes.push_back({body_.ToMemory(a.dtype, body_.Splat(v, plan_.lanes)), pointer, a.dtype});
     } else if (at.lanes) {
       v = body_.Splat(v, plan_.lanes);
       MType pointers = LLVM::getFixedVectorType(m_.ptr(), static_cast<unsigned>(plan_.lanes));

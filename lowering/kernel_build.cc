@@ -277,6 +277,7 @@ BuiltKernel KernelBuilder::Group(int unit) {
     out_.spec.written[operand] = true;
     out_.spec.stores.push_back({node, {operand, type.dtype, FlatOffset(type.dims, index), {}}});
   }
+  out_.spec.DropDeadNodes();
   ChooseSpills();
   out_.spec.Collapse();
   return std::move(out_);
@@ -305,6 +306,7 @@ BuiltKernel KernelBuilder::Copy(const Atom& value, const Dims& space, Dim start,
   out_.spec.written.push_back(true);
   access.operand = out_.spec.num_operands++;
   out_.spec.stores.push_back({node, access});
+  out_.spec.DropDeadNodes();
   out_.spec.Collapse();
   return std::move(out_);
 }

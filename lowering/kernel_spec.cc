@@ -140,6 +140,30 @@ std::vector<int> KernelSpec::Phases() const {
   return phase;
 }
 
+std::vector<int> KernelSpec::LastPhases() const {
+  const std::vector<int> phase = Phases();
+  std::vector<int> last = phase;
+  auto need = [&](const Access& a, int p) {
+    for (const auto& d : a.dynamic) last[d.node] = std::max(last[d.node], p);
+  };
+  auto available = [&](int n) { return phase[n] + (nodes[n].kind == KernelNode::Kind::kReduce ? 1 : 0); };
+  for (const std::vector<KernelStore>* list : {&stores, &spills}) {
+    for (const KernelStore& s : *list) {
+      last[s.node] = std::max(last[s.node], available(s.node));
+      need(s.access, available(s.node));
+    }
+  }
+  for (size_t i = nodes.size(); i-- > 0;) {
+    // A reduction is computed once, in its own pass; so is what later passes read from memory.
+    bool once = nodes[i].kind == KernelNode::Kind::kReduce;
+    for (const KernelStore& s : spills) once = once || s.node == static_cast<int>(i);
+    const int p = once ? phase[i] : last[i];
+    for (int o : nodes[i].operands) last[o] = std::max(last[o], p);
+    need(nodes[i].access, p);
+  }
+  return last;
+}
+
 std::string KernelSpec::Key() const {
   SizeNames names;
   return Text(*this, names);
@@ -152,6 +176,44 @@ std::vector<Dim> KernelSpec::SymbolicSizes() const {
 }
 
 std::string KernelSpec::ToString() const { return Key(); }
+
+void KernelSpec::DropDeadNodes() {
+  std::vector<int> to(nodes.size(), -1);
+  auto mark = [&](const Access& a) {
+    for (const auto& d : a.dynamic) to[d.node] = 0;
+  };
+  for (const std::vector<KernelStore>* list : {&stores, &spills}) {
+    for (const KernelStore& s : *list) {
+      to[s.node] = 0;
+      mark(s.access);
+    }
+  }
+  for (size_t i = nodes.size(); i-- > 0;) {
+    if (to[i] < 0) continue;
+    for (int o : nodes[i].operands) to[o] = 0;
+    mark(nodes[i].access);
+  }
+  std::vector<KernelNode> kept;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (to[i] < 0) continue;
+    to[i] = static_cast<int>(kept.size());
+    kept.push_back(std::move(nodes[i]));
+  }
+  nodes = std::move(kept);
+  auto rename = [&](Access& a) {
+    for (auto& d : a.dynamic) d.node = to[d.node];
+  };
+  for (KernelNode& n : nodes) {
+    for (int& o : n.operands) o = to[o];
+    rename(n.access);
+  }
+  for (std::vector<KernelStore>* list : {&stores, &spills}) {
+    for (KernelStore& s : *list) {
+      s.node = to[s.node];
+      rename(s.access);
+    }
+  }
+}
 
 void KernelSpec::Collapse() {
   // Sizes of 1 first: their variable is always 0.

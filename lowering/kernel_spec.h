@@ -62,10 +62,14 @@ struct KernelSpec {
   std::vector<uint64_t> Dependence() const;
   // The loop pass in which each node is first available (a reduction: in which it is accumulated).
   std::vector<int> Phases() const;
+  // The last loop pass in which each node may be computed (again).
+  std::vector<int> LastPhases() const;
   // Equal keys compile to the same code. Symbolic sizes are named by their order of occurrence.
   std::string Key() const;
   // The distinct symbolic sizes in use, in order of first occurrence; their values follow the slots in `desc`.
   std::vector<Dim> SymbolicSizes() const;
+  // Removes nodes that no store needs.
+  void DropDeadNodes();
   // Merges loops that every access walks as one.
   void Collapse();
   // A rough cost in nanoseconds of one point of the domain, on one thread with vectors.

@@ -25,7 +25,7 @@ std::string Generate(const Program& program, const Target& target, CodeStage sta
 }  // namespace
 
 Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options) {
-  Program program = BuildProgram(*WithoutCalls(fn), options.fusion);
+  Program program = BuildProgram(*WithoutCalls(fn), options.fusion, options.donated);
   program.artifact.code = Generate(program, target, CodeStage::kObject);
   program.artifact.target = target.ToString();
   return std::move(program.artifact);
@@ -38,7 +38,7 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
     for (const std::string& note : Fuse(*flat, options.fusion).notes) text += note + "\n";
     return text;
   }
-  const Program program = BuildProgram(*flat, options.fusion);
+  const Program program = BuildProgram(*flat, options.fusion, options.donated);
   if (stage == "schedule") return program.artifact.schedule;
   if (stage == "mlir") return Generate(program, target, CodeStage::kMlir);
   if (stage == "llvm") return Generate(program, target, CodeStage::kLlvm);

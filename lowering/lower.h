@@ -5,6 +5,7 @@
 #define WEFT_LOWERING_LOWER_H_
 
 #include <string>
+#include <vector>
 
 #include "ir/fn.h"
 #include "lowering/artifact.h"
@@ -15,6 +16,8 @@ namespace weft {
 
 struct LowerOptions {
   FusionPolicy fusion;
+  // By parameter: whoever runs the code gives its memory away, for results or temporaries. Empty: none.
+  std::vector<bool> donated;
 };
 
 // Compiles `fn`, which is taken as it is: optimising it first is the caller's business.

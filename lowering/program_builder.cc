@@ -7,7 +7,10 @@
 
 namespace weft {
 
-ProgramBuilder::ProgramBuilder(const Fn& fn, const FusionPolicy& policy) : policy(policy), symbols_(fn.Symbols()) {
+ProgramBuilder::ProgramBuilder(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated)
+    : policy(policy), symbols_(fn.Symbols()) {
+  program.artifact.donated.assign(donated.begin(), donated.end());
+  program.artifact.result_in.assign(donated.empty() ? 0 : fn.results().size(), -1);
   program.artifact.symbols = symbols_;
   auto value = [&](const Type& t) {
     Artifact::Value v;
@@ -63,6 +66,17 @@ int ProgramBuilder::NewArena(const Type& type) {
   b.first = b.last = position_;
   program.artifact.buffers.push_back(b);
   return NewSlot(Artifact::Place::kArena, static_cast<int64_t>(program.artifact.buffers.size()) - 1);
+}
+
+void ProgramBuilder::ResultInParam(int i, int slot) {
+  program.artifact.result_in[static_cast<size_t>(i)] =
+      static_cast<int32_t>(program.artifact.slots[static_cast<size_t>(slot)].index);
+}
+
+void ProgramBuilder::UsesDonated(int slot) {
+  uint8_t& use = program.artifact.donated[static_cast<size_t>(program.artifact.slots[static_cast<size_t>(slot)].index)];
+  program.artifact.counters.donated += use != 2;
+  use = 2;
 }
 
 int ProgramBuilder::ConstantSlot(const Tensor& t) {
@@ -201,6 +215,10 @@ Program ProgramBuilder::Finish() {
   for (size_t s = 0; s < a.slots.size(); ++s) {
     static const char* kPlaces[] = {"arena", "param", "result", "constant", "moving"};
     memory << "  s" << s << ": " << kPlaces[static_cast<int>(a.slots[s].place)] << " " << a.slots[s].index;
+    if (a.slots[s].place == Artifact::Place::kParam && !a.donated.empty() && a.donated[a.slots[s].index])
+      memory << (a.donated[a.slots[s].index] == 2 ? ", donated" : ", donated but of no use");
+    if (a.slots[s].place == Artifact::Place::kResult && !a.result_in.empty() && a.result_in[a.slots[s].index] >= 0)
+      memory << ", in the memory of param " << a.result_in[a.slots[s].index];
     if (a.slots[s].place == Artifact::Place::kArena) {
       const Artifact::Buffer& b = a.buffers[a.slots[s].index];
       memory << ", "
@@ -215,15 +233,20 @@ Program ProgramBuilder::Finish() {
   return std::move(program);
 }
 
-Program BuildProgram(const Fn& fn, const FusionPolicy& policy) {
-  ProgramBuilder builder(fn, policy);
+Program BuildProgram(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated) {
+  WEFT_CHECK(donated.empty() || donated.size() == fn.params().size()) << "one flag per parameter";
+  ProgramBuilder builder(fn, policy, donated);
   std::vector<int> params, results;
   for (size_t i = 0; i < fn.params().size(); ++i)
     params.push_back(builder.NewSlot(Artifact::Place::kParam, static_cast<int64_t>(i)));
   for (size_t i = 0; i < fn.results().size(); ++i)
     results.push_back(builder.NewSlot(Artifact::Place::kResult, static_cast<int64_t>(i)));
   Steps steps;
-  BlockLowering(builder, fn, params, results).Run(steps);
+  BlockLowering block(builder, fn, params, results);
+  for (size_t i = 0; i < donated.size(); ++i) {
+    if (donated[i]) block.Donate(static_cast<int>(i));
+  }
+  block.Run(steps);
   builder.program.steps = std::move(steps);
   return builder.Finish();
 }

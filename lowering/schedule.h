@@ -48,8 +48,9 @@ struct Program {
   Artifact artifact;  // everything but the code
 };
 
-// Lays out `fn`. `fn` must hold no call-like equations (see WithoutCalls).
-Program BuildProgram(const Fn& fn, const FusionPolicy& policy);
+// Lays out `fn`. `fn` must hold no call-like equations (see WithoutCalls). `donated`: parameters whose memory may be
+// overwritten once their value is not needed any more; empty: none.
+Program BuildProgram(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated = {});
 
 // `fn` with call, remat and the custom rules replaced by their bodies, in regions too.
 FnRef WithoutCalls(const FnRef& fn);

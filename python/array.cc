@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "python/convert.h"
+#include "python/frames.h"
 
 namespace weft::python {
 
@@ -11,6 +12,14 @@ PyTypeObject* g_tracer_type = nullptr;
 const char* BufferFormat(DType t);  // convert.cc
 
 namespace {
+
+std::string DeletedText(PyObject* self) {
+  const auto* array = reinterpret_cast<ArrayObject*>(self);
+  std::string text = "the array " + array->deleted->type.ToString() + " " + array->deleted->how;
+  if (array->deleted_at) text += " at " + array->deleted_at.ToString();
+  return text + "; its memory is gone";
+}
+bool IsGone(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->deleted != nullptr; }
 
 PyObject* NotImplementedObject() { return Py_NewRef(Py_NotImplemented); }
 
@@ -136,6 +145,7 @@ void Dealloc(PyObject* self) {
   auto* array = reinterpret_cast<ArrayObject*>(self);
   if (array->weakrefs) PyObject_ClearWeakRefs(self);
   array->value.~Value();
+  array->deleted.~shared_ptr();
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -152,6 +162,8 @@ PyObject* Numpy(PyObject* self) {
 
 PyObject* Repr(PyObject* self) {
   return Guarded([&]() -> PyObject* {
+    if (const auto& deleted = reinterpret_cast<ArrayObject*>(self)->deleted)
+      return PyUnicode_FromString(("Array<" + deleted->type.ToString() + ", deleted>").c_str());
     const Value& v = ValueOf(self);
     if (v.traced()) {
       const std::string text = "Tracer<" + v.type().ToString() + (v.weak() ? ", weak" : "") + ">";
@@ -172,14 +184,14 @@ PyObject* Repr(PyObject* self) {
 }
 
 PyObject* Str(PyObject* self) {
-  if (ValueOf(self).traced()) return Repr(self);
+  if (IsGone(self) || ValueOf(self).traced()) return Repr(self);
   Ref numpy(Numpy(self));
   return numpy ? PyObject_Str(numpy.get()) : nullptr;
 }
 
 PyObject* Format(PyObject* self, PyObject* spec) {
   // Numbers format like Python numbers; everything else like its text.
-  if (ValueOf(self).traced()) return Repr(self);
+  if (IsGone(self) || ValueOf(self).traced()) return Repr(self);
   if (ValueOf(self).rank() == 0) {
     return Guarded([&]() -> PyObject* {
       Ref number(Check(PythonNumber(ValueOf(self).tensor())));
@@ -192,20 +204,32 @@ PyObject* Format(PyObject* self, PyObject* spec) {
 
 // --- Attributes ------------------------------------------------------------------------------------------------------
 
+// Also of a deleted array.
+Type TypeOf(PyObject* self) {
+  return IsGone(self) ? reinterpret_cast<ArrayObject*>(self)->deleted->type : ValueOf(self).type();
+}
+
 PyObject* GetShape(PyObject* self, void*) {
-  return Guarded([&] { return ShapeObject(ValueOf(self)); });
+  return Guarded([&]() -> PyObject* {
+    if (!IsGone(self)) return ShapeObject(ValueOf(self));
+    const Dims dims = TypeOf(self).dims;
+    Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(dims.size()))));
+    for (size_t i = 0; i < dims.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), DimObject(dims[i]));
+    return tuple.release();
+  });
 }
 PyObject* GetDType(PyObject* self, void*) {
-  return Guarded([&] { return DTypeObject(ValueOf(self).dtype()); });
+  return Guarded([&] { return DTypeObject(TypeOf(self).dtype); });
 }
-PyObject* GetNdim(PyObject* self, void*) { return PyLong_FromLong(ValueOf(self).rank()); }
+PyObject* GetNdim(PyObject* self, void*) { return PyLong_FromLong(TypeOf(self).rank()); }
 PyObject* GetSize(PyObject* self, void*) {
-  return Guarded([&] { return DimObject(ValueOf(self).type().size()); });
+  return Guarded([&] { return DimObject(TypeOf(self).size()); });
 }
 PyObject* GetNbytes(PyObject* self, void*) {
-  return Guarded([&] { return PyLong_FromLongLong(ValueOf(self).type().Bytes()); });
+  return Guarded([&] { return PyLong_FromLongLong(TypeOf(self).Bytes()); });
 }
-PyObject* GetItemsize(PyObject* self, void*) { return PyLong_FromLong(ByteWidth(ValueOf(self).dtype())); }
+PyObject* GetItemsize(PyObject* self, void*) { return PyLong_FromLong(ByteWidth(TypeOf(self).dtype)); }
 PyObject* GetT(PyObject* self, void*) {
   return Guarded([&] { return WrapValue(Transpose(Operand(ValueOf(self)), std::nullopt)); });
 }
@@ -217,9 +241,11 @@ PyObject* GetMT(PyObject* self, void*) {
     return WrapValue(MoveAxis(Operand(v), {-1}, {-2}));
   });
 }
-PyObject* GetWeak(PyObject* self, void*) { return PyBool_FromLong(ValueOf(self).weak()); }
+PyObject* GetWeak(PyObject* self, void*) {
+  return PyBool_FromLong(IsGone(self) ? reinterpret_cast<ArrayObject*>(self)->deleted->weak : ValueOf(self).weak());
+}
 PyObject* GetType(PyObject* self, void*) {
-  return Guarded([&] { return PyUnicode_FromString(ValueOf(self).type().ToString().c_str()); });
+  return Guarded([&] { return PyUnicode_FromString(TypeOf(self).ToString().c_str()); });
 }
 PyObject* GetPriority(PyObject*, void*) { return PyLong_FromLong(100); }
 PyObject* GetInterface(PyObject* self, void*) {
@@ -229,6 +255,7 @@ PyObject* GetInterface(PyObject* self, void*) {
       return nullptr;
     }
     Ref numpy(NumpyFromTensor(Demand(ValueOf(self), "__array_interface__")));
+    reinterpret_cast<ArrayObject*>(self)->pinned = true;  // the interface is a number, and keeps nothing alive
     return PyObject_GetAttrString(numpy.get(), "__array_interface__");
   });
 }
@@ -309,7 +336,23 @@ PyObject* Copy(PyObject* self, PyObject*) {
     return v.traced() ? Py_NewRef(self) : WrapValue(Value(v.tensor().Copy(), v.weak()));
   });
 }
-PyObject* Self(PyObject* self, PyObject*) { return Py_NewRef(self); }  // values never change
+PyObject* Self(PyObject* self, PyObject*) {  // values never change
+  return Guarded([&] {
+    ValueOf(self);
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* DeleteMethod(PyObject* self, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    if (IsGone(self)) Py_RETURN_NONE;
+    const Value& v = ValueOf(self);
+    if (v.traced()) throw TypeError("delete(): a traced value has no memory");
+    Delete(self, std::make_shared<Deletion>(Deletion{v.type(), v.weak(), "was deleted by delete()"}), UserLoc());
+    Py_RETURN_NONE;
+  });
+}
+PyObject* IsDeleted(PyObject* self, PyObject*) { return PyBool_FromLong(IsGone(self)); }
 
 PyObject* Reduce(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
@@ -359,6 +402,9 @@ PyMethodDef kMethods[] = {
     {"tolist", ToList, METH_NOARGS, "Nested lists of Python numbers."},
     {"copy", Copy, METH_NOARGS, "An array with memory of its own."},
     {"block_until_ready", Self, METH_NOARGS, "Waits until the array is computed; returns it."},
+    {"delete", DeleteMethod, METH_NOARGS,
+     "Gives the memory back at once; using the array afterwards raises RuntimeError. Views of it keep theirs."},
+    {"is_deleted", IsDeleted, METH_NOARGS, "Whether the array was donated (jit's donate_argnums) or deleted."},
     {"__array__", Function(ArrayMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__complex__", ComplexMethod, METH_NOARGS, nullptr},
     {"__format__", Format, METH_O, nullptr},
@@ -375,11 +421,16 @@ PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObjec
 // --- Buffer protocol: read-only, no copy -----------------------------------------------------------------------------
 
 struct Exported {
+  Tensor tensor;  // so that the memory is seen to have another holder
   std::vector<Py_ssize_t> shape, strides;
 };
 
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
+  if (IsGone(self)) {
+    PyErr_SetString(PyExc_BufferError, DeletedText(self).c_str());
+    return -1;
+  }
   const Value& v = ValueOf(self);
   if (v.traced()) {
     PyErr_SetString(PyExc_BufferError, "a traced value has no memory");
@@ -396,6 +447,7 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   auto* exported = new Exported;
+  exported->tensor = t;
   exported->shape.assign(t.shape().begin(), t.shape().end());
   for (int64_t s : RowMajorStrides(t.shape())) exported->strides.push_back(s * ByteWidth(t.dtype()));
   view->buf = const_cast<void*>(t.raw());
@@ -464,6 +516,17 @@ PyType_Slot kTracerSlots[] = {
 PyType_Spec kTracerSpec = {"weft.Tracer", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, kTracerSlots};
 
 }  // namespace
+
+void ThrowDeleted(PyObject* array) { throw Error(ErrorKind::kRuntime, DeletedText(array)); }
+
+Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where) {
+  auto* object = reinterpret_cast<ArrayObject*>(array);
+  Value value = std::move(object->value);
+  object->value = Value();
+  object->deleted = std::move(how);
+  object->deleted_at = where;
+  return value;
+}
 
 PyObject* WrapValues(const Values& values) {
   Ref list(Check(PyList_New(static_cast<Py_ssize_t>(values.size()))));

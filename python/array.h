@@ -5,7 +5,9 @@
 
 #include <Python.h>
 
+#include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "python/errors.h"
@@ -15,9 +17,19 @@
 
 namespace weft::python {
 
+// What became of an array whose memory was given away.
+struct Deletion {
+  Type type;
+  bool weak = false;
+  std::string how;  // "was donated as argument 'x' of 'step'"
+};
+
 struct ArrayObject {
   PyObject_HEAD Value value;
   PyObject* weakrefs;
+  std::shared_ptr<const Deletion> deleted;  // then `value` is empty
+  Loc deleted_at;
+  bool pinned;  // somebody was told its address and may use it as long as this object lives
 };
 
 extern PyTypeObject* g_array_type;   // concrete arrays; base of:
@@ -29,7 +41,17 @@ inline bool IsArray(PyObject* object) {
   return Py_TYPE(object) == g_array_type || Py_TYPE(object) == g_tracer_type ||
          PyObject_TypeCheck(object, g_array_type);
 }
-inline const Value& ValueOf(PyObject* array) { return reinterpret_cast<ArrayObject*>(array)->value; }
+[[noreturn]] void ThrowDeleted(PyObject* array);
+// Raises RuntimeError for an array that was donated or deleted.
+inline const Value& PeekValue(PyObject* array) {
+  const auto* object = reinterpret_cast<const ArrayObject*>(array);
+  if (object->deleted) ThrowDeleted(array);
+  return object->value;
+}
+// A copy: while Python code runs, or another thread, the array may be donated.
+inline Value ValueOf(PyObject* array) { return PeekValue(array); }
+// Takes the value out of an array; from now on using the array raises.
+Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where);
 
 // A new array object: a Tracer for traced values.
 inline PyObject* WrapValue(Value value) {
@@ -38,6 +60,9 @@ inline PyObject* WrapValue(Value value) {
   if (object == nullptr) throw PythonError();
   new (&object->value) Value(std::move(value));
   object->weakrefs = nullptr;
+  new (&object->deleted) std::shared_ptr<const Deletion>();
+  new (&object->deleted_at) Loc();
+  object->pinned = false;
   return reinterpret_cast<PyObject*>(object);
 }
 // A list of array objects.

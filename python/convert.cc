@@ -322,7 +322,8 @@ PyObject* PythonNumber(const Tensor& t) {
 
 bool OperandHolder::Set(PyObject* object) {
   if (IsArray(object)) {
-    operand_ = Operand(ValueOf(object));
+    temporary_ = ValueOf(object);
+    operand_ = Operand(temporary_);
     return true;
   }
   if (IsPythonNumber(object)) {

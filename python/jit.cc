@@ -9,15 +9,17 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "driver/executable.h"
 #include "python/array.h"
 #include "python/convert.h"
+#include "python/frames.h"
 #include "python/function.h"
 #include "python/run.h"
 
 namespace weft::python {
 
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
-PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree)
+PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
 bool g_disable_jit = false;
 bool g_debug_nans = false;
 
@@ -25,9 +27,10 @@ namespace {
 
 // One argument array or number.
 struct Leaf {
-  const Value* value = nullptr;  // of an array object, alive during the call
+  PyObject* array = nullptr;  // an array object, alive during the call
   Scalar scalar;
   Tensor tensor;  // of a NumPy array
+  bool donated = false;
 };
 
 // What decides whether two calls run the same code.
@@ -73,6 +76,9 @@ struct Entry {
   std::shared_ptr<Program> program;
   Tensors constants;
   Ref tree;  // of the results
+  // Donated leaves of the arguments: what their arrays say afterwards; by parameter, empty when none is donated.
+  std::vector<std::shared_ptr<const Deletion>> deletions;
+  std::vector<bool> donated;
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;
@@ -89,12 +95,13 @@ struct JitObject {
   PyObject* function;
   PyObject* static_argnums;   // frozenset of ints
   PyObject* static_argnames;  // frozenset of strings
-  PyObject* options;          // whatever weft.api keeps: donated arguments ...
+  PyObject* donate_argnums;   // frozenset of ints
+  PyObject* donate_argnames;  // frozenset of strings
   PyObject* dict;
   PyObject* weakrefs;
   absl::flat_hash_map<size_t, std::vector<std::shared_ptr<Entry>>>* entries;
   std::shared_ptr<Entry>* last;
-  bool has_static;
+  bool has_static, has_donated;
 };
 
 PyTypeObject* g_jit_type = nullptr;
@@ -143,8 +150,8 @@ bool FlattenDict(PyObject* o, Arguments& a) {
 
 bool FlattenLeaf(PyObject* o, Arguments& a) {
   if (IsArray(o)) {
-    a.leaves.push_back({&ValueOf(o), {}, {}});
-    AddType(ValueOf(o), a.signature);
+    AddType(PeekValue(o), a.signature);
+    a.leaves.push_back({o, {}, {}});
     return true;
   }
   if (IsPythonNumber(o)) {
@@ -193,14 +200,17 @@ void Flatten(PyObject* o, Arguments& a) {
   }
 }
 
+std::string NameOf(PyObject* function) {
+  Ref name(PyObject_GetAttrString(function, "__name__"));
+  PyErr_Clear();
+  return name ? PyUnicode_AsUTF8(name.get()) : "a jitted function";
+}
+
 void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* function) {
   const Py_hash_t h = PyObject_Hash(o);
   if (h == -1 && PyErr_Occurred()) {
     PyErr_Clear();
-    Ref name(PyObject_GetAttrString(function, "__name__"));
-    PyErr_Clear();
-    throw ValueError("static argument ", which, " of '", name ? PyUnicode_AsUTF8(name.get()) : "a jitted function",
-                     "' is of type '", Py_TYPE(o)->tp_name,
+    throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
                      "', which is not hashable; static arguments are part of the cache key");
   }
   a.signature.tokens.push_back(kStaticToken);
@@ -208,18 +218,24 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
   a.signature.objects.push_back(Ref::Borrow(o));
 }
 
-bool IsStatic(JitObject* self, Py_ssize_t position) {
+bool HasPosition(PyObject* set, Py_ssize_t position) {
   Ref index(PyLong_FromSsize_t(position));
-  return PySet_Contains(self->static_argnums, index.get()) == 1;
+  return PySet_Contains(set, index.get()) == 1;
+}
+
+void FlattenArgument(PyObject* o, Arguments& a, bool donated) {
+  const size_t first = a.leaves.size();
+  Flatten(o, a);
+  for (size_t i = first; donated && i < a.leaves.size(); ++i) a.leaves[i].donated = true;
 }
 
 void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   a.signature.tokens.push_back(static_cast<uint64_t>(n) << 1 | static_cast<uint64_t>(X64()));
   for (Py_ssize_t i = 0; i < n; ++i) {
-    if (self->has_static && IsStatic(self, i))
+    if (self->has_static && HasPosition(self->static_argnums, i))
       AddStatic(args[i], a, std::to_string(i), self->function);
     else
-      Flatten(args[i], a);
+      FlattenArgument(args[i], a, self->has_donated && HasPosition(self->donate_argnums, i));
   }
   if (kwnames == nullptr) return;
   absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
@@ -233,7 +249,7 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
     if (self->has_static && PySet_Contains(self->static_argnames, k) == 1) {
       AddStatic(v, a, std::string("'") + PyUnicode_AsUTF8(k) + "'", self->function);
     } else {
-      Flatten(v, a);
+      FlattenArgument(v, a, self->has_donated && PySet_Contains(self->donate_argnames, k) == 1);
     }
   }
 }
@@ -276,11 +292,69 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     entry->cacheable &= !v.traced();
     if (!v.traced()) entry->constants.push_back(v.tensor());
   }
+  if (self->has_donated) {
+    const std::string name = NameOf(self->function);
+    PyObject* names = PyTuple_GET_ITEM(pair.get(), 2);
+    for (size_t i = 0; i < a.leaves.size(); ++i) {
+      Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && PeekValue(a.leaves[i].array).weak(), ""};
+      d.how =
+          std::string("was donated as argument ") + PyUnicode_AsUTF8(PyList_GET_ITEM(names, i)) + " of '" + name + "'";
+      entry->deletions.push_back(std::make_shared<Deletion>(std::move(d)));
+      entry->donated.push_back(a.leaves[i].donated);
+    }
+    entry->donated.resize(entry->traced.fn->params().size(), false);
+  }
   if (entry->cacheable) {
     (*self->entries)[entry->signature.Hash()].push_back(entry);
     *self->last = entry;
   }
   return entry;
+}
+
+// "the argument x ([f32[3]) of 'step'"
+std::string Donated(const Entry& entry, size_t i) {
+  const std::string& how = entry.deletions[i]->how;
+  return how.substr(how.find("argument ")) + ", " + entry.deletions[i]->type.ToString() + ",";
+}
+
+void Warn(const std::string& text) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+}
+
+// Which donated arguments can be given away. Raises ValueError for one that is passed twice; warns for one whose memory
+// somebody else holds.
+std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
+  std::vector<bool> give(a.leaves.size(), false);
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    const Leaf& leaf = a.leaves[i];
+    if (!leaf.donated || leaf.array == nullptr || PeekValue(leaf.array).traced()) continue;
+    for (size_t k = 0; k < a.leaves.size(); ++k) {
+      if (k != i && a.leaves[k].array == leaf.array) {
+        throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
+                         entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)
+                                                                   : entry.traced.fn->params()[k].name);
+      }
+    }
+    const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
+    const Tensor& t = PeekValue(leaf.array).tensor();
+    give[i] = !pinned && MayOverwrite(t);
+    if (!give[i]) {
+      Warn("jit: " + Donated(entry, i) +
+           (t.owner().use_count() > 1 || pinned
+                ? " was not donated: a NumPy array, DLPack or buffer export, or another array shares its memory"
+                : " was not donated: its memory belongs to another library"));
+    }
+  }
+  return give;
+}
+
+// Once per compiled version.
+void WarnOfUseless(const Entry& entry) {
+  const std::vector<bool> uses = entry.program->UsesDonated();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0)))
+      Warn("jit: donating " + Donated(entry, i) + " brings nothing: no result or temporary fits its memory");
+  }
 }
 
 // weft.config.debug_nans: names the first result that holds a NaN.
@@ -325,8 +399,8 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     if (Trace::Current()) {
       Values values;
       for (Leaf& leaf : a.leaves) {
-        if (leaf.value)
-          values.push_back(*leaf.value);
+        if (leaf.array)
+          values.push_back(ValueOf(leaf.array));
         else if (leaf.tensor.defined())
           values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
         else
@@ -336,19 +410,30 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       results = Apply(entry->traced.fn, values);
       for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(entry->traced.weak_results[i]);
     } else {
+      std::vector<bool> give;
+      if (self->has_donated) give = MayGive(*entry, a);
+      if (!entry->program) {
+        entry->program = ProgramOf(entry->traced.fn, entry->donated);
+        if (self->has_donated) WarnOfUseless(*entry);
+      }
+      const Loc here = self->has_donated ? UserLoc() : Loc();
       Tensors tensors;
       tensors.reserve(a.leaves.size() + entry->constants.size());
-      for (Leaf& leaf : a.leaves) {
-        if (leaf.value)
-          tensors.push_back(leaf.value->traced() ? Demand(*leaf.value, "the value") : leaf.value->tensor());
+      for (size_t i = 0; i < a.leaves.size(); ++i) {
+        Leaf& leaf = a.leaves[i];
+        // Warning may have run Python code, so the array is looked at again.
+        if (!give.empty() && give[i] && MayOverwrite(PeekValue(leaf.array).tensor()))
+          tensors.push_back(Delete(leaf.array, entry->deletions[i], here).tensor());
+        else if (leaf.array)
+          tensors.push_back(PeekValue(leaf.array).traced() ? Demand(ValueOf(leaf.array), "the value")
+                                                           : PeekValue(leaf.array).tensor());
         else if (leaf.tensor.defined())
           tensors.push_back(leaf.tensor);
         else
           tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
-      if (!entry->program) entry->program = ProgramOf(entry->traced.fn);
-      Tensors out = RunProgram(*entry->program, tensors);
+      Tensors out = RunProgram(*entry->program, std::move(tensors));
       results.reserve(out.size());
       for (size_t i = 0; i < out.size(); ++i) {
         // A result that is an argument unchanged must not share NumPy's memory.
@@ -366,10 +451,11 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
 // --- The Python type -------------------------------------------------------------------------------------------------
 
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* kNames[] = {"function", "static_argnums", "static_argnames", "options", nullptr};
-  PyObject *function, *nums, *names, *options;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO", const_cast<char**>(kNames), &function, &nums, &names,
-                                   &options))
+  static const char* kNames[] = {"function",       "static_argnums",  "static_argnames",
+                                 "donate_argnums", "donate_argnames", nullptr};
+  PyObject *function, *nums, *names, *donate_nums, *donate_names;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOO", const_cast<char**>(kNames), &function, &nums, &names,
+                                   &donate_nums, &donate_names))
     return nullptr;
   auto* self = reinterpret_cast<JitObject*>(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
@@ -377,10 +463,12 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->function = Py_NewRef(function);
   self->static_argnums = Py_NewRef(nums);
   self->static_argnames = Py_NewRef(names);
-  self->options = Py_NewRef(options);
+  self->donate_argnums = Py_NewRef(donate_nums);
+  self->donate_argnames = Py_NewRef(donate_names);
   self->entries = new absl::flat_hash_map<size_t, std::vector<std::shared_ptr<Entry>>>();
   self->last = new std::shared_ptr<Entry>();
   self->has_static = PySet_Size(nums) > 0 || PySet_Size(names) > 0;
+  self->has_donated = PySet_Size(donate_nums) > 0 || PySet_Size(donate_names) > 0;
   return reinterpret_cast<PyObject*>(self);
 }
 
@@ -388,7 +476,6 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<JitObject*>(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->function);
-  Py_VISIT(self->options);
   Py_VISIT(self->dict);
   if (self->entries) {
     for (auto& [hash, entries] : *self->entries) {
@@ -404,7 +491,6 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
 int Clear(PyObject* object) {
   auto* self = reinterpret_cast<JitObject*>(object);
   Py_CLEAR(self->function);
-  Py_CLEAR(self->options);
   Py_CLEAR(self->dict);
   if (self->last) self->last->reset();
   if (self->entries) {
@@ -421,6 +507,8 @@ void Dealloc(PyObject* object) {
   Clear(object);
   Py_CLEAR(self->static_argnums);
   Py_CLEAR(self->static_argnames);
+  Py_CLEAR(self->donate_argnums);
+  Py_CLEAR(self->donate_argnames);
   delete self->entries;
   delete self->last;
   PyTypeObject* type = Py_TYPE(object);
@@ -490,7 +578,8 @@ PyMemberDef kMembers[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObjec
                           {"_function", T_OBJECT, offsetof(JitObject, function), READONLY, nullptr},
                           {"_static_argnums", T_OBJECT, offsetof(JitObject, static_argnums), READONLY, nullptr},
                           {"_static_argnames", T_OBJECT, offsetof(JitObject, static_argnames), READONLY, nullptr},
-                          {"_options", T_OBJECT, offsetof(JitObject, options), READONLY, nullptr},
+                          {"_donate_argnums", T_OBJECT, offsetof(JitObject, donate_argnums), READONLY, nullptr},
+                          {"_donate_argnames", T_OBJECT, offsetof(JitObject, donate_argnames), READONLY, nullptr},
                           {nullptr, 0, 0, 0, nullptr}};
 PyGetSetDef kGetSet[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                          {nullptr, nullptr, nullptr, nullptr, nullptr}};

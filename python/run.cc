@@ -24,7 +24,7 @@ namespace {
 class Interpreted : public Program {
  public:
   explicit Interpreted(FnRef fn) : fn_(std::move(fn)) {}
-  Tensors Run(const Tensors& args) override { return Eval(*fn_, args); }
+  Tensors Run(Tensors args) override { return Eval(*fn_, args); }
   std::vector<std::pair<std::string, double>> Facts() const override { return {{"interpreted", 1}}; }
 
  private:
@@ -34,7 +34,12 @@ class Interpreted : public Program {
 class Compiled : public Program {
  public:
   explicit Compiled(std::shared_ptr<Executable> executable) : executable_(std::move(executable)) {}
-  Tensors Run(const Tensors& args) override { return executable_->Run(args); }
+  Tensors Run(Tensors args) override { return executable_->RunOwned(std::move(args)); }
+  std::vector<bool> UsesDonated() const override {
+    std::vector<bool> uses;
+    for (uint8_t d : executable_->artifact().donated) uses.push_back(d == 2);
+    return uses;
+  }
   std::vector<std::pair<std::string, double>> Facts() const override {
     const auto& c = executable_->counters();
     return {{"compile_milliseconds", executable_->compile_milliseconds()},
@@ -43,6 +48,7 @@ class Compiled : public Program {
             {"library_calls", static_cast<double>(c.library_calls)},
             {"bytes_moved", static_cast<double>(c.bytes_moved)},
             {"bytes_copied", static_cast<double>(c.bytes_copied)},
+            {"donated", static_cast<double>(c.donated)},
             {"arena_bytes", static_cast<double>(executable_->arena_bytes())}};
   }
 
@@ -82,11 +88,13 @@ double InterpretedWork(const Fn& fn) {
 }
 constexpr double kInterpretedWork = 8192;  // about 0.1 ms, against some ms for compiling
 
-std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too) {
+std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too, const std::vector<bool>& donated) {
   if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
     return std::make_shared<Interpreted>(fn);
   }
-  return std::make_shared<Compiled>(Compile(fn, Options()));
+  CompileOptions options = Options();
+  options.donated = donated;
+  return std::make_shared<Compiled>(Compile(fn, options));
 }
 
 std::thread& WarmUpThread() {
@@ -103,14 +111,14 @@ struct Unlocked {
 
 }  // namespace
 
-std::shared_ptr<Program> ProgramOf(const FnRef& fn) {
+std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated) {
   Unlocked unlocked;  // compiling takes long
-  return MakeProgram(fn, true);
+  return MakeProgram(fn, true, donated);
 }
 
-Tensors RunProgram(Program& program, const Tensors& args) {
+Tensors RunProgram(Program& program, Tensors args) {
   Unlocked unlocked;
-  return program.Run(args);
+  return program.Run(std::move(args));
 }
 
 std::string StageText(const FnRef& fn, const std::string& stage) {
@@ -136,7 +144,7 @@ void InstallRunner() {
     }
     if (!program) {
       Unlocked unlocked;
-      program = MakeProgram(fn, false);
+      program = MakeProgram(fn, false, {});
       std::lock_guard<std::mutex> lock(mutex);
       if (programs.size() > 20000) programs.clear();
       programs.emplace(fn, program);

@@ -16,16 +16,19 @@ class Program {
  public:
   virtual ~Program() = default;
   // Without the interpreter lock. Arguments fit the parameters of the function.
-  virtual Tensors Run(const Tensors& args) = 0;
+  virtual Tensors Run(Tensors args) = 0;
+  // By parameter: a donated argument whose memory the program has a use for. Empty: none was donated.
+  virtual std::vector<bool> UsesDonated() const { return {}; }
   // Named numbers about the compiled code, for explain().
   virtual std::vector<std::pair<std::string, double>> Facts() const { return {}; }
 };
 
-// Compiled, whatever its size; by the reference interpreter where an operation has no compiled code.
+// Compiled, whatever its size; an operation without compiled code is an error.
 // WEFT_INTERPRET=1 in the environment makes everything run through the interpreter.
-std::shared_ptr<Program> ProgramOf(const FnRef& fn);
+// `donated`, by parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
+std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated = {});
 // Runs it with Python's lock released.
-Tensors RunProgram(Program& program, const Tensors& args);
+Tensors RunProgram(Program& program, Tensors args);
 // "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
 std::string StageText(const FnRef& fn, const std::string& stage);
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.

@@ -47,6 +47,11 @@ Cache& TheCache() {
   return *cache;
 }
 
+struct BackToCache {
+  int64_t bytes;
+  void operator()(void* p) const { FreeRaw(p, bytes); }
+};
+
 void* FromSystem(int64_t size) {
   void* p = std::aligned_alloc(size >= kHuge ? kHuge : 64, size >= kHuge ? (size + kHuge - 1) / kHuge * kHuge : size);
   if (p == nullptr) throw std::bad_alloc();
@@ -85,8 +90,10 @@ void FreeRaw(void* data, int64_t bytes) {
 }
 
 std::shared_ptr<void> AllocateBuffer(int64_t bytes) {
-  return std::shared_ptr<void>(AllocateRaw(bytes), [bytes](void* p) { FreeRaw(p, bytes); });
+  return std::shared_ptr<void>(AllocateRaw(bytes), BackToCache{bytes});
 }
+
+bool IsCacheBuffer(const std::shared_ptr<void>& owner) { return std::get_deleter<BackToCache>(owner) != nullptr; }
 
 int64_t CachedBytes() { return TheCache().kept.load(std::memory_order_relaxed); }
 

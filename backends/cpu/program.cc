@@ -157,9 +157,16 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
                                   ShapeText(want.data(), want.size()));
     }
   }
+  for (size_t i = 0; i < a.donated.size(); ++i) {
+    if (a.donated[i] && arguments[i].donated.get() != arguments[i].data)
+      throw std::invalid_argument("argument " + std::to_string(i) + " is donated, but comes without its memory");
+  }
   std::vector<Array> results(a.results.size());
-  for (size_t i = 0; i < results.size(); ++i)
-    results[i] = {AllocateBuffer(layout->result_bytes[i]), layout->result_shapes[i]};
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int32_t in = a.result_in.empty() ? -1 : a.result_in[i];
+    results[i] = {in >= 0 ? arguments[static_cast<size_t>(in)].donated : AllocateBuffer(layout->result_bytes[i]),
+                  layout->result_shapes[i]};
+  }
   struct Arena {
     explicit Arena(int64_t n) : bytes(n), data(n > 0 ? AllocateRaw(n) : nullptr) {}
     ~Arena() {

@@ -19,6 +19,9 @@ namespace weft::cpu {
 struct Argument {
   const void* data = nullptr;
   const int64_t* shape = nullptr;  // as many sizes as the parameter has dimensions
+  // Of a parameter that the artifact calls donated: its memory, which `data` is the beginning of and which nobody else
+  // looks at. It is overwritten, and may come back as that of a result.
+  std::shared_ptr<void> donated = nullptr;
 };
 
 struct Array {

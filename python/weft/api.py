@@ -47,7 +47,10 @@ def jit(
 
     Arguments are arrays, numbers, or containers of them (see weft.tree). Those named by static_argnums or
     static_argnames are passed to Python as they are; they must be hashable, and every new value compiles anew.
-    donate_argnums and donate_argnames are accepted so that programs that donate run; nothing is overwritten yet.
+    Arguments named by donate_argnums or donate_argnames are given away: their memory is used for results or
+    temporaries, in place where the program allows it, and the arrays are deleted: using one afterwards raises
+    RuntimeError. An array whose memory somebody else sees (a NumPy or DLPack view, a second array) is not donated, with
+    a UserWarning; neither are NumPy arrays and numbers, which are copied.
 
         @weft.jit
         def f(x):
@@ -68,8 +71,12 @@ def jit(
     if not callable(function):
         raise TypeError(f"jit: expected a function, got {function!r}")
     nums, names = _static(function, static_argnums, static_argnames)
-    options = {"donate_argnums": _ints(donate_argnums), "donate_argnames": _strings(donate_argnames)}
-    jitted = _weft.JitFunction(function, frozenset(nums), frozenset(names), options)
+    donate_nums, donate_names = _static(function, donate_argnums, donate_argnames, "donate")
+    if both := sorted(map(str, nums & donate_nums | names & donate_names)):
+        raise ValueError(f"jit: argument {both[0]} of '{call_name(function)}' cannot be both static and donated")
+    jitted = _weft.JitFunction(
+        function, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names)
+    )
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(function, attribute):
             jitted.__dict__[attribute] = getattr(function, attribute)
@@ -89,8 +96,8 @@ def _strings(value) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _static(function, argnums, argnames) -> tuple[set[int], set[str]]:
-    """Static arguments by position and by name: each way of naming them covers both ways of passing them."""
+def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
+    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
     nums, names = set(_ints(argnums)), set(_strings(argnames))
     if not nums and not names:
         return nums, names
@@ -107,7 +114,7 @@ def _static(function, argnums, argnames) -> tuple[set[int], set[str]]:
             nums.add(n)
         if n < 0 or (n >= len(positional) and not varargs):
             raise ValueError(
-                f"jit: static_argnums has {n}, but '{call_name(function)}' takes {len(positional)} positional arguments"
+                f"jit: {kind}_argnums has {n}, but '{call_name(function)}' takes {len(positional)} positional arguments"
             )
         if n < len(positional):
             names.add(positional[n])
@@ -115,7 +122,7 @@ def _static(function, argnums, argnames) -> tuple[set[int], set[str]]:
         if name in positional:
             nums.add(positional.index(name))
         elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
-            raise ValueError(f"jit: static_argnames has '{name}', which is no argument of '{call_name(function)}'")
+            raise ValueError(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
     return nums, names
 
 
@@ -144,10 +151,10 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
     traced = trace_flat(flat, "jit", known=False)
     tree = flat.out_tree
     if tree == LEAF_TREE:
-        return traced, None
+        return traced, None, flat.names
     if tree.num_children == tree.num_leaves and tree.type is tuple:
-        return traced, tree.num_leaves
-    return traced, tree
+        return traced, tree.num_leaves, flat.names
+    return traced, tree, flat.names
 
 
 def disable_jit(disable: bool = True):
