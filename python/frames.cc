@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr int kMaxFrames = 8;       // of the user, kept in a location
 constexpr int kMaxEagerFrames = 3;  // when nothing is recorded, only an error could show the location
 constexpr int kMaxWalk = 48;        // frames looked at
+constexpr std::string_view kBetweenFolder = "autograph/";
 
 std::string& PackageFolder() {
   static auto& folder = *new std::string();
@@ -51,8 +53,11 @@ Cache& TheCache() {
   return cache;
 }
 
-bool InPackage(PyCodeObject* code) {
-  static auto& known = *new absl::flat_hash_map<PyCodeObject*, bool>();
+// kBetween: what converted functions call (weft.autograph), which stands between two frames of the user.
+enum class Whose { kUser, kPackage, kBetween };
+
+Whose Owner(PyCodeObject* code) {
+  static auto& known = *new absl::flat_hash_map<PyCodeObject*, Whose>();
   if (auto it = known.find(code); it != known.end()) return it->second;
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   if (file == nullptr) {
@@ -61,10 +66,14 @@ bool InPackage(PyCodeObject* code) {
   }
   const std::string& folder = PackageFolder();
   // A generated file ("<string>" in dataclasses and namedtuple) is nobody's.
-  const bool inside = !folder.empty() && std::string(file).compare(0, folder.size(), folder) == 0;
+  Whose owner = Whose::kUser;
+  if (!folder.empty() && std::string(file).compare(0, folder.size(), folder) == 0) {
+    const bool between = std::string(file).compare(folder.size(), kBetweenFolder.size(), kBetweenFolder) == 0;
+    owner = between ? Whose::kBetween : Whose::kPackage;
+  }
   Py_INCREF(code);
-  known.emplace(code, inside);
-  return inside;
+  known.emplace(code, owner);
+  return owner;
 }
 
 Loc MakeLoc(const Places& places) {
@@ -97,10 +106,10 @@ Loc UserLoc() {
   for (int i = 0; frame != nullptr && i < kMaxWalk && places.n < most; ++i) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     Py_DECREF(code);  // the frame keeps it
-    if (!InPackage(code)) places.place[places.n++] = {code, PyFrame_GetLasti(frame)};
+    const Whose owner = Owner(code);
+    if (owner == Whose::kUser) places.place[places.n++] = {code, PyFrame_GetLasti(frame)};
     // The package called the user's function in order to trace it: what lies above is in `base`.
-    else if (places.n > 0)
-      break;
+    if (owner == Whose::kPackage && places.n > 0) break;
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_XDECREF(owned);
     frame = owned = back;

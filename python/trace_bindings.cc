@@ -120,9 +120,10 @@ void BindTracing(py::module_& m) {
     } else {
       throw TypeError("switch: the index must be an integer, got ", i.type());
     }
-    Values args = {i};
-    for (Value& v : ValuesFrom(operands, "cond")) args.push_back(std::move(v));
+    Values args = ValuesFrom(operands, "cond");
     args.insert(args.end(), a.captures.begin(), a.captures.end());
+    CanonicalOperands(a.fns, args);
+    args.insert(args.begin(), i);
     Values out = Bind(FindPrim("cond"), args, {}, a.fns);
     for (size_t r = 0; r < out.size(); ++r) out[r] = out[r].WithWeak(branches[0].weak_results[r]);
     return ListOf(out);

@@ -60,6 +60,40 @@ Aligned AlignCaptures(const std::vector<Traced>& functions) {
   return a;
 }
 
+void CanonicalOperands(std::vector<FnRef>& fns, Values& args) {
+  const size_t n = args.size();
+  std::vector<size_t> same(n), order;
+  for (size_t i = 0; i < n; ++i) {
+    while (same[i] < i && !SameValue(args[same[i]], args[i])) ++same[i];
+  }
+  std::vector<bool> seen(n, false);
+  auto use = [&](const Atoms& atoms) {
+    for (const Atom& a : atoms) {
+      if (!a.is_var() || a.id() >= n || seen[same[a.id()]]) continue;
+      seen[same[a.id()]] = true;
+      order.push_back(same[a.id()]);
+    }
+  };
+  for (auto fn = fns.rbegin(); fn != fns.rend(); ++fn) {
+    for (const Eqn& e : (*fn)->eqns()) use(e.operands);
+    use((*fn)->results());
+  }
+  bool already = order.size() == n;
+  for (size_t k = 0; already && k < n; ++k) already = order[k] == k;
+  if (already) return;
+  for (FnRef& fn : fns) {
+    Builder b(fn->name());
+    Atoms params(n);
+    for (size_t i : order) params[i] = b.Parameter(fn->params()[i].type, fn->params()[i].name, fn->params()[i].kind);
+    Atoms call(n);  // what no function uses stays empty
+    for (size_t i = 0; i < n; ++i) call[i] = params[same[i]];
+    fn = b.Build(b.Inline(*fn, call));
+  }
+  Values kept;
+  for (size_t i : order) kept.push_back(args[i]);
+  args = std::move(kept);
+}
+
 FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order) {
   WEFT_CHECK(order.size() == fn->params().size()) << "ReorderParams of " << fn->name();
   Builder b(fn->name());

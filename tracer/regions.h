@@ -19,6 +19,11 @@ struct Aligned {
 };
 Aligned AlignCaptures(const std::vector<Traced>& functions);
 
+// Drops arguments that no function uses, passes equal ones once, and orders them by first use (of the last function
+// first: of a `cond` that is what runs if it is true). So it leaves no trace in the program whether a branch took a
+// value as operand or from around it.
+void CanonicalOperands(std::vector<FnRef>& fns, Values& args);
+
 // A function whose parameter i is parameter order[i] of `fn`; parameters left out must be unused... so none may be.
 FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order);
 

@@ -56,6 +56,7 @@ from .api import (
     stop_gradient,
     vmap,
 )
+from .autograph import autograph
 from .callbacks import io_callback, pure_callback
 from .config import config
 from .control import cond, fori_loop, map, scan, switch, while_loop
@@ -89,6 +90,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "Tracer",
     "TracerError",
+    "autograph",
     "block_until_ready",
     "checkpoint",
     "cond",

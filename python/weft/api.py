@@ -14,6 +14,7 @@ from typing import Any
 from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE, ShapeDtype, call_name, flat_function, trace_flat
+from .autograph import autograph as _autograph
 
 __all__ = [
     "IR",
@@ -41,6 +42,7 @@ def jit(
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
+    autograph: bool = False,
 ) -> Callable:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -51,6 +53,7 @@ def jit(
     temporaries, in place where the program allows it, and the arrays are deleted: using one afterwards raises
     RuntimeError. An array whose memory somebody else sees (a NumPy or DLPack view, a second array) is not donated, with
     a UserWarning; neither are NumPy arrays and numbers, which are copied.
+    With autograph=True Python's if, for and while may depend on traced values (see weft.autograph).
 
         @weft.jit
         def f(x):
@@ -67,6 +70,7 @@ def jit(
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
             donate_argnames=donate_argnames,
+            autograph=autograph,
         )
     if not callable(function):
         raise TypeError(f"jit: expected a function, got {function!r}")
@@ -74,13 +78,16 @@ def jit(
     donate_nums, donate_names = _static(function, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
         raise ValueError(f"jit: argument {both[0]} of '{call_name(function)}' cannot be both static and donated")
+    original = function
+    if autograph:
+        function = _autograph(function)
     jitted = _weft.JitFunction(
         function, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names)
     )
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
-        if hasattr(function, attribute):
-            jitted.__dict__[attribute] = getattr(function, attribute)
-    jitted.__dict__["__wrapped__"] = function
+        if hasattr(original, attribute):
+            jitted.__dict__[attribute] = getattr(original, attribute)
+    jitted.__dict__["__wrapped__"] = original
     return jitted
 
 

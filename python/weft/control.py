@@ -68,14 +68,19 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     The carry keeps its structure, shapes and dtypes from step to step (a Python number takes the dtype that the body
     gives it). Forward mode works through it; for reverse mode use fori_loop with known bounds, or scan.
     """
+    return loop_while(cond_fun, body_fun, init_val, "while_loop")
+
+
+def loop_while(cond_fun: Callable, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None = None):
+    """while_loop for whoever is called `what` in messages; `paths`: what to call the leaves of the carry."""
     carry, tree = _tree.flatten(init_val)
-    paths = _result_paths(tree)
+    paths = _result_paths(tree) if paths is None else list(paths)
     for _ in range(3):
         body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
         traced = trace_flat(body, "while_loop", known=False)
         if body.out_tree != tree:
-            raise TypeError(f"while_loop: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
-        carry, again = _weft.promote_carry(carry, traced, "while_loop", paths)
+            raise TypeError(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
+        carry, again = _weft.promote_carry(carry, traced, what, paths)
         if not again:
             break
     test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
@@ -88,6 +93,11 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
 
     With Python integers as bounds this is a scan and differentiates in both modes; with traced bounds a while_loop.
     """
+    return loop_count(lower, upper, body_fun, init_val, "fori_loop")
+
+
+def loop_count(lower, upper, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None = None):
+    """fori_loop; `what` and `paths` as in loop_while."""
     known = isinstance(lower, int) and isinstance(upper, int)
     if known:
         length = max(upper - lower, 0)
@@ -96,7 +106,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
             return body_fun(i, carry), None
 
         steps = _weft.iota((length,), 0, "int32") + lower if lower else _weft.iota((length,), 0, "int32")
-        return scan(step, init_val, steps, length=length)[0]
+        return loop_scan(step, init_val, steps, length, False, what, paths)[0]
 
     from . import numpy as wnp
 
@@ -110,7 +120,10 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
         i, end, carry = state
         return i + 1, end, body_fun(i, carry)
 
-    return while_loop(condition, body, (lower.astype(dtype), upper.astype(dtype), init_val))[2]
+    init = (lower.astype(dtype), upper.astype(dtype), init_val)
+    if paths is None:
+        paths = _result_paths(_tree.structure(init_val))
+    return loop_while(condition, body, init, what, ["the counter", "the bound", *paths])[2]
 
 
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1):
@@ -123,23 +136,30 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         total, partial = weft.scan(lambda c, x: (c + x, c + x), 0.0, xs)
     """
     del unroll
+    return loop_scan(f, init, xs, length, reverse, "scan")
+
+
+def loop_scan(
+    f: Callable, init: Any, xs: Any, length: Any, reverse: bool, what: str, paths: Sequence[str] | None = None
+):
+    """scan; `what` and `paths` as in loop_while."""
     carry, carry_tree = _tree.flatten(init)
     xs_leaves, xs_tree = _tree.flatten(xs)
     for leaf, (path, _) in zip(xs_leaves, _tree.flatten_with_path(xs)):
         shape = _weft.abstract(leaf)[0]
         if not shape:
-            raise ValueError(f"scan: xs{path} is a single number; every array of xs needs a first axis to go along")
+            raise ValueError(f"{what}: xs{path} is a single number; every array of xs needs a first axis to go along")
         if length is None:
             length = shape[0]
         elif shape[0] != length:
-            raise ValueError(f"scan: xs{path} has {shape[0]} slices, expected {length}")
+            raise ValueError(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
     if length is None:
-        raise ValueError("scan: give length= when xs has no arrays")
+        raise ValueError(f"{what}: give length= when xs has no arrays")
     slices = []
     for leaf in xs_leaves:
         shape, dtype, weak, _ = _weft.abstract(leaf)
         slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak))
-    carry_paths = _result_paths(carry_tree)
+    carry_paths = _result_paths(carry_tree) if paths is None else list(paths)
     for _ in range(3):
         flat = Flat()
         flat.function, flat.name = f, call_name(f)
@@ -150,11 +170,11 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         traced = trace_flat(flat, "scan", known=False)
         out_tree = flat.out_tree
         if out_tree.type is not tuple or out_tree.num_children != 2:
-            raise TypeError(f"scan: '{flat.name}' must return a pair (carry, y), got the structure {out_tree}")
+            raise TypeError(f"{what}: '{flat.name}' must return a pair (carry, y), got the structure {out_tree}")
         out_carry, y_tree = out_tree.children()
         if out_carry != carry_tree:
-            raise TypeError(f"scan: the carry has the structure {carry_tree}, '{flat.name}' returns {out_carry}")
-        carry, again = _weft.promote_carry(carry, traced, "scan", carry_paths)
+            raise TypeError(f"{what}: the carry has the structure {carry_tree}, '{flat.name}' returns {out_carry}")
+        carry, again = _weft.promote_carry(carry, traced, what, carry_paths)
         if not again:
             break
     out = _weft.scan(carry, xs_leaves, traced, length, reverse)

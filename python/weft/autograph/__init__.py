@@ -1,0 +1,88 @@
+"""Python control flow on traced values: if, for, while and the rest become cond, scan and while_loop.
+
+@weft.jit(autograph=True)
+def collatz(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+weft.autograph(f) converts a function and what it calls; weft.autograph.to_source(f) shows what became of it.
+docs/control_flow.md lists the constructs.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .errors import ConversionError, StructureError
+
+__all__ = ["ConversionError", "StructureError", "autograph"]
+
+
+def _function_of(function: Any, what: str) -> tuple[types.FunctionType, Any]:
+    """The Python function in a callable, and the object that it is bound to."""
+    holder = None
+    if isinstance(function, types.MethodType):
+        holder, function = function.__self__, function.__func__
+    elif not isinstance(function, types.FunctionType):
+        call = inspect.getattr_static(type(function), "__call__", None)
+        if isinstance(call, types.FunctionType) and not isinstance(function, type):
+            holder, function = function, call
+    if not isinstance(function, types.FunctionType):
+        raise TypeError(f"{what}: expected a function written in Python, got {function!r}")
+    return function, holder
+
+
+class _Autograph:
+    """weft.autograph: a function that converts functions, with what belongs to it."""
+
+    ConversionError = ConversionError
+    StructureError = StructureError
+
+    def __call__(self, function: Callable) -> Callable:
+        """The function with its Python control flow converted. On values that are not traced it does what it always
+        did; where a condition, a range or an array is traced, the statement becomes part of the program. Functions that
+        it calls are converted too, unless they belong to Weft or to an installed library.
+
+            f = weft.autograph(f)      # or @weft.autograph, or jit(f, autograph=True)
+
+        Raises ConversionError for a function without source, for generators and for async functions.
+        """
+        from . import conversion
+
+        if isinstance(function, functools.partial):
+            return functools.partial(self(function.func), *function.args, **function.keywords)
+        plain, holder = _function_of(function, "autograph")
+        converted = conversion.convert(plain)
+        return converted if holder is None else types.MethodType(converted, holder)
+
+    def to_source(self, function: Callable) -> str:
+        """The converted function as Python source; `ag` in it is weft.autograph.operators."""
+        from . import conversion
+
+        while isinstance(function, functools.partial):
+            function = function.func
+        function = getattr(function, "_function", function)  # of a jitted function
+        return conversion.converted_text(_function_of(function, "autograph.to_source")[0])
+
+    def do_not_convert(self, function: Callable) -> Callable:
+        """Marks a function that converted code calls as it is."""
+        from . import conversion
+
+        return conversion.leave_alone(function)
+
+    def unroll(self, iterable: Iterable) -> list:
+        """For `for`: one copy of the body per item, whatever the body does."""
+        return list(iterable)
+
+    def __repr__(self) -> str:
+        return "<function weft.autograph>"
+
+
+autograph = _Autograph()

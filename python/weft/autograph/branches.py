@@ -1,0 +1,296 @@
+"""Decisions: if, conditional expressions, and, or, not, chained comparisons, assert."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .. import _weft
+from .. import tree as _tree
+from .errors import ConversionError, StructureError, user_place
+from .regions import trace_region, traced
+from .state import Packed, Undefined, describe, label, same_constant
+from .texts import message_of
+
+GetState = Callable[[], tuple]
+SetState = Callable[[tuple], None]
+
+
+def _nothing() -> None:
+    pass
+
+
+def if_(
+    test: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None] | None,
+    get_state: GetState,
+    set_state: SetState,
+    names: tuple[str, ...],
+    dead: tuple[str, ...] = (),
+    guarded: tuple[str, ...] = (),
+    returns: str | None = None,
+) -> None:
+    """The statement `if`. `dead`: variables that nobody reads after it; `guarded`: those that are only read where a
+    flag says that they have a value; `returns`: the branch ("if", "else") after which the function has returned, so
+    that nobody reads what it leaves in other variables."""
+    if not traced(test):
+        if test:
+            body()
+        elif orelse is not None:
+            orelse()
+        return
+    entry = get_state()
+
+    def run(branch: Callable[[], None]) -> list:
+        set_state(entry)
+        branch()
+        after = get_state()
+        return [value for name, value in zip(names, after) if name not in dead]
+
+    live = [name for name in names if name not in dead]
+    try:
+        results = choose(test, lambda: run(body), lambda: run(orelse or _nothing), live, guarded, "`if`", returns)
+    finally:
+        set_state(entry)
+    merged = dict(zip(live, results))
+    set_state(tuple(merged.get(name, old) for name, old in zip(names, entry)))
+
+
+def choose(
+    test: Any,
+    run_true: Callable[[], list],
+    run_false: Callable[[], list],
+    names: list[str],
+    guarded: tuple[str, ...],
+    what: str,
+    returns: str | None = None,
+) -> list:
+    """Traces both branches; the values of `names` after the one that is taken."""
+    packs: dict[bool, list[Packed]] = {}
+
+    def branch(which: bool, run: Callable[[], list]):
+        def region(_: list) -> list:
+            packs[which] = [Packed(n, v) for n, v in zip(names, run())]
+            return [leaf for p in packs[which] for leaf in p.arrays()]
+
+        return trace_region(region, [], "if_body" if which else "else_body", "a traced " + what)
+
+    true = branch(True, run_true)
+    false = branch(False, run_false)
+    merge = _Merge(names, packs[False], packs[True], guarded, what, returns)
+    branches = [merge.select(0, false), merge.select(1, true)]
+    parts = ["the `else` branch", "the `if` branch"] if what == "`if`" else ["the second value", "the first value"]
+    condition = test.reshape(()) if test.shape and test.size == 1 else test
+    out = list(_weft.cond(condition, branches, [], parts, merge.paths))
+    return merge.values(out)
+
+
+class _Merge:
+    """Which arrays of two branches are one result, and what each variable is after them."""
+
+    def __init__(
+        self,
+        names: list[str],
+        false: list[Packed],
+        true: list[Packed],
+        guarded: tuple[str, ...],
+        what: str,
+        returns: str | None,
+    ):
+        self._what, self._place, self._returns = what, user_place(), returns
+        # Per branch: the numbers of its arrays, or the type of what stands in for an array that it does not have.
+        self._picks: tuple[list, list] = ([], [])
+        self._make: list[Callable[[list], Any]] = []
+        self.paths: list[str] = []
+        self._sizes = [sum(map(sum, (p.is_array for p in packs))) for packs in (false, true)]
+        at = [0, 0]
+        for name, f, t in zip(names, false, true):
+            numbers = []
+            for k, p in enumerate((f, t)):
+                n = sum(p.is_array)
+                numbers.append(list(range(at[k], at[k] + n)))
+                at[k] += n
+            self._variable(name, (f, t), numbers, name in guarded)
+
+    def _variable(self, name: str, pair: tuple[Packed, Packed], numbers: list[list[int]], guarded: bool) -> None:
+        f, t = pair
+        if f.undefined and t.undefined:
+            self._make.append(_constantly(f.value))
+            return
+        if f.undefined or t.undefined:
+            there = t if f.undefined else f
+            if guarded or self._returns == ("else" if f.undefined else "if"):
+                stand_in = [_weft.abstract(leaf) for leaf in there.arrays()]
+                for k, p in enumerate(pair):
+                    self._picks[k].extend(stand_in if p.undefined else numbers[k])
+                self._finish(there)
+                return
+            side = "`else`" if t.undefined else "`if`"
+            if "." in name:
+                raise StructureError(
+                    f"autograph: {self._what} at {self._place}: '{name}' exists after the {side} branch only; assign "
+                    "it before, for the condition is traced"
+                )
+            poison = Undefined(
+                name,
+                f"is assigned only in the {side} branch of the `if` at {self._place}, whose condition is traced: "
+                f"assign '{name}' in both branches, or before",
+            )
+            self._make.append(_constantly(poison))
+            return
+        if f.tree != t.tree:
+            self._raise(name, f, t)
+        mixed = []
+        for old, new, a, b in zip(f.leaves, t.leaves, f.is_array, t.is_array):
+            if a != b:
+                self._raise(name, f, t)
+            if not a and not same_constant(old, new):
+                raise StructureError(
+                    f"autograph: {self._what} at {self._place}: {label(name)} is {new!r} on one path and {old!r} on "
+                    "the other; a traced condition can only choose between arrays and numbers"
+                )
+            # Python numbers that agree stay Python's.
+            constant = a and isinstance(old, (bool, int, float)) and type(old) is type(new) and old == new
+            mixed.append(a and not constant)
+        keep = Packed(name, t.value)
+        arrays = [i for i, a in enumerate(f.is_array) if a]
+        paths = keep.paths()
+        for k in range(2):
+            self._picks[k].extend(numbers[k][arrays.index(i)] for i, m in enumerate(mixed) if m)
+        self.paths += [paths[arrays.index(i)] for i, m in enumerate(mixed) if m]
+        keep.is_array = mixed
+        self._make.append(keep.rebuild)
+
+    def _finish(self, there: Packed) -> None:
+        self.paths += there.paths()
+        self._make.append(there.rebuild)
+
+    def _raise(self, name: str, f: Packed, t: Packed) -> None:
+        first, second = ("the `if` branch", "the `else` branch") if self._what == "`if`" else ("one path", "the other")
+        raise StructureError(
+            f"autograph: {self._what} at {self._place}: {label(name)} is {describe(t)} after {first} and {describe(f)} "
+            f"after {second}; both must have the same structure, for the condition is traced"
+        )
+
+    def select(self, k: int, region):
+        """A branch with the results that were chosen."""
+        picks = self._picks[k]
+        if picks == list(range(self._sizes[k])):
+            return region
+
+        def chosen(_: list) -> list:
+            out = list(_weft.apply(region.fn, region.captures, region.weak_results))
+            return [out[p] if isinstance(p, int) else zeros(p) for p in picks]
+
+        return trace_region(chosen, [], "if_body" if k else "else_body", "a traced " + self._what)
+
+    def values(self, out: list) -> list:
+        return [make(out) for make in self._make]
+
+
+def _constantly(value: Any) -> Callable[[list], Any]:
+    return lambda out: value
+
+
+def zeros(abstract: tuple) -> Any:
+    """A value of a type, where the number does not matter; weak where the type is."""
+    shape, dtype, weak, _ = abstract
+    if weak and not shape:
+        return {"b": False, "i": 0, "u": 0, "c": 0j}.get(dtype.kind, 0.0)
+    return _weft.full(shape, 0, dtype)
+
+
+def if_expression(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """body() if test else orelse()"""
+    if not traced(test):
+        return body() if test else orelse()
+    what = "conditional expression"
+    return choose(test, lambda: [body()], lambda: [orelse()], ["the value"], (), what)[0]
+
+
+def and_(first: Any, *rest: Callable[[], Any]) -> Any:
+    """first and rest[0]() and ...: a traced operand becomes a branch, so what follows runs only if it is true."""
+    if not rest:
+        return first
+    if not traced(first):
+        return and_(rest[0](), *rest[1:]) if first else first
+    return choose(first, lambda: [and_(rest[0](), *rest[1:])], lambda: [first], ["the value"], (), "`and`")[0]
+
+
+def or_(first: Any, *rest: Callable[[], Any]) -> Any:
+    """first or rest[0]() or ..."""
+    if not rest:
+        return first
+    if not traced(first):
+        return first if first else or_(rest[0](), *rest[1:])
+    return choose(first, lambda: [first], lambda: [or_(rest[0](), *rest[1:])], ["the value"], (), "`or`")[0]
+
+
+def truth(value: Any) -> Any:
+    """The truth of a value as Python's `if` takes it: a bool, or a traced one."""
+    if not traced(value):
+        return bool(value)
+    if value.shape and value.size == 1:
+        value = value.reshape(())
+    return _weft.astype(value, "bool")
+
+
+def not_(value: Any) -> Any:
+    return ~truth(value) if traced(value) else not value
+
+
+def none_of(*flags: Any) -> Any:
+    """Whether no flag is set."""
+    if any(f is True for f in flags):
+        return False
+    result: Any = True
+    for flag in flags:
+        if traced(flag):
+            result = ~flag if result is True else result & ~flag
+        elif flag:
+            return False
+    return result
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+
+
+def compare(first: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
+    """first < b < c ...: every operand is evaluated once, and only if it is needed."""
+    (sign, operand), *more = rest
+    second = operand()
+    result = _COMPARISONS[sign](first, second)
+    return and_(result, lambda: compare(second, *more)) if more else result
+
+
+def assert_(test: Any, message: Callable[[], Any] | None, text: str) -> None:
+    """The statement `assert`; of a traced value it is checked when the program runs."""
+    if not traced(test):
+        if not test:
+            raise AssertionError(message()) if message is not None else AssertionError
+        return
+    parts, values = message_of(message()) if message is not None else (f"assert {text}", [])
+    where = user_place().replace("{", "{{").replace("}", "}}")
+    if message is None:
+        parts = parts.replace("{", "{{").replace("}", "}}")
+    _weft.bind("assert", [_weft.astype(test, "bool"), *_tree.leaves(values)], {"message": f"{parts} ({where})"})
+
+
+def python_only(value: Any, reason: str) -> Any:
+    """A value that Python decides on, where a traced one has no place."""
+    if traced(value) or getattr(value, "is_traced_range", False):
+        raise ConversionError(f"autograph: {user_place()}: a traced value decides here, but {reason}")
+    return value

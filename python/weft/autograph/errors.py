@@ -1,0 +1,36 @@
+"""What converted code can raise, and where in the user's program it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class ConversionError(TypeError):
+    """Python control flow that cannot become part of a traced program. Names the construct, its file and line."""
+
+
+class StructureError(TypeError):
+    """A variable of a traced loop or branch changes in a way that arrays cannot: its structure, or a value that is no
+    array."""
+
+
+def _user_frame() -> types.FrameType:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
+        frame = frame.f_back
+    return frame
+
+
+def user_place() -> str:
+    """file:line of the innermost frame outside this folder."""
+    frame = _user_frame()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def user_function() -> str:
+    """The name of the function in that frame."""
+    return _user_frame().f_code.co_name

@@ -1,0 +1,470 @@
+"""Loops: while and for, by Python as long as nothing in them is traced, else as one equation.
+
+The variables of a loop that hold arrays are its carry, in the order in which the function first assigns them. What is
+no array must stay the same from step to step.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _weft, control
+from .. import tree as _tree
+from .._tracing import ShapeDtype
+from .branches import GetState, SetState, choose, none_of, truth, zeros
+from .errors import ConversionError, StructureError, user_place
+from .regions import reaches_traced, region, trace_region, traced
+from .state import Packed, Undefined, check_same_shape_of_state, is_undefined, label
+
+# --- What a loop goes over --------------------------------------------------------------------------------------------
+
+
+class Steps:
+    """A range, the rows of an array, or several of those side by side, whose items can be made for a traced index."""
+
+    is_traced_range = False
+
+    @property
+    def length(self) -> Any:
+        """An int, a symbolic dimension or a traced number."""
+        raise NotImplementedError
+
+    def item(self, i: Any) -> Any:
+        raise NotImplementedError
+
+    def rows(self) -> Any:
+        """A tree of arrays whose rows are the items."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.is_traced_range:
+            raise ConversionError(
+                f"autograph: {user_place()}: the length of this range is traced; only a `for` statement that can be "
+                "converted goes over it"
+            )
+        return (self.item(i) for i in range(self.length))
+
+
+class TracedRange(Steps):
+    """range() of traced bounds."""
+
+    is_traced_range = True
+
+    def __init__(self, *bounds: Any):
+        start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        for what, bound in (("start", start), ("stop", stop), ("step", step)):
+            shape, dtype, _, text = _weft.abstract(bound)
+            if shape or dtype.kind not in "iu":
+                raise TypeError(f"range: {what} must be a single integer, got {text}")
+        if not traced(step) and int(step) == 0:
+            raise ValueError("range: step must not be zero")
+        self.start, self.stop, self.step = start, stop, step
+
+    @functools.cached_property
+    def length(self) -> Any:
+        """May be negative where there is nothing to go over."""
+        if not traced(self.step) and self.step == 1:
+            return self.stop if not traced(self.start) and self.start == 0 else self.stop - self.start
+        return -((self.start - self.stop) // self.step)
+
+    def item(self, i: Any) -> Any:
+        return self.start + i * self.step
+
+    def __len__(self) -> int:
+        raise ConversionError(f"autograph: {user_place()}: the length of this range is traced")
+
+
+class _StaticRange(Steps):
+    def __init__(self, r: range):
+        self.range = r
+
+    @property
+    def length(self) -> int:
+        return len(self.range)
+
+    def item(self, i: Any) -> Any:
+        r = self.range
+        return i if (r.start, r.step) == (0, 1) else r.start + i * r.step
+
+    def rows(self) -> Any:
+        r, steps = self.range, _weft.iota((len(self.range),), 0, "int32")
+        if r.step != 1:
+            steps = steps * r.step
+        return steps + r.start if r.start else steps
+
+
+class _Rows(Steps):
+    def __init__(self, array: Any):
+        self.array = array
+        if not _weft.abstract(array)[0]:
+            raise TypeError(f"iteration over a single number, {_weft.abstract(array)[3]}")
+
+    @property
+    def length(self) -> Any:
+        return _weft.abstract(self.array)[0][0]
+
+    def item(self, i: Any) -> Any:
+        array = _weft.array(self.array, None, False) if isinstance(self.array, np.ndarray) else self.array
+        return array[i]
+
+    def rows(self) -> Any:
+        return self.array
+
+
+class Zip(Steps):
+    """zip() and enumerate() over those."""
+
+    def __init__(self, parts: list[Steps]):
+        self.parts = parts
+        self.is_traced_range = any(p.is_traced_range for p in parts)
+
+    @functools.cached_property
+    def length(self) -> Any:
+        shortest, *lengths = [p.length for p in self.parts]
+        for n in lengths:
+            if traced(n) or traced(shortest):
+                from .. import numpy as wnp
+
+                shortest = wnp.minimum(shortest, n)
+            else:
+                shortest = min(shortest, n)
+        return shortest
+
+    def item(self, i: Any) -> Any:
+        return tuple(p.item(i) for p in self.parts)
+
+    def rows(self) -> Any:
+        return tuple(_tree.map(lambda a: a[: self.length], p.rows()) for p in self.parts)
+
+
+class Reversed(Steps):
+    def __init__(self, of: Steps):
+        self.of, self.is_traced_range = of, of.is_traced_range
+
+    @property
+    def length(self) -> Any:
+        return self.of.length
+
+    def item(self, i: Any) -> Any:
+        return self.of.item(self.length - 1 - i)
+
+    def rows(self) -> Any:
+        return _tree.map(lambda a: a[::-1], self.of.rows())
+
+
+def steps_of(iterable: Any) -> Steps | None:
+    """How to go over something with a traced index; None for what only Python can go over."""
+    if isinstance(iterable, Steps):
+        return iterable
+    if isinstance(iterable, range):
+        return _StaticRange(iterable)
+    if isinstance(iterable, (_weft.Array, _weft.Tracer)) or (
+        isinstance(iterable, np.ndarray) and _weft.is_operand(iterable)
+    ):
+        return _Rows(iterable)
+    return None
+
+
+# --- The statements ---------------------------------------------------------------------------------------------------
+
+
+def while_(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get_state: GetState,
+    set_state: SetState,
+    names: tuple[str, ...],
+    flags: tuple[str, ...] = (),
+    guarded: tuple[str, ...] = (),
+    assigns: bool = False,
+) -> None:
+    """The statement `while`. `assigns`: the test has a := in it."""
+    loop = _Loop(get_state, set_state, names, flags, guarded, "`while`")
+
+    def staged() -> None:
+        def make(init, step, go_on, paths):
+            return control.loop_while(go_on, step, init, "`while`", paths)
+
+        loop.run(lambda _: body(), [], lambda leaves: None, make, test, at_least_once=False)
+
+    first = True
+    while True:
+        decision = _decide(test, body, assigns)
+        if traced(decision):
+            staged()
+            return
+        if not decision:
+            return
+        if first and flags and _weft.is_tracing() and loop.flags_become_traced(body):
+            staged()
+            return
+        first = False
+        body()
+
+
+def _decide(test: Callable[[], Any], body: Callable[[], None], assigns: bool) -> Any:
+    """The value of a loop's test. Where it may be traced it is traced apart, so that nothing of it stays behind in the
+    program before the loop."""
+    if assigns or not _weft.is_tracing() or not reaches_traced(test):
+        return test()
+    found: list = []
+
+    def probe(_: list) -> list:
+        found.append(test())
+        return []
+
+    trace_region(probe, [], "loop_test", "a traced `while`")
+    return found[0]
+
+
+def for_(
+    iterable: Any,
+    body: Callable[[Any], None],
+    get_state: GetState,
+    set_state: SetState,
+    names: tuple[str, ...],
+    flags: tuple[str, ...] = (),
+    guarded: tuple[str, ...] = (),
+    proceed: Callable[[], Any] | None = None,
+) -> None:
+    """The statement `for`. Over a range or the rows of arrays it is one equation if it uses or makes a traced value;
+    over everything else, and where the number behind the loop's variable is asked for, it is unrolled."""
+    steps = steps_of(iterable)
+    loop = _Loop(get_state, set_state, names, flags, guarded, "`for`")
+    if steps is not None:
+        if steps.is_traced_range or _holds_traced_array(steps):
+            loop.over(steps, body, proceed)
+            return
+        if _weft.is_tracing() and steps.length != 0 and reaches_traced(body):
+            entry = get_state()
+            try:
+                loop.over(steps, body, proceed)
+                return
+            except (_weft.TracerError, StructureError):
+                set_state(entry)
+    for item in iterable:
+        if proceed is not None:
+            go_on = proceed()
+            if traced(go_on):
+                _guarded_step(go_on, functools.partial(body, item), loop)
+                continue
+            if not go_on:
+                return
+        body(item)
+        if proceed is not None and not traced(go_on := proceed()) and not go_on:
+            return
+
+
+def _holds_traced_array(steps: Steps) -> bool:
+    if isinstance(steps, _Rows):
+        return traced(steps.array)
+    if isinstance(steps, Zip):
+        return any(map(_holds_traced_array, steps.parts))
+    return isinstance(steps, Reversed) and _holds_traced_array(steps.of)
+
+
+def _guarded_step(go_on: Any, body: Callable[[], None], loop: _Loop) -> None:
+    """One step of an unrolled loop that a traced `break` or `return` may have left."""
+    from .branches import if_
+
+    if_(go_on, body, None, loop.get_state, loop.set_state, loop.names, guarded=loop.guarded)
+
+
+class _Loop:
+    """A loop on its way into the program."""
+
+    def __init__(
+        self,
+        get_state: GetState,
+        set_state: SetState,
+        names: tuple[str, ...],
+        flags: tuple[str, ...],
+        guarded: tuple[str, ...],
+        what: str,
+    ):
+        self.get_state, self.set_state, self.names = get_state, set_state, names
+        self.flags, self.guarded, self.what = flags, guarded, what
+
+    def flags_become_traced(self, body: Callable[[], None]) -> bool:
+        """Whether one step, traced for this answer only, makes a flag depend on traced values."""
+        entry = self.get_state()
+        found: list[bool] = []
+
+        def trial(_: list) -> list:
+            self.set_state(entry)
+            body()
+            after = dict(zip(self.names, self.get_state()))
+            found.append(any(traced(after[f]) for f in self.flags))
+            return []
+
+        try:
+            trace_region(trial, [], "loop_body", "a traced " + self.what)
+        finally:
+            self.set_state(entry)
+        return found[0]
+
+    def over(self, steps: Steps, body: Callable[[Any], None], proceed: Callable[[], Any] | None) -> None:
+        """A `for` over steps."""
+        once = not steps.is_traced_range and isinstance(steps.length, int) and steps.length > 0
+        unit = isinstance(steps, _StaticRange) and steps.range.step == 1
+        if proceed is None and not steps.is_traced_range and not unit:
+            xs, tree = _tree.flatten(steps.rows())
+            slices = []
+            for x in xs:
+                shape, dtype, weak, _ = _weft.abstract(x)
+                slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak))
+
+            def scan(init, step, go_on, paths):
+                return control.loop_scan(
+                    lambda carry, x: (step(carry, x), None), init, xs, steps.length, False, "`for`", paths
+                )[0]
+
+            self.run(body, slices, tree.unflatten, scan, None, at_least_once=once)
+            return
+        if proceed is None and isinstance(steps, _StaticRange) and steps.range.step == 1:
+            lower, upper = steps.range.start, steps.range.stop
+        elif proceed is None and isinstance(steps, TracedRange) and not traced(steps.step) and steps.step == 1:
+            lower, upper = steps.start, steps.stop
+        else:
+            self._counted(steps, body, proceed, once)
+            return
+
+        def count(init, step, go_on, paths):
+            return control.loop_count(lower, upper, lambda i, c: step(c, [i]), init, what="`for`", paths=paths)
+
+        shape, dtype = (), "int32"
+        if traced(lower) or traced(upper):
+            from .. import numpy as wnp
+
+            dtype = wnp.result_type(wnp.asarray(lower), wnp.asarray(upper))
+        i = ShapeDtype(shape, dtype)
+        self.run(body, [i], lambda leaves: leaves[0], count, None, at_least_once=once)
+
+    def _counted(self, steps: Steps, body: Callable[[Any], None], proceed: Any, once: bool) -> None:
+        """A `for` that may stop early: a `while` with a counter."""
+        length = steps.length
+        i = ShapeDtype((), "int32" if not traced(length) else length.dtype)
+
+        def count(init, step, go_on, paths):
+            def test(c):
+                more = c[0] < length
+                going = go_on(c[1])
+                return more if going is True else more & going if going is not False else False
+
+            def one(c):
+                return [c[0] + 1, step(c[1], [c[0]])]
+
+            zero = _weft.full((), 0, i.dtype)
+            return control.loop_while(test, one, [zero, init], what="`for`", paths=["the counter", *paths])[1]
+
+        self.run(body, [i], lambda leaves: steps.item(leaves[0]), count, proceed, at_least_once=once)
+
+    def run(
+        self,
+        body: Callable[[Any], None],
+        item_specs: list,
+        make_item: Callable[[list], Any],
+        make_loop: Callable,
+        test: Callable[[], Any] | None,
+        at_least_once: bool,
+    ) -> None:
+        """Traces the loop. make_loop(carry, step, go_on, paths) -> carry is the loop itself."""
+        place = user_place()
+        where = f"{self.what} at {place}"
+        with region():
+            entry = self.get_state()
+            before = [Packed(n, v) for n, v in zip(self.names, entry)]
+            carried = [not p.undefined for p in before]
+            if self.flags or not all(carried):
+                self._settle(body, item_specs, make_item, before, carried, at_least_once)
+            paths = [path for p, c in zip(before, carried) if c for path in p.paths()]
+            init = [leaf for p, c in zip(before, carried) if c for leaf in p.arrays()]
+
+            def enter(leaves: list) -> None:
+                rest = list(leaves)
+                self.set_state(
+                    tuple(
+                        p.rebuild(rest) if c else False if n in self.flags else v
+                        for n, p, c, v in zip(self.names, before, carried, entry)
+                    )
+                )
+
+            def step(leaves: list, item: Any = ()) -> list:
+                enter(leaves)
+                body(make_item(list(item)))
+                out = []
+                for p, c, value in zip(before, carried, self.get_state()):
+                    if c:
+                        after = Packed(p.name, value)
+                        check_same_shape_of_state(p, after, where)
+                        out += after.arrays()
+                return out
+
+            def go_on(leaves: list) -> Any:
+                if test is None:
+                    return True
+                enter(leaves)
+                return truth(test())
+
+            try:
+                out = list(make_loop(init, step, go_on, paths))
+            finally:
+                self.set_state(entry)
+            values = []
+            for name, p, c, old in zip(self.names, before, carried, entry):
+                if c:
+                    values.append(p.rebuild(out))
+                elif is_undefined(old):
+                    values.append(
+                        Undefined(
+                            name,
+                            f"is assigned only inside the {where}, which may not run: assign {label(name)} before "
+                            "the loop",
+                        )
+                    )
+                else:
+                    values.append(old)
+            self.set_state(tuple(values))
+
+    def _settle(
+        self,
+        body: Callable[[Any], None],
+        item_specs: list,
+        make_item: Callable[[list], Any],
+        before: list[Packed],
+        carried: list[bool],
+        at_least_once: bool,
+    ) -> None:
+        """Finds, by tracing a step for it, which variables without a value before the loop are carried (and with which
+        type), and which flags can be set at all."""
+        n = sum(len(p.arrays()) for p in before)
+        stand_ins: dict[int, tuple[Packed, list]] = {}
+
+        def trial(tracers: list) -> list:
+            rest = list(tracers[:n])
+            self.set_state(tuple(p.value if p.undefined else p.rebuild(rest) for p in before))
+            body(make_item(list(tracers[n:])))
+            for k, (p, value) in enumerate(zip(before, self.get_state())):
+                if p.name in self.flags:
+                    carried[k] = value is not False
+                elif p.undefined and not is_undefined(value) and (at_least_once or p.name in self.guarded):
+                    after = Packed(p.name, value)
+                    stand_ins[k] = after, [_weft.abstract(leaf) for leaf in after.arrays()]
+            return []
+
+        entry = tuple(p.value for p in before)
+        specs = [leaf for p in before for leaf in p.arrays()] + item_specs
+        try:
+            trace_region(trial, specs, "loop_body", "a traced " + self.what)
+        finally:
+            self.set_state(entry)
+        for k, (after, types) in stand_ins.items():
+            before[k] = Packed(after.name, after.rebuild([zeros(t) for t in types]))
+            carried[k] = True
+
+
+__all__ = ["Reversed", "Steps", "TracedRange", "Zip", "choose", "for_", "none_of", "steps_of", "while_"]

@@ -1,0 +1,38 @@
+"""What converted code calls; it has this module under the name `ag`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .branches import and_, assert_, compare, if_, if_expression, none_of, not_, or_, python_only
+from .loops import for_, while_
+from .state import attribute, contents, read, set_attribute, set_contents, undefined
+from .texts import text
+
+
+def callee(function: Any) -> Any:
+    """Set by conversion.py, which knows how to convert."""
+    raise NotImplementedError
+
+
+__all__ = [
+    "and_",
+    "assert_",
+    "attribute",
+    "callee",
+    "compare",
+    "contents",
+    "for_",
+    "if_",
+    "if_expression",
+    "none_of",
+    "not_",
+    "or_",
+    "python_only",
+    "read",
+    "set_attribute",
+    "set_contents",
+    "text",
+    "undefined",
+    "while_",
+]

@@ -1,0 +1,450 @@
+"""From statements to calls: the converted function.
+
+    if x < y:                 def if_body():
+        s = x + y                 nonlocal s
+    else:                         s = x + y
+        s = y * y             def else_body():
+                                  nonlocal s
+                                  s = y * y
+                              def get_state():
+                                  return (s,)
+                              def set_state(state):
+                                  nonlocal s
+                                  (s,) = state
+                              ag.if_(x < y, if_body, else_body, get_state, set_state, ('s',))
+
+Whether a condition is traced is found when the call runs (operators.py, loops.py). Every new node has the place of the
+one that it stands for, so equations and tracebacks name the user's lines.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .analysis import Chains, Control, Scope, expression_reason, mark_python_only, parameters, stored_names
+from .jumps import Jumps, after_docstring, locate, own_nodes
+
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _store(name: str) -> ast.Name:
+    return ast.Name(name, ast.Store())
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _arguments(names: list[str]) -> ast.arguments:
+    return ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
+
+
+def _strings(names: list[str]) -> ast.expr:
+    return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
+
+
+class Conversion:
+    """Converts one function that a user wrote, with the functions inside it."""
+
+    def __init__(self, node: ast.FunctionDef, free: list[str]):
+        taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | set(free)
+        taken |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+        taken |= {n.name for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        taken |= {name for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        self._taken = taken
+        self.synthetic: set[str] = set()
+        self.ag, self.state = self.fresh("ag"), self.fresh("state")
+        self.node = node
+        self.unsure: set[ast.AST] = set()
+        self._return_values: dict[ast.AST, str] = {}
+        functions = self._functions(node)
+        for function in functions:
+            mark_python_only(function)
+            jumps = Jumps(self.fresh, self.ag)
+            jumps.function(function)
+            if jumps.return_value is not None:
+                self._return_values[function] = jumps.return_value
+        functions = self._functions(node)
+        undefined = {f: self._stand_ins(f) for f in functions}
+        outer = ast.FunctionDef("outer", _arguments([*free, self.ag]), [node], [])
+        chains = Chains()
+        chains.visit(ast.Module([outer], []))
+        self._scopes = {f: Scope(f, chains, undefined[f]) for f in functions}
+        for scope in self._scopes.values():
+            self.unsure |= scope.unsure
+        for f in functions:
+            f.body = [s for s in f.body if not hasattr(s, "stand_in")] or [locate(ast.Pass(), f)]
+        # Inner functions first: they are statements of the outer ones.
+        for f in reversed(functions):
+            _FunctionRewriter(self, self._scopes[f], self._return_values.get(f)).run()
+
+    def fresh(self, base: str) -> str:
+        name, k = base, 1
+        while name in self._taken:
+            name, k = f"{base}_{k}", k + 1
+        self._taken.add(name)
+        return name
+
+    def _functions(self, node: ast.FunctionDef) -> list[ast.FunctionDef]:
+        """The function and those inside it; generators and coroutines are left as they are."""
+        found = [node]
+        for n in ast.walk(node):
+            if n is not node and isinstance(n, ast.FunctionDef):
+                found.append(n)
+        return found
+
+    def _stand_ins(self, function: ast.FunctionDef) -> dict[str, ast.Name]:
+        """Puts an assignment in front of the function for each variable that control flow assigns, so that uses which
+        it reaches are those that may find no value."""
+        nodes = list(own_nodes(function))
+        controls = [n for n in nodes if isinstance(n, (ast.If, ast.For, ast.While, ast.Try, ast.Match))]
+        outer = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        names = [n for n in stored_names(controls) if n not in outer and n not in parameters(function)]
+        stand_ins = {}
+        at = after_docstring(function.body)
+        for name in names:
+            target = _store(name)
+            target.stands_for_undefined = True  # type: ignore[attr-defined]
+            statement = locate(ast.Assign([target], ast.Constant(None)), function.body[0])
+            statement.stand_in = True
+            function.body.insert(at, statement)
+            stand_ins[name] = target
+        return stand_ins
+
+
+class _FunctionRewriter:
+    def __init__(self, conversion: Conversion, scope: Scope, return_value: str | None):
+        self._c, self._scope, self._return_value = conversion, scope, return_value
+        self._expressions = _Expressions(conversion, scope.function)
+
+    def run(self) -> None:
+        function = self._scope.function
+        bound = set(parameters(function)) | self._scope.outer
+        function.body = self._owner(function.body, bound)
+
+    def _owner(self, stmts: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+        """The body of a function: a block, and in front of it the variables that are first assigned further inside."""
+        first = stmts[0]
+        missing: dict[str, None] = {}
+        body = self._block(stmts, bound, missing)
+        undefined = [
+            locate(ast.Assign([_store(n)], self._call("undefined", [ast.Constant(self._label(n))])), first)
+            for n in missing
+        ]
+        at = after_docstring(body)
+        declarations = at
+        while declarations < len(body) and isinstance(body[declarations], (ast.Global, ast.Nonlocal)):
+            declarations += 1
+        return body[:declarations] + undefined + body[declarations:]
+
+    def _label(self, name: str) -> str:
+        return "the returned value" if name == self._return_value else name
+
+    def _block(self, stmts: list[ast.stmt], bound: set[str], missing: dict[str, None]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for s in stmts:
+            out += self._statement(s, bound, missing)
+        return out
+
+    def _statement(self, s: ast.stmt, bound: set[str], missing: dict[str, None]) -> list[ast.stmt]:
+        if isinstance(s, (ast.If, ast.For, ast.While)) and not hasattr(s, "python_only"):
+            return self._control(s, bound, missing)
+        if isinstance(s, ast.Assert):
+            if not __debug__:
+                return []
+            text = ast.Constant(ast.unparse(s.test))
+            self._expressions.texts_in(s.msg)
+            message = self._thunk(self._visit(s.msg), s.msg) if s.msg is not None else ast.Constant(None)
+            call = self._call("assert_", [self._visit(s.test), message, text])
+            return [locate(ast.Expr(locate(call, s)), s)]
+        if isinstance(s, ast.Delete):
+            out: list[ast.stmt] = []
+            for target in s.targets:
+                if isinstance(target, ast.Name) and target.id in missing:
+                    value = self._call("undefined", [ast.Constant(target.id)])
+                    out.append(locate(ast.Assign([_store(target.id)], value), s))
+                else:
+                    out.append(locate(ast.Delete([self._visit(target)]), s))
+            return out
+        self._inside(s, bound, missing)
+        if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.FunctionDef)):
+            bound |= set(stored_names([s]))
+        return [s]
+
+    def _inside(self, s: ast.stmt, bound: set[str], missing: dict[str, None]) -> None:
+        """Visits the expressions and blocks of a statement that stays."""
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return  # functions inside are converted on their own
+        reason = getattr(s, "python_only", None)
+        for field, value in ast.iter_fields(s):
+            if field in ("body", "orelse", "finalbody"):
+                setattr(s, field, self._block(value, set(bound), missing))
+            elif field in ("handlers", "cases"):
+                for part in value:
+                    part.body = self._block(part.body, set(bound), missing)
+                    guard = getattr(part, "guard", None)
+                    if guard is not None:
+                        part.guard = self._python_only(self._visit(guard), "the guard of a case")
+            elif isinstance(value, ast.expr):
+                new = self._visit(value)
+                if reason is not None and field in ("test", "iter"):
+                    word = {ast.If: "if", ast.For: "for", ast.While: "while"}[type(s)]
+                    new = self._python_only(new, f"this `{word}` cannot be converted: {reason}")
+                if field == "subject":
+                    new = self._python_only(new, "`match` compares values in Python; use if and elif")
+                setattr(s, field, new)
+            elif isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.withitem):
+                        item.context_expr = self._visit(item.context_expr)
+                setattr(s, field, [self._visit(v) if isinstance(v, ast.expr) else v for v in value])
+
+    def _control(self, s: Control, bound: set[str], missing: dict[str, None]) -> list[ast.stmt]:
+        variables = self._scope.variables(s)
+        state = variables.names
+        for name in state:
+            if name not in bound:
+                missing[name] = None
+                bound.add(name)
+        out: list[ast.stmt] = []
+        get_state, set_state = self._state_functions(variables, s, out)
+        common: list[ast.expr] = [_load(get_state), _load(set_state)]
+        labels = [self._label(n) for n in state]
+        labels += [ast.unparse(a) for a in variables.attributes]
+        labels += [ast.unparse(c) for c, _ in variables.containers]
+        common.append(_strings(labels))
+        keywords = []
+        if self._return_value in state:
+            keywords.append(ast.keyword("guarded", _strings(["the returned value"])))
+        if isinstance(s, ast.If):
+            returns = getattr(s, "returns", (False, False))
+            if any(returns):
+                keywords.append(ast.keyword("returns", ast.Constant("if" if returns[0] else "else")))
+            if variables.dead:
+                keywords.append(ast.keyword("dead", _strings([self._label(n) for n in variables.dead])))
+            body = self._body("if_body", [], s.body, state, out, s)
+            orelse = self._body("else_body", [], s.orelse, state, out, s) if s.orelse else None
+            test = self._visit(s.test)
+            call = self._call("if_", [test, _load(body), _load(orelse) if orelse else ast.Constant(None), *common])
+        elif isinstance(s, ast.While):
+            flags = list(s.flags) if hasattr(s, "flags") else []
+            if flags:
+                keywords.append(ast.keyword("flags", _strings(flags)))
+            test_at = s.test
+            returned = locate(ast.Return(self._visit(s.test)), test_at)
+            walrus = [n for n in stored_names([test_at]) if n in state]
+            test_name = self._define("loop_test", [], [returned], walrus, out, test_at)
+            if walrus:
+                keywords.append(ast.keyword("assigns", ast.Constant(True)))
+            body = self._body("loop_body", [], s.body, state, out, s)
+            call = self._call("while_", [_load(test_name), _load(body), *common])
+        else:
+            if hasattr(s, "proceed"):
+                keywords.append(ast.keyword("flags", _strings(list(s.flags))))  # type: ignore[attr-defined]
+                keywords.append(ast.keyword("proceed", self._thunk(s.proceed.value, s)))
+            stmts = [b for b in s.body if b is not getattr(s, "proceed", None)]
+            if isinstance(s.target, ast.Name) and s.target.id not in state:
+                item = s.target.id
+            else:
+                item = self._c.fresh("item")
+                stmts = [locate(ast.Assign([s.target], _load(item)), s.target), *stmts]
+            body = self._body("loop_body", [item], stmts, state, out, s)
+            call = self._call("for_", [self._visit(s.iter), _load(body), *common])
+        call.keywords = keywords
+        out.append(locate(ast.Expr(locate(call, s)), s))
+        return out
+
+    def _body(
+        self, base: str, args: list[str], stmts: list[ast.stmt], state: list[str], out: list[ast.stmt], at: ast.AST
+    ) -> str:
+        stored = stored_names(stmts)
+        shared = [n for n in state if n in stored]
+        # Names of this statement's state that an inner statement passes on.
+        shared += [n for n in state if n not in stored and self._passes_on(n, stmts)]
+        body = self._owner(stmts, set(state) | set(args) | self._scope.outer)
+        return self._define(base, args, body, shared, out, at)
+
+    def _passes_on(self, name: str, stmts: list[ast.stmt]) -> bool:
+        controls = [n for s in stmts for n in [s, *own_nodes(s)] if isinstance(n, (ast.If, ast.For, ast.While))]
+        return any(name in self._scope.variables(c).names for c in controls if not hasattr(c, "python_only"))
+
+    def _define(
+        self, base: str, args: list[str], body: list[ast.stmt], shared: list[str], out: list[ast.stmt], at: ast.AST
+    ) -> str:
+        name = self._c.fresh(base)
+        self._c.synthetic.add(name)
+        declared = [n for n in dict.fromkeys(shared) if n not in args]
+        if declared:
+            body = [locate(ast.Nonlocal(declared), at), *body]
+        out.append(locate(ast.FunctionDef(name, _arguments(args), body, []), at))
+        return name
+
+    def _state_functions(self, variables, s: ast.stmt, out: list[ast.stmt]) -> tuple[str, str]:
+        values: list[ast.expr] = [_load(n) for n in variables.names]
+        targets: list[ast.expr] = [_store(n) for n in variables.names]
+        after: list[ast.stmt] = []
+        for attribute in variables.attributes:
+            value, key = self._fresh_copy(attribute.value), ast.Constant(attribute.attr)
+            values.append(self._call("attribute", [value, key]))
+            new = self._c.fresh("value")
+            targets.append(_store(new))
+            after.append(ast.Expr(self._call("set_attribute", [self._fresh_copy(attribute.value), key, _load(new)])))
+        for container, by_subscript in variables.containers:
+            arguments: list[ast.expr] = [self._fresh_copy(container)]
+            if by_subscript:
+                arguments.append(ast.Constant(ast.unparse(container)))
+            values.append(self._call("contents", arguments))
+            new = self._c.fresh("value")
+            targets.append(_store(new))
+            after.append(ast.Expr(self._call("set_contents", [self._fresh_copy(container), _load(new)])))
+        get: list[ast.stmt] = [ast.Return(ast.Tuple(values, ast.Load()))]
+        put: list[ast.stmt] = []
+        if targets:
+            put = [ast.Assign([ast.Tuple(targets, ast.Store())], _load(self._c.state)), *after]
+        get_state = self._define("get_state", [], [locate(g, s) for g in get], [], out, s)
+        put = [locate(p, s) for p in put] or [locate(ast.Pass(), s)]
+        set_state = self._define("set_state", [self._c.state], put, variables.names, out, s)
+        return get_state, set_state
+
+    def _fresh_copy(self, node: ast.expr) -> ast.expr:
+        return ast.parse(ast.unparse(node), mode="eval").body
+
+    def _visit(self, node):
+        return self._expressions.visit(node)
+
+    def _call(self, operator: str, args: list[ast.expr]) -> ast.Call:
+        return self._expressions.operator(operator, args)
+
+    def _thunk(self, value: ast.expr, at: ast.AST) -> ast.expr:
+        return locate(ast.Lambda(_arguments([]), value), at)
+
+    def _python_only(self, value: ast.expr, reason: str) -> ast.expr:
+        return self._expressions.python_only(value, reason)
+
+
+class _Expressions(ast.NodeTransformer):
+    """Expressions of one function: calls, and what decides in the middle of an expression."""
+
+    def __init__(self, conversion: Conversion, function: ast.FunctionDef):
+        self._c = conversion
+        named = parameters(function)
+        self._first = named[0] if named else None
+
+    def operator(self, name: str, args: list[ast.expr]) -> ast.Call:
+        return ast.Call(ast.Attribute(_load(self._c.ag), name, ast.Load()), args, [])
+
+    def python_only(self, value: ast.expr, reason: str) -> ast.expr:
+        return locate(self.operator("python_only", [value, ast.Constant(reason)]), value)
+
+    def _thunk(self, value: ast.expr) -> ast.expr:
+        return locate(ast.Lambda(_arguments([]), value), value)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node in self._c.unsure:
+            return locate(self.operator("read", [node]), node)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        reason = expression_reason(*node.values[1:])
+        values = [self.visit(v) for v in node.values]
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        if reason is not None:
+            guarded = [self.python_only(v, f"this `{word}` cannot be converted: {reason}") for v in values[:-1]]
+            return locate(ast.BoolOp(node.op, [*guarded, values[-1]]), node)
+        call = self.operator(word + "_", [values[0], *(self._thunk(v) for v in values[1:])])
+        return locate(call, node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            return locate(self.operator("not_", [node.operand]), node)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) == 1:
+            self.generic_visit(node)
+            return node
+        reason = expression_reason(*node.comparators[1:])
+        self.generic_visit(node)
+        if reason is not None:
+            return node
+        pairs: list[ast.expr] = [
+            ast.Tuple([ast.Constant(_OPERATORS[type(op)]), self._thunk(value)], ast.Load())
+            for op, value in zip(node.ops, node.comparators)
+        ]
+        return locate(self.operator("compare", [node.left, *(locate(p, node) for p in pairs)]), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        reason = expression_reason(node.body, node.orelse)
+        self.generic_visit(node)
+        if reason is not None:
+            node.test = self.python_only(node.test, f"this conditional expression cannot be converted: {reason}")
+            return node
+        call = self.operator("if_expression", [node.test, self._thunk(node.body), self._thunk(node.orelse)])
+        return locate(call, node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        self.generic_visit(node)
+        node.ifs = [
+            self.python_only(test, "the length of a comprehension cannot depend on a traced value") for test in node.ifs
+        ]
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        node.body = self.visit(node.body)
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [self.visit(d) if d is not None else None for d in node.args.kw_defaults]
+        return node
+
+    def texts_in(self, node: ast.AST | None) -> None:
+        if isinstance(node, ast.JoinedStr):
+            node.keep_values = True  # type: ignore[attr-defined]
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        keep = hasattr(node, "keep_values")
+        self.generic_visit(node)
+        if not keep:
+            return node
+        parts: list[ast.expr] = []
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue):
+                spec = value.format_spec if value.format_spec is not None else ast.Constant("")
+                parts.append(ast.Tuple([value.value, ast.Constant(value.conversion), spec], ast.Load()))
+            else:
+                parts.append(value)
+        return locate(self.operator("text", [locate(p, node) for p in parts]), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        function = node.func
+        if isinstance(function, ast.Attribute) and _is_name(function.value, self._c.ag):
+            return node  # made by jumps.py
+        if isinstance(function, ast.Name) and function.id == "print":
+            for arg in node.args:
+                self.texts_in(arg)
+        if isinstance(function, ast.Name) and function.id == "super" and not node.args and self._first is not None:
+            # The form without arguments looks at its own frame.
+            node.args = [_load("__class__"), _load(self._first)]
+            return locate(node, node)
+        self.generic_visit(node)
+        node.func = locate(self.operator("callee", [node.func]), function)
+        return node
+
+
+def convert_node(node: ast.FunctionDef, free: list[str]) -> Conversion:
+    """Converts a function's node in place. `free`: its free variables."""
+    return Conversion(node, free)
