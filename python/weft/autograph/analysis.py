@@ -256,7 +256,8 @@ class Scope:
         nodes = list(own_nodes(function))
         self.outer = {name for n in nodes if isinstance(n, (ast.Nonlocal, ast.Global)) for name in n.names}
         self._globals = {name for n in nodes if isinstance(n, ast.Global) for name in n.names}
-        self.order = list(dict.fromkeys([*parameters(function), *stored_names(function.body)]))
+        written = [s for s in function.body if not hasattr(s, "stand_in")]
+        self.order = list(dict.fromkeys([*parameters(function), *stored_names(written)]))
         self._inner = [n for n in nodes if isinstance(n, SCOPES)]
         self._written_inside = {
             name
