@@ -120,8 +120,10 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
       const Type mine = functions[f].fn->ResultTypes()[i], first = functions[0].fn->ResultTypes()[i];
       const bool weak = functions[f].weak_results[i];
       if (!(mine.dims == first.dims) || (mine.dtype != joint.dtype && !weak)) {
-        throw TypeError(what, ": result", PathOf(paths, i), " of ", names[f], " is ", mine, ", of ", names[0], " ",
-                        first, "; both must have the same shape and dtype");
+        size_t other = 0;  // the first function, or for itself the first that differs
+        while (f == 0 && other + 1 < functions.size() && functions[other].fn->ResultTypes()[i] == mine) ++other;
+        throw TypeError(what, ": result", PathOf(paths, i), " of ", names[f], " is ", mine, ", of ", names[other], " ",
+                        functions[other].fn->ResultTypes()[i], "; both must have the same shape and dtype");
       }
     }
     dtypes[i] = joint.dtype;

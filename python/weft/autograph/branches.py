@@ -81,9 +81,14 @@ def choose(
     false = branch(False, run_false)
     merge = _Merge(names, packs[False], packs[True], guarded, what, returns)
     branches = [merge.select(0, false), merge.select(1, true)]
-    parts = ["the `else` branch", "the `if` branch"] if what == "`if`" else ["the second value", "the first value"]
+    parts = (
+        ["the `else` branch", "the `if` branch"]
+        if what == "`if`"
+        else [f"the {what} if it is false", f"the {what} if it is true"]
+    )
     condition = test.reshape(()) if test.shape and test.size == 1 else test
-    out = list(_weft.cond(condition, branches, [], parts, merge.paths))
+    paths = merge.paths if what == "`if`" else [""] * len(merge.paths)
+    out = list(_weft.cond(condition, branches, [], parts, paths))
     return merge.values(out)
 
 

@@ -40,6 +40,10 @@ class Steps:
         """A tree of arrays whose rows are the items."""
         raise NotImplementedError
 
+    def from_row(self, row: Any) -> Any:
+        """The item, from such a row."""
+        return row
+
     def __iter__(self) -> Iterator[Any]:
         if self.is_traced_range:
             raise ConversionError(
@@ -72,7 +76,7 @@ class TracedRange(Steps):
         return -((self.start - self.stop) // self.step)
 
     def item(self, i: Any) -> Any:
-        return self.start + i * self.step
+        return like_python(self.start + i * self.step)
 
     def __len__(self) -> int:
         raise ConversionError(f"autograph: {user_place()}: the length of this range is traced")
@@ -88,7 +92,10 @@ class _StaticRange(Steps):
 
     def item(self, i: Any) -> Any:
         r = self.range
-        return i if (r.start, r.step) == (0, 1) else r.start + i * r.step
+        return like_python(i if (r.start, r.step) == (0, 1) else r.start + i * r.step)
+
+    def from_row(self, row: Any) -> Any:
+        return like_python(row)
 
     def rows(self) -> Any:
         r, steps = self.range, _weft.iota((len(self.range),), 0, "int32")
@@ -137,6 +144,9 @@ class Zip(Steps):
     def item(self, i: Any) -> Any:
         return tuple(p.item(i) for p in self.parts)
 
+    def from_row(self, row: Any) -> Any:
+        return tuple(p.from_row(part) for p, part in zip(self.parts, row))
+
     def rows(self) -> Any:
         return tuple(_tree.map(lambda a: a[: self.length], p.rows()) for p in self.parts)
 
@@ -152,8 +162,24 @@ class Reversed(Steps):
     def item(self, i: Any) -> Any:
         return self.of.item(self.length - 1 - i)
 
+    def from_row(self, row: Any) -> Any:
+        return self.of.from_row(row)
+
     def rows(self) -> Any:
         return _tree.map(lambda a: a[::-1], self.of.rows())
+
+
+def like_python(i: Any) -> Any:
+    """An index with the weak type that Python's integers have."""
+    if not traced(i):
+        return i
+    dtype = str(i.dtype)
+    if dtype not in _identities:
+        _identities[dtype] = trace_region(lambda leaves: leaves, [ShapeDtype((), dtype)], "index", "a traced loop")
+    return _weft.apply(_identities[dtype].fn, [i], [True])[0]
+
+
+_identities: dict[str, Any] = {}
 
 
 def steps_of(iterable: Any) -> Steps | None:
@@ -323,7 +349,7 @@ class _Loop:
                     lambda carry, x: (step(carry, x), None), init, xs, steps.length, False, "`for`", paths
                 )[0]
 
-            self.run(body, slices, tree.unflatten, scan, None, at_least_once=once)
+            self.run(body, slices, lambda row: steps.from_row(tree.unflatten(row)), scan, None, at_least_once=once)
             return
         if proceed is None and isinstance(steps, _StaticRange) and steps.range.step == 1:
             lower, upper = steps.range.start, steps.range.stop
@@ -342,7 +368,7 @@ class _Loop:
 
             dtype = wnp.result_type(wnp.asarray(lower), wnp.asarray(upper))
         i = ShapeDtype(shape, dtype)
-        self.run(body, [i], lambda leaves: leaves[0], count, None, at_least_once=once)
+        self.run(body, [i], lambda leaves: like_python(leaves[0]), count, None, at_least_once=once)
 
     def _counted(self, steps: Steps, body: Callable[[Any], None], proceed: Any, once: bool) -> None:
         """A `for` that may stop early: a `while` with a counter."""
