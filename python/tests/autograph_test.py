@@ -230,6 +230,27 @@ def test_return_in_many_places():
     agree(f, (200.0,), (1.0,), (-1.1,), (-40.0,), (0.0,), (-1.01,))
 
 
+def test_assignment_in_the_test_of_a_while():
+    def f(x):
+        while (y := x * 0.5) > 1:
+            x = y
+        return x, y
+
+    agree(f, (10.0,), (1.0,))
+
+
+def test_value_of_an_endless_loop():
+    def f(x):
+        while True:
+            y = x * 3
+            x = y - 1
+            if y > 20:
+                break
+        return x, y
+
+    agree(f, (1.0,), (30.0,))
+
+
 def test_nothing_comes_back():
     def f(x, log):
         if x.shape:

@@ -119,6 +119,8 @@ def _inside_try(s: ast.stmt, parents: dict[ast.AST, ast.AST], function: ast.AST)
 
 
 def _own_reason(s: Control, global_names: dict[str, int]) -> str | None:
+    if isinstance(s, ast.While) and s.orelse and any(isinstance(n, ast.NamedExpr) for n in ast.walk(s.test)):
+        return "its test assigns with := and it has an `else`"
     for n in own_nodes(s):
         at = f"(line {getattr(n, 'lineno', s.lineno)})"
         if isinstance(n, (ast.Yield, ast.YieldFrom)):

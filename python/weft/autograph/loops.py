@@ -206,36 +206,35 @@ def while_(
     names: tuple[str, ...],
     flags: tuple[str, ...] = (),
     guarded: tuple[str, ...] = (),
-    assigns: bool = False,
 ) -> None:
-    """The statement `while`. `assigns`: the test has a := in it."""
+    """The statement `while`."""
     loop = _Loop(get_state, set_state, names, flags, guarded, "`while`")
 
-    def staged() -> None:
+    def staged(at_least_once: bool) -> None:
         def make(init, step, go_on, paths):
             return control.loop_while(go_on, step, init, "`while`", paths)
 
-        loop.run(lambda _: body(), [], lambda leaves: None, make, test, at_least_once=False)
+        loop.run(lambda _: body(), [], lambda leaves: None, make, test, at_least_once)
 
     first = True
     while True:
-        decision = _decide(test, body, assigns)
+        decision = _decide(test)
         if traced(decision):
-            staged()
+            staged(at_least_once=False)
             return
         if not decision:
             return
         if first and flags and _weft.is_tracing() and loop.flags_become_traced(body):
-            staged()
+            staged(at_least_once=True)
             return
         first = False
         body()
 
 
-def _decide(test: Callable[[], Any], body: Callable[[], None], assigns: bool) -> Any:
+def _decide(test: Callable[[], Any]) -> Any:
     """The value of a loop's test. Where it may be traced it is traced apart, so that nothing of it stays behind in the
     program before the loop."""
-    if assigns or not _weft.is_tracing() or not reaches_traced(test):
+    if not _weft.is_tracing() or not reaches_traced(test):
         return test()
     found: list = []
 

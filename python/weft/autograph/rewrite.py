@@ -247,10 +247,7 @@ class _FunctionRewriter:
                 keywords.append(ast.keyword("flags", _strings(flags)))
             test_at = s.test
             returned = locate(ast.Return(self._visit(s.test)), test_at)
-            walrus = [n for n in stored_names([test_at]) if n in state]
-            test_name = self._define("loop_test", [], [returned], walrus, out, test_at)
-            if walrus:
-                keywords.append(ast.keyword("assigns", ast.Constant(True)))
+            test_name = self._define("loop_test", [], [returned], [], out, test_at)
             body = self._body("loop_body", [], s.body, state, out, s)
             call = self._call("while_", [_load(test_name), _load(body), *common])
         else:
