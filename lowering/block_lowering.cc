@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/prim.h"
+#include "lowering/split_reduction.h"
 
 namespace weft {
 namespace {
@@ -243,11 +244,36 @@ void BlockLowering::EmitGroup(Steps& steps, int unit) {
     }
     ResultSlot(var, reusable);
   }
-  p_.EmitKernel(steps, kernel, OperandSlots(kernel, -1));
+  std::vector<int> slots = OperandSlots(kernel, -1);
+  KernelSpec spec = kernel.spec;
+  StreamLargeResults(spec, slots);
+  if (const std::optional<SplitReduction> split = SplitLongReduction(spec)) {
+    for (const Type& t : split->partial) slots.push_back(p_.NewArena(t));
+    for (const KernelSpec& part : split->kernels) p_.EmitKernel(steps, part, slots);
+    return;
+  }
+  p_.EmitKernel(steps, spec, slots);
+}
+
+// A result that no cache holds until it is read again need not pass through them. Only where it lies from one element
+// to the next, so that every vector is aligned.
+void BlockLowering::StreamLargeResults(KernelSpec& spec, const std::vector<int>& slots) {
+  constexpr int64_t kLarge = 24 << 20;
+  if (spec.sizes.size() != 1 || spec.num_outer != 1 || !spec.spills.empty()) return;
+  for (KernelStore& s : spec.stores) {
+    const std::optional<int64_t> n = spec.sizes[0].TryValue();
+    const int slot = slots[s.access.operand];
+    const Artifact::Place place = p_.program.artifact.slots[slot].place;
+    const bool ours = place == Artifact::Place::kArena || place == Artifact::Place::kResult;
+    const bool read = std::count(slots.begin(), slots.end(), slot) > 1;
+    if (n && *n * ByteWidth(s.access.dtype) >= kLarge && ours && !read && s.access.dynamic.empty() &&
+        !IsComplex(s.access.dtype) && s.access.offset == Affine::Var(0))
+      s.streamed = true;
+  }
 }
 
 void BlockLowering::EmitWrite(Steps& steps, const BuiltKernel& kernel, int target) {
-  p_.EmitKernel(steps, kernel, OperandSlots(kernel, target));
+  p_.EmitKernel(steps, kernel.spec, OperandSlots(kernel, target));
 }
 
 void BlockLowering::EmitOpaque(Steps& steps, int unit) {

@@ -41,7 +41,7 @@ class ProgramBuilder {
   void EndLoop(int begin);
 
   int AddKernel(const KernelSpec& spec);  // deduplicated
-  void EmitKernel(Steps& steps, const BuiltKernel& kernel, const std::vector<int>& slots);
+  void EmitKernel(Steps& steps, const KernelSpec& spec, const std::vector<int>& slots);
   void EmitOp(Steps& steps, WeftOpcode op, const std::vector<Dim>& desc, const std::vector<int>& slots);
   void EmitCopy(Steps& steps, int to, int from, const Type& type);
   void Log(const std::string& line);
@@ -84,6 +84,7 @@ class BlockLowering {
   int DonatedRoom(const Dim& bytes) const;
   void WantInPlace();
   void EmitGroup(Steps& steps, int unit);
+  void StreamLargeResults(KernelSpec& spec, const std::vector<int>& slots);
   void EmitOpaque(Steps& steps, int unit);
   void EmitWrite(Steps& steps, const BuiltKernel& kernel, int target);
   void EmitConcatenate(Steps& steps, const Eqn& e);

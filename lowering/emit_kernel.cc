@@ -95,6 +95,8 @@ class KernelEmitter {
   void OpenLoop(scf::ForOp loop, uint64_t dims);
   void CloseLoop();
   void UnitBody();
+  void TileBody();
+  void TransposeIntoScratch(int node);
   void Phases();
   void RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
   Lanes Horizontal(const KernelNode& n, Lanes v);
@@ -143,7 +145,10 @@ class KernelEmitter {
   int current_phase_ = 0;
   // Set inside the vector loop when it may end in part of a vector.
   Value full_, mask_, remaining_;
-  int vector_level_ = -1;  // loops open inside the vector loop
+  // Tiles of transposed reads: where the current one begins, and their transposed squares by node.
+  Value tile_base_;
+  bool streams_ = false;  // wrote past the caches
+  std::map<int, Value> squares_;
   std::map<std::pair<const void*, int>, Value> scratch_;
 };
 
@@ -343,7 +348,15 @@ Lanes KernelEmitter::EvaluateHere(int node) {
   if (const KernelStore* spill = SpillOf(node); spill != nullptr && current_phase_ > phases_[node])
     return LoadHere(spill->access);
   switch (n.kind) {
-    case Kind::kLoad: return LoadHere(n.access);
+    case Kind::kLoad:
+      if (auto square = squares_.find(node); square != squares_.end()) {
+        MType element = body_.Memory(n.dtype);
+        Value row = m_.IMul(m_.ISub(dims_[plan_.tile_dim], tile_base_), m_.I64(plan_.lanes));
+        return body_.FromMemory(n.dtype,
+                                m_.Load(m_.Vector(plan_.lanes, element), m_.Gep(element, square->second, row),
+                                        static_cast<unsigned>(plan_.lanes) * element.getIntOrFloatBitWidth() / 8));
+      }
+      return LoadHere(n.access);
     case Kind::kLiteral: return body_.Literal(n.literal);
     case Kind::kIndex: {
       Value base = ScalarOffset(n.index, true);
@@ -442,6 +455,7 @@ void KernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores) {
   struct Write {
     Value raw, pointer;
     DType dtype;
+    bool streamed;
   };
   std::vector<Write> writes;
   // A store may overwrite what another one's value is made from, so all is read before anything is written.
@@ -458,7 +472,8 @@ void KernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores) {
     const unsigned align = element.getIntOrFloatBitWidth() / 8;
     Value pointer = m_.Gep(element, Pointer(a.operand), pair ? m_.Shl(at.base, 1) : at.base);
     if (at.contiguous) {
-      writes.push_back({body_.ToMemory(a.dtype, body_.Splat(v, plan_.lanes)), pointer, a.dtype});
+      writes.push_back({body_.ToMemory(a.dtype, body_.Splat(v, plan_.lanes)), pointer, a.dtype,
+                        stores[i]->streamed && plan_.tile_dim < 0});
     } else if (at.lanes) {
       v = body_.Splat(v, plan_.lanes);
       MType pointers = LLVM::getFixedVectorType(m_.ptr(), static_cast<unsigned>(plan_.lanes));
@@ -486,7 +501,17 @@ void KernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores) {
   }
   if (writes.empty()) return;
   auto write_full = [&] {
-    for (const Write& w : writes) m_.Store(w.raw, w.pointer, m_.Element(w.raw).getIntOrFloatBitWidth() / 8);
+    for (const Write& w : writes) {
+      if (!w.streamed) {
+        m_.Store(w.raw, w.pointer, m_.Element(w.raw).getIntOrFloatBitWidth() / 8);
+        continue;
+      }
+      // Register by register: only aligned ones bypass the caches.
+      const int64_t bytes = std::min<int64_t>(64, m_.Lanes(w.raw) * m_.Element(w.raw).getIntOrFloatBitWidth() / 8);
+      m_.b.create<LLVM::StoreOp>(m_.loc, w.raw, w.pointer, static_cast<unsigned>(bytes), /*isVolatile=*/false,
+                                 /*isNonTemporal=*/true);
+      streams_ = true;
+    }
   };
   if (!full_) return write_full();
   auto branch = m_.b.create<scf::IfOp>(m_.loc, full_, /*withElseRegion=*/true);
@@ -668,8 +693,73 @@ void KernelEmitter::UnitBody() {
     full_ = m_.Cmp(IPred::sge, remaining_, m_.I64(plan_.lanes));
     mask_ = m_.Cmp(IPred::slt, m_.Iota(plan_.lanes, m_.i32()), m_.Splat(m_.TruncI(remaining_, m_.i32()), plan_.lanes));
   }
-  Phases();
+  if (plan_.tile_dim >= 0)
+    TileBody();
+  else
+    Phases();
   full_ = mask_ = remaining_ = Value();
+  CloseLoop();
+}
+
+// Reads the square of `node` whose rows follow the vector dimension and whose columns follow the tile's, and leaves its
+// transpose in memory that stays in the nearest cache.
+void KernelEmitter::TransposeIntoScratch(int node) {
+  const Access& a = spec_.nodes[node].access;
+  const int lanes = plan_.lanes;
+  const unsigned bits = body_.Memory(a.dtype).getIntOrFloatBitWidth();
+  MType element = m_.b.getIntegerType(bits), vector = m_.Vector(lanes, element);
+  dims_[plan_.tile_dim] = tile_base_;
+  Value start = ScalarOffset(a.offset, true), step = Size(a.offset.Coefficient(plan_.vector_dim));
+  const std::optional<int64_t> tiled = spec_.sizes[plan_.tile_dim].TryValue();
+  Value columns;  // which of a row's lanes exist
+  if (!tiled || *tiled % lanes != 0) {
+    Value rest = m_.ISub(Size(spec_.sizes[plan_.tile_dim]), tile_base_);
+    columns = m_.Cmp(IPred::slt, m_.Iota(lanes, m_.i32()), m_.Splat(m_.TruncI(rest, m_.i32()), lanes));
+  }
+  std::vector<Value> rows;
+  for (int k = 0; k < lanes; ++k) {
+    Value row = m_.I64(k);
+    // Rows behind the end: the last one again.
+    if (plan_.may_have_tail) row = m_.Select(m_.Cmp(IPred::slt, row, remaining_), row, m_.ISub(remaining_, m_.I64(1)));
+    Value pointer = m_.Gep(element, Pointer(a.operand), m_.IAdd(start, m_.IMul(row, step)));
+    rows.push_back(columns ? Value(m_.b.create<LLVM::MaskedLoadOp>(m_.loc, vector, pointer, columns,
+                                                                   mlir::ValueRange{m_.I(vector, 0)}, bits / 8)
+                                       .getRes())
+                           : m_.Load(vector, pointer, bits / 8));
+  }
+  // Exchanges the off-diagonal blocks of blocks of half the size, and so on.
+  for (int half = lanes / 2; half > 0; half /= 2) {
+    std::vector<int32_t> low, high;
+    for (int l = 0; l < lanes; ++l) {
+      low.push_back(l & half ? lanes + l - half : l);
+      high.push_back(l & half ? lanes + l : l + half);
+    }
+    for (int i = 0; i < lanes; ++i) {
+      if (i & half) continue;
+      Value x = rows[i], y = rows[i + half];
+      rows[i] = m_.Shuffle(x, y, low);
+      rows[i + half] = m_.Shuffle(x, y, high);
+    }
+  }
+  Value& square = squares_[node];
+  if (!square) square = Alloca(LLVM::LLVMArrayType::get(vector, static_cast<unsigned>(lanes)));
+  for (int k = 0; k < lanes; ++k)
+    m_.Store(rows[k], m_.GepAt(element, square, int64_t{k} * lanes), static_cast<unsigned>(lanes) * bits / 8);
+}
+
+void KernelEmitter::TileBody() {
+  const int d = plan_.tile_dim;
+  for (int node : plan_.tile_loads) TransposeIntoScratch(node);
+  Value count = m_.I64(plan_.lanes);
+  const std::optional<int64_t> tiled = spec_.sizes[d].TryValue();
+  if (!tiled || *tiled % plan_.lanes != 0) {
+    Value rest = m_.ISub(Size(spec_.sizes[d]), tile_base_);
+    count = m_.Select(m_.Cmp(IPred::slt, rest, count), rest, count);
+  }
+  auto loop = m_.b.create<scf::ForOp>(m_.loc, m_.I64(0), count, m_.I64(1));
+  OpenLoop(loop, uint64_t{1} << d);
+  dims_[d] = m_.IAdd(tile_base_, loop.getInductionVar());
+  Phases();
   CloseLoop();
 }
 
@@ -695,7 +785,7 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
   // Units: rows times blocks, last dimension fastest.
   auto loop = m_.b.create<scf::ForOp>(m_.loc, begin, end, m_.I64(1));
   uint64_t mask = 0;
-  for (int d : plan_.unit_dims) mask |= uint64_t{1} << d;
+  for (int d : plan_.unit_dims) mask |= d == plan_.tile_dim ? 0 : uint64_t{1} << d;
   Value unit = loop.getInductionVar();
   OpenLoop(loop, mask);
   const int v = plan_.vector_dim;
@@ -718,13 +808,18 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
     if (i == 0) {
       dims_[d] = row;
     } else {
-      Value size = Size(spec_.sizes[d]);
+      Value size = d == plan_.tile_dim ? CeilDiv(Size(spec_.sizes[d]), plan_.lanes) : Size(spec_.sizes[d]);
       Value q = m_.Make<arith::DivUIOp>(row, size);
       dims_[d] = m_.ISub(row, m_.IMul(q, size));
       row = q;
     }
+    if (d == plan_.tile_dim) tile_base_ = m_.IMul(dims_[d], m_.I64(plan_.lanes));
   }
   UnitBody();
+  if (streams_) {
+    m_.b.create<LLVM::CallIntrinsicOp>(m_.loc, mlir::TypeRange{}, m_.b.getStringAttr("llvm.x86.sse.sfence"),
+                                       mlir::ValueRange{}, LLVM::FastmathFlagsAttr{});
+  }
   CloseLoop();
   m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
 }
@@ -734,6 +829,7 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
                 const std::string& name) {
   MlirBuilder m(module.getContext());
+  m.avx512 = target.vector_bytes >= 64;
   KernelEmitter(spec, plan, target, m).Emit(module, name);
 }
 
@@ -748,10 +844,12 @@ Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Va
   Value units;
   auto times = [&](Value v) { units = units ? m.IMul(units, v) : v; };
   for (int d : plan.unit_dims) {
+    const int64_t by = d == plan.tile_dim ? plan.lanes : 1;
     if (spec.sizes[d].is_static())
-      known = known * spec.sizes[d];
+      known = known * Dim((*spec.sizes[d].TryValue() + by - 1) / by);
     else
-      times(size(spec.sizes[d]));
+      times(by == 1 ? size(spec.sizes[d])
+                    : m.Make<arith::DivUIOp>(m.IAdd(size(spec.sizes[d]), m.I64(by - 1)), m.I64(by)));
   }
   if (plan.lanes > 0 && !plan.vector_inner) {
     const Dim& n = spec.sizes[plan.vector_dim];

@@ -76,7 +76,7 @@ std::string Text(const KernelSpec& spec, SizeNames& names) {
     out << "\n";
   }
   for (const KernelStore& s : spec.stores) {
-    out << "  store %" << s.node << " -> ";
+    out << (s.streamed ? "  stream %" : "  store %") << s.node << " -> ";
     Print(out, names, s.access);
     out << "\n";
   }
@@ -112,6 +112,14 @@ bool IsCheap(const std::string& op) {
 }
 
 }  // namespace
+
+std::vector<bool> KernelSpec::Touched() const {
+  std::vector<bool> touched = written;
+  for (const KernelNode& n : nodes) {
+    if (n.kind == KernelNode::Kind::kLoad) touched[n.access.operand] = true;
+  }
+  return touched;
+}
 
 std::vector<uint64_t> KernelSpec::Dependence() const {
   std::vector<uint64_t> mask(nodes.size(), 0);
@@ -176,6 +184,10 @@ std::vector<Dim> KernelSpec::SymbolicSizes() const {
 }
 
 std::string KernelSpec::ToString() const { return Key(); }
+
+void KernelSpec::Substitute(const std::vector<Affine>& replacement) {
+  ForEachAffine(*this, [&](Affine& a, bool) { a = a.Substitute(replacement); });
+}
 
 void KernelSpec::DropDeadNodes() {
   std::vector<int> to(nodes.size(), -1);

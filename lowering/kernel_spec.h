@@ -46,6 +46,8 @@ struct KernelNode {
 struct KernelStore {
   int node = 0;
   Access access;
+  // Written past the caches: larger than they are, aligned, and never read by this kernel.
+  bool streamed = false;
 };
 
 struct KernelSpec {
@@ -58,6 +60,8 @@ struct KernelSpec {
   int num_operands = 0;
   std::vector<bool> written;  // per operand
 
+  // Operands that are read or written at all.
+  std::vector<bool> Touched() const;
   // Which domain dimensions each node's value depends on, as bit masks.
   std::vector<uint64_t> Dependence() const;
   // The loop pass in which each node is first available (a reduction: in which it is accumulated).
@@ -68,6 +72,8 @@ struct KernelSpec {
   std::string Key() const;
   // The distinct symbolic sizes in use, in order of first occurrence; their values follow the slots in `desc`.
   std::vector<Dim> SymbolicSizes() const;
+  // Replaces loop variable v by replacement[v] everywhere.
+  void Substitute(const std::vector<Affine>& replacement);
   // Removes nodes that no store needs.
   void DropDeadNodes();
   // Merges loops that every access walks as one.

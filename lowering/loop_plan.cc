@@ -34,6 +34,50 @@ double Score(const KernelSpec& spec, int v) {
   return score;
 }
 
+// A dimension along which every load that jumps along `vector_dim` is contiguous, and those loads.
+bool FindTile(const KernelSpec& spec, const Target& target, int vector_dim, LoopPlan* plan) {
+  const int rank = static_cast<int>(spec.sizes.size());
+  if (rank != spec.num_outer || rank < 2) return false;
+  for (const KernelStore& s : spec.stores) {
+    if (!s.access.dynamic.empty() || !(s.access.offset.Coefficient(vector_dim) == Dim(1))) return false;
+  }
+  int tile = -1, bytes = 1;
+  std::vector<int> loads;
+  for (size_t i = 0; i < spec.nodes.size(); ++i) {
+    const KernelNode& n = spec.nodes[i];
+    bytes = std::max(bytes, RegisterBytes(n.dtype));
+    if (n.kind != KernelNode::Kind::kLoad) continue;
+    if (!n.access.dynamic.empty()) return false;
+    const Dim step = n.access.offset.Coefficient(vector_dim);
+    if (step == Dim(0) || step == Dim(1)) continue;
+    if (IsComplex(n.dtype)) return false;
+    int along = -1;
+    for (int v = 0; v < rank; ++v) {
+      if (n.access.offset.Coefficient(v) == Dim(1)) along = v;
+    }
+    if (along < 0 || (tile >= 0 && tile != along)) return false;
+    tile = along;
+    loads.push_back(static_cast<int>(i));
+  }
+  // More transposed arrays than fit into the nearest cache gain nothing from each other.
+  if (tile < 0 || loads.size() > 4) return false;
+  const int lanes = bytes == 8 ? 8 : 16;
+  for (int v : {tile, vector_dim}) {
+    const std::optional<int64_t> size = spec.sizes[v].TryValue();
+    if (size && *size < lanes / 2) return false;
+  }
+  const std::optional<int64_t> size = spec.sizes[tile].TryValue();
+  for (int i : loads) {
+    const int width = ByteWidth(spec.nodes[i].dtype);
+    const bool masked = target.vector_bytes >= 32 && (width >= 4 || target.masked_bytes);
+    if (!masked && !(size && *size % lanes == 0)) return false;
+  }
+  plan->tile_dim = tile;
+  plan->tile_loads = std::move(loads);
+  plan->lanes = lanes;
+  return true;
+}
+
 }  // namespace
 
 LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
@@ -80,15 +124,32 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
     while (lanes > 4 && *size < 4 * lanes && *size % lanes != 0 && *size % lanes <= lanes / 2) lanes /= 2;
   }
   plan.lanes = lanes;
-  plan.may_have_tail = !size || *size % lanes != 0;
+  // Where the results are contiguous and operands are not, rather than the other way round.
+  int store_dim = -1;
+  for (int v = 0; v < spec.num_outer && !spec.stores.empty(); ++v) {
+    if (spec.stores[0].access.offset.Coefficient(v) == Dim(1)) store_dim = v;
+  }
+  std::optional<int64_t> vector_size = size;
+  if (store_dim >= 0 && FindTile(spec, target, store_dim, &plan)) {
+    plan.vector_dim = store_dim;
+    lanes = plan.lanes;
+    vector_size = spec.sizes[store_dim].TryValue();
+    plan.unit_dims.clear();
+    for (int v = 0; v < spec.num_outer; ++v) {
+      if (v != store_dim) plan.unit_dims.push_back(v);
+    }
+    plan.unit_points *= lanes;
+  }
+  plan.may_have_tail = !vector_size || *vector_size % lanes != 0;
   if (!plan.vector_inner) {
     // Blocks of a few microseconds.
     const double inner = plan.unit_points;
     int64_t block = static_cast<int64_t>(std::clamp(8192.0 / (inner * std::max(0.25, spec.PointCost())), 1.0, 16384.0));
     block = std::max<int64_t>((block + lanes - 1) / lanes, 1) * lanes;
-    if (size && *size < block + block / 2) block = std::max<int64_t>((*size + lanes - 1) / lanes, 1) * lanes;
+    if (vector_size && *vector_size < block + block / 2)
+      block = std::max<int64_t>((*vector_size + lanes - 1) / lanes, 1) * lanes;
     plan.block = block;
-    plan.unit_points *= static_cast<double>(size ? std::min(*size, block) : block);
+    plan.unit_points *= static_cast<double>(vector_size ? std::min(*vector_size, block) : block);
   }
   return plan;
 }

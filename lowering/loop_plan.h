@@ -19,6 +19,10 @@ struct LoopPlan {
   int64_t block = 0;       // elements of the vector dimension per unit; 0: no blocks
   double unit_points = 1;  // static part of the points per unit, for the cost
   bool may_have_tail = false;
+  // Transposed reads: this outer dimension is walked in tiles of `lanes`, and nodes of `tile_loads`, contiguous along
+  // it, are read a square at a time and transposed in registers. -1: none.
+  int tile_dim = -1;
+  std::vector<int> tile_loads;
 };
 
 LoopPlan PlanLoops(const KernelSpec& spec, const Target& target);

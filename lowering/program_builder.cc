@@ -120,45 +120,50 @@ int ProgramBuilder::AddKernel(const KernelSpec& spec) {
   return it->second;
 }
 
-void ProgramBuilder::EmitKernel(Steps& steps, const BuiltKernel& kernel, const std::vector<int>& slots) {
-  for (int d = 0; d < kernel.spec.num_outer; ++d) {
-    if (kernel.spec.sizes[d] == Dim(0)) return;  // nothing to compute
+void ProgramBuilder::EmitKernel(Steps& steps, const KernelSpec& spec, const std::vector<int>& slots) {
+  for (int d = 0; d < spec.num_outer; ++d) {
+    if (spec.sizes[d] == Dim(0)) return;  // nothing to compute
   }
   Step step;
   step.kind = Step::Kind::kKernel;
-  step.index = AddKernel(kernel.spec);
+  step.index = AddKernel(spec);
   std::vector<Dim> desc;
-  for (int s : slots) {
-    desc.push_back(Dim(s));
-    Use(s);
+  for (int s : slots) desc.push_back(Dim(s));
+  const std::vector<bool> touched = spec.Touched();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (touched[i]) Use(slots[i]);
   }
-  for (const Dim& d : kernel.spec.SymbolicSizes()) desc.push_back(d);
+  for (const Dim& d : spec.SymbolicSizes()) desc.push_back(d);
   step.desc = AddDesc(desc);
   Dim points = 1;
-  for (const Dim& d : kernel.spec.sizes) points = points * d;
-  if (points.is_static()) step.cost = static_cast<double>(*points.TryValue()) * kernel.spec.PointCost();
+  for (const Dim& d : spec.sizes) points = points * d;
+  if (points.is_static()) step.cost = static_cast<double>(*points.TryValue()) * spec.PointCost();
   Artifact::Counters& c = program.artifact.counters;
   ++c.kernel_calls;
   // Bytes: every element of a buffer counts once per kernel.
   std::vector<int64_t> bytes(slots.size(), 0);
   auto count = [&](const Access& a) {
     Dim n = ByteWidth(a.dtype);
-    for (size_t v = 0; v < kernel.spec.sizes.size(); ++v) {
-      if ((a.offset.VarMask() >> v) & 1) n = n * kernel.spec.sizes[v];
+    for (size_t v = 0; v < spec.sizes.size(); ++v) {
+      if ((a.offset.VarMask() >> v) & 1) n = n * spec.sizes[v];
     }
     if (auto value = n.TryValue()) bytes[a.operand] = std::max(bytes[a.operand], *value);
   };
-  for (const KernelNode& n : kernel.spec.nodes) {
+  for (const KernelNode& n : spec.nodes) {
     if (n.kind == KernelNode::Kind::kLoad) count(n.access);
   }
   for (int64_t b : bytes) c.bytes_moved += b;
   std::fill(bytes.begin(), bytes.end(), 0);
-  for (const KernelStore& s : kernel.spec.stores) count(s.access);
+  for (const KernelStore& s : spec.stores) count(s.access);
   for (int64_t b : bytes) c.bytes_moved += b;
   std::ostringstream line;
   line << "kernel k" << step.index << " (";
-  for (size_t i = 0; i < slots.size(); ++i)
-    line << (i ? ", " : "") << (kernel.spec.written[i] ? "-> s" : "s") << slots[i];
+  const char* comma = "";
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!touched[i]) continue;
+    line << comma << (spec.written[i] ? "-> s" : "s") << slots[i];
+    comma = ", ";
+  }
   line << ")";
   Log(line.str());
   steps.push_back(std::move(step));

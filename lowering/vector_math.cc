@@ -45,7 +45,7 @@ VectorMath::Reduced VectorMath::ReduceExp(Value x) {
   const double hi = f32 ? 0.693145751953125 : 0x1.62e42fefa3800p-1;
   const double lo = f32 ? 1.42860682030941723212e-6 : 0x1.ef35793c76730p-45;
   Value r = m_.Fma(kf, C(x, -hi), x);
-  return {m_.Fma(kf, C(x, -lo), r), k};
+  return {m_.Fma(kf, C(x, -lo), r), k, kf};
 }
 
 Value VectorMath::ExpPolynomial(Value r) {
@@ -74,11 +74,46 @@ Value VectorMath::Scale(Value v, Value k) {
   return m_.Mul(m_.Mul(v, PowerOfTwo(half)), PowerOfTwo(m_.ISub(k, half)));
 }
 
+// AVX-512 multiplies by powers of two in one instruction, with the same rounding of subnormal results.
+Value VectorMath::ScaleByFloat(Value v, Value kf) {
+  const bool f32 = Is32(v);
+  const int64_t lanes = m_.Lanes(v), whole = f32 ? 16 : 8;
+  MType part = m_.Vector(whole, m_.Element(v));
+  auto scale = [&](Value x, Value k) {
+    MType mask = f32 ? m_.b.getI16Type() : m_.i8();
+    return m_.b
+        .create<LLVM::CallIntrinsicOp>(
+            m_.loc, mlir::TypeRange{part},
+            m_.b.getStringAttr(f32 ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.pd.512"),
+            mlir::ValueRange{x, k, x, m_.I(mask, -1), m_.I(m_.i32(), 4)}, LLVM::FastmathFlagsAttr{})
+        ->getResult(0);
+  };
+  if (lanes == whole) return scale(v, kf);
+  // Register by register; the halves are put together pairwise.
+  std::vector<Value> parts;
+  for (int64_t i = 0; i < lanes; i += whole) {
+    std::vector<int32_t> which;
+    for (int64_t l = 0; l < whole; ++l) which.push_back(static_cast<int32_t>(i + l));
+    parts.push_back(scale(m_.Shuffle(v, v, which), m_.Shuffle(kf, kf, which)));
+  }
+  while (parts.size() > 1) {
+    std::vector<Value> joined;
+    std::vector<int32_t> all;
+    for (int64_t l = 0; l < 2 * m_.Lanes(parts[0]); ++l) all.push_back(static_cast<int32_t>(l));
+    for (size_t i = 0; i < parts.size(); i += 2) joined.push_back(m_.Shuffle(parts[i], parts[i + 1], all));
+    parts = std::move(joined);
+  }
+  return parts[0];
+}
+
 Value VectorMath::Exp(Value x) {
   const bool f32 = Is32(x);
   Value bounded = m_.RawMin(C(x, f32 ? 89.0 : 710.0), m_.RawMax(C(x, f32 ? -104.0 : -746.0), x));
-  auto [r, k] = ReduceExp(bounded);
-  return Scale(m_.Add(ExpPolynomial(r), C(x, 1)), k);
+  const Reduced reduced = ReduceExp(bounded);
+  Value y = m_.Add(ExpPolynomial(reduced.r), C(x, 1));
+  const int64_t lanes = m_.Lanes(x), whole = f32 ? 16 : 8;
+  if (m_.avx512 && lanes >= whole && (lanes & (lanes - 1)) == 0) return ScaleByFloat(y, reduced.kf);
+  return Scale(y, reduced.k);
 }
 
 Value VectorMath::Exp2(Value x) {
@@ -103,7 +138,7 @@ Value VectorMath::Expm1(Value x) {
   const bool f32 = Is32(x);
   // Below -18 (-38) the result rounds to -1.
   Value bounded = m_.RawMin(C(x, f32 ? 89.0 : 710.0), m_.RawMax(C(x, f32 ? -18.0 : -40.0), x));
-  auto [r, k] = ReduceExp(bounded);
+  auto [r, k, kf] = ReduceExp(bounded);
   Value p = ExpPolynomial(r);
   // 2^k (e^r - 1) + (2^k - 1). 2^k itself overflows one step before the result does, so use half of everything.
   Value half = PowerOfTwo(m_.ISub(k, m_.I(k.getType(), 1)));
@@ -177,7 +212,7 @@ Value VectorMath::Log1p(Value x) {
 Value VectorMath::Tanh(Value x) {
   const bool f32 = Is32(x);
   Value a = m_.RawMin(C(x, f32 ? 10.0 : 20.0), m_.Abs(x));
-  auto [r, k] = ReduceExp(m_.Mul(a, C(x, 2)));
+  auto [r, k, kf] = ReduceExp(m_.Mul(a, C(x, 2)));
   Value scale = PowerOfTwo(k);
   Value e = m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1)));
   Value y = m_.Div(e, m_.Add(e, C(x, 2)));
@@ -370,7 +405,7 @@ Value VectorMath::Erf(Value x) {
                        x);
   Value log = Horner(a, {0.00017468201591250156, -1.1295149182537523, -0.63334693228589591, -0.10828005928387065,
                          0.02511940677603084, -0.0041710547377328607, 0.00043446080358417757, -2.1094884363758716e-5});
-  auto [r, k] = ReduceExp(log);
+  auto [r, k, kf] = ReduceExp(log);
   Value e = m_.Mul(m_.Add(ExpPolynomial(r), C(x, 1)), PowerOfTwo(k));
   Value large = m_.CopySign(m_.Sub(C(x, 1), e), x);
   return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, 0.925)), small, large);

@@ -164,7 +164,7 @@ Atom ApplyRanges(Builder& b, const Atom& x, const Plan& plan) {
   if (!any) return x;
   for (int i = 0; i < rank; ++i) {
     const Axis& a = plan.axes[i];
-    hi[i] = a.size.value("slicing");
+    hi[i] = a.size.TryValue().value_or(-1);  // all of a symbolic dimension
     if (a.kind == Axis::Kind::kInt) {
       lo[i] = a.start, hi[i] = a.start + 1;
     } else if (a.kind == Axis::Kind::kRange) {
@@ -196,17 +196,29 @@ DType IndexDType(const Plan& plan) {
   return DType::kI32;
 }
 
-Atom Wrapped(Builder& b, const Atom& index, const Dim& size) {
+// The size of dimension `d` of x as a scalar.
+Atom SizeAtom(Builder& b, const Atom& x, size_t d, DType dtype) {
+  const Dim size = b.TypeOf(x).dims[d];
+  if (size.is_static()) return Atom::Scalar(dtype, static_cast<double>(size.value()));
+  return Convert(b, b.Emit1(FindPrim("dim_size"), {x}, {{"dim", static_cast<int64_t>(d)}}), dtype);
+}
+
+// An index into dimension `d` of x, negative ones counted from the end.
+Atom Wrapped(Builder& b, const Atom& index, const Atom& x, size_t d) {
   const DType dtype = b.DTypeOf(index);
   if (index.is_literal() && index.literal().rank() == 0) {
     const auto i = static_cast<int64_t>(index.literal().Get(0).real());
-    return i < 0 ? Atom(NumberTensor(dtype, Scalar::Int(i + size.value("indexing")))) : index;
+    const std::optional<int64_t> size = b.TypeOf(x).dims[d].TryValue();
+    if (i >= 0) return index;
+    if (size) return Atom(NumberTensor(dtype, Scalar::Int(i + *size)));
   }
-  const Atom n = Atom::Scalar(dtype, static_cast<double>(size.value("indexing with an array")));
-  return Select(b, Lt(b, index, Atom::Scalar(dtype, 0)), Add(b, index, n), index);
+  const Atom n = SizeAtom(b, x, d, dtype);
+  const Dims& dims = b.TypeOf(index).dims;
+  return Select(b, Lt(b, index, Atom::Scalar(dtype, 0)), Add(b, index, n.is_literal() ? n : BroadcastAtom(b, n, dims)),
+                index);
 }
 
-Joint JoinArrays(Site& site, const Plan& plan) {
+Joint JoinArrays(Site& site, const Plan& plan, const Atom& x) {
   Builder& b = site.b();
   Joint joint;
   const DType dtype = IndexDType(plan);
@@ -215,10 +227,11 @@ Joint JoinArrays(Site& site, const Plan& plan) {
   Dims column = joint.shape;
   column.push_back(One());
   Atoms columns;
-  for (const Axis& a : plan.axes) {
+  for (size_t i = 0; i < plan.axes.size(); ++i) {
+    const Axis& a = plan.axes[i];
     if (a.kind != Axis::Kind::kArray) continue;
     Atom index = site.Use(operands[a.array], dtype);
-    if (!IsUnsigned(plan.arrays[a.array].dtype())) index = Wrapped(b, index, a.size);
+    if (!IsUnsigned(plan.arrays[a.array].dtype())) index = Wrapped(b, index, x, i);
     joint.parts.push_back(BroadcastAtom(b, index, joint.shape));
     columns.push_back(Reshape(b, joint.parts.back(), column));
   }
@@ -243,7 +256,7 @@ Layout MakeLayout(const Plan& plan, const Dims& x, const Dims& joint) {
     } else {
       l.window_dims.push_back(static_cast<int64_t>(l.result.size()));
       l.result.push_back(x[i]);
-      l.slice_sizes.push_back(x[i].value("indexing with arrays"));
+      l.slice_sizes.push_back(x[i].TryValue().value_or(-1));
     }
   }
   return l;
@@ -282,16 +295,16 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
         const Value& v = plan.arrays[a.array];
         if (a.size == Dim(0)) throw UserError(ErrorKind::kIndex, {}, "indexing axis ", i, " of size 0");
         const Atom index = site.Use(Operand(v), IndexDType(plan));
-        start.push_back(IsUnsigned(v.dtype()) ? index : Wrapped(b, index, a.size));
+        start.push_back(IsUnsigned(v.dtype()) ? index : Wrapped(b, index, x, i));
         sizes.push_back(1);
       } else {
         start.push_back(Atom::Scalar(IndexDType(plan), 0));
-        sizes.push_back(dims[i].value("indexing with a traced integer"));
+        sizes.push_back(dims[i].TryValue().value_or(-1));
       }
     }
     return Reshape(b, DynamicSlice(b, x, start, sizes), ResultShape(plan, {}));
   }
-  const Joint joint = JoinArrays(site, plan);
+  const Joint joint = JoinArrays(site, plan, x);
   const Layout l = MakeLayout(plan, dims, joint.shape);
   for (int64_t a : l.array_axes) {
     if (dims[a] == Dim(0) && !(NumElements(joint.shape) == Dim(0)))
@@ -365,26 +378,26 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
     Dims window;
     std::optional<Atom> inside;
     const DType index_dtype = IndexDType(plan);
-    for (const Axis& a : plan.axes) {
-      int64_t size = 1;
+    for (size_t d = 0; d < plan.axes.size(); ++d) {
+      const Axis& a = plan.axes[d];
+      Dim size = 1;
       Atom at = Atom::Scalar(index_dtype, static_cast<double>(a.start));
-      if (a.kind == Axis::Kind::kWhole) size = a.size.value("updating"), at = Atom::Scalar(index_dtype, 0);
+      if (a.kind == Axis::Kind::kWhole) size = a.size, at = Atom::Scalar(index_dtype, 0);
       if (a.kind == Axis::Kind::kRange) size = a.count;
       if (a.kind == Axis::Kind::kArray) {
         const Value& i = plan.arrays[a.array];
         at = site.Use(Operand(i), index_dtype);
-        if (!IsUnsigned(i.dtype())) at = Wrapped(b, at, a.size);
-        const int64_t n = a.size.value("updating");
-        if (mode == "drop" && !(at.is_literal() && at.literal().Get(0).real() >= 0 &&
-                                at.literal().Get(0).real() < static_cast<double>(n))) {
-          const Atom ok = And(b, Ge(b, at, Atom::Scalar(index_dtype, 0)),
-                              Lt(b, at, Atom::Scalar(index_dtype, static_cast<double>(n))));
+        if (!IsUnsigned(i.dtype())) at = Wrapped(b, at, xx, d);
+        const std::optional<int64_t> n = a.size.TryValue();
+        if (mode == "drop" && !(at.is_literal() && n && at.literal().Get(0).real() >= 0 &&
+                                at.literal().Get(0).real() < static_cast<double>(*n))) {
+          const Atom ok = And(b, Ge(b, at, Atom::Scalar(index_dtype, 0)), Lt(b, at, SizeAtom(b, xx, d, index_dtype)));
           inside = inside ? And(b, *inside, ok) : ok;
         }
       }
       start.push_back(at);
-      sizes.push_back(size);
-      window.push_back(Dim(size));
+      sizes.push_back(size.TryValue().value_or(-1));
+      window.push_back(size);
     }
     if (NumElements(window) == Dim(0)) return x.ToValue();
     v = Reshape(b, BroadcastAtom(b, v, ResultShape(plan, {}), false, "the value of an indexed update"), window);
@@ -396,7 +409,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
     return finish(DynamicUpdateSlice(b, xx, v, start));
   }
   if (whole && !plan.arrays.empty()) {
-    const Joint joint = JoinArrays(site, plan);
+    const Joint joint = JoinArrays(site, plan, xx);
     const Layout l = MakeLayout(plan, plan.operand, joint.shape);
     v = BroadcastAtom(b, v, l.result, false, "the value of an indexed update");
     return finish(b.Emit1(FindPrim(ScatterName(update)), {xx, joint.indices, v},
@@ -415,7 +428,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
   const Atom flat = Iota(b, {Dim(total)}, 0, position);
   Atom where = Read(site, Reshape(b, flat, x.dims()), plan, "clip");
   if (mode == "drop" && !plan.arrays.empty()) {
-    const Joint joint = JoinArrays(site, plan);
+    const Joint joint = JoinArrays(site, plan, xx);
     std::optional<Atom> inside;
     size_t part = 0;
     for (const Axis& a : plan.axes) {

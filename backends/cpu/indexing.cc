@@ -5,7 +5,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/runtime.h"
+#include "backends/cpu/thread_pool.h"
 #include "ir/dtype.h"
 
 namespace weft::cpu {
@@ -43,8 +45,84 @@ void Combine(T* to, T u, int64_t kind) {
   }
 }
 
+// Contiguous values at `to` combined with those at `from`.
+template <class T>
+void CombineRun(T* to, const T* from, int64_t n, int64_t kind) {
+  switch (kind) {
+    case kSet: std::copy(from, from + n, to); return;
+    case kAdd:
+      for (int64_t i = 0; i < n; ++i) Combine(to + i, from[i], kAdd);
+      return;
+    default:
+      for (int64_t i = 0; i < n; ++i) Combine(to + i, from[i], kind);
+  }
+}
+
+// A scatter as a list of windows: each begins at `start` in the operand (-1: dropped) and at `source` in the updates,
+// and has the same dimensions, of which the last is contiguous on both sides where possible.
+struct Windows {
+  std::vector<int64_t> shape, to_strides, from_strides;
+  int64_t run = 1;  // contiguous elements in each of the points of `shape`
+
+  void Collapse() {
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (shape[d] != 1 && (to_strides[d] != run || from_strides[d] != run)) continue;
+      run *= shape[d];
+      shape.erase(shape.begin() + static_cast<int64_t>(d));
+      to_strides.erase(to_strides.begin() + static_cast<int64_t>(d));
+      from_strides.erase(from_strides.begin() + static_cast<int64_t>(d));
+    }
+  }
+  template <class T>
+  void Apply(T* to, const T* from, int64_t kind) const {
+    if (shape.empty()) return CombineRun(to, from, run, kind);
+    int64_t at[16] = {};
+    for (;;) {
+      CombineRun(to, from, run, kind);
+      size_t d = shape.size();
+      for (; d-- > 0;) {
+        to += to_strides[d], from += from_strides[d];
+        if (++at[d] < shape[d]) break;
+        to -= to_strides[d] * shape[d], from -= from_strides[d] * shape[d];
+        at[d] = 0;
+      }
+      if (d == static_cast<size_t>(-1)) return;
+    }
+  }
+};
+
+// Scratch from the buffer cache.
+struct Offsets {
+  explicit Offsets(int64_t n)
+      : bytes(n * static_cast<int64_t>(sizeof(int64_t))), data(static_cast<int64_t*>(AllocateRaw(bytes))) {}
+  ~Offsets() { FreeRaw(data, bytes); }
+  Offsets(const Offsets&) = delete;
+  int64_t bytes;
+  int64_t* data;
+};
+
+// Calls f(number, position) for the numbers [begin, end) of the points of `shape`, in row-major order.
+template <class F>
+void ForEachPoint(const std::vector<int64_t>& shape, int64_t begin, int64_t end, const F& f) {
+  std::vector<int64_t> at(shape.size());
+  for (int64_t rest = begin, d = static_cast<int64_t>(shape.size()) - 1; d >= 0; --d) {
+    at[d] = rest % shape[d];
+    rest /= shape[d];
+  }
+  for (int64_t b = begin; b < end; ++b) {
+    f(b, at);
+    for (size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
 // [operand (the result, updated in place), indices, updates, kind, clip, update_window_dims, inserted_dims,
 //  operand_batch_dims, indices_batch_dims, scatter_dims], lists with their length in front.
+//
+// Updates of one element are combined in the order of the indices, however many threads work: first every window's
+// place is computed, then each thread applies, in order, those that begin in its part of the operand.
 void Scatter(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
   const DenseTensor x(r), indices(r), updates(r);
@@ -53,79 +131,89 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
   const std::vector<int64_t> window_dims = r.Ints(), inserted = r.Ints(), operand_batch = r.Ints(),
                              indices_batch = r.Ints(), scatter_dims = r.Ints();
   const std::vector<int64_t> xs = Strides(x.shape), is = Strides(indices.shape), us = Strides(updates.shape);
-  const size_t rank = updates.shape.size();
   // Updates' dimensions: windows walk the operand, the others walk the indices.
-  std::vector<int64_t> batch_dims, window_strides, window_sizes(x.shape.size(), 1), window_shape;
-  size_t w = 0;
-  for (size_t d = 0; d < x.shape.size(); ++d) {
+  std::vector<int64_t> batch_shape, batch_strides, window_sizes(x.shape.size(), 1);
+  Windows windows;
+  for (size_t d = 0, w = 0; d < x.shape.size(); ++d) {
     if (Has(inserted, static_cast<int64_t>(d)) || Has(operand_batch, static_cast<int64_t>(d))) continue;
-    window_sizes[d] = updates.shape[window_dims[w++]];
-    window_strides.push_back(xs[d]);
-    window_shape.push_back(window_sizes[d]);
+    window_sizes[d] = updates.shape[window_dims[w]];
+    windows.shape.push_back(window_sizes[d]);
+    windows.to_strides.push_back(xs[d]);
+    windows.from_strides.push_back(us[window_dims[w++]]);
   }
-  for (size_t d = 0; d < rank; ++d) {
-    if (!Has(window_dims, static_cast<int64_t>(d))) batch_dims.push_back(static_cast<int64_t>(d));
+  for (size_t d = 0; d < updates.shape.size(); ++d) {
+    if (Has(window_dims, static_cast<int64_t>(d))) continue;
+    batch_shape.push_back(updates.shape[d]);
+    batch_strides.push_back(us[d]);
   }
   int64_t batches = 1, window = 1;
-  for (int64_t d : batch_dims) batches *= updates.shape[d];
-  for (int64_t n : window_shape) window *= n;
+  for (int64_t n : batch_shape) batches *= n;
+  for (int64_t n : windows.shape) window *= n;
   if (batches == 0 || window == 0) return;
-  auto index_at = [&](int64_t offset) -> int64_t {
-    return VisitDType(static_cast<DType>(indices.dtype), [&](auto tag) -> int64_t {
-      using I = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<I>) {
-        const I v = indices.as<I>()[offset];
-        if constexpr (std::is_unsigned_v<I>) {
-          if (static_cast<uint64_t>(v) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-            return std::numeric_limits<int64_t>::max();
-        }
-        return static_cast<int64_t>(v);
-      }
-      return 0;
-    });
-  };
+  windows.Collapse();
+  // Windows that start in different places share no element, when they are not wider than a point along the dimensions
+  // in which they are placed.
+  bool disjoint = true;
+  for (int64_t d : scatter_dims) disjoint = disjoint && window_sizes[d] == 1;
+
+  const Offsets starts(batches), sources(batches);
+  const int64_t index_step = is.empty() ? 0 : is.back(), num_indices = static_cast<int64_t>(scatter_dims.size());
+  VisitDType(static_cast<DType>(indices.dtype), [&](auto tag) {
+    using I = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<I>) {
+      const I* index = indices.as<I>();
+      ParallelFor(batches, batches * 3, [&](int64_t begin, int64_t end) {
+        ForEachPoint(batch_shape, begin, end, [&](int64_t b, const std::vector<int64_t>& at) {
+          int64_t place = 0, base = 0, source = 0;
+          for (size_t i = 0; i < at.size(); ++i) {
+            place += at[i] * is[i];
+            source += at[i] * batch_strides[i];
+          }
+          bool inside = true;
+          for (int64_t k = 0; k < num_indices; ++k) {
+            const int64_t d = scatter_dims[k], last = x.shape[d] - window_sizes[d];
+            const I v = index[place + k * index_step];
+            int64_t start = static_cast<int64_t>(v);
+            if constexpr (std::is_unsigned_v<I>) {
+              if (static_cast<uint64_t>(v) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+                start = std::numeric_limits<int64_t>::max();
+            }
+            if (clip)
+              start = std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last));
+            else
+              inside = inside && start >= 0 && start <= last;
+            if (inside) base += start * xs[d];
+          }
+          for (size_t k = 0; k < operand_batch.size(); ++k) base += at[indices_batch[k]] * xs[operand_batch[k]];
+          starts.data[b] = inside ? base : -1;
+          sources.data[b] = source;
+        });
+      });
+    }
+  });
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = x.as<T>();
     const T* from = updates.as<T>();
-    std::vector<int64_t> at(batch_dims.size(), 0), in(window_shape.size(), 0);
-    for (int64_t b = 0; b < batches; ++b) {
-      int64_t index_base = 0, base = 0, source = 0;
-      for (size_t i = 0; i < at.size(); ++i) {
-        index_base += at[i] * is[i];
-        source += at[i] * us[batch_dims[i]];
-      }
-      bool inside = true;
-      for (size_t k = 0; k < scatter_dims.size(); ++k) {
-        const int64_t d = scatter_dims[k], last = x.shape[d] - window_sizes[d];
-        int64_t start = index_at(index_base + static_cast<int64_t>(k) * (is.empty() ? 0 : is.back()));
-        if (clip)
-          start = std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last));
-        else
-          inside = inside && start >= 0 && start <= last;
-        base += start * xs[d];
-      }
-      for (size_t k = 0; k < operand_batch.size(); ++k) base += at[indices_batch[k]] * xs[operand_batch[k]];
-      if (inside) {
-        std::fill(in.begin(), in.end(), 0);
-        for (int64_t i = 0; i < window; ++i) {
-          int64_t offset = base, read = source;
-          for (size_t d = 0; d < in.size(); ++d) {
-            offset += in[d] * window_strides[d];
-            read += in[d] * us[window_dims[d]];
-          }
-          Combine(to + offset, from[read], kind);
-          for (size_t d = in.size(); d-- > 0;) {
-            if (++in[d] < window_shape[d]) break;
-            in[d] = 0;
-          }
+    const int64_t elements = x.size();
+    const int64_t parts = disjoint ? std::min<int64_t>(NumThreads(), elements) : 1;
+    const int64_t cost = batches * (3 + window * (sizeof(T) > 8 ? 2 : 1));
+    ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
+      const int64_t first = elements / parts * begin, last = end == parts ? elements : elements / parts * end;
+      if (windows.shape.empty() && windows.run == 1) {
+        for (int64_t b = 0; b < batches; ++b) {
+          const int64_t start = starts.data[b];
+          // Random places: asked for some steps ahead.
+          if (b + 16 < batches && starts.data[b + 16] >= 0) __builtin_prefetch(to + starts.data[b + 16], 1);
+          if (start >= first && start < last) Combine(to + start, from[sources.data[b]], kind);
         }
+        return;
       }
-      for (size_t i = at.size(); i-- > 0;) {
-        if (++at[i] < updates.shape[batch_dims[i]]) break;
-        at[i] = 0;
+      for (int64_t b = 0; b < batches; ++b) {
+        const int64_t start = starts.data[b];
+        if (start >= first && start < last) windows.Apply(to + start, from + sources.data[b], kind);
       }
-    }
+    });
   });
 }
 

@@ -3,7 +3,10 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
@@ -44,6 +47,36 @@ struct Around {
   }
 };
 
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+// The largest (smallest) of n > 0 values, NaN if there is one; in lanes that the compiler makes vectors of.
+template <bool kSmallest, class T>
+Wide<T> BlockExtreme(const T* v, int64_t n) {
+  constexpr int kLanes = 16;
+  using W = Wide<T>;
+  W top[kLanes], bad[kLanes];
+  for (int l = 0; l < kLanes; ++l) top[l] = static_cast<W>(v[0]), bad[l] = W(0);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      const W w = static_cast<W>(v[i + l]);
+      bad[l] = w != w ? w : bad[l];
+      top[l] = (kSmallest ? w < top[l] : w > top[l]) ? w : top[l];
+    }
+  }
+  for (; i < n; ++i) {
+    const W w = static_cast<W>(v[i]);
+    bad[0] = w != w ? w : bad[0];
+    top[0] = (kSmallest ? w < top[0] : w > top[0]) ? w : top[0];
+  }
+  for (int l = 0; l < kLanes; ++l) {
+    if (bad[l] != bad[l]) return bad[l];
+    top[0] = (kSmallest ? top[l] < top[0] : top[l] > top[0]) ? top[l] : top[0];
+  }
+  return top[0];
+}
+#pragma GCC pop_options
+
 // [x, result slot, result dtype, dim, whether the smallest is wanted]
 void ArgExtreme(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
@@ -52,22 +85,56 @@ void ArgExtreme(WeftFrame* frame, const int64_t* desc) {
   const DType to = static_cast<DType>(r.Int());
   const Around a(x.shape, r.Int());
   const bool smallest = r.Int() != 0;
+  // Only where the size was a symbol: the type rule refuses a known 0.
+  if (a.n == 0 && a.outer * a.inner != 0)
+    return Fail(frame, std::string(smallest ? "argmin" : "argmax") + ": the dimension has size 0");
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!kIsComplex<T>) {
       const T* data = x.as<T>();
-      a.ForEachLine(1, [&](int64_t line, int64_t base) {
-        int64_t best = 0;
-        Wide<T> top = static_cast<Wide<T>>(data[base]);
-        for (int64_t i = 1; i < a.n && top == top; ++i) {
-          const Wide<T> v = static_cast<Wide<T>>(data[base + i * a.inner]);
-          if (v != v || (smallest ? v < top : v > top)) top = v, best = i;
-        }
+      auto write = [&](int64_t line, int64_t best) {
         VisitDType(to, [&](auto out_tag) {
           using I = typename decltype(out_tag)::type;
           if constexpr (std::is_integral_v<I>) static_cast<I*>(out)[line] = static_cast<I>(best);
         });
+      };
+      constexpr int64_t kBlock = 4096;
+      if (a.inner != 1 || a.n < 2 * kBlock) {
+        return a.ForEachLine(1, [&](int64_t line, int64_t base) {
+          int64_t best = 0;
+          Wide<T> top = static_cast<Wide<T>>(data[base]);
+          for (int64_t i = 1; i < a.n && top == top; ++i) {
+            const Wide<T> v = static_cast<Wide<T>>(data[base + i * a.inner]);
+            if (v != v || (smallest ? v < top : v > top)) top = v, best = i;
+          }
+          write(line, best);
+        });
+      }
+      // Long lines: the extreme of each block of all of them, then the first block that has it, then its first place.
+      const int64_t blocks = (a.n + kBlock - 1) / kBlock, lines = a.outer;
+      const auto tops = std::make_unique<Wide<T>[]>(static_cast<size_t>(lines * blocks));
+      ParallelFor(lines * blocks, lines * a.n / 4, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t first = i % blocks * kBlock;
+          const T* v = data + i / blocks * a.n + first;
+          const int64_t n = std::min(kBlock, a.n - first);
+          tops[static_cast<size_t>(i)] = smallest ? BlockExtreme<true>(v, n) : BlockExtreme<false>(v, n);
+        }
       });
+      for (int64_t line = 0; line < lines; ++line) {
+        const Wide<T>* top = tops.get() + line * blocks;
+        int64_t block = 0;
+        for (int64_t i = 1; i < blocks && top[block] == top[block]; ++i) {
+          if (top[i] != top[i] || (smallest ? top[i] < top[block] : top[i] > top[block])) block = i;
+        }
+        const T* v = data + line * a.n + block * kBlock;
+        const bool nan = top[block] != top[block];
+        int64_t i = 0;
+        while (nan ? static_cast<Wide<T>>(v[i]) == static_cast<Wide<T>>(v[i])
+                   : static_cast<Wide<T>>(v[i]) != top[block])
+          ++i;
+        write(line, block * kBlock + i);
+      }
     }
   });
 }

@@ -311,10 +311,14 @@ Types InferGather(const Sig& s) {
   if (g.operand_batch_dims.size() != g.indices_batch_dims.size())
     throw ValueError("gather: operand_batch_dims and indices_batch_dims differ in length");
   Dims window;
+  const bool no_indices = std::find(indices.dims.begin(), indices.dims.end() - 1, Dim(0)) != indices.dims.end() - 1;
   for (int d = 0; d < x.rank(); ++d) {
     const int64_t size = g.slice_sizes[d];
     const bool dropped = Contains(g.collapsed_dims, d) || Contains(g.operand_batch_dims, d);
-    if (size != -1 && (size < 0 || (x.dims[d].is_static() && size > x.dims[d].value()) || (dropped && size > 1))) {
+    // Where there are no indices, elements may be named that a dimension of size 0 does not have.
+    const int64_t most = x.dims[d].is_static() ? std::max<int64_t>(x.dims[d].value(), dropped && no_indices)
+                                               : std::numeric_limits<int64_t>::max();
+    if (size != -1 && (size < 0 || size > most || (dropped && size > 1))) {
       throw ValueError("gather: slice_sizes=", ToString(Attr(g.slice_sizes)), " does not fit operand ", x,
                        " in dimension ", d);
     }

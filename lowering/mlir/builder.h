@@ -26,6 +26,7 @@ using IPred = arith::CmpIPredicate;
 struct MlirBuilder {
   mlir::OpBuilder b;
   mlir::Location loc;
+  bool avx512 = false;  // intrinsics of AVX-512 may be used
 
   explicit MlirBuilder(mlir::MLIRContext* context) : b(context), loc(mlir::UnknownLoc::get(context)) {}
 

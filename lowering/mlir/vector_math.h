@@ -50,13 +50,15 @@ class VectorMath {
   // 2^k for float k given as integer lanes, |k| small enough that it is normal.
   Value PowerOfTwo(Value k);
   struct Reduced {
-    Value r;  // in [-ln2/2, ln2/2]
-    Value k;  // integer lanes
+    Value r;   // in [-ln2/2, ln2/2]
+    Value k;   // integer lanes
+    Value kf;  // the same as floats
   };
   Reduced ReduceExp(Value x);
   Value ExpPolynomial(Value r);   // e^r - 1
   Value Scale(Value v, Value k);  // v * 2^k for any k that exp can meet
-  Value LogFinite(Value x);       // x positive, finite, any exponent
+  Value ScaleByFloat(Value v, Value kf);
+  Value LogFinite(Value x);  // x positive, finite, any exponent
   enum class Trig { kSin, kCos, kTan };
   Value Trigonometric(Value x, Trig which, const char* name);
   Value AtanUnit(Value x);           // |x| <= 1

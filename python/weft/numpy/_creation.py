@@ -123,6 +123,10 @@ def arange(start, stop=None, step=None, dtype=None) -> Array:
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
+    if isinstance(stop, _weft.Dim):
+        if (start, step) != (0, 1):
+            raise NotImplementedError(f"arange: with the symbolic size {stop} only arange({stop}) is possible")
+        return _weft.iota((stop,), 0, _weft.result_type(0) if dtype is None else dtype)
     if dtype is None:
         dtype = _weft.result_type(start, stop, step)
     if builtins.all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):

@@ -145,8 +145,10 @@ def var(
     _no_out(out)
     a = _weft.promote_inexact(_array(a, dtype))
     centered = _weft.absolute(a - _weft.mean(a, axis, True))
-    n = _weft.count(a, axis)
-    free = n - (ddof if correction is None else correction)
+    correction = ddof if correction is None else correction
+    if correction == 0:
+        return _weft.mean(centered * centered, axis, keepdims)
+    free = _weft.count(a, axis) - correction
     total = _weft.reduce("reduce_sum", centered * centered, axis, keepdims)
     return total / free if free > 0 else total * float("nan")
 

@@ -1,0 +1,199 @@
+"""Programs traced with sizes that are not known yet: one executable serves every size."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.lax
+import weft.numpy as wnp
+from weft import nn
+
+SIZES = (3, 1, 0, 64, 1000)
+rng = np.random.default_rng(0)
+PARAMS = {
+    "w1": rng.standard_normal((5, 8)).astype(np.float32),
+    "b1": rng.standard_normal(8).astype(np.float32),
+    "w2": rng.standard_normal((8, 10)).astype(np.float32),
+    "b2": rng.standard_normal(10).astype(np.float32),
+}
+BATCH = weft.ShapeDtype(("n", 5), np.float32)
+LABELS = weft.ShapeDtype(("n",), np.int32)
+
+
+def mlp(params, x):
+    hidden = nn.relu(x @ params["w1"] + params["b1"])
+    return hidden @ params["w2"] + params["b2"]
+
+
+def loss(params, x, labels):
+    return -wnp.mean(wnp.take_along_axis(nn.log_softmax(mlp(params, x)), labels[:, None], 1))
+
+
+def loss_of_one(params, x, label):
+    return -nn.log_softmax(mlp(params, x))[label]
+
+
+def mean_loss(params, x, labels):
+    return weft.vmap(loss_of_one, in_axes=(None, 0, 0))(params, x, labels).mean()
+
+
+# The same in NumPy, in double precision.
+
+
+def np_mlp(p, x):
+    p = {k: v.astype(np.float64) for k, v in p.items()}
+    return np.maximum(x @ p["w1"] + p["b1"], 0) @ p["w2"] + p["b2"]
+
+
+def np_log_softmax(p, x):
+    z = np_mlp(p, x)
+    z = z - z.max(1, keepdims=True)
+    return z - np.log(np.exp(z).sum(1, keepdims=True))
+
+
+def np_loss(p, x, y):
+    return -np_log_softmax(p, x)[np.arange(len(x)), y].sum() / np.float64(len(x)) if len(x) else np.nan
+
+
+def np_grad(p, x, y):
+    n = len(x)
+    h = np.maximum(x @ p["w1"].astype(np.float64) + p["b1"], 0)
+    d = np.exp(np_log_softmax(p, x))
+    d[np.arange(n), y] -= 1
+    d /= n
+    back = (d @ p["w2"].T.astype(np.float64)) * (h > 0)
+    return {"w1": x.T @ back, "b1": back.sum(0), "w2": h.T @ d, "b2": d.sum(0)}
+
+
+def check(function, want, *specs, sizes=SIZES):
+    """Traces once, runs with every size, compares with `want`; returns the IR."""
+    ir = weft.make_ir(function)(*specs)
+    run = np.random.default_rng(1)
+    for n in sizes:
+        args = []
+        for s in specs:
+            if not isinstance(s, weft.ShapeDtype):
+                args.append(s)
+            elif s.dtype == np.int32:
+                args.append(run.integers(0, 10, n).astype(np.int32))
+            else:
+                args.append(run.standard_normal((n, *s.shape[1:])).astype(np.float32))
+        with np.errstate(all="ignore"):
+            expected = want(*args)
+        got = ir(*args)
+        for g, w in zip(weft.tree.leaves(got), weft.tree.leaves(expected)):
+            np.testing.assert_allclose(np.asarray(g), w, rtol=2e-4, atol=2e-5, err_msg=f"n = {n}")
+    return ir
+
+
+def test_a_batch_of_unknown_size_prints_and_runs():
+    ir = check(mlp, np_mlp, PARAMS, BATCH)
+    header = ir.text.splitlines()[0]
+    assert "x: f32[n,5]" in header and header.endswith("-> (f32[n,10]) {")
+    assert weft.parse_ir(ir.text)(*weft.tree.leaves(PARAMS), np.zeros((2, 5), np.float32)).shape == (2, 10)
+
+
+CASES = {
+    "relu": (lambda p, x: nn.relu(mlp(p, x)), lambda p, x: np.maximum(np_mlp(p, x), 0)),
+    "softmax": (lambda p, x: nn.softmax(mlp(p, x)), lambda p, x: np.exp(np_log_softmax(p, x))),
+    "log_softmax": (lambda p, x: nn.log_softmax(mlp(p, x)), np_log_softmax),
+    "argmax": (lambda p, x: wnp.argmax(mlp(p, x), axis=1), lambda p, x: np_mlp(p, x).argmax(1)),
+    "mean over the batch": (
+        lambda p, x: wnp.mean(mlp(p, x), axis=0),
+        lambda p, x: np_mlp(p, x).sum(0) / np.float64(len(x)),
+    ),
+    "vmap": (lambda p, x: weft.vmap(lambda row: mlp(p, row))(x), np_mlp),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_network(name):
+    ours, theirs = CASES[name]
+    check(ours, theirs, PARAMS, BATCH)
+
+
+@pytest.mark.parametrize("function", [loss, mean_loss])
+def test_loss(function):
+    check(function, np_loss, PARAMS, BATCH, LABELS)
+
+
+@pytest.mark.parametrize("function", [loss, mean_loss])
+def test_gradient_with_respect_to_the_weights(function):
+    ir = check(weft.grad(function), np_grad, PARAMS, BATCH, LABELS, sizes=(3, 1, 64, 1000))
+    assert ir.text.splitlines()[0].endswith("-> (f32[8], f32[10], f32[5,8], f32[8,10]) {")
+    value, gradient = weft.make_ir(weft.value_and_grad(function))(PARAMS, BATCH, LABELS)(
+        PARAMS, np.ones((2, 5), np.float32), np.array([1, 2], np.int32)
+    )
+    np.testing.assert_allclose(float(value), np_loss(PARAMS, np.ones((2, 5)), np.array([1, 2])), rtol=1e-5)
+    assert gradient["w1"].shape == (5, 8)
+
+
+def layernorm(np, x):
+    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+
+
+ARRAYS = {
+    "layernorm": lambda np, x: layernorm(np, x),
+    "std": lambda np, x: np.std(x, axis=1),
+    "concatenate": lambda np, x: np.concatenate([x, x * 2], 0),
+    "concatenate columns": lambda np, x: np.concatenate([x, x * 2], 1),
+    "stack": lambda np, x: np.stack([x, -x]),
+    "reshape": lambda np, x: x.reshape(-1),
+    "transpose": lambda np, x: x.T * 2,
+    "gram": lambda np, x: x.T @ x,
+    "outer": lambda np, x: x @ x.T,
+    "cumsum": lambda np, x: np.cumsum(x, 0),
+    "sort": lambda np, x: np.sort(x, 0),
+    "pad": lambda np, x: np.pad(x, ((1, 2), (0, 0))),
+    "column": lambda np, x: x[:, 1],
+    "columns": lambda np, x: x[:, 1:4:2],
+    "split": lambda np, x: np.split(x, 5, axis=1)[3],
+    "rows": lambda np, x: x[np.zeros((4,), int) - 1] if np is not wnp else x[wnp.zeros((4,), int) - 1],
+    "where": lambda np, x: np.where(x > 0, x, x * 0.1),
+    "arange": lambda np, x: x + np.arange(x.shape[0])[:, None],
+    "zeros": lambda np, x: x + np.ones(x.shape, np.float32),
+    "max": lambda np, x: x.max(1),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays(name):
+    f = ARRAYS[name]
+    check(lambda x: f(wnp, x), lambda x: f(np, x), BATCH, sizes=(3, 1, 64, 1000) if name == "rows" else SIZES)
+
+
+def test_scan_over_the_batch():
+    check(
+        lambda x: weft.lax.scan(lambda c, row: (c + row, (c * row).sum()), wnp.zeros(5), x),
+        lambda x: (x.sum(0), ((np.cumsum(x, 0) - x) * x).sum(1)),
+        BATCH,
+    )
+
+
+def test_two_symbols():
+    n = weft.ShapeDtype(("n", "m"), np.float32)
+    ir = weft.make_ir(lambda x: nn.softmax(x, axis=1).sum(0))(n)
+    assert ir.text.splitlines()[0].endswith("-> (f32[m]) {")
+    for shape in ((2, 3), (1, 7), (40, 1), (0, 3), (17, 100)):
+        x = rng.standard_normal(shape).astype(np.float32)
+        e = np.exp(x - x.max(1, keepdims=True, initial=-np.inf))
+        np.testing.assert_allclose(np.asarray(ir(x)), (e / e.sum(1, keepdims=True)).sum(0), rtol=1e-4, atol=1e-6)
+
+
+def test_the_code_is_compiled_once():
+    ir = weft.make_ir(mlp)(PARAMS, BATCH)
+    schedule = ir.stage("schedule")
+    assert "planned per call" in schedule
+    for n in SIZES:
+        ir(PARAMS, np.zeros((n, 5), np.float32))
+    assert ir.stage("schedule") == schedule
+
+
+def test_what_cannot_be_symbolic_says_so_and_where():
+    for f in (lambda x: x[1:], lambda x: x[::-1], lambda x: x[-1]):
+        with pytest.raises(NotImplementedError, match=r"symbolic size.*n(.|\n)*symbolic_test.py"):
+            weft.make_ir(f)(BATCH)
+    with pytest.raises(RuntimeError, match="argmax: the dimension has size 0"):
+        weft.make_ir(lambda x: wnp.argmax(x))(weft.ShapeDtype(("n",), np.float32))(np.zeros(0, np.float32))
+    with pytest.raises(TypeError, match="shape"):
+        weft.make_ir(mlp)(PARAMS, BATCH)(PARAMS, np.zeros((3, 6), np.float32))
