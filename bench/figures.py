@@ -13,6 +13,7 @@ Weft's disk cache is off too, except in the line that says so.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -248,6 +249,94 @@ def array_program(name: str, shape: tuple, repeats: int) -> tuple[float, float, 
     return interleaved(lambda: f(wx), lambda: g(jx).block_until_ready(), repeats)
 
 
+# --- Array operations beside NumPy and PyTorch, too, where they are installed ---
+
+
+def operations() -> dict:
+    """name: (program of (np, lib, *arrays), arrays); the programs use what NumPy, JAX and PyTorch spell alike."""
+    import numpy
+
+    rng = numpy.random.default_rng(0)
+
+    def f32(*shape):
+        return rng.standard_normal(shape).astype(numpy.float32)
+
+    def update(np, x, i, u):
+        if hasattr(x, "at"):
+            return x.at[i].add(u)
+        if hasattr(x, "index_add"):
+            return x.index_add(0, i, u)
+        x = x.copy()
+        np.add.at(x, i, u)
+        return x
+
+    places = rng.integers(0, 100_000, 1_000_000).astype(numpy.int32)
+    return {
+        "sum of 10⁷": (lambda np, x: x.sum(), [f32(10_000_000)]),
+        "sum of squares of 10⁷": (lambda np, x: (x * x).sum(), [f32(10_000_000)]),
+        "argmax of 10⁷": (lambda np, x: x.argmax() if np is numpy else np.argmax(x), [f32(10_000_000)]),
+        "sums of the columns of 10⁵ × 64": (lambda np, x: x.sum(0), [f32(100_000, 64)]),
+        "sums of the rows of 4096 × 1024": (lambda np, x: x.sum(1), [f32(4096, 1024)]),
+        "x.T + x of 2048 × 2048": (lambda np, x: x.T + x, [f32(2048, 2048)]),
+        "x * 2 + 1 of 10⁷": (lambda np, x: x * 2 + 1, [f32(10_000_000)]),
+        "exp of 10⁶": (lambda np, x: np.exp(x), [f32(1_000_000)]),
+        "softmax of 1024 × 1024": (
+            lambda np, x: (
+                (lambda e: e / e.sum(1, keepdims=True))(np.exp(x - x.max(1, keepdims=True)))
+                if np.__name__ != "torch"
+                else np.softmax(x, 1)
+            ),
+            [f32(1024, 1024)],
+        ),
+        "product of 512 × 512": (lambda np, x, y: x @ y, [f32(512, 512), f32(512, 512)]),
+        "65536 rows of 64 of 65536": (lambda np, x, i: x[i], [f32(65536, 64), rng.integers(0, 65536, 65536)]),
+        "10⁶ additions to places of 10⁵": (update, [f32(100_000), places, f32(1_000_000)]),
+    }
+
+
+def table_of_operations() -> list[str]:
+    import numpy
+
+    jax, jnp, _, weft, wnp, _, _ = both()
+    try:
+        import torch  # type: ignore[import-not-found]
+    except ImportError:
+        torch = None
+    others = ["JAX", "NumPy"] + (["PyTorch"] if torch else [])
+    rows = ["| operation | Weft | " + " | ".join(f"{o}: time, ratio" for o in others) + " |"]
+    rows.append("|---|---|" + "---|" * len(others))
+    for name, (program, arrays) in operations().items():
+
+        def call(program, np, jit, values, wait=lambda x: x):
+            run = jit(functools.partial(program, np))
+            return lambda: wait(run(*values))
+
+        calls = [
+            call(program, wnp, weft.jit, [wnp.array(a) for a in arrays]),
+            call(program, jnp, jax.jit, [jnp.asarray(a) for a in arrays], lambda x: x.block_until_ready()),
+            call(program, numpy, lambda f: f, arrays),
+        ]
+        if torch:
+            calls.append(call(program, torch, lambda f: f, [torch.from_numpy(a) for a in arrays]))
+        want = numpy.asarray(calls[2]())
+        for other in calls:
+            numpy.testing.assert_allclose(numpy.asarray(other()), want, rtol=1e-3, atol=1e-2)
+            other()
+        times: list[list[float]] = [[] for _ in calls]
+        for _ in range(31):
+            for run, into in zip(calls, times):
+                begin = time.perf_counter()
+                run()
+                into.append(time.perf_counter() - begin)
+        cells = [f"{statistics.median(times[0]) * 1e3:.3g} ms"]
+        for other_times in times[1:]:
+            ratio = statistics.median(a / b for a, b in zip(times[0], other_times))
+            cells.append(f"{statistics.median(other_times) * 1e3:.3g} ms, {ratio:.2f}")
+        rows.append(f"| {name} | " + " | ".join(cells) + " |")
+        print(rows[-1], flush=True)
+    return rows
+
+
 FIGURES = {
     # name: what, measurement, unit, scale, the bound on the ratio or on our own value
     "import": ("import and first jitted result, new process", first_result, "ms", 1e3, "ratio ≤ 0.35"),
@@ -277,6 +366,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=",".join(FIGURES), help="names of figures, separated by commas")
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--operations", action="store_true", help="also array operations beside NumPy and PyTorch")
     options = parser.parse_args()
     try:
         import jax
@@ -289,6 +379,10 @@ def main() -> None:
         ours, theirs, ratio = measure()
         rows.append(f"| {what} | {ours * scale:.3g} {unit} | {theirs * scale:.3g} {unit} | {ratio:.2f} | {bound} |")
         print(rows[-1], flush=True)
+    more = []
+    if options.operations or options.write:
+        print("\nArray operations, ratio = Weft's time / theirs")
+        more = table_of_operations()
     if options.write:
         facts = pathlib.Path("/proc/cpuinfo").read_text()
         models = (line.split(":")[1].strip() for line in facts.splitlines() if line.startswith("model name"))
@@ -299,7 +393,9 @@ def main() -> None:
             f"{jax.__version__}. Measurements alternate; the ratio is the median of ratios of neighbours (below 1: "
             "Weft is faster or smaller).\n\n"
         )
-        text += "\n".join(rows) + "\n"
+        text += "\n".join(rows) + "\n\n## Array operations\n\nAlso beside NumPy, and PyTorch where it is installed; "
+        text += "all on all cores where they use them. The ratio is Weft's time over theirs.\n\n"
+        text += "\n".join(more) + "\n\nFrom C++, without Python: `./bazelw run -c opt //bench:core`.\n"
         target = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "benchmarks.md"
         target.write_text(text)
         print(f"wrote {target}")

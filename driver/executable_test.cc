@@ -114,11 +114,14 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
       } catch (const Error& e) {
         expected_error = e.message();
       }
+      // Neither compiling nor running comes back to the interpreter.
+      const int64_t interpreted = EvalCount();
       try {
         got = Compile(fn, options)->Run(in);
       } catch (const Error& e) {
         error = e.message();
       }
+      ASSERT_EQ(EvalCount(), interpreted);
       ASSERT_EQ(error, expected_error);
       ++cases;
       const bool up_to_phase = prim->name == "eigh" || prim->name == "svd";

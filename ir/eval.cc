@@ -1,5 +1,7 @@
 #include "ir/eval.h"
 
+#include <atomic>
+
 #include "ir/prim.h"
 
 namespace weft {
@@ -58,7 +60,14 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands) {
                         operands);
 }
 
+namespace {
+std::atomic<int64_t> g_eval_count{0};
+}  // namespace
+
+int64_t EvalCount() { return g_eval_count.load(std::memory_order_relaxed); }
+
 Tensors Eval(const Fn& fn, const Tensors& args) {
+  g_eval_count.fetch_add(1, std::memory_order_relaxed);
   const std::map<std::string, int64_t> symbols = BindSymbols(fn, args);
   Tensors env(args);
   env.resize(fn.num_vars());

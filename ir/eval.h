@@ -5,6 +5,7 @@
 #ifndef WEFT_IR_EVAL_H_
 #define WEFT_IR_EVAL_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -16,6 +17,9 @@ namespace weft {
 
 // Raises kType when an argument does not fit its parameter; dimension symbols are bound from the arguments' sizes.
 Tensors Eval(const Fn& fn, const Tensors& args);
+
+// How often the interpreter has run a function, regions included: tests prove by it that compiled code never does.
+int64_t EvalCount();
 
 // One equation on given operands.
 Tensors EvalEqn(const Eqn& eqn, const Tensors& operands);

@@ -209,10 +209,13 @@ int BlockLowering::ResultSlot(uint32_t var, const std::vector<int>& reusable) {
   return chosen;
 }
 
-std::vector<int> BlockLowering::OperandSlots(const BuiltKernel& kernel, int target) {
+std::vector<int> BlockLowering::OperandSlots(const BuiltKernel& kernel, int target, int staged) {
   std::vector<int> slots;
   for (const BuiltKernel::Operand& o : kernel.operands) {
-    slots.push_back(o.is_target ? target : o.is_literal ? p_.ConstantSlot(*o.literal) : slot_[plan_.Root(o.root)]);
+    slots.push_back(o.is_target    ? target
+                    : o.is_staged  ? staged
+                    : o.is_literal ? p_.ConstantSlot(*o.literal)
+                                   : slot_[plan_.Root(o.root)]);
     WEFT_CHECK(slots.back() >= 0) << "schedule: a kernel reads variable " << o.root << " before it is computed";
   }
   return slots;
@@ -272,8 +275,8 @@ void BlockLowering::StreamLargeResults(KernelSpec& spec, const std::vector<int>&
   }
 }
 
-void BlockLowering::EmitWrite(Steps& steps, const BuiltKernel& kernel, int target) {
-  p_.EmitKernel(steps, kernel.spec, OperandSlots(kernel, target));
+void BlockLowering::EmitWrite(Steps& steps, const BuiltKernel& kernel, int target, int staged) {
+  p_.EmitKernel(steps, kernel.spec, OperandSlots(kernel, target, staged));
 }
 
 void BlockLowering::EmitOpaque(Steps& steps, int unit) {
@@ -343,13 +346,25 @@ void BlockLowering::EmitDynamicUpdate(Steps& steps, const Eqn& e) {
   // In place when nobody needs the old array, and this kernel itself reads it only where it writes.
   bool aligned = true;
   for (size_t o = 0; o < kernel.operands.size(); ++o) {
-    if (kernel.operands[o].is_target || kernel.operands[o].is_literal ||
+    if (kernel.operands[o].is_target || kernel.operands[o].is_literal || kernel.operands[o].is_staged ||
         slot_[plan_.Root(kernel.operands[o].root)] != from)
       continue;
     for (const KernelNode& n : kernel.spec.nodes) {
       if (n.kind == Kind::kLoad && n.access.operand == static_cast<int>(o))
         aligned = aligned && SameAccess(n.access, kernel.spec.stores[0].access);
     }
+  }
+  if (!aligned && !(u.size() == x.size())) {
+    // The update reads other places of the array: it is computed aside, so that the array need not be.
+    const int staged = p_.NewArena(u);
+    EmitWrite(steps, KernelBuilder(fn_, plan_).Copy(e.operands[1], u.dims, 0, Strides(u.dims)), staged);
+    const BuiltKernel write = KernelBuilder(fn_, plan_).Copy(e.operands[1], u.dims, 0, strides, dynamic, {}, true);
+    bool place_read = !e.operands[0].is_var();  // where to write may be read from the array, too
+    for (const BuiltKernel::Operand& o : write.operands)
+      place_read = place_read || (!o.is_target && !o.is_literal && !o.is_staged && slot_[plan_.Root(o.root)] == from);
+    const int to = ResultSlot(e.first_result, place_read ? std::vector<int>{} : std::vector<int>{from});
+    p_.EmitCopy(steps, to, from, x);
+    return EmitWrite(steps, write, to, staged);
   }
   std::vector<int> reusable;
   if (aligned && e.operands[0].is_var()) reusable.push_back(from);

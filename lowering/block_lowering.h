@@ -86,7 +86,7 @@ class BlockLowering {
   void EmitGroup(Steps& steps, int unit);
   void StreamLargeResults(KernelSpec& spec, const std::vector<int>& slots);
   void EmitOpaque(Steps& steps, int unit);
-  void EmitWrite(Steps& steps, const BuiltKernel& kernel, int target);
+  void EmitWrite(Steps& steps, const BuiltKernel& kernel, int target, int staged = -1);
   void EmitConcatenate(Steps& steps, const Eqn& e);
   void EmitPad(Steps& steps, const Eqn& e);
   void EmitDynamicUpdate(Steps& steps, const Eqn& e);
@@ -100,7 +100,7 @@ class BlockLowering {
   void AppendStrided(std::vector<Dim>& desc, const Atom& a, std::vector<int>* slots);
   // The carries of a loop: where they live, with the operands copied there.
   std::vector<int> CarrySlots(Steps& steps, const Eqn& e, size_t first, size_t count);
-  std::vector<int> OperandSlots(const BuiltKernel& kernel, int target);
+  std::vector<int> OperandSlots(const BuiltKernel& kernel, int target, int staged = -1);
   ProgramBuilder& p_;
   const Fn& fn_;
   std::vector<int> params_, dest_;

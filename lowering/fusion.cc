@@ -504,7 +504,7 @@ void Fuser::PlaceMember(int i) {
     std::vector<int> s;
     const std::string why = Joinable(i, deps, u, &s);
     if (!why.empty()) {
-      if (plan_.units[u].opaque < 0) plan_.notes.push_back(eqn(i).prim->name + ": " + why);
+      plan_.notes.push_back(eqn(i).prim->name + ": " + why);
       continue;
     }
     if (chosen < 0) {

@@ -44,10 +44,10 @@ int KernelBuilder::Node(KernelNode node) {
 
 int KernelBuilder::Operand(uint32_t root) {
   for (size_t i = 0; i < out_.operands.size(); ++i) {
-    if (!out_.operands[i].is_literal && !out_.operands[i].is_target && out_.operands[i].root == root)
-      return static_cast<int>(i);
+    const BuiltKernel::Operand& o = out_.operands[i];
+    if (!o.is_literal && !o.is_target && !o.is_staged && o.root == root) return static_cast<int>(i);
   }
-  out_.operands.push_back({false, root, nullptr, false});
+  out_.operands.push_back({false, root, nullptr, false, false});
   out_.spec.written.push_back(false);
   ++out_.spec.num_operands;
   return out_.spec.num_operands - 1;
@@ -75,7 +75,7 @@ int KernelBuilder::Value(const Atom& a, const std::vector<Affine>& index) {
       if (out_.operands[i].is_literal && out_.operands[i].literal == a.literal_ref()) operand = static_cast<int>(i);
     }
     if (operand < 0) {
-      out_.operands.push_back({true, 0, a.literal_ref(), false});
+      out_.operands.push_back({true, 0, a.literal_ref(), false, false});
       out_.spec.written.push_back(false);
       operand = out_.spec.num_operands++;
     }
@@ -284,7 +284,7 @@ BuiltKernel KernelBuilder::Group(int unit) {
 }
 
 BuiltKernel KernelBuilder::Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides,
-                                const std::vector<DynamicStart>& dynamic, const std::vector<Dim>& from) {
+                                const std::vector<DynamicStart>& dynamic, const std::vector<Dim>& from, bool staged) {
   unit_ = -1;
   out_ = {};
   memo_.clear();
@@ -299,10 +299,22 @@ BuiltKernel KernelBuilder::Copy(const Atom& value, const Dims& space, Dim start,
   out_.spec.sizes.assign(space.begin(), space.end());
   out_.spec.num_outer = static_cast<int>(space.size());
   const bool splat = fn_.TypeOf(value).rank() == 0;
-  const int node = Value(value, splat ? std::vector<Affine>{} : index);
+  int node;
+  if (staged) {
+    KernelNode n;
+    n.kind = Kind::kLoad;
+    n.dtype = fn_.TypeOf(value).dtype;
+    n.access = {out_.spec.num_operands++, n.dtype, FlatOffset(fn_.TypeOf(value).dims, index), {}};
+    out_.operands.push_back({});
+    out_.operands.back().is_staged = true;
+    out_.spec.written.push_back(false);
+    node = Node(std::move(n));
+  } else {
+    node = Value(value, splat ? std::vector<Affine>{} : index);
+  }
   Access access{0, fn_.TypeOf(value).dtype, offset, {}};
   for (const DynamicStart& d : dynamic) access.dynamic.push_back({Value(d.start, {}), d.stride, d.limit});
-  out_.operands.push_back({false, 0, nullptr, true});
+  out_.operands.push_back({false, 0, nullptr, true, false});
   out_.spec.written.push_back(true);
   access.operand = out_.spec.num_operands++;
   out_.spec.stores.push_back({node, access});

@@ -21,6 +21,7 @@ struct BuiltKernel {
     uint32_t root = 0;                      // variable with a buffer
     std::shared_ptr<const Tensor> literal;  // an array literal
     bool is_target = false;                 // the buffer that the caller names when it asks for a store
+    bool is_staged = false;                 // the buffer into which the caller has put the value before
   };
   std::vector<Operand> operands;
 };
@@ -33,13 +34,15 @@ class KernelBuilder {
   BuiltKernel Group(int unit);
   // target[offset(i)] = value[i + from] for every index i of `space`, where `value` is anything with a meaning (view,
   // inline or stored value, literal; rank 0 repeats) and
+  // (staged: the value has been put, densely, into a buffer that the caller names)
   // offset = start + sum i_d * strides[d] + sum clamp(starts[k], 0, limit[k]) * dynamic_strides[k].
   struct DynamicStart {
     Atom start;
     Dim limit, stride;
   };
   BuiltKernel Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides,
-                   const std::vector<DynamicStart>& dynamic = {}, const std::vector<Dim>& from = {});
+                   const std::vector<DynamicStart>& dynamic = {}, const std::vector<Dim>& from = {},
+                   bool staged = false);
 
  private:
   int Node(KernelNode node);

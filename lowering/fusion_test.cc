@@ -1,0 +1,104 @@
+// Why equations stay out of groups: every reason is reached, and named where a person can read it.
+#include "lowering/fusion.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "lowering/schedule.h"
+
+namespace weft {
+namespace {
+
+Type F32(Dims dims) { return {DType::kF32, std::move(dims), {}}; }
+
+struct Case {
+  std::string reason;
+  std::function<Atoms(Builder&)> make;
+  FusionPolicy policy = {};
+};
+
+std::vector<Case> Cases() {
+  FusionPolicy off, small;
+  off.fuse = false;
+  small.max_members = 1;
+  return {
+      {"tanh: fusion is off", [](Builder& b) { return Atoms{Tanh(b, Exp(b, b.Parameter(F32({8}))))}; }, off},
+      {"tanh: its operand comes from contract",
+       [](Builder& b) {
+         const Atom x = b.Parameter(F32({8, 8}));
+         return Atoms{Tanh(b, Contract(b, "ij,jk->ik", x, x))};
+       }},
+      {"tanh: the group is full", [](Builder& b) { return Atoms{Tanh(b, Exp(b, b.Parameter(F32({8}))))}; }, small},
+      {"tanh: it reads its operand at computed positions",
+       [](Builder& b) {
+         const Atom y = Exp(b, b.Parameter(F32({8}))), i = b.Parameter({DType::kI32, {}, {}});
+         return Atoms{Tanh(b, DynamicSlice(b, y, {i}, {4}))};
+       }},
+      {"tanh: it reads its operand at shifted or repeated positions",
+       [](Builder& b) { return Atoms{Tanh(b, Slice(b, Exp(b, b.Parameter(F32({8}))), {1}, {8}, {1}))}; }},
+      {"tanh: it reads its operand at shifted or repeated positions",
+       [](Builder& b) { return Atoms{Tanh(b, Reverse(b, Exp(b, b.Parameter(F32({8}))), {0}))}; }},
+      {"atan2: it reads its operand transposed",
+       [](Builder& b) {
+         const Atom y = Exp(b, b.Parameter(F32({8, 8})));
+         return Atoms{b.Emit1(FindPrim("atan2"), {y, Transpose(b, y, {1, 0})})};
+       }},
+      {"atan2: it reads its operand along a diagonal",
+       [](Builder& b) {
+         const Atom y = Exp(b, b.Parameter(F32({8})));
+         return Atoms{b.Emit1(FindPrim("atan2"), {Broadcast(b, y, {8, 8}, {0}), Broadcast(b, y, {8, 8}, {1})})};
+       }},
+      {"tanh: it reads part of its operand",
+       [](Builder& b) { return Atoms{Tanh(b, Slice(b, Exp(b, b.Parameter(F32({8}))), {0}, {5}, {1}))}; }},
+      {"tanh: its shape differs from the group's domain",
+       [](Builder& b) { return Atoms{Tanh(b, Broadcast(b, Exp(b, b.Parameter(F32({8}))), {4, 8}, {1}))}; }},
+      {"reduce_sum: it reduces the result of a reduction",
+       [](Builder& b) {
+         const Atom rows = ReduceSum(b, Exp(b, b.Parameter(F32({8, 16}))), {1});
+         return Atoms{rows, ReduceSum(b, rows, {0})};
+       }},
+      {"reduce_sum: it reduces other dimensions than the group",
+       [](Builder& b) {
+         const Atom y = Exp(b, b.Parameter(F32({8, 16})));
+         return Atoms{ReduceSum(b, y, {1}), ReduceSum(b, y, {0})};
+       }},
+      {"exp: its rows are too few and too long to share between threads",
+       [](Builder& b) {
+         const Atom x = b.Parameter(F32({100000}));
+         const Atom top = Broadcast(b, Reduce(b, "reduce_max", x, {0}), {100000}, {});
+         return Atoms{Exp(b, b.Emit1(FindPrim("sub"), {x, top}))};
+       }},
+      {"atan2: another operand depends on the group",
+       [](Builder& b) {
+         const Atom y = Exp(b, b.Parameter(F32({8, 8})));
+         return Atoms{b.Emit1(FindPrim("atan2"), {y, Contract(b, "ij,jk->ik", y, y)})};
+       }},
+  };
+}
+
+TEST(Fusion, EveryReasonIsReached) {
+  for (const Case& c : Cases()) {
+    Builder b("f");
+    const Atoms results = c.make(b);
+    const BlockPlan plan = Fuse(*b.Build(results), c.policy);
+    std::string all;
+    for (const std::string& note : plan.notes) all += note + "\n";
+    EXPECT_NE(all.find(c.reason + "\n"), std::string::npos) << "expected \"" << c.reason << "\" among:\n" << all;
+  }
+}
+
+TEST(Fusion, WhatFusesGivesNoReason) {
+  Builder b("f");
+  const Expr x{&b, b.Parameter(F32({8, 16}))};
+  const Expr e = Exp(x);
+  const Expr total{&b, Broadcast(b, ReduceSum(b, e, {1}), {8, 16}, {0})};
+  const BlockPlan plan = Fuse(*b.Build({Tanh(e / total)}), {});
+  EXPECT_TRUE(plan.notes.empty()) << plan.notes[0];
+  EXPECT_EQ(plan.order.size(), 1u);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,69 @@
+// Long reductions in parts: what is split, into what, and what stays whole. That the parts compute the same is tested
+// on compiled code (driver/reductions_test.cc).
+#include "lowering/split_reduction.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using Kind = KernelNode::Kind;
+
+// store[rows] = reduce of load[rows, row] over the last dimension.
+KernelSpec Reduction(const std::string& op, int64_t rows, int64_t row, DType dtype = DType::kF32) {
+  KernelSpec k;
+  if (rows > 1) k.sizes.push_back(rows);
+  k.num_outer = static_cast<int>(k.sizes.size());
+  k.sizes.push_back(row);
+  const int inner = k.num_outer;
+  KernelNode load;
+  load.kind = Kind::kLoad;
+  load.dtype = dtype;
+  load.access = {0, dtype, Affine::Var(inner), {}};
+  if (rows > 1) load.access.offset = load.access.offset + Affine::Var(0) * Dim(row);
+  KernelNode reduce;
+  reduce.kind = Kind::kReduce;
+  reduce.op = op;
+  reduce.dtype = dtype;
+  reduce.operands = {0};
+  k.nodes = {load, reduce};
+  k.num_operands = 2;
+  k.written = {false, true};
+  k.stores = {{1, {1, dtype, rows > 1 ? Affine::Var(0) : Affine(), {}}}};
+  return k;
+}
+
+TEST(SplitLongReduction, CoversEveryElementOnce) {
+  for (int64_t n : {1000003, 10000000, 1048576}) {
+    const auto split = SplitLongReduction(Reduction("sum", 1, n));
+    ASSERT_TRUE(split.has_value());
+    ASSERT_EQ(split->partial.size(), 1u);
+    int64_t elements = 0, parts = 0;
+    for (size_t i = 0; i + 1 < split->kernels.size(); ++i) {
+      int64_t points = 1;
+      for (const Dim& d : split->kernels[i].sizes) points *= d.value();
+      elements += points;
+      parts += split->kernels[i].num_outer == 0 ? 1 : split->kernels[i].sizes[0].value();
+    }
+    EXPECT_EQ(elements, n);
+    EXPECT_EQ(split->partial[0].size().value(), parts);
+    EXPECT_EQ(split->kernels.back().sizes.back().value(), parts);
+    EXPECT_GE(parts, 16);
+  }
+}
+
+TEST(SplitLongReduction, LeavesAloneWhatIsCheapOrHasManyRows) {
+  EXPECT_FALSE(SplitLongReduction(Reduction("sum", 1, 10000)));
+  EXPECT_FALSE(SplitLongReduction(Reduction("sum", 1024, 100000)));
+  EXPECT_TRUE(SplitLongReduction(Reduction("sum", 4, 1000000)));
+  EXPECT_FALSE(SplitLongReduction(Reduction("sum", 1, 10000000, DType::kF8E5M2)));
+}
+
+TEST(SplitLongReduction, PartsOfHalvesKeepThePrecisionOfRegisters) {
+  const auto split = SplitLongReduction(Reduction("sum", 1, 1000000, DType::kBF16));
+  ASSERT_TRUE(split.has_value());
+  EXPECT_EQ(split->partial[0].dtype, DType::kF32);
+}
+
+}  // namespace
+}  // namespace weft
