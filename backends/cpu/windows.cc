@@ -161,24 +161,38 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
   const int64_t num_places = Count(places), num_window = Count(window), depth = inputs * num_window;
   const size_t spatial = places.size();
   const int64_t images = c.y_shape[0];
+  // Rows of places, so many at a time that what their windows read stays in the nearer caches, but enough of them that
+  // the weights are read for a reason.
+  const int64_t width = spatial == 0 ? 1 : places[spatial - 1], num_rows = num_places / std::max<int64_t>(width, 1);
+  const int64_t row_bytes = std::max<int64_t>(1, depth * width * static_cast<int64_t>(sizeof(T)));
+  const int64_t block_rows = std::min(
+      std::max<int64_t>(num_rows, 1),
+      std::max<int64_t>({1, (int64_t{384} << 10) / row_bytes, (256 + width - 1) / std::max<int64_t>(width, 1)}));
+  const int64_t blocks = num_rows == 0 ? 0 : (num_rows + block_rows - 1) / block_rows;
   // Where each place and window position read, one dimension at a time.
-  auto image = [&](int64_t n, int64_t g) {
+  auto image = [&](int64_t n, int64_t g, int64_t block) {
+    const int64_t first_row = block * block_rows,
+                  here = (std::min(num_rows, first_row + block_rows) - first_row) * width;
+    std::vector<int64_t> first_place(spatial, 0);
+    for (int64_t rest = first_row, d = static_cast<int64_t>(spatial) - 2; d >= 0; --d) {
+      first_place[d] = rest % places[d];
+      rest /= places[d];
+    }
     const int64_t source = c.batch_groups > 1 ? g * images + n : n;
     const T* from = x + source * xs[0] + (c.feature_groups > 1 ? g * inputs : 0) * xs[1];
-    const int64_t bytes = std::max<int64_t>(64, depth * num_places * static_cast<int64_t>(sizeof(T)));
+    const int64_t bytes = std::max<int64_t>(64, depth * here * static_cast<int64_t>(sizeof(T)));
     T* columns = static_cast<T*>(AllocateRaw(bytes));
     for (int64_t i = 0; i < inputs; ++i) {
       std::vector<int64_t> at(spatial, 0);
       for (int64_t k = 0; k < num_window; ++k) {
-        T* row = columns + (i * num_window + k) * num_places;
-        std::vector<int64_t> p(spatial, 0);
+        T* row = columns + (i * num_window + k) * here;
+        std::vector<int64_t> p = first_place;
         if (spatial == 0) {
           row[0] = from[i * xs[1]];
         } else {
           // Rows of the last dimension.
           const size_t last = spatial - 1;
-          const int64_t width = places[last];
-          for (int64_t q = 0; q < num_places; q += width) {
+          for (int64_t q = 0; q < here; q += width) {
             int64_t base = i * xs[1];
             bool inside = true;
             for (size_t d = 0; d < last && inside; ++d) {
@@ -198,6 +212,16 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
                 std::memcpy(static_cast<void*>(row + q + first), from + base + first + shift,
                             static_cast<size_t>(end - first) * sizeof(T));
               std::fill(row + q + end, row + q + width, T(0));
+            } else if (c.windows.base_dilation[last] == 1) {
+              // Every stride-th element, from the first place that reads inside to the last.
+              const int64_t stride = c.windows.strides[last], n_last = c.x_shape[last + 2],
+                            shift = at[last] * c.windows.window_dilation[last] - c.windows.lo[last];
+              const int64_t first = std::min(width, shift >= 0 ? 0 : (-shift + stride - 1) / stride);
+              const int64_t end = std::clamp<int64_t>((n_last - shift + stride - 1) / stride, first, width);
+              const T* in = from + base + shift;
+              std::fill(row + q, row + q + first, T(0));
+              for (int64_t j = first; j < end; ++j) row[q + j] = in[j * stride];
+              std::fill(row + q + end, row + q + width, T(0));
             } else {
               for (int64_t j = 0; j < width; ++j) {
                 const int64_t s = c.windows.Source(last, j, at[last], c.x_shape[last + 2]);
@@ -213,14 +237,14 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
         Next(at, window);
       }
     }
-    Gemm<T>(false, false, outputs, num_places, depth, w + g * outputs * depth, depth, columns, num_places,
-            y + n * ys[0] + g * outputs * ys[1], num_places);
+    Gemm<T>(false, false, outputs, here, depth, w + g * outputs * depth, depth, columns, here,
+            y + n * ys[0] + g * outputs * ys[1] + first_row * width, num_places);
     FreeRaw(columns, bytes);
   };
   const double flops = 2.0 * static_cast<double>(images) * static_cast<double>(groups) * static_cast<double>(outputs) *
                        static_cast<double>(num_places) * static_cast<double>(depth);
-  ParallelFor(images * groups, static_cast<int64_t>(flops / 40), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) image(i / groups, i % groups);
+  ParallelFor(images * groups * blocks, static_cast<int64_t>(flops / 40), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) image(i / blocks / groups, i / blocks % groups, i % blocks);
   });
 }
 
