@@ -29,8 +29,11 @@ Spec SpecFrom(py::handle leaf) {
                   Py_TYPE(leaf.ptr())->tp_name, "'");
 }
 
-Traced TraceFunction(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
-                     const std::string& name, const std::string& kind, const std::vector<bool>& known) {
+py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
+
+// `demanded`: if not null, takes the values that Python asked for; their variables become results, after the others.
+Traced TraceWith(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
+                 const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded) {
   std::vector<Spec> specs;
   for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
   ScopedTrace trace(name.empty() ? "f" : name, kind);
@@ -41,10 +44,20 @@ Traced TraceFunction(const py::object& function, const py::list& leaves, const s
         Take(WrapValue(trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value))));
   }
   const py::object out = function(tracers);
-  return trace->Finish(ValuesFrom(out, name.c_str()));
+  Values results = ValuesFrom(out, name.c_str());
+  if (demanded != nullptr) {
+    for (const auto& [var, value] : trace->demanded()) {
+      results.push_back(trace->Wrap(Atom(var)));
+      demanded->emplace_back(value);
+    }
+  }
+  return trace->Finish(results);
 }
 
-py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
+Traced TraceFunction(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
+                     const std::string& name, const std::string& kind, const std::vector<bool>& known) {
+  return TraceWith(function, leaves, names, name, kind, known, nullptr);
+}
 
 }  // namespace
 
@@ -72,6 +85,14 @@ void BindTracing(py::module_& m) {
       });
   // trace(function, leaves, names, name, kind, known): function takes and returns a list.
   m.def("trace", &TraceFunction);
+  // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
+  // results of `traced` are the same values for other arguments.
+  m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
+                     const std::string& name) {
+    Values demanded;
+    Traced traced = TraceWith(function, leaves, names, name, "jit", std::vector<bool>(leaves.size(), true), &demanded);
+    return py::make_tuple(std::move(traced), ListOf(demanded));
+  });
   // Calls a function: inlined into the open trace, or run. `weak`: flags of the results.
   m.def(
       "apply",

@@ -189,6 +189,12 @@ void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) cons
 }
 
 Tensor Trace::Demand(Var var, const std::string& why) {
+  Tensor value = Compute(var, why);
+  if (demanded_vars_.insert(var.id).second) demanded_.emplace_back(var, value);
+  return value;
+}
+
+Tensor Trace::Compute(Var var, const std::string& why) {
   if (auto it = known_.find(var.id); it != known_.end() && !it->second.traced()) return it->second.tensor();
   // The slice: equations that `var` needs, down to known values.
   const auto& eqns = builder_.eqns();

@@ -19,6 +19,8 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -67,6 +69,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
   // The number behind a value of this trace. `why`: what asked for it, "bool()".
   Tensor Demand(Var var, const std::string& why);
+  // What was demanded so far, each variable once, in order: the numbers that the recorded program depends on beyond
+  // what it computes.
+  const std::vector<std::pair<Var, Tensor>>& demanded() const { return demanded_; }
 
   bool open() const { return open_; }
   const std::string& kind() const { return kind_; }
@@ -77,6 +82,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
 
  private:
   friend class ScopedTrace;
+  Tensor Compute(Var var, const std::string& why);
   int EqnOf(Var var) const;  // -1 for a parameter
   [[noreturn]] void RaiseUnknown(Var wanted, Var parameter, const std::string& why) const;
 
@@ -88,7 +94,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Values captures_;
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;  // by buffer
   std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;       // by trace and variable
-  std::unordered_map<uint32_t, Value> known_;                                       // by variable
+  std::vector<std::pair<Var, Tensor>> demanded_;
+  std::unordered_set<uint32_t> demanded_vars_;
+  std::unordered_map<uint32_t, Value> known_;  // by variable
 };
 
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.

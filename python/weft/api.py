@@ -15,6 +15,7 @@ from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE, ShapeDtype, call_name, flat_function, trace_flat
 from .autograph import autograph as _autograph
+from .recording import Recorded
 
 __all__ = [
     "IR",
@@ -43,6 +44,7 @@ def jit(
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     autograph: bool = False,
+    capture: str = "trace",
 ) -> Callable:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -53,7 +55,10 @@ def jit(
     temporaries, in place where the program allows it, and the arrays are deleted: using one afterwards raises
     RuntimeError. An array whose memory somebody else sees (a NumPy or DLPack view, a second array) is not donated, with
     a UserWarning; neither are NumPy arrays and numbers, which are copied.
-    With autograph=True Python's if, for and while may depend on traced values (see weft.autograph).
+    With autograph=True Python's if, for and while may depend on traced values (see weft.autograph); capture="script" is
+    the same. With capture="auto" Python decides on the numbers of a call: the path that it took is compiled, and used
+    again where its recorded decisions come out the same; otherwise Python runs anew. That the function depends on its
+    arguments alone is then the caller's promise.
 
         @weft.jit
         def f(x):
@@ -71,6 +76,7 @@ def jit(
             donate_argnums=donate_argnums,
             donate_argnames=donate_argnames,
             autograph=autograph,
+            capture=capture,
         )
     if not callable(function):
         raise TypeError(f"jit: expected a function, got {function!r}")
@@ -79,7 +85,13 @@ def jit(
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
         raise ValueError(f"jit: argument {both[0]} of '{call_name(function)}' cannot be both static and donated")
     original = function
-    if autograph:
+    if capture not in ("trace", "script", "auto"):
+        raise ValueError(f"jit: capture is 'trace', 'script' or 'auto', got {capture!r}")
+    if capture == "auto":
+        if autograph or donate_nums or donate_names:
+            raise ValueError("jit: capture='auto' takes neither autograph nor donated arguments")
+        return Recorded(function, nums, names)
+    if autograph or capture == "script":
         function = _autograph(function)
     jitted = _weft.JitFunction(
         function, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names)

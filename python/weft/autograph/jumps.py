@@ -220,9 +220,9 @@ class Jumps:
     def _loop(self, s: ast.For | ast.While, env: _Env) -> tuple[list[ast.stmt], set[str], bool]:
         if isinstance(s, ast.While) and any(isinstance(n, ast.NamedExpr) for n in own_nodes(ast.Expr(s.test))):
             # What the test assigns, the body reads: so the test belongs to the body.
-            leave = ast.If(ast.UnaryOp(ast.Not(), s.test), [ast.Break()], [])
-            s = _copy(s)
-            s.body, s.test = [locate(leave, s.test), *s.body], locate(ast.Constant(True), s.test)
+            test = s.test
+            leave = locate(ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], []), test)
+            s = ast.copy_location(ast.While(locate(ast.Constant(True), test), [leave, *s.body], s.orelse), s)
         jumps = jumps_in(s.body)
         broken = self._fresh("did_break") if any(isinstance(j, ast.Break) for j in jumps) else None
         continued = self._fresh("did_continue") if any(isinstance(j, ast.Continue) for j in jumps) else None
