@@ -332,10 +332,15 @@ Lanes KernelEmitter::Evaluate(int node) {
   // Not further out than what it reads: a reduction of everything depends on no dimension, but lies inside the unit
   // loop.
   const KernelStore* spill = SpillOf(node);
-  if (spec_.nodes[node].kind == Kind::kOp && !(spill != nullptr && current_phase_ > phases_[node])) {
-    for (int o : spec_.nodes[node].operands) {
+  if (!(spill != nullptr && current_phase_ > phases_[node])) {
+    auto reads = [&](int o) {
       Evaluate(o);
       level = std::max(level, memo_[o].level);
+    };
+    if (spec_.nodes[node].kind == Kind::kOp) {
+      for (int o : spec_.nodes[node].operands) reads(o);
+    } else if (spec_.nodes[node].kind == Kind::kLoad) {
+      for (const Access::Dynamic& d : spec_.nodes[node].access.dynamic) reads(d.node);
     }
   }
   Lanes value = AtLevel(level, [&] { return EvaluateHere(node); });

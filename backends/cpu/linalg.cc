@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <cstring>
@@ -107,6 +108,17 @@ T Nan() {
   return T(std::numeric_limits<Real<T>>::quiet_NaN());
 }
 
+// Whether LAPACK may be given these: it complains on stderr about a NaN, and its iterations need not end.
+template <class T>
+bool AllFinite(const T* x, int64_t n) {
+  return std::all_of(x, x + n, [](const T& v) {
+    if constexpr (kComplex<T>)
+      return std::isfinite(v.real()) && std::isfinite(v.imag());
+    else
+      return std::isfinite(v);
+  });
+}
+
 template <class F>
 void OnMatrices(const DenseTensor& x, double cost, const F& f) {
   static const bool single = [] {
@@ -205,7 +217,13 @@ void Eigh(WeftFrame* frame, const int64_t* desc) {
     using R = Real<T>;
     const int n = static_cast<int>(n64);
     if (n == 0) return;
-    Matrix<T> a = Columns(x.as<T>() + k * n64 * n64, n, n), work(static_cast<size_t>(66 * n));
+    const T* matrix = x.as<T>() + k * n64 * n64;
+    auto fail = [&] {
+      std::fill_n(w.as<R>() + k * n, n, Nan<R>());
+      std::fill_n(v.as<T>() + k * n64 * n64, n64 * n64, Nan<T>());
+    };
+    if (!AllFinite(matrix, n64 * n64)) return fail();
+    Matrix<T> a = Columns(matrix, n, n), work(static_cast<size_t>(66 * n));
     std::vector<R> real_work(static_cast<size_t>(std::max(1, 3 * n)));
     const int lwork = static_cast<int>(work.size());
     int info = 0;
@@ -219,7 +237,7 @@ void Eigh(WeftFrame* frame, const int64_t* desc) {
     else
       zheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
     (void)pr;
-    if (info != 0) std::fill(a.begin(), a.end(), Nan<T>());
+    if (info != 0) return fail();
     Rows(a.data(), n, n, n, v.as<T>() + k * n64 * n64);
   });
 }
@@ -236,7 +254,15 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
     using R = Real<T>;
     const int m = static_cast<int>(m64), n = static_cast<int>(n64), q = std::min(m, n);
     if (q == 0) return;
-    Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), u(vectors ? static_cast<size_t>(m) * q : 1),
+    const T* matrix = x.as<T>() + k * m64 * n64;
+    auto fail = [&] {
+      std::fill_n(s.as<R>() + k * q, q, Nan<R>());
+      if (!vectors) return;
+      std::fill_n(first.as<T>() + k * m64 * q, m64 * q, Nan<T>());
+      std::fill_n(vt.as<T>() + k * q * n64, q * n64, Nan<T>());
+    };
+    if (!AllFinite(matrix, m64 * n64)) return fail();
+    Matrix<T> a = Columns(matrix, m, n), u(vectors ? static_cast<size_t>(m) * q : 1),
               v(vectors ? static_cast<size_t>(n) * q : 1);
     Matrix<T> work(static_cast<size_t>(66 * (m + n)));
     std::vector<R> real_work(static_cast<size_t>(5 * q));
@@ -255,6 +281,7 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
     else
       zgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
     (void)pr;
+    if (info != 0) return fail();
     if (!vectors) return;
     Rows(u.data(), m, q, m, first.as<T>() + k * m64 * q);
     Rows(v.data(), q, n, q, vt.as<T>() + k * q * n64);

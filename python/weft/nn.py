@@ -144,7 +144,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     a = _weft.promote_inexact(a)
     if where is not None:
         a = wnp.where(where, a, -wnp.inf)
-    top = from_finite(wnp.max(a, axis=axis, keepdims=True))
+    top = from_finite(_max(a, axis))
     exps = wnp.exp(a - top)
     if b is not None:
         exps = exps * b
@@ -153,6 +153,10 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     if return_sign:
         return wnp.log(wnp.abs(total)) + shift, wnp.sign(total)
     return wnp.log(total) + shift
+
+
+def _max(x, axis):
+    return wnp.max(x, axis=axis, keepdims=True, initial=-wnp.inf if 0 in x.shape else None)
 
 
 def from_finite(top):
@@ -166,7 +170,7 @@ def softmax(x, axis=-1, where=None, initial=None) -> Array:
     x = _weft.promote_inexact(x)
     if where is not None:
         x = wnp.where(where, x, -wnp.inf)
-    top = _weft.bind_elementwise("stop_gradient", (wnp.max(x, axis=axis, keepdims=True),), {})
+    top = _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
     exps = wnp.exp(x - top)
     out = exps / wnp.sum(exps, axis=axis, keepdims=True)
     return out if where is None else wnp.where(where, out, 0)
@@ -177,7 +181,7 @@ def log_softmax(x, axis=-1, where=None) -> Array:
     x = _weft.promote_inexact(x)
     if where is not None:
         x = wnp.where(where, x, -wnp.inf)
-    shifted = x - _weft.bind_elementwise("stop_gradient", (wnp.max(x, axis=axis, keepdims=True),), {})
+    shifted = x - _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
     return shifted - wnp.log(wnp.sum(wnp.exp(shifted), axis=axis, keepdims=True))
 
 

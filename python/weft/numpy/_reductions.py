@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import functools
+import operator
 
 from .. import _weft
 from .._weft import Array
@@ -332,7 +334,10 @@ def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") ->
     axes = [_weft.check_axis(d, a.ndim, "quantile") for d in axes]
     kept = [1 if d in axes else n for d, n in enumerate(a.shape)]
     a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
-    a = sort(a.reshape(a.shape[: a.ndim - len(axes)] + (-1,)), -1)
+    rest = a.shape[: a.ndim - len(axes)]
+    if 0 in a.shape[len(rest) :]:
+        return _weft.full(q.shape + (tuple(kept) if keepdims else rest), float("nan"), a.dtype)
+    a = sort(a.reshape((*rest, functools.reduce(operator.mul, a.shape[len(rest) :], 1))), -1)
     n = a.shape[-1]
     place = q.astype(a.dtype) * (n - 1)
     low, high = clip(floor(place), 0, n - 1), clip(ceil(place), 0, n - 1)

@@ -153,13 +153,26 @@ def eigvalsh(a, UPLO: str | None = None) -> Array:
 
 
 def svd(a, full_matrices: bool = True, compute_uv: bool = True):
-    """(u, s, vh) with a = u diag(s) vh, s descending. full_matrices=False for matrices that are not square."""
+    """(u, s, vh) with a = u diag(s) vh, s descending. full_matrices: u and vh are square, their further vectors any
+    that are orthogonal to the first."""
     a = _matrix(a, "svd")
     if not compute_uv:
         return _weft.bind("svd", [a], {"compute_uv": False})[0]
-    if full_matrices and a.shape[-1] != a.shape[-2]:
-        raise NotImplementedError("svd: full_matrices=True of a matrix that is not square; pass full_matrices=False")
-    return tuple(_weft.bind("svd", [a], {"compute_uv": True}))
+    u, s, vh = _weft.bind("svd", [a], {"compute_uv": True})
+    if full_matrices:
+        u, vh = _complete_basis(u), _adjoint(_complete_basis(_adjoint(vh)))
+    return u, s, vh
+
+
+def _complete_basis(u) -> Array:
+    """Orthonormal columns and further ones that make a square matrix."""
+    rows, columns = u.shape[-2:]
+    if rows == columns:
+        return u
+    # Householder reflections give an orthonormal basis whatever the added columns are; its first vectors are u's.
+    added = _weft.full((*u.shape[:-1], rows - columns), 0, u.dtype)
+    q = _weft.bind("qr", [_weft.concatenate([u, added], -1)], {})[0]
+    return _weft.concatenate([u, q[..., columns:]], -1)
 
 
 def svdvals(a) -> Array:
