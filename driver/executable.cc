@@ -1,17 +1,21 @@
 #include "driver/executable.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <chrono>
 #include <cstring>
 #include <list>
 #include <mutex>
+#include <new>
+#include <shared_mutex>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/effects.h"
+#include "backends/cpu/fork_safe_mutex.h"
 #include "backends/cpu/program.h"
 #include "driver/disk_cache.h"
 #include "ir/effects.h"
@@ -62,6 +66,28 @@ std::string DiskKey(const Fn& optimized, const CompileOptions& o) {
   return "abi " + std::to_string(WEFT_ABI_VERSION) + "\nbuild " + BuildIdentity() + "\n" + OptionsText(named) + "\n" +
          Print(optimized);
 }
+
+// Held (shared) by whoever compiles, so that forking waits: LLVM, the linker and the caches have locks of their own
+// that the child would find held by threads it does not have.
+class Compiling {
+ public:
+  Compiling() { Gate().lock_shared(); }
+  ~Compiling() { Gate().unlock_shared(); }
+  Compiling(const Compiling&) = delete;
+
+ private:
+  static std::shared_mutex& Gate() {
+    static auto* gate = [] {
+      // Before forking the mutexes of backends/ are locked after this one, since compiling takes them: the handlers run
+      // in reverse order of registration, and making a mutex registers theirs.
+      cpu::ForkSafeMutex();
+      // The child's thread has another number than the one that locked, so it cannot unlock.
+      pthread_atfork([] { Gate().lock(); }, [] { Gate().unlock(); }, [] { new (&Gate()) std::shared_mutex; });
+      return new std::shared_mutex;
+    }();
+    return *gate;
+  }
+};
 
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
 class Cache {
@@ -151,6 +177,7 @@ void ConnectEffects() {
 
 std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) {
   const Key key{fn, OptionsText(options)};
+  Compiling compiling;
   if (options.use_cache) {
     if (auto found = TheCache().Find(key)) return found;
   }
@@ -228,6 +255,7 @@ Tensors Executable::RunOwned(Tensors args) const {
 
 std::string Executable::Stage(const std::string& stage) const {
   if (stage == "schedule") return program_->artifact().schedule;
+  Compiling compiling;
   return LowerToText(optimized_, options_.target, {options_.fusion, options_.donated}, stage);
 }
 
@@ -235,9 +263,18 @@ const Artifact& Executable::artifact() const { return program_->artifact(); }
 const Artifact::Counters& Executable::counters() const { return program_->artifact().counters; }
 int64_t Executable::arena_bytes() const { return program_->arena_bytes(); }
 
-int64_t CompileCacheSize() { return TheCache().Size(); }
-void ClearCompileCache() { TheCache().Clear(); }
+int64_t CompileCacheSize() {
+  Compiling compiling;
+  return TheCache().Size();
+}
+void ClearCompileCache() {
+  Compiling compiling;
+  TheCache().Clear();
+}
 
-void WarmUpCompiler() { WarmUpLowering(); }
+void WarmUpCompiler() {
+  Compiling compiling;
+  WarmUpLowering();
+}
 
 }  // namespace weft

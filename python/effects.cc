@@ -1,5 +1,8 @@
 #include "python/effects.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "ir/effects.h"
@@ -16,10 +19,26 @@ std::vector<PyObject*>& Callbacks() {
   return callbacks;
 }
 
+// Threads inside Locked; and whether the interpreter is about to end, so that others than its own stay out.
+std::atomic<int> g_inside{0};
+std::atomic<bool> g_ending{false};
+const std::thread::id g_main_thread = std::this_thread::get_id();
+
 class Locked {
  public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
+  Locked() {
+    g_inside.fetch_add(1);
+    if (g_ending.load() && std::this_thread::get_id() != g_main_thread) {
+      g_inside.fetch_sub(1);
+      StayForever();
+    }
+    state_ = RunningPython([] { return PyGILState_Ensure(); });
+  }
+  ~Locked() {
+    PyGILState_Release(state_);
+    g_inside.fetch_sub(1);
+  }
+  Locked(const Locked&) = delete;
 
  private:
   PyGILState_STATE state_;
@@ -29,7 +48,8 @@ void PrintThroughPython(const std::string& text) {
   Locked locked;
   // PySys_WriteStdout cuts long texts.
   PyObject* out = PySys_GetObject("stdout");
-  if (out == nullptr || PyFile_WriteString((text + "\n").c_str(), out) < 0) PyErr_Clear();
+  const std::string line = text + "\n";
+  if (out == nullptr || RunningPython([&] { return PyFile_WriteString(line.c_str(), out); }) < 0) PyErr_Clear();
 }
 
 // The text of the Python exception that is set, which is cleared.
@@ -56,7 +76,7 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
     Ref list(Check(PyList_New(static_cast<Py_ssize_t>(args.size()))));
     for (size_t i = 0; i < args.size(); ++i)
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(args[i].Copy())));
-    Ref out(Check(PyObject_CallOneArg(Callbacks()[callback], list.get())));
+    Ref out(Check(RunningPython([&] { return PyObject_CallOneArg(Callbacks()[callback], list.get()); })));
     if (!PyList_Check(out.get()) || PyList_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size())) {
       throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(out.get()), "; expected ", results.size(),
                       " arrays");
@@ -85,6 +105,15 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
 int64_t RegisterCallback(PyObject* function) {
   Callbacks().push_back(Py_NewRef(function));
   return static_cast<int64_t>(Callbacks().size()) - 1;
+}
+
+void EndEffects() {
+  g_ending = true;
+  PyThreadState* state = PyEval_SaveThread();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (g_inside.load() > 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  PyEval_RestoreThread(state);
 }
 
 void InstallEffects() {

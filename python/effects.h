@@ -9,6 +9,9 @@
 namespace weft::python {
 
 void InstallEffects();
+// The interpreter is about to end: other threads than its own do not enter it any more, and those inside have a second
+// to leave.
+void EndEffects();
 // Keeps a Python function for as long as the process lives and gives it a number for the IR.
 int64_t RegisterCallback(PyObject* function);
 

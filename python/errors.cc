@@ -1,5 +1,7 @@
 #include "python/errors.h"
 
+#include <unistd.h>
+
 #include <new>
 #include <string>
 
@@ -67,6 +69,10 @@ void SetPythonException() {
   } catch (const std::exception& error) {
     PyErr_SetString(g_internal_error, error.what());
   }
+}
+
+void StayForever() {
+  for (;;) pause();
 }
 
 }  // namespace weft::python

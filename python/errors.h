@@ -5,6 +5,9 @@
 #define WEFT_PYTHON_ERRORS_H_
 
 #include <Python.h>
+#include <cxxabi.h>
+
+#include <type_traits>
 
 #include "ir/error.h"
 
@@ -41,6 +44,20 @@ inline PyObject* Check(PyObject* object) {
 }
 inline void CheckStatus(int status) {
   if (status < 0) throw PythonError();
+}
+
+[[noreturn]] void StayForever();
+
+// f(), for an f that runs Python code or asks for its lock. An interpreter that has ended takes threads which ask for
+// its lock down with pthread_exit, and that would unwind our frames, compiled code and destructors, without the lock.
+// Such a thread stays here instead: the process is about to end.
+template <class F>
+auto RunningPython(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (abi::__forced_unwind&) {
+    StayForever();
+  }
 }
 
 // An owned reference.

@@ -182,7 +182,8 @@ void Flatten(PyObject* o, Arguments& a) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) Flatten(PyList_GET_ITEM(o, i), a);
   } else if (PyDict_CheckExact(o) && FlattenDict(o, a)) {
   } else {
-    Ref pair(Check(PyObject_CallOneArg(g_flatten_hook, o)));  // raises for an object that is no tree
+    // Raises for an object that is no tree.
+    Ref pair(Check(RunningPython([&] { return PyObject_CallOneArg(g_flatten_hook, o); })));
     PyObject *leaves = PyTuple_GET_ITEM(pair.get(), 0), *tree = PyTuple_GET_ITEM(pair.get(), 1);
     tokens.push_back(kTreeToken);
     tokens.push_back(static_cast<uint64_t>(PyObject_Hash(tree)));
@@ -276,8 +277,10 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
     CheckStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]));
   }
-  Ref pair(Check(PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(),
-                                              kwargs.get(), nullptr)));
+  Ref pair(Check(RunningPython([&] {
+    return PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(),
+                                        nullptr);
+  })));
   auto entry = std::make_shared<Entry>();
   entry->signature = std::move(a.signature);
   entry->traced = TracedOf(PyTuple_GET_ITEM(pair.get(), 0));
@@ -382,7 +385,7 @@ PyObject* BuildResult(const Entry& entry, Values values) {
     return tuple.release();
   }
   Ref list(WrapValues(values));
-  return PyObject_CallMethod(entry.tree.get(), "unflatten", "O", list.get());
+  return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "O", list.get()); });
 }
 
 PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames) {
@@ -413,7 +416,8 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
-        entry->program = ProgramOf(entry->traced.fn, entry->donated);
+        std::shared_ptr<Program> program = ProgramOf(entry->traced.fn, entry->donated);
+        if (!entry->program) entry->program = std::move(program);  // another thread may run the first
         if (self->has_donated) WarnOfUseless(*entry);
       }
       const Loc here = self->has_donated ? UserLoc() : Loc();

@@ -1,5 +1,6 @@
 // weft._weft: the native half of the package.
 #include "python/bindings.h"
+#include "python/effects.h"
 #include "python/frames.h"
 #include "python/function.h"
 #include "python/jit.h"
@@ -77,6 +78,7 @@ PYBIND11_MODULE(_weft, m) {
   m.def("set_debug_nans", [](bool on) { g_debug_nans = on; });
   m.def("debug_nans", [] { return g_debug_nans; });
   m.def("finish_warm_up", &FinishWarmUp);
+  m.def("end_effects", &EndEffects);
   m.def("user_location", [] { return UserLoc().ToString(); });
   m.def("_array_from_bytes", &ArrayFromBytes);
   BindIr(m);

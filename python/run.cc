@@ -105,7 +105,7 @@ std::thread& WarmUpThread() {
 struct Unlocked {
   PyThreadState* state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
   ~Unlocked() {
-    if (state) PyEval_RestoreThread(state);
+    if (state) RunningPython([&] { PyEval_RestoreThread(state); });
   }
 };
 
@@ -143,8 +143,10 @@ void InstallRunner() {
       if (auto it = programs.find(fn); it != programs.end()) program = it->second;
     }
     if (!program) {
-      Unlocked unlocked;
-      program = MakeProgram(fn, false, {});
+      {
+        Unlocked unlocked;
+        program = MakeProgram(fn, false, {});
+      }
       std::lock_guard<std::mutex> lock(mutex);
       if (programs.size() > 20000) programs.clear();
       programs.emplace(fn, program);
@@ -152,7 +154,14 @@ void InstallRunner() {
     return RunProgram(*program, args);
   });
   InstallEffects();
-  if (!InterpretAlways()) WarmUpThread() = std::thread(WarmUpCompiler);
+  if (InterpretAlways()) return;
+  WarmUpThread() = std::thread([] {
+    try {
+      WarmUpCompiler();
+    } catch (const std::exception&) {
+      // The first compilation fails in the same way, and is heard.
+    }
+  });
 }
 
 void FinishWarmUp() {

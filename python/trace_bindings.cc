@@ -43,7 +43,7 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
     tracers.append(
         Take(WrapValue(trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value))));
   }
-  const py::object out = function(tracers);
+  const py::object out = RunningPython([&] { return function(tracers); });
   Values results = ValuesFrom(out, name.c_str());
   if (demanded != nullptr) {
     for (const auto& [var, value] : trace->demanded()) {
@@ -72,6 +72,7 @@ void BindTracing(py::module_& m) {
         t.weak_results = Mask(f.fn->results().size(), false);
         return t;
       }))
+      .def("__reduce__", [](const Traced&) -> py::object { throw TypeError("a traced function cannot be pickled"); })
       .def_property_readonly("fn", [](const Traced& t) { return FnHandle{t.fn}; })
       .def_property_readonly("captures", [](const Traced& t) { return ListOf(t.captures); })
       .def_readonly("num_params", &Traced::num_params)

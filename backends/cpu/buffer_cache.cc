@@ -9,6 +9,8 @@
 #include <new>
 #include <vector>
 
+#include "backends/cpu/fork_safe_mutex.h"
+
 namespace weft::cpu {
 namespace {
 
@@ -28,7 +30,7 @@ int ClassOf(int64_t bytes, int64_t* rounded) {
 }
 
 struct Class {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::vector<void*> free;
 };
 
@@ -53,7 +55,9 @@ struct BackToCache {
 };
 
 void* FromSystem(int64_t size) {
-  void* p = std::aligned_alloc(size >= kHuge ? kHuge : 64, size >= kHuge ? (size + kHuge - 1) / kHuge * kHuge : size);
+  // The standard wants a multiple of the alignment.
+  const int64_t alignment = size >= kHuge ? kHuge : 64;
+  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p == nullptr) throw std::bad_alloc();
   if (size >= kHuge) madvise(p, static_cast<size_t>(size), MADV_HUGEPAGE);
   return p;
@@ -65,7 +69,7 @@ void* AllocateRaw(int64_t bytes) {
   int64_t size;
   Class& c = TheCache().classes[ClassOf(bytes, &size)];
   {
-    std::lock_guard<std::mutex> lock(c.mutex);
+    std::lock_guard<ForkSafeMutex> lock(c.mutex);
     if (!c.free.empty()) {
       void* p = c.free.back();
       c.free.pop_back();
@@ -85,7 +89,7 @@ void FreeRaw(void* data, int64_t bytes) {
     return;
   }
   cache.kept.fetch_add(size, std::memory_order_relaxed);
-  std::lock_guard<std::mutex> lock(c.mutex);
+  std::lock_guard<ForkSafeMutex> lock(c.mutex);
   c.free.push_back(data);
 }
 
@@ -100,7 +104,7 @@ int64_t CachedBytes() { return TheCache().kept.load(std::memory_order_relaxed); 
 void TrimBufferCache() {
   Cache& cache = TheCache();
   for (Class& c : cache.classes) {
-    std::lock_guard<std::mutex> lock(c.mutex);
+    std::lock_guard<ForkSafeMutex> lock(c.mutex);
     for (void* p : c.free) std::free(p);
     c.free.clear();
   }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "backends/cpu/fork_safe_mutex.h"
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
 #include "ir/dtype.h"
@@ -93,9 +94,10 @@ class Plan {
 };
 
 std::shared_ptr<const Plan> PlanFor(int64_t n) {
-  static std::mutex mutex;
-  static std::map<int64_t, std::shared_ptr<const Plan>> plans;
-  std::lock_guard<std::mutex> lock(mutex);
+  // Never destroyed: threads may run while the process ends.
+  static auto& mutex = *new ForkSafeMutex;
+  static auto& plans = *new std::map<int64_t, std::shared_ptr<const Plan>>;
+  std::lock_guard<ForkSafeMutex> lock(mutex);
   auto& plan = plans[n];
   if (plan == nullptr) plan = std::make_shared<const Plan>(n);
   return plan;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 
 #include "backends/cpu/buffer_cache.h"
@@ -120,7 +121,7 @@ std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argu
       if (rest % e.terms[0].coefficient == 0) symbols[e.terms[0].symbols[0]] = rest / e.terms[0].coefficient;
     }
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<ForkSafeMutex> lock(mutex_);
   for (size_t i = 0; i < layouts_.size(); ++i) {
     if (layouts_[i]->symbols != symbols) continue;
     if (i != 0)
@@ -138,7 +139,7 @@ std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argu
 }
 
 int64_t Program::arena_bytes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<ForkSafeMutex> lock(mutex_);
   return layouts_.empty() ? 0 : layouts_[0]->arena_bytes;
 }
 

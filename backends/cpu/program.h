@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "backends/cpu/fork_safe_mutex.h"
 #include "lowering/abi.h"
 #include "lowering/artifact.h"
 
@@ -64,7 +64,7 @@ class Program {
   void* library_ = nullptr;
   WeftMain main_ = nullptr;
   std::shared_ptr<void> constants_;
-  mutable std::mutex mutex_;
+  mutable ForkSafeMutex mutex_;
   mutable std::vector<std::shared_ptr<const Layout>> layouts_;  // most recent first
 };
 

@@ -23,6 +23,7 @@ _weft.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 # The compiler loads in the background; a fork or an exit in the middle of that would find its locks taken.
 _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
+_atexit.register(_weft.end_effects)
 
 from . import (
     debug,

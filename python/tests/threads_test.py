@@ -1,0 +1,293 @@
+"""Threads, forks, signals and the end of the process."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+SECONDS = 60  # within which anything below ends, also on a busy machine
+
+
+def repeat(n):
+    """A function that computes for long in one call: n times the sine of all elements."""
+    return weft.jit(lambda x: weft.fori_loop(0, n, lambda _, c: wnp.sin(c) + 1, x))
+
+
+def in_threads(count, body):
+    """Runs body(i) in threads that start together; raises what one of them raises."""
+    errors, start = [], threading.Barrier(count)
+
+    def run(i):
+        try:
+            start.wait(SECONDS)
+            body(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    if errors:
+        raise errors[0]
+
+
+def in_child(body):
+    """Forks; the child runs body and must end well."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            body()
+            status = 0
+        except BaseException as error:
+            print(f"in the child: {error!r}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            assert status == 0
+            return
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    pytest.fail("the child hangs")
+
+
+# --- Threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_threads_share_a_function_that_none_has_called_yet():
+    traced = []
+
+    def model(x):
+        traced.append(threading.get_ident())
+        return wnp.cumsum(x) * 2
+
+    f = weft.jit(model)
+
+    def body(i):
+        for n in range(1, 8):
+            assert np.asarray(f(wnp.ones(n + 100))).tolist() == [2.0 * (k + 1) for k in range(n + 100)]
+
+    in_threads(6, body)
+    assert len(set(traced)) >= 1 and f._cache_size() >= 7
+
+
+def test_threads_trace_and_compile_different_functions():
+    def body(i):
+        for k in range(4):
+            scale = i * 10 + k
+            x = np.linspace(0, 1, 5000 + k, dtype=np.float32)
+            np.testing.assert_allclose(weft.jit(lambda v: wnp.sin(v) * scale)(x), np.sin(x) * scale, rtol=1e-5)  # noqa: B023
+            assert weft.grad(lambda v: (v**2).sum() * scale)(np.float32([i]))[0] == 2 * i * scale  # noqa: B023
+            assert weft.vmap(lambda v: v * scale)(wnp.ones(3)).tolist() == [scale] * 3  # noqa: B023
+
+    in_threads(6, body)
+
+
+def test_errors_stay_in_their_thread():
+    def body(i):
+        for _ in range(20):
+            if i % 2:
+                with pytest.raises(TypeError, match=r"\(5,\) and \(6,\) do not broadcast"):
+                    weft.jit(lambda v: v + wnp.ones(6))(wnp.ones(5))
+            else:
+                assert weft.jit(lambda v: v + wnp.ones(6))(wnp.ones(6)).sum() == 12
+            assert not weft._weft.is_tracing()
+
+    in_threads(6, body)
+
+
+def test_python_goes_on_while_compiled_code_runs():
+    f, x = repeat(400), wnp.ones(400_000)
+    np.asarray(f(x))
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.wait(0.002):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        # The call alone, with a pause before and after that must not count.
+        start = time.monotonic()
+        f(x)
+        end = time.monotonic()
+    finally:
+        stop.set()
+        thread.join()
+    during = [t for t in ticks if start < t < end]
+    assert end - start > 0.02, "too short to tell"
+    # With the lock held there would be none, except at the edges.
+    assert len(during) >= 4 and max(during) - min(during) > (end - start) / 3
+
+
+def test_garbage_collection_of_functions_that_run_in_threads():
+    def body(i):
+        for k in range(30):
+            f = weft.jit(lambda v: v * (i * 100 + k))  # noqa: B023
+            assert f(wnp.ones(3))[0] == i * 100 + k
+            f.clear_cache()
+            assert f(wnp.ones(3))[0] == i * 100 + k
+
+    in_threads(4, body)
+
+
+# --- Forks ------------------------------------------------------------------------------------------------------------
+
+
+def test_children_run_and_compile():
+    x = np.random.default_rng(0).normal(size=(300, 300)).astype(np.float32)
+    functions = {
+        "elementwise": weft.jit(lambda a: wnp.sin(a) * 2),
+        "product": weft.jit(lambda a: a @ a),
+        "product in f64": weft.jit(lambda a: a.astype("float64") @ a.astype("float64")),
+        "library": weft.jit(lambda a: wnp.linalg.svd(a[:20, :20])[1]),
+        "loop": weft.jit(lambda a: weft.fori_loop(0, 5, lambda _, c: wnp.tanh(c), a)),
+    }
+    wants = {name: np.asarray(f(x)) for name, f in functions.items()}
+
+    def body():
+        for name, f in functions.items():
+            assert np.array_equal(f(x), wants[name]), name
+        np.testing.assert_allclose(weft.jit(lambda a: wnp.exp(-a * a) + 3)(x), np.exp(-x * x) + 3, rtol=1e-5)
+        in_child(lambda: functions["product"](x))  # and their children
+
+    in_child(body)
+    for name, f in functions.items():  # the parent goes on
+        assert np.array_equal(f(x), wants[name])
+
+
+def test_fork_while_other_threads_run_and_compile():
+    stop = threading.Event()
+
+    def compile_on():
+        k = 0
+        while not stop.is_set():
+            k += 1
+            weft.jit(lambda a: wnp.cos(a) * k)(wnp.ones(5000 + k % 50))  # noqa: B023
+
+    def run_on():
+        f, x = weft.jit(lambda a: wnp.sin(a) * 2), wnp.ones(1_000_000)
+        while not stop.is_set():
+            f(x)
+
+    threads = [threading.Thread(target=body) for body in (compile_on, compile_on, run_on)]
+    for thread in threads:
+        thread.start()
+    try:
+        x = np.ones(100_000, np.float32)
+        known = weft.jit(lambda a: a * 3)
+        known(x)
+        for i in range(8):
+            time.sleep(0.03)
+
+            def body(i=i):
+                assert known(x)[0] == 3
+                assert weft.jit(lambda a: a * i + 1)(x)[7] == i + 1
+
+            in_child(body)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _work(k):
+    return float(weft.jit(lambda x: wnp.cos(x).sum() * k)(wnp.zeros(100_000)))
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_multiprocessing(method):
+    weft.jit(lambda x: wnp.sin(x) + 1)(wnp.ones(1_000_000))  # the pool of threads exists
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map_async(_work, range(4)).get(2 * SECONDS) == [0, 100_000, 200_000, 300_000]
+
+
+# --- Signals and the end ----------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_during_a_call_arrives_after_it():
+    f, x = repeat(2000), wnp.ones(400_000)
+    want = np.asarray(f(x))
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(2000):
+            f(x)
+    assert np.array_equal(f(x), want)  # nothing is left half done
+
+
+def test_an_interrupt_while_tracing_closes_the_trace():
+    def model(x):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(100):
+            x = x + 1
+        return x
+
+    with pytest.raises(KeyboardInterrupt):
+        weft.jit(model)(1.0)
+    assert not weft._weft.is_tracing()
+    assert weft.jit(lambda x: x + 1)(1.0) == 2
+
+
+PROGRAMS = {
+    "runs": """
+f, x = weft.jit(lambda x: weft.fori_loop(0, 3000, lambda i, c: wnp.sin(c) + 1, x)), wnp.ones(200000)
+def body(k):
+    while True: f(x)
+""",
+    "compiles": """
+def body(k):
+    i = 0
+    while True:
+        i += 1
+        weft.jit(lambda a: wnp.cos(a) * (i + k * 1000))(wnp.ones(5000))
+""",
+    "calls Python": """
+f = weft.jit(lambda x: weft.fori_loop(
+    0, 10**9, lambda i, c: weft.pure_callback(lambda v: v, weft.ShapeDtype((), "float32"), c), x))
+def body(k):
+    f(1.0)
+""",
+    "prints": """
+f = weft.jit(lambda x: weft.fori_loop(0, 10**9, lambda i, c: (weft.debug.print("{}", c), c + 1)[1], x))
+sys.stdout = open(os.devnull, "w")
+def body(k):
+    f(1.0)
+""",
+}
+
+
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_the_process_ends_while_a_thread(what):
+    program = f"""
+import os, sys, threading, time, weft, weft.numpy as wnp
+{PROGRAMS[what]}
+for k in range(3): threading.Thread(target=body, args=(k,), daemon=True).start()
+time.sleep(0.3)
+"""
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", program],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
