@@ -108,7 +108,7 @@ std::string Sha256(const std::string& bytes) {
 
 std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
   if (Folder().empty()) return std::nullopt;
-  const int fd = open(PathOf(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = open(PathOf(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   struct stat info;
   std::string bytes;

@@ -1,0 +1,258 @@
+"""The cache folder in every bad state: programs give the right numbers, with at most one warning, and what does not
+check out is not run. Each case is a process of its own, since a process looks at its folder once."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import numpy as np, weft, weft.numpy as wnp
+x = np.linspace(0, 1, 1000, dtype=np.float32)
+for k in range(3):
+    f = weft.jit(lambda v: wnp.sin(v) * (k + 2))
+    np.testing.assert_allclose(np.asarray(f(x)), np.sin(x) * (k + 2), rtol=1e-5)
+    print(f.explain()[0]["compile_milliseconds"] > 0)
+"""
+
+
+def run(folder=None, **environment):
+    """Runs the program with the folder as its cache; what it wrote to stderr."""
+    env = {k: v for k, v in os.environ.items() if k not in ("WEFT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
+    env["PYTHONPATH"] = os.pathsep.join(sys.path)
+    if folder is not None:
+        env["WEFT_CACHE_DIR"] = str(folder)
+    env |= {k: str(v) for k, v in environment.items()}
+    done = subprocess.run([sys.executable, "-P", "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def entries(folder):
+    return sorted(folder.glob("*.weft"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the entries of the program."""
+    path = tmp_path / "cache"
+    assert run(path) == ""
+    assert len(entries(path)) == 3
+    return path
+
+
+def state(folder):
+    return {e.name: (e.stat().st_ino, e.stat().st_mtime_ns) for e in entries(folder)}
+
+
+def test_a_second_process_writes_nothing(folder):
+    before = state(folder)
+    assert run(folder) == ""
+    assert state(folder) == before
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(e.stat().st_mode) == 0o600 for e in entries(folder))
+    assert sorted(folder.iterdir()) == entries(folder)  # no temporary files
+
+
+def flip(at):
+    def damage(data):
+        at_ = at % len(data)
+        return data[:at_] + bytes([data[at_] ^ 1]) + data[at_ + 1 :]
+
+    return damage
+
+
+DAMAGE = {
+    "empty": lambda data: b"",
+    "half": lambda data: data[: len(data) // 2],
+    "one byte short": lambda data: data[:-1],
+    "one byte more": lambda data: data + b"\0",
+    "zeros": lambda data: bytes(len(data)),
+    "text": lambda data: b"not a cache entry",
+    "magic": flip(3),
+    "version": lambda data: data.replace(b"weft artifact 1", b"weft artifact 9", 1),
+    "digest": flip(20),
+    "length": flip(82),
+    "key": flip(120),
+    "code": flip(-100),
+    "end": flip(-1),
+    "a shared object": lambda data: b"\x7fELF" + data[4:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_entries_are_replaced(folder, damage):
+    good = {e.name: e.read_bytes() for e in entries(folder)}
+    for e in entries(folder):
+        e.write_bytes(DAMAGE[damage](good[e.name]))
+    damaged = state(folder)
+    assert run(folder) == ""
+    after = state(folder)
+    assert set(after) == set(damaged) and all(after[n] != damaged[n] for n in after)
+    healed = state(folder)
+    assert run(folder) == "" and state(folder) == healed
+
+
+def sealed(body):
+    """An entry whose digest fits: what a program that writes entries of its own would make."""
+    import hashlib
+
+    return b"weft artifact 1\n" + hashlib.sha256(body).hexdigest().encode() + body
+
+
+@pytest.mark.parametrize(
+    "what", ["another program's", "another build's", "another CPU's", "garbage with the right key"]
+)
+def test_foreign_entries_are_not_run(folder, what):
+    names = [e.name for e in entries(folder)]
+    good = [e.read_bytes() for e in entries(folder)]
+    for i, e in enumerate(entries(folder)):
+        body = good[i][16 + 64 :]
+        if what == "another program's":
+            e.write_bytes(good[(i + 1) % len(good)])
+            continue
+        length = int.from_bytes(body[:8], "little")
+        key, artifact = body[8 : 8 + length], body[8 + length :]
+        if what == "another build's":
+            assert b"\nbuild " in key
+            key = key.replace(b"\nbuild ", b"\nbuild 9", 1)
+        elif what == "another CPU's":
+            assert b"+sse4.2" in key
+            key = key.replace(b"+sse4.2", b"+sse4.9", 1)
+        else:
+            artifact = bytes(reversed(artifact))
+        e.write_bytes(sealed(len(key).to_bytes(8, "little") + key + artifact))
+    before = state(folder)
+    assert run(folder) == ""
+    after = state(folder)
+    assert sorted(after) == sorted(names) and all(after[n] != before[n] for n in names)
+    # What was written now is as it was first.
+    assert [e.read_bytes() for e in entries(folder)] == good
+
+
+def test_entries_that_are_no_files(folder):
+    for e, make in zip(entries(folder), [lambda e: e.mkdir(), lambda e: e.symlink_to("/dev/zero"), os.mkfifo]):
+        e.unlink()
+        make(e)
+    run(folder)  # neither hangs nor fails; that the folder in the way stays may be said
+
+
+def test_entries_of_somebody_else(folder):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    for e in entries(folder):
+        os.chown(e, 65534, 65534)
+    before = state(folder)
+    assert run(folder) == ""
+    after = state(folder)
+    assert all(after[n] != before[n] for n in after)
+    assert all(e.stat().st_uid == 0 for e in entries(folder))
+
+
+def test_a_folder_of_somebody_else(folder):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give folders away")
+    os.chown(folder, 65534, 65534)
+    before = state(folder)
+    assert "belongs to somebody else" in run(folder)
+    assert state(folder) == before
+
+
+def test_a_folder_that_others_can_write(folder):
+    folder.chmod(0o777)
+    assert "can be written by others" in run(folder)
+
+
+def test_a_folder_that_is_a_link(folder):
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    assert run(link).count("\n") == 1
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    warning = run(path)
+    assert "is not a folder" in warning and warning.count("\n") == 1
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("parent", ["file", "missing"])
+def test_a_folder_that_cannot_be_made(tmp_path, parent):
+    if parent == "file":
+        (tmp_path / "file").write_text("mine")
+    warning = run(tmp_path / parent / "cache")
+    assert "compiling without it" in warning and warning.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    path = tmp_path / "cache"
+    path.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        # Root may write everywhere but to a file system mounted read-only.
+        path = "/proc/sys" if os.path.isdir("/proc/sys") else "/sys"
+    else:
+        path.chmod(0o500)
+    warning = run(path)
+    assert "compiling without it" in warning and warning.count("\n") == 1
+
+
+def test_no_room_for_any_file():
+    """Not even for those that the linker makes: an error that says so, from the call and not from the import."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "WEFT_CACHE_DIR": "off"}
+    command = ["/bin/bash", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "run", sys.executable, "-P", "-c", PROGRAM]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr and "f = weft.jit" not in done.stderr.splitlines()[-1]
+
+
+def test_a_full_file_system(tmp_path):
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    path = tmp_path / "cache"
+    path.mkdir(mode=0o700)
+    made = mount and subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=16k,mode=700", "none", path], capture_output=True
+    )
+    if not made or made.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        warning = run(path)
+        assert "compiling without it" in warning and warning.count("\n") == 1
+        assert not list(path.glob(".new*"))
+    finally:
+        subprocess.run([umount, path], check=True)
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"HOME": ""}, {"HOME": "/nonexistent"}, {"HOME": "/dev/null"}, {"XDG_CACHE_HOME": "/dev/null"}]
+)
+def test_no_home(environment):
+    assert run(**environment).count("\n") <= 1
+
+
+def test_off(tmp_path):
+    assert run("off", HOME=tmp_path) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_the_user(tmp_path):
+    assert run(HOME=tmp_path) == ""
+    assert len(entries(tmp_path / ".cache" / "weft")) == 3
+    assert run(XDG_CACHE_HOME=tmp_path / "x", HOME="/nonexistent") == ""
+    assert len(entries(tmp_path / "x" / "weft")) == 3
+
+
+def test_many_processes_at_once(tmp_path):
+    path = tmp_path / "cache"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "WEFT_CACHE_DIR": str(path)}
+    processes = [
+        subprocess.Popen([sys.executable, "-P", "-c", PROGRAM], env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(6)
+    ]
+    for p in processes:
+        _, err = p.communicate(timeout=120)
+        assert (p.returncode, err) == (0, b"")
+    assert len(entries(path)) == 3 and sorted(path.iterdir()) == entries(path)
