@@ -38,9 +38,15 @@ Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
     }
     result_types = prim.infer(Sig{prim, operand_types, literal, attrs, regions});
     for (const Type& t : result_types) {
+      int64_t bytes = ByteWidth(t.dtype);
+      bool empty = false, overflow = false;
       for (const Dim& d : t.dims) {
-        if (d.is_static() && d.value() < 0) throw ValueError(prim.name, ": a result of negative size, ", t);
+        if (!d.is_static()) continue;
+        if (d.value() < 0) throw ValueError(prim.name, ": a result of negative size, ", t);
+        empty |= d.value() == 0;
+        overflow |= __builtin_mul_overflow(bytes, d.value(), &bytes);
       }
+      if (overflow && !empty) throw ValueError(prim.name, ": a result of more than 2^63 bytes, ", t);
     }
   } catch (Error& error) {
     error.set_loc(loc_);

@@ -75,6 +75,10 @@ void BindIr(py::module_& m) {
       .def("__mul__", [](const Dim& a, const Dim& b) { return a * b; })
       .def("__mul__", [](const Dim& a, int64_t b) { return a * Dim(b); })
       .def("__rmul__", [](const Dim& a, int64_t b) { return Dim(b) * a; })
+      .def("__reduce__",
+           [](const py::object& d) {
+             return py::make_tuple(py::type::of(d), py::make_tuple(d.cast<const Dim&>().ToString()));
+           })
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
   SetDimConversions(dim.ptr(), MakeDim, GetDim);
 
@@ -117,8 +121,11 @@ void BindIr(py::module_& m) {
       .def("__hash__", [](const FnHandle& f) { return f.fn->StructuralHash(); })
       .def("__eq__", [](const FnHandle& a, const FnHandle& b) { return a.fn->StructurallyEquals(*b.fn); })
       .def("__repr__", [](const FnHandle& f) { return Print(*f.fn); })
-      .def(py::pickle([](const FnHandle& f) { return py::make_tuple(Print(*f.fn)); },
-                      [](const py::tuple& t) { return FnHandle{ParseFn(t[0].cast<std::string>())}; }));
+      // For every protocol: what pickle does by itself for the oldest ones ends the process inside pybind11.
+      .def("__reduce__", [](const py::object& f) {
+        return py::make_tuple(py::module_::import("weft._weft").attr("parse_fn"),
+                              py::make_tuple(Print(*f.cast<const FnHandle&>().fn), ""));
+      });
 
   m.def("parse_fn", [](const std::string& text, const std::string& file) {
     ParseOptions options;

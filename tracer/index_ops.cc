@@ -130,7 +130,7 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
           advanced();
           a.kind = Axis::Kind::kArray;
           a.array = static_cast<int>(plan.arrays.size());
-          plan.arrays.push_back(Value(*NumberTensor(DType::kI32, Scalar::Int(a.start))));
+          plan.arrays.push_back(Value(*NumberTensor(n > INT32_MAX ? DType::kI64 : DType::kI32, Scalar::Int(a.start))));
         }
         plan.axes.push_back(a);
         plan.operand.push_back(shape[d++]);
@@ -189,11 +189,25 @@ struct Joint {
   Atoms parts;  // each of the joint shape
 };
 
+// 32 bits, unless a position or a given index needs more: an index beyond 32 bits must not wrap into the array.
 DType IndexDType(const Plan& plan) {
   for (const Axis& a : plan.axes) {
-    if (a.kind == Axis::Kind::kArray && a.size.is_static() && a.size.value() > INT32_MAX) return DType::kI64;
+    if (a.kind == Axis::Kind::kWhole) continue;
+    if (a.size.is_static() && a.size.value() > INT32_MAX) return DType::kI64;
+    if (a.kind != Axis::Kind::kArray) continue;
+    const DType given = plan.arrays[a.array].dtype();
+    if (ByteWidth(given) == 8 || given == DType::kU32) return DType::kI64;
   }
   return DType::kI32;
+}
+
+// The index array as signed integers of `dtype`; what is beyond all signed integers becomes the largest.
+Atom SignedIndex(Site& site, const Value& index, DType dtype) {
+  if (index.dtype() != DType::kU64) return site.Use(Operand(index), dtype);
+  Builder& b = site.b();
+  const Atom x = site.Use(Operand(index));
+  const Atom most = BroadcastAtom(b, Atom(NumberTensor(DType::kU64, Scalar::Int(INT64_MAX))), b.TypeOf(x).dims);
+  return Convert(b, b.Emit1(FindPrim("min"), {x, most}), dtype);
 }
 
 // The size of dimension `d` of x as a scalar.
@@ -230,7 +244,7 @@ Joint JoinArrays(Site& site, const Plan& plan, const Atom& x) {
   for (size_t i = 0; i < plan.axes.size(); ++i) {
     const Axis& a = plan.axes[i];
     if (a.kind != Axis::Kind::kArray) continue;
-    Atom index = site.Use(operands[a.array], dtype);
+    Atom index = SignedIndex(site, plan.arrays[a.array], dtype);
     if (!IsUnsigned(plan.arrays[a.array].dtype())) index = Wrapped(b, index, x, i);
     joint.parts.push_back(BroadcastAtom(b, index, joint.shape));
     columns.push_back(Reshape(b, joint.parts.back(), column));
@@ -294,7 +308,7 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
       if (a.kind == Axis::Kind::kArray) {
         const Value& v = plan.arrays[a.array];
         if (a.size == Dim(0)) throw UserError(ErrorKind::kIndex, {}, "indexing axis ", i, " of size 0");
-        const Atom index = site.Use(Operand(v), IndexDType(plan));
+        const Atom index = SignedIndex(site, v, IndexDType(plan));
         start.push_back(IsUnsigned(v.dtype()) ? index : Wrapped(b, index, x, i));
         sizes.push_back(1);
       } else {
@@ -307,8 +321,9 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
   const Joint joint = JoinArrays(site, plan, x);
   const Layout l = MakeLayout(plan, dims, joint.shape);
   for (int64_t a : l.array_axes) {
-    if (dims[a] == Dim(0) && !(NumElements(joint.shape) == Dim(0)))
-      throw UserError(ErrorKind::kIndex, {}, "indexing axis ", a, " of size 0");
+    if (!(dims[a] == Dim(0))) continue;
+    if (NumElements(joint.shape) == Dim(0)) return Zeros(b, b.TypeOf(x).With(l.result));  // nothing from nothing
+    throw UserError(ErrorKind::kIndex, {}, "indexing axis ", a, " of size 0");
   }
   return b.Emit1(FindPrim("gather"), {x, joint.indices},
                  {{"offset_dims", l.window_dims},
@@ -335,10 +350,10 @@ Atom Combine(Builder& b, const Atom& old, const Atom& value, Update u) {
 Values NonZero(const Value& mask) {
   const Tensor t = Demand(mask, "a boolean mask");
   Shape index(t.rank(), 0);
-  std::vector<std::vector<int32_t>> at(t.rank());
+  std::vector<std::vector<int64_t>> at(t.rank());
   for (int64_t i = 0; i < t.size(); ++i) {
     if (t.Get(i) != std::complex<double>(0)) {
-      for (int d = 0; d < t.rank(); ++d) at[d].push_back(static_cast<int32_t>(index[d]));
+      for (int d = 0; d < t.rank(); ++d) at[d].push_back(index[d]);
     }
     for (int d = t.rank(); d-- > 0;) {
       if (++index[d] < t.shape()[d]) break;
@@ -346,7 +361,13 @@ Values NonZero(const Value& mask) {
     }
   }
   Values out;
-  for (auto& v : at) out.push_back(Value(Tensor::FromVector<int32_t>({static_cast<int64_t>(v.size())}, v)));
+  for (int d = 0; d < t.rank(); ++d) {
+    const Shape shape = {static_cast<int64_t>(at[d].size())};
+    if (t.shape()[d] > INT32_MAX)
+      out.push_back(Value(Tensor::FromVector<int64_t>(shape, at[d])));
+    else
+      out.push_back(Value(Tensor::FromVector<int32_t>(shape, std::vector<int32_t>(at[d].begin(), at[d].end()))));
+  }
   return out;
 }
 
@@ -386,7 +407,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
       if (a.kind == Axis::Kind::kRange) size = a.count;
       if (a.kind == Axis::Kind::kArray) {
         const Value& i = plan.arrays[a.array];
-        at = site.Use(Operand(i), index_dtype);
+        at = SignedIndex(site, i, index_dtype);
         if (!IsUnsigned(i.dtype())) at = Wrapped(b, at, xx, d);
         const std::optional<int64_t> n = a.size.TryValue();
         if (mode == "drop" && !(at.is_literal() && n && at.literal().Get(0).real() >= 0 &&
@@ -412,6 +433,7 @@ Value UpdateItem(const Operand& x, const Indices& entries, const Operand& value,
     const Joint joint = JoinArrays(site, plan, xx);
     const Layout l = MakeLayout(plan, plan.operand, joint.shape);
     v = BroadcastAtom(b, v, l.result, false, "the value of an indexed update");
+    if (NumElements(joint.shape) == Dim(0)) return x.ToValue();
     return finish(b.Emit1(FindPrim(ScatterName(update)), {xx, joint.indices, v},
                           {{"update_window_dims", l.window_dims},
                            {"inserted_dims", l.array_axes},
@@ -483,7 +505,8 @@ Value TakeAlongAxis(const Operand& x, const Value& indices, int64_t axis) {
     }
     Dims row(rank, One());
     row[d] = joint[0];
-    entries.push_back(Index::Array(IotaLike(row, d, DType::kI32)));
+    const bool wide = joint[0].is_static() && joint[0].value() > INT32_MAX;
+    entries.push_back(Index::Array(IotaLike(row, d, wide ? DType::kI64 : DType::kI32)));
   }
   return GetItem(x, entries);
 }

@@ -88,7 +88,9 @@ Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t
   if (v.dims()[dim] == Dim(0)) throw ValueError(prim, ": the axis has no elements");
   Site site;
   Builder& b = site.b();
-  Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", DefaultInt()}});
+  const Dim n = v.dims()[dim];
+  const DType dtype = n.is_static() && n.value() > INT32_MAX ? DType::kI64 : DefaultInt();
+  Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", dtype}});
   if (keepdims) {
     Dims kept = from;
     if (axis)

@@ -241,12 +241,21 @@ def _starts(start_indices, shape) -> list:
         if isinstance(start_indices, (tuple, list))
         else [start_indices[i] for i in range(start_indices.shape[0])]
     )
+    # 32 bits, unless a size or a given position needs more: a position beyond 32 bits must not wrap into the array.
+    starts = [_weft.array(start, None, False) for start in starts]
+    wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)
     out = []
     for start, n in zip(starts, shape):
-        start = _weft.array(start, None, False)
-        start = start.astype("int32") if start.dtype != "int64" else start
-        out.append(_weft.where(start < 0, start + n, start))
-    return [s.astype("int32") for s in out]
+        if start.dtype == "uint64":
+            start = _weft.where(start > 2**63 - 1, 2**63 - 1, start)
+        negative = _weft.dtype_kind(start.dtype) == "signed"
+        start = start.astype("int64" if wide else "int32")
+        out.append(_weft.where(start < 0, start + n, start) if negative else start)
+    return out
+
+
+def _beyond_int32(n) -> bool:
+    return isinstance(n, int) and n > 2**31 - 1
 
 
 def dynamic_slice(operand, start_indices, slice_sizes) -> Array:
