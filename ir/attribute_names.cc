@@ -15,7 +15,7 @@ const std::set<std::string>& AttributeNames(const Prim& prim) {
     auto it = table.find(&prim);
     if (it != table.end()) return it->second;
   }
-  std::set<std::string> names;
+  std::set<std::string> names(prim.more_attributes.begin(), prim.more_attributes.end());
   if (prim.samples) {
     for (const Sample& sample : prim.samples()) {
       for (const Attrs::Entry& entry : sample.attrs.entries()) names.insert(entry.first);

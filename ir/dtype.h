@@ -30,9 +30,10 @@ enum class DType : uint8_t {
   kC128,
   kF8E4M3FN,
   kF8E5M2,
-  kKey,  // one random key: two 32-bit words
+  kKey,   // one random key: two 32-bit words
+  kTape,  // what a loop of unknown length recorded: a sequence of records, by reference (ir/tape.h)
 };
-inline constexpr int kNumDTypes = 18;
+inline constexpr int kNumDTypes = 19;
 
 const char* Name(DType dtype);  // "f32"
 std::optional<DType> ParseDType(const std::string& name);
@@ -47,6 +48,8 @@ inline bool IsComplex(DType t) { return t == DType::kC64 || t == DType::kC128; }
 inline bool IsFloat8(DType t) { return t == DType::kF8E4M3FN || t == DType::kF8E5M2; }
 inline bool IsFloat(DType t) { return (t >= DType::kF16 && t <= DType::kF64) || IsFloat8(t); }
 inline bool IsInexact(DType t) { return IsFloat(t) || IsComplex(t); }
+// Types whose values have tangents. The tangent of a tape is the tape of its records' tangents.
+inline bool HasTangents(DType t) { return IsInexact(t) || t == DType::kTape; }
 // c64 -> f32, c128 -> f64; other types are their own real type.
 DType RealPart(DType dtype);
 // f32 -> c64, f64 -> c128. Other types have none.
@@ -88,7 +91,7 @@ struct TypeTag {
   using type = T;
 };
 
-// Calls `visit(TypeTag<T>{})` with the C++ type that stores `dtype` (keys are stored as uint64_t).
+// Calls `visit(TypeTag<T>{})` with the C++ type that stores `dtype` (keys and tapes are stored as uint64_t).
 template <class Visitor>
 decltype(auto) VisitDType(DType dtype, Visitor&& visit) {
   switch (dtype) {
@@ -110,6 +113,7 @@ decltype(auto) VisitDType(DType dtype, Visitor&& visit) {
     case DType::kF8E4M3FN: return visit(TypeTag<Float8E4M3FN>{});
     case DType::kF8E5M2: return visit(TypeTag<Float8E5M2>{});
     case DType::kKey: return visit(TypeTag<uint64_t>{});
+    case DType::kTape: return visit(TypeTag<uint64_t>{});
   }
   __builtin_unreachable();
 }

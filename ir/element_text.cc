@@ -138,6 +138,7 @@ T ParseInteger(const std::string& text, DType dtype) {
 
 std::string ElementText(const Tensor& tensor, int64_t i) {
   if (tensor.dtype() == DType::kKey) return Hex(tensor.at<uint64_t>(i), 16);
+  WEFT_CHECK(tensor.dtype() != DType::kTape || tensor.at<uint64_t>(i) == 0) << "a tape with records as a literal";
   return VisitDType(tensor.dtype(), [&](auto tag) -> std::string {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) {
@@ -161,6 +162,7 @@ void SetElementFromText(Tensor& tensor, int64_t i, const std::string& text) {
     tensor.data<uint64_t>()[i] = ParseHex<uint64_t>(text, dtype);
     return;
   }
+  if (dtype == DType::kTape && text != "0") throw Malformed(text, dtype);  // a reference has no text but null
   VisitDType(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T& element = tensor.data<T>()[i];

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "ir/prim.h"
+#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {
@@ -56,8 +57,11 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands) {
   }
   const Sig sig{*eqn.prim, types, literal, eqn.attrs, eqn.regions};
   const Types results = eqn.prim->infer(sig);
-  return eqn.prim->eval(EvalContext{sig, results, [](const Fn& fn, const Tensors& args) { return Eval(fn, args); }},
-                        operands);
+  const EvalTapes tapes;
+  Tensors out = eqn.prim->eval(
+      EvalContext{sig, results, [](const Fn& fn, const Tensors& args) { return Eval(fn, args); }}, operands);
+  tapes.Keep(out, operands);
+  return out;
 }
 
 namespace {
@@ -69,6 +73,7 @@ int64_t EvalCount() { return g_eval_count.load(std::memory_order_relaxed); }
 Tensors Eval(const Fn& fn, const Tensors& args) {
   g_eval_count.fetch_add(1, std::memory_order_relaxed);
   const std::map<std::string, int64_t> symbols = BindSymbols(fn, args);
+  const EvalTapes tapes;
   Tensors env(args);
   env.resize(fn.num_vars());
   auto read = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a.literal(); };
@@ -108,6 +113,7 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
   }
   Tensors results;
   for (const Atom& a : fn.results()) results.push_back(read(a));
+  tapes.Keep(results, args);
   return results;
 }
 

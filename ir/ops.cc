@@ -135,6 +135,7 @@ Atom TakeAlong(Builder& b, const Atom& x, const Atom& indices, int64_t dim) {
 std::optional<Atom> AddTangents(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y) {
   if (!x) return y;
   if (!y) return x;
+  if (b.DTypeOf(*x) == DType::kTape) return b.Emit(FindPrim("tape_add"), {*x, *y})[0];
   return Add(b, *x, *y);
 }
 

@@ -193,6 +193,7 @@ struct Prim {
   bool is_elementwise() const { return family == Family::kElementwise; }
   double tolerance = 1e-6;  // relative, of lowered code against `eval` in f32
   std::function<std::vector<Sample>()> samples;
+  std::vector<std::string> more_attributes;  // optional ones that no sample has
 };
 
 // All primitives, in name order. Built on first use from the explicit list in ir/prims/all.cc; never changes after.

@@ -33,7 +33,7 @@ uint64_t Digest(const std::string& bytes) {  // FNV-1a
 
 // The enum of the format counts from 1, since 0 means that nothing was written; otherwise it is that of ir/dtype.h.
 exchange::DType ToProto(DType dtype) { return static_cast<exchange::DType>(static_cast<int>(dtype) + 1); }
-static_assert(static_cast<int>(DType::kKey) + 1 == exchange::KEY && static_cast<int>(DType::kF32) + 1 == exchange::F32,
+static_assert(static_cast<int>(DType::kTape) + 1 == exchange::TAPE && static_cast<int>(DType::kF32) + 1 == exchange::F32,
               "the numbers of the format are fixed; translate where ir/dtype.h moves");
 
 std::string Bytes(const google::protobuf::MessageLite& message) {
@@ -216,7 +216,7 @@ class Reader {
   const std::string& String(uint32_t index) const { return At(module_.strings(), index, "string"); }
 
   DType ReadDType(exchange::DType dtype) const {
-    if (dtype < exchange::BOOL || dtype > exchange::KEY)
+    if (dtype < exchange::BOOL || dtype > exchange::TAPE)
       Fail("an element type of unknown number " + std::to_string(static_cast<int>(dtype)));
     return static_cast<DType>(static_cast<int>(dtype) - 1);
   }

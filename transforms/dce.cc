@@ -52,7 +52,21 @@ int64_t Count(const Mask& m, size_t begin, size_t end) {
   return std::count(m.begin() + static_cast<int64_t>(begin), m.begin() + static_cast<int64_t>(end), true);
 }
 
+// The entries of `lanes` whose tapes are kept: results from `first` on.
+void KeepLanes(Kept& k, size_t first) {
+  const Attr* attr = k.attrs.Find("lanes");
+  if (attr == nullptr) return;
+  const Ints& all = std::get<Ints>(*attr);
+  Ints lanes;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (k.results[first + i]) lanes.push_back(all[i]);
+  }
+  k.attrs.Set("lanes", lanes);
+}
+
+// scan and tape_scan, whose operand 0 says how many steps.
 Kept KeepScan(const Eqn& e, const Mask& needed) {
+  const size_t lead = e.prim->name == "tape_scan" ? 1 : 0;
   const FnRef& body = e.regions[0];
   const size_t consts = static_cast<size_t>(e.attrs.GetInt("num_consts")),
                carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
@@ -70,23 +84,25 @@ Kept KeepScan(const Eqn& e, const Mask& needed) {
   k.attrs.Set("num_consts", Count(k.operands, 0, consts));
   k.attrs.Set("num_carry", Count(results, 0, carries));
   k.regions = {Restrict(body, results, k.operands)};
+  k.operands.insert(k.operands.begin(), lead, true);
+  KeepLanes(k, carries);
   return k;
 }
 
 Kept KeepWhile(const Eqn& e, const Mask& needed) {
   const FnRef &cond = e.regions[0], &body = e.regions[1];
-  const size_t carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
-  Mask operands = Reads(*cond, {true});
-  for (size_t i = 0; i < carries; ++i) operands[i] = operands[i] || needed[i];
+  const int64_t carries = e.attrs.GetInt("num_carry");
+  Mask operands = Reads(*cond, {true}), results = needed;
+  for (int64_t i = 0; i < carries; ++i) operands[i] = operands[i] || needed[i];
   while (true) {
-    const Mask results(operands.begin(), operands.begin() + static_cast<int64_t>(carries));
+    std::copy(operands.begin(), operands.begin() + carries, results.begin());
     const Mask grown = Union(operands, Reads(*body, results));
     if (grown == operands) break;
     operands = grown;
   }
-  const Mask results(operands.begin(), operands.begin() + static_cast<int64_t>(carries));
   Kept k{results, operands, e.attrs, {Restrict(cond, {true}, operands), Restrict(body, results, operands)}};
-  k.attrs.Set("num_carry", Count(results, 0, carries));
+  k.attrs.Set("num_carry", Count(results, 0, static_cast<size_t>(carries)));
+  KeepLanes(k, static_cast<size_t>(carries));
   return k;
 }
 
@@ -105,7 +121,7 @@ bool RegionsHaveEffects(const Eqn& e) {
 
 Kept KeepOf(const Eqn& e, const Mask& needed) {
   if (e.regions.empty() || RegionsHaveEffects(e)) return All(e);
-  if (e.prim->name == "scan") return KeepScan(e, needed);
+  if (e.prim->name == "scan" || e.prim->name == "tape_scan") return KeepScan(e, needed);
   if (e.prim->name == "while") return KeepWhile(e, needed);
   if (e.prim->name == "cond") return KeepBranches(e, needed, 1);
   if (e.prim->name == "call") return KeepBranches(e, needed, 0);

@@ -14,13 +14,14 @@ bool Foldable(Builder& b, const Eqn& e, const Atoms& operands, const Types& resu
   for (const FnRef& r : e.regions) {
     if (r->HasEffects()) return false;
   }
-  if (e.prim->name == "while") return false;  // might not end
+  if (e.prim->name == "while" || e.prim->name == "tape_scan") return false;  // might not end
   (void)b;
   for (const Atom& a : operands) {
     if (a.is_var()) return false;
   }
   // Literals hold up to kMaxLiteralElements; a larger splat is better kept as the broadcast it is.
   for (const Type& t : results) {
+    if (t.dtype == DType::kTape) return false;
     if (!t.is_static() || t.size().value() > (e.prim->name == "broadcast" ? 1 : kMaxLiteralElements)) return false;
   }
   return true;

@@ -90,8 +90,8 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
   for (size_t i = 0; i < active.size(); ++i) {
     const Param& p = fn->params()[i];
     if (!active[i]) continue;
-    if (!IsInexact(p.type.dtype))
-      throw TypeError("jvp: parameter ", i, " is ", p.type, "; only inexact dtypes have tangents");
+    if (!HasTangents(p.type.dtype))
+      throw TypeError("jvp: parameter ", i, " is ", p.type, "; only inexact dtypes (and tapes) have tangents");
     tangent[i] = b.Parameter(p.type, p.name.empty() ? "" : "d" + p.name);
   }
   auto x_of = [&](const Atom& a) { return a.is_var() ? primal[a.id()] : a; };
@@ -106,7 +106,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
       any |= dx.back().has_value();
     }
     bool inexact = false;
-    for (uint32_t r = 0; r < e.num_results; ++r) inexact |= IsInexact(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
+    for (uint32_t r = 0; r < e.num_results; ++r) inexact |= HasTangents(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
     ScopedLoc loc(b, any ? e.loc.Through("jvp") : e.loc);
     if (!any || !inexact) {
       const Atoms y = b.Clone(e, x);
@@ -118,7 +118,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
     WEFT_CHECK(c.y.size() == e.num_results && c.dy.size() == e.num_results) << "jvp of " << e.prim->name;
     for (uint32_t r = 0; r < e.num_results; ++r) {
       primal[e.first_result + r] = c.y[r];
-      if (IsInexact(b.DTypeOf(c.y[r]))) tangent[e.first_result + r] = c.dy[r];
+      if (HasTangents(b.DTypeOf(c.y[r]))) tangent[e.first_result + r] = c.dy[r];
     }
   }
   Atoms results, tangents;
@@ -128,7 +128,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
     results.push_back(x_of(a));
     std::optional<Atom> d = dx_of(a);
     const Type type = fn->TypeOf(a);
-    if (!d && !force_active.empty() && force_active[i] && IsInexact(type.dtype)) d = Zeros(b, type);
+    if (!d && !force_active.empty() && force_active[i] && HasTangents(type.dtype)) d = Zeros(b, type);
     active_out.push_back(d.has_value());
     if (d) tangents.push_back(*d);
   }

@@ -27,7 +27,7 @@ Tensor Draw(const Type& type, const Sample& s, std::mt19937& rng) {
     else if (IsInteger(type.dtype))
       t.Set(i, std::round(uniform(rng)));
     else
-      t.Set(i, uniform(rng));
+      t.Set(i, type.dtype == DType::kTape ? 0 : uniform(rng));
   }
   return t;
 }

@@ -15,10 +15,7 @@ void CheckLinear(const Eqn& e, const Mask& depends) {
   const Prim& prim = *e.prim;
   for (size_t i = 0; i < depends.size(); ++i) {
     if (depends[i] && !prim.LinearIn(static_cast<int>(i))) {
-      const std::string hint =
-          prim.name == "while"
-              ? "; reverse mode needs a loop whose trip count is known: use scan or fori_loop with static bounds"
-              : "";
+      const std::string hint = prim.name == "while" ? ", which decides when it ends" : "";
       throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name, " is not linear in operand ", i, hint);
     }
   }

@@ -28,6 +28,7 @@ struct Registry {
     RegisterCustom(r);
     RegisterScan(r);
     RegisterWhile(r);
+    RegisterTapes(r);
     RegisterFft(r);
     RegisterLinalg(r);
     RegisterConvolution(r);

@@ -17,6 +17,7 @@ void RegisterControl(PrimRegistry& r);
 void RegisterCustom(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
+void RegisterTapes(PrimRegistry& r);
 void RegisterFft(PrimRegistry& r);
 void RegisterLinalg(PrimRegistry& r);
 void RegisterConvolution(PrimRegistry& r);

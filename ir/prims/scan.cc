@@ -2,11 +2,15 @@
 //
 //   operands: constants, carries, arrays xs;  region body: (constants, carries, slices of xs) -> (carries, slices of
 //   ys) results:  final carries, stacked ys
+//
+// tape_scan: the same as often as operand 0 says, over tapes (ir/tape.h) instead of arrays. It is what `split` makes of
+// a while loop. One set of rules serves both.
 #include <algorithm>
 
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
+#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {
@@ -18,18 +22,22 @@ const Dim& OneLength(const Dims& length) {
   return length[0];
 }
 
-// The parts of a scan's operands, results and attributes.
+// The parts of the operands (but for the trip count of tape_scan, see Rest), results and attributes.
 struct Scan {
+  bool taped;  // tape_scan
   size_t consts, carries;
-  Dim length;
+  Dim length;  // of scan
+  Ints lanes;  // of tape_scan: for each y, how many of its leading dimensions are lanes: they have a tape each
   bool reverse;
   FnRef body;
   size_t operands, results;
 
-  explicit Scan(const Attrs& attrs, const FnRef& region)
-      : consts(static_cast<size_t>(attrs.GetInt("num_consts"))),
+  Scan(const Prim& prim, const Attrs& attrs, const FnRef& region)
+      : taped(prim.name == "tape_scan"),
+        consts(static_cast<size_t>(attrs.GetInt("num_consts"))),
         carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
-        length(OneLength(attrs.Get<Dims>("length"))),
+        length(taped ? Dim(0) : OneLength(attrs.Get<Dims>("length"))),
+        lanes(taped ? attrs.Get<Ints>("lanes") : Ints{}),
         reverse(attrs.GetBool("reverse")),
         body(region),
         operands(region->params().size()),
@@ -37,12 +45,18 @@ struct Scan {
     for (const char* name : {"num_consts", "num_carry"}) {
       const int64_t count = attrs.GetInt(name);
       if (count < 0 || count > static_cast<int64_t>(operands)) {
-        throw ValueError("scan: ", name, "=", count, " does not fit a body of ", operands, " parameters");
+        throw ValueError(prim.name, ": ", name, "=", count, " does not fit a body of ", operands, " parameters");
       }
     }
   }
 
   size_t first_x() const { return consts + carries; }
+  // Operands of the equation before those of the body.
+  size_t lead() const { return taped ? 1 : 0; }
+  template <class L>
+  L Rest(const L& l) const {
+    return Part(l, lead(), l.size());
+  }
   template <class L>
   L Consts(const L& l) const {
     return Part(l, 0, consts);
@@ -63,6 +77,24 @@ struct Scan {
   L Ys(const L& l) const {
     return Part(l, carries, results);
   }
+  // The attributes of a loop like this one.
+  Attrs With(size_t num_consts, size_t num_carries, Ints y_lanes, bool backwards) const {
+    Attrs attrs = {{"num_consts", static_cast<int64_t>(num_consts)},
+                   {"num_carry", static_cast<int64_t>(num_carries)},
+                   {"reverse", backwards}};
+    if (taped)
+      attrs.Set("lanes", std::move(y_lanes));
+    else
+      attrs.Set("length", Dims{length});
+    return attrs;
+  }
+  // The type of all steps' values together, for a y or x of type `slice`.
+  Type Stacked(const Type& slice, int64_t tape_lanes) const {
+    if (taped) return TapeOf(slice, tape_lanes);
+    Type t = slice;
+    t.dims.insert(t.dims.begin(), length);
+    return t;
+  }
 };
 
 Attrs ScanAttrs(size_t consts, size_t carries, const Dim& length, bool reverse) {
@@ -72,37 +104,49 @@ Attrs ScanAttrs(size_t consts, size_t carries, const Dim& length, bool reverse) 
           {"reverse", reverse}};
 }
 
-Type Stacked(const Type& slice, const Dim& length) {
-  Type t = slice;
-  t.dims.insert(t.dims.begin(), length);
+// The type of a slice of operand `i`, checked against what the body takes.
+Type SliceType(const Scan& scan, const std::string& name, const Type& x, size_t i) {
+  if (scan.taped) {
+    const Type& slice = scan.body->params()[i].type;
+    if (x.dtype != DType::kTape || x.rank() > slice.rank() ||
+        !std::equal(x.dims.begin(), x.dims.end(), slice.dims.begin())) {
+      throw TypeError(name, ": operand ", i + 1, " is ", x, "; expected a tape of ", slice);
+    }
+    return slice;
+  }
+  if (x.rank() == 0 || !(x.dims[0] == scan.length)) {
+    throw TypeError("scan: operand ", i, " is ", x, "; its leading dimension must be the length, ", scan.length);
+  }
+  Type t = x;
+  t.dims.erase(t.dims.begin());
   return t;
 }
 
 Types InferScan(const Sig& s) {
   CheckRegionCount(s, 1);
-  const Scan scan(s.attrs, s.regions[0]);
-  if (s.operands.size() != scan.operands || scan.first_x() > scan.operands || scan.carries > scan.results) {
-    throw TypeError("scan: ", s.operands.size(), " operands with num_consts=", scan.consts,
+  const std::string& name = s.prim.name;
+  const Scan scan(s.prim, s.attrs, s.regions[0]);
+  if (s.operands.size() != scan.lead() + scan.operands || scan.first_x() > scan.operands ||
+      scan.carries > scan.results) {
+    throw TypeError(name, ": ", s.operands.size(), " operands with num_consts=", scan.consts,
                     " and num_carry=", scan.carries, " do not fit a body of ", scan.operands, " parameters and ",
                     scan.results, " results");
   }
-  Types params = s.operands;
-  for (size_t i = scan.first_x(); i < params.size(); ++i) {
-    if (params[i].rank() == 0 || !(params[i].dims[0] == scan.length)) {
-      throw TypeError("scan: operand ", i, " is ", params[i], "; its leading dimension must be the length, ",
-                      scan.length);
-    }
-    params[i].dims.erase(params[i].dims.begin());
-  }
+  if (scan.taped) CheckLanes(name, scan.lanes, scan.Ys(scan.body->ResultTypes()));
+  if (scan.taped && s.operands[0].dtype != DType::kI64)
+    throw TypeError(name, ": operand 0 is ", s.operands[0], "; the number of steps is an i64");
+  Types params = scan.Rest(s.operands);
+  for (size_t i = scan.first_x(); i < params.size(); ++i) params[i] = SliceType(scan, name, params[i], i);
   CheckRegionParams(s, 0, params);
   Types results = scan.body->ResultTypes();
   for (size_t i = 0; i < scan.carries; ++i) {
     if (!(results[i] == params[scan.consts + i])) {
-      throw TypeError("scan: carry ", i, " enters the body as ", params[scan.consts + i], " and leaves it as ",
+      throw TypeError(name, ": carry ", i, " enters the body as ", params[scan.consts + i], " and leaves it as ",
                       results[i], "; types must be equal");
     }
   }
-  for (size_t i = scan.carries; i < results.size(); ++i) results[i] = Stacked(results[i], scan.length);
+  for (size_t i = scan.carries; i < results.size(); ++i)
+    results[i] = scan.Stacked(results[i], scan.taped ? scan.lanes[i - scan.carries] : 0);
   return results;
 }
 
@@ -114,23 +158,38 @@ Tensor SliceOf(const Tensor& x, int64_t i) {
 }
 
 Tensors EvalScan(const EvalContext& c, const Tensors& in) {
-  const Scan scan(c.sig.attrs, c.sig.regions[0]);
-  const int64_t n = scan.length.value("eval");
-  Tensors carry = scan.Carries(in), ys;
-  for (size_t i = scan.carries; i < scan.results; ++i)
-    ys.emplace_back(c.results[i].dtype, StaticSizes(c.results[i].dims, "eval"));
+  const Scan scan(c.sig.prim, c.sig.attrs, c.sig.regions[0]);
+  const Tensors args_in = scan.Rest(in);
+  const Types slices = scan.body->ParamTypes();
+  int64_t n = 0;
+  std::vector<TapeWriter> writers;
+  Tensors carry = scan.Carries(args_in), ys;
+  if (scan.taped) {
+    for (int64_t i = 0; i < in[0].size(); ++i) n = std::max(n, in[0].at<int64_t>(i));
+    for (size_t i = scan.carries; i < scan.results; ++i)
+      writers.emplace_back(scan.body->ResultTypes()[i], scan.lanes[i - scan.carries], n);
+  } else {
+    n = scan.length.value("eval");
+    for (size_t i = scan.carries; i < scan.results; ++i)
+      ys.emplace_back(c.results[i].dtype, StaticSizes(c.results[i].dims, "eval"));
+  }
   for (int64_t step = 0; step < n; ++step) {
     const int64_t i = scan.reverse ? n - 1 - step : step;
-    Tensors args = scan.Consts(in);
+    Tensors args = scan.Consts(args_in);
     Append(args, carry);
-    for (const Tensor& x : scan.Xs(in)) args.push_back(SliceOf(x, i));
+    for (size_t x = scan.first_x(); x < scan.operands; ++x)
+      args.push_back(scan.taped ? ReadTape(args_in[x], slices[x], i) : SliceOf(args_in[x], i));
     const Tensors out = c.run(*scan.body, args);
     carry = scan.CarriesOut(out);
-    for (size_t k = 0; k < ys.size(); ++k) {
+    for (size_t k = 0; k + scan.carries < scan.results; ++k) {
       const Tensor& y = out[scan.carries + k];
-      std::memcpy(ys[k].data<char>() + i * y.bytes(), y.raw(), y.bytes());
+      if (scan.taped)
+        writers[k].Write(i, y);
+      else
+        std::memcpy(ys[k].data<char>() + i * y.bytes(), y.raw(), y.bytes());
     }
   }
+  for (const TapeWriter& w : writers) ys.push_back(w.tape());
   Append(carry, ys);
   return carry;
 }
@@ -162,8 +221,10 @@ Mask ForceCarries(const Scan& scan, const Mask& carry) {
 
 // operands: consts dconsts | carry dcarry | xs dxs;   results: carry dcarry | ys dys
 void ScanJvp(JvpContext& c) {
-  const Scan scan(c.eqn.attrs, c.eqn.regions[0]);
-  const Mask active = ActiveOf(c.dx), consts = scan.Consts(active), xs = scan.Xs(active);
+  const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
+  const Atoms x = scan.Rest(c.x);
+  const OptionalAtoms dx = scan.Rest(c.dx);
+  const Mask active = ActiveOf(dx), consts = scan.Consts(active), xs = scan.Xs(active);
   const auto [carry, jvp] = CarryFixpoint(scan.Carries(active), scan.carries, [&](const Mask& m) {
     const JvpFn j = c.regions.jvp(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
     return std::make_pair(j.fn, j.active_out);
@@ -185,14 +246,17 @@ void ScanJvp(JvpContext& c) {
   Append(results, scan.Ys(y));
   Append(results, Part(dy, num_dcarry, dy.size()));
 
-  Atoms operands = scan.Consts(c.x);
-  Append(operands, Tangents(c.b, scan.Consts(c.x), scan.Consts(c.dx), consts));
-  Append(operands, scan.Carries(c.x));
-  Append(operands, Tangents(c.b, scan.Carries(c.x), scan.Carries(c.dx), carry));
-  Append(operands, scan.Xs(c.x));
-  Append(operands, Tangents(c.b, scan.Xs(c.x), scan.Xs(c.dx), xs));
+  Atoms operands = Part(c.x, 0, scan.lead());
+  Append(operands, scan.Consts(x));
+  Append(operands, Tangents(c.b, scan.Consts(x), scan.Consts(dx), consts));
+  Append(operands, scan.Carries(x));
+  Append(operands, Tangents(c.b, scan.Carries(x), scan.Carries(dx), carry));
+  Append(operands, scan.Xs(x));
+  Append(operands, Tangents(c.b, scan.Xs(x), scan.Xs(dx), xs));
+  Ints lanes = scan.lanes;
+  if (scan.taped) Append(lanes, Where(scan.lanes, ys));
   const Attrs attrs =
-      ScanAttrs(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, scan.length, scan.reverse);
+      scan.With(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, lanes, scan.reverse);
   const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
   c.y = Part(all, 0, scan.carries);
@@ -204,38 +268,87 @@ void ScanJvp(JvpContext& c) {
   c.dy = Spread(tangents, out_mask);
 }
 
+// A step of lanes whose own number of steps is over (going up) or has not come yet (going down) changes nothing.
+// The body gets the lanes' numbers of steps as constant 0 and the step as carry 0.
+FnRef MaskFinishedLanes(const Scan& scan, const Fn& body, const Type& trips) {
+  const Types types = body.ParamTypes();
+  Builder b(body.name());
+  const Atom lane_trips = b.Parameter(trips);
+  Atoms args = Parameters(b, scan.Consts(types));
+  const Atom step = b.Parameter(Type{DType::kI64, {}, {}});
+  const Atoms carry = Parameters(b, scan.Carries(types));
+  Append(args, carry);
+  Append(args, Parameters(b, scan.Xs(types)));
+  Atoms out = b.Inline(body, args);
+  const Atom running = Lt(b, Broadcast(b, step, trips.dims, {}), lane_trips);
+  for (size_t i = 0; i < scan.carries; ++i)
+    out[i] = Select(b, Broadcast(b, running, b.TypeOf(out[i]).dims, {0}), out[i], carry[i]);
+  out.insert(out.begin(), Add(b, step, Atom(Tensor::Scalar<int64_t>(DType::kI64, scan.reverse ? -1 : 1))));
+  return b.Build(out);
+}
+
 void ScanBatch(BatchContext& c) {
-  const Scan scan(c.eqn.attrs, c.eqn.regions[0]);
-  const Mask consts = scan.Consts(c.batched), xs = scan.Xs(c.batched);
-  const auto [carry, batched] = CarryFixpoint(scan.Carries(c.batched), scan.carries, [&](const Mask& m) {
+  const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
+  const Mask mask = scan.Rest(c.batched), consts = scan.Consts(mask), xs = scan.Xs(mask);
+  const Atoms x = scan.Rest(c.x);
+  const bool own_trips = scan.taped && c.batched[0];  // each lane has its own number of steps
+  const Mask start = own_trips ? Mask(scan.carries, true) : scan.Carries(mask);
+  const auto [carry, batched] = CarryFixpoint(start, scan.carries, [&](const Mask& m) {
     const BatchedFn f = c.regions.batch(scan.body, Joined(consts, m, xs), ForceCarries(scan, m), c.size);
     return std::make_pair(f.fn, f.batched_out);
   });
-  Atoms operands = scan.Consts(c.x);
+  Atoms operands = Part(c.x, 0, scan.lead());
+  FnRef body = batched.first;
+  if (own_trips) {
+    const Atom trips = Reduce(c.b, "reduce_max", c.x[0], Range(1, c.b.TypeOf(c.x[0]).rank()));
+    operands.push_back(trips);
+    body = MaskFinishedLanes(scan, *body, c.b.TypeOf(trips));
+  }
+  Append(operands, scan.Consts(x));
+  if (own_trips) {
+    const Atom one(Tensor::Scalar<int64_t>(DType::kI64, 1)), zero(Tensor::Scalar<int64_t>(DType::kI64, 0));
+    operands.push_back(scan.reverse
+                           ? Sub(c.b, Reduce(c.b, "reduce_max", c.x[0], Range(0, c.b.TypeOf(c.x[0]).rank())), one)
+                           : zero);
+  }
   for (size_t i = 0; i < scan.carries; ++i)
-    operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.consts + i)) : c.x[scan.consts + i]);
-  auto swap_leading = [&](const Atom& x) {  // lanes and steps change places
-    Ints perm = Range(0, c.b.TypeOf(x).rank());
+    operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.lead() + scan.consts + i)) : x[scan.consts + i]);
+  auto swap_leading = [&](const Atom& value) {  // lanes and steps change places
+    Ints perm = Range(0, c.b.TypeOf(value).rank());
     std::swap(perm[0], perm[1]);
-    return Transpose(c.b, x, perm);
+    return Transpose(c.b, value, perm);
   };
   for (size_t i = scan.first_x(); i < scan.operands; ++i)
-    operands.push_back(c.batched[i] ? swap_leading(c.x[i]) : c.x[i]);
-  c.y = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {batched.first});
+    operands.push_back(mask[i] && !scan.taped ? swap_leading(x[i]) : x[i]);
   c.batched_out = batched.second;
   for (size_t i = 0; i < scan.carries; ++i) c.batched_out[i] = carry[i];
+  Ints lanes = scan.lanes;
+  for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += c.batched_out[scan.carries + i] ? 1 : 0;
+  const size_t more = own_trips ? 1 : 0;
+  c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts + more, scan.carries + more, lanes, scan.reverse),
+                 {body});
+  if (own_trips) c.y.erase(c.y.begin());
   for (size_t i = scan.carries; i < scan.results; ++i) {
-    if (c.batched_out[i]) c.y[i] = swap_leading(c.y[i]);
+    if (c.batched_out[i] && !scan.taped) c.y[i] = swap_leading(c.y[i]);
   }
 }
 
 // Residuals become stacked results of the known scan and arrays of the unknown one; those that are constants or arrays
 // of the known body already are passed on as they are.
 void ScanSplit(SplitContext& c) {
-  const Scan scan(c.eqn.attrs, c.eqn.regions[0]);
-  const Mask consts = scan.Consts(c.unknown), xs = scan.Xs(c.unknown);
+  const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
+  if (scan.taped && c.unknown[0]) {  // how often it runs is unknown, so everything is
+    Atoms operands;
+    for (size_t i = 0; i < c.unknown.size(); ++i)
+      operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+    c.y = c.unknown_b.Clone(c.eqn, operands);
+    c.unknown_out.assign(c.y.size(), true);
+    return;
+  }
+  const Mask unknown_in = scan.Rest(c.unknown), consts = scan.Consts(unknown_in), xs = scan.Xs(unknown_in);
+  const Atoms known_x = scan.Rest(c.known_x), unknown_x = scan.Rest(c.unknown_x);
   SplitFn split;
-  const Mask carry = CarryFixpoint(scan.Carries(c.unknown), scan.carries, [&](const Mask& m) {
+  const Mask carry = CarryFixpoint(scan.Carries(unknown_in), scan.carries, [&](const Mask& m) {
                        split = c.regions.split(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
                        return std::make_pair(0, split.unknown_out);
                      }).first;
@@ -248,9 +361,9 @@ void ScanSplit(SplitContext& c) {
   const size_t known_ys = static_cast<size_t>(std::count(ys.begin(), ys.end(), false));
   const size_t first_residual = known.results().size() - split.residuals.size();
 
-  Atoms known_operands = Where(scan.Consts(c.known_x), consts, false);
-  Append(known_operands, Where(scan.Carries(c.known_x), carry, false));
-  Append(known_operands, Where(scan.Xs(c.known_x), xs, false));
+  Atoms known_operands = Where(scan.Consts(known_x), consts, false);
+  Append(known_operands, Where(scan.Carries(known_x), carry, false));
+  Append(known_operands, Where(scan.Xs(known_x), xs, false));
 
   // Where each residual comes from.
   enum class Source { kConst, kStacked, kArray };
@@ -272,13 +385,17 @@ void ScanSplit(SplitContext& c) {
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] == Source::kStacked) kresults.push_back(kout[first_residual + r]);
   }
-  const Atoms known_y =
-      c.known_b.Emit(*c.eqn.prim, known_operands, ScanAttrs(known_consts, known_carries, scan.length, scan.reverse),
-                     {kb.Build(kresults)});
+  Ints known_lanes = scan.taped ? Where(scan.lanes, ys, false) : Ints{};
+  known_lanes.resize(kresults.size() - known_carries, 0);
+  Atoms all_known = Part(c.known_x, 0, scan.lead());
+  Append(all_known, known_operands);
+  const Atoms known_y = c.known_b.Emit(
+      *c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_lanes, scan.reverse), {kb.Build(kresults)});
 
   // The unknown scan: constants = residual constants, unknown constants; xs = residual arrays, unknown xs.
   Builder ub(scan.body->name());
-  Atoms operands, residual_consts(source.size()), array_operands;
+  Atoms operands;
+  for (size_t i = 0; i < scan.lead(); ++i) operands.push_back(c.residual(c.known_x[i]));
   std::vector<Atom> args(source.size());
   size_t num_consts = 0;
   for (size_t r = 0; r < source.size(); ++r) {
@@ -287,13 +404,13 @@ void ScanSplit(SplitContext& c) {
     args[r] = ub.Parameter(split.residuals[r]);
     ++num_consts;
   }
-  Append(operands, Where(scan.Consts(c.unknown_x), consts));
+  Append(operands, Where(scan.Consts(unknown_x), consts));
   const Atoms up_consts = Parameters(ub, Where(scan.Consts(types), consts));
   num_consts += up_consts.size();
   for (size_t i = 0; i < scan.carries; ++i) {
     if (!carry[i]) continue;
     const size_t operand = scan.consts + i;  // a known start of an unknown carry is a residual
-    operands.push_back(c.unknown[operand] ? c.unknown_x[operand] : c.residual(c.known_x[operand]));
+    operands.push_back(unknown_in[operand] ? unknown_x[operand] : c.residual(known_x[operand]));
   }
   const Atoms up_carry = Parameters(ub, Where(scan.Carries(types), carry));
   size_t next_stacked = known_carries + known_ys;
@@ -302,13 +419,14 @@ void ScanSplit(SplitContext& c) {
     operands.push_back(c.residual(source[r] == Source::kArray ? known_operands[param[r]] : known_y[next_stacked++]));
     args[r] = ub.Parameter(split.residuals[r]);
   }
-  Append(operands, Where(scan.Xs(c.unknown_x), xs));
+  Append(operands, Where(scan.Xs(unknown_x), xs));
   const Atoms up_xs = Parameters(ub, Where(scan.Xs(types), xs));
   for (const Atoms* more : {&up_consts, &up_carry, &up_xs}) args.insert(args.end(), more->begin(), more->end());
   const Atoms out = ub.Inline(*split.unknown, args);
+  const Ints unknown_lanes = scan.taped ? Where(scan.lanes, ys) : Ints{};
   const Atoms unknown_y =
       Any(unknown_out)
-          ? c.unknown_b.Emit(*c.eqn.prim, operands, ScanAttrs(num_consts, up_carry.size(), scan.length, scan.reverse),
+          ? c.unknown_b.Emit(*c.eqn.prim, operands, scan.With(num_consts, up_carry.size(), unknown_lanes, scan.reverse),
                              {ub.Build(out)})
           : Atoms{};
   size_t k = 0, u = 0;
@@ -319,7 +437,7 @@ void ScanSplit(SplitContext& c) {
 // The equation as a function of its own, cut in two, the unknown half transposed: for scans with a carry that does not
 // depend on the linear inputs, whose values the linear half needs step by step.
 OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
-  Builder b("scan");
+  Builder b(c.eqn.prim->name);
   const FnRef fn = b.Build(b.Clone(c.eqn, Parameters(b, c.types)));
   const SplitFn split = c.regions.split(fn, linear, Mask(fn->results().size(), false));
   Atoms known;
@@ -340,9 +458,12 @@ OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
 // Runs backwards. Carries: cotangents of linear constants (summed up) and of carries; xs: known arrays and cotangents
 // of ys. A carry that starts from a known value (the zero tangent) but becomes linear is linear.
 OptionalAtoms ScanTranspose(TransposeContext& c) {
-  const Scan scan(c.eqn.attrs, c.eqn.regions[0]);
+  const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
   Mask operand_linear;
   for (const auto& x : c.x) operand_linear.push_back(!x);
+  const Mask all_linear = operand_linear;
+  operand_linear = scan.Rest(operand_linear);
+  const OptionalAtoms operand = scan.Rest(c.x);
   const Mask carry_linear =
       CarryFixpoint(scan.Carries(operand_linear), scan.carries, [&](const Mask& m) {
         return std::make_pair(0, c.regions
@@ -351,7 +472,7 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
                                      .unknown_out);
       }).first;
   if (std::find(carry_linear.begin(), carry_linear.end(), false) != carry_linear.end())
-    return TransposeBySplitting(c, operand_linear);
+    return TransposeBySplitting(c, all_linear);
   const Mask linear = Joined(scan.Consts(operand_linear), carry_linear, scan.Xs(operand_linear));
   const Mask consts = scan.Consts(linear), xs = scan.Xs(linear);
   const Types types = scan.body->ParamTypes(), results = scan.body->ResultTypes();
@@ -364,26 +485,32 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   for (const Atoms* more : {&p_xs, &p_ct, &p_cty}) Append(args, *more);
   const Atoms cts = b.Inline(*back, args);  // of linear constants, carries, linear xs
   Atoms out;
-  for (size_t i = 0; i < p_sums.size(); ++i) out.push_back(Add(b, p_sums[i], cts[i]));
+  for (size_t i = 0; i < p_sums.size(); ++i) out.push_back(*AddTangents(b, p_sums[i], cts[i]));
   Append(out, Part(cts, p_sums.size(), cts.size()));
 
   Atoms operands;
+  for (size_t i = 0; i < scan.lead(); ++i) operands.push_back(*c.x[i]);
   for (size_t i = 0; i < scan.consts; ++i) {
-    if (!linear[i]) operands.push_back(*c.x[i]);
+    if (!linear[i]) operands.push_back(*operand[i]);
   }
   for (const Type& t : Where(scan.Consts(types), consts)) operands.push_back(Zeros(c.b, t));
   auto cotangent = [&](size_t i, const Type& t) { return c.ct[i] ? *c.ct[i] : Zeros(c.b, t); };
   for (size_t i = 0; i < scan.carries; ++i) operands.push_back(cotangent(i, results[i]));
   for (size_t i = scan.first_x(); i < scan.operands; ++i) {
-    if (!linear[i]) operands.push_back(*c.x[i]);
+    if (!linear[i]) operands.push_back(*operand[i]);
   }
   for (size_t i = scan.carries; i < scan.results; ++i)
-    operands.push_back(cotangent(i, Stacked(results[i], scan.length)));
-  const Attrs attrs = ScanAttrs(p_consts.size(), p_sums.size() + scan.carries, scan.length, !scan.reverse);
+    operands.push_back(cotangent(i, scan.Stacked(results[i], scan.taped ? scan.lanes[i - scan.carries] : 0)));
+  Ints lanes;
+  for (size_t i = scan.first_x(); scan.taped && i < scan.operands; ++i) {
+    if (linear[i]) lanes.push_back(c.types[scan.lead() + i].rank());
+  }
+  const Attrs attrs = scan.With(p_consts.size(), p_sums.size() + scan.carries, lanes, !scan.reverse);
   OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(out)}), linear);
   for (size_t i = 0; i < all.size(); ++i) {
     if (!operand_linear[i]) all[i] = std::nullopt;
   }
+  all.insert(all.begin(), scan.lead(), std::nullopt);
   return all;
 }
 
@@ -408,6 +535,34 @@ std::vector<Sample> ScanSamples() {
   return samples;
 }
 
+void AddLoopRules(Prim& p) {
+  p.infer = InferScan;
+  p.eval = EvalScan;
+  p.jvp = ScanJvp;
+  p.batch = ScanBatch;
+  p.split = ScanSplit;
+  p.linear = {-1};
+  p.transpose = ScanTranspose;
+}
+
+std::vector<Sample> TapeScanSamples() {
+  std::vector<Sample> samples;
+  for (Sample s : ScanSamples()) {
+    const int64_t length = s.attrs.Get<Dims>("length")[0].value("samples");
+    const size_t first_x = static_cast<size_t>(s.attrs.GetInt("num_consts") + s.attrs.GetInt("num_carry"));
+    if (s.operands.size() > first_x) continue;
+    s.operands.insert(s.operands.begin(), Type{DType::kI64, {}, {}});
+    for (auto& [operand, value] : s.values) ++operand;
+    s.values.emplace_back(0, Tensor::Scalar<int64_t>(DType::kI64, length));
+    s.attrs = {{"num_consts", s.attrs.GetInt("num_consts")},
+               {"num_carry", s.attrs.GetInt("num_carry")},
+               {"reverse", s.attrs.GetBool("reverse")},
+               {"lanes", Ints{}}};
+    samples.push_back(s);
+  }
+  return samples;
+}
+
 }  // namespace
 
 void RegisterScan(PrimRegistry& r) {
@@ -416,14 +571,15 @@ void RegisterScan(PrimRegistry& r) {
                   "leading dimension is the length. The region takes "
                   "constants, carries and one slice of each array, and gives new carries and slices of stacked "
                   "results. reverse=true goes from the last slice to the first.");
-  p.infer = InferScan;
-  p.eval = EvalScan;
-  p.jvp = ScanJvp;
-  p.batch = ScanBatch;
-  p.split = ScanSplit;
-  p.linear = {-1};
-  p.transpose = ScanTranspose;
+  AddLoopRules(p);
   p.samples = ScanSamples;
+  Prim& t = r.Add("tape_scan", Family::kControl, -1,
+                  "A scan over tapes. Operand 0 (i64, any shape) says how many steps, by its largest element; then "
+                  "num_consts constants, num_carry carries, tapes. The region takes constants, carries and row i of "
+                  "each tape, and gives new carries and rows of tapes. The lanes[k] leading dimensions of row k have a "
+                  "tape each. A tape that is shorter gives zeros.");
+  AddLoopRules(t);
+  t.samples = TapeScanSamples;
 }
 
 }  // namespace weft

@@ -1,107 +1,179 @@
 // while: repeats a region as long as a predicate holds.
 //
 //   operands: carries, invariants;  regions: cond (carries, invariants) -> bool[],  body (carries, invariants) ->
-//   carries
+//   (carries, rows);  results: final carries, tapes of the rows of all trips (ir/tape.h)
+//
+// Reverse mode: `split` makes the known loop count its trips and record, trip by trip, what the linear half needs; the
+// linear half is a tape_scan over the records. strategy="recount" runs the known loop twice, first only to count, so
+// that the second time the tapes have their final size at once.
 #include <algorithm>
 
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
+#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {
 
-size_t Carries(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("num_carry")); }
+struct While {
+  size_t carries, operands, results;  // results of the body: carries, then rows
+  Ints lanes;                         // of each row: how many leading dimensions have a tape each
+  FnRef cond, body;
+
+  explicit While(const Attrs& attrs, const std::vector<FnRef>& regions)
+      : carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
+        operands(regions[1]->params().size()),
+        results(regions[1]->results().size()),
+        lanes(attrs.GetOr<Ints>("lanes", {})),
+        cond(regions[0]),
+        body(regions[1]) {}
+  template <class L>
+  L Carries(const L& l) const {
+    return Part(l, 0, carries);
+  }
+  template <class L>
+  L Invariants(const L& l) const {
+    return Part(l, carries, operands);
+  }
+  template <class L>
+  L Rows(const L& l) const {
+    return Part(l, carries, results);
+  }
+  // The body's carries forced to `carry`, its rows left as they are.
+  Mask ForceCarries(Mask carry) const {
+    carry.resize(results, false);
+    return carry;
+  }
+};
+
+Attrs WhileAttrs(const Attrs& like, size_t num_carry, const Ints& lanes) {
+  Attrs attrs = {{"num_carry", static_cast<int64_t>(num_carry)}};
+  if (const Attr* strategy = like.Find("strategy")) attrs.Set("strategy", *strategy);
+  if (!lanes.empty()) attrs.Set("lanes", lanes);
+  return attrs;
+}
 
 Types InferWhile(const Sig& s) {
   CheckRegionCount(s, 2);
-  const size_t n = Carries(s.attrs);
-  if (n > s.operands.size())
-    throw ValueError("while: num_carry=", n, ", but there are ", s.operands.size(), " operands");
+  const int64_t carries = s.attrs.GetInt("num_carry");
+  if (carries < 0 || carries > static_cast<int64_t>(s.operands.size()))
+    throw ValueError("while: num_carry=", carries, ", but there are ", s.operands.size(), " operands");
+  const std::string strategy = s.attrs.GetOr<std::string>("strategy", "tape");
+  if (strategy != "tape" && strategy != "recount")
+    throw ValueError("while: strategy=\"", strategy, "\"; expected \"tape\" or \"recount\"");
   CheckRegionParams(s, 0, s.operands);
   CheckRegionParams(s, 1, s.operands);
   const Types predicate = s.regions[0]->ResultTypes();
   if (predicate.size() != 1 || predicate[0].rank() != 0 || predicate[0].dtype != DType::kBool)
     throw TypeError("while: the condition gives (", ToString(predicate), "); expected (bool[])");
-  const Types carry = Part(s.operands, 0, n);
-  CheckRegionResults(s, 1, carry);
-  return carry;
+  const While loop(s.attrs, s.regions);
+  const Types carry = loop.Carries(s.operands), out = loop.body->ResultTypes();
+  if (out.size() < loop.carries || loop.Carries(out) != carry) {
+    throw TypeError("while: region 1 gives (", ToString(out), "); expected (", ToString(carry),
+                    "), and after them rows to record");
+  }
+  CheckLanes("while", loop.lanes, loop.Rows(out));
+  Types results = carry;
+  for (size_t i = loop.carries; i < out.size(); ++i) results.push_back(TapeOf(out[i], loop.lanes[i - loop.carries]));
+  return results;
 }
 
 Tensors EvalWhile(const EvalContext& c, const Tensors& in) {
-  const size_t n = Carries(c.sig.attrs);
+  const While loop(c.sig.attrs, c.sig.regions);
   Tensors state = in;
-  while (c.run(*c.sig.regions[0], state)[0].at<bool>(0)) {
-    const Tensors carry = c.run(*c.sig.regions[1], state);
-    std::copy(carry.begin(), carry.end(), state.begin());
+  std::vector<TapeWriter> writers;
+  const Types out_types = loop.body->ResultTypes();
+  for (size_t i = loop.carries; i < loop.results; ++i)
+    writers.emplace_back(out_types[i], loop.lanes[i - loop.carries], 0);
+  for (int64_t trip = 0; c.run(*loop.cond, state)[0].at<bool>(0); ++trip) {
+    const Tensors out = c.run(*loop.body, state);
+    for (size_t i = 0; i < writers.size(); ++i) writers[i].Write(trip, out[loop.carries + i]);
+    std::copy(out.begin(), out.begin() + static_cast<int64_t>(loop.carries), state.begin());
   }
-  return Part(state, 0, n);
+  Tensors results = loop.Carries(state);
+  for (const TapeWriter& w : writers) results.push_back(w.tape());
+  return results;
 }
 
-// operands: carry dcarry | invariants dinvariants
+// operands: carry dcarry | invariants dinvariants;   results: carry dcarry | tapes dtapes
 void WhileJvp(JvpContext& c) {
-  const size_t n = Carries(c.eqn.attrs);
-  const FnRef &cond = c.eqn.regions[0], &body = c.eqn.regions[1];
-  const Mask active = ActiveOf(c.dx), inv = Part(active, n, active.size());
-  Mask carry = Part(active, 0, n);
+  const While loop(c.eqn.attrs, c.eqn.regions);
+  const Mask active = ActiveOf(c.dx), inv = loop.Invariants(active);
+  Mask carry = loop.Carries(active);
   JvpFn jvp;
   while (true) {
     Mask mask = carry;
     Append(mask, inv);
-    jvp = c.regions.jvp(body, mask, carry);
-    const Mask grown = Union(carry, jvp.active_out);
+    jvp = c.regions.jvp(loop.body, mask, loop.ForceCarries(carry));
+    const Mask grown = Union(carry, loop.Carries(jvp.active_out));
     if (grown == carry) break;
     carry = grown;
   }
-  const Types types = body->ParamTypes(), carry_types = Part(types, 0, n), inv_types = Part(types, n, types.size());
+  const Mask rows = loop.Rows(jvp.active_out);
+  const Types types = loop.body->ParamTypes(), carry_types = loop.Carries(types), inv_types = loop.Invariants(types);
   auto region = [&](const FnRef& primal, bool is_body) {
     Builder b(primal->name());
     const Atoms p_carry = Parameters(b, carry_types), p_dcarry = Parameters(b, Where(carry_types, carry));
     const Atoms p_inv = Parameters(b, inv_types), p_dinv = Parameters(b, Where(inv_types, inv));
     Atoms args = p_carry;
     Append(args, p_inv);
-    if (is_body) {
-      Append(args, p_dcarry);
-      Append(args, p_dinv);
-    }
-    return b.Build(b.Inline(is_body ? *jvp.fn : *primal, args));
+    if (!is_body) return b.Build(b.Inline(*primal, args));
+    Append(args, p_dcarry);
+    Append(args, p_dinv);
+    const Atoms out = b.Inline(*jvp.fn, args), y = Part(out, 0, loop.results),
+                dy = Part(out, loop.results, out.size());
+    Atoms results = loop.Carries(y);
+    Append(results, Part(dy, 0, p_dcarry.size()));
+    Append(results, loop.Rows(y));
+    Append(results, Part(dy, p_dcarry.size(), dy.size()));
+    return b.Build(results);
   };
-  const Atoms x_carry = Part(c.x, 0, n), x_inv = Part(c.x, n, c.x.size());
+  const Atoms x_carry = loop.Carries(c.x), x_inv = loop.Invariants(c.x);
   Atoms operands = x_carry;
-  Append(operands, Tangents(c.b, x_carry, Part(c.dx, 0, n), carry));
+  Append(operands, Tangents(c.b, x_carry, loop.Carries(c.dx), carry));
   const size_t num_carry = operands.size();
   Append(operands, x_inv);
-  Append(operands, Tangents(c.b, x_inv, Part(c.dx, n, c.dx.size()), inv));
-  const Atoms out = c.b.Emit(*c.eqn.prim, operands, {{"num_carry", static_cast<int64_t>(num_carry)}},
-                             {region(cond, false), region(body, true)});
-  c.y = Part(out, 0, n);
-  c.dy = Spread(Part(out, n, out.size()), carry);
+  Append(operands, Tangents(c.b, x_inv, loop.Invariants(c.dx), inv));
+  Ints lanes = loop.lanes;
+  Append(lanes, Where(loop.lanes, rows));
+  const Atoms out = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, num_carry, lanes),
+                             {region(loop.cond, false), region(loop.body, true)});
+  const size_t end_rows = num_carry + loop.lanes.size();
+  c.y = Part(out, 0, loop.carries);
+  Append(c.y, Part(out, num_carry, end_rows));
+  Atoms tangents = Part(out, loop.carries, num_carry);
+  Append(tangents, Part(out, end_rows, out.size()));
+  Mask out_mask = carry;
+  Append(out_mask, rows);
+  c.dy = Spread(tangents, out_mask);
 }
 
 // A lane whose predicate is false keeps its carry; the loop ends when every lane's is false.
 void WhileBatch(BatchContext& c) {
-  const size_t n = Carries(c.eqn.attrs);
-  const FnRef &cond = c.eqn.regions[0], &body = c.eqn.regions[1];
-  const Mask inv = Part(c.batched, n, c.batched.size());
-  Mask carry = Part(c.batched, 0, n);
+  const While loop(c.eqn.attrs, c.eqn.regions);
+  const size_t n = loop.carries;
+  const Mask inv = loop.Invariants(c.batched);
+  Mask carry = loop.Carries(c.batched);
   BatchedFn cond_fn, body_fn;
   bool batched_predicate = false;
   while (true) {
     Mask mask = carry;
     Append(mask, inv);
-    cond_fn = c.regions.batch(cond, mask, {false}, c.size);
+    cond_fn = c.regions.batch(loop.cond, mask, {false}, c.size);
     batched_predicate = cond_fn.batched_out[0];
     if (batched_predicate) {
       carry.assign(n, true);
       mask = carry;
       Append(mask, inv);
-      cond_fn = c.regions.batch(cond, mask, {true}, c.size);
+      cond_fn = c.regions.batch(loop.cond, mask, {true}, c.size);
     }
-    body_fn = c.regions.batch(body, mask, carry, c.size);
-    const Mask grown = Union(carry, body_fn.batched_out);
+    body_fn = c.regions.batch(loop.body, mask, loop.ForceCarries(carry), c.size);
+    const Mask grown = Union(carry, loop.Carries(body_fn.batched_out));
     if (grown == carry) break;
     carry = grown;
   }
+  const Mask rows = loop.Rows(body_fn.batched_out);
   Atoms operands;
   for (size_t i = 0; i < c.x.size(); ++i)
     operands.push_back(i < n && carry[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
@@ -110,63 +182,164 @@ void WhileBatch(BatchContext& c) {
     Builder cb("any_lane");
     const Atoms lanes = cb.Inline(*cond_fn.fn, Parameters(cb, cond_fn.fn->ParamTypes()));
     cond_region = cb.Build({Reduce(cb, "reduce_or", lanes[0], {0})});
-    Builder bb(body->name());
+    Builder bb(loop.body->name());
     const Atoms params = Parameters(bb, body_fn.fn->ParamTypes());
     const Atom running = bb.Inline(*cond_fn.fn, params)[0];
     Atoms next = bb.Inline(*body_fn.fn, params);
-    for (size_t i = 0; i < next.size(); ++i)
+    for (size_t i = 0; i < n; ++i)
       next[i] = Select(bb, Broadcast(bb, running, bb.TypeOf(next[i]).dims, {0}), next[i], params[i]);
     body_region = bb.Build(next);
   }
-  c.y = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {cond_region, body_region});
+  Ints lanes = loop.lanes;
+  for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += rows[i] ? 1 : 0;
+  c.y = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, n, lanes), {cond_region, body_region});
   c.batched_out = carry;
+  Append(c.batched_out, rows);
 }
 
-// The carries that depend only on known values run in a known loop; the unknown loop repeats them beside the unknown
-// ones, so nothing needs to be saved per trip.
+// A known loop cut in its carries: what its regions take and give when trips are counted in one carry more.
+struct KnownLoop {
+  Types carries, invariants;
+  FnRef cond, body;  // (carries, invariants) -> bool[];  -> (carries, known rows, residuals)
+  size_t rows;
+  std::vector<size_t> recorded;  // the residuals that change from trip to trip
+};
+
+// The loop that counts its trips in the last carry; it records its rows, and the residuals if asked to.
+Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Ints& row_lanes,
+                       bool record) {
+  const Type count{DType::kI64, {}, {}};
+  const size_t n = k.carries.size();
+  auto region = [&](const FnRef& fn, bool is_body) {
+    Builder b(fn->name());
+    Atoms args = Parameters(b, k.carries);
+    const Atom trips = b.Parameter(count);
+    Append(args, Parameters(b, k.invariants));
+    const Atoms out = b.Inline(*fn, args);
+    if (!is_body) return b.Build(Part(out, 0, 1));
+    Atoms results = Part(out, 0, n);
+    results.push_back(Add(b, trips, Atom(Tensor::Scalar<int64_t>(DType::kI64, 1))));
+    Append(results, Part(out, n, n + k.rows));
+    for (size_t r : k.recorded) {
+      if (record) results.push_back(out[n + k.rows + r]);
+    }
+    return b.Build(results);
+  };
+  Atoms all = Part(operands, 0, n);
+  all.push_back(Atom(Tensor::Scalar<int64_t>(DType::kI64, 0)));
+  Append(all, Part(operands, n, operands.size()));
+  Ints lanes = row_lanes;
+  if (record) lanes.resize(lanes.size() + k.recorded.size(), 0);
+  return c.known_b.Emit(*c.eqn.prim, all, WhileAttrs(c.eqn.attrs, n + 1, lanes),
+                        {region(k.cond, false), region(k.body, true)});
+}
+
+// The residuals of the trips of a loop that has been counted.
+Atoms EmitRecordingScan(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Atom& trips) {
+  const size_t n = k.carries.size();
+  Builder b(k.body->name());
+  const Atoms invariants = Parameters(b, k.invariants);
+  Atoms args = Parameters(b, k.carries);
+  Append(args, invariants);
+  const Atoms out = b.Inline(*k.body, args);
+  Atoms results = Part(out, 0, n), all = {trips};
+  for (size_t r : k.recorded) results.push_back(out[n + k.rows + r]);
+  Append(all, Part(operands, n, operands.size()));
+  Append(all, Part(operands, 0, n));
+  const Atoms y = c.known_b.Emit(FindPrim("tape_scan"), all,
+                                 {{"num_consts", static_cast<int64_t>(k.invariants.size())},
+                                  {"num_carry", static_cast<int64_t>(n)},
+                                  {"lanes", Ints(k.recorded.size(), 0)},
+                                  {"reverse", false}},
+                                 {b.Build(results)});
+  return Part(y, n, y.size());
+}
+
 void WhileSplit(SplitContext& c) {
-  const size_t n = Carries(c.eqn.attrs);
-  const FnRef &cond = c.eqn.regions[0], &body = c.eqn.regions[1];
-  const Mask inv = Part(c.unknown, n, c.unknown.size());
-  Mask carry = Part(c.unknown, 0, n);
-  SplitFn body_split;
-  bool predicate_unknown = false;
+  const While loop(c.eqn.attrs, c.eqn.regions);
+  const Mask inv = loop.Invariants(c.unknown);
+  Mask carry = loop.Carries(c.unknown), mask;
+  SplitFn split;
   while (true) {
-    Mask mask = carry;
+    mask = carry;
     Append(mask, inv);
-    predicate_unknown = c.regions.split(cond, mask, {false}).unknown_out[0];
-    if (predicate_unknown) carry.assign(n, true);
-    body_split = c.regions.split(body, mask, carry);
-    const Mask grown = Union(carry, body_split.unknown_out);
+    if (c.regions.split(loop.cond, mask, {false}).unknown_out[0]) {  // when it ends is unknown, so everything is
+      Atoms operands;
+      for (size_t i = 0; i < c.unknown.size(); ++i)
+        operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+      c.y = c.unknown_b.Clone(c.eqn, operands);
+      c.unknown_out.assign(c.y.size(), true);
+      return;
+    }
+    split = c.regions.split(loop.body, mask, loop.ForceCarries(carry));
+    const Mask grown = Union(carry, loop.Carries(split.unknown_out));
     if (grown == carry) break;
     carry = grown;
   }
-  Atoms operands;
-  for (size_t i = 0; i < c.unknown.size(); ++i)
-    operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
-  const Atoms unknown_y = c.unknown_b.Clone(c.eqn, operands);
-  Atoms known_y;
-  if (!predicate_unknown) {
-    // The known part of the regions: unknown parameters are not read by it.
-    Mask unknown = carry;
-    Append(unknown, inv);
-    Atoms known_operands;
-    for (size_t i = 0; i < unknown.size(); ++i) {
-      if (!unknown[i]) known_operands.push_back(c.known_x[i]);
-    }
-    const size_t num_known = static_cast<size_t>(std::count(carry.begin(), carry.end(), false));
-    auto without_residuals = [&](const SplitFn& s) {
-      Builder b(s.known->name());
-      const Atoms out = b.Inline(*s.known, Parameters(b, s.known->ParamTypes()));
-      return b.Build(Part(out, 0, out.size() - s.residuals.size()));
-    };
-    known_y =
-        c.known_b.Emit(*c.eqn.prim, known_operands, {{"num_carry", static_cast<int64_t>(num_known)}},
-                       {without_residuals(c.regions.split(cond, unknown, {false})), without_residuals(body_split)});
+  const Mask rows = loop.Rows(split.unknown_out);
+  const Types types = loop.body->ParamTypes();
+  KnownLoop k;
+  k.carries = Where(loop.Carries(types), carry, false);
+  k.invariants = Where(loop.Invariants(types), inv, false);
+  k.cond = c.regions.split(loop.cond, mask, {false}).known;
+  k.body = split.known;
+  k.rows = static_cast<size_t>(std::count(rows.begin(), rows.end(), false));
+  const size_t n = k.carries.size(), first_residual = n + k.rows;
+  // A residual that is an invariant passes as it is; others are recorded.
+  std::vector<std::optional<size_t>> invariant(split.residuals.size());
+  for (size_t r = 0; r < split.residuals.size(); ++r) {
+    const Atom& a = k.body->results()[first_residual + r];
+    if (a.is_var() && a.id() >= n && a.id() < k.body->params().size())
+      invariant[r] = a.id();
+    else
+      k.recorded.push_back(r);
   }
-  size_t k = 0;
-  for (size_t i = 0; i < n; ++i) c.y.push_back(carry[i] ? unknown_y[i] : known_y[k++]);
-  c.unknown_out = carry;
+  Atoms operands = Where(loop.Carries(c.known_x), carry, false);
+  Append(operands, Where(loop.Invariants(c.known_x), inv, false));
+  const bool recount = c.eqn.attrs.GetOr<std::string>("strategy", "tape") == "recount";
+  const Atoms known = EmitCountingLoop(c, k, operands, Where(loop.lanes, rows, false), !recount);
+  const Atom& trips = known[n];
+  const Atoms tapes = k.recorded.empty() ? Atoms{}
+                      : recount          ? EmitRecordingScan(c, k, operands, trips)
+                                         : Part(known, n + 1 + k.rows, known.size());
+
+  // The linear half. Constants: residual invariants, unknown invariants; tapes: recorded residuals.
+  Builder b(loop.body->name());
+  Atoms all = {c.residual(trips)};
+  std::vector<Atom> args(split.residuals.size());
+  int64_t num_consts = 0;
+  for (size_t r = 0; r < args.size(); ++r) {
+    if (!invariant[r]) continue;
+    all.push_back(c.residual(operands[*invariant[r]]));
+    args[r] = b.Parameter(split.residuals[r]);
+    ++num_consts;
+  }
+  Append(all, Where(loop.Invariants(c.unknown_x), inv));
+  const Atoms unknown_inv = Parameters(b, Where(loop.Invariants(types), inv));
+  num_consts += static_cast<int64_t>(unknown_inv.size());
+  for (size_t i = 0; i < loop.carries; ++i) {
+    if (carry[i]) all.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+  }
+  Append(args, Parameters(b, Where(loop.Carries(types), carry)));
+  Append(args, unknown_inv);
+  for (size_t i = 0; i < tapes.size(); ++i) {
+    all.push_back(c.residual(tapes[i]));
+    args[k.recorded[i]] = b.Parameter(split.residuals[k.recorded[i]]);
+  }
+  Atoms unknown;
+  if (Any(split.unknown_out)) {
+    unknown = c.unknown_b.Emit(FindPrim("tape_scan"), all,
+                               {{"num_consts", num_consts},
+                                {"num_carry", static_cast<int64_t>(std::count(carry.begin(), carry.end(), true))},
+                                {"lanes", Where(loop.lanes, rows)},
+                                {"reverse", false}},
+                               {b.Build(b.Inline(*split.unknown, args))});
+  }
+  Atoms known_results = Part(known, 0, n);
+  Append(known_results, Part(known, n + 1, n + 1 + k.rows));
+  size_t u = 0, next = 0;
+  for (bool is_unknown : split.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known_results[next++]);
+  c.unknown_out = split.unknown_out;
 }
 
 }  // namespace
@@ -174,12 +347,16 @@ void WhileSplit(SplitContext& c) {
 void RegisterWhile(PrimRegistry& r) {
   Prim& p = r.Add("while", Family::kControl, -1,
                   "Repeats region 1 (the body) on the num_carry carries as long as region 0 (the condition) holds. "
-                  "Further operands are invariants, given to both regions.");
+                  "Further operands are invariants, given to both regions. Results of the body after the carries are "
+                  "rows: each trip's are recorded in tapes, which are results after the final carries; the lanes[k] "
+                  "leading dimensions of row k have a tape each. strategy=\"recount\": reverse mode counts the trips "
+                  "in a run of its own, so that tapes never grow.");
   p.infer = InferWhile;
   p.eval = EvalWhile;
   p.jvp = WhileJvp;
   p.batch = WhileBatch;
   p.split = WhileSplit;
+  p.more_attributes = {"lanes", "strategy"};
   p.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {

@@ -1,0 +1,114 @@
+#include "ir/prims/tapes.h"
+
+#include "ir/ops.h"
+#include "ir/prims/families.h"
+#include "ir/prims/shape.h"
+
+namespace weft {
+namespace {
+
+thread_local TapeRegion* t_region = nullptr;
+
+int64_t Product(const Shape& shape, size_t begin, size_t end) {
+  int64_t n = 1;
+  for (size_t i = begin; i < end; ++i) n *= shape[i];
+  return n;
+}
+
+}  // namespace
+
+Type TapeOf(const Type& row, int64_t lanes) {
+  return Type{DType::kTape, Dims(row.dims.begin(), row.dims.begin() + lanes), row.varying};
+}
+
+void CheckLanes(const std::string& prim, const Ints& lanes, const Types& rows) {
+  if (lanes.size() != rows.size())
+    throw TypeError(prim, ": lanes has ", lanes.size(), " entries for ", rows.size(), " recorded results");
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (lanes[i] < 0 || lanes[i] > rows[i].rank())
+      throw TypeError(prim, ": lanes[", i, "]=", lanes[i], " for rows of type ", rows[i]);
+  }
+}
+
+TapeWriter::TapeWriter(const Type& row, int64_t lanes, int64_t reserve) {
+  const Shape shape = StaticSizes(row.dims, "eval");
+  const size_t split = static_cast<size_t>(lanes);
+  tape_ = Tensor::Zeros(DType::kTape, Shape(shape.begin(), shape.begin() + lanes));
+  records_ = EvalTapes::Region().New(row.dtype, Product(shape, split, shape.size()), Product(shape, 0, split),
+                                     tape_.data<uint64_t>());
+  if (reserve > 0) records_->Reserve(reserve);
+}
+
+void TapeWriter::Write(int64_t i, const Tensor& row) {
+  std::memcpy(records_->Writable(i), row.raw(), static_cast<size_t>(row.bytes()));
+}
+
+Tensor ReadTape(const Tensor& tape, const Type& row, int64_t i) {
+  Tensor out(row.dtype, StaticSizes(row.dims, "eval"));
+  const int64_t lanes = tape.size();
+  if (lanes > 0) ReadTapeRows(tape.data<uint64_t>(), lanes, out.bytes() / lanes, i, out.data<char>());
+  return out;
+}
+
+EvalTapes::EvalTapes() {
+  if (t_region != nullptr) return;
+  region_ = std::make_shared<TapeRegion>();
+  t_region = region_.get();
+}
+EvalTapes::~EvalTapes() {
+  if (region_) t_region = nullptr;
+}
+TapeRegion& EvalTapes::Region() {
+  WEFT_CHECK(t_region != nullptr) << "a tape outside an evaluation";
+  return *t_region;
+}
+
+void EvalTapes::Keep(Tensors& results, const Tensors& args) const {
+  if (!region_) return;
+  struct Owner {
+    std::shared_ptr<void> memory, region;
+    std::vector<std::shared_ptr<void>> others;
+  };
+  for (Tensor& t : results) {
+    if (t.dtype() != DType::kTape) continue;
+    auto owner = std::make_shared<Owner>(Owner{t.owner(), region_, {}});
+    for (const Tensor& a : args) {
+      if (a.dtype() == DType::kTape) owner->others.push_back(a.owner());
+    }
+    t = Tensor(DType::kTape, t.shape(), owner, t.raw());
+  }
+}
+
+void RegisterTapes(PrimRegistry& r) {
+  Prim& p = r.Add("tape_add", Family::kControl, 2,
+                  "The tapes whose rows are the sums of those of operands 0 and 1, tape by tape; the shorter one counts "
+                  "as continued by zeros. Both tape, of one shape.");
+  p.infer = [](const Sig& s) -> Types {
+    if (s.operands[0].dtype != DType::kTape || !(s.operands[0] == s.operands[1]))
+      throw TypeError("tape_add: operands are ", s.operands[0], " and ", s.operands[1],
+                      "; expected tapes of one shape");
+    return {s.operands[0]};
+  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    (void)c;
+    Tensor out(DType::kTape, in[0].shape());
+    for (int64_t i = 0; i < out.size(); ++i)
+      out.data<uint64_t>()[i] = AddTapes(EvalTapes::Region(), in[0].at<uint64_t>(i), in[1].at<uint64_t>(i));
+    return {out};
+  };
+  p.linear = {-1};
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    return {c.linear(0) ? c.ct[0] : std::nullopt, c.linear(1) ? c.ct[0] : std::nullopt};
+  };
+  p.batch = [](BatchContext& c) {
+    c.y = c.b.Emit(*c.eqn.prim, {c.Batched(0), c.Batched(1)}, c.eqn.attrs);
+    c.batched_out = {true};
+  };
+  p.samples = [] {
+    Sample s = SampleOf({Type{DType::kTape, {2}, {}}, Type{DType::kTape, {2}, {}}});
+    s.values = {{0, Tensor::Zeros(DType::kTape, {2})}, {1, Tensor::Zeros(DType::kTape, {2})}};
+    return std::vector<Sample>{s};
+  };
+}
+
+}  // namespace weft

@@ -1,0 +1,150 @@
+// Reverse mode through loops of unknown length. Expected numbers are closed forms.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/eval.h"
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "ir/serialize.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "transforms/grad.h"
+#include "transforms/jvp.h"
+#include "transforms/pass.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+namespace {
+
+// x squared until it is 100 or more.
+std::string Squaring(const std::string& attrs = "num_carry=1") {
+  return "fn f(x: f64[]) {\n"
+         "  y = while[" + attrs + "] x (c: f64[]) { p = lt c 100:f64; return p } (c: f64[]) { d = mul c c; return d }\n"
+         "  return y\n"
+         "}\n";
+}
+
+// For i = 0, 1, 2: c = x * c + 1 until c >= 50 (that many trips are unknown), then c = log(c) + 1.
+constexpr const char* kNested = R"(fn f(x: f64[]) {
+  i: i32[], y: f64[] = while[num_carry=2] 0:i32 x x (i: i32[], c: f64[], x: f64[]) {
+    p = lt i 3:i32
+    return p
+  } (i: i32[], c: f64[], x: f64[]) {
+    j = add i 1:i32
+    z = while[num_carry=1] c x (c: f64[], x: f64[]) { p = lt c 50:f64; return p } (c: f64[], x: f64[]) {
+      e = mul c x
+      d = add e 1:f64
+      return d
+    }
+    s = log z
+    t = add s 1:f64
+    return j, t
+  }
+  return y
+}
+)";
+
+double NestedAt(double x) {
+  double c = x;
+  for (int i = 0; i < 3; ++i) {
+    while (c < 50) c = c * x + 1;
+    c = std::log(c) + 1;
+  }
+  return c;
+}
+
+double At(const FnRef& f, double x) { return Eval(*f, {Tensor::Scalar<double>(DType::kF64, x)})[0].at<double>(0); }
+FnRef GradOf(const FnRef& f) { return Grad(f, {.wrt = {true}}); }
+FnRef Lanes(const FnRef& f, int64_t n) { return Vmap(f, {{0}, {0}, Dim(n)}); }
+
+TEST(While, EveryOrderOfDerivative) {
+  // From 2: 2, 4, 16, 256 = x^8. From 11: 121 = x^2. From 200: no trip.
+  for (const char* attrs : {"num_carry=1", "num_carry=1, strategy=\"recount\""}) {
+    const FnRef f = ParseFn(Squaring(attrs)), g = GradOf(f), h = GradOf(g), third = GradOf(h);
+    EXPECT_EQ(At(f, 2), 256) << attrs;
+    EXPECT_EQ(At(g, 2), 8 * 128) << attrs;
+    EXPECT_EQ(At(h, 2), 56 * 64) << attrs;
+    EXPECT_EQ(At(third, 2), 336 * 32) << attrs;
+    EXPECT_EQ(At(g, 11), 22) << attrs;
+    EXPECT_EQ(At(h, 11), 2) << attrs;
+    EXPECT_EQ(At(g, 200), 1) << attrs;
+    EXPECT_EQ(At(h, 200), 0) << attrs;
+  }
+}
+
+TEST(While, LanesOfDifferentTripCounts) {
+  const FnRef f = ParseFn(Squaring());
+  const Tensor x = Tensor::FromVector<double>({4}, {2, 11, 200, 3});  // x^8, x^2, x, x^8
+  const auto expect = [&](const FnRef& fn, const std::vector<double>& want, const char* what) {
+    const Tensor got = Eval(*fn, {x})[0];
+    for (int64_t i = 0; i < 4; ++i) EXPECT_NEAR(got.at<double>(i), want[static_cast<size_t>(i)], 1e-9) << what << i;
+  };
+  const std::vector<double> first = {1024, 22, 1, 8 * 2187}, second = {3584, 2, 0, 56 * 729};
+  expect(Lanes(GradOf(f), 4), first, "vmap grad, lane ");
+  expect(Lanes(GradOf(GradOf(f)), 4), second, "vmap grad grad, lane ");
+  // grad of vmap: the sum over lanes of independent functions.
+  Builder b("sum");
+  const Atom p = b.Parameter(Type{DType::kF64, {4}, {}});
+  const Atom y = b.Inline(*Lanes(f, 4), {p})[0];
+  const FnRef sum = b.Build({ReduceSum(b, y, {0})});
+  expect(GradOf(sum), first, "grad vmap, lane ");
+  Builder b2("sum");
+  const Atom p2 = b2.Parameter(Type{DType::kF64, {4}, {}});
+  const FnRef sum2 = b2.Build({ReduceSum(b2, b2.Inline(*Lanes(GradOf(f), 4), {p2})[0], {0})});
+  expect(GradOf(sum2), second, "grad vmap grad, lane ");
+}
+
+TEST(While, TwoLevelsOfLanes) {
+  const FnRef f = Lanes(Lanes(GradOf(ParseFn(Squaring())), 2), 3);
+  const Tensor x = Tensor::FromVector<double>({3, 2}, {2, 11, 200, 3, 150, 160});
+  const std::vector<double> want = {1024, 22, 1, 8 * 2187, 1, 1};
+  const Tensor got = Eval(*f, {x})[0];
+  for (int64_t i = 0; i < 6; ++i) EXPECT_NEAR(got.at<double>(i), want[static_cast<size_t>(i)], 1e-9) << i;
+  // Tapes made for lanes, then batched once more; and differentiated after that.
+  const FnRef inner = Lanes(ParseFn(Squaring()), 2);
+  Builder b("sum");
+  const Atom p = b.Parameter(Type{DType::kF64, {2}, {}});
+  const FnRef sum = b.Build({ReduceSum(b, b.Inline(*inner, {p})[0], {0})});
+  const Tensor again = Eval(*Vmap(GradOf(sum), {{0}, {0}, Dim(3)}), {x})[0];
+  for (int64_t i = 0; i < 6; ++i) EXPECT_NEAR(again.at<double>(i), want[static_cast<size_t>(i)], 1e-9) << i;
+}
+
+TEST(While, NestedLoops) {
+  const FnRef f = ParseFn(kNested), g = GradOf(f), h = GradOf(g);
+  for (double x : {1.1, 1.7, 2.3, 3.9}) {
+    EXPECT_NEAR(At(f, x), NestedAt(x), 1e-12);
+    const double step = 1e-6;
+    const double slope = (NestedAt(x + step) - NestedAt(x - step)) / (2 * step);
+    EXPECT_NEAR(At(g, x), slope, 1e-4 * std::max(1.0, std::abs(slope))) << x;
+    const double curvature = (At(g, x + step) - At(g, x - step)) / (2 * step);
+    EXPECT_NEAR(At(h, x), curvature, 1e-4 * std::max(1.0, std::abs(curvature))) << x;
+  }
+  const Tensor x = Tensor::FromVector<double>({3}, {1.1, 2.3, 3.9});
+  const Tensor lanes = Eval(*Lanes(g, 3), {x})[0];
+  for (int64_t i = 0; i < 3; ++i) EXPECT_NEAR(lanes.at<double>(i), At(g, x.at<double>(i)), 1e-9);
+}
+
+TEST(While, PassesAndFormsKeepTapes) {
+  const FnRef g = GradOf(GradOf(ParseFn(kNested)));
+  const FnRef optimized = Optimize(g);
+  EXPECT_LT(optimized->NumEqns(), g->NumEqns());
+  for (const FnRef& f : {optimized, ParseFn(Print(*g)), Deserialize(Serialize(*g))}) EXPECT_EQ(At(f, 1.7), At(g, 1.7));
+}
+
+// A tape is a value: a pullback may be applied any number of times, by other evaluations too.
+TEST(While, TapesOutliveTheirEvaluation) {
+  const FnRef f = ParseFn(Squaring());
+  const Pullback v = Vjp(f, {true});
+  Tensors residuals = Eval(*v.forward, {Tensor::Scalar<double>(DType::kF64, 2)});
+  EXPECT_EQ(residuals[0].at<double>(0), 256);
+  residuals.erase(residuals.begin());
+  for (double ct : {1.0, 3.0}) {
+    Tensors args = residuals;
+    args.push_back(Tensor::Scalar<double>(DType::kF64, ct));
+    EXPECT_EQ(Eval(*v.backward, args)[0].at<double>(0), 1024 * ct);
+  }
+}
+
+}  // namespace
+}  // namespace weft
