@@ -234,6 +234,7 @@ Tensors Executable::RunOwned(Tensors args) const {
     } else {
       arguments[i] = {args[i].raw(), args[i].shape().data(), nullptr};
     }
+    if (t.dtype == DType::kTape) arguments[i].tapes = args[i].owner();
   }
   std::vector<cpu::Array> out;
   try {

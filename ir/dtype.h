@@ -48,6 +48,8 @@ inline bool IsComplex(DType t) { return t == DType::kC64 || t == DType::kC128; }
 inline bool IsFloat8(DType t) { return t == DType::kF8E4M3FN || t == DType::kF8E5M2; }
 inline bool IsFloat(DType t) { return (t >= DType::kF16 && t <= DType::kF64) || IsFloat8(t); }
 inline bool IsInexact(DType t) { return IsFloat(t) || IsComplex(t); }
+// Types whose elements are not numbers: they are copied and moved only.
+inline bool IsOpaque(DType t) { return t == DType::kKey || t == DType::kTape; }
 // Types whose values have tangents. The tangent of a tape is the tape of its records' tangents.
 inline bool HasTangents(DType t) { return IsInexact(t) || t == DType::kTape; }
 // c64 -> f32, c128 -> f64; other types are their own real type.

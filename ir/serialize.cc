@@ -311,6 +311,9 @@ class Reader {
         std::any_of(t.data().begin(), t.data().end(), [](char c) { return c != 0 && c != 1; })) {
       Fail("a bool that is neither 0 nor 1");
     }
+    if (dtype == DType::kTape && std::any_of(t.data().begin(), t.data().end(), [](char c) { return c != 0; })) {
+      Fail("a tape with records as a literal");
+    }
     Tensor tensor(dtype, shape);
     if (size > 0) std::memcpy(tensor.raw(), t.data().data(), t.data().size());
     return Atom(std::move(tensor));

@@ -1,11 +1,42 @@
 #include "ir/tape.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
 
 namespace weft {
+namespace {
+
+// A loop that does not end would take all memory, and the system's answer to that names no line. So tapes together
+// take at most this much.
+int64_t MostTapeBytes() {
+  static const int64_t bytes = [] {
+    if (const char* given = std::getenv("WEFT_TAPE_BYTES")) return static_cast<int64_t>(std::atoll(given));
+    return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) / 10 * 6 * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  }();
+  return bytes;
+}
+std::atomic<int64_t> g_tape_bytes{0}, g_peak_tape_bytes{0};
+
+void CountTapeBytes(int64_t bytes) {
+  const int64_t now = g_tape_bytes += bytes;
+  int64_t peak = g_peak_tape_bytes;
+  while (now > peak && !g_peak_tape_bytes.compare_exchange_weak(peak, now)) {
+  }
+}
+
+}  // namespace
+
+int64_t LiveTapeBytes() { return g_tape_bytes; }
+int64_t PeakTapeBytes() { return g_peak_tape_bytes; }
+void ResetPeakTapeBytes() { g_peak_tape_bytes = g_tape_bytes.load(); }
+
+TapeRecords::~TapeRecords() { CountTapeBytes(chunks_.empty() ? 0 : -allocated_bytes()); }
 
 TapeRecords::TapeRecords(DType dtype, int64_t row_elements, int64_t lanes)
     : dtype_(dtype), row_elements_(row_elements), row_bytes_(row_elements * ByteWidth(dtype)), lanes_(lanes) {}
@@ -27,14 +58,16 @@ char* TapeRecords::Address(int64_t record) const {
 }
 
 char* TapeRecords::Writable(int64_t record) {
-  while (first_chunk_ * ((int64_t{1} << chunks_.size()) - 1) <= record) {
+  while (chunks_.empty() || first_chunk_ * ((int64_t{1} << chunks_.size()) - 1) <= record) {
     const size_t bytes = static_cast<size_t>((first_chunk_ << chunks_.size()) * record_bytes());
+    if (g_tape_bytes + static_cast<int64_t>(bytes) > MostTapeBytes()) throw std::bad_alloc();
     char* memory = static_cast<char*>(std::calloc(std::max<size_t>(bytes, 1), 1));
     if (memory == nullptr) throw std::bad_alloc();
     chunks_.emplace_back(memory);
+    CountTapeBytes(static_cast<int64_t>(bytes));
   }
   length_ = std::max(length_, record + 1);
-  return Address(record);
+  return Address(std::max<int64_t>(record, 0));
 }
 
 const char* TapeRecords::Record(int64_t record) const { return record < length_ ? Address(record) : nullptr; }

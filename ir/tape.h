@@ -25,6 +25,8 @@ namespace weft {
 class TapeRecords {
  public:
   TapeRecords(DType dtype, int64_t row_elements, int64_t lanes);
+  ~TapeRecords();
+  TapeRecords(const TapeRecords&) = delete;
 
   DType dtype() const { return dtype_; }
   int64_t row_elements() const { return row_elements_; }
@@ -35,6 +37,8 @@ class TapeRecords {
   int64_t allocated_bytes() const;
   // Makes room for `records` at once; only before the first record.
   void Reserve(int64_t records);
+  // Room for `record` (-1: for the first ones, without writing any). Raises std::bad_alloc when all tapes of the
+  // process together would take more than $WEFT_TAPE_BYTES (default: 6/10 of the machine's memory).
   char* Writable(int64_t record);
   // nullptr past the end.
   const char* Record(int64_t record) const;
@@ -84,6 +88,10 @@ class TapeRegion {
 const char* TapeRecordInPlace(const uint64_t* elements, int64_t lanes, int64_t i);
 // Copies row `i` of each of the tapes to `out`, zeros where there is none.
 void ReadTapeRows(const uint64_t* elements, int64_t lanes, int64_t row_bytes, int64_t i, char* out);
+// Memory of all tapes of the process, in bytes: now, and at most since ResetPeakTapeBytes.
+int64_t LiveTapeBytes();
+int64_t PeakTapeBytes();
+void ResetPeakTapeBytes();
 // A tape whose rows are the sums of those of x and y; either may be null or shorter. Tapes of tapes are added deeply.
 uint64_t AddTapes(TapeRegion& region, uint64_t x, uint64_t y);
 

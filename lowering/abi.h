@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 1
+#define WEFT_ABI_VERSION 2
 
 struct WeftRuntime;
 
@@ -56,6 +56,15 @@ typedef enum WeftOpcode {
   WEFT_OP_CALLBACK,
   WEFT_OP_COLLECTIVE,
   WEFT_OP_TRANSPOSE,  // tiled copy of a permuted array
+  // Tapes (ir/tape.h). A counter slot holds the number of the trip and, for loops over tapes, that of all trips.
+  WEFT_OP_TAPE_NEW,      // [tape slot, dtype, elements of a row, lanes, trips slot or -1, number of trip counts]
+  WEFT_OP_TAPE_START,    // [counter slot]: before trip 0
+  WEFT_OP_TAPE_STEP,     // [predicate slot or -1, counter slot, trips slot or -1, number of trip counts]: next trip
+  WEFT_OP_TAPE_WRITE,    // [row slot, tape slot, counter slot, reverse]: points the row slot into the tape
+  WEFT_OP_TAPE_READ,     // [row slot, tape slot, counter slot, reverse, scratch slot, lanes, bytes of a row]
+  WEFT_OP_TAPE_ADD,      // [result slot, x slot, y slot, number of tapes]
+  WEFT_OP_TAPE_MARK,     // [slot]: remembers which tapes there are
+  WEFT_OP_TAPE_RELEASE,  // [slot]: frees those made since
   WEFT_OP_COUNT
 } WeftOpcode;
 

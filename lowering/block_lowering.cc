@@ -288,6 +288,7 @@ void BlockLowering::EmitOpaque(Steps& steps, int unit) {
   if (name == "cond") return EmitCond(steps, e);
   if (name == "while") return EmitWhile(steps, e);
   if (name == "scan") return EmitScan(steps, e);
+  if (name == "tape_scan") return EmitTapeScan(steps, e);
   EmitLibrary(steps, e);
 }
 
@@ -416,34 +417,6 @@ std::vector<int> BlockLowering::CarrySlots(Steps& steps, const Eqn& e, size_t fi
   return slots;
 }
 
-void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
-  const size_t carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
-  std::vector<int> slots = CarrySlots(steps, e, 0, carries);
-  std::vector<int> params = slots;
-  for (size_t i = carries; i < e.operands.size(); ++i) params.push_back(SlotOf(e.operands[i]));
-  Step step;
-  step.kind = Step::Kind::kWhile;
-  step.slot = p_.NewArena(Type{DType::kBool, {}, {}});
-  p_.NextPosition();
-  const int begin = p_.Position();
-  for (int s : params) p_.Use(s);
-  p_.Log("while s" + std::to_string(step.slot));
-  ++p_.indent;
-  step.blocks.resize(2);
-  BlockLowering(p_, *e.regions[0], params, {step.slot}).Run(step.blocks[0]);
-  p_.Use(step.slot);
-  p_.Log("do");
-  p_.NextPosition();
-  BlockLowering(p_, *e.regions[1], params, slots).Run(step.blocks[1]);
-  --p_.indent;
-  for (int s : params) p_.Use(s);
-  p_.Use(step.slot);
-  p_.EndLoop(begin);
-  p_.NextPosition();
-  step.can_fail = e.regions[0]->HasEffects() || e.regions[1]->HasEffects();
-  steps.push_back(std::move(step));
-}
-
 void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
   const size_t consts = static_cast<size_t>(e.attrs.GetInt("num_consts")),
                carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
@@ -476,7 +449,9 @@ void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
   p_.Log("for " + desc[0].ToString());
   ++p_.indent;
   step.blocks.resize(1);
+  const int mark = BeginTapeScope(step.blocks[0], body);
   BlockLowering(p_, body, params, dest).Run(step.blocks[0]);
+  EndTapeScope(step.blocks[0], mark);
   --p_.indent;
   for (int s : held) p_.Use(s);
   p_.EndLoop(begin);

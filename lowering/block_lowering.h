@@ -91,8 +91,16 @@ class BlockLowering {
   void EmitPad(Steps& steps, const Eqn& e);
   void EmitDynamicUpdate(Steps& steps, const Eqn& e);
   void EmitCond(Steps& steps, const Eqn& e);
-  void EmitWhile(Steps& steps, const Eqn& e);
   void EmitScan(Steps& steps, const Eqn& e);
+  // lowering/tape_loops.cc
+  void EmitWhile(Steps& steps, const Eqn& e);
+  void EmitTapeScan(Steps& steps, const Eqn& e);
+  std::vector<int> NewTapes(Steps& steps, const Eqn& e, size_t first_row, const Types& rows, const Ints& lanes,
+                            int trips, const Dim& num_trips);
+  std::vector<int> EmitRowSlots(Steps& body, const std::vector<int>& tapes, int counter, bool reverse);
+  // Tapes that an iteration of `body` makes and does not pass on are freed at its end. The slot of the mark, or -1.
+  int BeginTapeScope(Steps& steps, const Fn& body);
+  void EndTapeScope(Steps& steps, int mark);
   // lowering/library_ops.cc
   void EmitLibrary(Steps& steps, const Eqn& e);
   void EmitContract(Steps& steps, const Eqn& e);

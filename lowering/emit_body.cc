@@ -28,7 +28,8 @@ MType BodyEmitter::Register(DType dtype) {
     case DType::kU32: return m_.i32();
     case DType::kI64:
     case DType::kU64:
-    case DType::kKey: return m_.i64();
+    case DType::kKey:
+    case DType::kTape: return m_.i64();
     case DType::kF16:
     case DType::kBF16:
     case DType::kF32:

@@ -80,6 +80,10 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
 void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
   const std::string& name = e.prim->name;
   if (name == "contract") return EmitContract(steps, e);
+  if (name == "tape_add") {
+    const int x = SlotOf(e.operands[0]), y = SlotOf(e.operands[1]), to = ResultSlot(e.first_result, {});
+    return p_.EmitOp(steps, WEFT_OP_TAPE_ADD, {Dim(to), Dim(x), Dim(y), fn_.TypeOf(e.result()).size()}, {to, x, y});
+  }
   std::vector<Dim> desc;
   std::vector<int> slots;
   auto number = [&](int64_t v) { desc.push_back(Dim(v)); };

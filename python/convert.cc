@@ -148,7 +148,7 @@ PyObject* DTypeObject(DType dtype) {
       if (scalar) object = PyObject_CallOneArg(g_np_dtype, scalar.get());
       PyErr_Clear();
     }
-    if (object == nullptr && (IsExtended(dtype) || dtype == DType::kKey)) object = PyUnicode_InternFromString(name);
+    if (object == nullptr && (IsExtended(dtype) || IsOpaque(dtype))) object = PyUnicode_InternFromString(name);
     if (object == nullptr) object = Check(PyObject_CallFunction(g_np_dtype, "s", name));
   }
   return Py_NewRef(object);
@@ -292,6 +292,7 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
   // Through the buffer protocol of an array object; 16- and 8-bit floats as integers seen as their dtype.
   Tensor t = tensor;
   const DType dtype = t.dtype();
+  if (dtype == DType::kTape) throw TypeError("a tape has no NumPy form: it refers to what a loop recorded");
   if (IsExtended(dtype) || dtype == DType::kKey) {
     const DType bits = ByteWidth(dtype) == 8 ? DType::kU64 : ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
     t = Tensor(bits, t.shape(), t.owner(), t.raw());

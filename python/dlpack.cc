@@ -47,7 +47,7 @@ DLDataType TypeOf(DType t) {
   if (IsSigned(t)) return {kInt, bits, 1};
   if (IsUnsigned(t)) return {kUInt, bits, 1};
   if (t == DType::kBF16) return {kBfloat, 16, 1};
-  if (IsFloat8(t) || t == DType::kKey) throw UserError(ErrorKind::kUnsupported, {}, "DLPack export of ", t);
+  if (IsFloat8(t) || IsOpaque(t)) throw UserError(ErrorKind::kUnsupported, {}, "DLPack export of ", t);
   if (IsFloat(t)) return {kFloat, bits, 1};
   return {kComplex, bits, 1};
 }
@@ -55,7 +55,7 @@ DLDataType TypeOf(DType t) {
 DType DTypeOfCode(DLDataType t) {
   for (int i = 0; i < kNumDTypes; ++i) {
     const DType d = static_cast<DType>(i);
-    if (IsFloat8(d) || d == DType::kKey) continue;
+    if (IsFloat8(d) || IsOpaque(d)) continue;
     const DLDataType have = TypeOf(d);
     if (t.lanes == 1 && have.code == t.code && have.bits == t.bits) return d;
   }

@@ -157,7 +157,7 @@ void BindTracing(py::module_& m) {
           const bool again = PromoteCarry(values, body, what, paths);
           return py::make_tuple(ListOf(values), again);
         });
-  m.def("while_loop", [](py::handle carry, const Traced& condition, const Traced& body) {
+  m.def("while_loop", [](py::handle carry, const Traced& condition, const Traced& body, const std::string& strategy) {
     const Type type = condition.fn->TypeOf(condition.fn->results().at(0));
     if (condition.fn->results().size() != 1 || !(type == Type{DType::kBool, {}, {}})) {
       throw TypeError("while_loop: the condition must return one boolean, got ", ToString(condition.fn->ResultTypes()));
@@ -168,7 +168,9 @@ void BindTracing(py::module_& m) {
     std::vector<bool> weak;
     for (const Value& v : args) weak.push_back(v.weak());
     args.insert(args.end(), a.captures.begin(), a.captures.end());
-    Values out = Bind(FindPrim("while"), args, {{"num_carry", num_carry}}, a.fns);
+    Attrs attrs = {{"num_carry", num_carry}};
+    if (strategy != "tape") attrs.Set("strategy", strategy);
+    Values out = Bind(FindPrim("while"), args, attrs, a.fns);
     for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
     return ListOf(out);
   });

@@ -55,6 +55,26 @@ std::string ShapeText(const int64_t* shape, size_t rank) {
   return text + "]";
 }
 
+// Results that are tapes own what they refer to: tapes made by the call and those of its arguments.
+void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::shared_ptr<TapeRegion> made,
+               std::vector<Array>* results) {
+  struct Owner {
+    std::shared_ptr<void> memory;
+    std::shared_ptr<TapeRegion> made;
+    std::vector<std::shared_ptr<void>> given;
+  };
+  for (size_t i = 0; i < results->size(); ++i) {
+    if (static_cast<DType>(a.results[i].dtype) != DType::kTape) continue;
+    std::shared_ptr<void>& data = (*results)[i].data;
+    void* const address = data.get();
+    auto owner = std::make_shared<Owner>(Owner{std::move(data), made, {}});
+    for (const Argument& x : arguments) {
+      if (x.tapes) owner->given.push_back(x.tapes);
+    }
+    data = std::shared_ptr<void>(std::move(owner), address);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Program> Program::Load(Artifact artifact) {
@@ -199,6 +219,7 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
   main_(&frame);
   if (frame.error != 0) throw std::runtime_error(call.error);
+  KeepTapes(a, arguments, std::move(call.tapes), &results);
   return results;
 }
 

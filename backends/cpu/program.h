@@ -22,6 +22,8 @@ struct Argument {
   // Of a parameter that the artifact calls donated: its memory, which `data` is the beginning of and which nobody else
   // looks at. It is overwritten, and may come back as that of a result.
   std::shared_ptr<void> donated = nullptr;
+  // Of a parameter of tapes: what they live in; results that hold tapes keep it.
+  std::shared_ptr<void> tapes = nullptr;
 };
 
 struct Array {

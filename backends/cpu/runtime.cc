@@ -51,6 +51,7 @@ const WeftRuntime& Runtime() {
     FillLinalg(ops);
     FillFft(ops);
     FillEffects(ops);
+    FillTapes(ops);
     auto* math = new WeftMath[kNumMathOps * kMathDTypes]();
     FillMath(math);
     return new WeftRuntime{WEFT_ABI_VERSION, NumThreads(), ParallelForEntry, ops, math};

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "ir/tape.h"
 #include "lowering/abi.h"
 
 namespace weft::cpu {
@@ -15,6 +17,7 @@ namespace weft::cpu {
 struct Call {
   const std::vector<std::string>* strings = nullptr;
   std::string error;  // of the first operation that failed
+  std::shared_ptr<TapeRegion> tapes;  // made by this call; nullptr until there is one
 };
 
 // Marks the call as failed; the first message wins.
@@ -32,6 +35,7 @@ void FillWindows(WeftOp* ops);
 void FillLinalg(WeftOp* ops);
 void FillFft(WeftOp* ops);
 void FillEffects(WeftOp* ops);
+void FillTapes(WeftOp* ops);
 
 // Reads a desc in order.
 class DescReader {

@@ -52,8 +52,8 @@ void RegisterConvert(PrimRegistry& r) {
                   "imaginary part; anything to bool is x != 0.");
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");
-    if (to == DType::kKey || s.operands[0].dtype == DType::kKey)
-      throw TypeError("convert: random keys have no numeric value; got ", s.operands[0], " to ", to);
+    if (IsOpaque(to) || IsOpaque(s.operands[0].dtype))
+      throw TypeError("convert: random keys and tapes have no numeric value; got ", s.operands[0], " to ", to);
     return {s.operands[0].With(to)};
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return {ConvertTo(in[0], c.results[0].dtype)}; };
@@ -65,7 +65,7 @@ void RegisterConvert(PrimRegistry& r) {
     for (int i = 0; i < kNumDTypes; ++i) {
       for (int j = 0; j < kNumDTypes; ++j) {
         const DType from = static_cast<DType>(i), to = static_cast<DType>(j);
-        if (from == DType::kKey || to == DType::kKey) continue;
+        if (IsOpaque(from) || IsOpaque(to)) continue;
         Sample s;
         s.operands = {Type{from, {19}, {}}};
         s.attrs = {{"dtype", to}};
@@ -81,6 +81,8 @@ void RegisterBitcast(PrimRegistry& r) {
   Prim& p = r.Add("bitcast", Family::kElementwise, 1, "The bits of x read as another dtype of the same width.");
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");
+    if ((to == DType::kTape) != (s.operands[0].dtype == DType::kTape))
+      throw TypeError("bitcast: tapes are references; got ", s.operands[0], " to ", to);
     if (ByteWidth(to) != ByteWidth(s.operands[0].dtype) || IsBool(to) != IsBool(s.operands[0].dtype)) {
       throw TypeError("bitcast: cannot read ", s.operands[0], " as ", to, ": widths differ");
     }

@@ -191,7 +191,7 @@ std::vector<Sample> ElementwiseSamples(const Prim& prim) {
   std::vector<Sample> samples;
   for (int i = 0; i < kNumDTypes; ++i) {
     const DType dtype = static_cast<DType>(i);
-    if (!prim.dtypes.Has(dtype) || dtype == DType::kKey) continue;
+    if (!prim.dtypes.Has(dtype) || IsOpaque(dtype)) continue;
     for (const Dims& dims : {Dims{37}, Dims{}, Dims{3, 5}}) {
       if (dims.size() != 1 && dtype != DType::kF32) continue;
       Sample s;

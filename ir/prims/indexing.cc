@@ -345,7 +345,7 @@ Tensors EvalGather(const EvalContext& c, const Tensors& in) {
   const GatherDims g = GatherDims::Of(c.sig.attrs);
   Tensor y(in[0].dtype(), StaticSizes(c.results[0].dims, "eval"));
   Tensor fill = Tensor::Zeros(y.dtype(), {});
-  if (g.mode == "fill") {
+  if (g.mode == "fill" && y.dtype() != DType::kTape) {  // no tape is a null tape
     const DType t = y.dtype();
     if (IsInexact(t))
       fill.Set(0, std::numeric_limits<double>::quiet_NaN());

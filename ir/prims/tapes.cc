@@ -1,5 +1,7 @@
 #include "ir/prims/tapes.h"
 
+#include <new>
+
 #include "ir/ops.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
@@ -40,7 +42,12 @@ TapeWriter::TapeWriter(const Type& row, int64_t lanes, int64_t reserve) {
 }
 
 void TapeWriter::Write(int64_t i, const Tensor& row) {
-  std::memcpy(records_->Writable(i), row.raw(), static_cast<size_t>(row.bytes()));
+  try {
+    std::memcpy(records_->Writable(i), row.raw(), static_cast<size_t>(row.bytes()));
+  } catch (const std::bad_alloc&) {
+    throw UserError(ErrorKind::kRuntime, {}, "out of memory: the tape of a loop holds ", i, " records of ",
+                    row.bytes(), " bytes");
+  }
 }
 
 Tensor ReadTape(const Tensor& tape, const Type& row, int64_t i) {

@@ -62,16 +62,30 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
     return _tree.unflatten(flats[0].out_tree, out)
 
 
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, *, strategy: str = "tape"):
     """carry = init_val; while cond_fun(carry): carry = body_fun(carry); returns carry.
 
     The carry keeps its structure, shapes and dtypes from step to step (a Python number takes the dtype that the body
-    gives it). Forward mode works through it; for reverse mode use fori_loop with known bounds, or scan.
+    gives it). All derivatives work through it, of any order and under vmap. In reverse mode the loop records what its
+    gradient needs on a tape that grows with the number of trips (`weft.make_ir(weft.grad(f))(x).stage("schedule")`
+    shows the bytes per trip); strategy="recount" runs the loop once more, first only to count, so that the tape never
+    grows while it is written.
+
+        weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)   # 16.0
     """
-    return loop_while(cond_fun, body_fun, init_val, "while_loop")
+    if strategy not in ("tape", "recount"):
+        raise ValueError(f"while_loop: strategy={strategy!r}; expected 'tape' or 'recount'")
+    return loop_while(cond_fun, body_fun, init_val, "while_loop", strategy=strategy)
 
 
-def loop_while(cond_fun: Callable, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None = None):
+def loop_while(
+    cond_fun: Callable,
+    body_fun: Callable,
+    init_val: Any,
+    what: str,
+    paths: Sequence[str] | None = None,
+    strategy: str = "tape",
+):
     """while_loop for whoever is called `what` in messages; `paths`: what to call the leaves of the carry."""
     carry, tree = _tree.flatten(init_val)
     paths = _result_paths(tree) if paths is None else list(paths)
@@ -85,13 +99,13 @@ def loop_while(cond_fun: Callable, body_fun: Callable, init_val: Any, what: str,
             break
     test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
     condition = trace_flat(test, "while_loop", known=False)
-    return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced))
+    return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced, strategy))
 
 
 def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
     """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry); returns carry.
 
-    With Python integers as bounds this is a scan and differentiates in both modes; with traced bounds a while_loop.
+    With Python integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
     """
     return loop_count(lower, upper, body_fun, init_val, "fori_loop")
 

@@ -1,0 +1,135 @@
+// Compiled loops that record tapes: closed forms, lanes, memory.
+#include <gtest/gtest.h>
+
+#include "driver/executable.h"
+#include "ir/builder.h"
+#include "ir/eval.h"
+#include "ir/ops.h"
+#include "ir/prim.h"
+#include "ir/tape.h"
+#include "ir/text_parser.h"
+#include "transforms/grad.h"
+#include "transforms/pass.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+namespace {
+
+Tensors Compiled(const FnRef& fn, const Tensors& args) {
+  CompileOptions options;
+  options.use_cache = options.use_disk_cache = false;
+  return Compile(fn, options)->Run(args);
+}
+FnRef GradOf(const FnRef& f) {
+  Mask wrt(f->params().size(), false);
+  wrt[0] = true;
+  return Grad(f, {.wrt = wrt});
+}
+FnRef Lanes(const FnRef& f, int64_t n) { return Vmap(f, {{0}, {0}, Dim(n)}); }
+double Scalar(const FnRef& f, double x) {
+  return Compiled(f, {Tensor::Scalar<double>(DType::kF64, x)})[0].at<double>(0);
+}
+
+// x squared until it is 100 or more.
+std::string Squaring(const std::string& attrs) {
+  return "fn f(x: f64[]) {\n  y = while[" + attrs +
+         "] x (c: f64[]) { p = lt c 100:f64; return p } (c: f64[]) { d = mul c c; return d }\n  return y\n}\n";
+}
+
+TEST(TapeLoops, EveryOrderOfDerivative) {
+  for (const char* attrs : {"num_carry=1", "num_carry=1, strategy=\"recount\""}) {
+    const FnRef f = ParseFn(Squaring(attrs)), g = GradOf(f), h = GradOf(g);
+    EXPECT_EQ(Scalar(g, 2), 1024) << attrs;  // x^8
+    EXPECT_EQ(Scalar(h, 2), 3584) << attrs;
+    EXPECT_EQ(Scalar(GradOf(h), 2), 336 * 32) << attrs;
+    EXPECT_EQ(Scalar(g, 200), 1) << attrs;  // no trip
+    EXPECT_EQ(Scalar(h, 200), 0) << attrs;
+  }
+}
+
+TEST(TapeLoops, LanesOfDifferentTripCounts) {
+  const FnRef f = ParseFn(Squaring("num_carry=1"));
+  const Tensor x = Tensor::FromVector<double>({3, 2}, {2, 11, 200, 3, 150, 160});
+  const std::vector<double> want = {1024, 22, 1, 8 * 2187, 1, 1};
+  Builder b("sum");
+  const Atom p = b.Parameter(Type{DType::kF64, {2}, {}});
+  const FnRef sum = b.Build({ReduceSum(b, b.Inline(*Lanes(f, 2), {p})[0], {0})});
+  for (const FnRef& g : {Lanes(Lanes(GradOf(f), 2), 3), Vmap(GradOf(sum), {{0}, {0}, Dim(3)})}) {
+    const Tensor got = Compiled(g, {x})[0];
+    for (int64_t i = 0; i < 6; ++i) EXPECT_NEAR(got.at<double>(i), want[static_cast<size_t>(i)], 1e-9) << i;
+  }
+}
+
+// 20 steps of w -= 0.01 * gradient of a loop that multiplies by 0.99 until the sum of squares is under 1: each step's tape is
+// freed before the next.
+constexpr const char* kLoss = R"(fn f(w: f64[64]) {
+  y = while[num_carry=1] w (c: f64[64]) {
+    d = mul c c
+    s = reduce_sum[dims=[0]] d
+    p = gt s 1:f64
+    return p
+  } (c: f64[64]) {
+    d = mul c c
+    e = mul d 0.01:f64
+    g = sub c e
+    return g
+  }
+  s = reduce_sum[dims=[0]] y
+  return s
+}
+)";
+
+FnRef Descent(const FnRef& gradient, int64_t steps) {
+  const Type type{DType::kF64, {64}, {}};
+  Builder body("step");
+  const Atom w = body.Parameter(type);
+  const Atom g = body.Inline(*gradient, {w})[0];
+  const FnRef region =
+      body.Build({Sub(body, w, Mul(body, g, Atom::Scalar(DType::kF64, 1e-4)))});
+  Builder b("descent");
+  return b.Build(b.Emit(
+      FindPrim("scan"), {b.Parameter(type)},
+      {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{steps}}, {"reverse", false}}, {region}));
+}
+
+TEST(TapeLoops, AnIterationFreesTheTapesItDoesNotPassOn) {
+  const FnRef gradient = GradOf(ParseFn(kLoss));
+  const Tensor w = Tensor::Full(DType::kF64, {64}, 3);
+  int64_t peak[2];
+  for (int i = 0; i < 2; ++i) {
+    ResetPeakTapeBytes();
+    const FnRef f = Descent(gradient, i == 0 ? 1 : 20);
+    const Tensor got = Compiled(f, {w})[0];
+    peak[i] = PeakTapeBytes();
+    const Tensor want = Eval(*f, {w})[0];
+    for (int64_t k = 0; k < 64; ++k) ASSERT_NEAR(got.at<double>(k), want.at<double>(k), 1e-9);
+  }
+  EXPECT_GT(peak[0], 64 * 8 * 100);  // more than a hundred trips
+  EXPECT_LT(peak[1], 2 * peak[0]);
+  EXPECT_EQ(LiveTapeBytes(), 0);
+}
+
+TEST(TapeLoops, PullbacksMayBeAppliedAgainAndKeepTheirTapes) {
+  const Pullback v = Vjp(ParseFn(Squaring("num_carry=1")), {true});
+  Tensors residuals = Compiled(v.forward, {Tensor::Scalar<double>(DType::kF64, 2)});
+  residuals.erase(residuals.begin());
+  EXPECT_GT(LiveTapeBytes(), 0);
+  for (double ct : {1.0, 3.0}) {
+    Tensors args = residuals;
+    args.push_back(Tensor::Scalar<double>(DType::kF64, ct));
+    EXPECT_EQ(Compiled(v.backward, args)[0].at<double>(0), 1024 * ct);
+    EXPECT_EQ(Eval(*v.backward, args)[0].at<double>(0), 1024 * ct);  // the interpreter reads the same tapes
+  }
+  residuals.clear();
+  EXPECT_EQ(LiveTapeBytes(), 0);
+}
+
+TEST(TapeLoops, TheScheduleSaysWhatATripCosts) {
+  CompileOptions options;
+  options.use_cache = options.use_disk_cache = false;
+  const std::string schedule = Compile(GradOf(ParseFn(kLoss)), options)->Stage("schedule");
+  EXPECT_NE(schedule.find("512 bytes per trip"), std::string::npos) << schedule;
+}
+
+}  // namespace
+}  // namespace weft
