@@ -63,9 +63,17 @@ void Fn::Finish() {
       has_effects_ |= r->has_effects_;
     }
     has_effects_ |= e.prim->has_effect;
+    outward_calls_ = std::max(outward_calls_, e.OutwardCalls());
   }
   for (const Atom& a : results_) h = absl::HashOf(h, HashAtom(a));
   hash_ = h;
+}
+
+int Eqn::OutwardCalls() const {
+  if (prim->name == "recur") return static_cast<int>(attrs.GetInt("depth")) + 1;
+  int most = 0;
+  for (const FnRef& r : regions) most = std::max(most, r->OutwardCalls());
+  return prim->name == "recursive" ? std::max(0, most - 1) : most;
 }
 
 bool Fn::StructurallyEquals(const Fn& other) const {

@@ -80,6 +80,11 @@ struct Eqn {
   Loc loc;
 
   Var result(int i = 0) const { return Var{first_result + static_cast<uint32_t>(i)}; }
+  // Whether it calls an enclosing recursive function (ir/prims/recursion.cc). A transform that changes that function
+  // changes all such equations, whatever their operands.
+  bool CallsOutwards() const { return OutwardCalls() > 0; }
+  // How many enclosing recursive functions it may refer to.
+  int OutwardCalls() const;
 };
 
 struct Param {
@@ -111,6 +116,8 @@ class Fn {
   // Equations including those of regions, at any depth.
   int64_t NumEqns() const;
   bool HasEffects() const { return has_effects_; }
+  // How many enclosing recursive functions it may refer to; 0 for a program.
+  int OutwardCalls() const { return outward_calls_; }
   // The dimension symbols that occur in parameter types, in order of first occurrence.
   std::vector<std::string> Symbols() const;
 
@@ -127,6 +134,7 @@ class Fn {
   Atoms results_;
   size_t hash_ = 0;
   bool has_effects_ = false;
+  int outward_calls_ = 0;
 };
 
 // For hash maps keyed by structure.

@@ -14,7 +14,8 @@ bool Foldable(Builder& b, const Eqn& e, const Atoms& operands, const Types& resu
   for (const FnRef& r : e.regions) {
     if (r->HasEffects()) return false;
   }
-  if (e.prim->name == "while" || e.prim->name == "tape_scan") return false;  // might not end
+  // Might not end.
+  if (e.prim->name == "while" || e.prim->name == "tape_scan" || e.prim->name == "recursive") return false;
   (void)b;
   for (const Atom& a : operands) {
     if (a.is_var()) return false;

@@ -105,7 +105,8 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
       dx.push_back(dx_of(a));
       any |= dx.back().has_value();
     }
-    bool inexact = false;
+    any |= e.CallsOutwards();
+    bool inexact = e.CallsOutwards();
     for (uint32_t r = 0; r < e.num_results; ++r) inexact |= HasTangents(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
     ScopedLoc loc(b, any ? e.loc.Through("jvp") : e.loc);
     if (!any || !inexact) {

@@ -146,5 +146,105 @@ TEST(While, TapesOutliveTheirEvaluation) {
   }
 }
 
+// x ^ n by repeated squaring, with a branch for odd n: f(n, x) = n < 1 ? 1 : n odd ? x * f(n / 2, x * x) : f(n / 2, x * x).
+constexpr const char* kPower = R"(fn f(x: f64[], n: i32[]) {
+  y = recursive x n (x: f64[], n: i32[]) {
+    more = gt n 0:i32
+    y = cond more x n (x: f64[], n: i32[]) { return 1:f64 } (x: f64[], n: i32[]) {
+      h = div n 2:i32
+      s = mul x x
+      r = recur[depth=0, results=types(f64[])] s h
+      rest = rem n 2:i32
+      odd = eq rest 1:i32
+      y = cond odd r x (r: f64[], x: f64[]) { return r } (r: f64[], x: f64[]) { y = mul r x; return y }
+      return y
+    }
+    return y
+  }
+  return y
+}
+)";
+
+// Fibonacci with weights: f(n, x) = n < 2 ? x : f(n - 1, x) + x * f(n - 2, x). Two calls, both on the way to the result.
+constexpr const char* kTree = R"(fn f(x: f64[], n: i32[]) {
+  y = recursive x n (x: f64[], n: i32[]) {
+    more = gt n 1:i32
+    y = cond more x n (x: f64[], n: i32[]) { return x } (x: f64[], n: i32[]) {
+      a = sub n 1:i32
+      b = sub n 2:i32
+      p = recur[depth=0, results=types(f64[])] x a
+      q = recur[depth=0, results=types(f64[])] x b
+      r = mul x q
+      y = add p r
+      return y
+    }
+    return y
+  }
+  return y
+}
+)";
+double Tree(double x, int n) { return n < 2 ? x : Tree(x, n - 1) + x * Tree(x, n - 2); }
+
+FnRef GradOfFirst(const FnRef& f) { return Grad(f, {.wrt = {true, false}}); }
+double At(const FnRef& f, double x, int n) {
+  return Eval(*f, {Tensor::Scalar<double>(DType::kF64, x), Tensor::Scalar<int32_t>(DType::kI32, n)})[0].at<double>(0);
+}
+
+TEST(Recursion, EveryOrderOfDerivative) {
+  const FnRef f = ParseFn(kPower), g = GradOfFirst(f), h = GradOfFirst(g), third = GradOfFirst(h);
+  for (int n : {0, 1, 2, 5, 13}) {
+    const double x = 1.5;
+    EXPECT_NEAR(At(f, x, n), std::pow(x, n), 1e-12);
+    EXPECT_NEAR(At(g, x, n), n * std::pow(x, n - 1), 1e-9) << n;
+    EXPECT_NEAR(At(h, x, n), n * (n - 1) * std::pow(x, n - 2), 1e-8) << n;
+    EXPECT_NEAR(At(third, x, n), n * (n - 1) * (n - 2) * std::pow(x, n - 3), 1e-7) << n;
+  }
+}
+
+TEST(Recursion, CallsThatBranch) {
+  const FnRef f = ParseFn(kTree), g = GradOfFirst(f), h = GradOfFirst(g);
+  const double step = 1e-5, x = 0.7;
+  for (int n : {1, 2, 7}) {
+    EXPECT_NEAR(At(f, x, n), Tree(x, n), 1e-12);
+    EXPECT_NEAR(At(g, x, n), (Tree(x + step, n) - Tree(x - step, n)) / (2 * step), 1e-7) << n;
+    EXPECT_NEAR(At(h, x, n), (At(g, x + step, n) - At(g, x - step, n)) / (2 * step), 1e-6) << n;
+  }
+}
+
+TEST(Recursion, LanesStopWhereTheyStop) {
+  const FnRef f = ParseFn(kPower);
+  const Tensor x = Tensor::FromVector<double>({3}, {1.5, 2, 3}), n = Tensor::FromVector<int32_t>({3}, {0, 5, 3});
+  const std::vector<double> want = {0, 80, 27};
+  Builder b("sum");
+  const Atom p = b.Parameter(x.type()), q = b.Parameter(n.type());
+  const FnRef sum = b.Build({ReduceSum(b, b.Inline(*Vmap(f, {{0, 0}, {0}, Dim(3)}), {p, q})[0], {0})});
+  for (const FnRef& g : {Vmap(GradOfFirst(f), {{0, 0}, {0}, Dim(3)}), GradOfFirst(sum)}) {
+    const Tensor got = Eval(*Optimize(g), {x, n})[0];
+    for (int64_t i = 0; i < 3; ++i) EXPECT_NEAR(got.at<double>(i), want[static_cast<size_t>(i)], 1e-9) << i;
+  }
+}
+
+TEST(Recursion, FormsAndPasses) {
+  const FnRef g = GradOfFirst(ParseFn(kTree));
+  for (const FnRef& f : {Optimize(g), ParseFn(Print(*g)), Deserialize(Serialize(*g))})
+    EXPECT_EQ(At(f, 0.7, 6), At(g, 0.7, 6));
+  EXPECT_EQ(g->OutwardCalls(), 0);
+}
+
+TEST(Recursion, WithoutEndIsAnError) {
+  const FnRef f = ParseFn(
+      "fn f(x: f64[]) {\n  y = recursive x (x: f64[]) { y = recur[depth=0, results=types(f64[])] x; return y }\n"
+      "  return y\n}\n");
+  try {
+    At(f, 1.0);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("calls itself more than"), std::string::npos) << e.message();
+  }
+  EXPECT_THROW(ParseFn("fn f(x: f64[]) {\n  y = recursive x (x: f64[]) { i = convert[dtype=i32] x; y = recur[depth=0, "
+                       "results=types(f64[])] i; return y }\n  return y\n}\n"),
+               Error);
+}
+
 }  // namespace
 }  // namespace weft

@@ -91,7 +91,7 @@ class Splitter {
       unknown.push_back(IsUnknown(a));
       x.push_back(ValueOf(a));
     }
-    const bool any = std::find(unknown.begin(), unknown.end(), true) != unknown.end();
+    const bool any = e.CallsOutwards() || std::find(unknown.begin(), unknown.end(), true) != unknown.end();
     if (!any) {
       ScopedLoc loc(known_, e.loc);
       const Atoms y = known_.Clone(e, x);

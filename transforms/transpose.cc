@@ -62,7 +62,7 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
   // Forwards: what does not depend on the linear parameters.
   for (const Eqn& e : fn->eqns()) {
     Atoms operands;
-    bool any = false;
+    bool any = e.CallsOutwards();
     for (const Atom& a : e.operands) {
       any |= a.is_var() && depends[a.id()];
       operands.push_back(a.is_var() ? value[a.id()] : a);

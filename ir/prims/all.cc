@@ -29,6 +29,7 @@ struct Registry {
     RegisterScan(r);
     RegisterWhile(r);
     RegisterTapes(r);
+    RegisterRecursion(r);
     RegisterFft(r);
     RegisterLinalg(r);
     RegisterConvolution(r);

@@ -62,6 +62,34 @@ OptionalAtoms Spread(const Atoms& tangents, const Mask& active) {
   return out;
 }
 
+// Lane by lane: each stops where it stops, and no lane's values reach a branch that another one takes.
+void BatchByLanes(BatchContext& c) {
+  Builder body(c.eqn.prim->name);
+  Atoms args(c.x.size()), consts, xs;
+  for (size_t i = 0; i < c.x.size(); ++i) {
+    if (c.batched[i]) continue;
+    args[i] = body.Parameter(c.b.TypeOf(c.x[i]));
+    consts.push_back(c.x[i]);
+  }
+  for (size_t i = 0; i < c.x.size(); ++i) {
+    if (!c.batched[i]) continue;
+    Type lane = c.b.TypeOf(c.x[i]);
+    lane.dims.erase(lane.dims.begin());
+    args[i] = body.Parameter(lane);
+    xs.push_back(c.x[i]);
+  }
+  const FnRef fn = body.Build(body.Clone(c.eqn, args));
+  Atoms operands = consts;
+  Append(operands, xs);
+  c.y = c.b.Emit(FindPrim("scan"), operands,
+                 {{"num_consts", static_cast<int64_t>(consts.size())},
+                  {"num_carry", int64_t{0}},
+                  {"length", Dims{c.size}},
+                  {"reverse", false}},
+                 {fn});
+  c.batched_out.assign(c.y.size(), true);
+}
+
 namespace {
 
 // Cotangents of all results: zeros where none arrived.

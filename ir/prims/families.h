@@ -18,6 +18,7 @@ void RegisterCustom(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
 void RegisterTapes(PrimRegistry& r);
+void RegisterRecursion(PrimRegistry& r);
 void RegisterFft(PrimRegistry& r);
 void RegisterLinalg(PrimRegistry& r);
 void RegisterConvolution(PrimRegistry& r);

@@ -38,6 +38,9 @@ List Where(const List& list, const Mask& mask, bool value = true) {
 // The tangents that exist, zeros where `force` asks for one that does not.
 Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& wanted);
 
+// Batches any equation by a scan over the lanes.
+void BatchByLanes(BatchContext& c);
+
 // Parameters of a region under construction, one for each type.
 Atoms Parameters(Builder& b, const Types& types);
 

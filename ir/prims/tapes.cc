@@ -4,6 +4,7 @@
 
 #include "ir/ops.h"
 #include "ir/prims/families.h"
+#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {
@@ -86,7 +87,110 @@ void EvalTapes::Keep(Tensors& results, const Tensors& args) const {
   }
 }
 
+namespace {
+
+Types TypesOf(Builder& b, const Atoms& x) {
+  Types types;
+  for (const Atom& a : x) types.push_back(b.TypeOf(a));
+  return types;
+}
+
+// The entries whose types have tangents.
+Types Differentiable(const Types& types) {
+  Types out;
+  for (const Type& t : types) {
+    if (HasTangents(t.dtype)) out.push_back(t);
+  }
+  return out;
+}
+
+// What the calls of a recursive function leave behind for its reverse pass: a tape of one row, whose elements are tapes
+// of one row each, the contents. The tangent of a box is the box of its contents' tangents.
+void RegisterBoxes(PrimRegistry& r) {
+  Prim& box = r.Add("box", Family::kControl, -1,
+                    "All operands, of any types, as one value: a tape that unbox takes apart. A null tape is a box of "
+                    "zeros.");
+  box.infer = [](const Sig&) -> Types { return {Type{DType::kTape, {}, {}}}; };
+  box.eval = [](const EvalContext&, const Tensors& in) -> Tensors {
+    TapeRegion& region = EvalTapes::Region();
+    Tensor out(DType::kTape, {});
+    TapeRecords* contents = region.New(DType::kTape, static_cast<int64_t>(in.size()), 1, out.data<uint64_t>());
+    contents->Reserve(1);
+    auto* elements = reinterpret_cast<uint64_t*>(contents->Writable(0));
+    for (size_t i = 0; i < in.size(); ++i) {
+      TapeRecords* one = region.New(in[i].dtype(), in[i].size(), 1, elements + i);
+      one->Reserve(1);
+      std::memcpy(one->Writable(0), in[i].raw(), static_cast<size_t>(in[i].bytes()));
+    }
+    return {out};
+  };
+  box.jvp = [](JvpContext& c) {
+    c.y = c.b.Emit(*c.eqn.prim, c.x);
+    const Types types = TypesOf(c.b, c.x);
+    Mask wanted;
+    for (const Type& t : types) wanted.push_back(HasTangents(t.dtype));
+    c.dy = {c.b.Emit(*c.eqn.prim, Tangents(c.b, c.x, c.dx, wanted))[0]};
+  };
+  box.linear = {-1};
+  box.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    const Atoms cts = c.b.Emit(FindPrim("unbox"), {*c.ct[0]}, {{"results", c.types}});
+    OptionalAtoms out(cts.begin(), cts.end());
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!c.linear(static_cast<int>(i))) out[i] = std::nullopt;
+    }
+    return out;
+  };
+  box.batch = BatchByLanes;
+  box.samples = [] { return std::vector<Sample>{SampleOf({Type{DType::kF32, {3}, {}}, Type{DType::kI32, {}, {}}})}; };
+
+  Prim& unbox = r.Add("unbox", Family::kControl, 1, "The contents of the box that operand 0 is; results are their types.");
+  unbox.infer = [](const Sig& s) -> Types {
+    if (!(s.operands[0] == Type{DType::kTape, {}, {}}))
+      throw TypeError("unbox: the operand is ", s.operands[0], "; expected tape[]");
+    return s.attrs.Get<Types>("results");
+  };
+  unbox.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
+    std::vector<uint64_t> elements(c.results.size());
+    const int64_t n = static_cast<int64_t>(elements.size());
+    ReadTapeRows(in[0].data<uint64_t>(), 1, n * 8, 0, reinterpret_cast<char*>(elements.data()));
+    Tensors out;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      out.emplace_back(c.results[i].dtype, StaticSizes(c.results[i].dims, "eval"));
+      ReadTapeRows(&elements[i], 1, out[i].bytes(), 0, out[i].data<char>());
+    }
+    return out;
+  };
+  unbox.jvp = [](JvpContext& c) {
+    const Types& results = c.eqn.attrs.Get<Types>("results");
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+    c.dy.assign(results.size(), std::nullopt);
+    if (!c.dx[0]) return;
+    const Atoms tangents = c.b.Emit(*c.eqn.prim, {*c.dx[0]}, {{"results", Differentiable(results)}});
+    size_t next = 0;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (HasTangents(results[i].dtype)) c.dy[i] = tangents[next++];
+    }
+  };
+  unbox.linear = {-1};
+  unbox.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    const Types& results = c.eqn.attrs.Get<Types>("results");
+    Atoms cts;
+    for (size_t i = 0; i < results.size(); ++i) cts.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
+    return {c.b.Emit(FindPrim("box"), cts)[0]};
+  };
+  unbox.batch = BatchByLanes;
+  unbox.samples = [] {
+    Sample s = SampleOf({Type{DType::kTape, {}, {}}},
+                        {{"results", Types{{DType::kF32, {3}, {}}, {DType::kI32, {}, {}}}}});
+    s.values = {{0, Tensor::Zeros(DType::kTape, {})}};
+    return std::vector<Sample>{s};
+  };
+}
+
+}  // namespace
+
 void RegisterTapes(PrimRegistry& r) {
+  RegisterBoxes(r);
   Prim& p = r.Add("tape_add", Family::kControl, 2,
                   "The tapes whose rows are the sums of those of operands 0 and 1, tape by tape; the shorter one counts "
                   "as continued by zeros. Both tape, of one shape.");
