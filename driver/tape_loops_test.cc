@@ -60,8 +60,8 @@ TEST(TapeLoops, LanesOfDifferentTripCounts) {
   }
 }
 
-// 20 steps of w -= 0.01 * gradient of a loop that multiplies by 0.99 until the sum of squares is under 1: each step's tape is
-// freed before the next.
+// 20 steps of w -= 0.01 * gradient of a loop that multiplies by 0.99 until the sum of squares is under 1: each step's
+// tape is freed before the next.
 constexpr const char* kLoss = R"(fn f(w: f64[64]) {
   y = while[num_carry=1] w (c: f64[64]) {
     d = mul c c
@@ -84,8 +84,7 @@ FnRef Descent(const FnRef& gradient, int64_t steps) {
   Builder body("step");
   const Atom w = body.Parameter(type);
   const Atom g = body.Inline(*gradient, {w})[0];
-  const FnRef region =
-      body.Build({Sub(body, w, Mul(body, g, Atom::Scalar(DType::kF64, 1e-4)))});
+  const FnRef region = body.Build({Sub(body, w, Mul(body, g, Atom::Scalar(DType::kF64, 1e-4)))});
   Builder b("descent");
   return b.Build(b.Emit(
       FindPrim("scan"), {b.Parameter(type)},

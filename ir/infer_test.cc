@@ -125,6 +125,7 @@ TEST_P(InferTest, RefusesDamagedEquations) {
   const Prim& prim = *GetParam();
   ASSERT_TRUE(prim.samples) << prim.name << " has no samples";
   std::vector<Sample> samples = prim.samples();
+  if (samples.empty()) GTEST_SKIP() << "lives inside `recursive` only";
   if (samples.size() > 6) samples.resize(6);
   Builder empty_builder("nothing"), other_builder("other");
   const FnRef nothing = empty_builder.Build({});

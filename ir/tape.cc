@@ -26,8 +26,7 @@ std::atomic<int64_t> g_tape_bytes{0}, g_peak_tape_bytes{0};
 void CountTapeBytes(int64_t bytes) {
   const int64_t now = g_tape_bytes += bytes;
   int64_t peak = g_peak_tape_bytes;
-  while (now > peak && !g_peak_tape_bytes.compare_exchange_weak(peak, now)) {
-  }
+  while (now > peak && !g_peak_tape_bytes.compare_exchange_weak(peak, now)) {}
 }
 
 }  // namespace

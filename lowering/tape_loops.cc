@@ -81,8 +81,7 @@ void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
   std::vector<int> slots = CarrySlots(steps, e, 0, carries);
   std::vector<int> params = slots;
   for (size_t i = carries; i < e.operands.size(); ++i) params.push_back(SlotOf(e.operands[i]));
-  const std::vector<int> tapes =
-      NewTapes(steps, e, carries, rows, e.attrs.GetOr<Ints>("lanes", {}), kNone, Dim(0));
+  const std::vector<int> tapes = NewTapes(steps, e, carries, rows, e.attrs.GetOr<Ints>("lanes", {}), kNone, Dim(0));
   Step step;
   step.kind = Step::Kind::kWhile;
   step.slot = p_.NewArena(Type{DType::kBool, {}, {}});

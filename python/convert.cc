@@ -16,17 +16,19 @@ std::array<PyObject*, kNumDTypes> g_dtype_objects{};
 PyObject* g_dtype_cache = nullptr;  // dict: dtype-like object -> index
 
 constexpr const char* kNumpyNames[kNumDTypes] = {
-    "bool",    "int8",     "int16",   "int32",   "int64",     "uint8",      "uint16",        "uint32",      "uint64",
-    "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "key"};
+    "bool",       "int8",          "int16",       "int32",    "int64",   "uint8",   "uint16",
+    "uint32",     "uint64",        "float16",     "bfloat16", "float32", "float64", "complex64",
+    "complex128", "float8_e4m3fn", "float8_e5m2", "key",      "tape",
+};
 
 bool IsExtended(DType t) { return t == DType::kBF16 || IsFloat8(t); }
 
 std::optional<DType> DTypeNamed(const std::string& name) {
   for (int i = 0; i < kNumDTypes; ++i) {
-    if (name == kNumpyNames[i]) return static_cast<DType>(i);
+    if (name == kNumpyNames[i] && static_cast<DType>(i) != DType::kTape) return static_cast<DType>(i);
   }
   if (name == "bool_") return DType::kBool;
-  return ParseDType(name);
+  return name == "tape" ? std::nullopt : ParseDType(name);  // nobody makes one but a loop
 }
 
 // struct-module format characters, of native byte order.

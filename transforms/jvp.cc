@@ -107,7 +107,8 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
     }
     any |= e.CallsOutwards();
     bool inexact = e.CallsOutwards();
-    for (uint32_t r = 0; r < e.num_results; ++r) inexact |= HasTangents(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
+    for (uint32_t r = 0; r < e.num_results; ++r)
+      inexact |= HasTangents(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
     ScopedLoc loc(b, any ? e.loc.Through("jvp") : e.loc);
     if (!any || !inexact) {
       const Atoms y = b.Clone(e, x);

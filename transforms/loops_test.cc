@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "ir/eval.h"
 #include "ir/builder.h"
+#include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/serialize.h"
 #include "ir/text_parser.h"
@@ -20,7 +20,9 @@ namespace {
 // x squared until it is 100 or more.
 std::string Squaring(const std::string& attrs = "num_carry=1") {
   return "fn f(x: f64[]) {\n"
-         "  y = while[" + attrs + "] x (c: f64[]) { p = lt c 100:f64; return p } (c: f64[]) { d = mul c c; return d }\n"
+         "  y = while[" +
+         attrs +
+         "] x (c: f64[]) { p = lt c 100:f64; return p } (c: f64[]) { d = mul c c; return d }\n"
          "  return y\n"
          "}\n";
 }
@@ -146,7 +148,8 @@ TEST(While, TapesOutliveTheirEvaluation) {
   }
 }
 
-// x ^ n by repeated squaring, with a branch for odd n: f(n, x) = n < 1 ? 1 : n odd ? x * f(n / 2, x * x) : f(n / 2, x * x).
+// x ^ n by repeated squaring, with a branch for odd n: f(n, x) = n < 1 ? 1 : n odd ? x * f(n / 2, x * x) : f(n / 2, x *
+// x).
 constexpr const char* kPower = R"(fn f(x: f64[], n: i32[]) {
   y = recursive x n (x: f64[], n: i32[]) {
     more = gt n 0:i32
@@ -165,7 +168,8 @@ constexpr const char* kPower = R"(fn f(x: f64[], n: i32[]) {
 }
 )";
 
-// Fibonacci with weights: f(n, x) = n < 2 ? x : f(n - 1, x) + x * f(n - 2, x). Two calls, both on the way to the result.
+// Fibonacci with weights: f(n, x) = n < 2 ? x : f(n - 1, x) + x * f(n - 2, x). Two calls, both on the way to the
+// result.
 constexpr const char* kTree = R"(fn f(x: f64[], n: i32[]) {
   y = recursive x n (x: f64[], n: i32[]) {
     more = gt n 1:i32

@@ -16,7 +16,7 @@ namespace weft::cpu {
 // What a running program's operations may need besides the frame.
 struct Call {
   const std::vector<std::string>* strings = nullptr;
-  std::string error;  // of the first operation that failed
+  std::string error;                  // of the first operation that failed
   std::shared_ptr<TapeRegion> tapes;  // made by this call; nullptr until there is one
 };
 

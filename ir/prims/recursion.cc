@@ -8,7 +8,6 @@
 // half needs goes back from a call as one `box`, the boxes of the calls inside it among its contents.
 #include <algorithm>
 
-#include "ir/eval.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -134,12 +133,11 @@ void RecurSplit(SplitContext& c) {
   known_types.push_back(Type{DType::kTape, {}, {}});
   Mask own_unknown = s.unknown;
   // An operand that the convention makes unknown may be known here; one that is unknown here is in the convention now.
-  const Atoms known = c.known_b.Emit(*c.eqn.prim, Where(c.known_x, own_unknown, false),
-                                     HalfAttrs(depth, known_types, false));
+  const Atoms known =
+      c.known_b.Emit(*c.eqn.prim, Where(c.known_x, own_unknown, false), HalfAttrs(depth, known_types, false));
   Atoms operands = {c.residual(known.back())};
   Append(operands, UnknownOperands(c, own_unknown));
-  const Atoms unknown =
-      c.unknown_b.Emit(*c.eqn.prim, operands, HalfAttrs(depth, Where(results, s.unknown_out), true));
+  const Atoms unknown = c.unknown_b.Emit(*c.eqn.prim, operands, HalfAttrs(depth, Where(results, s.unknown_out), true));
   Merge(c, s.unknown_out, known, unknown);
 }
 
@@ -168,17 +166,16 @@ void RecursiveSplit(SplitContext& c) {
   out.push_back(box);
   const Atom parameter = ub.Parameter(Type{DType::kTape, {}, {}});
   const Atoms unknown_params = Parameters(ub, Where(types, s.unknown));
-  Atoms args = split.residuals.empty() ? Atoms{}
-                                       : ub.Emit(FindPrim("unbox"), {parameter}, {{"results", split.residuals}});
+  Atoms args =
+      split.residuals.empty() ? Atoms{} : ub.Emit(FindPrim("unbox"), {parameter}, {{"results", split.residuals}});
   Append(args, unknown_params);
   const FnRef unknown_fn = ub.Build(ub.Inline(*split.unknown, args));
 
   const Atoms known = c.known_b.Emit(*c.eqn.prim, Where(c.known_x, s.unknown, false), {}, {kb.Build(out)});
   Atoms operands = {c.residual(known.back())};
   Append(operands, UnknownOperands(c, s.unknown));
-  const Atoms unknown = Any(s.unknown_out)
-                            ? c.unknown_b.Emit(*c.eqn.prim, operands, {{"num_known", int64_t{1}}}, {unknown_fn})
-                            : Atoms{};
+  const Atoms unknown =
+      Any(s.unknown_out) ? c.unknown_b.Emit(*c.eqn.prim, operands, {{"num_known", int64_t{1}}}, {unknown_fn}) : Atoms{};
   Merge(c, s.unknown_out, known, unknown);
 }
 
@@ -190,7 +187,8 @@ OptionalAtoms RecursiveTranspose(TransposeContext& c, const Types& results,
   Atoms operands;
   for (size_t i = 0; i < num_known; ++i) {
     if (c.linear(static_cast<int>(i)))
-      throw UserError(ErrorKind::kDerivative, c.eqn.loc, "transpose: a recursive function is not linear in operand ", i);
+      throw UserError(ErrorKind::kDerivative, c.eqn.loc, "transpose: a recursive function is not linear in operand ",
+                      i);
     linear[i] = false;
     operands.push_back(*c.x[i]);
   }
@@ -321,7 +319,7 @@ void RegisterRecursion(PrimRegistry& r) {
                                 return c.b.Emit(*c.eqn.prim, x, c.eqn.attrs.With("results", results));
                               });
   };
-  call.has_effect = true;  // it may be too deep
+  call.has_effect = true;                               // it may be too deep
   call.samples = [] { return std::vector<Sample>{}; };  // only inside `recursive`
   call.more_attributes = {"depth", "num_known", "results"};
 }

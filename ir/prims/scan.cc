@@ -255,8 +255,7 @@ void ScanJvp(JvpContext& c) {
   Append(operands, Tangents(c.b, scan.Xs(x), scan.Xs(dx), xs));
   Ints lanes = scan.lanes;
   if (scan.taped) Append(lanes, Where(scan.lanes, ys));
-  const Attrs attrs =
-      scan.With(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, lanes, scan.reverse);
+  const Attrs attrs = scan.With(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, lanes, scan.reverse);
   const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
   c.y = Part(all, 0, scan.carries);
@@ -307,9 +306,8 @@ void ScanBatch(BatchContext& c) {
   Append(operands, scan.Consts(x));
   if (own_trips) {
     const Atom one(Tensor::Scalar<int64_t>(DType::kI64, 1)), zero(Tensor::Scalar<int64_t>(DType::kI64, 0));
-    operands.push_back(scan.reverse
-                           ? Sub(c.b, Reduce(c.b, "reduce_max", c.x[0], Range(0, c.b.TypeOf(c.x[0]).rank())), one)
-                           : zero);
+    operands.push_back(
+        scan.reverse ? Sub(c.b, Reduce(c.b, "reduce_max", c.x[0], Range(0, c.b.TypeOf(c.x[0]).rank())), one) : zero);
   }
   for (size_t i = 0; i < scan.carries; ++i)
     operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.lead() + scan.consts + i)) : x[scan.consts + i]);
@@ -325,8 +323,8 @@ void ScanBatch(BatchContext& c) {
   Ints lanes = scan.lanes;
   for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += c.batched_out[scan.carries + i] ? 1 : 0;
   const size_t more = own_trips ? 1 : 0;
-  c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts + more, scan.carries + more, lanes, scan.reverse),
-                 {body});
+  c.y =
+      c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts + more, scan.carries + more, lanes, scan.reverse), {body});
   if (own_trips) c.y.erase(c.y.begin());
   for (size_t i = scan.carries; i < scan.results; ++i) {
     if (c.batched_out[i] && !scan.taped) c.y[i] = swap_leading(c.y[i]);

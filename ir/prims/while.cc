@@ -121,8 +121,7 @@ void WhileJvp(JvpContext& c) {
     if (!is_body) return b.Build(b.Inline(*primal, args));
     Append(args, p_dcarry);
     Append(args, p_dinv);
-    const Atoms out = b.Inline(*jvp.fn, args), y = Part(out, 0, loop.results),
-                dy = Part(out, loop.results, out.size());
+    const Atoms out = b.Inline(*jvp.fn, args), y = Part(out, 0, loop.results), dy = Part(out, loop.results, out.size());
     Atoms results = loop.Carries(y);
     Append(results, Part(dy, 0, p_dcarry.size()));
     Append(results, loop.Rows(y));
@@ -206,8 +205,7 @@ struct KnownLoop {
 };
 
 // The loop that counts its trips in the last carry; it records its rows, and the residuals if asked to.
-Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Ints& row_lanes,
-                       bool record) {
+Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Ints& row_lanes, bool record) {
   const Type count{DType::kI64, {}, {}};
   const size_t n = k.carries.size();
   auto region = [&](const FnRef& fn, bool is_body) {
