@@ -1,6 +1,8 @@
 // Compiled loops that record tapes: closed forms, lanes, memory.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "driver/executable.h"
 #include "ir/builder.h"
 #include "ir/eval.h"
@@ -128,6 +130,79 @@ TEST(TapeLoops, TheScheduleSaysWhatATripCosts) {
   options.use_cache = options.use_disk_cache = false;
   const std::string schedule = Compile(GradOf(ParseFn(kLoss)), options)->Stage("schedule");
   EXPECT_NE(schedule.find("512 bytes per trip"), std::string::npos) << schedule;
+}
+
+// x ^ n by repeated squaring, with a branch for odd n; and a tree of calls.
+constexpr const char* kPower = R"(fn f(x: f64[], n: i32[]) {
+  y = recursive x n (x: f64[], n: i32[]) {
+    more = gt n 0:i32
+    y = cond more x n (x: f64[], n: i32[]) { return 1:f64 } (x: f64[], n: i32[]) {
+      h = div n 2:i32
+      s = mul x x
+      r = recur[depth=0, results=types(f64[])] s h
+      rest = rem n 2:i32
+      odd = eq rest 1:i32
+      y = cond odd r x (r: f64[], x: f64[]) { return r } (r: f64[], x: f64[]) { y = mul r x; return y }
+      return y
+    }
+    return y
+  }
+  return y
+}
+)";
+constexpr const char* kTree = R"(fn f(x: f64[], n: i32[]) {
+  y = recursive x n (x: f64[], n: i32[]) {
+    more = gt n 1:i32
+    y = cond more x n (x: f64[], n: i32[]) { return x } (x: f64[], n: i32[]) {
+      a = sub n 1:i32
+      b = sub n 2:i32
+      p = recur[depth=0, results=types(f64[])] x a
+      q = recur[depth=0, results=types(f64[])] x b
+      r = mul x q
+      y = add p r
+      return y
+    }
+    return y
+  }
+  return y
+}
+)";
+
+double CompiledAt(const FnRef& f, double x, int n) {
+  return Compiled(f, {Tensor::Scalar<double>(DType::kF64, x), Tensor::Scalar<int32_t>(DType::kI32, n)})[0].at<double>(
+      0);
+}
+
+TEST(Recursion, CompiledCalls) {
+  const FnRef f = ParseFn(kPower), g = GradOf(f), h = GradOf(g);
+  for (int n : {0, 1, 2, 5, 13}) {
+    EXPECT_NEAR(CompiledAt(f, 1.5, n), std::pow(1.5, n), 1e-12);
+    EXPECT_NEAR(CompiledAt(g, 1.5, n), n * std::pow(1.5, n - 1), 1e-9) << n;
+    EXPECT_NEAR(CompiledAt(h, 1.5, n), n * (n - 1) * std::pow(1.5, n - 2), 1e-8) << n;
+  }
+  const FnRef tree = ParseFn(kTree);
+  EXPECT_EQ(CompiledAt(tree, 1, 20), 10946);  // Fibonacci
+  const double step = 1e-5, x = 0.7;
+  EXPECT_NEAR(CompiledAt(GradOf(tree), x, 12),
+              (CompiledAt(tree, x + step, 12) - CompiledAt(tree, x - step, 12)) / (2 * step), 1e-6);
+  const Tensor xs = Tensor::FromVector<double>({3}, {1.5, 2, 3}), ns = Tensor::FromVector<int32_t>({3}, {0, 5, 3});
+  const Tensor lanes = Compiled(Vmap(g, {{0, 0}, {0}, Dim(3)}), {xs, ns})[0];
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(lanes.at<double>(i), (std::vector<double>{0, 80, 27})[i], 1e-9);
+  EXPECT_EQ(LiveTapeBytes(), 0);
+}
+
+TEST(Recursion, TooDeepIsAnErrorThatNamesTheFunction) {
+  const FnRef f = ParseFn(
+      "fn f(x: f64[]) {\n  y = recursive x (x: f64[]) { y = recur[depth=0, results=types(f64[])] x; z = recur[depth=0, "
+      "results=types(f64[])] y; return z }\n  return y\n}\n");
+  for (const FnRef& g : {f, GradOf(f)}) {
+    try {
+      Scalar(g, 1);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("calls itself"), std::string::npos) << e.message();
+    }
+  }
 }
 
 }  // namespace

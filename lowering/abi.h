@@ -65,6 +65,10 @@ typedef enum WeftOpcode {
   WEFT_OP_TAPE_ADD,      // [result slot, x slot, y slot, number of tapes]
   WEFT_OP_TAPE_MARK,     // [slot]: remembers which tapes there are
   WEFT_OP_TAPE_RELEASE,  // [slot]: frees those made since
+  // Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main.
+  WEFT_OP_CALL,   // [function, arguments, results, argument slots..., (result slot, bytes if it is a tape)...]
+  WEFT_OP_BOX,    // [box slot, n, (slot, dtype, elements)...]
+  WEFT_OP_UNBOX,  // [box slot, n, (slot, bytes)...]
   WEFT_OP_COUNT
 } WeftOpcode;
 

@@ -99,6 +99,8 @@ void Fields(IO& io, T& v) {
     All(io, v.place, v.index);
   } else if constexpr (std::is_same_v<U, Artifact::Buffer>) {
     All(io, v.bytes, v.first, v.last, v.offset);
+  } else if constexpr (std::is_same_v<U, Artifact::Function>) {
+    All(io, v.name, v.slots, v.buffers, v.arena_bytes);
   } else if constexpr (std::is_same_v<U, Artifact::DescPatch>) {
     All(io, v.index, v.value);
   } else if constexpr (std::is_same_v<U, Artifact::Counters>) {
@@ -106,11 +108,11 @@ void Fields(IO& io, T& v) {
   } else {
     static_assert(std::is_same_v<U, Artifact>);
     All(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers, v.arena_bytes,
-        v.desc, v.desc_patches, v.constants, v.strings, v.counters, v.schedule);
+        v.functions, v.desc, v.desc_patches, v.constants, v.strings, v.counters, v.schedule);
   }
 }
 
-constexpr int64_t kFormat = 0x5745465402;  // bumped whenever a field changes
+constexpr int64_t kFormat = 0x5745465403;  // bumped whenever a field changes
 
 }  // namespace
 

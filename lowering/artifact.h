@@ -65,6 +65,14 @@ struct Artifact {
     int64_t donated = 0;       // donated parameters whose memory holds a result or temporaries
   };
 
+  // A recursive function: code of its own in a frame of its own, made for each call.
+  struct Function {
+    std::string name;
+    std::vector<Slot> slots;
+    std::vector<Buffer> buffers;
+    int64_t arena_bytes = 0;  // -1 when it depends on symbols
+  };
+
   std::string target;  // "cpu:x86-64-avx512"
   std::string code;    // an ELF shared object that exports weft_main
   std::vector<std::string> symbols;
@@ -74,6 +82,7 @@ struct Artifact {
   std::vector<Slot> slots;
   std::vector<Buffer> buffers;
   int64_t arena_bytes = 0;  // -1 when it depends on symbols
+  std::vector<Function> functions;
   std::vector<int64_t> desc;
   struct DescPatch {
     int64_t index = 0;

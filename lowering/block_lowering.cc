@@ -289,6 +289,10 @@ void BlockLowering::EmitOpaque(Steps& steps, int unit) {
   if (name == "while") return EmitWhile(steps, e);
   if (name == "scan") return EmitScan(steps, e);
   if (name == "tape_scan") return EmitTapeScan(steps, e);
+  if (name == "recursive") return EmitRecursive(steps, e);
+  if (name == "recur") return EmitCall(steps, e, p_.Enclosing(e.attrs.GetInt("depth")));
+  if (name == "box") return EmitBox(steps, e);
+  if (name == "unbox") return EmitUnbox(steps, e);
   EmitLibrary(steps, e);
 }
 

@@ -47,7 +47,22 @@ class ProgramBuilder {
   void Log(const std::string& line);
   int indent = 0;
 
+  // Recursive functions (lowering/functions.cc): between the two calls, slots, buffers and positions are the
+  // function's. Gives its index in Artifact::functions.
+  int BeginFunction(const std::string& name);
+  void EndFunction(int index, Steps steps);
+  // The function that recur[depth] calls.
+  int Enclosing(int64_t depth) const;
+
  private:
+  struct Saved {
+    std::vector<Artifact::Slot> slots;
+    std::vector<Artifact::Buffer> buffers;
+    std::map<std::string, int> constants;
+    int position = 0;
+  };
+  std::vector<Saved> saved_;
+  std::vector<int> enclosing_;
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, int> kernels_;
   std::map<std::string, int> constants_;
@@ -92,6 +107,11 @@ class BlockLowering {
   void EmitDynamicUpdate(Steps& steps, const Eqn& e);
   void EmitCond(Steps& steps, const Eqn& e);
   void EmitScan(Steps& steps, const Eqn& e);
+  // lowering/functions.cc
+  void EmitRecursive(Steps& steps, const Eqn& e);
+  void EmitCall(Steps& steps, const Eqn& e, int function);
+  void EmitBox(Steps& steps, const Eqn& e);
+  void EmitUnbox(Steps& steps, const Eqn& e);
   // lowering/tape_loops.cc
   void EmitWhile(Steps& steps, const Eqn& e);
   void EmitTapeScan(Steps& steps, const Eqn& e);

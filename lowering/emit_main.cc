@@ -16,19 +16,25 @@ class MainEmitter {
       : module_(module), program_(program), plans_(plans), m_(module.getContext()) {}
 
   void Emit() {
+    EmitEntry("weft_main", program_.steps);
+    for (size_t i = 0; i < program_.functions.size(); ++i)
+      EmitEntry("weft_f" + std::to_string(i), program_.functions[i]);
+  }
+
+ private:
+  void EmitEntry(const std::string& name, const Steps& steps) {
     auto type = LLVM::LLVMFunctionType::get(m_.i32(), {m_.ptr()});
     m_.b.setInsertionPointToEnd(module_.getBody());
-    auto main = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, "weft_main", type, LLVM::Linkage::External);
+    auto main = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::External);
     mlir::Block* entry = main.addEntryBlock(m_.b);
     m_.b.setInsertionPointToStart(entry);
     frame_ = entry->getArgument(0);
     Prologue();
-    EmitSteps(program_.steps);
+    EmitSteps(steps);
     Value error = m_.Load(m_.i32(), m_.GepAt(m_.i8(), frame_, kFrameError));
     m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{error});
   }
 
- private:
   struct Context {
     Value frame, slots, desc, runtime;
   };

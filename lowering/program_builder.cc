@@ -202,6 +202,16 @@ void ProgramBuilder::Log(const std::string& line) {
 
 Program ProgramBuilder::Finish() {
   Artifact& a = program.artifact;
+  for (Artifact::Function& f : a.functions) {
+    bool is_static = true;
+    std::vector<int64_t> bytes, offsets;
+    for (const Artifact::Buffer& b : f.buffers) {
+      is_static = is_static && b.bytes.is_static();
+      bytes.push_back(b.bytes.constant);
+    }
+    f.arena_bytes = is_static ? PlanArena(f.buffers, bytes, &offsets) : -1;
+    for (size_t i = 0; i < offsets.size(); ++i) f.buffers[i].offset = offsets[i];
+  }
   bool is_static = true;
   std::vector<int64_t> bytes, offsets;
   for (const Artifact::Buffer& b : a.buffers) {

@@ -44,6 +44,7 @@ struct Step {
 
 struct Program {
   Steps steps;
+  std::vector<Steps> functions;  // as in Artifact::functions
   std::vector<KernelSpec> kernels;
   Artifact artifact;  // everything but the code
 };

@@ -82,6 +82,10 @@ std::shared_ptr<Program> Program::Load(Artifact artifact) {
   p->library_ = OpenLibrary(p->artifact_.code);
   p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
   if (p->main_ == nullptr) throw std::runtime_error("compiled code lacks its entry point");
+  for (size_t i = 0; i < p->artifact_.functions.size(); ++i) {
+    p->functions_.push_back(reinterpret_cast<WeftMain>(dlsym(p->library_, ("weft_f" + std::to_string(i)).c_str())));
+    if (p->functions_.back() == nullptr) throw std::runtime_error("compiled code lacks one of its functions");
+  }
   const std::string& constants = p->artifact_.constants;
   p->constants_ = AllocateBuffer(static_cast<int64_t>(constants.size()));
   std::memcpy(p->constants_.get(), constants.data(), constants.size());
@@ -99,17 +103,26 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
   const Artifact& a = artifact_;
   layout->desc = a.desc;
   for (const Artifact::DescPatch& patch : a.desc_patches) layout->desc[patch.index] = patch.value.Evaluate(symbols);
-  std::vector<int64_t> offsets;
-  if (a.arena_bytes >= 0) {
-    for (const Artifact::Buffer& b : a.buffers) offsets.push_back(b.offset);
-    layout->arena_bytes = a.arena_bytes;
-  } else {
-    std::vector<int64_t> bytes;
-    for (const Artifact::Buffer& b : a.buffers) bytes.push_back(b.bytes.Evaluate(symbols));
-    layout->arena_bytes = PlanArena(a.buffers, bytes, &offsets);
+  auto place = [&](const std::vector<Artifact::Slot>& slots, const std::vector<Artifact::Buffer>& buffers,
+                   int64_t planned, std::vector<int64_t>* slot_offset) {
+    std::vector<int64_t> offsets, bytes;
+    int64_t arena_bytes = planned;
+    if (planned >= 0) {
+      for (const Artifact::Buffer& b : buffers) offsets.push_back(b.offset);
+    } else {
+      for (const Artifact::Buffer& b : buffers) bytes.push_back(b.bytes.Evaluate(symbols));
+      arena_bytes = PlanArena(buffers, bytes, &offsets);
+    }
+    for (const Artifact::Slot& s : slots)
+      slot_offset->push_back(s.place == Artifact::Place::kArena ? offsets[s.index] : s.index);
+    return arena_bytes;
+  };
+  layout->arena_bytes = place(a.slots, a.buffers, a.arena_bytes, &layout->slot_offset);
+  for (const Artifact::Function& f : a.functions) {
+    layout->functions.emplace_back();
+    layout->functions.back().arena_bytes =
+        place(f.slots, f.buffers, f.arena_bytes, &layout->functions.back().slot_offset);
   }
-  for (const Artifact::Slot& s : a.slots)
-    layout->slot_offset.push_back(s.place == Artifact::Place::kArena ? offsets[s.index] : s.index);
   auto shape_of = [&](const Artifact::Value& v) {
     std::vector<int64_t> shape;
     for (const SizeExpr& d : v.dims) shape.push_back(d.Evaluate(symbols));
@@ -216,6 +229,11 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   }
   Call call;
   call.strings = &a.strings;
+  call.constants = static_cast<char*>(constants_.get());
+  for (size_t i = 0; i < a.functions.size(); ++i) {
+    call.functions.push_back({functions_[i], &a.functions[i].name, &a.functions[i].slots,
+                              &layout->functions[i].slot_offset, layout->functions[i].arena_bytes});
+  }
   WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
   main_(&frame);
   if (frame.error != 0) throw std::runtime_error(call.error);

@@ -55,6 +55,11 @@ class Program {
     std::vector<int64_t> desc;
     std::vector<int64_t> slot_offset;  // arena slots: offset; others as in the artifact
     int64_t arena_bytes = 0;
+    struct Function {
+      std::vector<int64_t> slot_offset;
+      int64_t arena_bytes = 0;
+    };
+    std::vector<Function> functions;
     std::vector<std::vector<int64_t>> result_shapes;
     std::vector<int64_t> result_bytes;
     std::vector<std::vector<int64_t>> param_shapes;
@@ -65,6 +70,7 @@ class Program {
   Artifact artifact_;
   void* library_ = nullptr;
   WeftMain main_ = nullptr;
+  std::vector<WeftMain> functions_;
   std::shared_ptr<void> constants_;
   mutable ForkSafeMutex mutex_;
   mutable std::vector<std::shared_ptr<const Layout>> layouts_;  // most recent first

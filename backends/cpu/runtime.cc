@@ -52,6 +52,7 @@ const WeftRuntime& Runtime() {
     FillFft(ops);
     FillEffects(ops);
     FillTapes(ops);
+    FillFunctions(ops);
     auto* math = new WeftMath[kNumMathOps * kMathDTypes]();
     FillMath(math);
     return new WeftRuntime{WEFT_ABI_VERSION, NumThreads(), ParallelForEntry, ops, math};

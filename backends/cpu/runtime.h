@@ -10,13 +10,46 @@
 
 #include "ir/tape.h"
 #include "lowering/abi.h"
+#include "lowering/artifact.h"
 
 namespace weft::cpu {
+
+// Memory of the frames of recursive functions, last in first out.
+class FrameStack {
+ public:
+  struct Mark {
+    size_t chunk = 0;
+    int64_t used = 0;
+  };
+  // Uninitialised; raises std::bad_alloc. `mark` is for Pop.
+  char* Push(int64_t bytes, Mark* mark);
+  void Pop(Mark mark) { chunk_ = mark.chunk, used_ = mark.used; }
+
+ private:
+  struct Chunk {
+    std::unique_ptr<void, void (*)(void*)> memory;
+    int64_t bytes;
+  };
+  std::vector<Chunk> chunks_;
+  size_t chunk_ = 0;
+  int64_t used_ = 0;
+};
 
 // What a running program's operations may need besides the frame.
 struct Call {
   const std::vector<std::string>* strings = nullptr;
-  std::string error;                  // of the first operation that failed
+  std::string error;  // of the first operation that failed
+  struct Function {   // a recursive function of the program
+    WeftMain code = nullptr;
+    const std::string* name = nullptr;
+    const std::vector<Artifact::Slot>* slots = nullptr;
+    const std::vector<int64_t>* offsets = nullptr;  // by slot, as in Program::Layout
+    int64_t arena_bytes = 0;
+  };
+  std::vector<Function> functions;
+  char* constants = nullptr;
+  FrameStack frames;
+  int64_t depth = 0;                  // of calls of recursive functions
   std::shared_ptr<TapeRegion> tapes;  // made by this call; nullptr until there is one
 };
 
@@ -36,6 +69,7 @@ void FillLinalg(WeftOp* ops);
 void FillFft(WeftOp* ops);
 void FillEffects(WeftOp* ops);
 void FillTapes(WeftOp* ops);
+void FillFunctions(WeftOp* ops);
 
 // Reads a desc in order.
 class DescReader {
