@@ -15,6 +15,7 @@
 #include "python/frames.h"
 #include "python/function.h"
 #include "python/run.h"
+#include "tracer/regions.h"
 
 namespace weft::python {
 
@@ -270,6 +271,121 @@ std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
   return nullptr;
 }
 
+// A call that is being traced. Functions that call themselves are traced until what they return is known: the first
+// time, a branch that calls the function again is put aside (control.py), and the others say what it returns.
+struct BeingTraced {
+  JitObject* function;
+  const Signature* signature = nullptr;
+  bool recursive = false;  // calls itself
+  bool wrapped = false;  // is a `recursive` equation: it, or a function that it is called from, is called again inside
+  bool open = false;     // the latter: its trace means something inside that function only
+  bool typed = false;    // the rest is known
+  Types results;
+  Mask weak;
+  Ref tree;
+  Values captures;
+};
+thread_local std::vector<BeingTraced*> t_being_traced;
+thread_local BeingTraced* t_pending = nullptr;  // whose result type was asked for
+PyObject* g_recursion_pending = nullptr;
+
+struct TracingScope {
+  explicit TracingScope(BeingTraced* b) { t_being_traced.push_back(b); }
+  ~TracingScope() { t_being_traced.pop_back(); }
+  TracingScope(const TracingScope&) = delete;
+};
+
+// The traced values of the arguments.
+Values ArgumentValues(Arguments& a) {
+  Values values;
+  for (Leaf& leaf : a.leaves) {
+    if (leaf.array)
+      values.push_back(ValueOf(leaf.array));
+    else if (leaf.tensor.defined())
+      values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
+    else
+      values.push_back(Operand(leaf.scalar).ToValue());
+  }
+  return values;
+}
+
+// How many calls up a call with these arguments is being traced; -1: it is not.
+int BeingTracedAt(JitObject* self, const Signature& signature) {
+  for (size_t i = t_being_traced.size(); i-- > 0;) {
+    if (t_being_traced[i]->function == self && *t_being_traced[i]->signature == signature)
+      return static_cast<int>(t_being_traced.size() - 1 - i);
+  }
+  return -1;
+}
+
+// A call of a function that is being traced.
+PyObject* RecursiveCall(int depth, Arguments& a) {
+  const size_t at = t_being_traced.size() - 1 - static_cast<size_t>(depth);
+  BeingTraced& target = *t_being_traced[at];
+  target.recursive = true;
+  for (size_t i = at; i < t_being_traced.size(); ++i) {
+    t_being_traced[i]->wrapped = true;
+    t_being_traced[i]->open |= i > at;
+  }
+  if (!target.typed) {
+    t_pending = &target;
+    PyErr_SetString(g_recursion_pending, "a recursive call whose result is not known yet");
+    throw PythonError();
+  }
+  Values values = ArgumentValues(a);
+  values.insert(values.end(), target.captures.begin(), target.captures.end());
+  Values results = Bind(FindPrim("recur"), values, {{"depth", int64_t{depth}}, {"results", target.results}});
+  for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(target.weak[i]);
+  if (target.tree.get() == Py_None) return WrapValue(std::move(results[0]));
+  Ref list(WrapValues(results));
+  if (PyLong_Check(target.tree.get())) return PyList_AsTuple(list.get());
+  return PyObject_CallMethod(target.tree.get(), "unflatten", "O", list.get());
+}
+
+// Traces the function until the types of its own calls agree with what it returns. (Traced, tree, names)
+Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signature& signature, Traced* traced,
+                  bool* cacheable) {
+  BeingTraced call{self, &signature};
+  constexpr int kMostPasses = 6;
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    Ref result;
+    {
+      TracingScope scope(&call);
+      result =
+          Ref(PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), args, kwargs, nullptr));
+    }
+    if (!result) {
+      if (PyErr_ExceptionMatches(g_recursion_pending) && t_pending == &call) {
+        PyErr_Clear();
+        throw TypeError("'", NameOf(self->function),
+                        "' calls itself, and what it returns cannot be told: on every path it calls itself first. Put "
+                        "the end of the recursion into a branch of weft.cond or weft.switch");
+      }
+      throw PythonError();
+    }
+    *traced = TracedOf(PyTuple_GET_ITEM(result.get(), 0));
+    if (!call.wrapped) return result;
+    PyObject* tree = PyTuple_GET_ITEM(result.get(), 1);
+    const Types results = traced->fn->ResultTypes();
+    const bool settled =
+        !call.recursive ||
+        (call.typed && results == call.results && traced->weak_results == call.weak &&
+         PyObject_RichCompareBool(tree, call.tree.get(), Py_EQ) == 1 && SameCaptures(traced->captures, call.captures));
+    if (settled) {
+      *traced = AsRecursive(*traced, call.recursive ? call.captures : traced->captures);
+      *cacheable = !call.open;
+      return result;
+    }
+    call.typed = true;
+    call.results = results;
+    call.weak = traced->weak_results;
+    call.tree = Ref::Borrow(tree);
+    call.captures = traced->captures;
+  }
+  throw TypeError("'", NameOf(self->function), "' calls itself, and the types of what it returns do not settle: (",
+                  ToString(call.results), ") after ", kMostPasses, " passes");
+}
+
 std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   Ref tuple(Check(PyTuple_New(n)));
   for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
@@ -277,13 +393,16 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
     CheckStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]));
   }
+<<<<<<< HEAD
   Ref pair(Check(RunningPython([&] {
     return PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(),
                                         nullptr);
   })));
+=======
+>>>>>>> 3e194d9 (Jitted functions may call themselves: their types are found by tracing again, captures travel with the calls)
   auto entry = std::make_shared<Entry>();
+  const Ref pair = TraceFunction(self, tuple.get(), kwargs.get(), a.signature, &entry->traced, &entry->cacheable);
   entry->signature = std::move(a.signature);
-  entry->traced = TracedOf(PyTuple_GET_ITEM(pair.get(), 0));
   entry->tree = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 1));
   WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size()))
       << "the two ways to flatten arguments disagree";
@@ -396,19 +515,14 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     Arguments a;
     Collect(self, args, n, kwnames, a);
     std::shared_ptr<Entry> entry = Find(self, a.signature);
+    if (!entry && !t_being_traced.empty() && Trace::Current()) {
+      if (const int depth = BeingTracedAt(self, a.signature); depth >= 0) return RecursiveCall(depth, a);
+    }
     if (!entry) entry = Make(self, args, n, kwnames, a);
     ++entry->calls;
     Values results;
     if (Trace::Current()) {
-      Values values;
-      for (Leaf& leaf : a.leaves) {
-        if (leaf.array)
-          values.push_back(ValueOf(leaf.array));
-        else if (leaf.tensor.defined())
-          values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
-        else
-          values.push_back(Operand(leaf.scalar).ToValue());
-      }
+      Values values = ArgumentValues(a);
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
       results = Apply(entry->traced.fn, values);
       for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(entry->traced.weak_results[i]);
@@ -605,6 +719,9 @@ PyType_Spec kSpec = {"weft.JitFunction", sizeof(JitObject), 0,
 
 bool AddJitType(PyObject* module) {
   g_jit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kSpec));
+  g_recursion_pending = PyErr_NewException("weft.RecursionPending", PyExc_BaseException, nullptr);
+  if (g_recursion_pending == nullptr || PyModule_AddObjectRef(module, "RecursionPending", g_recursion_pending) != 0)
+    return false;
   return g_jit_type && PyModule_AddObjectRef(module, "JitFunction", reinterpret_cast<PyObject*>(g_jit_type)) == 0;
 }
 

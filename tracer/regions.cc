@@ -1,5 +1,7 @@
 #include "tracer/regions.h"
 
+#include <algorithm>
+
 #include "tracer/ops.h"
 #include "tracer/promote.h"
 
@@ -100,6 +102,32 @@ FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order) {
   Atoms args(order.size());
   for (int i : order) args[i] = b.Parameter(fn->params()[i].type, fn->params()[i].name, fn->params()[i].kind);
   return b.Build(b.Inline(*fn, args));
+}
+
+bool SameCaptures(const Values& a, const Values& b) {
+  if (a.size() != b.size()) return false;
+  return std::all_of(a.begin(), a.end(), [&](const Value& v) {
+    return std::any_of(b.begin(), b.end(), [&](const Value& w) { return SameValue(v, w); });
+  });
+}
+
+Traced AsRecursive(const Traced& f, const Values& captures) {
+  std::vector<int> order;
+  for (int i = 0; i < f.num_params; ++i) order.push_back(i);
+  for (const Value& v : captures) {
+    size_t i = 0;
+    while (i < f.captures.size() && !SameValue(f.captures[i], v)) ++i;
+    WEFT_CHECK(i < f.captures.size()) << "a recursive function lost a captured value";
+    order.push_back(f.num_params + static_cast<int>(i));
+  }
+  const FnRef region = ReorderParams(f.fn, order);
+  Builder b(f.fn->name());
+  Atoms params;
+  for (const Param& p : region->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
+  Traced out = f;
+  out.fn = b.Build(b.Emit(FindPrim("recursive"), params, {}, {region}));
+  out.captures = captures;
+  return out;
 }
 
 void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,

@@ -27,6 +27,12 @@ void CanonicalOperands(std::vector<FnRef>& fns, Values& args);
 // A function whose parameter i is parameter order[i] of `fn`; parameters left out must be unused... so none may be.
 FnRef ReorderParams(const FnRef& fn, const std::vector<int>& order);
 
+// Whether two lists hold the same values, in any order.
+bool SameCaptures(const Values& a, const Values& b);
+// `f`, which calls itself by `recur` with `captures` after its own arguments, as a function of one `recursive`
+// equation.
+Traced AsRecursive(const Traced& f, const Values& captures);
+
 // Converts results whose dtype is weak to that of the other functions. Raises kType naming `what` and the result (its
 // path from `paths`) where types differ otherwise.
 void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,

@@ -51,7 +51,22 @@ def switch(index, branches: Sequence[Callable], *operands):
 
 def _branches(index, functions: list[Callable], operands: tuple, what: str):
     flats = [flat_function(f, operands, {}) for f in functions]
-    traced = [trace_flat(flat, what, known=False) for flat in flats]
+    traced: list = []
+    suspended = None
+    for flat in flats:
+        try:
+            traced.append(trace_flat(flat, what, known=False))
+        except _weft.RecursionPending as pending:
+            traced.append(None)
+            suspended = pending
+    if suspended is not None:
+        # A function that is being traced called itself here, and what it returns is not known yet. The other branches
+        # say what this one returns; then the function is traced once more (python/jit.cc).
+        finished = [i for i, function in enumerate(traced) if function is not None]
+        if not finished:
+            raise suspended
+        flats = [flats[finished[0]]] * len(flats)
+        traced = [traced[finished[0]]] * len(traced)
     for flat in flats[1:]:
         if flat.out_tree != flats[0].out_tree:
             raise TypeError(
