@@ -274,7 +274,7 @@ std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
 // A call that is being traced. Functions that call themselves are traced until what they return is known: the first
 // time, a branch that calls the function again is put aside (control.py), and the others say what it returns.
 struct BeingTraced {
-  JitObject* function;
+  JitObject* function = nullptr;
   const Signature* signature = nullptr;
   bool recursive = false;  // calls itself
   bool wrapped = false;  // is a `recursive` equation: it, or a function that it is called from, is called again inside
@@ -345,7 +345,9 @@ PyObject* RecursiveCall(int depth, Arguments& a) {
 // Traces the function until the types of its own calls agree with what it returns. (Traced, tree, names)
 Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signature& signature, Traced* traced,
                   bool* cacheable) {
-  BeingTraced call{self, &signature};
+  BeingTraced call;
+  call.function = self;
+  call.signature = &signature;
   constexpr int kMostPasses = 6;
   for (int pass = 0; pass < kMostPasses; ++pass) {
     Ref result;
