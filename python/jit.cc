@@ -353,8 +353,9 @@ Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signa
     Ref result;
     {
       TracingScope scope(&call);
-      result =
-          Ref(PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), args, kwargs, nullptr));
+      result = Ref(RunningPython([&] {
+        return PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), args, kwargs, nullptr);
+      }));
     }
     if (!result) {
       if (PyErr_ExceptionMatches(g_recursion_pending) && t_pending == &call) {
@@ -395,13 +396,6 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
     CheckStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]));
   }
-<<<<<<< HEAD
-  Ref pair(Check(RunningPython([&] {
-    return PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(),
-                                        nullptr);
-  })));
-=======
->>>>>>> 3e194d9 (Jitted functions may call themselves: their types are found by tracing again, captures travel with the calls)
   auto entry = std::make_shared<Entry>();
   const Ref pair = TraceFunction(self, tuple.get(), kwargs.get(), a.signature, &entry->traced, &entry->cacheable);
   entry->signature = std::move(a.signature);
