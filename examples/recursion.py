@@ -41,8 +41,8 @@ def exact(a, b=20.0):
 
 
 def main():
-    f64 = lambda x: wnp.asarray(x, "float64")  # noqa: E731
-    f = lambda a: integral(f64(0.0), f64(1.0), f64(1e-9), a)  # noqa: E731
+    f64 = lambda x: wnp.asarray(x, "float64")
+    f = lambda a: integral(f64(0.0), f64(1.0), f64(1e-9), a)
     print("    a   integral             error   d/da                 error")
     for a in (0.5, 1.0, 2.0):
         value, slope = weft.value_and_grad(f)(f64(a))
