@@ -161,4 +161,22 @@ Ints Range(int64_t begin, int64_t end) {
   return range;
 }
 
+std::pair<Expr, Expr> SideBySide(const Expr& x, const Expr& y) {
+  const int rank_x = x.b->TypeOf(x.atom).rank(), rank_y = y.b->TypeOf(y.atom).rank();
+  auto stretched = [](const Expr& number, const Expr& array) -> Expr {
+    if (number.atom.is_literal()) return number;
+    return {number.b, Broadcast(*number.b, number.atom, array.b->TypeOf(array.atom).dims, {})};
+  };
+  if (rank_x == 0 && rank_y > 0) return {stretched(x, y), y};
+  if (rank_y == 0 && rank_x > 0) return {x, stretched(y, x)};
+  return {x, y};
+}
+
+Expr Select(const Expr& p, const Expr& x, const Expr& y) {
+  const auto [u, v] = SideBySide(x, y);
+  const auto [p1, u1] = SideBySide(p, u);
+  const auto [p2, v1] = SideBySide(p1, v);
+  return {p.b, Select(*p.b, p2.atom, SideBySide(u1, p2).first.atom, v1.atom)};
+}
+
 }  // namespace weft

@@ -11,6 +11,7 @@
 #define WEFT_IR_OPS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/builder.h"
@@ -81,11 +82,17 @@ struct Expr {
   Expr Number(double value) const { return {b, Atom::Scalar(dtype(), value)}; }
 };
 
+// x and y as they may stand in one operation: a computed number beside an array becomes an array. (Literals may stay.)
+std::pair<Expr, Expr> SideBySide(const Expr& x, const Expr& y);
+
 #define WEFT_EXPR_UNARY(Function, name) \
   inline Expr Function(const Expr& x) { return {x.b, Function(*x.b, x.atom)}; }
-#define WEFT_EXPR_BINARY(Function, name)                                                               \
-  inline Expr Function(const Expr& x, const Expr& y) { return {x.b, Function(*x.b, x.atom, y.atom)}; } \
-  inline Expr Function(const Expr& x, double y) { return Function(x, x.Number(y)); }                   \
+#define WEFT_EXPR_BINARY(Function, name)                                             \
+  inline Expr Function(const Expr& x, const Expr& y) {                               \
+    const auto [u, v] = SideBySide(x, y);                                            \
+    return {x.b, Function(*x.b, u.atom, v.atom)};                                    \
+  }                                                                                  \
+  inline Expr Function(const Expr& x, double y) { return Function(x, x.Number(y)); } \
   inline Expr Function(double x, const Expr& y) { return Function(y.Number(x), y); }
 WEFT_UNARY_OPS(WEFT_EXPR_UNARY)
 WEFT_BINARY_OPS(WEFT_EXPR_BINARY)
@@ -101,7 +108,7 @@ WEFT_EXPR_OPERATOR(*, Mul)
 WEFT_EXPR_OPERATOR(/, Div)
 #undef WEFT_EXPR_OPERATOR
 inline Expr operator-(const Expr& x) { return Neg(x); }
-inline Expr Select(const Expr& p, const Expr& x, const Expr& y) { return {p.b, Select(*p.b, p.atom, x.atom, y.atom)}; }
+Expr Select(const Expr& p, const Expr& x, const Expr& y);
 
 }  // namespace weft
 #endif  // WEFT_IR_OPS_H_

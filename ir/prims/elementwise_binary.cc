@@ -355,10 +355,10 @@ void RegisterSelect(PrimRegistry& r) {
   // 1 strictly inside; the bound that is taken gets the derivative, as in min(max(x, lo), hi) away from ties.
   clamp.partials = [](Builder& b, const Atoms& x, const Atom&) -> OptionalAtoms {
     const Expr lo{&b, x[0]}, v{&b, x[1]}, hi{&b, x[2]};
-    const Atom one = Atom::Scalar(v.dtype(), 1), zero = Atom::Scalar(v.dtype(), 0);
-    const Atom below = And(b, Lt(b, v, lo), Lt(b, lo, hi)), above = Gt(b, v, hi);
-    const Atom inside = And(b, Gt(b, v, lo), Lt(b, v, hi));
-    return {Select(b, below, one, zero), Select(b, inside, one, zero), Select(b, above, one, zero)};
+    const Expr one = v.Number(1), zero = v.Number(0);
+    const Expr below = And(Lt(v, lo), Lt(lo, hi)), above = Gt(v, hi);
+    const Expr inside = And(Gt(v, lo), Lt(v, hi));
+    return {Select(below, one, zero), Select(inside, one, zero), Select(above, one, zero)};
   };
   clamp.samples = [p = &clamp] {
     std::vector<Sample> samples = ElementwiseSamples(*p);
