@@ -1,5 +1,7 @@
 #include "ir/effects.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
@@ -35,13 +37,14 @@ void PrintElement(const Tensor& t, int64_t i, std::ostream& out) {
   }
 }
 
-void PrintTensor(const Tensor& t, int axis, int64_t begin, int64_t count, std::ostream& out) {
-  if (axis == t.rank()) return PrintElement(t, begin, out);
+void PrintTensor(const Tensor& t, int axis, int64_t begin, int64_t count, std::ostream& out,
+                 const std::function<void(int64_t)>& print) {
+  if (axis == t.rank()) return print(begin);
   const int64_t n = t.shape()[axis], inner = n == 0 ? 0 : count / n;
   out << "[";
   for (int64_t i = 0; i < n; ++i) {
     if (i > 0) out << " ";
-    PrintTensor(t, axis + 1, begin + i * inner, inner, out);
+    PrintTensor(t, axis + 1, begin + i * inner, inner, out, print);
   }
   out << "]";
 }
@@ -51,19 +54,119 @@ void PrintTensor(const Tensor& t, int axis, int64_t begin, int64_t count, std::o
 void SetEffectHandlers(EffectHandlers handlers) { Handlers() = std::move(handlers); }
 const EffectHandlers& GetEffectHandlers() { return Handlers(); }
 
+namespace {
+
+// "[[fill]align][sign][0][width][,][.precision][type]", the part of Python's format specifications that numbers need.
+struct FormatSpec {
+  char fill = 0, align = 0, sign = '-', type = 0;
+  int width = 0, precision = -1;
+  bool commas = false, zeros = false;
+};
+
+FormatSpec ParseSpec(const std::string& text) {
+  FormatSpec spec;
+  size_t i = 0;
+  auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
+  if (text.size() >= 2 && is_align(text[1])) spec.fill = text[0], spec.align = text[1], i = 2;
+  else if (!text.empty() && is_align(text[0])) spec.align = text[0], i = 1;
+  if (i < text.size() && (text[i] == '+' || text[i] == '-' || text[i] == ' ')) spec.sign = text[i++];
+  if (i < text.size() && text[i] == '0') spec.zeros = true, ++i;
+  auto number = [&] {
+    int n = 0;
+    while (i < text.size() && text[i] >= '0' && text[i] <= '9' && n < 1000) n = n * 10 + (text[i++] - '0');
+    return n;
+  };
+  spec.width = number();
+  if (i < text.size() && text[i] == ',') spec.commas = true, ++i;
+  if (i < text.size() && text[i] == '.') ++i, spec.precision = number();
+  if (i < text.size()) spec.type = text[i++];
+  if (i != text.size() || (spec.type && std::string("bdoxXeEfFgG%").find(spec.type) == std::string::npos))
+    throw ValueError("'", text, "' is no format specification for numbers");
+  return spec;
+}
+
+std::string Digits(uint64_t magnitude, char type) {
+  const unsigned base = type == 'b' ? 2 : type == 'o' ? 8 : type == 'x' || type == 'X' ? 16 : 10;
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), (type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[magnitude % base]);
+    magnitude /= base;
+  } while (magnitude > 0);
+  return digits;
+}
+
+std::string Formatted(const Tensor& t, int64_t i, const FormatSpec& spec) {
+  const bool as_float = spec.type && std::string("eEfFgG%").find(spec.type) != std::string::npos;
+  bool negative = false;
+  std::string body;
+  if (!as_float && !IsInexact(t.dtype())) {
+    VisitDType(t.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>) {
+        const T v = t.at<T>(i);
+        negative = v < T(0);
+        body = Digits(negative ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v), spec.type);
+      }
+    });
+  } else {
+    double v = t.Get(i).real();
+    negative = std::signbit(v) && !std::isnan(v);
+    v = std::abs(v);
+    char type = spec.type ? spec.type : 'g';
+    if (type == '%') v *= 100, type = 'f';
+    if (!spec.type && spec.precision < 0) {
+      std::ostringstream plain;
+      PrintElement(t, i, plain);
+      body = plain.str();
+      if (!body.empty() && body[0] == '-') body.erase(0, 1);
+    } else if (std::isfinite(v)) {
+      const char form[] = {'%', '.', '*', type, 0};
+      const int precision = spec.precision < 0 ? 6 : spec.precision;
+      body.resize(static_cast<size_t>(std::snprintf(nullptr, 0, form, precision, v)));
+      std::snprintf(body.data(), body.size() + 1, form, precision, v);
+    } else {
+      const bool upper = type == 'E' || type == 'F' || type == 'G';
+      body = std::isnan(v) ? (upper ? "NAN" : "nan") : upper ? "INF" : "inf";
+    }
+    if (spec.type == '%') body += '%';
+  }
+  if (spec.commas) {
+    size_t end = body.find_first_not_of("0123456789");
+    for (int64_t at = static_cast<int64_t>(end == std::string::npos ? body.size() : end) - 3; at > 0; at -= 3)
+      body.insert(static_cast<size_t>(at), ",");
+  }
+  std::string sign = negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
+  const size_t missing = std::max<int64_t>(0, spec.width - static_cast<int64_t>(sign.size() + body.size()));
+  const char align = spec.align ? spec.align : spec.zeros ? '=' : '>';
+  const char fill = spec.fill ? spec.fill : spec.zeros ? '0' : ' ';
+  const size_t front = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
+  const std::string before(front, fill), after(missing - front, fill);
+  return align == '=' ? sign + before + body : before + sign + body + after;
+}
+
+}  // namespace
+
 std::string FormatTensors(const std::string& format, const Tensors& values) {
   std::ostringstream out;
   size_t next = 0;
   for (size_t i = 0; i < format.size(); ++i) {
     if (format.compare(i, 2, "{{") == 0 || format.compare(i, 2, "}}") == 0) {
       out << format[i++];
-    } else if (format.compare(i, 2, "{}") == 0 && next < values.size()) {
-      PrintTensor(values[next], 0, 0, values[next].size(), out);
-      ++next;
-      ++i;
-    } else {
-      out << format[i];
+      continue;
     }
+    const size_t end = format[i] == '{' ? format.find('}', i) : std::string::npos;
+    if (end == std::string::npos || next >= values.size() || (end > i + 1 && format[i + 1] != ':')) {
+      out << format[i];
+      continue;
+    }
+    const Tensor& t = values[next++];
+    if (end > i + 2) {
+      const FormatSpec spec = ParseSpec(format.substr(i + 2, end - i - 2));
+      PrintTensor(t, 0, 0, t.size(), out, [&](int64_t element) { out << Formatted(t, element, spec); });
+    } else {
+      PrintTensor(t, 0, 0, t.size(), out, [&](int64_t element) { PrintElement(t, element, out); });
+    }
+    i = end;
   }
   return out.str();
 }

@@ -22,7 +22,8 @@ struct EffectHandlers {
 };
 void SetEffectHandlers(EffectHandlers handlers);
 const EffectHandlers& GetEffectHandlers();
-// "x={} y={}" with each {} replaced by the NumPy-like text of the next tensor.
+// "x={} y={:.3f}" with each field replaced by the NumPy-like text of the next tensor; a specification, as Python's for
+// numbers, applies to every element.
 std::string FormatTensors(const std::string& format, const Tensors& values);
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/random_ops.h"
 #include "lowering/schedule.h"
@@ -36,7 +37,12 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     if (IsCallLike(e)) {
       results = InlineInto(b, *e.regions[0], operands);
     } else if (e.prim->name == "threefry2x32") {
-      // As ordinary equations the rounds fuse with their surroundings.
+      // As ordinary equations the rounds fuse with their surroundings. A key that is known is a pair of numbers, and
+      // numbers computed from them would stand beside arrays.
+      const Dims shape = fn.TypeOf(Atom(e.result())).dims;
+      for (Atom& a : operands) {
+        if (a.is_literal() && a.literal().rank() == 0) a = Broadcast(b, a, shape, {});
+      }
       const auto [x0, x1] = ExpandThreefry2x32(b, operands[0], operands[1], operands[2], operands[3]);
       results = {x0, x1};
     } else {

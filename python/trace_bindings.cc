@@ -37,6 +37,7 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
   std::vector<Spec> specs;
   for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
   ScopedTrace trace(name.empty() ? "f" : name, kind);
+  if (std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
   py::list tracers;
   for (size_t i = 0; i < specs.size(); ++i) {
     const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
@@ -59,6 +60,18 @@ Traced TraceFunction(const py::object& function, const py::list& leaves, const s
   return TraceWith(function, leaves, names, name, kind, known, nullptr);
 }
 
+std::vector<int> Range(int begin, int end) {
+  std::vector<int> numbers;
+  for (int i = begin; i < end; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+Attrs ConstsAttr(int consts) {
+  Attrs attrs;
+  if (consts > 0) attrs.Set("num_consts", int64_t{consts});
+  return attrs;
+}
+
 }  // namespace
 
 const Traced& TracedOf(PyObject* object) { return *py::handle(object).cast<const Traced*>(); }
@@ -76,6 +89,7 @@ void BindTracing(py::module_& m) {
       .def_property_readonly("fn", [](const Traced& t) { return FnHandle{t.fn}; })
       .def_property_readonly("captures", [](const Traced& t) { return ListOf(t.captures); })
       .def_readonly("num_params", &Traced::num_params)
+      .def_readonly("happened", &Traced::happened)
       .def_property_readonly("weak_results", [](const Traced& t) { return std::vector<bool>(t.weak_results); })
       .def_property_readonly("num_results", [](const Traced& t) { return t.fn->results().size(); })
       .def_property_readonly("captures_tracers", [](const Traced& t) {
@@ -208,17 +222,35 @@ void BindTracing(py::module_& m) {
     return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()),
                        {{"callback", RegisterCallback(function.ptr())}, {"results", results}}));
   });
-  m.def("call_regions", [](const std::string& prim, const std::vector<Traced>& regions, py::handle operands) {
-    for (size_t i = 0; i < regions.size(); ++i) {
-      if (!regions[i].captures.empty())
-        throw UserError(ErrorKind::kUnsupported, {}, prim,
-                        ": the function and its derivative rules must not use arrays or traced values from outside; "
-                        "pass them as arguments");
-    }
-    Values args = ValuesFrom(operands, prim.c_str());
-    std::vector<FnRef> fns;
-    for (const Traced& t : regions) fns.push_back(t.fn);
-    return ListOf(Bind(FindPrim(prim), args, {}, fns));
+  // The functions that custom_jvp and custom_vjp hold are closed: what they captured becomes further operands, which
+  // the rules receive too.
+  m.def("custom_jvp", [](const Traced& f, const Traced& rule, py::handle operands) {
+    const Aligned a = AlignCaptures({f, rule});
+    const int own = f.num_params, moving = rule.num_params - own, consts = static_cast<int>(a.captures.size());
+    std::vector<int> order = Range(0, own);
+    for (int i : Range(own + moving, own + moving + consts)) order.push_back(i);
+    for (int i : Range(own, own + moving)) order.push_back(i);
+    Values args = ValuesFrom(operands, "custom_jvp");
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(consts), {a.fns[0], ReorderParams(a.fns[1], order)}));
+  });
+  m.def("custom_vjp", [](const Traced& f, const Traced& forward, const Traced& backward, py::handle operands) {
+    const Aligned a = AlignCaptures({f, forward, backward});
+    const int consts = static_cast<int>(a.captures.size());
+    // The captured values are residuals as well, behind those of the rule.
+    Builder b(a.fns[1]->name());
+    Atoms params;
+    for (const Param& p : a.fns[1]->params()) params.push_back(b.Parameter(p.type, p.name));
+    Atoms results = b.Inline(*a.fns[1], params);
+    const int residuals = static_cast<int>(results.size() - f.fn->results().size());
+    results.insert(results.end(), params.end() - consts, params.end());
+    std::vector<int> order = Range(0, residuals);
+    for (int i : Range(backward.num_params, backward.num_params + consts)) order.push_back(i);
+    for (int i : Range(residuals, backward.num_params)) order.push_back(i);
+    Values args = ValuesFrom(operands, "custom_vjp");
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    return ListOf(Bind(FindPrim("custom_vjp"), args, ConstsAttr(consts),
+                       {a.fns[0], b.Build(results), ReorderParams(a.fns[2], order)}));
   });
 }
 

@@ -61,9 +61,14 @@ Atom FloorDivide(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, Atom::Scalar(dtype, 0)}), quotient, whole});
 }
 
-// The remainder that has the sign of y.
+// The remainder that has the sign of y; of integers divided by 0 it is 0, as in NumPy.
 Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
-  const Atom r = b.Emit1(FindPrim("rem"), {x, y});
+  Atom r = b.Emit1(FindPrim("rem"), {x, y});
+  if (IsInteger(dtype) && !(y.is_literal() && y.literal().rank() == 0 && !y.IsSplat(0))) {
+    const Atom zero = Atom::Scalar(dtype, 0);
+    r = y.is_literal() && y.literal().rank() == 0 ? b.Emit1(FindPrim("xor"), {x, x})
+                                                  : b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), zero, r});
+  }
   if (IsUnsigned(dtype)) return r;
   return b.Emit1(FindPrim("select"), {NeedsCorrection(b, r, y, dtype), b.Emit1(FindPrim("add"), {r, y}), r});
 }

@@ -37,6 +37,12 @@ std::string Advice(const std::string& why) {
   return "Use weft.debug.print to show a value from inside compiled code, or return it from the function.";
 }
 
+// In itself or in one of its regions.
+bool HasEffect(const Eqn& eqn) {
+  return eqn.prim->has_effect ||
+         std::any_of(eqn.regions.begin(), eqn.regions.end(), [](const FnRef& r) { return r->HasEffects(); });
+}
+
 }  // namespace
 
 void SetRunner(Runner runner) { GlobalRunner() = std::move(runner); }
@@ -144,10 +150,46 @@ Traced Trace::Finish(const Values& results) {
     atoms.push_back(Use(v));
     traced.weak_results.push_back(v.weak());
   }
-  traced.fn = builder_.Build(atoms);
+  traced.fn = done_.empty() ? builder_.Build(atoms) : WithoutDone(atoms);
   traced.captures = captures_;
   traced.num_params = num_params_;
+  traced.happened = happened_;
   return traced;
+}
+
+// The function without the effects that have happened; their results are captured like any concrete array.
+FnRef Trace::WithoutDone(const Atoms& results) {
+  Builder b(builder_.name());
+  std::unordered_map<uint32_t, Atom> env;
+  for (size_t i = 0; i < builder_.params().size(); ++i) {
+    const Param& p = builder_.params()[i];
+    env[builder_.param_vars()[i]] = b.Parameter(p.type, p.name, p.kind);
+  }
+  auto of = [&](const Atom& a) { return a.is_var() ? env.at(a.id()) : a; };
+  for (int e : done_) {
+    const Eqn& eqn = builder_.eqns()[e];
+    for (uint32_t r = 0; r < eqn.num_results; ++r) {
+      const Value& value = known_.at(eqn.first_result + r);
+      if (value.tensor().size() <= kMaxLiteralElements) {
+        env[eqn.first_result + r] = Atom(value.tensor());
+      } else {
+        env[eqn.first_result + r] = b.Parameter(value.type(), "", Param::Kind::kConstant);
+        captures_.push_back(value);
+      }
+    }
+  }
+  for (size_t e = 0; e < builder_.eqns().size(); ++e) {
+    const Eqn& eqn = builder_.eqns()[e];
+    if (done_.count(static_cast<int>(e))) continue;
+    Atoms operands;
+    for (const Atom& a : eqn.operands) operands.push_back(of(a));
+    b.set_loc(eqn.loc);
+    const Atoms out = b.Clone(eqn, std::move(operands));
+    for (uint32_t r = 0; r < eqn.num_results; ++r) env[eqn.first_result + r] = out[r];
+  }
+  Atoms final;
+  for (const Atom& a : results) final.push_back(of(a));
+  return b.Build(final);
 }
 
 int Trace::EqnOf(Var var) const {
@@ -188,19 +230,9 @@ void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) cons
                   Describe(parameter), ". ", Advice(why));
 }
 
-Tensor Trace::Demand(Var var, const std::string& why) {
-  Tensor value = Compute(var, why);
-  if (demanded_vars_.insert(var.id).second) demanded_.emplace_back(var, value);
-  return value;
-}
-
-Tensor Trace::Compute(Var var, const std::string& why) {
-  if (auto it = known_.find(var.id); it != known_.end() && !it->second.traced()) return it->second.tensor();
-  // The slice: equations that `var` needs, down to known values.
+// Adds the equations that `todo` needs, down to known values. False if that ends at a parameter that is not known.
+bool Trace::Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const {
   const auto& eqns = builder_.eqns();
-  std::set<int> slice;
-  std::set<uint32_t> leaves;
-  std::vector<Var> todo = {var};
   while (!todo.empty()) {
     const Var v = todo.back();
     todo.pop_back();
@@ -209,11 +241,59 @@ Tensor Trace::Compute(Var var, const std::string& why) {
       continue;
     }
     const int e = EqnOf(v);
-    if (e < 0) RaiseUnknown(var, v, why);
+    if (e < 0) {
+      *unknown = v;
+      return false;
+    }
     if (!slice.insert(e).second) continue;
     for (const Atom& a : eqns[e].operands) {
       if (a.is_var()) todo.push_back(a.var());
     }
+  }
+  return true;
+}
+
+// Effects keep their order: those recorded before an effect that happens now happen too, if their operands are known.
+void Trace::AddEarlierEffects(int until, std::set<int>& slice, std::set<uint32_t>& leaves) const {
+  for (int e = 0; e < until; ++e) {
+    const Eqn& eqn = builder_.eqns()[e];
+    if (!HasEffect(eqn) || done_.count(e) || slice.count(e)) continue;
+    std::vector<Var> needs;
+    for (const Atom& a : eqn.operands) {
+      if (a.is_var()) needs.push_back(a.var());
+    }
+    std::set<int> more = slice;
+    std::set<uint32_t> from = leaves;
+    Var unknown;
+    if (!Collect(needs, more, from, &unknown)) continue;
+    more.insert(e);
+    slice = std::move(more), leaves = std::move(from);
+  }
+}
+
+Tensor Trace::Demand(Var var, const std::string& why) {
+  Tensor value = Compute(var, why);
+  if (demanded_vars_.insert(var.id).second) demanded_.emplace_back(var, value);
+  return value;
+}
+
+Tensor Trace::Compute(Var var, const std::string& why) {
+  if (auto it = known_.find(var.id); it != known_.end() && !it->second.traced()) return it->second.tensor();
+  const auto& eqns = builder_.eqns();
+  std::set<int> slice;
+  std::set<uint32_t> leaves;
+  Var unknown;
+  if (!Collect({var}, slice, leaves, &unknown)) RaiseUnknown(var, unknown, why);
+  int last_effect = -1;
+  for (int e : slice) last_effect = HasEffect(eqns[e]) ? e : last_effect;
+  if (last_effect >= 0) {
+    const auto& stack = Stack();
+    if (std::any_of(stack.begin(), stack.end(), [](const auto& t) { return !t->concrete_; })) {
+      throw UserError(ErrorKind::kTracer, CurrentLoc(), why, " of a traced value: ", Describe(var), ". It depends on '",
+                      eqns[last_effect].prim->name, "', whose result is known only when the compiled code runs. ",
+                      Advice(why));
+    }
+    AddEarlierEffects(last_effect, slice, leaves);
   }
   // Known through an outer trace: that one may know it, or raise.
   Builder b(builder_.name());
@@ -246,6 +326,12 @@ Tensor Trace::Compute(Var var, const std::string& why) {
     values = Run(b.Build(results), args);
   }
   for (size_t i = 0; i < ids.size(); ++i) known_.emplace(ids[i], Value(values[i]));
+  for (int e : slice) {
+    if (HasEffect(eqns[e])) done_.insert(e);
+  }
+  if (last_effect >= 0) {
+    for (const auto& trace : Stack()) trace->happened_ = true;
+  }
   return known_.at(var.id).tensor();
 }
 

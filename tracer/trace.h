@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -44,6 +45,7 @@ struct Traced {
   Values captures;     // values of the parameters after the first `num_params`
   int num_params = 0;  // without captures
   Mask weak_results;
+  bool happened = false;  // an effect happened while tracing (see Trace::set_concrete): `fn` belongs to this call alone
 };
 
 class Trace : public std::enable_shared_from_this<Trace> {
@@ -73,6 +75,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // what it computes.
   const std::vector<std::pair<Var, Tensor>>& demanded() const { return demanded_; }
 
+  // In a concrete trace the recorded program belongs to one call, whose numbers are known. An effect that a demanded
+  // number depends on then happens at once (after the effects recorded before it), and is taken out of the program.
+  void set_concrete() { concrete_ = true; }
+
   bool open() const { return open_; }
   const std::string& kind() const { return kind_; }
   // "f32[3] made at model.py:12 (loss)", for messages.
@@ -86,10 +92,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   int EqnOf(Var var) const;  // -1 for a parameter
   [[noreturn]] void RaiseUnknown(Var wanted, Var parameter, const std::string& why) const;
 
+  void AddEarlierEffects(int until, std::set<int>& slice, std::set<uint32_t>& leaves) const;
+  bool Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const;
+  FnRef WithoutDone(const Atoms& results);
+
   Builder builder_;
   std::string kind_;
   Loc loc_;
-  bool open_ = true;
+  bool open_ = true, concrete_ = false, happened_ = false;
   int num_params_ = 0;
   Values captures_;
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;  // by buffer
@@ -97,6 +107,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<std::pair<Var, Tensor>> demanded_;
   std::unordered_set<uint32_t> demanded_vars_;
   std::unordered_map<uint32_t, Value> known_;  // by variable
+  std::set<int> done_;                         // equations with effects that have happened
 };
 
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.

@@ -3,6 +3,8 @@
 // Only inexact operands and results have tangents and cotangents; the rules' regions name only those:
 //   custom_jvp {f: x -> y} {rule: (x, dx) -> (y, dy)}
 //   custom_vjp {f: x -> y} {fwd: x -> (y, residuals)} {bwd: (residuals, ct y) -> ct x}
+// The last `num_consts` operands are what the functions captured: rules say nothing about them, so they count as not
+// inexact above, and a derivative with respect to them is an error.
 #include <algorithm>
 
 #include "ir/prims/families.h"
@@ -23,6 +25,25 @@ Types Joined(Types a, const Types& b) {
   return a;
 }
 
+// Which operands have tangents: the inexact ones that are not captured.
+Mask Movable(const Types& operands, const Attrs& attrs) {
+  Mask mask = Inexact(operands);
+  const auto consts = static_cast<size_t>(attrs.GetOr<int64_t>("num_consts", 0));
+  if (consts > mask.size()) throw TypeError("num_consts is ", consts, ", but there are ", mask.size(), " operands");
+  std::fill(mask.end() - static_cast<int64_t>(consts), mask.end(), false);
+  return mask;
+}
+
+void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx) {
+  const int64_t consts = eqn.attrs.GetOr<int64_t>("num_consts", 0);
+  for (size_t i = dx.size() - static_cast<size_t>(consts); i < dx.size(); ++i) {
+    if (!dx[i]) continue;
+    throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": '", eqn.regions[0]->name(),
+                    "' is differentiated with respect to a value that it captured from outside, about which its rule "
+                    "says nothing; make that value an argument of the function");
+  }
+}
+
 Types TypesOf(const Builder& b, const Atoms& atoms) {
   Types types;
   for (const Atom& a : atoms) types.push_back(b.TypeOf(a));
@@ -32,19 +53,20 @@ Types TypesOf(const Builder& b, const Atoms& atoms) {
 void RegisterCustomJvp(PrimRegistry& r) {
   Prim& p = r.Add("custom_jvp", Family::kControl, -1,
                   "The results of region 0; differentiation uses region 1, which takes operands and their tangents and "
-                  "gives results and their tangents.");
+                  "gives results and their tangents. The last num_consts operands are captured values without tangents.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 2);
     CheckRegionParams(s, 0, s.operands);
     const Types results = s.regions[0]->ResultTypes();
-    CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Inexact(s.operands))));
+    CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Movable(s.operands, s.attrs))));
     CheckRegionResults(s, 1, Joined(results, Where(results, Inexact(results))));
     return results;
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.jvp = [](JvpContext& c) {
+    CheckCaptured(c.eqn, c.dx);
     Atoms args = c.x;
-    Append(args, Tangents(c.b, c.x, c.dx, Inexact(TypesOf(c.b, c.x))));
+    Append(args, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     const Atoms out = c.b.Inline(*c.eqn.regions[1], args);
     c.y = Part(out, 0, c.eqn.num_results);
     c.dy = Spread(Part(out, c.eqn.num_results, out.size()), Inexact(c.eqn.regions[0]->ResultTypes()));
@@ -52,7 +74,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
   p.batch = [](BatchContext& c) {
     const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
     Mask mask = c.batched;
-    Append(mask, Where(c.batched, Inexact(c.eqn.regions[0]->ParamTypes())));
+    Append(mask, Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs)));
     const FnRef rule =
         c.regions.batch(c.eqn.regions[1], mask, Mask(c.eqn.regions[1]->results().size(), true), c.size).fn;
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {primal, rule});
@@ -80,7 +102,8 @@ void RegisterCustomJvp(PrimRegistry& r) {
 void RegisterCustomVjp(PrimRegistry& r) {
   Prim& p = r.Add("custom_vjp", Family::kControl, -1,
                   "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
-                  "region 2 (residuals, cotangents -> cotangents of the operands).");
+                  "region 2 (residuals, cotangents -> cotangents of the operands). The last num_consts operands are "
+                  "captured values without cotangents.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 3);
     CheckRegionParams(s, 0, s.operands);
@@ -91,16 +114,17 @@ void RegisterCustomVjp(PrimRegistry& r) {
                       ") followed by residuals");
     }
     CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Inexact(results))));
-    CheckRegionResults(s, 2, Where(s.operands, Inexact(s.operands)));
+    CheckRegionResults(s, 2, Where(s.operands, Movable(s.operands, s.attrs)));
     return results;
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.jvp = [](JvpContext& c) {
+    CheckCaptured(c.eqn, c.dx);
     const Atoms out = c.b.Inline(*c.eqn.regions[1], c.x);
     c.y = Part(out, 0, c.eqn.num_results);
     Atoms operands = Part(out, c.eqn.num_results, out.size());
     const size_t residuals = operands.size();
-    Append(operands, Tangents(c.b, c.x, c.dx, Inexact(TypesOf(c.b, c.x))));
+    Append(operands, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     const FnRef& backward = c.eqn.regions[2];
     std::vector<FnRef> regions = {backward};
     // Forward mode transposes the backward rule, if that is linear; otherwise only reverse mode can use it.
@@ -123,7 +147,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
         c.regions.batch(backward, Mask(backward->params().size(), true), Mask(backward->results().size(), true), c.size)
             .fn;
     // An operand shared by all lanes gets the sum of their cotangents.
-    const Mask shared = Where(c.batched, Inexact(c.eqn.regions[0]->ParamTypes()));
+    const Mask shared = Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs));
     Builder b(bwd->name());
     Atoms cts = b.Inline(*bwd, Parameters(b, bwd->ParamTypes()));
     for (size_t i = 0; i < cts.size(); ++i) {

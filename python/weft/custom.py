@@ -77,7 +77,7 @@ class custom_jvp:
                 f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure "
                 f"{expected}, got {flat_rule.out_tree}"
             )
-        return _tree.unflatten(flat.out_tree, _weft.call_regions("custom_jvp", [traced, traced_rule], flat.leaves))
+        return _tree.unflatten(flat.out_tree, _weft.custom_jvp(traced, traced_rule, flat.leaves))
 
 
 class custom_vjp:
@@ -154,9 +154,7 @@ class custom_vjp:
 
         flat_bwd = flat_function(backward, (residuals, cotangents), {})
         traced_bwd = self._trace_rule(flat_bwd)
-        return _tree.unflatten(
-            flat.out_tree, _weft.call_regions("custom_vjp", [traced, traced_fwd, traced_bwd], flat.leaves)
-        )
+        return _tree.unflatten(flat.out_tree, _weft.custom_vjp(traced, traced_fwd, traced_bwd, flat.leaves))
 
     def _trace_rule(self, flat):
         self._depth += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 from . import _weft
@@ -11,26 +12,47 @@ __all__ = ["callback", "check", "print"]
 
 
 def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
-    """Prints when the compiled code runs: weft.debug.print("x = {}", x). Fields are {} in order, or {name}; format
-    specifications such as {:.3f} are not supported. Prints keep their order."""
+    """Prints when the compiled code runs: weft.debug.print("x = {}", x). Fields are {} in order, {0}, or {name}, with
+    the format specifications of Python's numbers, which apply to every element: {loss:.3f}. Prints keep their order;
+    under vmap each lane prints.
+
+        >>> weft.debug.print("{} {x:6.2f}", 1, x=wnp.array(2.5))
+        1   2.50
+
+    Raises IndexError or KeyError for a field without an argument, ValueError for a malformed specification.
+    """
     del ordered
     text, values, at = [], [], 0
     for literal, field, spec, conversion in string.Formatter().parse(fmt):
         text.append(literal.replace("{", "{{").replace("}", "}}") if "{" in literal or "}" in literal else literal)
         if field is None:
             continue
-        if spec or conversion:
-            raise ValueError(
-                f"debug.print: the field {{{field}:{spec}}} has a format specification, which is not supported"
-            )
+        if conversion not in (None, "r", "s"):
+            raise ValueError(f"debug.print: there is no conversion !{conversion}")
         if field == "":
+            if at >= len(args):
+                raise IndexError(f"debug.print: {fmt!r} has more fields than the {len(args)} arguments")
             value, at = args[at], at + 1
         elif field.isdigit():
+            if int(field) >= len(args):
+                raise IndexError(f"debug.print: {fmt!r} names argument {field} of {len(args)}")
             value = args[int(field)]
         else:
+            if field not in kwargs:
+                raise KeyError(f"debug.print: {fmt!r} names '{field}', which is no argument")
             value = kwargs[field]
         leaves = _tree.leaves(value)
-        text.append(", ".join("{}" for _ in leaves) if len(leaves) != 1 else "{}")
+        for leaf in leaves:
+            if not _weft.is_operand(leaf):
+                raise TypeError(f"debug.print: {leaf!r} is no array or number; put it into the format string")
+            if spec and _weft.dtype_kind(_weft.abstract(leaf)[1]) == "complex":
+                raise ValueError(f"debug.print: a complex number takes no format specification, got {spec!r}")
+            if "," in spec and re.search(r"(^|[-+ <>=^])0\d*,", spec):
+                raise ValueError(f"debug.print: zero padding and commas together are not supported, got {spec!r}")
+            if spec:
+                format(1.0 if _weft.is_inexact(_weft.abstract(leaf)[1]) else 1, spec)  # raises ValueError
+        one = "{:" + spec + "}" if spec else "{}"
+        text.append(", ".join(one for _ in leaves) if len(leaves) != 1 else one)
         values += leaves
     _weft.bind("debug_print", values, {"format": "".join(text)})
 

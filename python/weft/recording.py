@@ -27,7 +27,7 @@ class _Path:
 
     def __init__(self, traced: Any, decisions: list, out_tree: Any):
         fn, captures, weak = traced.fn, list(traced.captures), traced.weak_results
-        self.out_tree, self.reusable = out_tree, not fn.has_effects
+        self.out_tree, self.reusable = out_tree, not fn.has_effects and not traced.happened
         self.decisions = [np.asarray(d) for d in decisions]
         self.num_eqns = fn.num_eqns
         run = lambda *leaves: tuple(_weft.apply(fn, [*leaves, *captures], weak))

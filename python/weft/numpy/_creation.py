@@ -15,9 +15,13 @@ __all__ = [
     "arange",
     "array",
     "array_equal",
+    "array_equiv",
     "asarray",
     "astype",
+    "copy",
     "diag",
+    "diag_indices",
+    "diag_indices_from",
     "empty",
     "empty_like",
     "eye",
@@ -38,7 +42,10 @@ __all__ = [
     "zeros",
     "zeros_like",
     "tril_indices",
+    "tril_indices_from",
     "triu_indices",
+    "triu_indices_from",
+    "mask_indices",
     "diagonal",
     "diagflat",
     "vander",
@@ -166,15 +173,30 @@ def linspace(
     return (out, step) if retstep else out
 
 
-def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None) -> Array:
+def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0) -> Array:
     """base ** linspace(start, stop, num)."""
-    out = base ** linspace(start, stop, num, endpoint)
+    out = base ** linspace(start, stop, num, endpoint, axis=axis)
     return out if dtype is None else out.astype(dtype)
 
 
-def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None) -> Array:
-    """num numbers from start to stop with a constant quotient (both positive)."""
-    return logspace(math.log10(start), math.log10(stop), num, endpoint, dtype=dtype)
+def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0) -> Array:
+    """num numbers from start to stop with a constant quotient; both of one sign, and not 0."""
+    start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
+    sign = _weft.where(start < 0, -1, 1).astype(_weft.result_type(start, stop))
+    log = lambda x: _weft.bind_elementwise("log", (x * sign,), {})
+    out = linspace(log(start), log(stop), num, endpoint)
+    out = sign * _weft.bind_elementwise("exp", (out,), {})
+    if num > 0:
+        # Both ends exactly.
+        shape = out.shape[1:]
+        ends = [_weft.broadcast_to(start, shape)[None].astype(out.dtype)]
+        if num > 1:
+            ends.append(out[1 : num - 1] if endpoint else out[1:])
+            if endpoint:
+                ends.append(_weft.broadcast_to(stop, shape)[None].astype(out.dtype))
+        out = _weft.concatenate(ends, 0)
+    out = _weft.moveaxis(out, 0, axis) if axis else out
+    return out if dtype is None else out.astype(dtype)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
@@ -224,6 +246,41 @@ def triu_indices(n: int, k: int = 0, m: int | None = None):
     return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.triu_indices(n, k, m))
 
 
+def tril_indices_from(arr, k: int = 0):
+    """tril_indices for the shape of a matrix."""
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr, k: int = 0):
+    """triu_indices for the shape of a matrix."""
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def mask_indices(n: int, mask_func, k: int = 0):
+    """The indices of the elements of an n x n matrix that mask_func (such as tril) keeps."""
+    from ._indexing import nonzero
+
+    return nonzero(mask_func(ones((n, n)), k))
+
+
+def diag_indices(n: int, ndim: int = 2):
+    """The indices of the main diagonal."""
+    return (_weft.iota((n,), 0, int),) * ndim
+
+
+def diag_indices_from(arr):
+    """The indices of the main diagonal of an array of two or more equal dimensions."""
+    if len(set(arr.shape)) != 1 or arr.ndim < 2:
+        raise ValueError(f"diag_indices_from: two or more equal dimensions are needed, got shape {arr.shape}")
+    return diag_indices(arr.shape[0], arr.ndim)
+
+
+def copy(a, order=None) -> Array:
+    """The array: arrays never change, so that nothing is copied. NumPy arrays are."""
+    del order
+    return _weft.array(a, None, True)
+
+
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of two dimensions, as the last dimension of the result."""
     a = _weft.moveaxis(a, (axis1, axis2), (-2, -1))
@@ -270,10 +327,14 @@ def meshgrid(*xi, indexing: str = "xy", sparse: bool = False) -> list[Array]:
     return [_weft.broadcast_to(x, shape) for x in out]
 
 
-def indices(dimensions, dtype=None) -> Array:
-    """One array of indices per dimension, stacked."""
+def indices(dimensions, dtype=None, sparse: bool = False):
+    """One array of indices per dimension, stacked; sparse: a tuple of arrays that broadcast."""
     kind = int if dtype is None else dtype
-    return _weft.stack([_weft.iota(tuple(dimensions), d, kind) for d in range(len(dimensions))], 0)
+    dims = tuple(dimensions)
+    if sparse:
+        n = len(dims)
+        return tuple(_weft.iota(tuple(dims[d] if i == d else 1 for i in range(n)), d, kind) for d in range(n))
+    return _weft.stack([_weft.iota(dims, d, kind) for d in range(len(dims))], 0)
 
 
 def fromfunction(function, shape, dtype=float, **kwargs) -> Array:
@@ -304,9 +365,22 @@ def allclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = Fal
     return _weft.reduce("reduce_and", isclose(a, b, rtol, atol, equal_nan), None, False)
 
 
-def array_equal(a1, a2) -> Array:
-    """Whether two arrays have the same shape and elements."""
+def array_equal(a1, a2, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and elements (equal_nan: NaN equal each other)."""
     a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
     if a1.shape != a2.shape:
+        return _weft.array(False, None, True)
+    same = a1 == a2
+    if equal_nan:
+        same = same | ((a1 != a1) & (a2 != a2))
+    return _weft.reduce("reduce_and", same, None, False)
+
+
+def array_equiv(a1, a2) -> Array:
+    """Whether two arrays, broadcast against each other, have the same elements; False where they do not broadcast."""
+    a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
+    try:
+        _weft.broadcast_shapes(a1.shape, a2.shape)
+    except TypeError:
         return _weft.array(False, None, True)
     return _weft.reduce("reduce_and", a1 == a2, None, False)

@@ -11,10 +11,6 @@ from .._weft import Array
 # NumPy's name -> primitive. Promotion and broadcasting are C++.
 _UNARY = {
     "negative": "neg",
-    "sign": "sign",
-    "floor": "floor",
-    "ceil": "ceil",
-    "trunc": "trunc",
     "exp": "exp",
     "exp2": "exp2",
     "expm1": "expm1",
@@ -38,7 +34,6 @@ _UNARY = {
     "isfinite": "is_finite",
     "invert": "not",
     "nextafter": "nextafter",
-    "bitwise_count": "population_count",
 }
 _ALIASES = {
     "asin": "arcsin",
@@ -58,6 +53,7 @@ _ALIASES = {
     "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift",
     "fix": "trunc",
+    "around": "round",
 }
 _BINARY = [
     "add",
@@ -88,6 +84,9 @@ _BINARY = [
 
 __all__ = [
     "absolute",
+    "angle",
+    "bitwise_count",
+    "ceil",
     "clip",
     "conjugate",
     "copysign",
@@ -97,16 +96,21 @@ __all__ = [
     "exp10",
     "fabs",
     "float_power",
+    "floor",
     "fmax",
     "fmin",
     "fmod",
     "frexp",
+    "gcd",
     "heaviside",
     "hypot",
+    "iscomplex",
     "isinf",
     "isnan",
     "isneginf",
     "isposinf",
+    "isreal",
+    "lcm",
     "log10",
     "log2",
     "logaddexp",
@@ -122,8 +126,11 @@ __all__ = [
     "rint",
     "round",
     "select",
+    "sign",
     "signbit",
     "sinc",
+    "spacing",
+    "trunc",
     "where",
     "ldexp",
     "modf",
@@ -145,7 +152,94 @@ def absolute(x) -> Array:
     return _weft.absolute(x)
 
 
-fabs = absolute
+def fabs(x) -> Array:
+    """|x| in floating point."""
+    return _weft.absolute(_weft.promote_inexact(x))
+
+
+def angle(z, deg: bool = False) -> Array:
+    """The angle of complex numbers, in (-pi, pi] (or degrees)."""
+    z = _weft.promote_inexact(z)
+    out = arctan2(imag(z), real(z))  # noqa: F821
+    return out * (180 / _pi) if deg else out
+
+
+def isreal(x) -> Array:
+    """Whether the imaginary part is 0."""
+    return imag(x) == 0
+
+
+def iscomplex(x) -> Array:
+    """Whether the imaginary part is not 0."""
+    return imag(x) != 0
+
+
+def sign(x) -> Array:
+    """-1, 0 or 1; for complex numbers x / |x|, 0 at 0."""
+    x = _weft.array(x, None, False)
+    if _weft.dtype_kind(x.dtype) != "complex":
+        return _weft.bind_elementwise("sign", (x,), {})
+    size = _weft.absolute(x)
+    return _weft.where(size == 0, 0, x / _weft.where(size == 0, 1, size))
+
+
+def _whole(name: str, doc: str):
+    def function(x) -> Array:
+        x = _weft.array(x, None, False)
+        return _weft.bind_elementwise(name, (x,), {}) if _weft.is_inexact(x.dtype) else x
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+floor = _whole("floor", "The largest whole number that is not above x; integers stay.")
+ceil = _whole("ceil", "The smallest whole number that is not below x; integers stay.")
+trunc = _whole("trunc", "The whole number next to x towards 0; integers stay.")
+
+
+def bitwise_count(x) -> Array:
+    """How many bits of |x| are set, as uint8."""
+    return _weft.bind_elementwise("population_count", (_weft.absolute(x),), {}).astype("uint8")
+
+
+def spacing(x) -> Array:
+    """The distance from x to the next number away from 0."""
+    x = _weft.promote_inexact(x)
+    away = _weft.where(x < 0, float("-inf"), float("inf")).astype(x.dtype)
+    return nextafter(x, away) - x  # noqa: F821
+
+
+def gcd(x1, x2) -> Array:
+    """The greatest common divisor of integers (Euclid's algorithm)."""
+    from ..control import while_loop
+
+    x1, x2 = _integers(x1, x2, "gcd")
+
+    def step(state):
+        a, b = state
+        none = b == 0
+        return _weft.where(none, a, b), _weft.where(none, 0, _weft.bind_elementwise("rem", (a, _weft.where(none, 1, b)), {}))
+
+    more = lambda state: _weft.reduce("reduce_or", state[1] != 0, None, False)
+    return while_loop(more, step, (_weft.absolute(x1), _weft.absolute(x2)))[0]
+
+
+def lcm(x1, x2) -> Array:
+    """The least common multiple of integers."""
+    x1, x2 = _integers(x1, x2, "lcm")
+    x1, x2 = _weft.absolute(x1), _weft.absolute(x2)
+    divisor = gcd(x1, x2)
+    return x1 * (x2 // _weft.where(divisor == 0, 1, divisor))
+
+
+def _integers(x1, x2, what: str):
+    dtype = _weft.result_type(x1, x2)
+    if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise TypeError(f"{what}: integers are needed, got {dtype}")
+    x1, x2 = _weft.astype(x1, dtype), _weft.astype(x2, dtype)
+    shape = _weft.broadcast_shapes(x1.shape, x2.shape)
+    return _weft.broadcast_to(x1, shape), _weft.broadcast_to(x2, shape)
 
 
 def real(x) -> Array:
@@ -224,7 +318,11 @@ def round(a, decimals: int = 0) -> Array:
     if not _weft.is_inexact(a.dtype):
         if decimals >= 0:
             return a
-        raise NotImplementedError("round: negative decimals of integers")
+        unit = 10**-decimals
+        low = a // unit
+        rest = a - low * unit
+        up = (2 * rest > unit) | ((2 * rest == unit) & (low % 2 == 1))
+        return (low + up.astype(a.dtype)) * unit
     if decimals == 0:
         return _weft.bind_elementwise("round", (a,), {"mode": "even"})
     scale = 10.0**decimals
@@ -268,6 +366,9 @@ def nan_to_num(
     x = _weft.array(x, None, False)
     if not _weft.is_inexact(x.dtype):
         return x
+    if _weft.dtype_kind(x.dtype) == "complex":
+        parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (real(x), imag(x))]
+        return _weft.bind_elementwise("complex", tuple(parts), {})
     info = np.finfo(x.dtype)
     x = _weft.where(x != x, nan, x)
     x = _weft.where(x == float("inf"), float(info.max) if posinf is None else posinf, x)
@@ -360,8 +461,11 @@ def copysign(x1, x2) -> Array:
 
 
 def fmod(x1, x2) -> Array:
-    """The remainder with the sign of x1."""
-    return _weft.bind_elementwise("rem", (x1, x2), {})
+    """The remainder with the sign of x1; 0 for integers divided by 0."""
+    if _weft.is_inexact(_weft.result_type(x1, x2)):
+        return _weft.bind_elementwise("rem", (x1, x2), {})
+    zero = _weft.array(x2, None, False) == 0
+    return _weft.where(zero, 0, _weft.bind_elementwise("rem", (x1, _weft.where(zero, 1, x2)), {}))
 
 
 def divmod(x1, x2) -> tuple[Array, Array]:

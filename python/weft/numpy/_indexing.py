@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _weft
 from .._weft import Array
 
@@ -12,13 +14,14 @@ __all__ = [
     "choose",
     "compress",
     "extract",
+    "fill_diagonal",
     "flatnonzero",
     "ix_",
     "nonzero",
+    "put",
     "put_along_axis",
     "take",
     "take_along_axis",
-    "isin",
     "newaxis",
     "unravel_index",
     "ravel_multi_index",
@@ -27,31 +30,115 @@ __all__ = [
 newaxis = None
 
 
-def take(a, indices, axis: int | None = None, mode: str = "clip") -> Array:
-    """Slices of an array at indices along an axis (None: of the flattened array). Out of range: mode "clip" takes the
-    nearest, "fill" gives NaN (integers: the smallest number), "wrap" counts around."""
+def take(
+    a,
+    indices,
+    axis: int | None = None,
+    out=None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value=None,
+) -> Array:
+    """Slices of an array at indices along an axis (None: of the flattened array).
+
+    Negative indices count from the end. Out of range: mode "fill" (the default) gives fill_value (NaN; the smallest
+    integer, the largest unsigned one, True), "clip" takes the nearest (negative ones count as 0), "wrap" counts around.
+    """
+    _no_out(out)
+    del unique_indices, indices_are_sorted
     a, indices = _weft.array(a, None, False), _weft.array(indices, None, False)
+    if _weft.is_inexact(indices.dtype):
+        raise TypeError(f"take: indices must be integers, got {indices.dtype}")
     if axis is None:
         a, axis = a.reshape(-1), 0
+    axis = _weft.check_axis(axis, a.ndim, "take")
+    n = a.shape[axis]
     if mode == "wrap":
-        indices, mode = indices % a.shape[axis], "clip"
-    return _weft.take(a, indices, axis, mode)
+        return _weft.take(a, indices % n, axis, "clip")
+    if mode == "clip":
+        return _weft.take(a, _weft.where(indices < 0, 0, indices), axis, "clip")
+    if mode not in (None, "fill", "promise_in_bounds"):
+        raise ValueError(f"take: there is no mode {mode!r}; the modes are 'fill', 'clip' and 'wrap'")
+    if mode == "promise_in_bounds":
+        return _weft.take(a, indices, axis, "clip")
+    filled = _weft.take(a, indices, axis, "fill")
+    if fill_value is None:
+        return filled
+    inside = (indices >= -n) & (indices < n)
+    inside = inside.reshape((1,) * axis + indices.shape + (1,) * (a.ndim - axis - 1))
+    return _weft.where(inside, filled, _weft.array(fill_value, a.dtype, False))
 
 
-def take_along_axis(arr, indices, axis: int | None) -> Array:
-    """For each position, the element whose index along the axis is given there."""
+def _no_out(out) -> None:
+    if out is not None:
+        raise TypeError("out= is not supported: arrays never change")
+
+
+def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None) -> Array:
+    """For each position, the element whose index along the axis is given there. mode as in take."""
     arr, indices = _weft.array(arr, None, False), _weft.array(indices, None, False)
+    if _weft.is_inexact(indices.dtype):
+        raise TypeError(f"take_along_axis: indices must be integers, got {indices.dtype}")
     if axis is None:
         arr, axis = arr.reshape(-1), 0
-    return _weft.take_along_axis(arr, indices, axis)
+    n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
+    if mode == "clip":
+        return _weft.take_along_axis(arr, _weft.where(indices < 0, 0, indices), axis)
+    out = _weft.take_along_axis(arr, indices, axis)
+    if mode not in (None, "fill"):
+        return out
+    if fill_value is None:
+        kind = _weft.dtype_kind(arr.dtype)
+        fill_value = {"bool": True, "signed": None, "unsigned": None}.get(kind, float("nan"))
+        if fill_value is None:
+            fill_value = np.iinfo(arr.dtype).min if kind == "signed" else np.iinfo(arr.dtype).max
+    return _weft.where((indices >= -n) & (indices < n), out, _weft.array(fill_value, arr.dtype, False))
 
 
-def put_along_axis(arr, indices, values, axis: int) -> Array:
-    """A copy with elements replaced at the indices along an axis."""
+def _must_copy(inplace: bool, what: str) -> None:
+    if inplace:
+        raise ValueError(f"{what}: arrays never change; pass inplace=False and use the result, or x.at[...].set(...)")
+
+
+def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None) -> Array:
+    """A copy with elements replaced at the indices along an axis; inplace must be False."""
+    _must_copy(inplace, "put_along_axis")
     arr, indices = _weft.array(arr, None, False), _weft.array(indices, None, False)
+    if axis is None:
+        return put_along_axis(arr.reshape(-1), indices, values, 0, False, mode=mode).reshape(arr.shape)
     axis = _weft.check_axis(axis, arr.ndim, "put_along_axis")
     key = tuple(indices if d == axis else _weft.iota(indices.shape, d, "int32") for d in range(arr.ndim))
-    return arr.at[key].set(values)
+    return arr.at[key].set(values, mode=mode)
+
+
+def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """A copy with elements of the flattened array replaced (values repeat as needed); inplace must be False."""
+    _must_copy(inplace, "put")
+    a, ind, v = _weft.array(a, None, False), _weft.array(ind, None, False).reshape(-1), _weft.array(v, None, False)
+    n = ind.shape[0]
+    v = v.reshape(-1)
+    v = v[_weft.iota((n,), 0, "int32") % v.shape[0]]
+    if mode == "wrap":
+        ind, mode = ind % a.size, None
+    if mode == "clip":
+        ind = _weft.where(ind < 0, 0, _weft.where(ind >= a.size, a.size - 1, ind))
+    return a.reshape(-1).at[ind].set(v).reshape(a.shape)
+
+
+def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """A copy with the main diagonal replaced; inplace must be False."""
+    _must_copy(inplace, "fill_diagonal")
+    a = _weft.array(a, None, False)
+    if wrap:
+        raise NotImplementedError("fill_diagonal: wrap=True")
+    if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) > 1):
+        raise ValueError(f"fill_diagonal: two dimensions, or more of one size, are needed, got shape {a.shape}")
+    i = _weft.iota((min(a.shape),), 0, "int32")
+    val = _weft.array(val, None, False)
+    if val.ndim:
+        val = val.reshape(-1)[i % val.size]
+    return a.at[(i,) * a.ndim].set(val)
 
 
 def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple[Array, ...]:
@@ -82,21 +169,54 @@ def flatnonzero(a, *, size: int | None = None, fill_value=None) -> Array:
     return nonzero(_weft.array(a, None, False).reshape(-1), size=size, fill_value=fill_value)[0]
 
 
-def extract(condition, arr) -> Array:
-    """The elements where a known condition holds."""
-    return _weft.array(arr, None, False).reshape(-1)[_weft.array(condition, bool, False).reshape(-1)]
+def extract(condition, arr, *, size: int | None = None, fill_value=0) -> Array:
+    """The elements where a condition holds; inside jit give size= (padded with fill_value)."""
+    return compress(_weft.array(condition, None, False).reshape(-1), arr, size=size, fill_value=fill_value)
 
 
-def compress(condition, a, axis: int | None = None) -> Array:
-    """The slices where a known condition holds."""
-    return take(a, nonzero(condition)[0], axis)
+def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None) -> Array:
+    """The slices where a condition holds; inside jit give size= (padded with fill_value)."""
+    _no_out(out)
+    a, condition = _weft.array(a, None, False), _weft.array(condition, bool, False)
+    if condition.ndim != 1:
+        raise ValueError(f"compress: the condition must be a vector, got shape {condition.shape}")
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    axis = _weft.check_axis(axis, a.ndim, "compress")
+    (at,) = nonzero(condition, size=size, fill_value=0)
+    chosen = _weft.take(a, at, axis, "clip")
+    if size is None:
+        return chosen
+    valid = _weft.iota((size,), 0, "int32") < _weft.reduce("reduce_sum", condition.astype("int32"), None, False)
+    return _weft.where(
+        valid.reshape((-1,) + (1,) * (a.ndim - axis - 1)), chosen, _weft.array(fill_value, a.dtype, False)
+    )
 
 
-def choose(a, choices) -> Array:
-    """Elements of one of several arrays, chosen by index."""
-    stacked = _weft.stack([_weft.array(c, None, False) for c in choices], 0)
-    a = _weft.array(a, None, False)
-    return _weft.take_along_axis(stacked, _weft.broadcast_to(a, stacked.shape[1:])[None], 0)[0]
+def choose(a, choices, out=None, mode: str = "raise") -> Array:
+    """Elements of one of several arrays, chosen by index. Out of range: mode "clip" takes the nearest choice, "wrap"
+    counts around, "raise" raises ValueError (indices must be known)."""
+    _no_out(out)
+    stacked = _weft.stack(_broadcast_all(choices), 0)
+    a, n = _weft.array(a, None, False), stacked.shape[0]
+    shape = _weft.broadcast_shapes(a.shape, stacked.shape[1:])
+    a, stacked = _weft.broadcast_to(a, shape), _weft.broadcast_to(stacked, (n, *shape))
+    if mode == "wrap":
+        a = a % n
+    elif mode == "clip":
+        a = _weft.where(a < 0, 0, _weft.where(a >= n, n - 1, a))
+    elif mode == "raise":
+        if a.size and bool(_weft.reduce("reduce_or", (a < 0) | (a >= n), None, False)):
+            raise ValueError(f"choose: an index is out of range for {n} choices")
+    else:
+        raise ValueError(f"choose: there is no mode {mode!r}")
+    return _weft.take_along_axis(stacked, a[None], 0)[0]
+
+
+def _broadcast_all(arrays) -> list[Array]:
+    arrays = [_weft.array(c, None, False) for c in arrays]
+    shape = _weft.broadcast_shapes(*(c.shape for c in arrays))
+    return [_weft.broadcast_to(c, shape) for c in arrays]
 
 
 def ix_(*args) -> tuple[Array, ...]:
@@ -105,12 +225,6 @@ def ix_(*args) -> tuple[Array, ...]:
     return tuple(
         _weft.array(a, None, False).reshape([-1 if d == i else 1 for d in range(n)]) for i, a in enumerate(args)
     )
-
-
-def isin(element, test_elements) -> Array:
-    """Whether each element is among the test elements."""
-    element, test = _weft.array(element, None, False), _weft.array(test_elements, None, False).reshape(-1)
-    return _weft.reduce("reduce_or", element[..., None] == test, -1, False)
 
 
 def unravel_index(indices, shape) -> tuple[Array, ...]:

@@ -20,7 +20,6 @@ __all__ = [
     "vecmat",
     "convolve",
     "correlate",
-    "polyval",
 ]
 
 
@@ -68,11 +67,32 @@ def tensordot(a, b, axes=2) -> Array:
     return _weft.tensordot(a, b, [x] if isinstance(x, int) else list(x), [y] if isinstance(y, int) else list(y))
 
 
-def einsum(subscripts: str, *operands, precision=None, preferred_element_type=None) -> Array:
-    """Einstein's summation: einsum("ij,jk->ik", a, b). Repeated indices take diagonals; "..." stands for the rest.
-    Raises TypeError where sizes of an index differ, ValueError for a malformed string."""
-    del precision, preferred_element_type
-    return _weft.einsum(subscripts, [_array(x) for x in operands])
+def einsum(subscripts, /, *operands, optimize="optimal", precision=None, preferred_element_type=None) -> Array:
+    """Einstein's summation: einsum("ij,jk->ik", a, b), or with lists of numbers for indices:
+    einsum(a, [0, 1], b, [1, 2], [0, 2]). Repeated indices take diagonals; "..." stands for the rest.
+
+    Raises TypeError where sizes of an index differ, ValueError for a malformed string. optimize and precision are
+    accepted and have no effect.
+    """
+    del optimize, precision
+    if not isinstance(subscripts, str):
+        subscripts, operands = _spelled([subscripts, *operands])
+    out = _weft.einsum(subscripts, [_array(x) for x in operands])
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def _spelled(parts: list) -> tuple[str, list]:
+    """einsum's operands and lists of indices as a string and operands."""
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+    def word(indices) -> str:
+        try:
+            return "".join("..." if i is Ellipsis else letters[int(i)] for i in indices)
+        except (TypeError, IndexError):
+            raise ValueError(f"einsum: an operand is followed by its indices, got {indices!r}") from None
+
+    operands, words = parts[0 : len(parts) // 2 * 2 : 2], [word(w) for w in parts[1::2]]
+    return ",".join(words) + ("->" + word(parts[-1]) if len(parts) % 2 else ""), operands
 
 
 def vecdot(x1, x2, axis: int = -1) -> Array:
@@ -102,14 +122,18 @@ def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return _weft.reduce("reduce_sum", diagonal(_array(a), offset, axis1, axis2), -1, False)
 
 
-def cross(a, b, axis: int = -1) -> Array:
-    """The cross product of vectors of three elements."""
-    a, b = _weft.moveaxis(_array(a), axis, -1), _weft.moveaxis(_array(b), axis, -1)
-    if a.shape[-1] != 3 or b.shape[-1] != 3:
-        raise ValueError(f"cross: vectors of 3 elements are needed, got shapes {a.shape} and {b.shape}")
-    x1, y1, z1 = (a[..., i] for i in range(3))
-    x2, y2, z2 = (b[..., i] for i in range(3))
-    return _weft.moveaxis(_weft.stack([y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2], -1), -1, axis)
+def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """The cross product of vectors of three elements (of two: the third component alone)."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _weft.moveaxis(_array(a), axisa, -1), _weft.moveaxis(_array(b), axisb, -1)
+    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
+        raise ValueError(f"cross: vectors of 2 or 3 elements are needed, got shapes {a.shape} and {b.shape}")
+    parts_a, parts_b = ([v[..., i] for i in range(v.shape[-1])] for v in (a, b))
+    if len(parts_a) == len(parts_b) == 2:
+        return parts_a[0] * parts_b[1] - parts_a[1] * parts_b[0]
+    (x1, y1, z1), (x2, y2, z2) = (p if len(p) == 3 else [*p, _weft.full((), 0, int)] for p in (parts_a, parts_b))
+    return _weft.moveaxis(_weft.stack([y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2], -1), -1, axisc)
 
 
 def convolve(a, v, mode: str = "full") -> Array:
@@ -136,12 +160,3 @@ def correlate(a, v, mode: str = "valid") -> Array:
 
     a, v = _array(a), _array(v)
     return convolve(a, _weft.flip(conjugate(v), 0), mode)
-
-
-def polyval(p, x) -> Array:
-    """The polynomial with coefficients p, highest first, at x."""
-    p, x = _array(p), _array(x)
-    y = x * 0
-    for i in range(p.shape[0]):
-        y = y * x + p[i]
-    return y

@@ -17,26 +17,26 @@ __all__ = [
     "argmax",
     "argmin",
     "average",
-    "bincount",
-    "corrcoef",
     "count_nonzero",
-    "cov",
     "cumprod",
     "cumsum",
     "cumulative_sum",
     "cumulative_prod",
-    "diff",
-    "ediff1d",
-    "gradient",
     "max",
     "mean",
     "median",
     "min",
     "nanargmax",
     "nanargmin",
+    "nancumprod",
+    "nancumsum",
     "nanmax",
     "nanmean",
+    "nanmedian",
     "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
     "nanstd",
     "nansum",
     "nanvar",
@@ -46,11 +46,7 @@ __all__ = [
     "percentile",
     "std",
     "sum",
-    "trapezoid",
     "var",
-    "nanprod",
-    "interp",
-    "histogram",
 ]
 
 
@@ -117,51 +113,77 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
 amax, amin = max, min
 
 
-def all(a, axis=None, out=None, keepdims: bool = False) -> Array:
+def all(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
     """Whether all elements are true."""
     _no_out(out)
-    return _weft.reduce("reduce_and", _array(a), axis, keepdims)
+    return _weft.reduce("reduce_and", _masked(_array(a), where, True), axis, keepdims)
 
 
-def any(a, axis=None, out=None, keepdims: bool = False) -> Array:
+def any(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
     """Whether one element is true."""
     _no_out(out)
-    return _weft.reduce("reduce_or", _array(a), axis, keepdims)
+    return _weft.reduce("reduce_or", _masked(_array(a), where, False), axis, keepdims)
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
-    """The mean over axes, in floating point."""
+    """The mean over axes, in floating point; 16-bit numbers are summed in 32 bits."""
     _no_out(out)
-    a = _array(a, dtype)
+    a = _array(a)
+    if dtype is not None and _weft.dtype(dtype) not in ("float16", "bfloat16"):
+        a = a.astype(dtype)
     if where is not None:
-        return sum(a, axis, keepdims=keepdims, where=where) / sum(
-            _weft.broadcast_to(where, a.shape), axis, keepdims=keepdims
-        )
-    return _weft.mean(a, axis, keepdims)
+        total = sum(_weft.promote_inexact(a), axis, keepdims=keepdims, where=where)
+        out = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
+    else:
+        out = _weft.mean(a, axis, keepdims)
+    return out if dtype is None else out.astype(dtype)
 
 
 def var(
-    a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where=None,
+    correction: int | None = None,
 ) -> Array:
-    """The mean squared distance from the mean; the divisor is n - ddof."""
+    """The mean squared distance from the mean; the divisor is n - ddof. where: the elements that count."""
     _no_out(out)
     a = _weft.promote_inexact(_array(a, dtype))
-    centered = _weft.absolute(a - _weft.mean(a, axis, True))
-    correction = ddof if correction is None else correction
-    if correction == 0:
+    if where is not None:
+        where = _weft.broadcast_to(_array(where, "bool"), a.shape)
+    centered = _weft.absolute(a - mean(a, axis, keepdims=True, where=where))
+    if where is not None:
+        centered = _weft.where(where, centered, 0)
+    fewer = ddof if correction is None else correction
+    if where is None and fewer == 0:
         return _weft.mean(centered * centered, axis, keepdims)
-    free = _weft.count(a, axis) - correction
     total = _weft.reduce("reduce_sum", centered * centered, axis, keepdims)
+    if where is not None:
+        n = sum(where, axis, keepdims=keepdims).astype(total.dtype)
+        return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan"))
+    free = _weft.count(a, axis) - fewer
     return total / free if free > 0 else total * float("nan")
 
 
 def std(
-    a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, *, correction: int | None = None
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where=None,
+    correction: int | None = None,
 ) -> Array:
     """The square root of var."""
     from ._elementwise import sqrt
 
-    return sqrt(var(a, axis, dtype, out, ddof, keepdims, correction=correction))
+    return sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
@@ -214,111 +236,124 @@ def cumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
     return _weft.cumulative("cumprod", _array(a, dtype), axis, False)
 
 
-cumulative_sum, cumulative_prod = cumsum, cumprod
+def cumulative_sum(x, *, axis: int | None = None, dtype=None, include_initial: bool = False) -> Array:
+    """Partial sums along an axis (vectors need none); include_initial puts a 0 in front."""
+    return _cumulative(x, axis, dtype, include_initial, "cumsum", 0)
 
 
-def diff(a, n: int = 1, axis: int = -1) -> Array:
-    """Differences of neighbours along an axis, n times."""
-    a = _array(a)
-    axis = _weft.check_axis(axis, a.ndim, "diff")
-    key = (slice(None),) * axis
-    for _ in range(n):
-        high, low = a[key + (slice(1, None),)], a[key + (slice(None, -1),)]
-        a = high != low if _weft.dtype_kind(a.dtype) == "bool" else high - low
-    return a
+def cumulative_prod(x, *, axis: int | None = None, dtype=None, include_initial: bool = False) -> Array:
+    """Partial products along an axis (vectors need none); include_initial puts a 1 in front."""
+    return _cumulative(x, axis, dtype, include_initial, "cumprod", 1)
 
 
-def ediff1d(ary) -> Array:
-    """Differences of neighbours of the flattened array."""
-    return diff(_array(ary).reshape(-1))
-
-
-def gradient(f, *varargs, axis=None):
-    """Central differences inside, one-sided at the ends; spacing is a number per axis."""
-    f = _weft.promote_inexact(_array(f))
-    axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    axes = [_weft.check_axis(d, f.ndim, "gradient") for d in axes]
-    spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
-    out = []
-    for d, h in zip(axes, spacing):
-        key = (slice(None),) * d
-        first = (f[key + (slice(1, 2),)] - f[key + (slice(0, 1),)]) / h
-        last = (f[key + (slice(-1, None),)] - f[key + (slice(-2, -1),)]) / h
-        inner = (f[key + (slice(2, None),)] - f[key + (slice(None, -2),)]) / (2 * h)
-        out.append(_weft.concatenate([first, inner, last], d))
-    return out[0] if len(out) == 1 else out
-
-
-def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
-    """The integral by the trapezoidal rule."""
-    y = _weft.moveaxis(_weft.promote_inexact(y), axis, -1)
-    if x is not None:
-        x = _weft.promote_inexact(x)
-        dx = diff(x if x.ndim == 1 else _weft.moveaxis(x, axis, -1))
-    return 0.5 * sum((y[..., 1:] + y[..., :-1]) * dx, -1)
+def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Array:
+    x = _array(x, dtype)
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"cumulative_{prim[3:]}: give the axis for an array of shape {x.shape}")
+        axis = 0
+    out = _weft.cumulative(prim, x, axis, False)
+    if not include_initial:
+        return out
+    before = [1 if d == _weft.check_axis(axis, x.ndim, prim) else 0 for d in range(x.ndim)]
+    return _weft.pad_constant(out, before, [0] * x.ndim, _weft.full((), neutral, out.dtype))
 
 
 # --- Without NaN ------------------------------------------------------------------------------------------------------
 
 
-def _replace(a, value):
+def _replace(a, value, where=None):
+    """The array with `value` in place of NaN and of what `where` leaves out; and where that is."""
     a = _array(a)
+    if not _weft.is_inexact(a.dtype) and where is None:
+        return a, _weft.full(a.shape, False, "bool")
     bad = a != a
+    if where is not None:
+        bad = bad | _weft.logical_not(_weft.broadcast_to(_array(where, "bool"), a.shape))
     return _weft.where(bad, value, a), bad
 
 
-def nansum(a, axis=None, keepdims: bool = False) -> Array:
+def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """sum, NaN counted as 0."""
-    return sum(_replace(a, 0)[0], axis, keepdims=keepdims)
+    return sum(_replace(a, 0, where)[0], axis, dtype, out, keepdims, initial)
 
 
-def nanprod(a, axis=None, keepdims: bool = False) -> Array:
+def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """prod, NaN counted as 1."""
-    return prod(_replace(a, 1)[0], axis, keepdims=keepdims)
+    return prod(_replace(a, 1, where)[0], axis, dtype, out, keepdims, initial)
 
 
-def nanmax(a, axis=None, keepdims: bool = False) -> Array:
+def nancumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
+    """cumsum, NaN counted as 0."""
+    return cumsum(_replace(a, 0)[0], axis, dtype, out)
+
+
+def nancumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
+    """cumprod, NaN counted as 1."""
+    return cumprod(_replace(a, 1)[0], axis, dtype, out)
+
+
+def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """max of the numbers; NaN where there are none."""
-    filled, bad = _replace(a, float("-inf"))
-    return _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), max(filled, axis, keepdims=keepdims))
+    return _nan_extreme(max, a, axis, out, keepdims, initial, where, float("-inf"))
 
 
-def nanmin(a, axis=None, keepdims: bool = False) -> Array:
+def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
     """min of the numbers; NaN where there are none."""
-    filled, bad = _replace(a, float("inf"))
-    return _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), min(filled, axis, keepdims=keepdims))
+    return _nan_extreme(min, a, axis, out, keepdims, initial, where, float("inf"))
 
 
-def nanargmax(a, axis: int | None = None, keepdims: bool = False) -> Array:
-    """argmax of the numbers."""
-    return argmax(_replace(a, float("-inf"))[0], axis, keepdims=keepdims)
+def _nan_extreme(function, a, axis, out, keepdims, initial, where, worst) -> Array:
+    a = _array(a)
+    if not _weft.is_inexact(a.dtype):
+        return function(a, axis, out, keepdims, initial, where)
+    filled, bad = _replace(a, worst, where)
+    result = function(filled, axis, out, keepdims, initial)
+    return result if initial is not None else _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), result)
 
 
-def nanargmin(a, axis: int | None = None, keepdims: bool = False) -> Array:
-    """argmin of the numbers."""
-    return argmin(_replace(a, float("inf"))[0], axis, keepdims=keepdims)
+def nanargmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+    """argmax of the numbers; -1 where there are none."""
+    return _nan_arg(argmax, a, axis, out, keepdims, float("-inf"))
 
 
-def nanmean(a, axis=None, keepdims: bool = False) -> Array:
+def nanargmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+    """argmin of the numbers; -1 where there are none."""
+    return _nan_arg(argmin, a, axis, out, keepdims, float("inf"))
+
+
+def _nan_arg(function, a, axis, out, keepdims, worst) -> Array:
+    a = _array(a)
+    if not _weft.is_inexact(a.dtype):
+        return function(a, axis, out, keepdims)
+    filled, bad = _replace(a, worst)
+    return _weft.where(all(bad, axis, keepdims=keepdims), -1, function(filled, axis, out, keepdims))
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
     """mean of the numbers."""
-    filled, bad = _replace(_weft.promote_inexact(a), 0)
-    return sum(filled, axis, keepdims=keepdims) / sum(_weft.logical_not(bad), axis, keepdims=keepdims)
-
-
-def nanvar(a, axis=None, ddof: int = 0, keepdims: bool = False) -> Array:
-    """var of the numbers."""
-    a = _weft.promote_inexact(a)
-    centered, bad = _replace(a - nanmean(a, axis, True), 0)
-    return sum(centered * centered, axis, keepdims=keepdims) / (
-        sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
+    _no_out(out)
+    filled, bad = _replace(_weft.promote_inexact(_array(a, dtype)), 0, where)
+    return sum(filled, axis, keepdims=keepdims) / sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(
+        filled.dtype
     )
 
 
-def nanstd(a, axis=None, ddof: int = 0, keepdims: bool = False) -> Array:
+def nanvar(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, where=None) -> Array:
+    """var of the numbers."""
+    _no_out(out)
+    a = _weft.promote_inexact(_array(a, dtype))
+    centered, bad = _replace(a - nanmean(a, axis, keepdims=True, where=where), 0, where)
+    free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
+    total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
+    return _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
+
+
+def nanstd(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, where=None) -> Array:
     """std of the numbers."""
     from ._elementwise import sqrt
 
-    return sqrt(nanvar(a, axis, ddof, keepdims))
+    return sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
 
 
 # --- Order statistics -------------------------------------------------------------------------------------------------
@@ -370,74 +405,46 @@ def median(a, axis=None, keepdims: bool = False) -> Array:
     return quantile(a, 0.5, axis, keepdims, "midpoint")
 
 
-# --- Statistics -------------------------------------------------------------------------------------------------------
+def nanquantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+    """quantile of the numbers; NaN where there are none."""
+    from ._elementwise import ceil, clip, floor
+    from ._sorting import sort
+
+    a, q = _weft.promote_inexact(_array(a)), _weft.promote_inexact(q)
+    if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
+        raise ValueError(f"nanquantile: there is no method {method!r}")
+    axes = list(range(a.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = [_weft.check_axis(d, a.ndim, "nanquantile") for d in axes]
+    kept = tuple(1 if d in axes else n for d, n in enumerate(a.shape))
+    a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
+    rest = a.shape[: a.ndim - len(axes)]
+    if 0 in a.shape[len(rest) :]:
+        return _weft.full(q.shape + (kept if keepdims else rest), float("nan"), a.dtype)
+    a = sort(a.reshape(rest + (-1,)), -1)  # NaN come last
+    last = clip(sum(a == a, -1, keepdims=True) - 1, 0, None).astype(a.dtype)
+    place = last * q.reshape(-1).astype(a.dtype)
+    low, high = floor(place), ceil(place)
+    below = _weft.take_along_axis(a, low.astype("int32"), -1)
+    above = _weft.take_along_axis(a, high.astype("int32"), -1)
+    share = place - low
+    if method == "linear":
+        out = below * (1 - share) + above * share
+    elif method == "midpoint":
+        out = (below + above) / 2
+    else:
+        up = share > 0.5 if method == "nearest" else _weft.full(share.shape, method == "higher", "bool")
+        if method == "nearest":
+            up = up | ((share == 0.5) & (low % 2 == 1))
+        out = _weft.where(up, above, below)
+    out = _weft.moveaxis(out, -1, 0).reshape(q.shape + rest)
+    return out.reshape(q.shape + kept) if keepdims else out
 
 
-def cov(m, y=None, rowvar: bool = True, ddof: int | None = None, bias: bool = False) -> Array:
-    """The covariance matrix; variables are rows unless rowvar is false."""
-    x = _weft.promote_inexact(_array(m))
-    x = x.reshape(1, -1) if x.ndim < 2 else x
-    x = x if rowvar or x.shape[0] == 1 else x.T
-    if y is not None:
-        y = _weft.promote_inexact(_array(y))
-        y = y.reshape(1, -1) if y.ndim < 2 else y
-        x = _weft.concatenate([x, y if rowvar or y.shape[0] == 1 else y.T], 0)
-    n = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
-    x = x - _weft.mean(x, 1, True)
-    return _weft.squeeze(_weft.matmul(x, x.T) / n, None)
+def nanpercentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+    """nanquantile with q in percent."""
+    return nanquantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method)
 
 
-def corrcoef(x, y=None, rowvar: bool = True) -> Array:
-    """The matrix of correlation coefficients."""
-    from ._creation import diagonal
-    from ._elementwise import sqrt
-
-    c = cov(x, y, rowvar)
-    if c.ndim == 0:
-        return c / c
-    d = sqrt(diagonal(c))
-    return c / d[:, None] / d[None, :]
-
-
-def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) -> Array:
-    """How often each non-negative integer occurs (or the sum of its weights). Give length= inside jit."""
-    x = _array(x)
-    if length is None:
-        length = builtins.max(minlength, int(max(x)) + 1 if x.size else 0)
-    if weights is None:
-        counts = _weft.full((length,), 0, int)
-        return counts.at[x].add(1)
-    weights = _array(weights)
-    return _weft.full((length,), 0, weights.dtype).at[x].add(weights)
-
-
-def histogram(a, bins: int = 10, range=None, weights=None):
-    """Counts of equal bins (the last one closed), and their edges."""
-    from ._creation import linspace
-    from ._elementwise import clip, floor
-
-    a = _weft.promote_inexact(_array(a)).reshape(-1)
-    low, high = (min(a), max(a)) if range is None else range
-    edges = linspace(low, high, bins + 1).astype(a.dtype)
-    width = (edges[-1] - edges[0]) / bins
-    index = clip(floor((a - edges[0]) / width), 0, bins - 1).astype("int32")
-    inside = (a >= edges[0]) & (a <= edges[-1])
-    index = _weft.where(inside, index, bins)
-    if weights is None:
-        return _weft.full((bins,), 0, int).at[index].add(1), edges
-    weights = _array(weights).reshape(-1)
-    return _weft.full((bins,), 0, weights.dtype).at[index].add(weights), edges
-
-
-def interp(x, xp, fp, left=None, right=None) -> Array:
-    """Piecewise linear interpolation through the points (xp, fp), xp increasing."""
-    from ._elementwise import clip
-
-    x, xp, fp = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(xp)), _weft.promote_inexact(_array(fp))
-    n = xp.shape[0]
-    i = clip(sum((x[..., None] >= xp).astype("int32"), -1), 1, n - 1)
-    x0, x1, f0, f1 = xp[i - 1], xp[i], fp[i - 1], fp[i]
-    gap = x1 - x0
-    out = f0 + (f1 - f0) * ((x - x0) / _weft.where(gap == 0, 1, gap))
-    out = _weft.where(x < xp[0], fp[0] if left is None else left, out)
-    return _weft.where(x > xp[-1], fp[-1] if right is None else right, out)
+def nanmedian(a, axis=None, keepdims: bool = False) -> Array:
+    """The middle element of the numbers."""
+    return nanquantile(a, 0.5, axis, keepdims, "midpoint")

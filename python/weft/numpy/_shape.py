@@ -13,6 +13,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "block",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
@@ -31,7 +32,6 @@ __all__ = [
     "matrix_transpose",
     "moveaxis",
     "ndim",
-    "pad",
     "permute_dims",
     "ravel",
     "repeat",
@@ -52,8 +52,6 @@ __all__ = [
     "unstack",
     "vsplit",
     "vstack",
-    "delete",
-    "insert",
 ]
 
 
@@ -242,6 +240,32 @@ def column_stack(tup) -> Array:
     return concatenate([a[:, None] if a.ndim == 1 else a for a in map(_array, tup)], 1)
 
 
+def block(arrays) -> Array:
+    """An array put together from nested lists of blocks: the innermost lists join along the last axis."""
+
+    def depth(x) -> int:
+        return 1 + builtins.max([depth(y) for y in x], default=0) if isinstance(x, list) else 0
+
+    levels = depth(arrays)
+    rank = builtins.max(levels, *[a.ndim for a in map(_array, _flat(arrays))])
+
+    def join(x, level: int) -> Array:
+        if not isinstance(x, list):
+            if level != levels and levels:
+                raise ValueError("block: all blocks must be nested equally deep")
+            a = _array(x)
+            return a.reshape((1,) * (rank - a.ndim) + a.shape)
+        if not x:
+            raise ValueError("block: a list is empty")
+        return _weft.concatenate([join(y, level + 1) for y in x], level - levels)
+
+    return join(arrays, 0)
+
+
+def _flat(x) -> list:
+    return [z for y in x for z in _flat(y)] if isinstance(x, list) else [x]
+
+
 def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
     """Cuts an array along an axis: into equal parts, or before the given indices."""
     ary = _array(ary)
@@ -322,11 +346,17 @@ def roll(a, shift, axis=None) -> Array:
     if axis is None:
         return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    if getattr(shift, "ndim", 0):
+        shift = [shift[i] for i in range(len(axes))]
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     for d, s in zip(axes, shifts):
         d = _weft.check_axis(d, a.ndim, "roll")
         n = a.shape[d]
         if n == 0:
+            continue
+        if isinstance(s, Array) and not isinstance(s, int):
+            # The shift may be traced.
+            a = _weft.take(a, (_weft.iota((n,), 0, "int32") - s) % n, d, "clip")
             continue
         s = int(s) % n
         if s:
@@ -346,26 +376,32 @@ def tile(A, reps) -> Array:
 
 
 def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
-    """Each element several times. Repeats that differ must be known (or total_repeat_length given)."""
+    """Each element several times. Repeats that differ must be known, or total_repeat_length given: what is beyond it
+    is dropped, and what is missing repeats the last element."""
     import numpy as np
 
     a = _array(a)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "repeat")
-    if isinstance(repeats, int):
+    n = a.shape[axis]
+    if isinstance(repeats, int) and total_repeat_length is None:
         wide = _weft.expand_dims(a, axis + 1)
         dims = list(wide.shape)
         dims[axis + 1] = repeats
-        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (a.shape[axis] * repeats,) + a.shape[axis + 1 :])
-    counts = np.asarray(repeats)
-    if counts.size == 1:
-        return repeat(a, int(counts), axis)
-    index = np.repeat(np.arange(a.shape[axis]), counts)
+        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * repeats,) + a.shape[axis + 1 :])
     if total_repeat_length is not None:
-        index = (
-            np.resize(index, total_repeat_length) if index.size < total_repeat_length else index[:total_repeat_length]
-        )
+        counts = _weft.broadcast_to(_array(repeats).reshape(-1).astype("int32"), (n,))
+        ends = _weft.cumulative("cumsum", counts, 0, False)
+        place = _weft.iota((total_repeat_length,), 0, "int32")
+        index = _weft.reduce("reduce_sum", (ends <= place[:, None]).astype("int32"), -1, False)
+        return _weft.take(a, index, axis, "clip")
+    known = np.asarray(repeats)
+    if known.size == 1:
+        return repeat(a, int(known.reshape(())), axis)
+    if known.shape != (n,):
+        raise ValueError(f"repeat: {known.shape} repeats for {n} elements along axis {axis}")
+    index = np.repeat(np.arange(n), known)
     return _weft.take(a, _weft.array(index.astype(np.int32), None, True), axis, "clip")
 
 
@@ -379,35 +415,6 @@ def resize(a, new_shape) -> Array:
     return tile(flat, times)[:n].reshape(new_shape)
 
 
-def pad(array, pad_width, mode: str = "constant", *, constant_values=0, **kwargs) -> Array:
-    """Widens an array. mode: "constant", "edge", "reflect", "symmetric" or "wrap"."""
-    import numpy as np
-
-    a = _array(array)
-    widths = [(int(lo), int(hi)) for lo, hi in np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))]
-    if builtins.any(w < 0 for pair in widths for w in pair):
-        raise ValueError("pad: widths must not be negative")
-    if mode == "constant":
-        values = np.asarray(constant_values) if not isinstance(constant_values, Array) else constant_values
-        if getattr(values, "ndim", 0) == 0:
-            return _weft.pad_constant(a, [w[0] for w in widths], [w[1] for w in widths], values)
-        values = np.broadcast_to(values, (a.ndim, 2))
-        for d, (lo, hi) in enumerate(widths):
-            zero = [0] * a.ndim
-            before, after = list(zero), list(zero)
-            before[d], after[d] = lo, hi
-            a = _weft.pad_constant(a, before, zero, values[d, 0])
-            a = _weft.pad_constant(a, zero, after, values[d, 1])
-        return a
-    if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise NotImplementedError(f"pad: mode {mode!r}")
-    for d, (lo, hi) in enumerate(widths):
-        if lo or hi:
-            index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode, **kwargs)  # type: ignore[call-overload]
-            a = _weft.take(a, _weft.array(index.astype(np.int32), None, True), d, "clip")
-    return a
-
-
 def kron(a, b) -> Array:
     """The Kronecker product."""
     a, b = _array(a), _array(b)
@@ -415,29 +422,3 @@ def kron(a, b) -> Array:
     a, b = a.reshape((1,) * (n - a.ndim) + a.shape), b.reshape((1,) * (n - b.ndim) + b.shape)
     product = _weft.expand_dims(a, [2 * i + 1 for i in range(n)]) * _weft.expand_dims(b, [2 * i for i in range(n)])
     return product.reshape([x * y for x, y in zip(a.shape, b.shape)])
-
-
-def delete(arr, obj, axis: int | None = None) -> Array:
-    """Without the elements at known indices."""
-    import numpy as np
-
-    a = _array(arr)
-    if axis is None:
-        a, axis = a.reshape(-1), 0
-    kept = np.delete(np.arange(a.shape[axis]), obj)
-    return _weft.take(a, _weft.array(kept.astype(np.int32), None, True), axis, "clip")
-
-
-def insert(arr, obj, values, axis: int | None = None) -> Array:
-    """With values before a known index."""
-    a = _array(arr)
-    if axis is None:
-        a, axis = a.reshape(-1), 0
-    at = int(obj) % (a.shape[axis] + 1) if obj >= 0 else int(obj) + a.shape[axis]
-    front, back = _cut(a, [0, at, a.shape[axis]], axis)
-    values = _array(values).astype(a.dtype)
-    dims = list(a.shape)
-    dims[axis] = (
-        values.shape[axis] if values.ndim == a.ndim else 1 if values.ndim == 0 or a.ndim > 1 else values.shape[0]
-    )
-    return _weft.concatenate([front, _weft.broadcast_to(values, dims), back], axis)

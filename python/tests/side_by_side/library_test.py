@@ -1,0 +1,20 @@
+"""Expressions of lax, nn, random, linalg, fft and scipy beside JAX: values at once and compiled, and gradients."""
+
+# ruff: noqa: E402
+
+import pathlib
+import sys
+
+import pytest
+
+pytest.importorskip("jax")
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from side_by_side import check_expression, read
+
+LINES = read("library_expressions.txt")
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_expression(line):
+    check_expression(line)

@@ -1,0 +1,175 @@
+"""Functions that apply functions, and arrays from subscripts: vectorize, apply_along_axis, r_, mgrid ..."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+from .. import _weft
+from .._weft import Array
+from ._creation import arange, linspace, meshgrid
+
+__all__ = ["apply_along_axis", "apply_over_axes", "c_", "index_exp", "mgrid", "ogrid", "r_", "s_", "vectorize"]
+
+
+def _array(x) -> Array:
+    return _weft.array(x, None, False)
+
+
+def apply_along_axis(func1d, axis: int, arr, *args, **kwargs) -> Array:
+    """func1d applied to every vector along an axis."""
+    from .. import vmap
+
+    arr = _array(arr)
+    axis = _weft.check_axis(axis, arr.ndim, "apply_along_axis")
+    arr = _weft.moveaxis(arr, axis, -1)
+    function = lambda v: func1d(v, *args, **kwargs)
+    for _ in range(arr.ndim - 1):
+        function = vmap(function)
+    out = _array(function(arr))
+    extra = out.ndim - (arr.ndim - 1)
+    if not extra:
+        return out
+    return _weft.moveaxis(out, list(range(out.ndim - extra, out.ndim)), list(range(axis, axis + extra)))
+
+
+def apply_over_axes(func, a, axes) -> Array:
+    """func(a, axis) for each axis in turn; dimensions that it drops come back with size 1."""
+    a = _array(a)
+    for axis in [axes] if isinstance(axes, int) else axes:
+        axis = _weft.check_axis(axis, a.ndim, "apply_over_axes")
+        out = func(a, axis)
+        a = _weft.expand_dims(out, axis) if out.ndim == a.ndim - 1 else out
+    return a
+
+
+_CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
+
+
+def _parse(signature: str):
+    if not re.fullmatch(rf"\s*{_CORE}(?:\s*,\s*{_CORE})*\s*->\s*{_CORE}(?:\s*,\s*{_CORE})*\s*", signature):
+        raise ValueError(f"vectorize: {signature!r} is no signature; expected one such as '(n,m),(m)->(n)'")
+    sides = [[re.findall(r"\w+", core) for core in re.findall(_CORE, side)] for side in signature.split("->")]
+    return sides[0], sides[1]
+
+
+def vectorize(pyfunc, *, excluded=frozenset(), signature: str | None = None):
+    """A function of numbers made a function of arrays, or, with a signature such as "(n,m),(m)->(n)", a function of
+    vectors and matrices made one of arrays of them. excluded: positions or names of arguments passed as they are.
+
+        wnp.vectorize(wnp.dot, signature="(n),(n)->()")(a, b)
+    """
+    from .. import vmap
+
+    inputs, outputs = _parse(signature) if signature is not None else (None, None)
+
+    @functools.wraps(pyfunc, updated=())
+    def vectorized(*args, **kwargs):
+        kept = {i for i in range(len(args)) if i in excluded}
+        for name in kwargs:
+            if name not in excluded:
+                raise TypeError(f"vectorize: pass '{name}' by position, or name it in excluded=")
+        arrays = [_array(a) for i, a in enumerate(args) if i not in kept]
+        cores = inputs if inputs is not None else [[] for _ in arrays]
+        if len(cores) != len(arrays):
+            raise TypeError(f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {len(arrays)}")
+        sizes: dict[str, Any] = {}
+        for n, (a, core) in enumerate(zip(arrays, cores)):
+            if a.ndim < len(core):
+                raise ValueError(f"vectorize: argument {n} has shape {a.shape}, but {signature!r} needs {len(core)} axes")
+            for name, size in zip(core, a.shape[a.ndim - len(core) :]):
+                wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
+                if wanted != size:
+                    raise ValueError(f"vectorize: '{name}' of {signature!r} is both {wanted} and {size}")
+        loops = [a.shape[: a.ndim - len(core)] for a, core in zip(arrays, cores)]
+        joint = _weft.broadcast_shapes(*loops) if loops else ()
+
+        def on_cores(*values):
+            rest = iter(values)
+            out = pyfunc(*[a if i in kept else next(rest) for i, a in enumerate(args)], **kwargs)
+            if outputs is not None:
+                results = out if isinstance(out, tuple) else (out,)
+                if len(results) != len(outputs):
+                    raise TypeError(f"vectorize: {signature!r} has {len(outputs)} results, the function {len(results)}")
+                for result, core in zip(results, outputs):
+                    if _array(result).ndim != len(core):
+                        raise ValueError(
+                            f"vectorize: a result has shape {_array(result).shape}, but {signature!r} says {len(core)} "
+                            "axes"
+                        )
+            return out
+
+        # Arguments that do not have an axis are shared along it; nothing is stretched before it must be.
+        function: Any = on_cores
+        padded = [(1,) * (len(joint) - len(shape)) + tuple(shape) for shape in loops]
+        for d in reversed(range(len(joint))):
+            axes = tuple(0 if shape[d] != 1 or joint[d] == 1 else None for shape in padded)
+            function = vmap(function, in_axes=axes) if any(x is not None for x in axes) else function
+        squeezed = []
+        for a, shape, core in zip(arrays, padded, cores):
+            dims = tuple(n for d, n in enumerate(shape) if n != 1 or joint[d] == 1)
+            squeezed.append(a.reshape(dims + a.shape[a.ndim - len(core) :]))
+        return function(*squeezed)
+
+    return vectorized
+
+
+# --- Arrays from subscripts -------------------------------------------------------------------------------------------
+
+
+def _range(s: slice) -> Array:
+    start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
+    if isinstance(step, complex):
+        return linspace(start, s.stop, int(abs(step)))
+    return arange(start, s.stop, step)
+
+
+class _Grid:
+    """mgrid[0:3, 0:1:5j]: the coordinates of a grid, as numpy.mgrid and numpy.ogrid."""
+
+    def __init__(self, sparse: bool):
+        self._sparse = sparse
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return _range(key)
+        axes = [_range(s) for s in key]
+        kind = _weft.result_type(*axes)
+        grids = meshgrid(*(a.astype(kind) for a in axes), indexing="ij", sparse=self._sparse)
+        return grids if self._sparse else _weft.stack(grids, 0)
+
+
+class _Joined:
+    """r_[a, 0:3, 5]: arrays, ranges and numbers joined, as numpy.r_ (along the first axis) and numpy.c_ (as columns)."""
+
+    def __init__(self, columns: bool):
+        self._columns = columns
+
+    def __getitem__(self, key) -> Array:
+        parts = []
+        for part in key if isinstance(key, tuple) else (key,):
+            if isinstance(part, str):
+                raise NotImplementedError(f"r_: the directive {part!r}")
+            a = _range(part) if isinstance(part, slice) else _array(part)
+            if self._columns:
+                a = a.reshape(a.shape + (1,) * (2 - a.ndim)) if a.ndim < 2 else a
+            else:
+                a = a.reshape(-1) if a.ndim == 0 else a
+            parts.append(a)
+        return _weft.concatenate(parts, -1 if self._columns else 0)
+
+
+class _Index:
+    """s_[1:3, ...]: the subscript itself, as numpy.s_."""
+
+    def __init__(self, as_tuple: bool):
+        self._as_tuple = as_tuple
+
+    def __getitem__(self, key):
+        return (key,) if self._as_tuple and not isinstance(key, tuple) else key
+
+
+mgrid, ogrid = _Grid(False), _Grid(True)
+r_, c_ = _Joined(False), _Joined(True)
+s_, index_exp = _Index(False), _Index(True)

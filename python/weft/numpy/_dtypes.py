@@ -1,0 +1,176 @@
+"""dtypes and what is asked about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _weft
+from .._weft import Array
+
+__all__ = [
+    "bfloat16",
+    "bool_",
+    "can_cast",
+    "complex64",
+    "complex128",
+    "complexfloating",
+    "dtype",
+    "finfo",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "floating",
+    "generic",
+    "iinfo",
+    "inexact",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "int_",
+    "integer",
+    "iscomplexobj",
+    "isdtype",
+    "isrealobj",
+    "isscalar",
+    "issubdtype",
+    "number",
+    "promote_types",
+    "result_type",
+    "signedinteger",
+    "uint",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "unsignedinteger",
+]
+
+
+class _Scalar:
+    """A dtype that is also a function: float32(x) is x as an array of that dtype. It stands wherever NumPy takes a
+    dtype, and equals NumPy's."""
+
+    __slots__ = ("dtype", "__name__", "type")
+
+    def __init__(self, name: str):
+        self.__name__ = name
+        self.dtype = _weft.dtype(name)
+        self.type = getattr(self.dtype, "type", None)
+
+    def __call__(self, x=0) -> Array:
+        return _weft.array(x, self.dtype, False)
+
+    def __eq__(self, other) -> bool:
+        if isinstance(other, _Scalar):
+            return self.dtype == other.dtype
+        try:
+            return bool(self.dtype == other)
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"weft.numpy.{self.__name__}"
+
+    def __reduce__(self):
+        return _scalar, (self.__name__,)
+
+
+def _scalar(name: str) -> Any:
+    return globals()[name]
+
+
+bool_: Any = _Scalar("bool")
+bool_.__name__ = "bool_"
+int8: Any = _Scalar("int8")
+int16: Any = _Scalar("int16")
+int32: Any = _Scalar("int32")
+int64: Any = _Scalar("int64")
+uint8: Any = _Scalar("uint8")
+uint16: Any = _Scalar("uint16")
+uint32: Any = _Scalar("uint32")
+uint64: Any = _Scalar("uint64")
+float16: Any = _Scalar("float16")
+bfloat16: Any = _Scalar("bfloat16")
+float32: Any = _Scalar("float32")
+float64: Any = _Scalar("float64")
+complex64: Any = _Scalar("complex64")
+complex128: Any = _Scalar("complex128")
+int_, uint, float_ = int32, uint32, float32
+
+finfo, iinfo, dtype = np.finfo, np.iinfo, np.dtype
+generic, number, inexact, floating, complexfloating = (
+    np.generic,
+    np.number,
+    np.inexact,
+    np.floating,
+    np.complexfloating,
+)
+integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
+
+
+def result_type(*args):
+    """The dtype that these arrays, numbers and dtypes have together (JAX's promotion table)."""
+    return _weft.result_type(*args)
+
+
+def promote_types(a, b):
+    """The dtype that two dtypes have together."""
+    return _weft.result_type(_weft.dtype(a), _weft.dtype(b))
+
+
+def issubdtype(arg1, arg2) -> bool:
+    """Whether a dtype is of a kind, as numpy.issubdtype; bfloat16 is a floating dtype."""
+    plain = lambda d: d.dtype if isinstance(d, _Scalar) else np.dtype(d) if isinstance(d, str) else d
+    arg1, arg2 = plain(arg1), plain(arg2)
+    if isinstance(arg1, np.dtype) and arg1.kind == "V" and isinstance(arg2, type):
+        return arg2 in (np.floating, np.inexact, np.number, np.generic)
+    return np.issubdtype(arg1, arg2)
+
+
+def isdtype(dtype, kind) -> bool:
+    """Whether a dtype is one of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "complex floating", "numeric", a dtype, or a tuple of these."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    mine = _weft.dtype_kind(dtype)
+    kinds = {
+        "bool": {"bool"},
+        "signed integer": {"signed"},
+        "unsigned integer": {"unsigned"},
+        "integral": {"signed", "unsigned"},
+        "real floating": {"float"},
+        "complex floating": {"complex"},
+        "numeric": {"signed", "unsigned", "float", "complex"},
+    }
+    if isinstance(kind, str):
+        if kind not in kinds:
+            raise ValueError(f"isdtype: there is no kind {kind!r}; the kinds are {', '.join(kinds)}")
+        return mine in kinds[kind]
+    return _weft.dtype(dtype) == _weft.dtype(kind)
+
+
+def can_cast(from_, to, casting: str = "safe") -> bool:
+    """Whether a dtype converts to another by a rule of NumPy's."""
+    return np.can_cast(_weft.dtype(from_), _weft.dtype(to), casting)  # type: ignore[arg-type]
+
+
+def iscomplexobj(x) -> bool:
+    """Whether the elements are complex numbers."""
+    return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
+
+
+def isrealobj(x) -> bool:
+    """Whether the elements are no complex numbers."""
+    return not iscomplexobj(x)
+
+
+def isscalar(x) -> bool:
+    """Whether x is a single number."""
+    return np.isscalar(x) or (isinstance(x, Array) and x.ndim == 0)

@@ -1,0 +1,189 @@
+"""Widening arrays, and inserting and deleting elements."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from .. import _weft
+from .._weft import Array
+
+__all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
+
+
+def _array(x) -> Array:
+    return _weft.array(x, None, False)
+
+
+def pad(array, pad_width, mode: str = "constant", **kwargs) -> Array:
+    """Widens an array by pad_width elements: one number, (before, after), or such a pair per dimension.
+
+    mode: "constant" (constant_values), "edge", "reflect", "symmetric", "wrap" (reflect_type "even"), "linear_ramp"
+    (end_values), "maximum", "minimum", "mean" (of whole axes), "empty", or a function as in NumPy is not supported.
+    """
+    a = _array(array)
+    if isinstance(pad_width, dict):
+        pad_width = [pad_width.get(d, pad_width.get(d - a.ndim, (0, 0))) for d in range(a.ndim)]
+        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
+    widths = [(int(lo), int(hi)) for lo, hi in np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))]
+    if builtins.any(w < 0 for pair in widths for w in pair):
+        raise ValueError(f"pad: widths must not be negative, got {pad_width}")
+    known = {
+        "constant": {"constant_values"},
+        "linear_ramp": {"end_values"},
+        "reflect": {"reflect_type"},
+        "symmetric": {"reflect_type"},
+    }.get(mode, set())
+    for name in kwargs:
+        if name not in known:
+            raise TypeError(f"pad: mode {mode!r} takes no argument '{name}'")
+    if mode in ("constant", "empty"):
+        values = kwargs.get("constant_values", 0)
+        values = values if isinstance(values, Array) else np.asarray(values)
+        if values.ndim == 0:
+            return _weft.pad_constant(a, [w[0] for w in widths], [w[1] for w in widths], values)
+        return _by_axis(a, widths, _pairs(values, a.ndim), _constant)
+    if mode == "linear_ramp":
+        return _by_axis(a, widths, _pairs(kwargs.get("end_values", 0), a.ndim), _ramp)
+    if mode in ("maximum", "minimum", "mean"):
+        return _by_axis(a, widths, [mode] * a.ndim, _statistic)
+    if kwargs.get("reflect_type", "even") != "even":
+        raise NotImplementedError("pad: reflect_type='odd'")
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise NotImplementedError(f"pad: mode {mode!r}")
+    for d, (lo, hi) in enumerate(widths):
+        if lo or hi:
+            index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode)  # type: ignore[call-overload]
+            a = _weft.take(a, _weft.array(index.astype(np.int32), None, True), d, "clip")
+    return a
+
+
+def _pairs(values, rank: int):
+    values = _array(values)
+    return _weft.broadcast_to(values, (rank, 2))
+
+
+def _by_axis(a, widths, settings, side) -> Array:
+    for d, (lo, hi) in enumerate(widths):
+        if lo or hi:
+            a = _weft.concatenate([side(a, d, lo, settings[d], 0), a, side(a, d, hi, settings[d], 1)], d)
+    return a
+
+
+def _block(a, d: int, n: int) -> tuple:
+    return a.shape[:d] + (n,) + a.shape[d + 1 :]
+
+
+def _constant(a, d: int, n: int, pair, which: int) -> Array:
+    return _weft.broadcast_to(pair[which].astype(a.dtype), _block(a, d, n))
+
+
+def _ramp(a, d: int, n: int, pair, which: int) -> Array:
+    edge = a[(slice(None),) * d + ((slice(0, 1), slice(-1, None))[which],)]
+    step = _weft.iota((n,), 0, "int32")
+    step = (step if which == 0 else n - 1 - step).reshape((n,) + (1,) * (a.ndim - d - 1))
+    end = pair[which]
+    out = end + (edge - end) * (step / builtins.max(n, 1))
+    return _weft.bind_elementwise("round", (out,), {"mode": "even"}).astype(a.dtype) if (
+        not _weft.is_inexact(a.dtype)
+    ) else out.astype(a.dtype)
+
+
+def _statistic(a, d: int, n: int, mode: str, which: int) -> Array:
+    del which
+    if mode == "mean":
+        value = _weft.mean(a, d, True)
+        if not _weft.is_inexact(a.dtype):
+            value = _weft.bind_elementwise("round", (value,), {"mode": "even"})
+        value = value.astype(a.dtype)
+    else:
+        value = _weft.reduce("reduce_max" if mode == "maximum" else "reduce_min", a, d, True)
+    return _weft.broadcast_to(value, _block(a, d, n))
+
+
+def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+    """Without the elements at known indices: an integer, a slice, a list or an array of integers or booleans."""
+    del assume_unique_indices
+    a = _array(arr)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    axis = _weft.check_axis(axis, a.ndim, "delete")
+    kept = np.delete(np.arange(a.shape[axis]), obj if isinstance(obj, (int, slice)) else np.asarray(obj))
+    return _weft.take(a, _weft.array(kept.astype(np.int32), None, True), axis, "clip")
+
+
+def insert(arr, obj, values, axis: int | None = None) -> Array:
+    """With values before known indices: an integer, a slice, a list or an array of integers. Several values for one
+    index, or one for each of several."""
+    a, values = _array(arr), _array(values)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    axis = _weft.check_axis(axis, a.ndim, "insert")
+    n = a.shape[axis]
+    values = values.astype(a.dtype)
+    if isinstance(obj, slice):
+        places = np.arange(*obj.indices(n))
+    else:
+        places = np.asarray(obj)
+    single = places.ndim == 0 or places.size == 1
+    if values.ndim < a.ndim:
+        values = values.reshape((1,) * (a.ndim - values.ndim) + values.shape)
+    if single:
+        if places.ndim == 0:
+            values = _weft.moveaxis(values, 0, axis)
+        count = values.shape[axis]
+        places = np.full(count, int(places.reshape(())))
+    places = np.where(places < 0, places + n, places)
+    if places.size and (places.min() < 0 or places.max() > n):
+        raise IndexError(f"insert: index {obj} is out of range for {n} elements along axis {axis}")
+    values = _weft.broadcast_to(values, _block(a, axis, len(places)))
+    order = np.argsort(places, kind="stable")
+    total = n + len(places)
+    at = places[order] + np.arange(len(places))
+    source = np.zeros(total, np.int32)
+    rest = np.ones(total, bool)
+    rest[at] = False
+    source[at] = n + order
+    source[rest] = np.arange(n)
+    return _weft.take(_weft.concatenate([a, values], axis), _weft.array(source, None, True), axis, "clip")
+
+
+def packbits(a, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Eight booleans (or integers: whether they are not 0) make one uint8; zeros are added at the end."""
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"packbits: bitorder is 'big' or 'little', got {bitorder!r}")
+    a = _array(a)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    axis = _weft.check_axis(axis, a.ndim, "packbits")
+    a = _weft.moveaxis((a != 0).astype("uint8"), axis, -1)
+    a = _weft.pad_constant(a, [0] * a.ndim, [0] * (a.ndim - 1) + [-a.shape[-1] % 8], 0)
+    a = a.reshape(a.shape[:-1] + (a.shape[-1] // 8, 8))
+    place = _weft.iota((8,), 0, "uint8")
+    one = _weft.full((), 1, "uint8")
+    bits = a << (place if bitorder == "little" else 7 * one - place)
+    return _weft.moveaxis(_weft.reduce("reduce_sum", bits, -1, False).astype("uint8"), -1, axis)
+
+
+def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+    """The bits of uint8 numbers."""
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"unpackbits: bitorder is 'big' or 'little', got {bitorder!r}")
+    a = _array(a)
+    if a.dtype != np.uint8:
+        raise TypeError(f"unpackbits: uint8 is needed, got {a.dtype}")
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    axis = _weft.check_axis(axis, a.ndim, "unpackbits")
+    a = _weft.moveaxis(a, axis, -1)
+    place = _weft.iota((8,), 0, "uint8")
+    shifts = place if bitorder == "little" else _weft.flip(place, 0)
+    bits = (a[..., None] >> shifts) & 1
+    bits = bits.reshape(a.shape[:-1] + (8 * a.shape[-1],))
+    if count is not None:
+        n = bits.shape[-1]
+        bits = bits[..., :count] if count <= n else _weft.pad_constant(
+            bits, [0] * bits.ndim, [0] * (bits.ndim - 1) + [count - n], 0
+        )
+    return _weft.moveaxis(bits, -1, axis)

@@ -1,0 +1,187 @@
+"""Polynomials as vectors of coefficients, highest power first; and window functions."""
+
+from __future__ import annotations
+
+import builtins
+import math
+
+from .. import _weft
+from .._weft import Array
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "hamming",
+    "hanning",
+    "i0",
+    "kaiser",
+    "poly",
+    "polyadd",
+    "polyder",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+]
+
+
+def _array(x) -> Array:
+    return _weft.array(x, None, False)
+
+
+def _vector(p, what: str) -> Array:
+    p = _array(p)
+    if p.ndim > 1:
+        raise ValueError(f"{what}: coefficients are a vector, got shape {p.shape}")
+    return p.reshape(-1)
+
+
+def polyval(p, x, *, unroll: int = 16) -> Array:
+    """The polynomial with coefficients p, highest first, at x (Horner's scheme)."""
+    del unroll
+    p, x = _vector(p, "polyval"), _array(x)
+    y = _weft.full(x.shape, 0, _weft.result_type(p, x))
+    for i in range(p.shape[0]):
+        y = y * x + p[i]
+    return y
+
+
+def _sum(a1, a2, sign: int, what: str) -> Array:
+    a1, a2 = _vector(a1, what), _vector(a2, what)
+    n = builtins.max(a1.shape[0], a2.shape[0])
+    a1, a2 = (_weft.pad_constant(a, [n - a.shape[0]], [0], 0) for a in (a1, a2))
+    return a1 + a2 if sign > 0 else a1 - a2
+
+
+def polyadd(a1, a2) -> Array:
+    """The sum of two polynomials."""
+    return _sum(a1, a2, 1, "polyadd")
+
+
+def polysub(a1, a2) -> Array:
+    """The difference of two polynomials."""
+    return _sum(a1, a2, -1, "polysub")
+
+
+def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials."""
+    from ._linalg import convolve
+
+    if trim_leading_zeros:
+        raise NotImplementedError("polymul: trim_leading_zeros=True, which needs known values")
+    return convolve(_vector(a1, "polymul"), _vector(a2, "polymul"))
+
+
+def polyder(p, m: int = 1) -> Array:
+    """The m-th derivative."""
+    p = _vector(p, "polyder")
+    for _ in range(m):
+        n = p.shape[0]
+        p = p[:-1] * _weft.flip(_weft.iota((n,), 0, p.dtype), 0)[:-1]
+    return p
+
+
+def polyint(p, m: int = 1, k=None) -> Array:
+    """The m-th integral; k are the constants of integration, that of the first integration first (0)."""
+    p = _weft.promote_inexact(_vector(p, "polyint"))
+    constants = [0] * m if k is None else [k] * m if m == 1 and not getattr(k, "ndim", 0) else list(k)
+    for c in constants:
+        n = p.shape[0]
+        p = _weft.pad_constant(p / _weft.flip(_weft.iota((n,), 0, p.dtype) + 1, 0), [0], [1], c)
+    return p
+
+
+def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=None, cov: bool = False) -> Array:
+    """The coefficients of the polynomial of degree deg with the least squared error at the points (x, y); w weighs the
+    residuals. Columns of the Vandermonde matrix are scaled, as in NumPy."""
+    from ._creation import vander
+    from ._linalg import matmul
+    from .linalg import pinv
+
+    if full or cov:
+        raise NotImplementedError("polyfit: full=True and cov=True")
+    x, y = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(y))
+    if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise TypeError(f"polyfit: x is a vector and y has as many rows, got shapes {x.shape} and {y.shape}")
+    lhs = vander(x, deg + 1)
+    if w is not None:
+        w = _weft.promote_inexact(_array(w))
+        lhs, y = lhs * w[:, None], y * (w if y.ndim == 1 else w[:, None])
+    scale = _weft.bind_elementwise("sqrt", (_weft.reduce("reduce_sum", lhs * lhs, 0, False),), {})
+    out = matmul(pinv(lhs / scale, rcond), y)
+    return out / scale if y.ndim == 1 else out / scale[:, None]
+
+
+def poly(seq_of_zeros) -> Array:
+    """The polynomial with the given zeros and leading coefficient 1."""
+    zeros = _weft.promote_inexact(_vector(seq_of_zeros, "poly"))
+    p = _weft.full((1,), 1, zeros.dtype)
+    for i in range(zeros.shape[0]):
+        p = _weft.pad_constant(p, [0], [1], 0) - zeros[i] * _weft.pad_constant(p, [1], [0], 0)
+    return p
+
+
+def i0(x) -> Array:
+    """The modified Bessel function of order 0 (Abramowitz and Stegun 9.6.12: the sum of (x^2/4)^k / k!^2)."""
+    x = _weft.absolute(_weft.promote_inexact(_array(x)))
+    return _bessel_i0e(x) * _weft.bind_elementwise("exp", (x,), {})
+
+
+def _bessel_i0e(x) -> Array:
+    """exp(-x) I0(x) for x >= 0: the power series for x <= 30, beyond it the asymptotic series of A&S 9.7.1."""
+    near = _weft.where(x > 30, 1, x)
+    q, term, total = near * near / 4, None, None
+    for k in range(1, 80):
+        term = q if term is None else term * (q / (k * k))
+        total = term + 1 if total is None else total + term
+    small = total * _weft.bind_elementwise("exp", (-near,), {})
+    far = _weft.where(x > 30, x, 30)
+    series, factor = 1.0, 1.0
+    for k in range(1, 9):
+        factor = factor * ((2 * k - 1) ** 2 / (8 * k)) / far
+        series = series + factor
+    large = series / _weft.bind_elementwise("sqrt", (2 * math.pi * far,), {})
+    return _weft.where(x > 30, large, small)
+
+
+def _cosines(M: int, coefficients) -> Array:
+    """Sum of coefficients[k] cos(2 pi k n / (M - 1))."""
+    if M <= 1:
+        return _weft.full((builtins.max(M, 0),), 1, float)
+    n = _weft.iota((M,), 0, float)
+    out = coefficients[0] + 0 * n
+    for k, c in enumerate(coefficients[1:], 1):
+        out = out + c * _weft.bind_elementwise("cos", (n * (2 * math.pi * k / (M - 1)),), {})
+    return out
+
+
+def hanning(M: int) -> Array:
+    """The Hann window of M points: 0.5 - 0.5 cos."""
+    return _cosines(M, [0.5, -0.5])
+
+
+def hamming(M: int) -> Array:
+    """The Hamming window of M points: 0.54 - 0.46 cos."""
+    return _cosines(M, [0.54, -0.46])
+
+
+def blackman(M: int) -> Array:
+    """The Blackman window of M points: 0.42 - 0.5 cos + 0.08 cos 2."""
+    return _cosines(M, [0.42, -0.5, 0.08])
+
+
+def bartlett(M: int) -> Array:
+    """The triangular window of M points."""
+    if M <= 1:
+        return _weft.full((builtins.max(M, 0),), 1, float)
+    n = _weft.iota((M,), 0, float)
+    return 1 - _weft.absolute(2 * n / (M - 1) - 1)
+
+
+def kaiser(M: int, beta) -> Array:
+    """The Kaiser window of M points: I0(beta sqrt(1 - r^2)) / I0(beta)."""
+    if M <= 1:
+        return _weft.full((builtins.max(M, 0),), 1, float)
+    r = 2 * _weft.iota((M,), 0, float) / (M - 1) - 1
+    return i0(beta * _weft.bind_elementwise("sqrt", (1 - r * r,), {})) / i0(_weft.array(beta, float, False))

@@ -1,0 +1,207 @@
+"""Arrays as sets. How many elements a result has depends on values: inside jit give size=, as in JAX."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import _weft
+from .._weft import Array
+from ._indexing import nonzero
+
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+
+def _array(x) -> Array:
+    return _weft.array(x, None, False)
+
+
+def _int_sum(x, axis=None) -> Array:
+    return _weft.reduce("reduce_sum", x.astype("int32"), axis, False)
+
+
+def _sorted_rows(rows, equal_nan: bool):
+    """The order that sorts rows, and which rows of the sorted array differ from the one before."""
+    n = rows.shape[0]
+    index = _weft.iota((n,), 0, "int32")
+    columns = [rows[:, i] for i in range(rows.shape[1])]
+    if _weft.dtype_kind(rows.dtype) == "complex":
+        columns = [_weft.bind_elementwise(p, (c,), {}) for c in columns for p in ("real", "imag")]
+    order = _weft.bind("sort", [*columns, index], {"dim": 0, "num_keys": len(columns)})[-1] if columns else index
+    ordered = _weft.take(rows, order, 0, "clip")
+    if n == 0:
+        return order, ordered, _weft.full((0,), False, "bool")
+    high, low = ordered[1:], ordered[:-1]
+    differ = high != low
+    if equal_nan and _weft.is_inexact(rows.dtype):
+        differ = differ & ((high == high) | (low == low))
+    first = _weft.concatenate([_weft.full((1,), True, "bool"), _weft.reduce("reduce_or", differ, -1, False)], 0)
+    return order, ordered, first
+
+
+def unique(
+    ar,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value=None,
+    sorted: bool = True,
+):
+    """The sorted different elements (or, with axis, slices); with return_index where each occurs first, with
+    return_inverse which of them each element is, with return_counts how often each occurs.
+
+    Values must be known, or size= given: then the first `size` of them, padded with fill_value (the smallest).
+    """
+    del sorted
+    a = _array(ar)
+    if axis is None:
+        rows = a.reshape(-1, 1)
+    else:
+        axis = _weft.check_axis(axis, a.ndim, "unique")
+        moved = _weft.moveaxis(a, axis, 0)
+        width = 1
+        for d in moved.shape[1:]:
+            width *= d
+        rows = moved.reshape(moved.shape[0], width)
+    order, ordered, first = _sorted_rows(rows, equal_nan)
+    n = rows.shape[0]
+    total = _int_sum(first)
+    count = int(total) if size is None else size
+    if n == 0 and count > 0 and fill_value is None:
+        raise ValueError(f"unique: {count} elements of an empty array; give fill_value=")
+    (at,) = nonzero(first, size=count, fill_value=0)
+    valid = _weft.iota((count,), 0, "int32") < total
+    values = _weft.take(ordered, at, 0, "clip") if n else _weft.full((count, rows.shape[1]), 0, rows.dtype)
+    if size is not None and fill_value is not None:
+        fill = _weft.array(fill_value, rows.dtype, False).reshape(-1)
+        values = _weft.where(valid[:, None], values, fill)
+    if axis is None:
+        out = [values.reshape(-1)]
+    else:
+        out = [_weft.moveaxis(values.reshape((count,) + moved.shape[1:]), 0, axis)]
+    # Where size is given, padding repeats the first element's index and has count 0.
+    if return_index:
+        out.append(_weft.take(order, at, 0, "clip") if n else at)
+    if return_inverse:
+        rank = _weft.cumulative("cumsum", first.astype("int32"), 0, False) - 1
+        inverse = _weft.full((n,), 0, "int32").at[order].set(rank)
+        out.append(inverse.reshape(a.shape) if axis is None else inverse)
+    if return_counts:
+        following = _weft.concatenate([at[1:], _weft.full((1,), n, "int32")], 0) if count else at
+        last = _weft.iota((count,), 0, "int32") == total - 1
+        out.append(_weft.where(valid, _weft.where(last, n, following) - at, 0))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+class UniqueAll(NamedTuple):
+    """The result of unique_all."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """The result of unique_counts."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """The result of unique_inverse."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAll:
+    """unique with everything it can return; NaN differ from each other."""
+    return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCounts:
+    """unique with counts; NaN differ from each other."""
+    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueInverse:
+    """unique with the inverse; NaN differ from each other."""
+    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_values(x, /, *, size: int | None = None, fill_value=None) -> Array:
+    """unique; NaN differ from each other."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto") -> Array:
+    """Whether each element is among the test elements (invert: is not)."""
+    del assume_unique, method
+    element, test = _array(element), _array(test_elements).reshape(-1)
+    found = _weft.reduce("reduce_or", element[..., None] == test, -1, False)
+    return _weft.logical_not(found) if invert else found
+
+
+def union1d(ar1, ar2, *, size: int | None = None, fill_value=None) -> Array:
+    """The sorted elements of both."""
+    return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
+
+
+def _joined(ar1, ar2) -> Array:
+    return _weft.concatenate([_array(ar1).reshape(-1), _array(ar2).reshape(-1)], 0)
+
+
+def _chosen(values, keep, size, fill_value) -> Array:
+    (at,) = nonzero(keep, size=size, fill_value=0)
+    out = _weft.take(values, at, 0, "clip") if values.shape[0] else _weft.full(at.shape, 0, values.dtype)
+    if size is None:
+        return out
+    fill = 0 if fill_value is None else fill_value
+    return _weft.where(_weft.iota((size,), 0, "int32") < _int_sum(keep), out, _weft.array(fill, values.dtype, False))
+
+
+def _distinct(ar, keep, size, fill_value):
+    """The distinct elements of a vector for which keep(sorted elements) holds."""
+    order, rows, first = _sorted_rows(_array(ar).reshape(-1, 1), True)
+    del order
+    values = rows.reshape(-1)
+    return _chosen(values, first & keep(values), size, fill_value)
+
+
+def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None) -> Array:
+    """The sorted elements of the first that are not in the second."""
+    del assume_unique
+    return _distinct(ar1, lambda v: isin(v, ar2, invert=True), size, fill_value)
+
+
+def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size=None, fill_value=None):
+    """The sorted elements that are in both; with return_indices also where each occurs first in them."""
+    del assume_unique
+    ar1, ar2 = _array(ar1).reshape(-1), _array(ar2).reshape(-1)
+    out = _distinct(ar1.astype(_weft.result_type(ar1, ar2)), lambda v: isin(v, ar2), size, fill_value)
+    if not return_indices:
+        return out
+    places = [_weft.argreduce("argmax", (out[:, None] == a[None, :]).astype("int32"), 1, False) for a in (ar1, ar2)]
+    return out, places[0], places[1]
+
+
+def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None) -> Array:
+    """The sorted elements that are in exactly one of both."""
+    del assume_unique
+    return _distinct(_joined(ar1, ar2), lambda v: isin(v, ar1) != isin(v, ar2), size, fill_value)

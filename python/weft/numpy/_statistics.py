@@ -1,0 +1,290 @@
+"""Differences, covariances, histograms, interpolation."""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import _weft
+from .._weft import Array
+from ._reductions import max, min, sum
+
+__all__ = [
+    "bincount",
+    "corrcoef",
+    "cov",
+    "diff",
+    "ediff1d",
+    "gradient",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    "interp",
+    "trapezoid",
+    "unwrap",
+]
+
+
+def _array(a, dtype=None) -> Array:
+    return _weft.array(a, dtype, False)
+
+
+# --- Differences ------------------------------------------------------------------------------------------------------
+
+
+def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
+    """Differences of neighbours along an axis, n times; prepend and append are joined to the array first."""
+    a = _array(a)
+    axis = _weft.check_axis(axis, a.ndim, "diff")
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative, got {n}")
+    if prepend is not None or append is not None:
+        edge = a.shape[:axis] + (1,) + a.shape[axis + 1 :]
+        parts = [None if p is None else _array(p) for p in (prepend, append)]
+        wide = [p if p is None or p.ndim else _weft.broadcast_to(p, edge) for p in parts]
+        a = _weft.concatenate([p for p in (wide[0], a, wide[1]) if p is not None], axis)
+    key = (slice(None),) * axis
+    for _ in range(n):
+        high, low = a[key + (slice(1, None),)], a[key + (slice(None, -1),)]
+        a = high != low if _weft.dtype_kind(a.dtype) == "bool" else high - low
+    return a
+
+
+def ediff1d(ary, to_end=None, to_begin=None) -> Array:
+    """Differences of neighbours of the flattened array, between to_begin and to_end."""
+    ary = _array(ary).reshape(-1)
+    parts = [_array(p, ary.dtype).reshape(-1) if p is not None else None for p in (to_begin, to_end)]
+    return _weft.concatenate([p for p in (parts[0], diff(ary), parts[1]) if p is not None], 0)
+
+
+def gradient(f, *varargs, axis=None):
+    """Central differences inside, one-sided at the ends, along each axis (or those given). Spacing: one number for all
+    axes, or per axis a number or the vector of coordinates.
+
+    Second order inside, also for uneven spacing h, k: (h^2 f(x+k) + (k^2 - h^2) f(x) - k^2 f(x-h)) / (h k (h + k)).
+    """
+    f = _weft.promote_inexact(_array(f))
+    axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = [_weft.check_axis(d, f.ndim, "gradient") for d in axes]
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
+    spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
+    out = []
+    for d, given in zip(axes, spacing):
+        if f.shape[d] < 2:
+            raise ValueError(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
+        key = (slice(None),) * d
+        at = lambda lo, hi: f[key + (slice(lo, hi),)]  # noqa: B023
+        if getattr(given, "ndim", 0):
+            if given.shape != (f.shape[d],):
+                raise ValueError(f"gradient: {given.shape} coordinates for {f.shape[d]} elements along axis {d}")
+            steps = diff(_weft.promote_inexact(given)).reshape((-1,) + (1,) * (f.ndim - d - 1))
+            h, k = steps[:-1], steps[1:]
+            inner = (h * h * at(2, None) + (k * k - h * h) * at(1, -1) - k * k * at(0, -2)) / (h * k * (h + k))
+            first_step, last_step = steps[:1], steps[-1:]
+        else:
+            first_step = last_step = given
+            inner = (at(2, None) - at(None, -2)) / (2 * given)
+        first, last = (at(1, 2) - at(0, 1)) / first_step, (at(-1, None) - at(-2, -1)) / last_step
+        out.append(_weft.concatenate([first, inner, last], d))
+    return out[0] if len(out) == 1 else out
+
+
+def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
+    """The integral by the trapezoidal rule."""
+    y = _weft.moveaxis(_weft.promote_inexact(_array(y)), axis, -1)
+    if x is not None:
+        x = _weft.promote_inexact(_array(x))
+        dx = diff(x if x.ndim == 1 else _weft.moveaxis(x, axis, -1))
+    return 0.5 * sum((y[..., 1:] + y[..., :-1]) * dx, -1)
+
+
+def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
+    """Angles without jumps: differences of neighbours beyond discont (half a period) are made small by whole periods."""
+    from ._elementwise import where
+    from ._reductions import cumsum
+
+    p = _array(p)
+    p = _weft.promote_inexact(p) if _weft.is_inexact(p.dtype) or isinstance(period, float) else p
+    axis = _weft.check_axis(axis, p.ndim, "unwrap")
+    if p.shape[axis] == 0:
+        return p
+    step = diff(p, axis=axis)
+    half = period / 2
+    small = (step + half) % period - half
+    small = where((small == -half) & (step > 0), half, small)
+    correction = where(_weft.absolute(step) < (half if discont is None else discont), 0, small - step)
+    rest = (slice(None),) * axis + (slice(1, None),)
+    first = (slice(None),) * axis + (slice(None, 1),)
+    return _weft.concatenate([p[first], p[rest] + cumsum(correction, axis)], axis)
+
+
+# --- Statistics -------------------------------------------------------------------------------------------------------
+
+
+def cov(
+    m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None
+) -> Array:
+    """The covariance matrix; variables are rows unless rowvar is false. fweights count observations several times,
+    aweights weigh them. The divisor is the sum of weights minus ddof (1, or 0 with bias)."""
+    from ._elementwise import conjugate
+
+    x = _weft.promote_inexact(_array(m))
+    if x.ndim > 2:
+        raise ValueError(f"cov: at most two dimensions, got shape {x.shape}")
+    x = x.reshape(1, -1) if x.ndim < 2 else x
+    x = x if rowvar or x.shape[0] == 1 else x.T
+    if y is not None:
+        y = _weft.promote_inexact(_array(y))
+        y = y.reshape(1, -1) if y.ndim < 2 else y
+        x = _weft.concatenate([x, y if rowvar or y.shape[0] == 1 else y.T], 0)
+    fewer = ddof if ddof is not None else 0 if bias else 1
+    if fweights is None and aweights is None:
+        x = x - _weft.mean(x, 1, True)
+        return _weft.squeeze(_weft.matmul(x, conjugate(x).T) / (x.shape[1] - fewer), None)
+    w = _weft.full((x.shape[1],), 1, x.dtype)
+    if fweights is not None:
+        w = w * _array(fweights)
+    if aweights is not None:
+        w = w * _array(aweights)
+    total = sum(w)
+    x = x - (sum(x * w, 1) / total)[:, None]
+    free = total - fewer if aweights is None or not fewer else total - fewer * sum(w * _array(aweights)) / total
+    return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / free, None)
+
+
+def corrcoef(x, y=None, rowvar: bool = True) -> Array:
+    """The matrix of correlation coefficients."""
+    from ._creation import diagonal
+    from ._elementwise import clip, sqrt
+
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return c / c
+    d = sqrt(diagonal(c))
+    out = c / d[:, None] / d[None, :]
+    return out if _weft.dtype_kind(out.dtype) == "complex" else clip(out, -1, 1)
+
+
+def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) -> Array:
+    """How often each non-negative integer occurs (or the sum of its weights). Inside jit give length=: larger integers
+    are then left out. Negative ones count as 0."""
+    from ._elementwise import maximum
+
+    x = _array(x)
+    if x.ndim != 1 or _weft.is_inexact(x.dtype):
+        raise TypeError(f"bincount: a vector of integers is needed, got {x.dtype} of shape {x.shape}")
+    if length is None:
+        length = builtins.max(minlength, int(max(x)) + 1 if x.size else 0)
+    x = maximum(x, 0)
+    if weights is None:
+        return _weft.full((length,), 0, int).at[x].add(1)
+    weights = _array(weights)
+    return _weft.full((length,), 0, weights.dtype).at[x].add(weights)
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None) -> Array:
+    """The edges of the bins of histogram: `bins` equal ones between the extrema (or over `range`), or bins itself if it
+    is a vector."""
+    from ._creation import linspace
+
+    del weights
+    if not isinstance(bins, int):
+        if isinstance(bins, str):
+            raise NotImplementedError("histogram_bin_edges: give the number of bins or their edges")
+        return _weft.promote_inexact(_array(bins))
+    a = _weft.promote_inexact(_array(a)).reshape(-1)
+    if range is not None:
+        low, high = (_array(v).astype(a.dtype) for v in range)
+    elif a.size == 0:
+        low, high = _weft.full((), 0, a.dtype), _weft.full((), 1, a.dtype)
+    else:
+        low, high = min(a), max(a)
+    flat = low == high
+    return linspace(_weft.where(flat, low - 0.5, low), _weft.where(flat, high + 0.5, high), bins + 1).astype(a.dtype)
+
+
+def histogram(a, bins=10, range=None, weights=None, density: bool | None = None):
+    """(counts, edges): how many elements (or what sum of weights) each bin holds; the last bin is closed. Counts are
+    floats, as JAX's; with density they are divided by their sum and the bins' widths."""
+    from ._sorting import searchsorted
+
+    a = _weft.promote_inexact(_array(a)).reshape(-1)
+    edges = histogram_bin_edges(a, bins, range)
+    n = edges.shape[0] - 1
+    kind = _weft.result_type(a, edges) if weights is None else _weft.result_type(_weft.promote_inexact(weights))
+    weights = _weft.full(a.shape, 1, kind) if weights is None else _array(weights).reshape(-1).astype(kind)
+    index = searchsorted(edges, a, side="right") - 1
+    index = _weft.where(a == edges[-1], n - 1, index)
+    index = _weft.where((a >= edges[0]) & (a <= edges[-1]), index, n)
+    counts = _weft.full((n,), 0, kind).at[index].add(weights)
+    if density:
+        counts = counts / diff(edges) / sum(counts)
+    return counts, edges
+
+
+def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None = None):
+    """(counts, list of edges) of points, given as rows; bins and range per dimension."""
+    from ._sorting import searchsorted
+
+    sample = _weft.promote_inexact(_array(sample))
+    points, dims = sample.shape
+    bins = [bins] * dims if isinstance(bins, int) else list(bins)
+    ranges = [None] * dims if range is None else list(range)
+    edges = [histogram_bin_edges(sample[:, d], bins[d], ranges[d]) for d in builtins.range(dims)]
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    index, inside = [], _weft.full((points,), True, "bool")
+    for d, e in enumerate(edges):
+        x = sample[:, d]
+        i = _weft.where(x == e[-1], shape[d] - 1, searchsorted(e, x, side="right") - 1)
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+        index.append(i)
+    index[0] = _weft.where(inside, index[0], shape[0])
+    kind = sample.dtype if weights is None else _weft.promote_inexact(weights).dtype
+    values = _weft.full((points,), 1, kind) if weights is None else _array(weights).astype(kind)
+    counts = _weft.full(shape, 0, kind).at[tuple(index)].add(values)
+    if density:
+        total = sum(counts)
+        for d, e in enumerate(edges):
+            counts = counts / diff(e).reshape([-1 if i == d else 1 for i in builtins.range(dims)])
+        counts = counts / total
+    return counts, edges
+
+
+def histogram2d(x, y, bins=10, range=None, weights=None, density: bool | None = None):
+    """(counts, edges of x, edges of y) of pairs."""
+    points = _weft.stack([_array(x), _array(y)], 1)
+    if not isinstance(bins, (int, tuple, list)):
+        bins = [bins, bins]
+    counts, edges = histogramdd(points, bins, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
+    """Piecewise linear interpolation through the points (xp, fp), xp increasing; left and right are the values outside
+    (the ends'). With period xp counts modulo it, in any order."""
+    from ._elementwise import clip
+    from ._indexing import take
+    from ._sorting import argsort
+
+    x, xp, fp = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(xp)), _weft.promote_inexact(_array(fp))
+    if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] == 0:
+        raise ValueError(f"interp: xp and fp must be vectors of one length > 0, got shapes {xp.shape} and {fp.shape}")
+    if period is not None:
+        x, xp = x % period, xp % period
+        order = argsort(xp)
+        xp, fp = take(xp, order), take(fp, order)
+        xp = _weft.concatenate([xp[-1:] - period, xp, xp[:1] + period], 0)
+        fp = _weft.concatenate([fp[-1:], fp, fp[:1]], 0)
+    n = xp.shape[0]
+    if n == 1:
+        out = _weft.broadcast_to(fp[0], x.shape)
+    else:
+        i = clip(sum((x[..., None] >= xp).astype("int32"), -1), 1, n - 1)
+        x0, x1, f0, f1 = xp[i - 1], xp[i], fp[i - 1], fp[i]
+        gap = x1 - x0
+        out = f0 + (f1 - f0) * ((x - x0) / _weft.where(gap == 0, 1, gap))
+    if period is None:
+        out = _weft.where(x < xp[0], fp[0] if left is None else left, out)
+        out = _weft.where(x > xp[-1], fp[-1] if right is None else right, out)
+    return out
