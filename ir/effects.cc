@@ -67,8 +67,10 @@ FormatSpec ParseSpec(const std::string& text) {
   FormatSpec spec;
   size_t i = 0;
   auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
-  if (text.size() >= 2 && is_align(text[1])) spec.fill = text[0], spec.align = text[1], i = 2;
-  else if (!text.empty() && is_align(text[0])) spec.align = text[0], i = 1;
+  if (text.size() >= 2 && is_align(text[1]))
+    spec.fill = text[0], spec.align = text[1], i = 2;
+  else if (!text.empty() && is_align(text[0]))
+    spec.align = text[0], i = 1;
   if (i < text.size() && (text[i] == '+' || text[i] == '-' || text[i] == ' ')) spec.sign = text[i++];
   if (i < text.size() && text[i] == '0') spec.zeros = true, ++i;
   auto number = [&] {

@@ -4,6 +4,7 @@
 
 #include "python/convert.h"
 #include "python/frames.h"
+#include "tracer/ops.h"
 
 namespace weft::python {
 
@@ -308,7 +309,11 @@ PyObject* Item(PyObject* self, PyObject* args) {
   return Guarded([&]() -> PyObject* {
     if (PyTuple_GET_SIZE(args) == 0) return PythonNumber(OneElement(self, "item()"));
     PyObject* key = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
-    Ref element(GetItemObject(self, key));
+    // One number counts through the flattened array.
+    Ref flat(key != args && PyIndex_Check(key) && ValueOf(self).rank() != 1
+                 ? WrapValue(Reshape(Operand(ValueOf(self)), {Dim(-1)}))
+                 : Py_NewRef(self));
+    Ref element(GetItemObject(flat.get(), key));
     if (!element) throw PythonError();
     return PythonNumber(OneElement(element.get(), "item()"));
   });

@@ -71,6 +71,8 @@ PyObject* WrapValues(const Values& values);
 // x[key], for array_index.cc and x.at.
 PyObject* GetItemObject(PyObject* self, PyObject* key);
 PyObject* GetItemObject(PyObject* self, PyObject* key, const std::string& mode);
+// x.at[key].get(mode=...): known integers may be out of bounds.
+Value GetItemAt(const Value& x, PyObject* key, const std::string& mode);
 Value UpdateItemObject(const Value& x, PyObject* key, PyObject* value, Update update, const std::string& mode);
 
 // `__dlpack__` and from_dlpack (dlpack.cc).

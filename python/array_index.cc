@@ -20,7 +20,8 @@ std::optional<int64_t> SlicePart(PyObject* part) {
   return IntFrom(part, "a slice bound");
 }
 
-Index IndexFrom(PyObject* key) {
+// `anywhere`: integers may be out of bounds; modes say what that means.
+Index IndexFrom(PyObject* key, bool anywhere = false) {
   if (key == Py_None) return Index::NewAxis();
   if (key == Py_Ellipsis) return Index::Ellipsis();
   if (PySlice_Check(key)) {
@@ -30,7 +31,7 @@ Index IndexFrom(PyObject* key) {
   if (IsArray(key)) {
     const Value& v = ValueOf(key);
     // A known integer is an ordinary index: checked, and free of gathers.
-    if (!v.traced() && v.rank() == 0 && IsInteger(v.dtype()))
+    if (!anywhere && !v.traced() && v.rank() == 0 && IsInteger(v.dtype()))
       return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
     return Index::Array(v);
   }
@@ -39,11 +40,13 @@ Index IndexFrom(PyObject* key) {
   if (PyLong_Check(key)) {
     const long long i = PyLong_AsLongLong(key);
     if (i == -1 && PyErr_Occurred()) throw PythonError();
+    if (anywhere) return Index::Array(Value(*NumberTensor(DType::kI64, Scalar::Int(i))));
     return Index::Int(i);
   }
   if (IsNumpyArray(key) || IsNumpyScalar(key)) {
     Value v(TensorFromBuffer(key, false, "an index"));
-    if (v.rank() == 0 && IsInteger(v.dtype())) return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
+    if (!anywhere && v.rank() == 0 && IsInteger(v.dtype()))
+      return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
     return Index::Array(std::move(v));
   }
   if (PyList_Check(key) || PyTuple_Check(key)) {
@@ -71,14 +74,27 @@ Index IndexFrom(PyObject* key) {
                   Repr(key));
 }
 
-Indices IndicesFrom(PyObject* key) {
+Indices IndicesFrom(PyObject* key, bool anywhere = false) {
   Indices entries;
   if (!PyTuple_Check(key)) {
-    entries.push_back(IndexFrom(key));
+    entries.push_back(IndexFrom(key, anywhere));
     return entries;
   }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) entries.push_back(IndexFrom(PyTuple_GET_ITEM(key, i)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+    entries.push_back(IndexFrom(PyTuple_GET_ITEM(key, i), anywhere));
   return entries;
+}
+
+// x.at[...] takes known integers that are out of bounds, too: what is wrong with ordinary ones is tried again as
+// arrays.
+template <class F>
+auto Anywhere(PyObject* key, const F& use) {
+  try {
+    return use(IndicesFrom(key));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIndex) throw;
+  }
+  return use(IndicesFrom(key, /*anywhere=*/true));
 }
 
 }  // namespace
@@ -89,15 +105,19 @@ PyObject* GetItemObject(PyObject* self, PyObject* key, const std::string& mode) 
   return Guarded([&] { return WrapValue(GetItem(Operand(ValueOf(self)), IndicesFrom(key), mode)); });
 }
 
+Value GetItemAt(const Value& x, PyObject* key, const std::string& mode) {
+  return Anywhere(key, [&](const Indices& entries) { return GetItem(Operand(x), entries, mode); });
+}
+
 Value UpdateItemObject(const Value& x, PyObject* key, PyObject* value, Update update, const std::string& mode) {
   OperandHolder v;
   Value converted;
   if (!v.Set(value)) {
     bool weak = false;
     converted = Value(TensorFromAnything(value, "the value of an indexed update", &weak), weak);
-    return UpdateItem(Operand(x), IndicesFrom(key), Operand(converted), update, mode);
+    return Anywhere(key, [&](const Indices& i) { return UpdateItem(Operand(x), i, Operand(converted), update, mode); });
   }
-  return UpdateItem(Operand(x), IndicesFrom(key), v.operand(), update, mode);
+  return Anywhere(key, [&](const Indices& i) { return UpdateItem(Operand(x), i, v.operand(), update, mode); });
 }
 
 }  // namespace weft::python

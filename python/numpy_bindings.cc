@@ -233,8 +233,7 @@ void BindNumpy(py::module_& m) {
 
   // Indexing.
   m.def("getitem", [](py::handle x, py::handle key, const std::string& mode) {
-    const py::object array = Wrap(ValueFrom(x, "getitem"));
-    return Take(GetItemObject(array.ptr(), key.ptr(), mode));
+    return Wrap(GetItemAt(ValueFrom(x, "getitem"), key.ptr(), mode));
   });
   m.def("update_item",
         [](py::handle x, py::handle key, py::handle value, const std::string& update, const std::string& mode) {

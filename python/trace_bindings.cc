@@ -117,6 +117,7 @@ void BindTracing(py::module_& m) {
         return ListOf(out);
       },
       py::arg("fn"), py::arg("args"), py::arg("weak") = std::vector<bool>{});
+  m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
   m.def("is_operand", [](py::handle object) {
     OperandHolder holder;

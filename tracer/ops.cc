@@ -66,8 +66,9 @@ Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   Atom r = b.Emit1(FindPrim("rem"), {x, y});
   if (IsInteger(dtype) && !(y.is_literal() && y.literal().rank() == 0 && !y.IsSplat(0))) {
     const Atom zero = Atom::Scalar(dtype, 0);
-    r = y.is_literal() && y.literal().rank() == 0 ? b.Emit1(FindPrim("xor"), {x, x})
-                                                  : b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), zero, r});
+    r = y.is_literal() && y.literal().rank() == 0
+            ? b.Emit1(FindPrim("xor"), {x, x})
+            : b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), zero, r});
   }
   if (IsUnsigned(dtype)) return r;
   return b.Emit1(FindPrim("select"), {NeedsCorrection(b, r, y, dtype), b.Emit1(FindPrim("add"), {r, y}), r});

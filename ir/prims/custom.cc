@@ -51,9 +51,10 @@ Types TypesOf(const Builder& b, const Atoms& atoms) {
 }
 
 void RegisterCustomJvp(PrimRegistry& r) {
-  Prim& p = r.Add("custom_jvp", Family::kControl, -1,
-                  "The results of region 0; differentiation uses region 1, which takes operands and their tangents and "
-                  "gives results and their tangents. The last num_consts operands are captured values without tangents.");
+  Prim& p =
+      r.Add("custom_jvp", Family::kControl, -1,
+            "The results of region 0; differentiation uses region 1, which takes operands and their tangents and "
+            "gives results and their tangents. The last num_consts operands are captured values without tangents.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 2);
     CheckRegionParams(s, 0, s.operands);

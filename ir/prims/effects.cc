@@ -36,10 +36,11 @@ void BatchByLoop(BatchContext& c) {
 Type Of(DType dtype, Dims dims) { return Type{dtype, std::move(dims), {}}; }
 
 void RegisterDebugPrint(PrimRegistry& r) {
-  Prim& p = r.Add("debug_print", Family::kEffect, -1,
-                  "Prints `format` with each {} or {:.3f} replaced by the next operand ({{ and }} stand for braces); no result. "
-                  "Under vmap it prints lane after lane, under "
-                  "differentiation the primal values.");
+  Prim& p = r.Add(
+      "debug_print", Family::kEffect, -1,
+      "Prints `format` with each {} or {:.3f} replaced by the next operand ({{ and }} stand for braces); no result. "
+      "Under vmap it prints lane after lane, under "
+      "differentiation the primal values.");
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
     s.attrs.Get<std::string>("format");

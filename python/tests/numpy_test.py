@@ -191,7 +191,7 @@ CASES = [
     ("cov", (A, B)),
     ("bincount", (np.array([0, 3, 3, 1], np.int32),)),
     ("bincount", (np.array([0, 2], np.int32), np.array([0.5, 2], np.float32))),
-    ("histogram", (A.ravel(), 5)),
+    ("histogram", (A.ravel(), 5), {"weights": np.ones(12, np.float32)}),
     ("interp", (np.float32([0.5, 2.5, -1, 9]), np.float32([0, 1, 2, 3]), np.float32([0, 10, 20, 15]))),
     # Shapes.
     ("reshape", (A, (2, 6))),

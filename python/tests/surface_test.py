@@ -1,4 +1,4 @@
-"""What a JAX user tries first, and what went wrong once: captures of custom rules, effects that happen once, formats."""
+"""What went wrong once for a JAX user: captures of custom rules, effects that happen twice, numbers beside arrays."""
 
 import contextlib
 import functools
@@ -47,7 +47,11 @@ def test_derivatives_beside_a_number(name, place):
     except TypeError:
         return  # not for floats
     if inexact:
-        for transform in (weft.grad, lambda f: weft.jit(weft.grad(f)), lambda f: weft.grad(lambda x: weft.grad(f)(x).sum())):
+        for transform in (
+            weft.grad,
+            lambda f: weft.jit(weft.grad(f)),
+            lambda f: weft.grad(lambda x: weft.grad(f)(x).sum()),
+        ):
             got, want = (transform(lambda x, f=f: f(x).sum())(A) for f in (with_number, with_array))
             np.testing.assert_allclose(got, want, rtol=1e-5)
 
@@ -192,3 +196,95 @@ def test_debug_print_formats():
     for bad, error in [("{:zz}", ValueError), ("{} {}", IndexError), ("{y}", KeyError), ("{2}", IndexError)]:
         with pytest.raises(error):
             weft.debug.print(bad, 1.0)
+
+
+# --- Places in arrays -------------------------------------------------------------------------------------------------
+
+
+def test_at_out_of_bounds_with_known_indices():
+    x = wnp.arange(4.0)
+    np.testing.assert_array_equal(x.at[9].set(1.0), x)
+    np.testing.assert_array_equal(x.at[-9].add(1.0), x)
+    assert x.at[9].get() == 3.0
+    assert x.at[9].get(mode="fill", fill_value=-1) == -1.0
+    assert np.isnan(x.at[5].get(mode="fill"))
+
+
+def test_at_with_a_mask_inside_jit():
+    x = np.arange(4, dtype=np.float32)
+    m = np.arange(8, dtype=np.float32).reshape(4, 2)
+    both = lambda f: (weft.jit(f)(x, m), f(wnp.asarray(x), wnp.asarray(m)))
+    for f in [
+        lambda x, m: x.at[x > 1].set(7.0),
+        lambda x, m: x.at[x > 1].add(1),
+        lambda x, m: x.at[x > 1].multiply(2.0),
+        lambda x, m: x.at[x > 1].max(2.5),
+        lambda x, m: x.at[x > 1].apply(wnp.sqrt),
+        lambda x, m: m.at[x > 1].set(wnp.array([1.0, 2.0])),
+        lambda x, m: m.at[m > 3].min(0),
+    ]:
+        inside, outside = both(f)
+        np.testing.assert_allclose(inside, outside)
+    with pytest.raises(TypeError, match="where"):
+        weft.jit(lambda x: x.at[x > 1].set(wnp.ones(2)))(x)
+
+
+def test_assignment_says_what_to_write():
+    with pytest.raises(TypeError, match=r"x\.at\[index\]\.set"):
+        wnp.ones(3)[0] = 1  # type: ignore[index]
+
+
+# --- Control flow without compilation, and programs ahead of time -----------------------------------------------------
+
+
+def test_disable_jit_runs_control_flow_in_python():
+    seen = []
+
+    def step(carry, x):
+        seen.append(float(x))
+        return carry + x if x > 1 else carry, -x
+
+    with weft.disable_jit():
+        total, ys = weft.scan(step, 0.0, wnp.arange(4.0), reverse=True)
+        assert weft.while_loop(lambda c: bool(c < 10), lambda c: c * 2 if c > 0 else c, 1) == 16
+        assert weft.cond(wnp.array(False), lambda: 1, lambda: 2) == 2
+        assert weft.switch(7, [lambda: 1, lambda: 2]) == 2
+        assert weft.fori_loop(0, 3, lambda i, c: c + int(i), 0) == 3
+    assert seen == [3.0, 2.0, 1.0, 0.0] and total == 5.0
+    np.testing.assert_array_equal(ys, [0, -1, -2, -3])
+
+
+def test_lower_and_compile():
+    f = weft.jit(lambda x, n: {"a": x**n}, static_argnums=1)
+    compiled = f.lower(A, 2).compile()
+    np.testing.assert_array_equal(compiled(A)["a"], A**2)
+    assert "kernel" in compiled.as_text() and "fn" in f.lower(A, 2).as_text()
+    with pytest.raises(TypeError, match=r"f32\[3,4\], got f32\[2\]"):
+        compiled(A[0, :2])
+
+
+def test_known_bounds_of_a_loop_differentiate():
+    n = wnp.array(3)
+    assert weft.grad(lambda x: weft.fori_loop(0, n, lambda i, c: c * x, 1.0))(2.0) == 12.0
+
+
+# --- Distributions that JAX draws differently -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "draw,cdf",
+    [
+        (lambda k, s: weft.random.gamma(k, 0.4, s), ("gamma", (0.4,))),
+        (lambda k, s: weft.random.gamma(k, 3.0, s), ("gamma", (3.0,))),
+        (lambda k, s: weft.random.beta(k, 2.0, 0.7, s), ("beta", (2.0, 0.7))),
+        (lambda k, s: weft.random.chisquare(k, 5.0, s), ("chi2", (5.0,))),
+        (lambda k, s: weft.random.t(k, 4.0, s), ("t", (4.0,))),
+        (lambda k, s: weft.random.dirichlet(k, wnp.array([1.0, 2.0, 3.0]), s)[..., 1], ("beta", (2.0, 4.0))),
+        (lambda k, s: weft.random.ball(k, 2, shape=s)[..., 0], ("semicircular", ())),
+    ],
+)
+def test_distributions(draw, cdf):
+    stats = pytest.importorskip("scipy.stats")
+    sample = np.asarray(weft.jit(lambda k: draw(k, (20000,)))(weft.random.key(1)))
+    name, args = cdf
+    assert stats.kstest(sample, getattr(stats, name)(*args).cdf).pvalue > 1e-3

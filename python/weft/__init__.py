@@ -30,8 +30,11 @@ from . import (
     lax,
     nn,
     numpy,
+    ops,
     random,
+    scipy,
     tree,
+    tree_util,
 )
 from ._weft import (
     Array,
@@ -47,11 +50,14 @@ from .api import (
     ShapeDtype,
     block_until_ready,
     checkpoint,
+    device_get,
+    device_put,
     disable_jit,
     eval_shape,
     jit,
     make_ir,
     named_call,
+    named_scope,
     parse_ir,
     remat,
     stop_gradient,
@@ -59,9 +65,9 @@ from .api import (
 )
 from .autograph import autograph
 from .callbacks import io_callback, pure_callback
-from .config import config
+from .config import config, debug_nans, enable_x64
 from .control import cond, fori_loop, map, scan, switch, while_loop
-from .custom import custom_jvp, custom_vjp
+from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .derivatives import (
     grad,
     hessian,
@@ -94,12 +100,18 @@ __all__ = [
     "autograph",
     "block_until_ready",
     "checkpoint",
+    "closure_convert",
     "cond",
     "config",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "debug",
+    "debug_nans",
+    "device_get",
+    "device_put",
     "disable_jit",
+    "enable_x64",
     "eval_shape",
     "fori_loop",
     "grad",
@@ -117,16 +129,20 @@ __all__ = [
     "make_jaxpr",
     "map",
     "named_call",
+    "named_scope",
     "nn",
     "numpy",
+    "ops",
     "parse_ir",
     "pure_callback",
     "random",
     "remat",
     "scan",
+    "scipy",
     "stop_gradient",
     "switch",
     "tree",
+    "tree_util",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -6,6 +6,7 @@ result into the function that is being traced, or runs it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -22,10 +23,13 @@ __all__ = [
     "ShapeDtype",
     "block_until_ready",
     "checkpoint",
+    "device_get",
+    "device_put",
     "eval_shape",
     "jit",
     "make_ir",
     "named_call",
+    "named_scope",
     "parse_ir",
     "remat",
     "stop_gradient",
@@ -45,6 +49,8 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     autograph: bool = False,
     capture: str = "trace",
+    inline: bool = False,
+    keep_unused: bool = False,
 ) -> Callable:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -60,14 +66,19 @@ def jit(
     again where its recorded decisions come out the same; otherwise Python runs anew. That the function depends on its
     arguments alone is then the caller's promise.
 
-        @weft.jit
-        def f(x):
-            return x * 2 + 1
+        >>> @weft.jit
+        ... def f(x):
+        ...     return x * 2 + 1
+        >>> f(wnp.arange(3))
+        Array([1, 3, 5], dtype=int32)
 
     Raises TypeError for arguments that are no arrays, ValueError for static arguments that are not hashable,
     TracerError
-    where the function needs the number behind a traced value. f.explain() lists the compiled versions.
+    where the function needs the number behind a traced value. f.explain() lists the compiled versions;
+    f.lower(*args) gives the program for such arguments without running it. inline and keep_unused are accepted, as
+    JAX's, and have no effect.
     """
+    del inline, keep_unused
     if function is None:
         return functools.partial(
             jit,
@@ -100,7 +111,57 @@ def jit(
         if hasattr(original, attribute):
             jitted.__dict__[attribute] = getattr(original, attribute)
     jitted.__dict__["__wrapped__"] = original
+    jitted.__dict__["lower"] = lambda *args, **kwargs: Lowered(jitted, args, kwargs)
     return jitted
+
+
+class Lowered:
+    """The program of a jitted function for arguments of given types: look at it (as_text), or compile it."""
+
+    def __init__(self, jitted, args: tuple, kwargs: dict):
+        traced, self._out = _trace_jit(jitted, args, kwargs)[:2]
+        self._jitted, self._fn = jitted, traced.fn
+        dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
+        self._in_tree = _tree.structure(
+            (tuple(dynamic), {k: v for k, v in kwargs.items() if k not in jitted._static_argnames})
+        )
+        self._ir = IR(traced.fn, traced.captures, self._in_tree, None, traced.weak_results)
+
+    def as_text(self, dialect: str | None = None) -> str:
+        """The program; dialect names a stage as IR.stage does (by default the traced program)."""
+        return self._ir.text if dialect is None else self._ir.stage(dialect)
+
+    def compile(self) -> Compiled:
+        """Compiles the program now."""
+        return Compiled(self)
+
+
+class Compiled:
+    """A compiled program for arguments of one structure and types. Static arguments are left out of its calls."""
+
+    def __init__(self, lowered: Lowered):
+        self._lowered = lowered
+        self._ir = lowered._ir
+        self._run = jit(lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak))
+        self._text = self._ir.stage("schedule")  # compiles
+
+    def as_text(self) -> str:
+        """The kernels and their memory."""
+        return self._text
+
+    def __call__(self, *args, **kwargs):
+        leaves, tree = _tree.flatten((args, kwargs))
+        if tree != self._lowered._in_tree:
+            raise TypeError(f"the program was compiled for arguments of structure {self._lowered._in_tree}, got {tree}")
+        for leaf, wanted in zip(leaves, self._ir.in_types):
+            text = _weft.abstract(leaf)[3]
+            if text != wanted:
+                raise TypeError(f"the program was compiled for an argument {wanted}, got {text}")
+        results = self._run(*leaves)
+        out = self._lowered._out
+        if out is None:
+            return results[0]
+        return tuple(results) if isinstance(out, int) else _tree.unflatten(out, results)
 
 
 def _ints(value) -> tuple[int, ...]:
@@ -269,7 +330,8 @@ def make_ir(function: Callable, *, static_argnums: int | Iterable[int] | None = 
 
     Arguments may be arrays, numbers, or weft.ShapeDtype where only the type matters; dimensions may be symbolic:
 
-        weft.make_ir(f)(weft.ShapeDtype(("n", 784), "float32"))
+        >>> weft.make_ir(lambda x: x.sum(0))(weft.ShapeDtype(("n", 784), "float32")).out_types
+        ['f32[784]']
     """
 
     @functools.wraps(function, updated=())
@@ -299,12 +361,21 @@ def _merge(fixed: dict, dynamic: Sequence, n: int) -> list:
 
 
 def parse_ir(text: str, file: str = "") -> IR:
-    """The function that a text in the IR's form describes. Raises weft.ParseError, which shows the place."""
+    """The function that a text in the IR's form describes. Raises weft.ParseError, which shows the place.
+
+    >>> text = weft.make_ir(lambda x: x + 1)(2.0).text
+    >>> weft.parse_ir(text)(3.0)
+    Array(4., dtype=float32)
+    """
     return IR(_weft.parse_fn(text, file))
 
 
 def eval_shape(function: Callable, *args, **kwargs):
-    """The shapes and dtypes of function(*args, **kwargs), as a tree of ShapeDtype, without computing anything."""
+    """The shapes and dtypes of function(*args, **kwargs), as a tree of ShapeDtype, without computing anything.
+
+    >>> weft.eval_shape(lambda x: x @ x.T, weft.ShapeDtype((3, 4), "float32"))
+    ShapeDtype((3, 3), float32)
+    """
     flat = flat_function(function, args, kwargs)
     t = trace_flat(flat, "eval_shape", known=False)
     return _tree.unflatten(
@@ -321,7 +392,8 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
     in_axes gives that axis per argument: an integer, None for an argument that is the same for all, or a tree of them
     (a prefix of the argument's structure suffices). out_axes likewise places the new axis of each result.
 
-        weft.vmap(lambda x, w: x @ w, in_axes=(0, None))(batch, w)
+        >>> weft.vmap(lambda x, w: x @ w, in_axes=(0, None))(wnp.ones((5, 3)), wnp.ones(3)).shape
+        (5,)
 
     Raises ValueError when mapped sizes differ, when nothing is mapped, or when a result with out_axes None is mapped.
     """
@@ -386,10 +458,31 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
 # --- The rest ---------------------------------------------------------------------------------------------------------
 
 
-def checkpoint(function: Callable | None = None, *, policy: str = "nothing") -> Callable:
-    """Marks a function whose intermediate values are computed again in the backward pass instead of being kept."""
+def checkpoint(
+    function: Callable | None = None,
+    *,
+    policy: str | None = "nothing",
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Callable:
+    """Marks a function whose intermediate values are computed again in the backward pass instead of being kept.
+    prevent_cse is accepted; recomputation is never merged with the forward pass. Arguments at static_argnums are passed
+    to Python as they are."""
+    del prevent_cse
+    policy = "nothing" if policy is None else policy
     if function is None:
-        return functools.partial(checkpoint, policy=policy)
+        return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums)
+    if static := _ints(static_argnums):
+        inner = function
+
+        @functools.wraps(inner, updated=())
+        def with_static(*args, **kwargs):
+            fixed = {i % len(args): args[i] for i in static}
+            rest = tuple(a for i, a in enumerate(args) if i not in fixed)
+            partly = lambda *dynamic, **kw: inner(*_merge(fixed, dynamic, len(args)), **kw)
+            return checkpoint(partly, policy=policy)(*rest, **kwargs)
+
+        return with_static
 
     @functools.wraps(function, updated=())
     def rematerialised(*args, **kwargs):
@@ -412,6 +505,25 @@ def named_call(function: Callable, *, name: str | None = None) -> Callable:
 def stop_gradient(x):
     """x, treated as a constant by derivatives. Works on trees."""
     return _tree.map(lambda leaf: _weft.bind_elementwise("stop_gradient", (leaf,), {}), x)
+
+
+def named_scope(name: str):
+    """A context manager that names a part of a program for readers; it has no effect."""
+    del name
+    return contextlib.nullcontext()
+
+
+def device_put(x, device=None):
+    """The arrays of a tree as Weft's arrays."""
+    del device
+    return _tree.map(lambda leaf: _weft.array(leaf, None, True), x)
+
+
+def device_get(x):
+    """The arrays of a tree as NumPy arrays."""
+    import numpy as np
+
+    return _tree.map(np.asarray, x)
 
 
 def block_until_ready(x):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from . import _weft
 
 
@@ -39,3 +41,25 @@ class _Config:
 
 
 config = _Config()
+
+
+@contextlib.contextmanager
+def debug_nans(on: bool = True):
+    """A context manager: inside it results of jitted functions are searched for NaN; one raises FloatingPointError."""
+    saved = config.debug_nans
+    config.debug_nans = on
+    try:
+        yield
+    finally:
+        config.debug_nans = saved
+
+
+@contextlib.contextmanager
+def enable_x64(on: bool = True):
+    """A context manager: inside it 64-bit dtypes are the default of arrays made from Python numbers."""
+    saved = config.x64
+    config.x64 = on
+    try:
+        yield
+    finally:
+        config.x64 = saved

@@ -31,12 +31,27 @@ def _result_paths(tree) -> list[str]:
     return [path for path, _ in _tree.flatten_with_path(tree.unflatten([0] * tree.num_leaves))]
 
 
-def cond(pred, true_fun: Callable, false_fun: Callable, *operands):
+_NOTHING: Any = object()
+
+
+def _in_python() -> bool:
+    """Whether control flow runs step by step in Python, because weft.disable_jit() says so."""
+    return _weft.disable_jit()
+
+
+def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = _NOTHING):
     """true_fun(*operands) if pred else false_fun(*operands); only the one that is chosen runs.
 
     pred is a single boolean (or number: whether it is not 0). Both functions must return the same structure, shapes and
-    dtypes; TypeError names the result where they differ.
+    dtypes; TypeError names the result where they differ. operand= is an older spelling of a single operand.
+
+        >>> weft.cond(True, lambda x: x + 1, lambda x: x - 1, 10.0)
+        Array(11., dtype=float32, weak_type=True)
     """
+    if operand is not _NOTHING:
+        operands = (*operands, operand)
+    if _in_python():
+        return (true_fun if bool(pred) else false_fun)(*operands)
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
@@ -46,6 +61,8 @@ def switch(index, branches: Sequence[Callable], *operands):
         raise ValueError("switch: no functions to choose from")
     if len(branches) == 1:
         return branches[0](*operands)
+    if _in_python():
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     return _branches(_weft.astype(index, "int32"), list(branches), operands, "switch")
 
 
@@ -86,7 +103,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, *, strateg
     shows the bytes per trip); strategy="recount" runs the loop once more, first only to count, so that the tape never
     grows while it is written.
 
-        weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)   # 16.0
+        >>> weft.while_loop(lambda x: x < 100, lambda x: 3 * x, 1)
+        Array(243, dtype=int32, weak_type=True)
+        >>> weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)
+        Array(16., dtype=float32, weak_type=True)
     """
     if strategy not in ("tape", "recount"):
         raise ValueError(f"while_loop: strategy={strategy!r}; expected 'tape' or 'recount'")
@@ -102,6 +122,11 @@ def loop_while(
     strategy: str = "tape",
 ):
     """while_loop for whoever is called `what` in messages; `paths`: what to call the leaves of the carry."""
+    if _in_python():
+        value = init_val
+        while bool(cond_fun(value)):
+            value = body_fun(value)
+        return value
     carry, tree = _tree.flatten(init_val)
     paths = _result_paths(tree) if paths is None else list(paths)
     for _ in range(3):
@@ -117,16 +142,32 @@ def loop_while(
     return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced, strategy))
 
 
+def _known_integer(x):
+    """A Python integer for an array whose number is known."""
+    if isinstance(x, _weft.Array) and not _weft.is_traced(x) and x.ndim == 0:
+        return int(x)
+    return x
+
+
 def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
     """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry); returns carry.
 
-    With Python integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
+    With known integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
+
+        >>> weft.fori_loop(0, 5, lambda i, x: x * 2.0, 1.0)
+        Array(32., dtype=float32, weak_type=True)
     """
     return loop_count(lower, upper, body_fun, init_val, "fori_loop")
 
 
 def loop_count(lower, upper, body_fun: Callable, init_val: Any, what: str, paths: Sequence[str] | None = None):
     """fori_loop; `what` and `paths` as in loop_while."""
+    if _in_python():
+        value = init_val
+        for i in range(int(lower), int(upper)):
+            value = body_fun(i, value)
+        return value
+    lower, upper = _known_integer(lower), _known_integer(upper)
     known = isinstance(lower, int) and isinstance(upper, int)
     if known:
         length = max(upper - lower, 0)
@@ -162,7 +203,9 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     The whole loop is one equation, whatever its length. The carry keeps its structure, shapes and dtypes. xs may be
     None when length is given; reverse goes from the last slice to the first. unroll is accepted and has no effect.
 
-        total, partial = weft.scan(lambda c, x: (c + x, c + x), 0.0, xs)
+        >>> total, partial = weft.scan(lambda c, x: (c + x, c + x), 0.0, wnp.arange(4.0))
+        >>> total, partial
+        (Array(6., dtype=float32), Array([0., 1., 3., 6.], dtype=float32))
     """
     del unroll
     return loop_scan(f, init, xs, length, reverse, "scan")
@@ -184,6 +227,8 @@ def loop_scan(
             raise ValueError(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
     if length is None:
         raise ValueError(f"{what}: give length= when xs has no arrays")
+    if _in_python():
+        return _scan_in_python(f, init, xs, length, reverse)
     slices = []
     for leaf in xs_leaves:
         shape, dtype, weak, _ = _weft.abstract(leaf)
@@ -211,6 +256,20 @@ def loop_scan(
     return _tree.unflatten(carry_tree, out[:n]), _tree.unflatten(y_tree, out[n:])
 
 
-def map(f: Callable, xs: Any):
-    """f applied to each slice of xs along its first axis, one after the other; results are stacked."""
+def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool):
+    value, ys = init, []
+    for i in reversed(range(length)) if reverse else range(length):
+        value, y = f(value, _tree.map(lambda leaf: leaf[i], xs))  # noqa: B023
+        ys.append(y)
+    if not ys:
+        raise ValueError("scan: a loop of no steps cannot run in Python (weft.disable_jit): its results have no types")
+    if reverse:
+        ys.reverse()
+    return value, _tree.map(lambda *leaves: _weft.stack(list(leaves), 0), *ys)
+
+
+def map(f: Callable, xs: Any, *, batch_size: int | None = None):
+    """f applied to each slice of xs along its first axis, one after the other; results are stacked. batch_size is
+    accepted and has no effect on results."""
+    del batch_size
     return scan(lambda _, x: (None, f(x)), None, xs)[1]

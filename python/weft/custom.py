@@ -9,7 +9,7 @@ from . import _weft
 from . import tree as _tree
 from ._tracing import flat_function, trace_flat
 
-__all__ = ["custom_jvp", "custom_vjp"]
+__all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
 # A rule may call its own function. Its rule is traced again inside, down to this depth; below it the function is
 # plain, so
@@ -181,3 +181,50 @@ def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: t
         return rule(*front, *rest)
 
     return partial_function, partial_rule, tuple(a for i, a in enumerate(args) if i not in kept)
+
+
+def custom_gradient(function: Callable) -> Callable:
+    """A function that returns (value, pullback), made one that returns the value and has that derivative.
+
+    pullback(cotangent) gives the cotangent of the argument, or a tuple of them for several.
+
+        >>> @weft.custom_gradient
+        ... def f(x):
+        ...     return x ** 2, lambda g: (g * x * 3,)
+        >>> weft.grad(f)(2.0)
+        Array(6., dtype=float32)
+    """
+
+    @functools.wraps(function, updated=())
+    def value_of(*args):
+        return function(*args)[0]
+
+    wrapped = custom_vjp(value_of)
+
+    def forward(*args):
+        return function(*args)[0], args
+
+    def backward(args, cotangent):
+        cts = function(*args)[1](cotangent)
+        return tuple(cts) if isinstance(cts, (tuple, list)) else (cts,)
+
+    wrapped.defvjp(forward, backward)
+    return wrapped
+
+
+def closure_convert(function: Callable, *example_args):
+    """(converted, values): the traced values that function captures, and a function that takes them as further
+    arguments: converted(*args, *values). For functions given to custom_vjp, whose captures have no derivative."""
+    flat = flat_function(function, example_args, {})
+    traced = trace_flat(flat, "closure_convert", known=False)
+    values = traced.captures
+    in_tree = flat.in_tree
+
+    def converted(*args):
+        count = len(args) - len(values)
+        leaves, tree = _tree.flatten((args[:count], {}))
+        if tree != in_tree:
+            raise TypeError(f"closure_convert: '{flat.name}' was converted for arguments {in_tree}, got {tree}")
+        return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, leaves + list(args[count:]), traced.weak_results))
+
+    return converted, list(values)

@@ -47,7 +47,7 @@ def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
                 raise TypeError(f"debug.print: {leaf!r} is no array or number; put it into the format string")
             if spec and _weft.dtype_kind(_weft.abstract(leaf)[1]) == "complex":
                 raise ValueError(f"debug.print: a complex number takes no format specification, got {spec!r}")
-            if "," in spec and re.search(r"(^|[-+ <>=^])0\d*,", spec):
+            if spec and "," in spec and re.search(r"(^|[-+ <>=^])0\d*,", spec):
                 raise ValueError(f"debug.print: zero padding and commas together are not supported, got {spec!r}")
             if spec:
                 format(1.0 if _weft.is_inexact(_weft.abstract(leaf)[1]) else 1, spec)  # raises ValueError

@@ -68,7 +68,8 @@ def grad(
     The result has the structure, shapes and dtypes of the argument (a tuple when argnums is a tuple). With has_aux the
     function returns (value, aux) and grad(f) returns (gradient, aux).
 
-        weft.grad(lambda x: (x ** 2).sum())(x)   # 2 x
+        >>> weft.grad(lambda x: (x ** 2).sum())(wnp.array([1.0, 2.0]))
+        Array([2., 4.], dtype=float32)
 
     Outside jit the function is traced with the given numbers known, so Python `if` and `float()` work on its values;
     the
@@ -93,7 +94,11 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable:
-    """Like grad, but returns (value, gradient); with has_aux ((value, aux), gradient)."""
+    """Like grad, but returns (value, gradient); with has_aux ((value, aux), gradient).
+
+    >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
+    (Array(8., dtype=float32), Array(12., dtype=float32))
+    """
 
     @functools.wraps(function, updated=())
     def value_and_gradient(*args, **kwargs):
@@ -177,7 +182,12 @@ def _zero_tangent(value):
 
 def vjp(function: Callable, *primals, has_aux: bool = False):
     """Reverse mode: (function(*primals), pullback). pullback(cotangent) returns a tuple: the cotangent of each
-    primal."""
+    primal.
+
+        >>> value, pullback = weft.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> value, pullback(1.0)
+        (Array(6., dtype=float32), (Array(3., dtype=float32), Array(2., dtype=float32)))
+    """
     flat = flat_function(function, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     t = trace_flat(flat, "vjp", known=True)
@@ -353,5 +363,10 @@ def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
 
 
 def hessian(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
-    """The matrix of second derivatives: forward mode over reverse mode."""
+    """The matrix of second derivatives: forward mode over reverse mode.
+
+    >>> weft.hessian(lambda x: x[0] ** 2 * x[1])(wnp.array([1.0, 2.0]))
+    Array([[4., 2.],
+           [2., 0.]], dtype=float32)
+    """
     return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)

@@ -3,13 +3,38 @@ shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import enum
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from . import _weft
+from . import tree as _tree
 from ._weft import Array
 from .control import cond, fori_loop, map, scan, switch, while_loop
 
 __all__ = [
+    "associative_scan",
+    "batch_matmul",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "conv",
+    "conv_transpose",
+    "conv_with_general_padding",
+    "dtype",
+    "linalg",
+    "reciprocal",
+    "reduce",
+    "reduce_precision",
+    "reduce_window",
+    "select_n",
+    "sort_key_val",
+    "split",
+    "tile",
+    "RoundingMethod",
+    "approx_max_k",
+    "approx_min_k",
+    "Precision",
     "argmax",
     "argmin",
     "bitcast_convert_type",
@@ -116,9 +141,56 @@ def bitcast_convert_type(operand, new_dtype) -> Array:
     return _weft.bind("bitcast", [operand], {"dtype": _weft.dtype(new_dtype)})[0]
 
 
-def round(x, rounding_method: str = "away") -> Array:
-    """The nearest whole number; halves away from zero, or to "even"."""
-    return _weft.bind_elementwise("round", (x,), {"mode": rounding_method})
+class RoundingMethod(enum.IntEnum):
+    """How round treats halves."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class Precision(enum.Enum):
+    """Accepted where JAX takes it; products are computed in the precision of their operands."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+
+def round(x, rounding_method: RoundingMethod | str = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """The nearest whole number; halves away from zero, or to even."""
+    mode = rounding_method
+    if isinstance(mode, int):
+        mode = "even" if mode == RoundingMethod.TO_NEAREST_EVEN else "away"
+    return _weft.bind_elementwise("round", (x,), {"mode": mode})
+
+
+def reciprocal(x) -> Array:
+    """1 / x."""
+    return integer_pow(x, -1)
+
+
+def select_n(which, *cases) -> Array:
+    """For each element the case that `which` (boolean or integer) numbers; with a boolean the first is for False."""
+    which = _weft.array(which, None, False)
+    if not cases:
+        raise ValueError("select_n: no cases")
+    if _weft.dtype_kind(which.dtype) == "bool":
+        if len(cases) > 2:
+            raise TypeError(f"select_n: a boolean chooses between two cases, got {len(cases)}")
+        return _weft.where(which, cases[1], cases[0]) if len(cases) == 2 else _weft.array(cases[0], None, False)
+    out = cases[-1]
+    for i in reversed(range(len(cases) - 1)):
+        out = _weft.where(which <= i, cases[i], out)
+    return _weft.array(out, None, False)
+
+
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
+    """The operand rounded to a format that Weft has: (5, 10) is float16, (8, 7) bfloat16, (8, 23) float32."""
+    kinds = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}
+    if (exponent_bits, mantissa_bits) not in kinds:
+        raise NotImplementedError(f"reduce_precision: no dtype with {exponent_bits} + {mantissa_bits} bits")
+    operand = _weft.array(operand, None, False)
+    return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
 
 
 def stop_gradient(x):
@@ -436,3 +508,323 @@ def sort(operand, dimension: int = -1, num_keys: int = 1):
 def top_k(operand, k: int):
     """The k largest elements of the last dimension, in order, and their indices."""
     return tuple(_weft.bind("top_k", [operand], {"k": k}))
+
+
+def approx_max_k(operand, k: int, reduction_dimension: int = -1, **_):
+    """The k largest elements along a dimension (exactly) and their indices."""
+    operand = _weft.moveaxis(_weft.array(operand, None, False), reduction_dimension, -1)
+    return [_weft.moveaxis(x, -1, reduction_dimension) for x in top_k(operand, k)]
+
+
+def approx_min_k(operand, k: int, reduction_dimension: int = -1, **_):
+    """The k smallest elements along a dimension (exactly) and their indices."""
+    values, places = approx_max_k(-_weft.array(operand, None, False), k, reduction_dimension)
+    return [-values, places]
+
+
+def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
+    """Keys sorted, and values in the same order."""
+    del is_stable
+    return sort((keys, values), dimension, 1)
+
+
+def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Parts of the given sizes along an axis, which they fill."""
+    operand = _weft.array(operand, None, False)
+    axis = _weft.check_axis(axis, operand.ndim, "split")
+    if sum(sizes) != operand.shape[axis]:
+        raise ValueError(f"split: sizes {tuple(sizes)} do not add up to {operand.shape[axis]} along axis {axis}")
+    out, at = [], 0
+    for n in sizes:
+        out.append(_weft.slice_axis(operand, axis, at, at + n, 1))
+        at += n
+    return out
+
+
+def tile(operand, reps: Sequence[int]) -> Array:
+    """An array repeated as a block."""
+    from .numpy import tile as tiled
+
+    return tiled(operand, tuple(reps))
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape that arrays of these shapes have together."""
+    return _weft.broadcast_shapes(*shapes)
+
+
+def broadcast_to_rank(x, rank: int) -> Array:
+    """New dimensions of size 1 in front."""
+    x = _weft.array(x, None, False)
+    return _weft.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+
+
+def dtype(x):
+    """The dtype of an array or number."""
+    return _weft.abstract(x)[1]
+
+
+def batch_matmul(lhs, rhs, precision=None) -> Array:
+    """Matrix products of the last two dimensions; the others are batches."""
+    del precision
+    return _weft.matmul(lhs, rhs)
+
+
+# --- Reductions by a function -----------------------------------------------------------------------------------------
+
+
+def _combiner(computation) -> str | None:
+    """Which reduction a two-argument function is, if Weft has a primitive for it."""
+    from . import numpy as wnp
+
+    table: list[tuple[str, tuple]] = [
+        ("sum", (globals().get("add"), wnp.add)),
+        ("prod", (globals().get("mul"), wnp.multiply)),
+        ("max", (globals().get("max"), wnp.maximum)),
+        ("min", (globals().get("min"), wnp.minimum)),
+        ("and", (globals().get("and_"), wnp.logical_and, wnp.bitwise_and)),
+        ("or", (globals().get("or_"), wnp.logical_or, wnp.bitwise_or)),
+    ]
+    return next((name for name, functions in table if computation in functions), None)
+
+
+def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int]):
+    """The elements along dimensions combined by a function (x, y) -> z that is associative, starting with init_values.
+    Trees of arrays are combined together: computation then takes and returns trees."""
+    leaves, treedef = _tree.flatten(operands)
+    inits = _tree.leaves(init_values)
+    name = _combiner(computation) if len(leaves) == 1 else None
+    if name is not None:
+        total = _weft.bind(f"reduce_{name}", [leaves[0]], {"dims": sorted(d % leaves[0].ndim for d in dimensions)})[0]
+        return treedef.unflatten([computation(total, _weft.astype(inits[0], total.dtype))])
+    rank = leaves[0].ndim
+    dims = sorted(d % rank for d in dimensions)
+    kept = [d for d in range(rank) if d not in dims]
+    flat = []
+    for leaf in leaves:
+        moved = _weft.transpose(leaf, dims + kept)
+        flat.append(_weft.reshape(moved, (-1, *moved.shape[len(dims) :])))
+    start = treedef.unflatten([_weft.full(x.shape[1:], i, x.dtype) for x, i in zip(flat, inits)])
+    return scan(lambda c, x: (computation(c, x), None), start, treedef.unflatten(flat))[0]
+
+
+def _window_padding(padding, shape, window, strides, base, dilation) -> list[tuple[int, int]]:
+    if not isinstance(padding, str):
+        return [(int(lo), int(hi)) for lo, hi in padding]
+    if padding.upper() == "VALID":
+        return [(0, 0)] * len(shape)
+    if padding.upper() != "SAME":
+        raise ValueError(f"reduce_window: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+    pairs = []
+    for n, w, s, b, d in zip(shape, window, strides, base, dilation):
+        size, wide = (n - 1) * b + 1, (w - 1) * d + 1
+        total = builtins_max((-(-size // s) - 1) * s + wide - size, 0)
+        pairs.append((total // 2, total - total // 2))
+    return pairs
+
+
+def reduce_window(
+    operand,
+    init_value,
+    computation: Callable,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding="VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Array:
+    """The elements of every window combined by a function such as lax.add or lax.max, starting with init_value. Padding
+    counts as init_value. Differentiates for any function: the window's places are combined one after the other."""
+    operand = _weft.array(operand, None, False)
+    rank = operand.ndim
+    window = list(window_dimensions)
+    if len(window) != rank:
+        raise ValueError(f"reduce_window: {len(window)} window dimensions for an array of shape {operand.shape}")
+    strides = list(window_strides or [1] * rank)
+    base, dilation = list(base_dilation or [1] * rank), list(window_dilation or [1] * rank)
+    pairs = _window_padding(padding, operand.shape, window, strides, base, dilation)
+    init = _weft.astype(init_value, operand.dtype)
+    wide = pad(operand, init, [(lo, hi, b - 1) for (lo, hi), b in zip(pairs, base)])
+    counts = [(n - (w - 1) * d - 1) // s + 1 for n, w, s, d in zip(wide.shape, window, strides, dilation)]
+    if any(c <= 0 for c in counts):
+        return _weft.full([builtins_max(c, 0) for c in counts], init_value, operand.dtype)
+    out: Any = None
+    for place in itertools.product(*(range(w) for w in window)):
+        start = [p * d for p, d in zip(place, dilation)]
+        limit = [a + (c - 1) * s + 1 for a, c, s in zip(start, counts, strides)]
+        part = slice(wide, start, limit, strides)
+        out = part if out is None else computation(out, part)
+    return computation(out, init)
+
+
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0):
+    """All partial results of combining slices along an axis with an associative function of two trees of arrays, in
+    about 2 log2(n) steps (Ladner and Fischer, "Parallel prefix computation", 1980)."""
+    leaves, treedef = _tree.flatten(elems)
+    axis = _weft.check_axis(axis, leaves[0].ndim, "associative_scan")
+    leaves = [_weft.moveaxis(leaf, axis, 0) for leaf in leaves]
+    n = leaves[0].shape[0]
+    if any(leaf.shape[0] != n for leaf in leaves):
+        raise ValueError("associative_scan: the arrays have different sizes along the axis")
+    if reverse:
+        leaves = [_weft.flip(leaf, 0) for leaf in leaves]
+
+    def combine(a: list, b: list) -> list:
+        # fn takes whole arrays, as in JAX, with the axis where the caller has it.
+        back = lambda xs: treedef.unflatten([_weft.moveaxis(x, 0, axis) for x in xs])
+        return [_weft.moveaxis(x, axis, 0) for x in _tree.leaves(fn(back(a), back(b)))]
+
+    def run(xs: list) -> list:
+        n = xs[0].shape[0]
+        if n < 2:
+            return xs
+        pairs = combine([x[: n - 1 : 2] for x in xs], [x[1::2] for x in xs])
+        odd = run(pairs)
+        rest = [x[2::2] for x in xs]
+        even = combine([o[: rest[0].shape[0]] for o in odd], rest) if rest[0].shape[0] else rest
+        out = []
+        for first, o, e in zip(xs, odd, even):
+            evens = _weft.concatenate([first[:1], e.astype(first.dtype)], 0)
+            places = [(0, 1, 1), (1, 0, 1)] if n % 2 == 0 else [(0, 0, 1), (1, 1, 1)]
+            tail = [(0, 0, 0)] * (first.ndim - 1)
+            zero = _weft.full((), 0, first.dtype)
+            spread = [pad(part, zero, [place, *tail]) for part, place in zip((evens, o.astype(first.dtype)), places)]
+            out.append(spread[0] | spread[1] if first.dtype == bool else spread[0] + spread[1])
+        return out
+
+    leaves = run(leaves)
+    if reverse:
+        leaves = [_weft.flip(leaf, 0) for leaf in leaves]
+    return treedef.unflatten([_weft.moveaxis(leaf, 0, axis) for leaf in leaves])
+
+
+# --- Convolutions -----------------------------------------------------------------------------------------------------
+
+
+def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None, preferred_element_type=None) -> Array:
+    """Convolution in the layout NCHW, OIHW, NCHW."""
+    del precision
+    out = conv_general_dilated(lhs, rhs, window_strides, padding)
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None) -> Array:
+    """Convolution with padding and dilation in the layout NCHW, OIHW, NCHW."""
+    del precision
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation)
+
+
+def conv_transpose(
+    lhs,
+    rhs,
+    strides: Sequence[int],
+    padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers=None,
+    transpose_kernel: bool = False,
+    precision=None,
+) -> Array:
+    """The convolution that enlarges: the input is spread by the strides. padding: "SAME" (size times stride), "VALID"
+    or pairs. Layout NHWC, HWIO, NHWC unless dimension_numbers say otherwise."""
+    del precision
+    lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
+    n = lhs.ndim - 2
+    if dimension_numbers is None:
+        dimension_numbers = (
+            ("NHC", "HIO", "NHC")
+            if n == 1
+            else ("NHWC", "HWIO", "NHWC")
+            if n == 2
+            else (
+                "NHWDC",
+                "HWDIO",
+                "NHWDC",
+            )
+        )
+    spatial = [i for i, c in enumerate(dimension_numbers[1]) if c not in "IO"]
+    rhs_dilation = list(rhs_dilation or [1] * n)
+    if isinstance(padding, str):
+        pairs = []
+        for i, s, d in zip(spatial, strides, rhs_dilation):
+            k = (rhs.shape[i] - 1) * d + 1
+            if padding.upper() == "SAME":
+                total = k + s - 2
+                lo = k - 1 if s > k - 1 else -(-total // 2)
+            elif padding.upper() == "VALID":
+                total, lo = k + s - 2 + builtins_max(k - s, 0), k - 1
+            else:
+                raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+            pairs.append((lo, total - lo))
+        padding = pairs
+    if transpose_kernel:
+        rhs = _weft.flip(rhs, spatial)
+        swap = list(range(rhs.ndim))
+        i, o = dimension_numbers[1].index("I"), dimension_numbers[1].index("O")
+        swap[i], swap[o] = o, i
+        rhs = _weft.transpose(rhs, swap)
+    return conv_general_dilated(lhs, rhs, [1] * n, padding, list(strides), rhs_dilation, dimension_numbers)
+
+
+class linalg:
+    """Linear algebra under JAX's names in lax."""
+
+    @staticmethod
+    def cholesky(x, *, symmetrize_input: bool = True) -> Array:
+        """See weft.numpy.linalg.cholesky."""
+        from .numpy.linalg import cholesky
+
+        return cholesky(x, symmetrize_input=symmetrize_input)
+
+    @staticmethod
+    def triangular_solve(
+        a,
+        b,
+        *,
+        left_side: bool = False,
+        lower: bool = False,
+        transpose_a: bool = False,
+        conjugate_a: bool = False,
+        unit_diagonal: bool = False,
+    ) -> Array:
+        """The x with op(a) x = b, or x op(a) = b unless left_side."""
+        kind = _weft.result_type(a, b)
+        attrs = {
+            "left": left_side,
+            "lower": lower,
+            "transpose": transpose_a,
+            "conjugate": conjugate_a,
+            "unit_diagonal": unit_diagonal,
+        }
+        return _weft.bind("triangular_solve", [_weft.astype(a, kind), _weft.astype(b, kind)], attrs)[0]
+
+    @staticmethod
+    def eigh(x, *, lower: bool = True, symmetrize_input: bool = True):
+        """(eigenvectors, eigenvalues), in this order."""
+        from .numpy.linalg import eigh
+
+        w, v = eigh(x, None if symmetrize_input else "L" if lower else "U")
+        return v, w
+
+    @staticmethod
+    def qr(x, *, full_matrices: bool = True):
+        """(q, r)."""
+        from .numpy.linalg import qr
+
+        if full_matrices and x.shape[-2] > x.shape[-1]:
+            raise NotImplementedError("lax.linalg.qr: full_matrices=True of a tall matrix; pass full_matrices=False")
+        return tuple(qr(x))
+
+    @staticmethod
+    def svd(x, *, full_matrices: bool = True, compute_uv: bool = True):
+        """(u, s, vh)."""
+        from .numpy.linalg import svd
+
+        out = svd(x, full_matrices, compute_uv)
+        return tuple(out) if compute_uv else out
+
+    @staticmethod
+    def lu(x):
+        """(lu, pivots, permutation)."""
+        from .numpy.linalg import lu_factor
+
+        return lu_factor(x)

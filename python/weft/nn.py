@@ -10,6 +10,7 @@ from ._weft import Array
 
 __all__ = [
     "celu",
+    "dot_product_attention",
     "elu",
     "gelu",
     "glu",
@@ -17,10 +18,13 @@ __all__ = [
     "hard_silu",
     "hard_swish",
     "hard_tanh",
+    "identity",
     "initializers",
     "leaky_relu",
+    "log1mexp",
     "log_sigmoid",
     "log_softmax",
+    "logmeanexp",
     "logsumexp",
     "mish",
     "one_hot",
@@ -32,6 +36,9 @@ __all__ = [
     "soft_sign",
     "softmax",
     "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
     "standardize",
     "swish",
     "tanh",
@@ -201,6 +208,84 @@ def one_hot(x, num_classes: int, *, dtype=float, axis: int = -1) -> Array:
     return (wnp.expand_dims(x, axis) == classes).astype(dtype)
 
 
+def identity(x) -> Array:
+    """x."""
+    return wnp.asarray(x)
+
+
+def squareplus(x, b=4) -> Array:
+    """(x + sqrt(x^2 + b)) / 2 (Barron 2021)."""
+    x = _weft.promote_inexact(x)
+    return (x + wnp.sqrt(wnp.square(x) + b)) / 2
+
+
+def sparse_plus(x) -> Array:
+    """0 for x <= -1, (x + 1)^2 / 4 up to 1, x beyond."""
+    x = wnp.asarray(x)
+    return wnp.where(x <= -1, 0, wnp.where(x >= 1, x, (x + 1) ** 2 / 4))
+
+
+def sparse_sigmoid(x) -> Array:
+    """(x + 1) / 2 limited to [0, 1]: the derivative of sparse_plus."""
+    return 0.5 * wnp.clip(wnp.asarray(x) + 1.0, 0.0, 2.0)
+
+
+def log1mexp(x) -> Array:
+    """log(1 - exp(-x)) for x > 0 without cancellation (Maechler 2012)."""
+    x = _weft.promote_inexact(x)
+    c = math.log(2)
+    small = x <= c
+    return wnp.where(small, wnp.log(-wnp.expm1(-wnp.where(small, x, 1))), wnp.log1p(-wnp.exp(-wnp.where(small, 1, x))))
+
+
+def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
+    """log(mean(exp(x))) over axes without overflow."""
+    x = _weft.promote_inexact(x)
+    total = logsumexp(x, axis=axis, keepdims=keepdims, where=where)
+    if where is None:
+        return total - math.log(_weft.count(x, axis))
+    return total - wnp.log(wnp.sum(wnp.broadcast_to(where, x.shape), axis=axis, keepdims=keepdims).astype(x.dtype))
+
+
+def dot_product_attention(
+    query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False
+) -> Array:
+    """softmax(scale query key^T + bias) value (Vaswani et al. 2017) for arrays [batch, length, heads, features] (batch
+    may be missing). mask: True where a key counts; is_causal: keys up to the query's place. scale: 1 / sqrt(features).
+    Keys and values may have fewer heads than queries (a divisor of theirs), which are then shared.
+
+    Raises ValueError for shapes that do not fit.
+    """
+    query, key, value = (wnp.asarray(x) for x in (query, key, value))
+    single = query.ndim == 3
+    if single:
+        query, key, value = query[None], key[None], value[None]
+    if query.ndim != 4 or key.shape != value.shape[:3] + key.shape[3:] or query.shape[3] != key.shape[3]:
+        raise ValueError(
+            f"dot_product_attention: query, key and value are [batch, length, heads, features], got shapes "
+            f"{query.shape}, {key.shape} and {value.shape}"
+        )
+    heads, shared = query.shape[2], key.shape[2]
+    if heads % shared:
+        raise ValueError(f"dot_product_attention: {shared} heads of keys do not divide {heads} heads of queries")
+    if heads != shared:
+        key, value = wnp.repeat(key, heads // shared, axis=2), wnp.repeat(value, heads // shared, axis=2)
+    scale = 1 / math.sqrt(query.shape[3]) if scale is None else scale
+    logits = wnp.einsum("btnh,bsnh->bnts", query, key) * scale
+    if bias is not None:
+        logits = logits + bias
+    allowed = None if mask is None else wnp.asarray(mask, bool)
+    if is_causal:
+        t, s = logits.shape[-2:]
+        below = wnp.arange(s)[None, :] <= wnp.arange(t)[:, None]
+        allowed = below if allowed is None else allowed & below
+    if allowed is not None:
+        logits = wnp.where(allowed, logits, -0.7 * float(wnp.finfo(wnp.float32).max))
+    weights = softmax(logits.astype("float32"), axis=-1).astype(query.dtype)
+    out = wnp.einsum("bnts,bsnh->btnh", weights, value)
+    return out[0] if single else out
+
+
 class initializers:
     """Initialisers: each gives a function (key, shape, dtype) -> array. Fans follow JAX: the last two axes are in and
     out."""
@@ -237,16 +322,53 @@ class initializers:
         return lambda key, shape, dtype=float: random.uniform(key, shape, dtype) * scale
 
     @staticmethod
-    def variance_scaling(scale: float, mode: str, distribution: str):
-        """Variance scale / n, n the fan_in, fan_out or their mean (fan_avg); distribution "normal", "uniform" or
-        "truncated_normal"."""
+    def truncated_normal(stddev=1e-2, dtype=float, lower=-2.0, upper=2.0):
+        """Normal numbers limited to [lower, upper], then multiplied by stddev."""
         from . import random
 
-        def init(key, shape, dtype=float):
-            receptive = math.prod(shape[:-2])
-            fan_in, fan_out = shape[-2] * receptive, shape[-1] * receptive
-            n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
-            variance = scale / n
+        return lambda key, shape, dtype=dtype: random.truncated_normal(key, lower, upper, shape, dtype) * stddev
+
+    @staticmethod
+    def orthogonal(scale=1.0, column_axis: int = -1, dtype=float):
+        """A matrix with orthonormal rows or columns, times scale (Saxe et al. 2014); further axes are flattened."""
+        from . import random
+
+        def init(key, shape, dtype=dtype):
+            columns = shape[column_axis]
+            rows = math.prod(shape) // columns
+            tall = (rows, columns) if rows > columns else (columns, rows)
+            q, r = wnp.linalg.qr(random.normal(key, tall, dtype))
+            q = q * wnp.sign(wnp.diagonal(r))
+            q = q if rows >= columns else q.T
+            rest = tuple(n for d, n in enumerate(shape) if d != column_axis % len(shape))
+            return scale * wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis)
+
+        return init
+
+    @staticmethod
+    def variance_scaling(
+        scale: float, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype=float
+    ):
+        """Variance scale / n, n the fan_in, fan_out or their mean (fan_avg); distribution "normal", "uniform" or
+        "truncated_normal". in_axis and out_axis say which axes make up the fans; those of neither (and not of
+        batch_axis) count in both."""
+        from . import random
+
+        def axes(given, rank: int) -> set[int]:
+            return {a % rank for a in ((given,) if isinstance(given, int) else given)}
+
+        def init(key, shape, dtype=dtype):
+            rank = len(shape)
+            if rank <= 1:
+                raise ValueError(f"variance_scaling: two dimensions or more are needed, got shape {shape}")
+            inside, outside, batch = axes(in_axis, rank), axes(out_axis, rank), axes(batch_axis, rank)
+            size = lambda chosen: math.prod(shape[d] for d in chosen)
+            receptive = math.prod(shape) // (size(inside) * size(outside) * size(batch))
+            fan_in, fan_out = size(inside) * receptive, size(outside) * receptive
+            fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
+            if mode not in fans:
+                raise ValueError(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
+            variance = scale / fans[mode]
             if distribution == "normal":
                 return random.normal(key, shape, dtype) * math.sqrt(variance)
             if distribution == "uniform":
@@ -261,26 +383,34 @@ class initializers:
         return init
 
     @staticmethod
-    def glorot_uniform():
+    def glorot_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
         """Glorot and Bengio 2010, uniform."""
-        return initializers.variance_scaling(1.0, "fan_avg", "uniform")
+        return initializers.variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
     @staticmethod
-    def glorot_normal():
+    def glorot_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
         """Glorot and Bengio 2010, truncated normal."""
-        return initializers.variance_scaling(1.0, "fan_avg", "truncated_normal")
+        return initializers.variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
     @staticmethod
-    def he_uniform():
+    def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
         """He et al. 2015, uniform."""
-        return initializers.variance_scaling(2.0, "fan_in", "uniform")
+        return initializers.variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
     @staticmethod
-    def he_normal():
+    def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
         """He et al. 2015, truncated normal."""
-        return initializers.variance_scaling(2.0, "fan_in", "truncated_normal")
+        return initializers.variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
     @staticmethod
-    def lecun_normal():
+    def lecun_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
+        """LeCun et al. 1998, uniform."""
+        return initializers.variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+    @staticmethod
+    def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
         """LeCun et al. 1998, truncated normal."""
-        return initializers.variance_scaling(1.0, "fan_in", "truncated_normal")
+        return initializers.variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+    xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+    kaiming_uniform, kaiming_normal = he_uniform, he_normal

@@ -1,8 +1,11 @@
 """Containers of arrays as arguments and results ("pytrees"): list, tuple, dict, namedtuple, None, dataclasses and
 registered classes. Everything else is a leaf.
 
-    leaves, tree = weft.tree.flatten({"w": w, "b": [b0, b1]})
-    same = weft.tree.unflatten(tree, leaves)
+    >>> leaves, tree = weft.tree.flatten({"w": 1, "b": [2, 3]})
+    >>> leaves
+    [2, 3, 1]
+    >>> weft.tree.unflatten(tree, leaves) == {"w": 1, "b": [2, 3]}
+    True
 
 Dictionaries are flattened in the order of their sorted keys. Built on the library optree, in its namespace "weft".
 """
@@ -21,10 +24,13 @@ NAMESPACE = "weft"
 __all__ = [
     "TreeDef",
     "all",
+    "broadcast",
     "flatten",
     "flatten_with_path",
     "leaves",
+    "leaves_with_path",
     "map",
+    "map_with_path",
     "reduce",
     "register",
     "register_dataclass",
@@ -97,6 +103,24 @@ def flatten_with_path(tree: Any) -> list[tuple[str, Any]]:
     flatten(tree)  # registers dataclasses
     accessors, found, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
     return [(accessor.codify(""), leaf) for accessor, leaf in zip(accessors, found)]
+
+
+def leaves_with_path(tree: Any) -> list[tuple[str, Any]]:
+    """The same as flatten_with_path."""
+    return flatten_with_path(tree)
+
+
+def map_with_path(function: Callable, tree: Any, *rest: Any) -> Any:
+    """Like map, but function(path, leaf, ...) is also given the leaf's path, a string such as "['w'][0]"."""
+    pairs = flatten_with_path(tree)
+    treedef = structure(tree)
+    others = [treedef.flatten_up_to(other) for other in rest]
+    return treedef.unflatten([function(*pair, *more) for pair, *more in zip(pairs, *others)])
+
+
+def broadcast(prefix_tree: Any, full_tree: Any) -> Any:
+    """A tree of the structure of full_tree, where a leaf of prefix_tree stands for the whole subtree at its place."""
+    return structure(full_tree).unflatten(prefix_leaves(prefix_tree, full_tree, "tree.broadcast: the prefix"))
 
 
 def register(cls: type, flatten_function: Callable, unflatten_function: Callable) -> type:

@@ -1,7 +1,5 @@
 """Expressions beside JAX: values at once and compiled, and gradients."""
 
-# ruff: noqa: E402
-
 import pathlib
 import sys
 

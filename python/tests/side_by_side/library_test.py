@@ -1,7 +1,5 @@
 """Expressions of lax, nn, random, linalg, fft and scipy beside JAX: values at once and compiled, and gradients."""
 
-# ruff: noqa: E402
-
 import pathlib
 import sys
 

@@ -15,11 +15,11 @@ from typing import Any
 # XLA spends most of its time on optimising programs that run once.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-from arrays import ARRAYS  # noqa: E402
+import jax
+import numpy as np
+from arrays import ARRAYS
 
-import weft  # noqa: E402
+import weft
 
 for _name in ["linalg", "special", "stats", "signal", "integrate"]:
     importlib.import_module(f"jax.scipy.{_name}")
@@ -108,12 +108,16 @@ def check_expression(line: str) -> None:
     inputs = expression.inputs(weft)
     with jax.threefry_partitionable(True):
         if expression.mark == "eager" or not expression.arrays:
-            return compare(mine(*inputs), theirs(*inputs_of(expression)))
-        floats = bool(moving) and any(is_float(x) for x in jax.tree.leaves(jax.eval_shape(theirs, *inputs_of(expression))))
+            compare(mine(*inputs), theirs(*inputs_of(expression)))
+            return
+        floats = bool(moving) and any(
+            is_float(x) for x in jax.tree.leaves(jax.eval_shape(theirs, *inputs_of(expression)))
+        )
         if not floats:
             want = jax.jit(theirs)(*inputs_of(expression))
             compare(mine(*inputs), want)
-            return compare(weft.jit(mine)(*inputs), want)
+            compare(weft.jit(mine)(*inputs), want)
+            return
         derivative = jax.value_and_grad(with_loss(jax, theirs), moving, has_aux=True)
         (_, want), gradient = jax.jit(derivative)(*inputs_of(expression))
     compare(mine(*inputs), want)
@@ -129,7 +133,9 @@ def inputs_of(expression: Expression) -> list:
 
 def for_weft(source: str) -> str:
     """A program for JAX with its import lines changed, and nothing else."""
-    return re.sub(r"^(import|from) jax\b", r"\1 weft", source, flags=re.M).replace("import weft\n", "import weft as jax\n")
+    return re.sub(r"^(import|from) jax\b", r"\1 weft", source, flags=re.M).replace(
+        "import weft\n", "import weft as jax\n"
+    )
 
 
 def run(source: str):

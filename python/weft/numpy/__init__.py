@@ -14,9 +14,9 @@ from .._weft import Array as ndarray  # noqa: F401
 from . import _creation, _elementwise, _indexing, _linalg, _reductions, _shape, _sorting, fft, linalg  # noqa: F401
 from ._apply import *  # noqa: F403
 from ._creation import *  # noqa: F403
+from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._indexing import *  # noqa: F403
-from ._dtypes import *  # noqa: F403
 from ._linalg import *  # noqa: F403
 from ._padding import *  # noqa: F403
 from ._polynomials import *  # noqa: F403
@@ -27,6 +27,12 @@ from ._sorting import *  # noqa: F403
 from ._statistics import *  # noqa: F403
 
 pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.euler_gamma
+
+
+def _no_assignment(self, key, value):
+    raise TypeError("arrays never change: use x = x.at[index].set(value) instead of x[index] = value")
+
+
 def _attach() -> None:
     """The methods of arrays, other than those that are written in C++."""
     methods = {
@@ -41,7 +47,6 @@ def _attach() -> None:
         "conjugate": _elementwise.conjugate,
         "choose": _indexing.choose,
         "compress": lambda self, condition, axis=None: _indexing.compress(condition, self, axis),
-        "copy": _creation.copy,
         "cumprod": _reductions.cumprod,
         "cumsum": _reductions.cumsum,
         "diagonal": _creation.diagonal,
@@ -74,6 +79,8 @@ def _attach() -> None:
         "real": property(_elementwise.real, doc="The real part."),
         "imag": property(_elementwise.imag, doc="The imaginary part."),
         "flat": property(lambda self: self.ravel(), doc="The flattened array."),
+        "__setitem__": _no_assignment,
+        "__contains__": lambda self, value: bool((self == value).any()),
         "__round__": lambda self, n=None: _elementwise.round(self, n or 0),
         "view": _view,
     }

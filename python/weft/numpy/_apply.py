@@ -77,7 +77,9 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature: str | None = None):
         sizes: dict[str, Any] = {}
         for n, (a, core) in enumerate(zip(arrays, cores)):
             if a.ndim < len(core):
-                raise ValueError(f"vectorize: argument {n} has shape {a.shape}, but {signature!r} needs {len(core)} axes")
+                raise ValueError(
+                    f"vectorize: argument {n} has shape {a.shape}, but {signature!r} needs {len(core)} axes"
+                )
             for name, size in zip(core, a.shape[a.ndim - len(core) :]):
                 wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
                 if wanted != size:
@@ -141,7 +143,7 @@ class _Grid:
 
 
 class _Joined:
-    """r_[a, 0:3, 5]: arrays, ranges and numbers joined, as numpy.r_ (along the first axis) and numpy.c_ (as columns)."""
+    """r_[a, 0:3, 5]: arrays, ranges and numbers joined, as numpy.r_ (along the first axis) and c_ (as columns)."""
 
     def __init__(self, columns: bool):
         self._columns = columns

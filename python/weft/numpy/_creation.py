@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 from typing import Any
 
 import numpy as np
@@ -276,9 +275,9 @@ def diag_indices_from(arr):
 
 
 def copy(a, order=None) -> Array:
-    """The array: arrays never change, so that nothing is copied. NumPy arrays are."""
+    """The array with memory of its own."""
     del order
-    return _weft.array(a, None, True)
+    return _weft.array(a, None, True).copy()
 
 
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

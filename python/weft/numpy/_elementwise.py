@@ -219,7 +219,9 @@ def gcd(x1, x2) -> Array:
     def step(state):
         a, b = state
         none = b == 0
-        return _weft.where(none, a, b), _weft.where(none, 0, _weft.bind_elementwise("rem", (a, _weft.where(none, 1, b)), {}))
+        return _weft.where(none, a, b), _weft.where(
+            none, 0, _weft.bind_elementwise("rem", (a, _weft.where(none, 1, b)), {})
+        )
 
     more = lambda state: _weft.reduce("reduce_or", state[1] != 0, None, False)
     return while_loop(more, step, (_weft.absolute(x1), _weft.absolute(x2)))[0]
@@ -475,7 +477,7 @@ def divmod(x1, x2) -> tuple[Array, Array]:
 
 def modf(x) -> tuple[Array, Array]:
     """Fractional and whole part."""
-    whole = trunc(_weft.promote_inexact(x))  # noqa: F821
+    whole = trunc(_weft.promote_inexact(x))
     return x - whole, whole
 
 
@@ -502,7 +504,7 @@ def ldexp(x1, x2) -> Array:
 def frexp(x) -> tuple[Array, Array]:
     """Mantissa in [0.5, 1) and exponent of 2."""
     x = _weft.promote_inexact(x)
-    exponent = floor(log2(_weft.absolute(_weft.where(x == 0, 1, x)))) + 1  # noqa: F821
+    exponent = floor(log2(_weft.absolute(_weft.where(x == 0, 1, x)))) + 1
     return _weft.where(x == 0, x, x / exp2(exponent)), _weft.where(x == 0, 0, exponent).astype("int32")  # noqa: F821
 
 

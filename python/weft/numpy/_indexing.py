@@ -264,15 +264,48 @@ _READ_MODES = {None: "clip", "drop": "fill", "fill": "fill", "clip": "clip", "pr
 _MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}
 
 
+_NAMED_MODES = ", ".join(repr(m) for m in _MODES if m)
+_COMBINE: dict[str, Any] = {
+    "set": lambda x, v: _weft.broadcast_to(v, x.shape),
+    "add": lambda x, v: x + v,
+    "mul": lambda x, v: x * v,
+    "min": lambda x, v: _weft.binary("minimum")(x, v),
+    "max": lambda x, v: _weft.binary("maximum")(x, v),
+}
+
+
 class _Place:
     __slots__ = ("_array", "_index")
 
     def __init__(self, array, index):
         self._array, self._index = array, index
 
+    def _mask(self):
+        """The index, where it is one boolean array whose numbers are not known."""
+        index = self._index
+        if isinstance(index, Array) and _weft.is_traced(index) and _weft.dtype_kind(index.dtype) == "bool":
+            rank = index.ndim
+            if index.shape != self._array.shape[:rank]:
+                raise IndexError(f"at[]: a mask of shape {index.shape} for an array of shape {self._array.shape}")
+            return index.reshape(index.shape + (1,) * (self._array.ndim - rank))
+        return None
+
     def _update(self, values, kind, mode):
         if mode not in _MODES:
-            raise ValueError(f"at[]: there is no mode {mode!r}")
+            raise ValueError(
+                f"at[]: there is no mode {mode!r}; the modes are {', '.join(map(repr, filter(None, _MODES)))}"
+            )
+        mask = self._mask()
+        if mask is not None:
+            # How many elements are chosen is not known, so every one of them gets the same value.
+            value = _weft.array(values, None, False)
+            if value.ndim > self._array.ndim - self._index.ndim:
+                raise TypeError(
+                    f"at[]: inside jit a boolean mask takes one value for all its elements, got shape {value.shape}; "
+                    "use weft.numpy.where(mask, values, x) with values of the shape of x"
+                )
+            at = _COMBINE[kind](self._array, _weft.astype(value, self._array.dtype))
+            return _weft.where(mask, at.astype(self._array.dtype), self._array)
         return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
 
     def set(self, values, *, mode=None, **_) -> Array:
@@ -311,6 +344,9 @@ class _Place:
 
     def apply(self, function, *, mode=None, **_) -> Array:
         """The array with a function applied at this place."""
+        mask = self._mask()
+        if mask is not None:
+            return _weft.where(mask, function(self._array), self._array)
         return self._update(function(self.get()), "set", mode)
 
     def get(self, *, mode=None, fill_value=None, **_) -> Array:

@@ -76,8 +76,10 @@ def einsum(subscripts, /, *operands, optimize="optimal", precision=None, preferr
     """
     del optimize, precision
     if not isinstance(subscripts, str):
-        subscripts, operands = _spelled([subscripts, *operands])
-    out = _weft.einsum(subscripts, [_array(x) for x in operands])
+        subscripts, arrays = _spelled([subscripts, *operands])
+    else:
+        arrays = list(operands)
+    out = _weft.einsum(subscripts, [_array(x) for x in arrays])
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 

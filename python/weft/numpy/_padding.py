@@ -85,9 +85,11 @@ def _ramp(a, d: int, n: int, pair, which: int) -> Array:
     step = (step if which == 0 else n - 1 - step).reshape((n,) + (1,) * (a.ndim - d - 1))
     end = pair[which]
     out = end + (edge - end) * (step / builtins.max(n, 1))
-    return _weft.bind_elementwise("round", (out,), {"mode": "even"}).astype(a.dtype) if (
-        not _weft.is_inexact(a.dtype)
-    ) else out.astype(a.dtype)
+    return (
+        _weft.bind_elementwise("round", (out,), {"mode": "even"}).astype(a.dtype)
+        if (not _weft.is_inexact(a.dtype))
+        else out.astype(a.dtype)
+    )
 
 
 def _statistic(a, d: int, n: int, mode: str, which: int) -> Array:
@@ -183,7 +185,9 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
     bits = bits.reshape(a.shape[:-1] + (8 * a.shape[-1],))
     if count is not None:
         n = bits.shape[-1]
-        bits = bits[..., :count] if count <= n else _weft.pad_constant(
-            bits, [0] * bits.ndim, [0] * (bits.ndim - 1) + [count - n], 0
+        bits = (
+            bits[..., :count]
+            if count <= n
+            else _weft.pad_constant(bits, [0] * bits.ndim, [0] * (bits.ndim - 1) + [count - n], 0)
         )
     return _weft.moveaxis(bits, -1, axis)

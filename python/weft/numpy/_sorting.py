@@ -32,9 +32,7 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
     return _weft.flip(out, axis) if descending else out
 
 
-def argsort(
-    a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
-) -> Array:
+def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False) -> Array:
     """The indices that sort along an axis (None: flattened); equal elements keep their order."""
     del stable, kind, order
     a = _weft.array(a, None, False)
@@ -53,8 +51,8 @@ def argsort(
 
 
 def sort_complex(a) -> Array:
-    """Sorted by real part, then by imaginary part, as complex numbers."""
-    a = sort(a, 0)
+    """Sorted along the last axis by real part, then by imaginary part, as complex numbers."""
+    a = sort(a)
     return a if _weft.dtype_kind(a.dtype) == "complex" else a.astype(_weft.result_type(a, 1j))
 
 

@@ -100,7 +100,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
 
 
 def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
-    """Angles without jumps: differences of neighbours beyond discont (half a period) are made small by whole periods."""
+    """Angles without jumps: whole periods are added where neighbours differ by more than discont (half a period)."""
     from ._elementwise import where
     from ._reductions import cumsum
 
@@ -240,7 +240,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None 
         inside = inside & (x >= e[0]) & (x <= e[-1])
         index.append(i)
     index[0] = _weft.where(inside, index[0], shape[0])
-    kind = sample.dtype if weights is None else _weft.promote_inexact(weights).dtype
+    kind = _weft.default_dtype("int") if weights is None else _weft.promote_inexact(weights).dtype
     values = _weft.full((points,), 1, kind) if weights is None else _array(weights).astype(kind)
     counts = _weft.full(shape, 0, kind).at[tuple(index)].add(values)
     if density:

@@ -4,18 +4,22 @@ differentiates."""
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from .. import _weft
 from .._weft import Array
-from ._creation import diagonal, eye, tril, triu
+from ._creation import diagonal as _diagonal
+from ._creation import eye, tril, triu
 from ._elementwise import conjugate, sqrt
-from ._linalg import cross, matmul, outer, tensordot, trace, vecdot
+from ._linalg import cross, matmul, outer, tensordot, vecdot
+from ._linalg import trace as _trace
 
 __all__ = [
     "cholesky",
     "cond",
     "cross",
     "det",
+    "diagonal",
     "eigh",
     "eigvalsh",
     "inv",
@@ -25,6 +29,8 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
     "norm",
     "outer",
     "pinv",
@@ -35,10 +41,41 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",
 ]
+
+
+class QRResult(NamedTuple):
+    """The result of qr."""
+
+    Q: Array
+    R: Array
+
+
+class EighResult(NamedTuple):
+    """The result of eigh."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class SVDResult(NamedTuple):
+    """The result of svd."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+class SlogdetResult(NamedTuple):
+    """The result of slogdet."""
+
+    sign: Array
+    logabsdet: Array
 
 
 def _matrix(a, what: str, square: bool = False) -> Array:
@@ -54,9 +91,12 @@ def _adjoint(a) -> Array:
     return conjugate(a).mT
 
 
-def cholesky(a, *, upper: bool = False) -> Array:
+def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L L^H = a, for positive definite a (NaN where it is not); upper gives L^H."""
-    lower = _weft.bind("cholesky", [_matrix(a, "cholesky", True)], {})[0]
+    a = _matrix(a, "cholesky", True)
+    # The part below and the part above the diagonal count alike, and so do their derivatives.
+    a = (a + _adjoint(a)) / 2 if symmetrize_input else a
+    lower = _weft.bind("cholesky", [a], {})[0]
     return _adjoint(lower) if upper else lower
 
 
@@ -109,12 +149,12 @@ def slogdet(a):
 
     a = _matrix(a, "slogdet", True)
     lu, pivots, _ = _weft.bind("lu", [a], {})
-    d = diagonal(lu, 0, -2, -1)
+    d = _diagonal(lu, 0, -2, -1)
     swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
     size = _weft.absolute(d)
     sign = _weft.reduce("reduce_prod", d / _weft.where(size == 0, 1, size).astype(d.dtype), -1, False)
     sign = sign * _weft.where(swaps % 2 == 1, -1, 1).astype(d.dtype)
-    return sign, _weft.reduce("reduce_sum", log(size), -1, False)
+    return SlogdetResult(sign, _weft.reduce("reduce_sum", log(size), -1, False))
 
 
 def det(a) -> Array:
@@ -122,7 +162,7 @@ def det(a) -> Array:
     a = _matrix(a, "det", True)
     lu, pivots, _ = _weft.bind("lu", [a], {})
     swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
-    return _weft.reduce("reduce_prod", diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(
+    return _weft.reduce("reduce_prod", _diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(
         a.dtype
     )
 
@@ -132,7 +172,7 @@ def qr(a, mode: str = "reduced"):
     if mode not in ("reduced", "r"):
         raise NotImplementedError(f"qr: mode {mode!r}")
     q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
-    return r if mode == "r" else (q, r)
+    return r if mode == "r" else QRResult(q, r)
 
 
 def eigh(a, UPLO: str | None = None):
@@ -144,7 +184,7 @@ def eigh(a, UPLO: str | None = None):
         a = (a + _adjoint(a)) / 2
     elif UPLO == "L":
         a = tril(a)
-    return tuple(_weft.bind("eigh", [a], {}))
+    return EighResult(*_weft.bind("eigh", [a], {}))
 
 
 def eigvalsh(a, UPLO: str | None = None) -> Array:
@@ -161,7 +201,7 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True):
     u, s, vh = _weft.bind("svd", [a], {"compute_uv": True})
     if full_matrices:
         u, vh = _complete_basis(u), _adjoint(_complete_basis(_adjoint(vh)))
-    return u, s, vh
+    return SVDResult(u, s, vh)
 
 
 def _complete_basis(u) -> Array:
@@ -193,9 +233,97 @@ def pinv(a, rcond: float | None = None) -> Array:
     )
 
 
-def lstsq(a, b, rcond: float | None = None) -> Array:
-    """The x that makes |a x - b| smallest (without NumPy's further results)."""
-    return matmul(pinv(a, rcond), b)
+def lstsq(a, b, rcond: float | None = None):
+    """(x, residuals, rank, singular values): the x that makes |a x - b| smallest, and of those the shortest. Residuals
+    are the squared distances, empty where the rank is not full or a has no more rows than columns."""
+    import numpy as np
+
+    a, b = _matrix(a, "lstsq"), _weft.promote_inexact(b)
+    if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise ValueError(f"lstsq: a matrix and as many rows are needed, got shapes {a.shape} and {b.shape}")
+    rows, columns = a.shape
+    u, s, vh = svd(a, full_matrices=False)
+    rcond = float(np.finfo(s.dtype).eps) * max(rows, columns) if rcond is None or rcond < 0 else rcond
+    keep = s > rcond * s[:1]
+    rank = _weft.reduce("reduce_sum", keep.astype("int32"), -1, False)
+    inverse = _weft.where(keep, 1 / _weft.where(keep, s, 1), 0).astype(a.dtype)
+    uh_b = matmul(_adjoint(u), b)
+    x = matmul(_adjoint(vh), inverse * uh_b if b.ndim == 1 else inverse[:, None] * uh_b)
+    if rows <= columns:
+        residuals = _weft.full((0,), 0, s.dtype)
+    else:
+        distance = _weft.absolute(b - matmul(a, x))
+        residuals = _weft.reduce("reduce_sum", distance * distance, 0, False)
+        residuals = _weft.where(rank == columns, residuals, float("nan")).reshape(-1)
+    return x, residuals, rank, s
+
+
+def multi_dot(arrays) -> Array:
+    """The product of matrices (the first and last may be vectors) in the order that takes the fewest operations
+    (dynamic programming, Cormen et al., "Introduction to Algorithms", 15.2)."""
+    arrays = [_weft.array(a, None, False) for a in arrays]
+    if len(arrays) < 2:
+        raise ValueError("multi_dot: at least two arrays are needed")
+    first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
+    if first:
+        arrays[0] = arrays[0][None, :]
+    if last:
+        arrays[-1] = arrays[-1][:, None]
+    n = len(arrays)
+    sizes = [a.shape[0] for a in arrays] + [arrays[-1].shape[1]]
+    cost = {(i, i): (0, i) for i in range(n)}
+    for span in range(1, n):
+        for i in range(n - span):
+            j = i + span
+            cost[i, j] = min(
+                (cost[i, k][0] + cost[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Array:
+        if i == j:
+            return arrays[i]
+        k = cost[i, j][1]
+        return matmul(product(i, k), product(k + 1, j))
+
+    out = product(0, n - 1)
+    out = out[0] if first else out
+    return out[..., 0] if last else out
+
+
+def matrix_transpose(x) -> Array:
+    """The last two dimensions exchanged."""
+    return _weft.array(x, None, False).mT
+
+
+def diagonal(x, /, *, offset: int = 0) -> Array:
+    """The diagonal of the last two dimensions."""
+    return _diagonal(x, offset, -2, -1)
+
+
+def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
+    """The sum of the diagonal of the last two dimensions."""
+    out = _trace(x, offset, -2, -1)
+    return out if dtype is None else out.astype(dtype)
+
+
+def tensorinv(a, ind: int = 2) -> Array:
+    """The inverse of a as a linear map from its last dimensions to its first `ind`."""
+    a = _weft.array(a, None, False)
+    rows = a.shape[:ind]
+    n = math.prod(rows)
+    if ind <= 0 or n != math.prod(a.shape[ind:]):
+        raise ValueError(f"tensorinv: the first {ind} of the dimensions {a.shape} must make a square")
+    return inv(a.reshape(n, n)).reshape(a.shape[ind:] + rows)
+
+
+def tensorsolve(a, b, axes=None) -> Array:
+    """The x with tensordot(a, x, x.ndim) = b."""
+    a, b = _weft.array(a, None, False), _weft.array(b, None, False)
+    if axes is not None:
+        rest = [d for d in range(a.ndim) if d not in {x % a.ndim for x in axes}]
+        a = _weft.transpose(a, rest + [x % a.ndim for x in axes])
+    shape = a.shape[b.ndim :]
+    return solve(a.reshape(b.size, math.prod(shape)), b.reshape(-1)).reshape(shape)
 
 
 def matrix_rank(a, rtol: float | None = None) -> Array:

@@ -1,0 +1,70 @@
+"""weft.tree under the names of jax.tree_util, for programs that use those."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from . import tree as _tree
+from .tree import TreeDef as PyTreeDef
+from .tree import all as tree_all
+from .tree import broadcast as tree_broadcast
+from .tree import flatten as tree_flatten
+from .tree import leaves as tree_leaves
+from .tree import leaves_with_path as tree_leaves_with_path
+from .tree import map as tree_map
+from .tree import map_with_path as tree_map_with_path
+from .tree import reduce as tree_reduce
+from .tree import register as _register
+from .tree import register_dataclass
+from .tree import structure as tree_structure
+from .tree import transpose as tree_transpose
+from .tree import unflatten as tree_unflatten
+
+__all__ = [
+    "Partial",
+    "PyTreeDef",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+]
+
+
+def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable) -> None:
+    """Makes a class a container: flatten_func(object) -> (children, static data), unflatten_func(data, children)."""
+    _register(nodetype, flatten_func, unflatten_func)
+
+
+def register_pytree_node_class(cls: type) -> type:
+    """A decorator: the class's methods tree_flatten() and (class method) tree_unflatten(data, children) say how."""
+    made: Any = cls
+    return _register(cls, lambda obj: obj.tree_flatten(), made.tree_unflatten)
+
+
+def register_static(cls: type) -> type:
+    """A decorator: objects of the class are part of the structure, without leaves; they must be hashable."""
+    return _register(cls, lambda obj: ((), obj), lambda obj, _: obj)
+
+
+class Partial(functools.partial):
+    """functools.partial as a container: its arguments are leaves, the function is part of the structure."""
+
+
+_tree.register(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)
