@@ -54,7 +54,7 @@ def test_derivatives_of_every_order():
         np.testing.assert_allclose(f(4.5).item(), np.polyder(x, k)(4.5) if k else x(4.5), rtol=1e-6)
         f = weft.grad(f)
     np.testing.assert_allclose(weft.hessian(fact)(4.5).item(), np.polyder(x, 2)(4.5), rtol=1e-6)
-    value, tangent = weft.jvp(fact, (4.5,), (2.0,))
+    _, tangent = weft.jvp(fact, (4.5,), (2.0,))
     np.testing.assert_allclose(tangent.item(), 2 * np.polyder(x, 1)(4.5), rtol=1e-6)
     assert weft.jit(weft.grad(fact))(3.0).item() == 5
 
@@ -110,7 +110,7 @@ def test_errors():
     def deep(x):
         return weft.cond(x < 0, lambda: x, lambda: deep(x + 1))
 
-    with pytest.raises(RuntimeError, match="'deep' calls itself .* calls deep"):
+    with pytest.raises(RuntimeError, match=r"'deep' calls itself .* calls deep"):
         deep(1.0)
 
     @weft.jit
