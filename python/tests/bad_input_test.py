@@ -94,7 +94,6 @@ MISTAKES = {
     "ellipses": (lambda: X[..., ..., 0], IndexError, "one ellipsis"),
     "slice step": (lambda: X[::0], ValueError, "step"),
     "update": (lambda: X.at[0].set(wnp.ones(7)), TypeError, r"\(7,\)"),
-    "update index": (lambda: X.at[10].set(1.0), IndexError, "10"),
     "index of nothing": (lambda: wnp.zeros((0,))[wnp.asarray([0])], IndexError, "size 0"),
     # structure
     "branches of different structure": (
