@@ -94,6 +94,7 @@ MISTAKES = {
     "ellipses": (lambda: X[..., ..., 0], IndexError, "one ellipsis"),
     "slice step": (lambda: X[::0], ValueError, "step"),
     "update": (lambda: X.at[0].set(wnp.ones(7)), TypeError, r"\(7,\)"),
+    "update rank": (lambda: X.at[0, 0, 0].set(1.0), IndexError, "too many indices"),
     "index of nothing": (lambda: wnp.zeros((0,))[wnp.asarray([0])], IndexError, "size 0"),
     # structure
     "branches of different structure": (
@@ -104,7 +105,7 @@ MISTAKES = {
     "branches of different dtype": (
         lambda: weft.cond(X[0, 0] > 0, lambda v: v, lambda v: v.astype(int), X),
         TypeError,
-        r"i32\[2,3\], of '\w+' f32\[2,3\]",
+        r"i32\[2,3\], of true_fun f32\[2,3\]",
     ),
     "condition": (lambda: weft.cond(X, lambda v: v, lambda v: v, X), TypeError, "single boolean"),
     "no branches": (lambda: weft.switch(0, [], X), ValueError, "no functions"),

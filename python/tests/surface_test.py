@@ -268,6 +268,15 @@ def test_known_bounds_of_a_loop_differentiate():
     assert weft.grad(lambda x: weft.fori_loop(0, n, lambda i, c: c * x, 1.0))(2.0) == 12.0
 
 
+def test_messages_tell_lambdas_apart():
+    with pytest.raises(TypeError, match=r"result of true_fun is f32\[3,4\], of false_fun f32\[\]"):
+        weft.cond(True, lambda x: x, lambda x: x.sum(), A)
+    with pytest.raises(TypeError, match="branch 1"):
+        weft.switch(0, [lambda x: x, lambda x: (x, x)], A)
+    with pytest.raises(weft.TracerError, match="static_argnums"):
+        weft.jit(lambda n: wnp.arange(n))(3)
+
+
 # --- Distributions that JAX draws differently -------------------------------------------------------------------------
 
 

@@ -84,12 +84,12 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
             raise suspended
         flats = [flats[finished[0]]] * len(flats)
         traced = [traced[finished[0]]] * len(traced)
-    for flat in flats[1:]:
-        if flat.out_tree != flats[0].out_tree:
-            raise TypeError(
-                f"{what}: '{flats[0].name}' returns the structure {flats[0].out_tree}, '{flat.name}' {flat.out_tree}"
-            )
     names = [f"'{flat.name}'" for flat in flats]
+    if len(set(names)) < len(names):  # lambdas are told apart by their place
+        names = ["false_fun", "true_fun"] if what == "cond" else [f"branch {i}" for i in range(len(flats))]
+    for flat, name in zip(flats[1:], names[1:]):
+        if flat.out_tree != flats[0].out_tree:
+            raise TypeError(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
     out = _weft.cond(index, traced, flats[0].leaves, names, _result_paths(flats[0].out_tree))
     return _tree.unflatten(flats[0].out_tree, out)
 
@@ -106,7 +106,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, *, strateg
         >>> weft.while_loop(lambda x: x < 100, lambda x: 3 * x, 1)
         Array(243, dtype=int32, weak_type=True)
         >>> weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)
-        Array(16., dtype=float32, weak_type=True)
+        Array(16., dtype=float32)
     """
     if strategy not in ("tape", "recount"):
         raise ValueError(f"while_loop: strategy={strategy!r}; expected 'tape' or 'recount'")

@@ -143,7 +143,11 @@ def arange(start, stop=None, step=None, dtype=None) -> Array:
             return _weft.iota((n,), 0, dtype)
         wide = _weft.iota((n,), 0, dtype)
         return (wide * step + start).astype(dtype)
-    start, stop, step = (v if isinstance(v, (int, float)) else v.item() for v in (start, stop, step))
+    # int() and float() say what to do about traced values.
+    start, stop, step = (
+        v if isinstance(v, (int, float)) else float(v) if _weft.is_inexact(v.dtype) else int(v)
+        for v in (start, stop, step)
+    )
     return _weft.array(np.arange(start, stop, step), dtype, True)
 
 
