@@ -249,7 +249,7 @@ void RegisterReverse(PrimRegistry& r) {
 }
 
 int64_t SliceSize(int64_t start, int64_t limit, int64_t stride) {
-  return limit <= start ? 0 : (limit - start + stride - 1) / stride;
+  return limit <= start ? 0 : (limit - start - 1) / stride + 1;
 }
 
 void RegisterSlice(PrimRegistry& r) {
@@ -328,14 +328,16 @@ void RegisterPad(PrimRegistry& r) {
     for (int d = 0; d < x.rank(); ++d) {
       if (interior[d] < 0) throw ValueError("pad: interior=", ToString(Attr(interior)), " is negative");
       if (interior[d] == 0) {
-        const Dim size = x.dims[d] + Dim(lo[d] + hi[d]);
+        const Dim size = x.dims[d] + (Dim(lo[d]) + Dim(hi[d]));
         if (size.is_static() && size.value() < 0)
           throw ValueError("pad: lo=", lo[d], " hi=", hi[d], " leave a negative size in dimension ", d, " of ", x);
         dims.push_back(size);
         continue;
       }
-      const int64_t n = x.dims[d].value("pad with interior padding"),
-                    size = lo[d] + hi[d] + n + std::max<int64_t>(n - 1, 0) * interior[d];
+      const int64_t n = x.dims[d].value("pad with interior padding");
+      // Dims check for overflow.
+      const Dim gaps = Dim(std::max<int64_t>(n - 1, 0)) * Dim(interior[d]);
+      const int64_t size = (Dim(lo[d]) + Dim(hi[d]) + Dim(n) + gaps).value();
       if (size < 0)
         throw ValueError("pad: lo=", lo[d], " hi=", hi[d], " leave a negative size in dimension ", d, " of ", x);
       dims.push_back(size);

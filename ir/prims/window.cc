@@ -14,8 +14,12 @@ namespace weft {
 
 Dim WindowDim::Places(const Dim& n, const char* what) const {
   if (trivial()) return n;
-  const int64_t base = Dilated(n.value(what), base_dilation) + lo + hi, span = Dilated(window, window_dilation);
-  return base < span ? 0 : (base - span) / stride + 1;
+  // Wide, because every one of these numbers may be anything.
+  using Wide = __int128;
+  auto dilated = [](Wide count, Wide by) -> Wide { return count == 0 ? 0 : (count - 1) * by + 1; };
+  const Wide base = dilated(n.value(what), base_dilation) + lo + hi, span = dilated(window, window_dilation);
+  if (base > INT64_MAX || span > INT64_MAX) throw ValueError(what, ": a padded or dilated size of 2^63 or more");
+  return base < span ? 0 : static_cast<int64_t>((base - span) / stride + 1);
 }
 
 WindowDim WindowDim::Backwards(int64_t n, int64_t places) const {

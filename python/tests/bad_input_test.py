@@ -599,3 +599,14 @@ def test_arrays_from_wrong_pickles():
             continue
         with pytest.raises((ValueError, TypeError)):
             make(*arguments[:i], wrong, *arguments[i + 1 :])
+
+
+def test_steps_of_any_size():
+    for step in [5, 2**31, 2**62, 2**63 - 1]:
+        for f in both(lambda v: lax.slice(v, (1,), (5,), (step,))):  # noqa: B023
+            assert np.asarray(f(wnp.arange(5))).tolist() == [1]
+
+
+def both(f):
+    """Eager and compiled."""
+    return [f, weft.jit(f)]
