@@ -37,8 +37,8 @@ intptr_t StackEnd() {
 }
 
 bool TooDeep(const Call& call) {
-  const char here = 0;
-  return call.depth >= MostCalls() || reinterpret_cast<intptr_t>(&here) - StackEnd() < kStackReserve;
+  return call.depth >= MostCalls() ||
+         reinterpret_cast<intptr_t>(__builtin_frame_address(0)) - StackEnd() < kStackReserve;
 }
 
 // [function, number of arguments, number of results, argument slots..., (result slot, bytes if it is a tape)...]

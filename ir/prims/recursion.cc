@@ -6,6 +6,8 @@
 // Which values a recursive function differentiates, or knows before others, has to be the same at every call of it: all
 // inexact values have tangents, and `split` finds the smallest set of unknown ones that fits all calls. What the linear
 // half needs goes back from a call as one `box`, the boxes of the calls inside it among its contents.
+#include <pthread.h>
+
 #include <algorithm>
 
 #include "ir/prims/families.h"
@@ -38,17 +40,32 @@ class Within {
   std::shared_ptr<const Running> saved_;
 };
 
-// The interpreter's own calls lie on the machine's stack.
+// The interpreter's own calls lie on the machine's stack, of which this much is left to others.
 constexpr int kMostInterpretedCalls = 1500;
+constexpr intptr_t kStackReserve = 1 << 20;
+
+// Bytes of this thread's stack that are left.
+intptr_t StackLeft() {
+  thread_local const intptr_t end = [] {
+    pthread_attr_t attributes;
+    void* address = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return intptr_t{0};
+    pthread_attr_getstack(&attributes, &address, &size);
+    pthread_attr_destroy(&attributes);
+    return reinterpret_cast<intptr_t>(address);
+  }();
+  return reinterpret_cast<intptr_t>(__builtin_frame_address(0)) - end;
+}
 
 Tensors RunFunction(const EvalContext& c, const std::shared_ptr<const Running>& running, const Tensors& in) {
   struct Deeper {
     Deeper() { ++t_depth; }
     ~Deeper() { --t_depth; }
   } deeper;
-  if (t_depth > kMostInterpretedCalls) {
+  if (t_depth > kMostInterpretedCalls || StackLeft() < kStackReserve) {
     throw UserError(ErrorKind::kRuntime, {}, "recursion: '", running->fn->name(), "' calls itself more than ",
-                    kMostInterpretedCalls, " calls deep in the interpreter; does it end?");
+                    t_depth - 1, " calls deep in the interpreter; does it end?");
   }
   Within within(running);
   return c.run(*running->fn, in);
