@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include "python/array_docs.h"
 #include "python/convert.h"
 #include "python/frames.h"
 #include "tracer/ops.h"
@@ -261,21 +262,19 @@ PyObject* GetInterface(PyObject* self, void*) {
   });
 }
 
-PyGetSetDef kGetSet[] = {
-    {"shape", GetShape, nullptr, "Tuple of dimensions.", nullptr},
-    {"dtype", GetDType, nullptr, "NumPy dtype of the elements.", nullptr},
-    {"ndim", GetNdim, nullptr, "Number of dimensions.", nullptr},
-    {"size", GetSize, nullptr, "Number of elements.", nullptr},
-    {"nbytes", GetNbytes, nullptr, "Bytes of all elements.", nullptr},
-    {"itemsize", GetItemsize, nullptr, "Bytes of one element.", nullptr},
-    {"T", GetT, nullptr, "The array with its dimensions reversed.", nullptr},
-    {"mT", GetMT, nullptr, "The array with its last two dimensions exchanged.", nullptr},
-    {"weak_type", GetWeak, nullptr,
-     "Whether the value came from Python numbers alone, so that it takes the dtype of what it meets.", nullptr},
-    {"type", GetType, nullptr, "The type in the IR's spelling, such as 'f32[3,4]'.", nullptr},
-    {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
-    {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef kGetSet[] = {{"shape", GetShape, nullptr, docs::kShape, nullptr},
+                         {"dtype", GetDType, nullptr, docs::kDType, nullptr},
+                         {"ndim", GetNdim, nullptr, docs::kNdim, nullptr},
+                         {"size", GetSize, nullptr, docs::kSize, nullptr},
+                         {"nbytes", GetNbytes, nullptr, docs::kNbytes, nullptr},
+                         {"itemsize", GetItemsize, nullptr, docs::kItemsize, nullptr},
+                         {"T", GetT, nullptr, docs::kT, nullptr},
+                         {"mT", GetMT, nullptr, docs::kMT, nullptr},
+                         {"weak_type", GetWeak, nullptr, docs::kWeak, nullptr},
+                         {"type", GetType, nullptr, docs::kType, nullptr},
+                         {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
+                         {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
+                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // --- Methods ---------------------------------------------------------------------------------------------------------
 
@@ -394,31 +393,26 @@ PyCFunction Function(PyCFunctionWithKeywords f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
 
-PyMethodDef kMethods[] = {
-    {"astype", Function(AstypeMethod), METH_VARARGS | METH_KEYWORDS, "astype(dtype): the elements converted."},
-    {"reshape", ReshapeMethod, METH_VARARGS,
-     "reshape(*shape): the same elements in another shape; one dimension may be -1."},
-    {"transpose", TransposeMethod, METH_VARARGS,
-     "transpose(*axes): the dimensions in another order, reversed by default."},
-    {"sum", Function(ReduceMethod<kSum>), METH_VARARGS | METH_KEYWORDS, "sum(axis=None, dtype=None, keepdims=False)"},
-    {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS,
-     "prod(axis=None, dtype=None, keepdims=False)"},
-    {"item", Item, METH_VARARGS, "item(*index): one element as a Python number."},
-    {"tolist", ToList, METH_NOARGS, "Nested lists of Python numbers."},
-    {"copy", Copy, METH_NOARGS, "An array with memory of its own."},
-    {"block_until_ready", Self, METH_NOARGS, "Waits until the array is computed; returns it."},
-    {"delete", DeleteMethod, METH_NOARGS,
-     "Gives the memory back at once; using the array afterwards raises RuntimeError. Views of it keep theirs."},
-    {"is_deleted", IsDeleted, METH_NOARGS, "Whether the array was donated (jit's donate_argnums) or deleted."},
-    {"__array__", Function(ArrayMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"__complex__", ComplexMethod, METH_NOARGS, nullptr},
-    {"__format__", Format, METH_O, nullptr},
-    {"__copy__", Self, METH_NOARGS, nullptr},
-    {"__deepcopy__", Self, METH_O, nullptr},
-    {"__reduce__", Reduce, METH_NOARGS, nullptr},
-    {"__dlpack__", Function(ToDLPack), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"__dlpack_device__", DLPackDevice, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kMethods[] = {{"astype", Function(AstypeMethod), METH_VARARGS | METH_KEYWORDS, docs::kAstype},
+                          {"reshape", ReshapeMethod, METH_VARARGS, docs::kReshape},
+                          {"transpose", TransposeMethod, METH_VARARGS, docs::kTranspose},
+                          {"sum", Function(ReduceMethod<kSum>), METH_VARARGS | METH_KEYWORDS, docs::kSum},
+                          {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS, docs::kProd},
+                          {"item", Item, METH_VARARGS, docs::kItem},
+                          {"tolist", ToList, METH_NOARGS, docs::kToList},
+                          {"copy", Copy, METH_NOARGS, docs::kCopy},
+                          {"block_until_ready", Self, METH_NOARGS, docs::kBlock},
+                          {"delete", DeleteMethod, METH_NOARGS, docs::kDelete},
+                          {"is_deleted", IsDeleted, METH_NOARGS, docs::kIsDeleted},
+                          {"__array__", Function(ArrayMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
+                          {"__complex__", ComplexMethod, METH_NOARGS, nullptr},
+                          {"__format__", Format, METH_O, nullptr},
+                          {"__copy__", Self, METH_NOARGS, nullptr},
+                          {"__deepcopy__", Self, METH_O, nullptr},
+                          {"__reduce__", Reduce, METH_NOARGS, nullptr},
+                          {"__dlpack__", Function(ToDLPack), METH_VARARGS | METH_KEYWORDS, nullptr},
+                          {"__dlpack_device__", DLPackDevice, METH_NOARGS, nullptr},
+                          {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr},
                           {nullptr, 0, 0, 0, nullptr}};
@@ -472,7 +466,7 @@ int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
 void ReleaseBuffer(PyObject*, Py_buffer* view) { delete static_cast<Exported*>(view->internal); }
 
 PyType_Slot kSlots[] = {
-    {Py_tp_doc, const_cast<char*>("An immutable array in host memory. Make one with weft.numpy.array or asarray.")},
+    {Py_tp_doc, const_cast<char*>(docs::kArray)},
     {Py_tp_new, reinterpret_cast<void*>(NoNew)},
     {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(Repr)},
@@ -513,11 +507,10 @@ PyType_Slot kSlots[] = {
 
 PyType_Spec kArraySpec = {"weft.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, kSlots};
 
-PyType_Slot kTracerSlots[] = {
-    {Py_tp_doc, const_cast<char*>("A value of a function that is being traced: it has a type, but no number yet.")},
-    {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(RichCompare)},
-    {0, nullptr}};
+PyType_Slot kTracerSlots[] = {{Py_tp_doc, const_cast<char*>(docs::kTracer)},
+                              {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
+                              {Py_tp_richcompare, reinterpret_cast<void*>(RichCompare)},
+                              {0, nullptr}};
 PyType_Spec kTracerSpec = {"weft.Tracer", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, kTracerSlots};
 
 }  // namespace

@@ -52,6 +52,26 @@ void PrintThroughPython(const std::string& text) {
   if (out == nullptr || RunningPython([&] { return PyFile_WriteString(line.c_str(), out); }) < 0) PyErr_Clear();
 }
 
+// What ends a program rather than reports an error (KeyboardInterrupt, SystemExit) passes through compiled code as an
+// error whose text names it, and is raised again where that error reaches Python.
+struct Interrupt {
+  std::string text;
+  Ref type, value, traceback;
+};
+std::vector<Interrupt>& Interrupts() {  // only touched with Python's lock held
+  static auto& interrupts = *new std::vector<Interrupt>();
+  return interrupts;
+}
+
+Error KeepInterrupt() {
+  static int64_t count = 0;
+  const std::string text = "a callback was interrupted (" + std::to_string(++count) + ")";
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  Interrupts().push_back({text, Ref(type), Ref(value), Ref(traceback)});
+  return UserError(ErrorKind::kRuntime, {}, text);
+}
+
 // The text of the Python exception that is set, which is cleared.
 std::string TakeException() {
   PyObject *type, *value, *traceback;
@@ -96,6 +116,7 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
     }
     return tensors;
   } catch (const PythonError&) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw KeepInterrupt();
     throw UserError(ErrorKind::kRuntime, {}, "a callback raised ", TakeException());
   }
 }
@@ -105,6 +126,18 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
 int64_t RegisterCallback(PyObject* function) {
   Callbacks().push_back(Py_NewRef(function));
   return static_cast<int64_t>(Callbacks().size()) - 1;
+}
+
+bool RestoreInterrupt(const std::string& message) {
+  auto& interrupts = Interrupts();
+  for (size_t i = 0; i < interrupts.size(); ++i) {
+    if (message.find(interrupts[i].text) == std::string::npos) continue;
+    Interrupt found = std::move(interrupts[i]);
+    interrupts.erase(interrupts.begin() + static_cast<std::ptrdiff_t>(i));
+    PyErr_Restore(found.type.release(), found.value.release(), found.traceback.release());
+    return true;
+  }
+  return false;
 }
 
 void EndEffects() {

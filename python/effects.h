@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <string>
 
 namespace weft::python {
 
@@ -14,6 +15,8 @@ void InstallEffects();
 void EndEffects();
 // Keeps a Python function for as long as the process lives and gives it a number for the IR.
 int64_t RegisterCallback(PyObject* function);
+// Sets the KeyboardInterrupt (or SystemExit) that ended a callback, if the message of an error speaks of one.
+bool RestoreInterrupt(const std::string& message);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_EFFECTS_H_

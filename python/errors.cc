@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "python/effects.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -51,6 +52,7 @@ bool AddExceptions(PyObject* module) {
 
 void SetPythonException(const Error& error) {
   std::string message = error.message();
+  if (error.kind() == ErrorKind::kRuntime && RestoreInterrupt(message)) return;
   // Where the user's program was, unless the traceback of the exception shows the same line anyway.
   const Loc here = CurrentLoc();
   if (const Loc loc = error.loc() ? error.loc() : here; loc) message += "\n" + loc.Stack();

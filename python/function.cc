@@ -13,6 +13,7 @@ struct OperationObject {
   const Prim* prim;  // null: `binary`
   Binary binary;
   Promotion promotion;
+  int num_operands;
   PyObject* name;
   PyObject* doc;
 };
@@ -25,7 +26,7 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t flags, PyObject* kw
     const auto n = static_cast<int>(PyVectorcall_NARGS(flags));
     const char* name = PyUnicode_AsUTF8(op->name);
     if (kwnames && PyTuple_GET_SIZE(kwnames) > 0) throw TypeError(name, ": takes positional arguments only");
-    const int want = op->prim ? op->prim->num_operands : 2;
+    const int want = op->num_operands;
     if (n != want) throw TypeError(name, ": takes ", want, want == 1 ? " argument" : " arguments", ", got ", n);
     OperandHolder holders[4];
     Operand operands[4] = {Scalar(), Scalar(), Scalar(), Scalar()};
@@ -63,7 +64,8 @@ PyMemberDef kMembers[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperationObject, vectorcall), READONLY, nullptr},
     {"__name__", T_OBJECT, offsetof(OperationObject, name), READONLY, nullptr},
     {"__qualname__", T_OBJECT, offsetof(OperationObject, name), READONLY, nullptr},
-    {"__doc__", T_OBJECT, offsetof(OperationObject, doc), READONLY, nullptr},
+    {"__doc__", T_OBJECT, offsetof(OperationObject, doc), 0, nullptr},
+    {"num_operands", T_INT, offsetof(OperationObject, num_operands), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
@@ -75,10 +77,11 @@ PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
 PyType_Spec kSpec = {"weft.Operation", sizeof(OperationObject), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 
-OperationObject* NewOperation(const std::string& name, const std::string& doc) {
+OperationObject* NewOperation(const std::string& name, const std::string& doc, int num_operands) {
   auto* op = reinterpret_cast<OperationObject*>(g_operation_type->tp_alloc(g_operation_type, 0));
   if (op == nullptr) throw PythonError();
   op->vectorcall = Call;
+  op->num_operands = num_operands;
   op->name = PyUnicode_InternFromString(name.c_str());
   op->doc = PyUnicode_FromString(doc.c_str());
   return op;
@@ -87,23 +90,14 @@ OperationObject* NewOperation(const std::string& name, const std::string& doc) {
 }  // namespace
 
 PyObject* MakeElementwise(const Prim& prim, const std::string& name, Promotion promotion) {
-  static constexpr const char* kOperands[] = {"()", "(x)", "(x, y)", "(x, y, z)"};
-  std::string doc = name + (prim.num_operands >= 0 && prim.num_operands <= 3 ? kOperands[prim.num_operands] : "(...)") +
-                    "\n\n" + prim.doc +
-                    "\n\nElement by element; arguments are broadcast and promoted to a common dtype.\nRaises TypeError "
-                    "for shapes or dtypes "
-                    "that do not fit.\n";
-  OperationObject* op = NewOperation(name, doc);
+  OperationObject* op = NewOperation(name, prim.doc, prim.num_operands);
   op->prim = &prim;
   op->promotion = promotion;
   return reinterpret_cast<PyObject*>(op);
 }
 
 PyObject* MakeBinary(Binary binary) {
-  OperationObject* op = NewOperation(
-      Name(binary), std::string(Name(binary)) + "(x, y)\n\nNumPy's " + Name(binary) +
-                        ": arguments are broadcast and promoted to a common dtype.\nRaises TypeError for shapes "
-                        "or dtypes that do not fit.\n");
+  OperationObject* op = NewOperation(Name(binary), std::string("NumPy's ") + Name(binary) + ".", 2);
   op->prim = nullptr;
   op->binary = binary;
   return reinterpret_cast<PyObject*>(op);

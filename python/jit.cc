@@ -21,6 +21,7 @@ namespace weft::python {
 
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
+PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
 bool g_disable_jit = false;
 bool g_debug_nans = false;
 
@@ -127,6 +128,11 @@ void AddType(const Value& v, Signature& s) {
   }
 }
 
+// A leaf of the arguments that no jitted function takes.
+struct NoArray {
+  PyObject* leaf;  // alive during the call
+};
+
 void Flatten(PyObject* o, Arguments& a);
 
 // Dictionaries are flattened in the order of their sorted keys, as optree does.
@@ -192,12 +198,7 @@ void Flatten(PyObject* o, Arguments& a) {
     a.keep.push_back(pair);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
       PyObject* leaf = PyList_GET_ITEM(leaves, i);
-      if (!FlattenLeaf(leaf, a)) {
-        throw TypeError(
-            "a jitted function takes arrays, numbers and containers of them, got ", Repr(leaf), " of type '",
-            Py_TYPE(leaf)->tp_name,
-            "'. Mark the argument as static (static_argnums, static_argnames) if it decides what is computed.");
-      }
+      if (!FlattenLeaf(leaf, a)) throw NoArray{leaf};
     }
   }
 }
@@ -389,13 +390,30 @@ Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signa
                   ToString(call.results), ") after ", kMostPasses, " passes");
 }
 
-std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
+// The arguments of a call as a tuple and a dictionary.
+std::pair<Ref, Ref> Packed(PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   Ref tuple(Check(PyTuple_New(n)));
   for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(args[i]));
   Ref kwargs(Check(PyDict_New()));
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
     CheckStatus(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, i), args[n + i]));
   }
+  return {tuple, kwargs};
+}
+
+// Raises TypeError for a leaf that is no array; the Python side knows what its argument is called.
+[[noreturn]] void Refuse(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, PyObject* leaf) {
+  const auto [tuple, kwargs] = Packed(args, n, kwnames);
+  Check(RunningPython([&, &tuple = tuple, &kwargs = kwargs] {
+    return PyObject_CallFunctionObjArgs(g_refuse_hook, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(),
+                                        nullptr);
+  }));
+  throw TypeError("jit: an argument of '", NameOf(self->function), "' holds ", Repr(leaf), " of type '",
+                  Py_TYPE(leaf)->tp_name, "'; expected an array, a number, or a container of them");
+}
+
+std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
+  const auto [tuple, kwargs] = Packed(args, n, kwnames);
   auto entry = std::make_shared<Entry>();
   const Ref pair = TraceFunction(self, tuple.get(), kwargs.get(), a.signature, &entry->traced, &entry->cacheable);
   entry->signature = std::move(a.signature);
@@ -509,7 +527,11 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
   return Guarded([&]() -> PyObject* {
     const Py_ssize_t n = PyVectorcall_NARGS(flags);
     Arguments a;
-    Collect(self, args, n, kwnames, a);
+    try {
+      Collect(self, args, n, kwnames, a);
+    } catch (const NoArray& found) {
+      Refuse(self, args, n, kwnames, found.leaf);
+    }
     std::shared_ptr<Entry> entry = Find(self, a.signature);
     if (!entry && !t_being_traced.empty() && Trace::Current()) {
       if (const int depth = BeingTracedAt(self, a.signature); depth >= 0) return RecursiveCall(depth, a);
@@ -679,12 +701,14 @@ PyObject* Explain(PyObject* object, PyObject*) {
 }
 
 PyMethodDef kMethods[] = {
-    {"clear_cache", ClearCache, METH_NOARGS, "Forgets every compiled version."},
+    {"clear_cache", ClearCache, METH_NOARGS, "clear_cache($self, /)\n--\n\nForgets every compiled version."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
     {"explain", Explain, METH_NOARGS,
-     "A list with one dict per compiled version: argument types, calls, equations; once compiled also milliseconds of "
-     "compiling,\n"
-     "kernels, library calls, bytes moved and copied per call, and bytes of the arena for temporaries."},
+     "explain($self, /)\n--\n\n"
+     "A list with one dict per compiled version: signature (the types of its arguments), calls and equations; once\n"
+     "compiled also milliseconds of compiling, kernels, library calls, bytes moved and copied per call, and bytes of "
+     "the\n"
+     "arena for temporaries.\n"},
     {nullptr, nullptr, 0, nullptr}};
 PyMemberDef kMembers[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
                           {"__dictoffset__", T_PYSSIZET, offsetof(JitObject, dict), READONLY, nullptr},

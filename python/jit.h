@@ -10,6 +10,7 @@ namespace weft::python {
 
 extern PyObject* g_flatten_hook;
 extern PyObject* g_trace_jit_hook;
+extern PyObject* g_refuse_hook;
 extern bool g_disable_jit;
 extern bool g_debug_nans;
 

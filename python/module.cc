@@ -67,9 +67,10 @@ PYBIND11_MODULE(_weft, m) {
   InstallRunner();
 
   m.def("set_package_folder", &SetPackageFolder);
-  m.def("set_hooks", [](py::object flatten, py::object trace_jit) {
+  m.def("set_hooks", [](py::object flatten, py::object trace_jit, py::object refuse) {
     g_flatten_hook = flatten.release().ptr();
     g_trace_jit_hook = trace_jit.release().ptr();
+    g_refuse_hook = refuse.release().ptr();
   });
   m.def("x64", &X64);
   m.def("set_x64", &SetX64);

@@ -129,7 +129,17 @@ MISTAKES = {
     "tangents": (lambda: weft.jvp(lambda v: v, (X,), (X, X)), TypeError, "structure"),
     "cotangent": (lambda: weft.vjp(lambda v: v, X)[1](wnp.ones(3)), TypeError, r"f32\[3\]"),
     "argument that is no array": (lambda: weft.jit(lambda v: v)("text"), TypeError, "'text' of type 'str'"),
-    "leaf that is no array": (lambda: weft.jit(lambda v: v)({"a": object()}), TypeError, "of type 'object'"),
+    "leaf that is no array": (
+        lambda: weft.jit(lambda v: v)({"a": object()}),
+        TypeError,
+        "jit: argument v.'a'. of 'f' is <object",
+    ),
+    "leaf of a keyword": (lambda: weft.jit(lambda v, w: v)(1.0, w=[1, "s"]), TypeError, "jit: argument w.1. of"),
+    "leaf behind a static argument": (
+        lambda: weft.jit(lambda n, *v: v, static_argnums=0)("s", 1.0, "t"),
+        TypeError,
+        "jit: argument v.1. of",
+    ),
     "result that is no array": (lambda: weft.jit(lambda v: [v, "text"])(X), TypeError, r"result \[1\]"),
     "array of objects": (lambda: weft.jit(lambda v: v)(np.array([object()])), TypeError, "'O'"),
     "array of texts": (lambda: wnp.asarray(np.array(["a"])), TypeError, "no counterpart"),

@@ -1,5 +1,7 @@
 """Mistakes: each raises the right exception, says what was given and expected, and names the user's line."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -154,3 +156,45 @@ def test_operations_count_their_arguments():
         wnp.sin(1.0, 2.0)
     with pytest.raises(TypeError, match="positional"):
         wnp.sin(x=1.0)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("call", [weft.pure_callback, weft.io_callback])
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_in_a_callback_stays_one(interrupt, call, jitted):
+    def callback(x):
+        raise interrupt("stop", 7)
+
+    def f(x):
+        return weft.fori_loop(0, 3, lambda i, c: call(callback, weft.ShapeDtype((), "float32"), c), x)
+
+    with pytest.raises(interrupt) as caught:
+        (weft.jit(f) if jitted else f)(1.0)
+    assert caught.value.args == ("stop", 7)
+    assert caught.traceback[-1].name == "callback"
+    # An ordinary exception is reported, afterwards too.
+    with pytest.raises(RuntimeError, match="a callback raised ZeroDivisionError"):
+        weft.jit(lambda x: call(lambda v: 1 / 0, weft.ShapeDtype((), "float32"), x))(1.0)
+
+
+def test_an_interrupt_in_one_thread_is_none_of_anothers():
+    def callback(x):
+        raise KeyboardInterrupt(float(x)) if x % 2 else ValueError(float(x))
+
+    f = weft.jit(lambda x: weft.pure_callback(callback, weft.ShapeDtype((), "float32"), x))
+    seen = {}
+
+    def run(i):
+        try:
+            f(np.float32(i))
+        except BaseException as error:
+            seen[i] = error
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(8):
+        assert type(seen[i]) is (KeyboardInterrupt if i % 2 else RuntimeError)
+        assert str(float(i)) in str(seen[i])

@@ -455,3 +455,17 @@ def test_nn():
         np.asarray(weft.nn.one_hot(np.array([0, 2, 5]), 3)), np.asarray(jax.nn.one_hot(np.array([0, 2, 5]), 3))
     )
     assert np.asarray(weft.nn.logsumexp(np.float32([-np.inf, -np.inf]))) == -np.inf
+
+
+def test_copysign_takes_the_dtype_of_both():
+    for x, y in ((3.0, np.array([-0.0, 1.0])), (np.float16(2), np.array([-1.0], np.float16)), (3, np.float32(-1))):
+        ours = wnp.copysign(x, y)
+        theirs = np.copysign(np.asarray(x, np.asarray(y).dtype), y)
+        assert ours.dtype == theirs.dtype and not ours.weak_type
+        np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
+def test_complex_numbers_are_rounded_part_by_part():
+    x = np.array([1.25 - 2.35j, 0.5 + 1.5j], np.complex64)
+    np.testing.assert_allclose(np.asarray(wnp.round(x, 1)), np.round(x, 1), rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(wnp.rint(x)), np.rint(x))

@@ -193,6 +193,19 @@ def test_what_cannot_be_symbolic_says_so_and_where():
     for f in (lambda x: x[1:], lambda x: x[::-1], lambda x: x[-1]):
         with pytest.raises(NotImplementedError, match=r"symbolic size.*n(.|\n)*symbolic_test.py"):
             weft.make_ir(f)(BATCH)
+    quantiles = {
+        "quantile": lambda x: wnp.quantile(x, 0.3, axis=0),
+        "percentile": lambda x: wnp.percentile(x, 30, axis=0),
+        "median": lambda x: wnp.median(x),
+        "nanquantile": lambda x: wnp.nanquantile(x, 0.3, axis=0),
+        "nanpercentile": lambda x: wnp.nanpercentile(x, 30, axis=0),
+        "nanmedian": lambda x: wnp.nanmedian(x),
+    }
+    for name, f in quantiles.items():
+        with pytest.raises(NotImplementedError, match=rf"^{name}: axis 0 .*symbolic size n(.|\n)*symbolic_test.py"):
+            weft.make_ir(f)(BATCH)
+    # Along the other axis the number of elements is known.
+    check(lambda x: wnp.quantile(x, 0.3, axis=1), lambda x: np.quantile(x, 0.3, axis=1).astype(np.float32), BATCH)
     with pytest.raises(RuntimeError, match="argmax: the dimension has size 0"):
         weft.make_ir(lambda x: wnp.argmax(x))(weft.ShapeDtype(("n",), np.float32))(np.zeros(0, np.float32))
     with pytest.raises(TypeError, match="shape"):

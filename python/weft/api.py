@@ -237,6 +237,18 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
     return traced, tree, flat.names
 
 
+def _refuse(jitted, args: tuple, kwargs: dict):
+    """Called from C++ where a leaf of the arguments is no array: raises TypeError, which names its argument."""
+    nums, names = jitted._static_argnums, jitted._static_argnames
+    positions = [i for i in range(len(args)) if i not in nums]
+    dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
+    try:
+        flat_function(jitted._function, dynamic, keywords, positions)
+    except TypeError as error:
+        hint = "Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
+        raise TypeError(f"jit: {error}. {hint}") from None
+
+
 def disable_jit(disable: bool = True):
     """A context manager: inside it jitted functions run as plain Python, operation by operation."""
     return _DisableJit(disable)
@@ -531,4 +543,4 @@ def block_until_ready(x):
     return x
 
 
-_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit)
+_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)

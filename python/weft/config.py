@@ -44,22 +44,20 @@ config = _Config()
 
 
 @contextlib.contextmanager
-def debug_nans(on: bool = True):
-    """A context manager: inside it results of jitted functions are searched for NaN; one raises FloatingPointError."""
-    saved = config.debug_nans
-    config.debug_nans = on
+def _set_to(name: str, value: bool):
+    saved = getattr(config, name)
+    setattr(config, name, value)
     try:
         yield
     finally:
-        config.debug_nans = saved
+        setattr(config, name, saved)
 
 
-@contextlib.contextmanager
-def enable_x64(on: bool = True):
-    """A context manager: inside it 64-bit dtypes are the default of arrays made from Python numbers."""
-    saved = config.x64
-    config.x64 = on
-    try:
-        yield
-    finally:
-        config.x64 = saved
+def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """DN"""
+    return _set_to("debug_nans", on)
+
+
+def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
+    """EX"""
+    return _set_to("x64", on)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _weft
+from . import _docs, _weft
 from . import numpy as wnp
 from ._weft import Array
 
@@ -33,20 +33,96 @@ def _extreme(which: str):
 
 
 def segment_sum(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
-    """Row i of the result is the sum of the rows of data whose id is i. Inside jit give num_segments."""
+    """The sums of rows that have the same id.
+
+    Args:
+        data: array of one dimension or more.
+        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
+        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
+        *_: accepted, without effect.
+        **__: accepted, without effect.
+
+    Returns: array [num_segments, ...] of the dtype of data: row i is the sum of those with id i, 0 where there are
+        none.
+
+    Raises:
+        ValueError: there is not one id per row.
+        weft.TracerError: ids are traced and num_segments is not given.
+
+    Example:
+        >>> weft.ops.segment_sum(wnp.array([1, 2, 3]), wnp.array([0, 0, 2]))
+        Array([3, 0, 3], dtype=int32)
+    """
     return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda _: 0)
 
 
 def segment_prod(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
-    """Like segment_sum: products; 1 for ids that do not occur."""
+    """The products of rows that have the same id.
+
+    Args:
+        data: array of one dimension or more.
+        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
+        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
+        *_: accepted, without effect.
+        **__: accepted, without effect.
+
+    Returns: array [num_segments, ...] of the dtype of data; 1 where there are none.
+
+    Raises:
+        ValueError: there is not one id per row.
+        weft.TracerError: ids are traced and num_segments is not given.
+
+    Example:
+        >>> weft.ops.segment_prod(wnp.array([2, 3, 4]), wnp.array([0, 0, 2]))
+        Array([6, 1, 4], dtype=int32)
+    """
     return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda _: 1)
 
 
 def segment_max(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
-    """Like segment_sum: the largest; -inf (the smallest integer) for ids that do not occur."""
+    """The largest of rows that have the same id.
+
+    Args:
+        data: array of one dimension or more.
+        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
+        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
+        *_: accepted, without effect.
+        **__: accepted, without effect.
+
+    Returns: array [num_segments, ...] of the dtype of data; -inf (the smallest integer) where there are none.
+
+    Raises:
+        ValueError: there is not one id per row.
+        weft.TracerError: ids are traced and num_segments is not given.
+
+    Example:
+        >>> weft.ops.segment_max(wnp.array([1.0, 5.0, 3.0]), wnp.array([0, 0, 2]))
+        Array([  5., -inf,   3.], dtype=float32)
+    """
     return _segments("segment_max", "max", data, segment_ids, num_segments, _extreme("max"))
 
 
 def segment_min(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
-    """Like segment_sum: the smallest; inf (the largest integer) for ids that do not occur."""
+    """The smallest of rows that have the same id.
+
+    Args:
+        data: array of one dimension or more.
+        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
+        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
+        *_: accepted, without effect.
+        **__: accepted, without effect.
+
+    Returns: array [num_segments, ...] of the dtype of data; inf (the largest integer) where there are none.
+
+    Raises:
+        ValueError: there is not one id per row.
+        weft.TracerError: ids are traced and num_segments is not given.
+
+    Example:
+        >>> weft.ops.segment_min(wnp.array([1.0, 5.0, 3.0]), wnp.array([0, 0, 2]))
+        Array([ 1., inf,  3.], dtype=float32)
+    """
     return _segments("segment_min", "min", data, segment_ids, num_segments, _extreme("min"))
+
+
+_docs.complete(globals())

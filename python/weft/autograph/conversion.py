@@ -26,7 +26,17 @@ _LIBRARIES = tuple(
 )
 # What calls functions that it is given: of Python, and modules of Weft.
 _PYTHON_CALLERS = frozenset((map, filter, functools.reduce))
-_CALLERS = frozenset(("weft.api", "weft.control", "weft.custom", "weft.derivatives", "weft.lax", "weft.tree"))
+_CALLERS = frozenset(
+    (
+        "weft.api",
+        "weft.control",
+        "weft.custom",
+        "weft.derivatives",
+        "weft.lax._reductions",
+        "weft.lax._scans",
+        "weft.tree",
+    )
+)
 
 _lock = threading.RLock()
 

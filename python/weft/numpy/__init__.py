@@ -18,8 +18,11 @@ from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._indexing import *  # noqa: F403
 from ._linalg import *  # noqa: F403
+from ._nan import *  # noqa: F403
 from ._padding import *  # noqa: F403
 from ._polynomials import *  # noqa: F403
+from ._primitives import *  # noqa: F403
+from ._quantiles import *  # noqa: F403
 from ._reductions import *  # noqa: F403
 from ._sets import *  # noqa: F403
 from ._shape import *  # noqa: F403

@@ -6,7 +6,7 @@ import functools
 import re
 from typing import Any
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 from ._creation import arange, linspace, meshgrid
 
@@ -18,7 +18,19 @@ def _array(x) -> Array:
 
 
 def apply_along_axis(func1d, axis: int, arr, *args, **kwargs) -> Array:
-    """func1d applied to every vector along an axis."""
+    """A function of vectors, applied to every vector along an axis.
+
+    Args:
+        func1d: takes a vector and returns an array; it is vectorised (weft.vmap).
+        *args: further arguments of the function.
+        **kwargs: further arguments of the function.
+
+    Returns: array with the axis replaced by the dimensions of what the function returns.
+
+    Example:
+        >>> wnp.apply_along_axis(wnp.sum, 1, wnp.array([[1, 2], [3, 4]]))
+        Array([3, 7], dtype=int32)
+    """
     from .. import vmap
 
     arr = _array(arr)
@@ -35,7 +47,20 @@ def apply_along_axis(func1d, axis: int, arr, *args, **kwargs) -> Array:
 
 
 def apply_over_axes(func, a, axes) -> Array:
-    """func(a, axis) for each axis in turn; dimensions that it drops come back with size 1."""
+    """A function such as sum, applied over one axis after another.
+
+    Args:
+        func: takes (array, axis) and returns an array that keeps or drops the axis.
+        axes: the axis or axes, negative from the end.
+
+    Returns: array; dimensions that the function drops come back with size 1.
+
+    Example:
+        >>> wnp.apply_over_axes(wnp.sum, wnp.ones((2, 3, 4)), [0, 2])
+        Array([[[8.],
+                [8.],
+                [8.]]], dtype=float32)
+    """
     a = _array(a)
     for axis in [axes] if isinstance(axes, int) else axes:
         axis = _weft.check_axis(axis, a.ndim, "apply_over_axes")
@@ -55,10 +80,23 @@ def _parse(signature: str):
 
 
 def vectorize(pyfunc, *, excluded=frozenset(), signature: str | None = None):
-    """A function of numbers made a function of arrays, or, with a signature such as "(n,m),(m)->(n)", a function of
-    vectors and matrices made one of arrays of them. excluded: positions or names of arguments passed as they are.
+    """A function of numbers made a function of arrays; with a signature, one of vectors and matrices made one of arrays
+    of them. It is traced once and vectorised (weft.vmap), not called in a loop.
 
-        wnp.vectorize(wnp.dot, signature="(n),(n)->()")(a, b)
+    Args:
+        pyfunc: the function.
+        excluded: positions or names of arguments that are passed as they are.
+        signature: such as "(n,m),(m)->(n)": the dimensions that the function takes and gives; None: numbers.
+
+    Returns: function of arrays, which broadcast against each other in their other dimensions.
+
+    Raises:
+        ValueError: the signature is malformed; when called, shapes do not fit it.
+        TypeError: when called with another number of arguments.
+
+    Example:
+        >>> wnp.vectorize(wnp.dot, signature="(n),(n)->()")(wnp.ones((2, 3)), wnp.arange(3.0))
+        Array([3., 3.], dtype=float32)
     """
     from .. import vmap
 
@@ -175,3 +213,5 @@ class _Index:
 mgrid, ogrid = _Grid(False), _Grid(True)
 r_, c_ = _Joined(False), _Joined(True)
 s_, index_exp = _Index(False), _Index(True)
+
+_docs.complete(globals(), arrays=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -55,10 +55,30 @@ __all__ = [
 
 
 def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:
-    """An array with the values of a number, a (nested) list, a NumPy array or an array. Numbers and lists of them get
-    the
-    default dtypes (float32, int32; see weft.config.x64); NumPy arrays keep theirs. copy=False may share NumPy's memory.
-    Raises TypeError for values that are no numbers."""
+    """An array with the values of a number, a nested list, a NumPy array or an array.
+
+    Numbers and lists of them get the default dtypes (float32, int32, bool, complex64; see weft.config.x64); NumPy
+    arrays keep theirs, 64-bit ones too. Lists may hold arrays, traced ones as well, which are then stacked.
+
+    Args:
+        object: the values.
+        dtype: the dtype of the array; None: as above.
+        copy: whether the array gets memory of its own; False may share NumPy's, which must not be written to then.
+        ndmin: how many dimensions there are at least; new ones of size 1 come in front.
+
+    Returns: array of the shape of the values.
+
+    Raises:
+        TypeError: a value is no number.
+        ValueError: an integer does not fit the dtype, or the rows of a list have different lengths.
+
+    Example:
+        >>> wnp.array([[1, 2], [3, 4]])
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+        >>> wnp.array([1, 2.5], dtype="float16")
+        Array([1. , 2.5], dtype=float16)
+    """
     out = _weft.array(object, dtype, copy)
     if out.ndim < ndmin:
         out = out.reshape((1,) * (ndmin - out.ndim) + out.shape)
@@ -66,17 +86,58 @@ def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:
 
 
 def asarray(object, dtype=None, copy: bool | None = None) -> Array:
-    """Like array, but shares the memory of a NumPy array where it can: do not write to it afterwards."""
+    """An array with these values, sharing the memory of a NumPy array where it can: do not write to that afterwards.
+
+    Args:
+        object: a number, a nested list, a NumPy array or an array.
+        dtype: the dtype of the array; None: as for array.
+        copy: whether the array gets memory of its own.
+
+    Returns: array of the shape of the values; an array of that dtype itself.
+
+    Raises:
+        TypeError: a value is no number.
+        ValueError: an integer does not fit the dtype, or the rows of a list have different lengths.
+
+    Example:
+        >>> wnp.asarray([1, 2, 3])
+        Array([1, 2, 3], dtype=int32)
+    """
     return _weft.array(object, dtype, bool(copy))
 
 
 def from_dlpack(x) -> Array:
-    """The array of another library, without a copy (row-major arrays in host memory)."""
+    """The array of another library, without a copy.
+
+    Args:
+        x: an object with the method __dlpack__: a row-major array in host memory.
+
+    Returns: array of its shape and dtype.
+
+    Raises:
+        TypeError: x is on another device, is not row-major, or has a dtype without counterpart.
+
+    Example:
+        >>> import numpy as np
+        >>> wnp.from_dlpack(np.arange(3.0))
+        Array([0., 1., 2.], dtype=float64)
+    """
     return _weft.from_dlpack(x)
 
 
 def astype(x, dtype) -> Array:
-    """x converted to a dtype."""
+    """x converted to a dtype.
+
+    Args:
+        dtype: the new dtype. Floats become integers by truncation towards 0, limited to the integers' range, NaN
+            becomes 0; complex numbers lose their imaginary part.
+
+    Returns: array of the shape of x.
+
+    Example:
+        >>> wnp.astype(wnp.array([1.5, -2.5]), "int32")
+        Array([ 1, -2], dtype=int32)
+    """
     return _weft.astype(x, dtype)
 
 
@@ -85,7 +146,22 @@ def _shape(shape):
 
 
 def full(shape, fill_value, dtype=None) -> Array:
-    """An array of the given shape, full of fill_value (of its dtype unless another is given)."""
+    """An array full of a value.
+
+    Args:
+        fill_value: a number, or an array that broadcasts to the shape.
+        dtype: the dtype of the result; None: that of the value.
+
+    Returns: array of that shape.
+
+    Raises:
+        ValueError: a size is negative.
+
+    Example:
+        >>> wnp.full((2, 2), 7)
+        Array([[7, 7],
+               [7, 7]], dtype=int32)
+    """
     shape = _shape(shape)
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         return _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
@@ -93,12 +169,39 @@ def full(shape, fill_value, dtype=None) -> Array:
 
 
 def zeros(shape, dtype=None) -> Array:
-    """An array of zeros, of the default float dtype unless another is given."""
+    """An array of zeros.
+
+    Args:
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        ValueError: a size is negative.
+
+    Example:
+        >>> wnp.zeros((2, 3))
+        Array([[0., 0., 0.],
+               [0., 0., 0.]], dtype=float32)
+    """
     return _weft.full(_shape(shape), 0, float if dtype is None else dtype)
 
 
 def ones(shape, dtype=None) -> Array:
-    """An array of ones, of the default float dtype unless another is given."""
+    """An array of ones.
+
+    Args:
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        ValueError: a size is negative.
+
+    Example:
+        >>> wnp.ones(3, dtype="int32")
+        Array([1, 1, 1], dtype=int32)
+    """
     return _weft.full(_shape(shape), 1, float if dtype is None else dtype)
 
 
@@ -106,18 +209,56 @@ empty = zeros
 
 
 def full_like(a, fill_value, dtype=None, shape=None) -> Array:
-    """An array like a (shape and dtype unless given), full of fill_value."""
+    """An array like another, full of a value.
+
+    Args:
+        a: array or number whose shape and dtype count.
+        fill_value: a number, or an array that broadcasts to the shape.
+        dtype: the dtype of the result; None: that of a.
+        shape: the shape of the result; None: that of a.
+
+    Returns: array of that shape.
+
+    Example:
+        >>> wnp.full_like(wnp.zeros((2, 2)), 7)
+        Array([[7., 7.],
+               [7., 7.]], dtype=float32)
+    """
     dims, own, _, _ = _weft.abstract(a)
     return full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
 
 
 def zeros_like(a, dtype=None, shape=None) -> Array:
-    """Zeros of the shape and dtype of a."""
+    """Zeros of the shape and dtype of an array.
+
+    Args:
+        a: array or number whose shape and dtype count.
+        dtype: the dtype of the result; None: that of a.
+        shape: the shape of the result; None: that of a.
+
+    Returns: array of that shape.
+
+    Example:
+        >>> wnp.zeros_like(wnp.array([1, 2]))
+        Array([0, 0], dtype=int32)
+    """
     return full_like(a, 0, dtype, shape)
 
 
 def ones_like(a, dtype=None, shape=None) -> Array:
-    """Ones of the shape and dtype of a."""
+    """Ones of the shape and dtype of an array.
+
+    Args:
+        a: array or number whose shape and dtype count.
+        dtype: the dtype of the result; None: that of a.
+        shape: the shape of the result; None: that of a.
+
+    Returns: array of that shape.
+
+    Example:
+        >>> wnp.ones_like(wnp.array([1, 2]))
+        Array([1, 1], dtype=int32)
+    """
     return full_like(a, 1, dtype, shape)
 
 
@@ -125,7 +266,25 @@ empty_like = zeros_like
 
 
 def arange(start, stop=None, step=None, dtype=None) -> Array:
-    """start, start + step, ... below stop; arange(n) is 0 ... n-1. Bounds must be known numbers."""
+    """start, start + step ... below stop.
+
+    Args:
+        start: the first number; with start alone, the numbers are 0, 1 ... below it. A traced number is not known here.
+        stop: where it ends, itself left out. One weft.Dim is possible: arange(x.shape[0]).
+        step: the difference, not 0.
+        dtype: the dtype of the result; None: that of the arguments together.
+
+    Returns: array of one dimension with ceil((stop - start) / step) elements.
+
+    Raises:
+        ValueError: the step is 0.
+        weft.TracerError: a bound is traced.
+        NotImplementedError: a symbolic size is given together with start or step.
+
+    Example:
+        >>> wnp.arange(2, 10, 3)
+        Array([2, 5, 8], dtype=int32)
+    """
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -154,7 +313,26 @@ def arange(start, stop=None, step=None, dtype=None) -> Array:
 def linspace(
     start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0
 ) -> Any:
-    """num evenly spaced numbers from start to stop (without stop unless endpoint)."""
+    """Evenly spaced numbers between two, in floating point.
+
+    Args:
+        start: the first number, or an array of them.
+        stop: the last number, or an array of them; broadcasts against start.
+        num: how many.
+        endpoint: whether stop is the last one, or the one after the last.
+        retstep: whether to return the step, too.
+        dtype: the dtype of the result; None: that of start and stop together, in floating point.
+        axis: the axis of the result along which the numbers run.
+
+    Returns: array with num elements along the axis; with retstep the pair (array, step).
+
+    Raises:
+        ValueError: num is negative.
+
+    Example:
+        >>> wnp.linspace(0, 1, 5)
+        Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
     kind = _weft.result_type(start, stop)
     start, stop = start.astype(kind), stop.astype(kind)
@@ -177,13 +355,44 @@ def linspace(
 
 
 def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0) -> Array:
-    """base ** linspace(start, stop, num)."""
+    """Numbers whose logarithms are evenly spaced: base ** linspace(start, stop, num).
+
+    Args:
+        start: the exponent of the first number, or an array of them.
+        stop: the exponent of the last number, or an array of them.
+        num: how many.
+        endpoint: whether stop is the exponent of the last one, or of the one after it.
+        base: the base of the powers.
+        dtype: the dtype of the result; None: a float dtype.
+        axis: the axis of the result along which the numbers run.
+
+    Returns: array with num elements along the axis.
+
+    Example:
+        >>> wnp.logspace(0, 2, 3)
+        Array([  1.,  10., 100.], dtype=float32)
+    """
     out = base ** linspace(start, stop, num, endpoint, axis=axis)
     return out if dtype is None else out.astype(dtype)
 
 
 def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0) -> Array:
-    """num numbers from start to stop with a constant quotient; both of one sign, and not 0."""
+    """Numbers with a constant quotient between two of one sign, neither 0.
+
+    Args:
+        start: the first number, or an array of them.
+        stop: the last number, or an array of them.
+        num: how many.
+        endpoint: whether stop is the last one, or the one after the last.
+        dtype: the dtype of the result; None: a float dtype.
+        axis: the axis of the result along which the numbers run.
+
+    Returns: array with num elements along the axis.
+
+    Example:
+        >>> wnp.geomspace(1, 8, 4)
+        Array([1., 2., 4., 8.], dtype=float32)
+    """
     start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
     sign = _weft.where(start < 0, -1, 1).astype(_weft.result_type(start, stop))
     log = lambda x: _weft.bind_elementwise("log", (x * sign,), {})
@@ -203,19 +412,60 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
-    """Ones on diagonal k of an N x M matrix, zeros elsewhere."""
+    """Ones on a diagonal of a matrix, zeros elsewhere.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; None: N.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array [N, M].
+
+    Example:
+        >>> wnp.eye(2, 3, k=1)
+        Array([[0., 1., 0.],
+               [0., 0., 1.]], dtype=float32)
+    """
     M = N if M is None else M
     rows, columns = _weft.iota((N, M), 0, "int32"), _weft.iota((N, M), 1, "int32")
     return (rows + k == columns).astype(float if dtype is None else dtype)
 
 
 def identity(n: int, dtype=None) -> Array:
-    """The n x n identity matrix."""
+    """The identity matrix.
+
+    Args:
+        n: the number of rows and columns.
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array [n, n].
+
+    Example:
+        >>> wnp.identity(2)
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
-    """Ones at and below diagonal k."""
+    """Ones at and below a diagonal, zeros above.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; None: N.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array [N, M].
+
+    Example:
+        >>> wnp.tri(3)
+        Array([[1., 0., 0.],
+               [1., 1., 0.],
+               [1., 1., 1.]], dtype=float32)
+    """
     M = N if M is None else M
     return (_weft.iota((N, M), 0, "int32") + k >= _weft.iota((N, M), 1, "int32")).astype(
         float if dtype is None else dtype
@@ -230,62 +480,194 @@ def _triangle(m, k: int, lower: bool) -> Array:
 
 
 def tril(m, k: int = 0) -> Array:
-    """m with zeros above diagonal k (of its last two dimensions)."""
+    """The lower triangle: zeros above a diagonal of the last two dimensions.
+
+    Args:
+        m: array [..., rows, columns].
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.tril(wnp.array([[1, 2], [3, 4]]))
+        Array([[1, 0],
+               [3, 4]], dtype=int32)
+    """
     return _triangle(m, k, True)
 
 
 def triu(m, k: int = 0) -> Array:
-    """m with zeros below diagonal k (of its last two dimensions)."""
+    """The upper triangle: zeros below a diagonal of the last two dimensions.
+
+    Args:
+        m: array [..., rows, columns].
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.triu(wnp.array([[1, 2], [3, 4]]))
+        Array([[1, 2],
+               [0, 4]], dtype=int32)
+    """
     return _triangle(m, k, False)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None):
-    """Row and column indices at and below diagonal k."""
+    """The places at and below a diagonal of an n x m matrix, row by row.
+
+    Args:
+        n: the number of rows.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        m: the number of columns; None: n.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.tril_indices(2)
+        (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.tril_indices(n, k, m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None):
-    """Row and column indices at and above diagonal k."""
+    """The places at and above a diagonal of an n x m matrix, row by row.
+
+    Args:
+        n: the number of rows.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        m: the number of columns; None: n.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.triu_indices(2)
+        (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.triu_indices(n, k, m))
 
 
 def tril_indices_from(arr, k: int = 0):
-    """tril_indices for the shape of a matrix."""
+    """The places at and below a diagonal of a matrix, row by row.
+
+    Args:
+        arr: array [rows, columns] whose shape counts.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.tril_indices_from(wnp.ones((2, 2)))
+        (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def triu_indices_from(arr, k: int = 0):
-    """triu_indices for the shape of a matrix."""
+    """The places at and above a diagonal of a matrix, row by row.
+
+    Args:
+        arr: array [rows, columns] whose shape counts.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.triu_indices_from(wnp.ones((2, 2)))
+        (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def mask_indices(n: int, mask_func, k: int = 0):
-    """The indices of the elements of an n x n matrix that mask_func (such as tril) keeps."""
+    """The places of an n x n matrix that a function such as triu keeps.
+
+    Args:
+        n: the number of rows and columns.
+        mask_func: function (matrix, k) -> matrix, which is not 0 at those places.
+        k: what it is given.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.mask_indices(2, wnp.triu)
+        (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     from ._indexing import nonzero
 
     return nonzero(mask_func(ones((n, n)), k))
 
 
 def diag_indices(n: int, ndim: int = 2):
-    """The indices of the main diagonal."""
+    """The places of the main diagonal.
+
+    Args:
+        n: the size of each dimension.
+        ndim: the number of dimensions.
+
+    Returns: tuple of ndim equal int32 vectors 0 ... n-1.
+
+    Example:
+        >>> wnp.diag_indices(2)
+        (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     return (_weft.iota((n,), 0, int),) * ndim
 
 
 def diag_indices_from(arr):
-    """The indices of the main diagonal of an array of two or more equal dimensions."""
+    """The places of the main diagonal of an array.
+
+    Args:
+        arr: array of two dimensions or more, all of one size.
+
+    Returns: tuple of one int32 vector per dimension.
+
+    Raises:
+        ValueError: the array has one dimension, or sizes differ.
+
+    Example:
+        >>> wnp.diag_indices_from(wnp.ones((2, 2)))
+        (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     if len(set(arr.shape)) != 1 or arr.ndim < 2:
         raise ValueError(f"diag_indices_from: two or more equal dimensions are needed, got shape {arr.shape}")
     return diag_indices(arr.shape[0], arr.ndim)
 
 
 def copy(a, order=None) -> Array:
-    """The array with memory of its own."""
+    """An equal array with memory of its own.
+
+    Args:
+        order: accepted, without effect: arrays are row-major.
+
+    Returns: array of the shape and dtype of a.
+
+    Example:
+        >>> wnp.copy(wnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
+    """
     del order
     return _weft.array(a, None, True).copy()
 
 
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The diagonal of two dimensions, as the last dimension of the result."""
+    """A diagonal of two dimensions, which becomes the last dimension.
+
+    Args:
+        a: array of two dimensions or more.
+        offset: which diagonal: 0 the main one, positive above it, negative below.
+        axis1: the axis that counts rows.
+        axis2: the axis that counts columns.
+
+    Returns: array of the other dimensions, followed by the diagonal's length.
+
+    Raises:
+        IndexError: an axis is out of range.
+
+    Example:
+        >>> wnp.diagonal(wnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
     a = _weft.moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
     n = builtins.max(0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns))
@@ -294,7 +676,24 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 
 def diag(v, k: int = 0) -> Array:
-    """A vector as the diagonal k of a matrix; or diagonal k of a matrix."""
+    """A vector as a diagonal of a matrix; or a diagonal of a matrix.
+
+    Args:
+        v: array of one or two dimensions.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array [n + |k|, n + |k|] for a vector of n elements; a vector for a matrix.
+
+    Raises:
+        ValueError: v has another number of dimensions.
+
+    Example:
+        >>> wnp.diag(wnp.array([1, 2]))
+        Array([[1, 0],
+               [0, 2]], dtype=int32)
+        >>> wnp.diag(wnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
     v = _weft.array(v, None, False)
     if v.ndim == 2:
         return diagonal(v, k)
@@ -310,12 +709,42 @@ def diag(v, k: int = 0) -> Array:
 
 
 def diagflat(v, k: int = 0) -> Array:
-    """diag of the flattened input."""
+    """All elements as a diagonal of a matrix.
+
+    Args:
+        v: array or number of any shape with n elements.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array [n + |k|, n + |k|].
+
+    Example:
+        >>> wnp.diagflat(wnp.array([1, 2]), 1)
+        Array([[0, 1, 0],
+               [0, 0, 2],
+               [0, 0, 0]], dtype=int32)
+    """
     return diag(_weft.reshape(_weft.array(v, None, False), (-1,)), k)
 
 
 def meshgrid(*xi, indexing: str = "xy", sparse: bool = False) -> list[Array]:
-    """Coordinate matrices from coordinate vectors."""
+    """The coordinates of a grid from those of its axes.
+
+    Args:
+        *xi: vectors of the coordinates along each axis.
+        indexing: "xy": the first two axes are columns and rows; "ij": all in order.
+        sparse: whether the arrays keep size 1 along the axes where they are constant.
+
+    Returns: list of one array of coordinates per axis.
+
+    Raises:
+        ValueError: there is no such indexing.
+
+    Example:
+        >>> wnp.meshgrid(wnp.array([1, 2]), wnp.array([5, 6]))
+        [Array([[1, 2],
+               [1, 2]], dtype=int32), Array([[5, 5],
+               [6, 6]], dtype=int32)]
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     arrays = [_weft.array(x, None, False) for x in xi]
@@ -331,7 +760,20 @@ def meshgrid(*xi, indexing: str = "xy", sparse: bool = False) -> list[Array]:
 
 
 def indices(dimensions, dtype=None, sparse: bool = False):
-    """One array of indices per dimension, stacked; sparse: a tuple of arrays that broadcast."""
+    """The indices of a grid.
+
+    Args:
+        dimensions: the sizes of the grid.
+        dtype: the dtype of the result; None: the default integer dtype.
+        sparse: whether to return a tuple of arrays that broadcast instead.
+
+    Returns: array of len(dimensions) followed by the dimensions: indices along each axis.
+
+    Example:
+        >>> wnp.indices((2, 2))[1]
+        Array([[0, 1],
+               [0, 1]], dtype=int32)
+    """
     kind = int if dtype is None else dtype
     dims = tuple(dimensions)
     if sparse:
@@ -341,12 +783,39 @@ def indices(dimensions, dtype=None, sparse: bool = False):
 
 
 def fromfunction(function, shape, dtype=float, **kwargs) -> Array:
-    """function called with the index arrays of a shape."""
+    """A function called with the indices of a grid.
+
+    Args:
+        function: takes one array of indices per dimension.
+        shape: the sizes of the grid.
+        dtype: the dtype of the indices.
+        **kwargs: further arguments of the function.
+
+    Returns: what the function returns.
+
+    Example:
+        >>> wnp.fromfunction(lambda i, j: i + 10 * j, (2, 2), dtype=int)
+        Array([[ 0, 10],
+               [ 1, 11]], dtype=int32)
+    """
     return function(*[_weft.iota(tuple(shape), d, dtype) for d in range(len(shape))], **kwargs)
 
 
 def vander(x, N: int | None = None, increasing: bool = False) -> Array:
-    """Powers of x as columns, highest first unless increasing."""
+    """The Vandermonde matrix: powers of x as columns.
+
+    Args:
+        x: vector.
+        N: the number of columns; None: the length of x.
+        increasing: whether powers rise from left to right; otherwise they fall.
+
+    Returns: array [length, N].
+
+    Example:
+        >>> wnp.vander(wnp.array([2, 3]), 3)
+        Array([[4, 2, 1],
+               [9, 3, 1]], dtype=int32)
+    """
     x = _weft.array(x, None, False)
     n = x.shape[0] if N is None else N
     powers = _weft.iota((n,), 0, x.dtype)
@@ -356,7 +825,20 @@ def vander(x, N: int | None = None, increasing: bool = False) -> Array:
 
 
 def isclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
-    """Whether |a - b| <= atol + rtol * |b|, element by element; infinities are close to themselves."""
+    """Whether |a - b| <= atol + rtol |b|, element by element; equal infinities are close.
+
+    Args:
+        b: array or number that broadcasts against a.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: array of booleans.
+
+    Example:
+        >>> wnp.isclose(wnp.array([1.0, 1.1]), 1.0, rtol=1e-3)
+        Array([ True, False], dtype=bool)
+    """
     a, b = _weft.promote_inexact(a), _weft.promote_inexact(b)
     finite = _weft.bind_elementwise("is_finite", (a,), {}) & _weft.bind_elementwise("is_finite", (b,), {})
     close = _weft.where(finite, _weft.absolute(a - b) <= atol + rtol * _weft.absolute(b), a == b)
@@ -364,12 +846,37 @@ def isclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = Fals
 
 
 def allclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
-    """Whether every element is close; see isclose."""
+    """Whether all elements are close: see isclose.
+
+    Args:
+        b: array or number that broadcasts against a.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: array of one boolean.
+
+    Example:
+        >>> wnp.allclose(wnp.array([1.0, 2.0]), wnp.array([1.0, 2.0 + 1e-7]))
+        Array(True, dtype=bool)
+    """
     return _weft.reduce("reduce_and", isclose(a, b, rtol, atol, equal_nan), None, False)
 
 
 def array_equal(a1, a2, equal_nan: bool = False) -> Array:
-    """Whether two arrays have the same shape and elements (equal_nan: NaN equal each other)."""
+    """Whether two arrays have the same shape and elements.
+
+    Args:
+        a1: array, number or nested list of numbers.
+        a2: array, number or nested list of numbers.
+        equal_nan: whether NaN equals NaN.
+
+    Returns: array of one boolean.
+
+    Example:
+        >>> wnp.array_equal(wnp.array([1, 2]), wnp.array([1, 2]))
+        Array(True, dtype=bool)
+    """
     a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
     if a1.shape != a2.shape:
         return _weft.array(False, None, True)
@@ -380,10 +887,24 @@ def array_equal(a1, a2, equal_nan: bool = False) -> Array:
 
 
 def array_equiv(a1, a2) -> Array:
-    """Whether two arrays, broadcast against each other, have the same elements; False where they do not broadcast."""
+    """Whether two arrays have the same elements after broadcasting; False where they do not broadcast.
+
+    Args:
+        a1: array, number or nested list of numbers.
+        a2: array, number or nested list of numbers.
+
+    Returns: array of one boolean.
+
+    Example:
+        >>> wnp.array_equiv(wnp.array([1, 1]), 1)
+        Array(True, dtype=bool)
+    """
     a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
     try:
         _weft.broadcast_shapes(a1.shape, a2.shape)
     except TypeError:
         return _weft.array(False, None, True)
     return _weft.reduce("reduce_and", a1 == a2, None, False)
+
+
+_docs.complete(globals(), arrays=True)

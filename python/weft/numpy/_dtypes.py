@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -116,17 +116,64 @@ integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsig
 
 
 def result_type(*args):
-    """The dtype that these arrays, numbers and dtypes have together (JAX's promotion table)."""
+    """The dtype that arrays, numbers and dtypes have together, by JAX's promotion table: Python numbers are weak,
+    integers with floats give that float, 64-bit stays.
+
+    Args:
+        *args: arrays, numbers and dtypes, at least one.
+
+    Returns: NumPy dtype.
+
+    Raises:
+        ValueError: no arguments are given.
+        TypeError: an argument is none of these.
+
+    Source: docs.jax.dev, "Type promotion semantics", the lattice of types.
+
+    Example:
+        >>> wnp.result_type(wnp.int32, wnp.float16)
+        dtype('float16')
+        >>> wnp.result_type(wnp.ones(2, "bfloat16"), 1.0)
+        dtype(bfloat16)
+    """
     return _weft.result_type(*args)
 
 
 def promote_types(a, b):
-    """The dtype that two dtypes have together."""
+    """The dtype that two dtypes have together, by JAX's promotion table.
+
+    Args:
+        a: a dtype.
+        b: a dtype.
+
+    Returns: NumPy dtype.
+
+    Raises:
+        TypeError: an argument is no dtype.
+
+    Example:
+        >>> wnp.promote_types("int32", "float16")
+        dtype('float16')
+    """
     return _weft.result_type(_weft.dtype(a), _weft.dtype(b))
 
 
 def issubdtype(arg1, arg2) -> bool:
-    """Whether a dtype is of a kind, as numpy.issubdtype; bfloat16 is a floating dtype."""
+    """Whether a dtype is of a kind of NumPy's hierarchy; bfloat16 is a floating dtype.
+
+    Args:
+        arg1: a dtype.
+        arg2: a dtype, or a kind such as weft.numpy.floating or integer.
+
+    Returns: bool.
+
+    Raises:
+        TypeError: an argument is no dtype.
+
+    Example:
+        >>> wnp.issubdtype(wnp.bfloat16, wnp.floating)
+        True
+    """
     plain = lambda d: d.dtype if isinstance(d, _Scalar) else np.dtype(d) if isinstance(d, str) else d
     arg1, arg2 = plain(arg1), plain(arg2)
     if isinstance(arg1, np.dtype) and arg1.kind == "V" and isinstance(arg2, type):
@@ -135,8 +182,23 @@ def issubdtype(arg1, arg2) -> bool:
 
 
 def isdtype(dtype, kind) -> bool:
-    """Whether a dtype is one of a kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
-    "complex floating", "numeric", a dtype, or a tuple of these."""
+    """Whether a dtype is of a kind of the array API.
+
+    Args:
+        dtype: a dtype.
+        kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric",
+            a dtype, or a tuple of these.
+
+    Returns: bool.
+
+    Raises:
+        ValueError: there is no such kind.
+        TypeError: dtype is no dtype.
+
+    Example:
+        >>> wnp.isdtype(wnp.int8, ("bool", "integral"))
+        True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     mine = _weft.dtype_kind(dtype)
@@ -157,20 +219,63 @@ def isdtype(dtype, kind) -> bool:
 
 
 def can_cast(from_, to, casting: str = "safe") -> bool:
-    """Whether a dtype converts to another by a rule of NumPy's."""
+    """Whether a dtype converts to another by a rule of NumPy's.
+
+    Args:
+        from_: a dtype.
+        to: a dtype.
+        casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+
+    Returns: bool.
+
+    Raises:
+        TypeError: an argument is no dtype.
+        ValueError: there is no such rule.
+
+    Example:
+        >>> wnp.can_cast("int32", "int64"), wnp.can_cast("float64", "float32")
+        (True, False)
+    """
     return np.can_cast(_weft.dtype(from_), _weft.dtype(to), casting)  # type: ignore[arg-type]
 
 
 def iscomplexobj(x) -> bool:
-    """Whether the elements are complex numbers."""
+    """Whether the elements are of a complex dtype.
+
+    Returns: bool.
+
+    Example:
+        >>> wnp.iscomplexobj(wnp.array([1j]))
+        True
+    """
     return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
 
 
 def isrealobj(x) -> bool:
-    """Whether the elements are no complex numbers."""
+    """Whether the elements are not of a complex dtype.
+
+    Returns: bool.
+
+    Example:
+        >>> wnp.isrealobj(wnp.array([1.0]))
+        True
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(x) -> bool:
-    """Whether x is a single number."""
+    """Whether x is a single number: Python's, NumPy's or an array without dimensions.
+
+    Args:
+        x: any object.
+
+    Returns: bool.
+
+    Example:
+        >>> wnp.isscalar(3), wnp.isscalar(wnp.ones(2))
+        (True, False)
+    """
     return np.isscalar(x) or (isinstance(x, Array) and x.ndim == 0)
+
+
+_docs.complete(globals())

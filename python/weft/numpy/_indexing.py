@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -40,10 +40,28 @@ def take(
     indices_are_sorted: bool = False,
     fill_value=None,
 ) -> Array:
-    """Slices of an array at indices along an axis (None: of the flattened array).
+    """Slices of an array at indices along an axis.
 
-    Negative indices count from the end. Out of range: mode "fill" (the default) gives fill_value (NaN; the smallest
-    integer, the largest unsigned one, True), "clip" takes the nearest (negative ones count as 0), "wrap" counts around.
+    Args:
+        indices: array or number of an integer dtype, of any shape; negative ones count from the end.
+        axis: the axis, negative from the end; None: of the flattened array.
+        mode: what an index out of range does: "fill" (as None) gives fill_value, "clip" takes the nearest (negative
+            ones count as 0), "wrap" counts around, "promise_in_bounds" says that there is none.
+        unique_indices: accepted, without effect.
+        indices_are_sorted: accepted, without effect.
+        fill_value: None: NaN for floats, the smallest integer, the largest unsigned one, True.
+
+    Returns: array of a's shape with the axis replaced by the shape of the indices.
+
+    Raises:
+        TypeError: indices are no integers.
+        ValueError: there is no such mode.
+
+    Example:
+        >>> wnp.take(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 0, 1]), axis=0)
+        Array([[3, 4],
+               [1, 2],
+               [3, 4]], dtype=int32)
     """
     _no_out(out)
     del unique_indices, indices_are_sorted
@@ -76,7 +94,24 @@ def _no_out(out) -> None:
 
 
 def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None) -> Array:
-    """For each position, the element whose index along the axis is given there. mode as in take."""
+    """For each position the element whose index along the axis is given there.
+
+    Args:
+        indices: array of integers of as many dimensions as arr, whose other sizes are those of arr (or 1).
+        axis: the axis, negative from the end; None: of the flattened array.
+        mode: as for take.
+        fill_value: as for take.
+
+    Returns: array of the shape of the indices, of the dtype of arr.
+
+    Raises:
+        TypeError: indices are no integers.
+
+    Example:
+        >>> wnp.take_along_axis(wnp.array([[1, 5], [7, 3]]), wnp.array([[1], [0]]), axis=1)
+        Array([[5],
+               [7]], dtype=int32)
+    """
     arr, indices = _weft.array(arr, None, False), _weft.array(indices, None, False)
     if _weft.is_inexact(indices.dtype):
         raise TypeError(f"take_along_axis: indices must be integers, got {indices.dtype}")
@@ -102,7 +137,25 @@ def _must_copy(inplace: bool, what: str) -> None:
 
 
 def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None) -> Array:
-    """A copy with elements replaced at the indices along an axis; inplace must be False."""
+    """A copy in which the elements at indices along an axis are replaced.
+
+    Args:
+        indices: array of integers of as many dimensions as arr.
+        values: array or number that broadcasts to the indices.
+        axis: the axis, negative from the end; None: of the flattened array.
+        inplace: must be False: arrays never change.
+        mode: what indices out of range do: "drop" (as None), "clip" or "promise_in_bounds".
+
+    Returns: array of the shape and dtype of arr.
+
+    Raises:
+        ValueError: inplace is True, as by default in NumPy.
+
+    Example:
+        >>> wnp.put_along_axis(wnp.array([[1, 5], [7, 3]]), wnp.array([[1], [0]]), 0, axis=1, inplace=False)
+        Array([[1, 0],
+               [0, 3]], dtype=int32)
+    """
     _must_copy(inplace, "put_along_axis")
     arr, indices = _weft.array(arr, None, False), _weft.array(indices, None, False)
     if axis is None:
@@ -113,7 +166,23 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
 
 
 def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """A copy with elements of the flattened array replaced (values repeat as needed); inplace must be False."""
+    """A copy in which elements of the flattened array are replaced.
+
+    Args:
+        ind: array of integers.
+        v: array or number: the values, repeated as needed.
+        mode: what indices out of range do: None drops them, "clip" takes the nearest, "wrap" counts around.
+        inplace: must be False: arrays never change.
+
+    Returns: array of the shape and dtype of a.
+
+    Raises:
+        ValueError: inplace is True, as by default in NumPy.
+
+    Example:
+        >>> wnp.put(wnp.array([1, 2, 3]), wnp.array([0, 2]), 9, inplace=False)
+        Array([9, 2, 9], dtype=int32)
+    """
     _must_copy(inplace, "put")
     a, ind, v = _weft.array(a, None, False), _weft.array(ind, None, False).reshape(-1), _weft.array(v, None, False)
     n = ind.shape[0]
@@ -127,7 +196,25 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Array:
 
 
 def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """A copy with the main diagonal replaced; inplace must be False."""
+    """A copy in which the main diagonal is replaced.
+
+    Args:
+        a: array of two dimensions, or of more of one size.
+        val: array or number: the values, repeated as needed.
+        wrap: must be False.
+        inplace: must be False: arrays never change.
+
+    Returns: array of the shape and dtype of a.
+
+    Raises:
+        ValueError: inplace is True, as by default in NumPy, or sizes do not fit.
+        NotImplementedError: wrap is True.
+
+    Example:
+        >>> wnp.fill_diagonal(wnp.zeros((2, 2)), 5, inplace=False)
+        Array([[5., 0.],
+               [0., 5.]], dtype=float32)
+    """
     _must_copy(inplace, "fill_diagonal")
     a = _weft.array(a, None, False)
     if wrap:
@@ -142,8 +229,23 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Array:
 
 
 def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple[Array, ...]:
-    """The indices of the elements that are not 0, one array per dimension. Values must be known, unless size= is given:
-    then the first `size` of them, padded with fill_value (0)."""
+    """The indices of the elements that are not 0.
+
+    Args:
+        size: inside jit: how many indices the result has; the first ones, in row-major order.
+        fill_value: with size: what fills the result, a number or a tuple of one per dimension; None: 0.
+
+    Returns: tuple of int32 vectors, one per dimension.
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.nonzero(wnp.array([0, 5, 0, 7]))
+        (Array([1, 3], dtype=int32),)
+        >>> weft.jit(lambda x: wnp.nonzero(x, size=3, fill_value=-1))(wnp.array([0, 5, 0, 7]))
+        (Array([ 1,  3, -1], dtype=int32),)
+    """
     a = _weft.array(a, None, False)
     if size is None:
         return tuple(_weft.nonzero(a))
@@ -160,22 +262,84 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple[Array, ...]
 
 
 def argwhere(a, *, size: int | None = None, fill_value=None) -> Array:
-    """nonzero as rows."""
+    """The indices of the elements that are not 0, one row each.
+
+    Args:
+        size: inside jit: how many rows the result has.
+        fill_value: with size: what fills the result; None: 0.
+
+    Returns: array of int32 [number, dimensions].
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.argwhere(wnp.array([[0, 5], [7, 0]]))
+        Array([[0, 1],
+               [1, 0]], dtype=int32)
+    """
     return _weft.stack(list(nonzero(a, size=size, fill_value=fill_value)), 1)
 
 
 def flatnonzero(a, *, size: int | None = None, fill_value=None) -> Array:
-    """nonzero of the flattened array."""
+    """The indices of the elements of the flattened array that are not 0.
+
+    Args:
+        size: inside jit: how many indices the result has.
+        fill_value: with size: what fills the result; None: 0.
+
+    Returns: int32 vector.
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.flatnonzero(wnp.array([[0, 5], [7, 0]]))
+        Array([1, 2], dtype=int32)
+    """
     return nonzero(_weft.array(a, None, False).reshape(-1), size=size, fill_value=fill_value)[0]
 
 
 def extract(condition, arr, *, size: int | None = None, fill_value=0) -> Array:
-    """The elements where a condition holds; inside jit give size= (padded with fill_value)."""
+    """The elements of an array where a condition holds.
+
+    Args:
+        condition: array of booleans of the shape of arr.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result.
+
+    Returns: vector of the dtype of arr.
+
+    Raises:
+        weft.TracerError: the condition is traced and size is not given.
+
+    Example:
+        >>> x = wnp.arange(5)
+        >>> wnp.extract(x % 2 == 1, x)
+        Array([1, 3], dtype=int32)
+    """
     return compress(_weft.array(condition, None, False).reshape(-1), arr, size=size, fill_value=fill_value)
 
 
 def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None) -> Array:
-    """The slices where a condition holds; inside jit give size= (padded with fill_value)."""
+    """The slices along an axis where a condition holds.
+
+    Args:
+        condition: vector of booleans, not longer than the axis.
+        axis: the axis, negative from the end; None: of the flattened array.
+        size: inside jit: how many slices the result has.
+        fill_value: with size: what fills the result.
+
+    Returns: array of the dtype of a.
+
+    Raises:
+        ValueError: the condition is no vector.
+        weft.TracerError: the condition is traced and size is not given.
+
+    Example:
+        >>> wnp.compress(wnp.array([True, False, True]), wnp.array([1, 2, 3]))
+        Array([1, 3], dtype=int32)
+    """
     _no_out(out)
     a, condition = _weft.array(a, None, False), _weft.array(condition, bool, False)
     if condition.ndim != 1:
@@ -194,8 +358,24 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
 
 
 def choose(a, choices, out=None, mode: str = "raise") -> Array:
-    """Elements of one of several arrays, chosen by index. Out of range: mode "clip" takes the nearest choice, "wrap"
-    counts around, "raise" raises ValueError (indices must be known)."""
+    """Elements of several arrays, chosen by index.
+
+    Args:
+        a: array of integers.
+        choices: arrays that broadcast against a, one per index.
+        mode: what an index out of range does: "raise" raises ValueError, "clip" takes the nearest, "wrap" counts
+            around.
+
+    Returns: array of the common shape.
+
+    Raises:
+        ValueError: an index is out of range with mode "raise", or there is no such mode.
+        weft.TracerError: mode is "raise" and a is traced.
+
+    Example:
+        >>> wnp.choose(wnp.array([0, 1, 1]), [wnp.array([1, 2, 3]), 10])
+        Array([ 1, 10, 10], dtype=int32)
+    """
     _no_out(out)
     stacked = _weft.stack(_broadcast_all(choices), 0)
     a, n = _weft.array(a, None, False), stacked.shape[0]
@@ -220,7 +400,19 @@ def _broadcast_all(arrays) -> list[Array]:
 
 
 def ix_(*args) -> tuple[Array, ...]:
-    """Index arrays that select a block of rows, columns ..."""
+    """Index arrays that select a block of rows, columns ...
+
+    Args:
+        *args: vectors of integers, one per dimension.
+
+    Returns: tuple of arrays that broadcast to the block.
+
+    Example:
+        >>> x = wnp.arange(9).reshape(3, 3)
+        >>> x[wnp.ix_(wnp.array([0, 2]), wnp.array([1, 2]))]
+        Array([[1, 2],
+               [7, 8]], dtype=int32)
+    """
     n = len(args)
     return tuple(
         _weft.array(a, None, False).reshape([-1 if d == i else 1 for d in range(n)]) for i, a in enumerate(args)
@@ -228,7 +420,18 @@ def ix_(*args) -> tuple[Array, ...]:
 
 
 def unravel_index(indices, shape) -> tuple[Array, ...]:
-    """Indices of the flattened array as indices of each dimension."""
+    """Indices of the flattened array as indices of each dimension.
+
+    Args:
+        indices: array or number of an integer dtype.
+        shape: the sizes of the dimensions, an integer or a tuple of them.
+
+    Returns: tuple of arrays of the shape of the indices, one per dimension.
+
+    Example:
+        >>> wnp.unravel_index(wnp.array([1, 5]), (2, 3))
+        (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
+    """
     indices, out = _weft.array(indices, None, False), []
     for n in reversed(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)):
         out.append(indices % n)
@@ -237,7 +440,18 @@ def unravel_index(indices, shape) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(multi_index, dims) -> Array:
-    """Indices of each dimension as indices of the flattened array."""
+    """Indices of each dimension as indices of the flattened array. They are not checked against the sizes.
+
+    Args:
+        multi_index: tuple of arrays or numbers of an integer dtype, one per dimension.
+        dims: the sizes of the dimensions.
+
+    Returns: array of the common shape.
+
+    Example:
+        >>> wnp.ravel_multi_index((wnp.array([0, 1]), wnp.array([1, 2])), (2, 3))
+        Array([1, 5], dtype=int32)
+    """
     out: Any = 0
     for i, n in zip(multi_index, dims):
         out = out * n + _weft.array(i, None, False)
@@ -358,3 +572,6 @@ class _Place:
             inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), self._index, "fill")
             out = _weft.where(inside == 1, out, fill_value)
         return out
+
+
+_docs.complete(globals(), arrays=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -28,25 +28,78 @@ def _array(x) -> Array:
 
 
 def matmul(a, b) -> Array:
-    """The matrix product of the last two dimensions; the others broadcast. Vectors count as a row or a column.
-    Raises TypeError when the inner sizes differ."""
+    """The matrix product of the last two dimensions; the others broadcast. A vector counts as a row (left) or column
+    (right).
+
+    Args:
+        a: array [..., m, k] or [k].
+        b: array [..., k, n] or [k].
+
+    Returns: array [..., m, n] of the common dtype, without the dimension of a vector.
+
+    Raises:
+        TypeError: inner sizes differ, or an argument has no dimensions.
+
+    Example:
+        >>> wnp.matmul(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
     return _weft.matmul(_array(a), _array(b))
 
 
 def dot(a, b) -> Array:
-    """The sum over the last axis of a and the second to last of b (vectors: the only one)."""
+    """The sum over the last axis of a and the second to last of b (the only one of a vector); numbers multiply.
+
+    Args:
+        b: array, number or nested list of numbers.
+
+    Returns: array of the common dtype.
+
+    Raises:
+        TypeError: the sizes differ.
+
+    Example:
+        >>> wnp.dot(wnp.array([1, 2]), wnp.array([3, 4]))
+        Array(11, dtype=int32)
+    """
     return _weft.dot(_array(a), _array(b))
 
 
 def vdot(a, b) -> Array:
-    """The dot product of flattened arrays, the first conjugated."""
+    """The sum of products of all elements, those of a conjugated.
+
+    Args:
+        b: array with as many elements.
+
+    Returns: array of one number.
+
+    Raises:
+        TypeError: the numbers of elements differ.
+
+    Example:
+        >>> wnp.vdot(wnp.array([1j, 2]), wnp.array([1j, 3]))
+        Array(7.+0.j, dtype=complex64)
+    """
     from ._elementwise import conjugate
 
     return _weft.dot(conjugate(a).reshape(-1), _array(b).reshape(-1))
 
 
 def inner(a, b) -> Array:
-    """The sum over the last axes of both."""
+    """The sum over the last axes of both.
+
+    Args:
+        b: array, number or nested list of numbers.
+
+    Returns: array of the other dimensions of a, followed by those of b.
+
+    Raises:
+        TypeError: the sizes differ.
+
+    Example:
+        >>> wnp.inner(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
     a, b = _array(a), _array(b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -54,12 +107,37 @@ def inner(a, b) -> Array:
 
 
 def outer(a, b) -> Array:
-    """Products of all pairs of elements."""
+    """The products of all pairs of elements.
+
+    Args:
+        b: array, number or nested list of numbers.
+
+    Returns: array [number of elements of a, of b].
+
+    Example:
+        >>> wnp.outer(wnp.array([1, 2]), wnp.array([3, 4]))
+        Array([[3, 4],
+               [6, 8]], dtype=int32)
+    """
     return _array(a).reshape(-1)[:, None] * _array(b).reshape(-1)[None, :]
 
 
 def tensordot(a, b, axes=2) -> Array:
-    """The sum over pairs of axes: the last n of a with the first n of b, or two lists."""
+    """The sum over pairs of axes.
+
+    Args:
+        b: array, number or nested list of numbers.
+        axes: an integer n: the last n axes of a with the first n of b; or two lists, of a's and of b's axes.
+
+    Returns: array of the other dimensions of a, followed by those of b.
+
+    Raises:
+        TypeError: the sizes of a pair differ.
+
+    Example:
+        >>> wnp.tensordot(wnp.ones((2, 3, 4)), wnp.ones((3, 4, 5))).shape
+        (2, 5)
+    """
     a, b = _array(a), _array(b)
     if isinstance(axes, int):
         return _weft.tensordot(a, b, list(range(a.ndim - axes, a.ndim)), list(range(axes)))
@@ -68,11 +146,25 @@ def tensordot(a, b, axes=2) -> Array:
 
 
 def einsum(subscripts, /, *operands, optimize="optimal", precision=None, preferred_element_type=None) -> Array:
-    """Einstein's summation: einsum("ij,jk->ik", a, b), or with lists of numbers for indices:
-    einsum(a, [0, 1], b, [1, 2], [0, 2]). Repeated indices take diagonals; "..." stands for the rest.
+    """Einstein's summation: products of operands, summed over the indices that the result does not have.
 
-    Raises TypeError where sizes of an index differ, ValueError for a malformed string. optimize and precision are
-    accepted and have no effect.
+    Args:
+        subscripts: the operands' indices and the result's, such as "ij,jk->ik". Repeated indices take diagonals; "..."
+            stands for the rest, which broadcasts. Without "->", the indices that occur once, in alphabetical order.
+        *operands: arrays. Instead of a string, lists of numbers may follow each operand: einsum(a, [0, 1], b, [1, 2]).
+        optimize: accepted, without effect: pairs are contracted in the order that takes the fewest operations.
+
+    Returns: array of the common dtype.
+
+    Raises:
+        TypeError: the sizes of an index differ, or an operand has another number of dimensions.
+        ValueError: the string is malformed.
+
+    Example:
+        >>> wnp.einsum("ij,j->i", wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+        >>> wnp.einsum("ii", wnp.array([[1, 2], [3, 4]]))
+        Array(5, dtype=int32)
     """
     del optimize, precision
     if not isinstance(subscripts, str):
@@ -98,7 +190,21 @@ def _spelled(parts: list) -> tuple[str, list]:
 
 
 def vecdot(x1, x2, axis: int = -1) -> Array:
-    """Dot products along an axis, the first conjugated."""
+    """The dot products of vectors along an axis, those of x1 conjugated.
+
+    Args:
+        x1: array of one dimension or more.
+        x2: array that broadcasts against x1.
+
+    Returns: array without the axis.
+
+    Raises:
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.vecdot(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
     from ._elementwise import conjugate
 
     x1, x2 = _weft.moveaxis(conjugate(x1), axis, -1), _weft.moveaxis(_array(x2), axis, -1)
@@ -106,26 +212,89 @@ def vecdot(x1, x2, axis: int = -1) -> Array:
 
 
 def matvec(x1, x2) -> Array:
-    """Matrix times vector."""
+    """Matrices times vectors.
+
+    Args:
+        x1: array [..., m, n].
+        x2: array [..., n].
+
+    Returns: array [..., m].
+
+    Raises:
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.matvec(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
     return _weft.einsum("...ij,...j->...i", [_array(x1), _array(x2)])
 
 
 def vecmat(x1, x2) -> Array:
-    """Vector times matrix, the vector conjugated."""
+    """Vectors, conjugated, times matrices.
+
+    Args:
+        x1: array [..., m].
+        x2: array [..., m, n].
+
+    Returns: array [..., n].
+
+    Raises:
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.vecmat(wnp.array([1, 10]), wnp.array([[1, 2], [3, 4]]))
+        Array([31, 42], dtype=int32)
+    """
     from ._elementwise import conjugate
 
     return _weft.einsum("...i,...ij->...j", [conjugate(x1), _array(x2)])
 
 
 def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The sum of a diagonal."""
+    """The sum of a diagonal of two dimensions.
+
+    Args:
+        a: array of two dimensions or more.
+        offset: which diagonal: 0 the main one, positive above it, negative below.
+        axis1: the axis that counts rows.
+        axis2: the axis that counts columns.
+
+    Returns: array of the other dimensions.
+
+    Raises:
+        IndexError: an axis is out of range.
+
+    Example:
+        >>> wnp.trace(wnp.array([[1, 2], [3, 4]]))
+        Array(5, dtype=int32)
+    """
     from ._creation import diagonal
 
     return _weft.reduce("reduce_sum", diagonal(_array(a), offset, axis1, axis2), -1, False)
 
 
 def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """The cross product of vectors of three elements (of two: the third component alone)."""
+    """The cross product of vectors of three elements; a third one that is missing counts as 0, and of two vectors of
+    two elements the third component alone is given.
+
+    Args:
+        a: array of vectors of two or three elements.
+        b: array of vectors of two or three elements.
+        axisa: the axis of a along which vectors lie.
+        axisb: the axis of b along which vectors lie.
+        axisc: the axis of the result along which vectors lie.
+        axis: all three axes at once.
+
+    Returns: array of the common shape and dtype.
+
+    Raises:
+        ValueError: vectors have other numbers of elements.
+
+    Example:
+        >>> wnp.cross(wnp.array([1, 0, 0]), wnp.array([0, 1, 0]))
+        Array([0, 0, 1], dtype=int32)
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = _weft.moveaxis(_array(a), axisa, -1), _weft.moveaxis(_array(b), axisb, -1)
@@ -139,7 +308,22 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
 
 
 def convolve(a, v, mode: str = "full") -> Array:
-    """The discrete convolution of two vectors. mode: "full", "same" or "valid"."""
+    """The discrete convolution of two vectors: out[n] = sum over m of a[m] v[n - m].
+
+    Args:
+        a: vector.
+        v: vector.
+        mode: "full": every overlap, n + k - 1 elements; "same": the middle max(n, k); "valid": complete overlaps only.
+
+    Returns: vector of the common dtype.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    Example:
+        >>> wnp.convolve(wnp.array([1, 2, 3]), wnp.array([1, 1]))
+        Array([1, 3, 5, 3], dtype=int32)
+    """
     a, v = _array(a), _array(v)
     if a.shape[0] < v.shape[0]:
         a, v = v, a
@@ -157,8 +341,26 @@ def convolve(a, v, mode: str = "full") -> Array:
 
 
 def correlate(a, v, mode: str = "valid") -> Array:
-    """The cross-correlation of two vectors."""
+    """The cross-correlation of two vectors: out[n] = sum over m of a[m + n] conj(v[m]).
+
+    Args:
+        a: vector.
+        v: vector.
+        mode: "full": every overlap, n + k - 1 elements; "same": the middle max(n, k); "valid": complete overlaps only.
+
+    Returns: vector of the common dtype.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    Example:
+        >>> wnp.correlate(wnp.array([1, 2, 3]), wnp.array([1, 1]))
+        Array([3, 5], dtype=int32)
+    """
     from ._elementwise import conjugate
 
     a, v = _array(a), _array(v)
     return convolve(a, _weft.flip(conjugate(v), 0), mode)
+
+
+_docs.complete(globals(), arrays=True)

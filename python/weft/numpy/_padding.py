@@ -6,7 +6,7 @@ import builtins
 
 import numpy as np
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
@@ -17,10 +17,28 @@ def _array(x) -> Array:
 
 
 def pad(array, pad_width, mode: str = "constant", **kwargs) -> Array:
-    """Widens an array by pad_width elements: one number, (before, after), or such a pair per dimension.
+    """An array widened at its borders.
 
-    mode: "constant" (constant_values), "edge", "reflect", "symmetric", "wrap" (reflect_type "even"), "linear_ramp"
-    (end_values), "maximum", "minimum", "mean" (of whole axes), "empty", or a function as in NumPy is not supported.
+    Args:
+        array: array or number of any shape.
+        pad_width: how many elements: one number, a pair (before, after), such a pair per dimension, or a dictionary
+            from axes to them.
+        mode: "constant" (constant_values), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (end_values),
+            "maximum", "minimum" and "mean" of whole axes, or "empty", which gives zeros. Functions are not possible.
+        **kwargs: of the mode: constant_values and end_values (as pad_width, 0 by default), reflect_type ("even").
+
+    Returns: array of the dtype of array.
+
+    Raises:
+        ValueError: a width is negative.
+        TypeError: the mode takes no such argument.
+        NotImplementedError: there is no such mode, or reflect_type is "odd".
+
+    Example:
+        >>> wnp.pad(wnp.array([1, 2, 3]), (1, 2), constant_values=9)
+        Array([9, 1, 2, 3, 9, 9], dtype=int32)
+        >>> wnp.pad(wnp.array([1, 2, 3]), 2, mode="reflect")
+        Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
     """
     a = _array(array)
     if isinstance(pad_width, dict):
@@ -105,7 +123,23 @@ def _statistic(a, d: int, n: int, mode: str, which: int) -> Array:
 
 
 def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """Without the elements at known indices: an integer, a slice, a list or an array of integers or booleans."""
+    """An array without some of its elements or slices.
+
+    Args:
+        obj: which ones: an integer, a slice, a list or an array of integers or booleans, known in any case.
+        axis: the axis, negative from the end; None: of the flattened array.
+        assume_unique_indices: accepted, without effect.
+
+    Returns: array of the dtype of arr.
+
+    Raises:
+        IndexError: an index is out of range.
+        weft.TracerError: obj is traced.
+
+    Example:
+        >>> wnp.delete(wnp.array([1, 2, 3, 4]), [0, 2])
+        Array([2, 4], dtype=int32)
+    """
     del assume_unique_indices
     a = _array(arr)
     if axis is None:
@@ -116,8 +150,23 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
 
 
 def insert(arr, obj, values, axis: int | None = None) -> Array:
-    """With values before known indices: an integer, a slice, a list or an array of integers. Several values for one
-    index, or one for each of several."""
+    """An array with values before some of its elements or slices.
+
+    Args:
+        obj: before which ones: an integer, a slice, a list or an array of integers, known in any case.
+        values: several for one index, or one for each of several; converted to the dtype of arr.
+        axis: the axis, negative from the end; None: of the flattened array.
+
+    Returns: array of the dtype of arr.
+
+    Raises:
+        IndexError: an index is out of range.
+        weft.TracerError: obj is traced.
+
+    Example:
+        >>> wnp.insert(wnp.array([1, 2, 3]), 1, 9)
+        Array([1, 9, 2, 3], dtype=int32)
+    """
     a, values = _array(arr), _array(values)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -152,7 +201,22 @@ def insert(arr, obj, values, axis: int | None = None) -> Array:
 
 
 def packbits(a, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Eight booleans (or integers: whether they are not 0) make one uint8; zeros are added at the end."""
+    """Bits packed into bytes, eight to one; zeros are added at the end.
+
+    Args:
+        a: array of booleans or integers: whether they are not 0.
+        axis: the axis, negative from the end; None: of the flattened array.
+        bitorder: "big": the first is the highest bit; "little": the lowest.
+
+    Returns: array of uint8.
+
+    Raises:
+        ValueError: there is no such order.
+
+    Example:
+        >>> wnp.packbits(wnp.array([1, 0, 0, 0, 0, 0, 0, 1, 1]))
+        Array([129, 128], dtype=uint8)
+    """
     if bitorder not in ("big", "little"):
         raise ValueError(f"packbits: bitorder is 'big' or 'little', got {bitorder!r}")
     a = _array(a)
@@ -169,7 +233,24 @@ def packbits(a, axis: int | None = None, bitorder: str = "big") -> Array:
 
 
 def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
-    """The bits of uint8 numbers."""
+    """Bytes taken apart into bits.
+
+    Args:
+        a: array of uint8.
+        axis: the axis, negative from the end; None: of the flattened array.
+        count: how many bits along the axis; None: all.
+        bitorder: "big": the first is the highest bit; "little": the lowest.
+
+    Returns: array of uint8 0 and 1.
+
+    Raises:
+        TypeError: a is not of dtype uint8.
+        ValueError: there is no such order.
+
+    Example:
+        >>> wnp.unpackbits(wnp.array([129], dtype="uint8"))
+        Array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
+    """
     if bitorder not in ("big", "little"):
         raise ValueError(f"unpackbits: bitorder is 'big' or 'little', got {bitorder!r}")
     a = _array(a)
@@ -191,3 +272,6 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
             else _weft.pad_constant(bits, [0] * bits.ndim, [0] * (bits.ndim - 1) + [count - n], 0)
         )
     return _weft.moveaxis(bits, -1, axis)
+
+
+_docs.complete(globals(), arrays=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -38,7 +38,22 @@ def _vector(p, what: str) -> Array:
 
 
 def polyval(p, x, *, unroll: int = 16) -> Array:
-    """The polynomial with coefficients p, highest first, at x (Horner's scheme)."""
+    """A polynomial at given places, by Horner's scheme.
+
+    Args:
+        p: vector of coefficients, highest power first.
+        x: array or number of any shape.
+        unroll: accepted, without effect.
+
+    Returns: array of the shape of x.
+
+    Raises:
+        ValueError: p is no vector.
+
+    Example:
+        >>> wnp.polyval(wnp.array([1, 0, 2]), 3)
+        Array(11, dtype=int32)
+    """
     del unroll
     p, x = _vector(p, "polyval"), _array(x)
     y = _weft.full(x.shape, 0, _weft.result_type(p, x))
@@ -55,17 +70,61 @@ def _sum(a1, a2, sign: int, what: str) -> Array:
 
 
 def polyadd(a1, a2) -> Array:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    Args:
+        a1: vector of coefficients, highest power first.
+        a2: vector of coefficients, highest power first.
+
+    Returns: vector of coefficients.
+
+    Raises:
+        ValueError: an argument is no vector.
+
+    Example:
+        >>> wnp.polyadd(wnp.array([1, 2]), wnp.array([5]))
+        Array([1, 7], dtype=int32)
+    """
     return _sum(a1, a2, 1, "polyadd")
 
 
 def polysub(a1, a2) -> Array:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    Args:
+        a1: vector of coefficients, highest power first.
+        a2: vector of coefficients, highest power first.
+
+    Returns: vector of coefficients.
+
+    Raises:
+        ValueError: an argument is no vector.
+
+    Example:
+        >>> wnp.polysub(wnp.array([1, 2]), wnp.array([5]))
+        Array([ 1, -3], dtype=int32)
+    """
     return _sum(a1, a2, -1, "polysub")
 
 
 def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Array:
-    """The product of two polynomials."""
+    """The product of two polynomials.
+
+    Args:
+        a1: vector of coefficients, highest power first.
+        a2: vector of coefficients, highest power first.
+        trim_leading_zeros: must be False.
+
+    Returns: vector of coefficients.
+
+    Raises:
+        ValueError: an argument is no vector.
+        NotImplementedError: trim_leading_zeros is True.
+
+    Example:
+        >>> wnp.polymul(wnp.array([1, 1]), wnp.array([1, -1]))
+        Array([ 1,  0, -1], dtype=int32)
+    """
     from ._linalg import convolve
 
     if trim_leading_zeros:
@@ -74,7 +133,21 @@ def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Array:
 
 
 def polyder(p, m: int = 1) -> Array:
-    """The m-th derivative."""
+    """A derivative of a polynomial.
+
+    Args:
+        p: vector of coefficients, highest power first.
+        m: which derivative.
+
+    Returns: vector of m fewer coefficients.
+
+    Raises:
+        ValueError: p is no vector.
+
+    Example:
+        >>> wnp.polyder(wnp.array([1, 2, 3]))
+        Array([2, 2], dtype=int32)
+    """
     p = _vector(p, "polyder")
     for _ in range(m):
         n = p.shape[0]
@@ -83,7 +156,22 @@ def polyder(p, m: int = 1) -> Array:
 
 
 def polyint(p, m: int = 1, k=None) -> Array:
-    """The m-th integral; k are the constants of integration, that of the first integration first (0)."""
+    """An integral of a polynomial, in floating point.
+
+    Args:
+        p: vector of coefficients, highest power first.
+        m: how often to integrate.
+        k: the constants of integration, that of the first integration first; None: 0.
+
+    Returns: vector of m more coefficients.
+
+    Raises:
+        ValueError: p is no vector.
+
+    Example:
+        >>> wnp.polyint(wnp.array([2.0, 2.0]))
+        Array([1., 2., 0.], dtype=float32)
+    """
     p = _weft.promote_inexact(_vector(p, "polyint"))
     constants = [0] * m if k is None else [k] * m if m == 1 and not getattr(k, "ndim", 0) else list(k)
     for c in constants:
@@ -93,8 +181,30 @@ def polyint(p, m: int = 1, k=None) -> Array:
 
 
 def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=None, cov: bool = False) -> Array:
-    """The coefficients of the polynomial of degree deg with the least squared error at the points (x, y); w weighs the
-    residuals. Columns of the Vandermonde matrix are scaled, as in NumPy."""
+    """The polynomial with the least squared error at given points.
+
+    Args:
+        x: vector of n places.
+        y: array [n] or [n, curves] of values.
+        deg: the degree.
+        rcond: singular values below this share of the largest count as 0; None: 10 n times the machine's precision.
+        full: must be False.
+        w: vector of n weights of the residuals; None: 1.
+        cov: must be False.
+
+    Returns: array [deg + 1] or [deg + 1, curves]: coefficients, highest power first.
+
+    Raises:
+        TypeError: shapes do not fit.
+        NotImplementedError: full or cov is True.
+
+    Source: least squares by the singular value decomposition of the Vandermonde matrix with columns scaled to length 1
+        (Golub and Van Loan, "Matrix computations", 5.5).
+
+    Example:
+        >>> wnp.round(wnp.polyfit(wnp.array([0.0, 1.0, 2.0]), wnp.array([1.0, 3.0, 5.0]), 1), 3)
+        Array([2., 1.], dtype=float32)
+    """
     from ._creation import vander
     from ._linalg import matmul
     from .linalg import pinv
@@ -114,7 +224,20 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
 
 
 def poly(seq_of_zeros) -> Array:
-    """The polynomial with the given zeros and leading coefficient 1."""
+    """The polynomial with given zeros and leading coefficient 1.
+
+    Args:
+        seq_of_zeros: vector of zeros.
+
+    Returns: vector of coefficients, highest power first.
+
+    Raises:
+        ValueError: the zeros are no vector.
+
+    Example:
+        >>> wnp.poly(wnp.array([1.0, 2.0]))
+        Array([ 1., -3.,  2.], dtype=float32)
+    """
     zeros = _weft.promote_inexact(_vector(seq_of_zeros, "poly"))
     p = _weft.full((1,), 1, zeros.dtype)
     for i in range(zeros.shape[0]):
@@ -123,7 +246,16 @@ def poly(seq_of_zeros) -> Array:
 
 
 def i0(x) -> Array:
-    """The modified Bessel function of order 0 (Abramowitz and Stegun 9.6.12: the sum of (x^2/4)^k / k!^2)."""
+    """The modified Bessel function of the first kind, of order 0.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Abramowitz & Stegun 9.6.12 (the sum of (x^2/4)^k / k!^2) for |x| <= 30, 9.7.1 beyond.
+
+    Example:
+        >>> wnp.i0(wnp.array([0.0, 1.0]))
+        Array([1.      , 1.266066], dtype=float32)
+    """
     x = _weft.absolute(_weft.promote_inexact(_array(x)))
     return _bessel_i0e(x) * _weft.bind_elementwise("exp", (x,), {})
 
@@ -157,22 +289,70 @@ def _cosines(M: int, coefficients) -> Array:
 
 
 def hanning(M: int) -> Array:
-    """The Hann window of M points: 0.5 - 0.5 cos."""
+    """The Hann window: 0.5 - 0.5 cos(2 pi n / (M - 1)).
+
+    Args:
+        M: the number of points.
+
+    Returns: vector of M numbers of the default float dtype.
+
+    Source: Harris, "On the use of windows for harmonic analysis", 1978.
+
+    Example:
+        >>> wnp.hanning(5)
+        Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _cosines(M, [0.5, -0.5])
 
 
 def hamming(M: int) -> Array:
-    """The Hamming window of M points: 0.54 - 0.46 cos."""
+    """The Hamming window: 0.54 - 0.46 cos(2 pi n / (M - 1)).
+
+    Args:
+        M: the number of points.
+
+    Returns: vector of M numbers of the default float dtype.
+
+    Source: Harris, "On the use of windows for harmonic analysis", 1978.
+
+    Example:
+        >>> wnp.hamming(3)
+        Array([0.08000001, 1.        , 0.08000001], dtype=float32)
+    """
     return _cosines(M, [0.54, -0.46])
 
 
 def blackman(M: int) -> Array:
-    """The Blackman window of M points: 0.42 - 0.5 cos + 0.08 cos 2."""
+    """The Blackman window: 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)).
+
+    Args:
+        M: the number of points.
+
+    Returns: vector of M numbers of the default float dtype.
+
+    Source: Harris, "On the use of windows for harmonic analysis", 1978.
+
+    Example:
+        >>> wnp.round(wnp.blackman(5), 3)
+        Array([-0.  ,  0.34,  1.  ,  0.34, -0.  ], dtype=float32)
+    """
     return _cosines(M, [0.42, -0.5, 0.08])
 
 
 def bartlett(M: int) -> Array:
-    """The triangular window of M points."""
+    """The triangular window: 1 - |2 n / (M - 1) - 1|.
+
+    Args:
+        M: the number of points.
+
+    Returns: vector of M numbers of the default float dtype.
+
+    Source: Harris, "On the use of windows for harmonic analysis", 1978.
+
+    Example:
+        >>> wnp.bartlett(5)
+        Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     if M <= 1:
         return _weft.full((builtins.max(M, 0),), 1, float)
     n = _weft.iota((M,), 0, float)
@@ -180,8 +360,24 @@ def bartlett(M: int) -> Array:
 
 
 def kaiser(M: int, beta) -> Array:
-    """The Kaiser window of M points: I0(beta sqrt(1 - r^2)) / I0(beta)."""
+    """The Kaiser window: I0(beta sqrt(1 - r^2)) / I0(beta) for r from -1 to 1.
+
+    Args:
+        M: the number of points.
+        beta: the shape: 0 is a rectangle, larger ones are narrower.
+
+    Returns: vector of M numbers of the default float dtype.
+
+    Source: Harris, "On the use of windows for harmonic analysis", 1978.
+
+    Example:
+        >>> wnp.kaiser(3, 0.0)
+        Array([1., 1., 1.], dtype=float32)
+    """
     if M <= 1:
         return _weft.full((builtins.max(M, 0),), 1, float)
     r = 2 * _weft.iota((M,), 0, float) / (M - 1) - 1
     return i0(beta * _weft.bind_elementwise("sqrt", (1 - r * r,), {})) / i0(_weft.array(beta, float, False))
+
+
+_docs.complete(globals(), arrays=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import operator
+from collections.abc import Callable
+from typing import ParamSpec
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -23,30 +23,17 @@ __all__ = [
     "cumulative_prod",
     "max",
     "mean",
-    "median",
     "min",
-    "nanargmax",
-    "nanargmin",
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmedian",
-    "nanmin",
-    "nanpercentile",
-    "nanprod",
-    "nanquantile",
-    "nanstd",
-    "nansum",
-    "nanvar",
     "prod",
     "ptp",
-    "quantile",
-    "percentile",
     "std",
     "sum",
     "var",
 ]
+
+
+# Reductions go over several axes.
+_AXES = {"axis": "an axis or a tuple of axes, negative from the end; None: all of them."}
 
 
 def _array(a, dtype=None) -> Array:
@@ -62,7 +49,23 @@ def _initial(result, initial, combine):
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """The sum over axes (all by default). Booleans and narrow integers are summed in the default integer type."""
+    """The sum over axes.
+
+    Booleans and integers of fewer than 32 bits are summed in the default integer dtype, as in JAX; 16-bit floats in 32
+    bits.
+
+    Args:
+        dtype: the dtype to sum in; None: that of the array.
+        initial: a number that is added.
+
+    Returns: array without the axes.
+
+    Example:
+        >>> wnp.sum(wnp.array([[1, 2], [3, 4]]), axis=0)
+        Array([4, 6], dtype=int32)
+        >>> wnp.sum(wnp.array([1.0, 2.0, 3.0]), where=wnp.array([True, False, True]))
+        Array(4., dtype=float32)
+    """
     _no_out(out)
     return _initial(
         _weft.reduce("reduce_sum", _masked(_array(a, dtype), where, 0), axis, keepdims), initial, lambda x, y: x + y
@@ -70,7 +73,18 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """The product over axes (all by default)."""
+    """The product over axes; 1 for no elements.
+
+    Args:
+        dtype: the dtype to multiply in; None: that of the array.
+        initial: a number that is multiplied with.
+
+    Returns: array without the axes.
+
+    Example:
+        >>> wnp.prod(wnp.array([[1, 2], [3, 4]]), axis=1)
+        Array([ 2, 12], dtype=int32)
+    """
     _no_out(out)
     return _initial(
         _weft.reduce("reduce_prod", _masked(_array(a, dtype), where, 1), axis, keepdims), initial, lambda x, y: x * y
@@ -96,15 +110,41 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
 
 
 def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """The largest element over axes; NaN if there is one. Raises ValueError for no elements."""
-    from ._elementwise import maximum
+    """The largest element over axes; NaN where there is one. Equal ones share the derivative.
+
+    Args:
+        initial: a number that counts as one more element; needed with where, and for no elements.
+
+    Returns: array without the axes, of the array's dtype.
+
+    Raises:
+        ValueError: there are no elements and initial is not given.
+
+    Example:
+        >>> wnp.max(wnp.array([[1, 5], [7, 3]]), axis=0)
+        Array([7, 5], dtype=int32)
+    """
+    from ._primitives import maximum
 
     return _extreme("reduce_max", maximum, a, axis, keepdims, initial, where, out)
 
 
 def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """The smallest element over axes; NaN if there is one. Raises ValueError for no elements."""
-    from ._elementwise import minimum
+    """The smallest element over axes; NaN where there is one. Equal ones share the derivative.
+
+    Args:
+        initial: a number that counts as one more element; needed with where, and for no elements.
+
+    Returns: array without the axes, of the array's dtype.
+
+    Raises:
+        ValueError: there are no elements and initial is not given.
+
+    Example:
+        >>> wnp.min(wnp.array([[1, 5], [7, 3]]), axis=0)
+        Array([1, 3], dtype=int32)
+    """
+    from ._primitives import minimum
 
     return _extreme("reduce_min", minimum, a, axis, keepdims, initial, where, out)
 
@@ -113,19 +153,44 @@ amax, amin = max, min
 
 
 def all(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
-    """Whether all elements are true."""
+    """Whether all elements over axes are true (not 0); True for no elements.
+
+    Returns: array of booleans without the axes.
+
+    Example:
+        >>> wnp.all(wnp.array([[True, False], [True, True]]), axis=1)
+        Array([False,  True], dtype=bool)
+    """
     _no_out(out)
     return _weft.reduce("reduce_and", _masked(_array(a), where, True), axis, keepdims)
 
 
 def any(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
-    """Whether one element is true."""
+    """Whether an element over axes is true (not 0); False for no elements.
+
+    Returns: array of booleans without the axes.
+
+    Example:
+        >>> wnp.any(wnp.array([[True, False], [False, False]]), axis=1)
+        Array([ True, False], dtype=bool)
+    """
     _no_out(out)
     return _weft.reduce("reduce_or", _masked(_array(a), where, False), axis, keepdims)
 
 
 def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
-    """The mean over axes, in floating point; 16-bit numbers are summed in 32 bits."""
+    """The mean over axes, in floating point; NaN for no elements.
+
+    Args:
+        dtype: the dtype of the result; None: that of the array, of integers the default float dtype. 16-bit floats are
+            summed in 32 bits.
+
+    Returns: array without the axes.
+
+    Example:
+        >>> wnp.mean(wnp.array([[1, 2], [3, 4]]), axis=1)
+        Array([1.5, 3.5], dtype=float32)
+    """
     _no_out(out)
     a = _array(a)
     if dtype is not None and _weft.dtype(dtype) not in ("float16", "bfloat16"):
@@ -149,7 +214,21 @@ def var(
     where=None,
     correction: int | None = None,
 ) -> Array:
-    """The mean squared distance from the mean; the divisor is n - ddof. where: the elements that count."""
+    """The variance over axes: the mean squared distance from the mean, |x - mean|^2 for complex numbers.
+
+    Args:
+        dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
+        ddof: the divisor is n - ddof; NaN where that is not positive.
+        correction: another name of ddof; wins where it is given.
+
+    Returns: array without the axes, of a real float dtype.
+
+    Example:
+        >>> wnp.var(wnp.array([1.0, 2.0, 3.0, 4.0]))
+        Array(1.25, dtype=float32)
+        >>> wnp.var(wnp.array([1.0, 2.0, 3.0, 4.0]), ddof=1)
+        Array(1.6666666, dtype=float32)
+    """
     _no_out(out)
     a = _weft.promote_inexact(_array(a, dtype))
     if where is not None:
@@ -168,25 +247,57 @@ def var(
     return total / free if free > 0 else total * float("nan")
 
 
-def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where=None,
-    correction: int | None = None,
-) -> Array:
-    """The square root of var."""
-    from ._elementwise import sqrt
+_P = ParamSpec("_P")
 
-    return sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
+
+def root_of(function: Callable[_P, Array], name: str, doc: str) -> Callable[_P, Array]:
+    """The square root of what a function returns, as a function of the same arguments."""
+    from ._primitives import sqrt
+
+    def root(*args: _P.args, **kwargs: _P.kwargs) -> Array:
+        return sqrt(function(*args, **kwargs))
+
+    root.__name__ = root.__qualname__ = name
+    root.__doc__, root.__module__ = doc, function.__module__
+    root.__wrapped__ = function  # type: ignore[attr-defined]
+    return root
+
+
+std = root_of(
+    var,
+    "std",
+    """The standard deviation over axes: the square root of var.
+
+    Args:
+        dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
+        ddof: the divisor of the variance is n - ddof; NaN where that is not positive.
+        correction: another name of ddof; wins where it is given.
+
+    Returns: array without the axes, of a real float dtype.
+
+    Example:
+        >>> wnp.std(wnp.array([1.0, 3.0]))
+        Array(1., dtype=float32)
+    """,
+)
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
-    """The weighted mean; with returned also the sum of weights."""
+    """The weighted mean over axes, in floating point.
+
+    Args:
+        weights: numbers of the shape of a, or one per element along the axis; None: all the same.
+        returned: whether to return the sums of weights, too.
+
+    Returns: array without the axes; with returned the pair (array, sums of weights).
+
+    Raises:
+        TypeError: weights of another shape are given without an axis.
+
+    Example:
+        >>> wnp.average(wnp.array([1.0, 2.0, 3.0]), weights=wnp.array([3.0, 1.0, 0.0]))
+        Array(1.25, dtype=float32)
+    """
     a = _weft.promote_inexact(_array(a))
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
@@ -202,46 +313,144 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
 
 
 def argmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
-    """The index of the first largest element (of the flattened array, or along an axis)."""
+    """The index of the first largest element; NaN counts as the largest.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+
+    Returns: array of int32 without the axis.
+
+    Raises:
+        ValueError: the axis has no elements.
+
+    Example:
+        >>> wnp.argmax(wnp.array([[1, 5], [7, 3]]), axis=1)
+        Array([1, 0], dtype=int32)
+    """
     _no_out(out)
     return _weft.argreduce("argmax", _array(a), axis, keepdims)
 
 
 def argmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
-    """The index of the first smallest element."""
+    """The index of the first smallest element; NaN counts as the smallest.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+
+    Returns: array of int32 without the axis.
+
+    Raises:
+        ValueError: the axis has no elements.
+
+    Example:
+        >>> wnp.argmin(wnp.array([[1, 5], [7, 3]]), axis=1)
+        Array([0, 1], dtype=int32)
+    """
     _no_out(out)
     return _weft.argreduce("argmin", _array(a), axis, keepdims)
 
 
 def ptp(a, axis=None, keepdims: bool = False) -> Array:
-    """Largest minus smallest."""
+    """The range of the values over axes: largest minus smallest.
+
+    Returns: array without the axes, of the array's dtype.
+
+    Raises:
+        ValueError: there are no elements.
+
+    Example:
+        >>> wnp.ptp(wnp.array([[1, 5], [7, 3]]), axis=0)
+        Array([6, 2], dtype=int32)
+    """
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
 def count_nonzero(a, axis=None, keepdims: bool = False) -> Array:
-    """How many elements are not 0."""
+    """How many elements over axes are not 0; NaN is not.
+
+    Returns: array of int32 without the axes.
+
+    Example:
+        >>> wnp.count_nonzero(wnp.array([[1, 0], [7, 3]]), axis=0)
+        Array([2, 1], dtype=int32)
+    """
     return sum(_array(a) != 0, axis, keepdims=keepdims)
 
 
 def cumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
-    """Partial sums along an axis (None: of the flattened array)."""
+    """Partial sums along an axis.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+        dtype: the dtype to sum in; None: that of the array (booleans and narrow integers: the default integer dtype).
+
+    Returns: array of the shape of a (flattened for axis None).
+
+    Example:
+        >>> wnp.cumsum(wnp.array([[1, 2], [3, 4]]), axis=0)
+        Array([[1, 2],
+               [4, 6]], dtype=int32)
+    """
     _no_out(out)
     return _weft.cumulative("cumsum", _array(a, dtype), axis, False)
 
 
 def cumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
-    """Partial products along an axis (None: of the flattened array)."""
+    """Partial products along an axis.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+        dtype: the dtype to multiply in; None: that of the array (booleans and narrow integers: the default integer
+            dtype).
+
+    Returns: array of the shape of a (flattened for axis None).
+
+    Example:
+        >>> wnp.cumprod(wnp.array([[1, 2], [3, 4]]), axis=1)
+        Array([[ 1,  2],
+               [ 3, 12]], dtype=int32)
+    """
     _no_out(out)
     return _weft.cumulative("cumprod", _array(a, dtype), axis, False)
 
 
 def cumulative_sum(x, *, axis: int | None = None, dtype=None, include_initial: bool = False) -> Array:
-    """Partial sums along an axis (vectors need none); include_initial puts a 0 in front."""
+    """Partial sums along an axis, as the array API spells them.
+
+    Args:
+        axis: the axis, negative from the end; a vector needs none.
+        dtype: the dtype to sum in; None: as for cumsum.
+        include_initial: whether a 0 comes in front, so that the axis is longer by one.
+
+    Returns: array of the shape of x, longer by one along the axis with include_initial.
+
+    Raises:
+        ValueError: no axis is given for an array of several dimensions.
+
+    Example:
+        >>> wnp.cumulative_sum(wnp.array([1, 2, 3]), include_initial=True)
+        Array([0, 1, 3, 6], dtype=int32)
+    """
     return _cumulative(x, axis, dtype, include_initial, "cumsum", 0)
 
 
 def cumulative_prod(x, *, axis: int | None = None, dtype=None, include_initial: bool = False) -> Array:
-    """Partial products along an axis (vectors need none); include_initial puts a 1 in front."""
+    """Partial products along an axis, as the array API spells them.
+
+    Args:
+        axis: the axis, negative from the end; a vector needs none.
+        dtype: the dtype to multiply in; None: as for cumprod.
+        include_initial: whether a 1 comes in front, so that the axis is longer by one.
+
+    Returns: array of the shape of x, longer by one along the axis with include_initial.
+
+    Raises:
+        ValueError: no axis is given for an array of several dimensions.
+
+    Example:
+        >>> wnp.cumulative_prod(wnp.array([1, 2, 3]), include_initial=True)
+        Array([1, 1, 2, 6], dtype=int32)
+    """
     return _cumulative(x, axis, dtype, include_initial, "cumprod", 1)
 
 
@@ -258,192 +467,4 @@ def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Ar
     return _weft.pad_constant(out, before, [0] * x.ndim, _weft.full((), neutral, out.dtype))
 
 
-# --- Without NaN ------------------------------------------------------------------------------------------------------
-
-
-def _replace(a, value, where=None):
-    """The array with `value` in place of NaN and of what `where` leaves out; and where that is."""
-    a = _array(a)
-    if not _weft.is_inexact(a.dtype) and where is None:
-        return a, _weft.full(a.shape, False, "bool")
-    bad = a != a
-    if where is not None:
-        bad = bad | _weft.logical_not(_weft.broadcast_to(_array(where, "bool"), a.shape))
-    return _weft.where(bad, value, a), bad
-
-
-def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """sum, NaN counted as 0."""
-    return sum(_replace(a, 0, where)[0], axis, dtype, out, keepdims, initial)
-
-
-def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """prod, NaN counted as 1."""
-    return prod(_replace(a, 1, where)[0], axis, dtype, out, keepdims, initial)
-
-
-def nancumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
-    """cumsum, NaN counted as 0."""
-    return cumsum(_replace(a, 0)[0], axis, dtype, out)
-
-
-def nancumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
-    """cumprod, NaN counted as 1."""
-    return cumprod(_replace(a, 1)[0], axis, dtype, out)
-
-
-def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """max of the numbers; NaN where there are none."""
-    return _nan_extreme(max, a, axis, out, keepdims, initial, where, float("-inf"))
-
-
-def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
-    """min of the numbers; NaN where there are none."""
-    return _nan_extreme(min, a, axis, out, keepdims, initial, where, float("inf"))
-
-
-def _nan_extreme(function, a, axis, out, keepdims, initial, where, worst) -> Array:
-    a = _array(a)
-    if not _weft.is_inexact(a.dtype):
-        return function(a, axis, out, keepdims, initial, where)
-    filled, bad = _replace(a, worst, where)
-    result = function(filled, axis, out, keepdims, initial)
-    return result if initial is not None else _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), result)
-
-
-def nanargmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
-    """argmax of the numbers; -1 where there are none."""
-    return _nan_arg(argmax, a, axis, out, keepdims, float("-inf"))
-
-
-def nanargmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
-    """argmin of the numbers; -1 where there are none."""
-    return _nan_arg(argmin, a, axis, out, keepdims, float("inf"))
-
-
-def _nan_arg(function, a, axis, out, keepdims, worst) -> Array:
-    a = _array(a)
-    if not _weft.is_inexact(a.dtype):
-        return function(a, axis, out, keepdims)
-    filled, bad = _replace(a, worst)
-    return _weft.where(all(bad, axis, keepdims=keepdims), -1, function(filled, axis, out, keepdims))
-
-
-def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
-    """mean of the numbers."""
-    _no_out(out)
-    filled, bad = _replace(_weft.promote_inexact(_array(a, dtype)), 0, where)
-    return sum(filled, axis, keepdims=keepdims) / sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(
-        filled.dtype
-    )
-
-
-def nanvar(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, where=None) -> Array:
-    """var of the numbers."""
-    _no_out(out)
-    a = _weft.promote_inexact(_array(a, dtype))
-    centered, bad = _replace(a - nanmean(a, axis, keepdims=True, where=where), 0, where)
-    free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
-    total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
-    return _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
-
-
-def nanstd(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, where=None) -> Array:
-    """std of the numbers."""
-    from ._elementwise import sqrt
-
-    return sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
-
-
-# --- Order statistics -------------------------------------------------------------------------------------------------
-
-
-def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
-    """The q-quantile (0 <= q <= 1) over axes. method: "linear", "lower", "higher", "nearest" or "midpoint"."""
-    from ._elementwise import ceil, clip, floor
-    from ._sorting import sort
-
-    a, q = _weft.promote_inexact(_array(a)), _weft.promote_inexact(q)
-    axes = list(range(a.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    axes = [_weft.check_axis(d, a.ndim, "quantile") for d in axes]
-    kept = [1 if d in axes else n for d, n in enumerate(a.shape)]
-    a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
-    rest = a.shape[: a.ndim - len(axes)]
-    if 0 in a.shape[len(rest) :]:
-        return _weft.full(q.shape + (tuple(kept) if keepdims else rest), float("nan"), a.dtype)
-    a = sort(a.reshape((*rest, functools.reduce(operator.mul, a.shape[len(rest) :], 1))), -1)
-    n = a.shape[-1]
-    place = q.astype(a.dtype) * (n - 1)
-    low, high = clip(floor(place), 0, n - 1), clip(ceil(place), 0, n - 1)
-    below, above = a[..., low.astype("int32")], a[..., high.astype("int32")]
-    share = place - low
-    if method == "linear":
-        out = below * (1 - share) + above * share
-    elif method == "lower":
-        out = below
-    elif method == "higher":
-        out = above
-    elif method == "nearest":
-        out = _weft.where(share < 0.5, below, _weft.where(share > 0.5, above, _weft.where(low % 2 == 0, below, above)))
-    elif method == "midpoint":
-        out = (below + above) / 2
-    else:
-        raise ValueError(f"quantile: there is no method {method!r}")
-    out = _weft.where(any(a != a, -1).reshape(a.shape[:-1] + (1,) * q.ndim), float("nan"), out)
-    out = _weft.moveaxis(out, list(range(out.ndim - q.ndim, out.ndim)), list(range(q.ndim)))
-    return out.reshape(q.shape + tuple(kept)) if keepdims else out
-
-
-def percentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
-    """quantile with q in percent."""
-    return quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method)
-
-
-def median(a, axis=None, keepdims: bool = False) -> Array:
-    """The middle element."""
-    return quantile(a, 0.5, axis, keepdims, "midpoint")
-
-
-def nanquantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
-    """quantile of the numbers; NaN where there are none."""
-    from ._elementwise import ceil, clip, floor
-    from ._sorting import sort
-
-    a, q = _weft.promote_inexact(_array(a)), _weft.promote_inexact(q)
-    if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise ValueError(f"nanquantile: there is no method {method!r}")
-    axes = list(range(a.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    axes = [_weft.check_axis(d, a.ndim, "nanquantile") for d in axes]
-    kept = tuple(1 if d in axes else n for d, n in enumerate(a.shape))
-    a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
-    rest = a.shape[: a.ndim - len(axes)]
-    if 0 in a.shape[len(rest) :]:
-        return _weft.full(q.shape + (kept if keepdims else rest), float("nan"), a.dtype)
-    a = sort(a.reshape(rest + (-1,)), -1)  # NaN come last
-    last = clip(sum(a == a, -1, keepdims=True) - 1, 0, None).astype(a.dtype)
-    place = last * q.reshape(-1).astype(a.dtype)
-    low, high = floor(place), ceil(place)
-    below = _weft.take_along_axis(a, low.astype("int32"), -1)
-    above = _weft.take_along_axis(a, high.astype("int32"), -1)
-    share = place - low
-    if method == "linear":
-        out = below * (1 - share) + above * share
-    elif method == "midpoint":
-        out = (below + above) / 2
-    else:
-        up = share > 0.5 if method == "nearest" else _weft.full(share.shape, method == "higher", "bool")
-        if method == "nearest":
-            up = up | ((share == 0.5) & (low % 2 == 1))
-        out = _weft.where(up, above, below)
-    out = _weft.moveaxis(out, -1, 0).reshape(q.shape + rest)
-    return out.reshape(q.shape + kept) if keepdims else out
-
-
-def nanpercentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
-    """nanquantile with q in percent."""
-    return nanquantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method)
-
-
-def nanmedian(a, axis=None, keepdims: bool = False) -> Array:
-    """The middle element of the numbers."""
-    return nanquantile(a, 0.5, axis, keepdims, "midpoint")
+_docs.complete(globals(), _AXES, arrays=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 from ._indexing import nonzero
 
@@ -61,10 +61,28 @@ def unique(
     fill_value=None,
     sorted: bool = True,
 ):
-    """The sorted different elements (or, with axis, slices); with return_index where each occurs first, with
-    return_inverse which of them each element is, with return_counts how often each occurs.
+    """The sorted different elements of an array, or slices along an axis.
 
-    Values must be known, or size= given: then the first `size` of them, padded with fill_value (the smallest).
+    Args:
+        ar: array, number or nested list of numbers.
+        return_index: whether to return where each occurs first.
+        return_inverse: whether to return which of them each element is.
+        return_counts: whether to return how often each occurs.
+        axis: slices along this axis are compared; None: elements.
+        equal_nan: whether NaN count as one.
+        size: inside jit: how many elements the result has; the smallest ones.
+        fill_value: with size: what fills the result; None: the smallest element.
+        sorted: accepted: the result is always sorted.
+
+    Returns: array; with a return_ argument a tuple of it and int32 arrays in the order of the arguments.
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+        ValueError: an empty array is to be filled up without fill_value.
+
+    Example:
+        >>> wnp.unique(wnp.array([3, 1, 3, 2]), return_counts=True)
+        (Array([1, 2, 3], dtype=int32), Array([1, 1, 2], dtype=int32))
     """
     del sorted
     a = _array(ar)
@@ -131,27 +149,101 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAll:
-    """unique with everything it can return; NaN differ from each other."""
+    """The sorted different elements and everything about them; NaN differ from each other.
+
+    Args:
+        x: array, number or nested list of numbers.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: the smallest element.
+
+    Returns: named tuple (values, indices, inverse_indices, counts).
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.unique_all(wnp.array([3, 1, 3])).indices
+        Array([1, 0], dtype=int32)
+    """
     return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCounts:
-    """unique with counts; NaN differ from each other."""
+    """The sorted different elements and how often each occurs; NaN differ from each other.
+
+    Args:
+        x: array, number or nested list of numbers.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: the smallest element.
+
+    Returns: named tuple (values, counts).
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.unique_counts(wnp.array([3, 1, 3])).counts
+        Array([1, 2], dtype=int32)
+    """
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueInverse:
-    """unique with the inverse; NaN differ from each other."""
+    """The sorted different elements and which of them each element is; NaN differ from each other.
+
+    Args:
+        x: array, number or nested list of numbers.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: the smallest element.
+
+    Returns: named tuple (values, inverse_indices).
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.unique_inverse(wnp.array([3, 1, 3])).inverse_indices
+        Array([1, 0, 1], dtype=int32)
+    """
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_values(x, /, *, size: int | None = None, fill_value=None) -> Array:
-    """unique; NaN differ from each other."""
+    """The sorted different elements; NaN differ from each other.
+
+    Args:
+        x: array, number or nested list of numbers.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: the smallest element.
+
+    Returns: vector.
+
+    Raises:
+        weft.TracerError: the array is traced and size is not given.
+
+    Example:
+        >>> wnp.unique_values(wnp.array([3, 1, 3]))
+        Array([1, 3], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto") -> Array:
-    """Whether each element is among the test elements (invert: is not)."""
+    """Whether each element is among others.
+
+    Args:
+        element: array, number or nested list of numbers.
+        test_elements: the others, of any shape.
+        assume_unique: accepted, without effect.
+        invert: whether to ask for those that are not.
+        method: accepted, without effect.
+
+    Returns: array of booleans of the shape of element.
+
+    Example:
+        >>> wnp.isin(wnp.array([1, 2, 3]), wnp.array([2, 5]))
+        Array([False,  True, False], dtype=bool)
+    """
     del assume_unique, method
     element, test = _array(element), _array(test_elements).reshape(-1)
     found = _weft.reduce("reduce_or", element[..., None] == test, -1, False)
@@ -159,7 +251,23 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
 
 
 def union1d(ar1, ar2, *, size: int | None = None, fill_value=None) -> Array:
-    """The sorted elements of both."""
+    """The sorted different elements of two arrays together.
+
+    Args:
+        ar1: array, number or nested list of numbers.
+        ar2: array, number or nested list of numbers.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: the smallest element.
+
+    Returns: vector.
+
+    Raises:
+        weft.TracerError: an array is traced and size is not given.
+
+    Example:
+        >>> wnp.union1d(wnp.array([3, 1]), wnp.array([2, 3]))
+        Array([1, 2, 3], dtype=int32)
+    """
     return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
 
 
@@ -185,13 +293,48 @@ def _distinct(ar, keep, size, fill_value):
 
 
 def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None) -> Array:
-    """The sorted elements of the first that are not in the second."""
+    """The sorted different elements of one array that are not in another.
+
+    Args:
+        ar1: array, number or nested list of numbers.
+        ar2: array, number or nested list of numbers.
+        assume_unique: accepted, without effect.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: 0.
+
+    Returns: vector.
+
+    Raises:
+        weft.TracerError: an array is traced and size is not given.
+
+    Example:
+        >>> wnp.setdiff1d(wnp.array([3, 1, 2]), wnp.array([2]))
+        Array([1, 3], dtype=int32)
+    """
     del assume_unique
     return _distinct(ar1, lambda v: isin(v, ar2, invert=True), size, fill_value)
 
 
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size=None, fill_value=None):
-    """The sorted elements that are in both; with return_indices also where each occurs first in them."""
+    """The sorted different elements that are in both of two arrays.
+
+    Args:
+        ar1: array, number or nested list of numbers.
+        ar2: array, number or nested list of numbers.
+        assume_unique: accepted, without effect.
+        return_indices: whether to return where each occurs first in ar1 and in ar2.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: 0.
+
+    Returns: vector; with return_indices a tuple of it and two int32 vectors.
+
+    Raises:
+        weft.TracerError: an array is traced and size is not given.
+
+    Example:
+        >>> wnp.intersect1d(wnp.array([3, 1, 2]), wnp.array([2, 3, 7]))
+        Array([2, 3], dtype=int32)
+    """
     del assume_unique
     ar1, ar2 = _array(ar1).reshape(-1), _array(ar2).reshape(-1)
     out = _distinct(ar1.astype(_weft.result_type(ar1, ar2)), lambda v: isin(v, ar2), size, fill_value)
@@ -202,6 +345,26 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
 
 
 def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None) -> Array:
-    """The sorted elements that are in exactly one of both."""
+    """The sorted different elements that are in exactly one of two arrays.
+
+    Args:
+        ar1: array, number or nested list of numbers.
+        ar2: array, number or nested list of numbers.
+        assume_unique: accepted, without effect.
+        size: inside jit: how many elements the result has.
+        fill_value: with size: what fills the result; None: 0.
+
+    Returns: vector.
+
+    Raises:
+        weft.TracerError: an array is traced and size is not given.
+
+    Example:
+        >>> wnp.setxor1d(wnp.array([3, 1]), wnp.array([2, 3]))
+        Array([1, 2], dtype=int32)
+    """
     del assume_unique
     return _distinct(_joined(ar1, ar2), lambda v: isin(v, ar1) != isin(v, ar2), size, fill_value)
+
+
+_docs.complete(globals(), arrays=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -56,17 +56,41 @@ __all__ = [
 
 
 def shape(a) -> tuple:
-    """The dimensions of an array or number."""
+    """The dimensions of an array or number.
+
+    Returns: tuple of integers (and of weft.Dim, where a size is a symbol).
+
+    Example:
+        >>> wnp.shape(wnp.ones((2, 3))), wnp.shape(5)
+        ((2, 3), ())
+    """
     return _weft.abstract(a)[0] if _weft.is_operand(a) else _weft.array(a, None, False).shape
 
 
 def ndim(a) -> int:
-    """The number of dimensions."""
+    """The number of dimensions.
+
+    Returns: int.
+
+    Example:
+        >>> wnp.ndim(wnp.ones((2, 3)))
+        2
+    """
     return len(shape(a))
 
 
 def size(a, axis: int | None = None) -> int:
-    """The number of elements, or of those along an axis."""
+    """The number of elements, or the size of an axis.
+
+    Args:
+        axis: the axis, negative from the end; None: all elements.
+
+    Returns: int (weft.Dim, where a size is a symbol).
+
+    Example:
+        >>> wnp.size(wnp.ones((2, 3))), wnp.size(wnp.ones((2, 3)), 1)
+        (6, 3)
+    """
     dims = shape(a)
     if axis is not None:
         return dims[axis]
@@ -81,8 +105,23 @@ def _array(x) -> Array:
 
 
 def reshape(a, shape, order: str = "C") -> Array:
-    """The same elements in another shape; one dimension may be -1. order "F" counts the first index fastest.
-    Raises TypeError when the numbers of elements differ."""
+    """The same elements in another shape.
+
+    Args:
+        shape: integers; one may be -1, which stands for what remains.
+        order: "C": the last index counts fastest; "F": the first.
+
+    Returns: array of that shape, of the dtype of a.
+
+    Raises:
+        TypeError: the numbers of elements differ.
+        ValueError: more than one size is -1.
+
+    Example:
+        >>> wnp.reshape(wnp.arange(6), (2, -1))
+        Array([[0, 1, 2],
+               [3, 4, 5]], dtype=int32)
+    """
     if order == "F":
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         return transpose(_weft.reshape(transpose(_array(a)), shape[::-1]))
@@ -90,12 +129,35 @@ def reshape(a, shape, order: str = "C") -> Array:
 
 
 def ravel(a, order: str = "C") -> Array:
-    """All elements in one dimension."""
+    """All elements in one dimension.
+
+    Args:
+        order: "C": the last index counts fastest; "F": the first.
+
+    Returns: vector of the dtype of a.
+
+    Example:
+        >>> wnp.ravel(wnp.array([[1, 2], [3, 4]]), order="F")
+        Array([1, 3, 2, 4], dtype=int32)
+    """
     return reshape(a, -1, order)
 
 
 def transpose(a, axes=None) -> Array:
-    """The dimensions in the order `axes`, reversed by default."""
+    """The dimensions in another order.
+
+    Args:
+        axes: for each dimension of the result the one it was; None: reversed.
+
+    Returns: array of the dtype of a.
+
+    Raises:
+        ValueError: axes are no permutation.
+
+    Example:
+        >>> wnp.transpose(wnp.ones((2, 3, 4)), (1, 0, 2)).shape
+        (3, 2, 4)
+    """
     return _weft.transpose(_array(a), axes)
 
 
@@ -103,17 +165,51 @@ permute_dims = transpose
 
 
 def matrix_transpose(x) -> Array:
-    """The last two dimensions exchanged."""
+    """The last two dimensions exchanged.
+
+    Args:
+        x: array [..., rows, columns].
+
+    Returns: array [..., columns, rows].
+
+    Example:
+        >>> wnp.matrix_transpose(wnp.ones((5, 2, 3))).shape
+        (5, 3, 2)
+    """
     return swapaxes(x, -1, -2)
 
 
 def moveaxis(a, source, destination) -> Array:
-    """Dimensions moved from source to destination; the others keep their order."""
+    """Dimensions moved to other places; the others keep their order.
+
+    Args:
+        source: the axis or axes that move.
+        destination: where they go.
+
+    Returns: array of the dtype of a.
+
+    Raises:
+        IndexError: an axis is out of range.
+
+    Example:
+        >>> wnp.moveaxis(wnp.ones((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
     return _weft.moveaxis(_array(a), source, destination)
 
 
 def rollaxis(a, axis: int, start: int = 0) -> Array:
-    """An axis moved in front of axis `start`."""
+    """An axis moved in front of another.
+
+    Args:
+        start: the axis in front of which it goes.
+
+    Returns: array of the dtype of a.
+
+    Example:
+        >>> wnp.rollaxis(wnp.ones((2, 3, 4)), 2).shape
+        (4, 2, 3)
+    """
     n = ndim(a)
     axis = _weft.check_axis(axis, n, "rollaxis")
     start = start + n if start < 0 else start
@@ -121,7 +217,21 @@ def rollaxis(a, axis: int, start: int = 0) -> Array:
 
 
 def swapaxes(a, axis1: int, axis2: int) -> Array:
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged.
+
+    Args:
+        axis1: one axis, negative from the end.
+        axis2: the other, negative from the end.
+
+    Returns: array of the dtype of a.
+
+    Raises:
+        IndexError: an axis is out of range.
+
+    Example:
+        >>> wnp.swapaxes(wnp.ones((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    """
     a = _array(a)
     axes = list(range(a.ndim))
     i, j = _weft.check_axis(axis1, a.ndim, "swapaxes"), _weft.check_axis(axis2, a.ndim, "swapaxes")
@@ -130,34 +240,114 @@ def swapaxes(a, axis1: int, axis2: int) -> Array:
 
 
 def expand_dims(a, axis) -> Array:
-    """New dimensions of size 1 at the given axes of the result."""
+    """New dimensions of size 1.
+
+    Args:
+        axis: the axis or axes of the result that are new.
+
+    Returns: array of the dtype of a.
+
+    Example:
+        >>> wnp.expand_dims(wnp.ones((2, 3)), (0, -1)).shape
+        (1, 2, 3, 1)
+    """
     return _weft.expand_dims(_array(a), axis)
 
 
 def squeeze(a, axis=None) -> Array:
-    """Without dimensions of size 1 (all of them, or those given)."""
+    """Without dimensions of size 1.
+
+    Args:
+        axis: the axis or axes that go; None: all of size 1.
+
+    Returns: array of the dtype of a.
+
+    Raises:
+        ValueError: a size is not 1.
+
+    Example:
+        >>> wnp.squeeze(wnp.ones((1, 3, 1))).shape
+        (3,)
+    """
     return _weft.squeeze(_array(a), axis)
 
 
 def broadcast_to(array, shape) -> Array:
-    """An array stretched to a shape by NumPy's rule."""
+    """An array stretched to a shape by NumPy's rule: sizes are compared from the end, and 1 fits all.
+
+    Args:
+        array: array, number or nested list of numbers.
+        shape: the shape of the result.
+
+    Returns: array of that shape, of the dtype of array.
+
+    Raises:
+        TypeError: the array does not broadcast to it.
+
+    Example:
+        >>> wnp.broadcast_to(wnp.array([1, 2]), (2, 2))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
     return _weft.broadcast_to(_array(array), shape)
 
 
 def broadcast_shapes(*shapes) -> tuple:
-    """The shape that arrays of these shapes have together."""
+    """The shape that arrays of these shapes have together.
+
+    Args:
+        *shapes: tuples of integers.
+
+    Returns: tuple.
+
+    Raises:
+        TypeError: they do not broadcast.
+
+    Example:
+        >>> wnp.broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
     return _weft.broadcast_shapes(*shapes)
 
 
 def broadcast_arrays(*args) -> list[Array]:
-    """Arrays stretched to their common shape."""
+    """Arrays stretched to their common shape.
+
+    Args:
+        *args: arrays, numbers or nested lists of numbers.
+
+    Returns: list of arrays.
+
+    Raises:
+        TypeError: they do not broadcast.
+
+    Example:
+        >>> wnp.broadcast_arrays(wnp.array([1, 2]), 5)
+        [Array([1, 2], dtype=int32), Array([5, 5], dtype=int32)]
+    """
     arrays = [_array(a) for a in args]
     shape_ = _weft.broadcast_shapes(*(a.shape for a in arrays))
     return [_weft.broadcast_to(a, shape_) for a in arrays]
 
 
 def concatenate(arrays, axis: int | None = 0, dtype=None) -> Array:
-    """Arrays joined along an existing axis (None: flattened first)."""
+    """Arrays joined along an existing axis, promoted to one dtype.
+
+    Args:
+        arrays: arrays whose other sizes agree.
+        axis: the axis, negative from the end; None: they are flattened first.
+        dtype: the dtype of the result; None: that of the arrays together.
+
+    Returns: array.
+
+    Raises:
+        TypeError: other sizes differ.
+        ValueError: there are no arrays.
+
+    Example:
+        >>> wnp.concatenate([wnp.array([1, 2]), wnp.array([3.5])])
+        Array([1. , 2. , 3.5], dtype=float32)
+    """
     arrays = [_array(a) for a in arrays]
     if axis is None:
         arrays, axis = [a.reshape(-1) for a in arrays], 0
@@ -169,36 +359,104 @@ concat = concatenate
 
 
 def append(arr, values, axis: int | None = None) -> Array:
-    """Values joined behind an array."""
+    """Values joined behind an array.
+
+    Args:
+        values: array, number or nested list of numbers.
+        axis: the axis, negative from the end; None: both are flattened first.
+
+    Returns: array.
+
+    Raises:
+        TypeError: other sizes differ.
+
+    Example:
+        >>> wnp.append(wnp.array([1, 2]), 3)
+        Array([1, 2, 3], dtype=int32)
+    """
     return concatenate([arr, values], axis)
 
 
 def stack(arrays, axis: int = 0, dtype=None) -> Array:
-    """Arrays joined along a new axis."""
+    """Arrays of one shape joined along a new axis, promoted to one dtype.
+
+    Args:
+        arrays: arrays of one shape.
+        axis: the axis of the result that is new.
+        dtype: the dtype of the result; None: that of the arrays together.
+
+    Returns: array of one more dimension.
+
+    Raises:
+        TypeError: shapes differ.
+        ValueError: there are no arrays.
+
+    Example:
+        >>> wnp.stack([wnp.array([1, 2]), wnp.array([3, 4])], axis=1)
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
     out = _weft.stack([_array(a) for a in arrays], axis)
     return out if dtype is None else out.astype(dtype)
 
 
 def unstack(x, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis."""
+    """The slices along an axis.
+
+    Returns: tuple of arrays without the axis.
+
+    Example:
+        >>> wnp.unstack(wnp.array([[1, 2], [3, 4]]))
+        (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     x = _weft.moveaxis(_array(x), axis, 0)
     return tuple(x[i] for i in range(x.shape[0]))
 
 
 def atleast_1d(*arys):
-    """With at least one dimension."""
+    """Arrays with at least one dimension.
+
+    Args:
+        *arys: arrays, numbers or nested lists of numbers.
+
+    Returns: array, or a list of them for several arguments.
+
+    Example:
+        >>> wnp.atleast_1d(5)
+        Array([5], dtype=int32)
+    """
     out = [a if a.ndim else a.reshape(1) for a in map(_array, arys)]
     return out[0] if len(out) == 1 else out
 
 
 def atleast_2d(*arys):
-    """With at least two dimensions; new ones in front."""
+    """Arrays with at least two dimensions; new ones of size 1 come in front.
+
+    Args:
+        *arys: arrays, numbers or nested lists of numbers.
+
+    Returns: array, or a list of them for several arguments.
+
+    Example:
+        >>> wnp.atleast_2d(wnp.array([1, 2])).shape
+        (1, 2)
+    """
     out = [a.reshape((1,) * (2 - a.ndim) + a.shape) if a.ndim < 2 else a for a in map(_array, arys)]
     return out[0] if len(out) == 1 else out
 
 
 def atleast_3d(*arys):
-    """With at least three dimensions, as NumPy places them."""
+    """Arrays with at least three dimensions: a vector becomes [1, n, 1], a matrix [m, n, 1].
+
+    Args:
+        *arys: arrays, numbers or nested lists of numbers.
+
+    Returns: array, or a list of them for several arguments.
+
+    Example:
+        >>> wnp.atleast_3d(wnp.array([1, 2])).shape
+        (1, 2, 1)
+    """
     out = []
     for a in map(_array, arys):
         out.append(
@@ -214,7 +472,22 @@ def atleast_3d(*arys):
 
 
 def vstack(tup, dtype=None) -> Array:
-    """Arrays joined as rows."""
+    """Arrays joined as rows: vectors count as one row each.
+
+    Args:
+        tup: arrays whose sizes but the first agree.
+        dtype: the dtype of the result; None: that of the arrays together.
+
+    Returns: array of two dimensions or more.
+
+    Raises:
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.vstack([wnp.array([1, 2]), wnp.array([3, 4])])
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
     rows = atleast_2d(*tup)
     return concatenate(rows if isinstance(rows, list) else [rows], 0, dtype)
 
@@ -223,25 +496,85 @@ row_stack = vstack
 
 
 def hstack(tup, dtype=None) -> Array:
-    """Arrays joined along the second axis (vectors: the first)."""
+    """Arrays joined along the second axis, vectors along the first.
+
+    Args:
+        tup: arrays whose other sizes agree.
+        dtype: the dtype of the result; None: that of the arrays together.
+
+    Returns: array.
+
+    Raises:
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.hstack([wnp.array([1, 2]), wnp.array([3, 4])])
+        Array([1, 2, 3, 4], dtype=int32)
+    """
     arrays = atleast_1d(*tup)
     arrays = arrays if isinstance(arrays, list) else [arrays]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype)
 
 
 def dstack(tup, dtype=None) -> Array:
-    """Arrays joined along the third axis."""
+    """Arrays joined along the third axis.
+
+    Args:
+        tup: arrays whose other sizes agree.
+        dtype: the dtype of the result; None: that of the arrays together.
+
+    Returns: array of three dimensions or more.
+
+    Raises:
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.dstack([wnp.array([1, 2]), wnp.array([3, 4])])
+        Array([[[1, 3],
+                [2, 4]]], dtype=int32)
+    """
     arrays = atleast_3d(*tup)
     return concatenate(arrays if isinstance(arrays, list) else [arrays], 2, dtype)
 
 
 def column_stack(tup) -> Array:
-    """Vectors as columns."""
+    """Vectors (and matrices) joined as columns.
+
+    Args:
+        tup: vectors of one length, or matrices with that many rows.
+
+    Returns: matrix.
+
+    Raises:
+        TypeError: lengths differ.
+
+    Example:
+        >>> wnp.column_stack([wnp.array([1, 2]), wnp.array([3, 4])])
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
     return concatenate([a[:, None] if a.ndim == 1 else a for a in map(_array, tup)], 1)
 
 
 def block(arrays) -> Array:
-    """An array put together from nested lists of blocks: the innermost lists join along the last axis."""
+    """An array put together from nested lists of blocks: the innermost lists join along the last axis, those around
+    them along the one before.
+
+    Args:
+        arrays: nested lists of arrays and numbers, all nested equally deep.
+
+    Returns: array.
+
+    Raises:
+        ValueError: a list is empty, or blocks are nested unequally deep.
+        TypeError: sizes differ.
+
+    Example:
+        >>> wnp.block([[wnp.eye(2), wnp.zeros((2, 1))], [wnp.ones((1, 3))]])
+        Array([[1., 0., 0.],
+               [0., 1., 0.],
+               [1., 1., 1.]], dtype=float32)
+    """
 
     def depth(x) -> int:
         return 1 + builtins.max([depth(y) for y in x], default=0) if isinstance(x, list) else 0
@@ -267,7 +600,20 @@ def _flat(x) -> list:
 
 
 def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
-    """Cuts an array along an axis: into equal parts, or before the given indices."""
+    """An array cut along an axis.
+
+    Args:
+        indices_or_sections: how many equal parts; or the indices before which it is cut.
+
+    Returns: list of arrays.
+
+    Raises:
+        ValueError: the axis does not divide into equal parts.
+
+    Example:
+        >>> wnp.split(wnp.arange(5), [2, 3])
+        [Array([0, 1], dtype=int32), Array([2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     ary = _array(ary)
     axis = _weft.check_axis(axis, ary.ndim, "split")
     n = ary.shape[axis]
@@ -286,7 +632,17 @@ def _cut(ary, bounds, axis: int) -> list[Array]:
 
 
 def array_split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
-    """Like split, but the first parts may be longer by one."""
+    """An array cut along an axis into parts that may differ by one element, the longer ones first.
+
+    Args:
+        indices_or_sections: how many parts; or the indices before which it is cut.
+
+    Returns: list of arrays.
+
+    Example:
+        >>> wnp.array_split(wnp.arange(5), 2)
+        [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     ary = _array(ary)
     if not isinstance(indices_or_sections, int):
         return split(ary, indices_or_sections, axis)
@@ -299,37 +655,122 @@ def array_split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
 
 
 def vsplit(ary, indices_or_sections) -> list[Array]:
-    """split along axis 0."""
+    """An array cut along its first axis.
+
+    Args:
+        indices_or_sections: how many equal parts; or the indices before which it is cut.
+
+    Returns: list of arrays.
+
+    Raises:
+        ValueError: the axis does not divide into equal parts.
+
+    Example:
+        >>> wnp.vsplit(wnp.array([[1, 2], [3, 4]]), 2)
+        [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
+    """
     return split(ary, indices_or_sections, 0)
 
 
 def hsplit(ary, indices_or_sections) -> list[Array]:
-    """split along axis 1 (vectors: 0)."""
+    """An array cut along its second axis, a vector along its first.
+
+    Args:
+        indices_or_sections: how many equal parts; or the indices before which it is cut.
+
+    Returns: list of arrays.
+
+    Raises:
+        ValueError: the axis does not divide into equal parts.
+
+    Example:
+        >>> wnp.hsplit(wnp.arange(4), 2)
+        [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
     return split(ary, indices_or_sections, 1 if ndim(ary) > 1 else 0)
 
 
 def dsplit(ary, indices_or_sections) -> list[Array]:
-    """split along axis 2."""
+    """An array cut along its third axis.
+
+    Args:
+        indices_or_sections: how many equal parts; or the indices before which it is cut.
+
+    Returns: list of arrays.
+
+    Raises:
+        ValueError: the axis does not divide into equal parts.
+
+    Example:
+        >>> [part.shape for part in wnp.dsplit(wnp.ones((2, 3, 4)), 2)]
+        [(2, 3, 2), (2, 3, 2)]
+    """
     return split(ary, indices_or_sections, 2)
 
 
 def flip(m, axis=None) -> Array:
-    """Elements in reverse order along axes (all by default)."""
+    """Elements in reverse order along axes.
+
+    Args:
+        axis: the axis or axes, negative from the end; None: all.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.flip(wnp.array([[1, 2], [3, 4]]), axis=0)
+        Array([[3, 4],
+               [1, 2]], dtype=int32)
+    """
     return _weft.flip(_array(m), axis)
 
 
 def flipud(m) -> Array:
-    """flip along axis 0."""
+    """Rows in reverse order.
+
+    Args:
+        m: array of one dimension or more.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.flipud(wnp.array([[1, 2], [3, 4]]))
+        Array([[3, 4],
+               [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 def fliplr(m) -> Array:
-    """flip along axis 1."""
+    """Columns in reverse order.
+
+    Args:
+        m: array of two dimensions or more.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.fliplr(wnp.array([[1, 2], [3, 4]]))
+        Array([[2, 1],
+               [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def rot90(m, k: int = 1, axes=(0, 1)) -> Array:
-    """Turned by k right angles in the plane of two axes."""
+    """An array turned by right angles, from the first axis towards the second.
+
+    Args:
+        m: array of two dimensions or more.
+        k: by how many right angles.
+        axes: the plane in which it turns.
+
+    Returns: array of the dtype of m.
+
+    Example:
+        >>> wnp.rot90(wnp.array([[1, 2], [3, 4]]))
+        Array([[2, 4],
+               [1, 3]], dtype=int32)
+    """
     m, k = _array(m), k % 4
     if k == 0:
         return m
@@ -341,7 +782,18 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> Array:
 
 
 def roll(a, shift, axis=None) -> Array:
-    """Elements moved along axes; those that leave at the end come in at the front."""
+    """Elements moved along axes; those that leave at the end come in at the front.
+
+    Args:
+        shift: by how many places, an integer (traced ones too) or a tuple of one per axis.
+        axis: the axis or axes, negative from the end; None: of the flattened array.
+
+    Returns: array of the shape and dtype of a.
+
+    Example:
+        >>> wnp.roll(wnp.array([1, 2, 3, 4]), 1)
+        Array([4, 1, 2, 3], dtype=int32)
+    """
     a = _array(a)
     if axis is None:
         return roll(a.reshape(-1), shift, 0).reshape(a.shape)
@@ -366,7 +818,19 @@ def roll(a, shift, axis=None) -> Array:
 
 
 def tile(A, reps) -> Array:
-    """An array repeated as a block."""
+    """An array repeated as a block.
+
+    Args:
+        A: array, number or nested list of numbers.
+        reps: how often along each axis, an integer or a tuple of them.
+
+    Returns: array of the dtype of A.
+
+    Example:
+        >>> wnp.tile(wnp.array([1, 2]), (2, 2))
+        Array([[1, 2, 1, 2],
+               [1, 2, 1, 2]], dtype=int32)
+    """
     a, reps = _array(A), tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     n = builtins.max(a.ndim, len(reps))
     a, reps = a.reshape((1,) * (n - a.ndim) + a.shape), (1,) * (n - len(reps)) + reps
@@ -376,8 +840,27 @@ def tile(A, reps) -> Array:
 
 
 def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
-    """Each element several times. Repeats that differ must be known, or total_repeat_length given: what is beyond it
-    is dropped, and what is missing repeats the last element."""
+    """Each element (or slice) several times.
+
+    Args:
+        repeats: how often: an integer, or a vector of one per element. Such a vector must be known, unless
+            total_repeat_length is given.
+        axis: the axis, negative from the end; None: of the flattened array.
+        total_repeat_length: the size of the result along the axis: what is beyond is dropped, what is missing repeats
+            the last element.
+
+    Returns: array of the dtype of a.
+
+    Raises:
+        ValueError: there are not as many repeats as elements.
+        weft.TracerError: repeats are traced and total_repeat_length is not given.
+
+    Example:
+        >>> wnp.repeat(wnp.array([1, 2]), 2)
+        Array([1, 1, 2, 2], dtype=int32)
+        >>> wnp.repeat(wnp.array([1, 2]), wnp.array([1, 3]))
+        Array([1, 2, 2, 2], dtype=int32)
+    """
     import numpy as np
 
     a = _array(a)
@@ -406,7 +889,18 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
 
 
 def resize(a, new_shape) -> Array:
-    """The elements repeated or cut to fill a shape."""
+    """The elements repeated or cut to fill a shape.
+
+    Args:
+        new_shape: the shape of the result, an integer or a tuple of them.
+
+    Returns: array of that shape, of the dtype of a.
+
+    Example:
+        >>> wnp.resize(wnp.array([1, 2, 3]), (2, 2))
+        Array([[1, 2],
+               [3, 1]], dtype=int32)
+    """
     new_shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (new_shape,)
     flat, n = ravel(a), 1
     for d in new_shape:
@@ -416,9 +910,22 @@ def resize(a, new_shape) -> Array:
 
 
 def kron(a, b) -> Array:
-    """The Kronecker product."""
+    """The Kronecker product: each element of a times the array b.
+
+    Args:
+        b: array, number or nested list of numbers.
+
+    Returns: array whose sizes are the products of theirs.
+
+    Example:
+        >>> wnp.kron(wnp.array([1, 10]), wnp.array([1, 2]))
+        Array([ 1,  2, 10, 20], dtype=int32)
+    """
     a, b = _array(a), _array(b)
     n = builtins.max(a.ndim, b.ndim)
     a, b = a.reshape((1,) * (n - a.ndim) + a.shape), b.reshape((1,) * (n - b.ndim) + b.shape)
     product = _weft.expand_dims(a, [2 * i + 1 for i in range(n)]) * _weft.expand_dims(b, [2 * i for i in range(n)])
     return product.reshape([x * y for x, y in zip(a.shape, b.shape)])
+
+
+_docs.complete(globals(), arrays=True)

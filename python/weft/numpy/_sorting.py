@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
@@ -18,7 +18,21 @@ __all__ = [
 
 
 def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False) -> Array:
-    """Sorted along an axis (None: flattened), NaN last (descending: first). Sorting is stable, whatever kind says."""
+    """Elements sorted along an axis, stably, NaN last; complex numbers by real, then by imaginary part.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+        kind: accepted, without effect.
+        order: accepted, without effect.
+        stable: accepted: sorting is always stable.
+        descending: whether the largest comes first (NaN before it).
+
+    Returns: array of the shape and dtype of a.
+
+    Example:
+        >>> wnp.sort(wnp.array([3, 1, 2]))
+        Array([1, 2, 3], dtype=int32)
+    """
     del stable, kind, order
     a = _weft.array(a, None, False)
     if axis is None:
@@ -33,7 +47,21 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
 
 
 def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False) -> Array:
-    """The indices that sort along an axis (None: flattened); equal elements keep their order."""
+    """The indices that sort along an axis; equal elements keep their order.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+        kind: accepted, without effect.
+        order: accepted, without effect.
+        stable: accepted: sorting is always stable.
+        descending: whether the largest comes first.
+
+    Returns: array of int32 of the shape of a.
+
+    Example:
+        >>> wnp.argsort(wnp.array([3, 1, 2]))
+        Array([1, 2, 0], dtype=int32)
+    """
     del stable, kind, order
     a = _weft.array(a, None, False)
     if axis is None:
@@ -51,20 +79,47 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
 
 
 def sort_complex(a) -> Array:
-    """Sorted along the last axis by real part, then by imaginary part, as complex numbers."""
+    """Complex numbers sorted along the last axis by real, then by imaginary part.
+
+    Returns: array of the shape of a, of a complex dtype.
+
+    Example:
+        >>> wnp.sort_complex(wnp.array([2 + 1j, 1 + 5j, 2 - 1j]))
+        Array([1.+5.j, 2.-1.j, 2.+1.j], dtype=complex64)
+    """
     a = sort(a)
     return a if _weft.dtype_kind(a.dtype) == "complex" else a.astype(_weft.result_type(a, 1j))
 
 
 def partition(a, kth: int, axis: int = -1) -> Array:
-    """The element at place kth is the one that sorting would put there; smaller ones are before, larger ones behind."""
+    """The element that sorting would put at a place is there; smaller ones are before it, larger ones behind.
+
+    Args:
+        kth: the place, negative from the end.
+
+    Returns: array of the shape and dtype of a.
+
+    Example:
+        >>> wnp.partition(wnp.array([3, 1, 2]), 1)
+        Array([1, 2, 3], dtype=int32)
+    """
     a = _weft.array(a, None, False)
     _kth(kth, a.shape[_weft.check_axis(axis, a.ndim, "partition")])
     return sort(a, axis)
 
 
 def argpartition(a, kth: int, axis: int = -1) -> Array:
-    """The indices of partition."""
+    """The indices that partition an array.
+
+    Args:
+        kth: the place, negative from the end.
+
+    Returns: array of int32 of the shape of a.
+
+    Example:
+        >>> wnp.argpartition(wnp.array([3, 1, 2]), 1)
+        Array([1, 2, 0], dtype=int32)
+    """
     a = _weft.array(a, None, False)
     _kth(kth, a.shape[_weft.check_axis(axis, a.ndim, "argpartition")])
     return argsort(a, axis)
@@ -76,7 +131,17 @@ def _kth(kth: int, n: int) -> None:
 
 
 def lexsort(keys, axis: int = -1) -> Array:
-    """The indices that sort by several keys, the last one first."""
+    """The indices that sort by several keys, the last one first.
+
+    Args:
+        keys: arrays of one shape.
+
+    Returns: array of int32 of that shape.
+
+    Example:
+        >>> wnp.lexsort((wnp.array([3, 1, 2]), wnp.array([0, 1, 0])))
+        Array([2, 0, 1], dtype=int32)
+    """
     keys = [_weft.array(k, None, False) for k in keys]
     axis = _weft.check_axis(axis, keys[0].ndim, "lexsort")
     index = _weft.iota(keys[0].shape, axis, "int32")
@@ -84,8 +149,24 @@ def lexsort(keys, axis: int = -1) -> Array:
 
 
 def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan") -> Array:
-    """Where to insert v into the sorted vector a: before equal elements (left) or behind them (right). sorter: the
-    indices that sort a, if it is not sorted. NaN come last. method is accepted and has no effect."""
+    """Where values go into a sorted vector.
+
+    Args:
+        a: the sorted vector.
+        v: array or number: the values.
+        side: "left": before equal elements; "right": behind them.
+        sorter: the indices that sort a, where it is not sorted; None: it is.
+        method: accepted, without effect.
+
+    Returns: array of int32 of the shape of v.
+
+    Raises:
+        ValueError: a is no vector, or there is no such side.
+
+    Example:
+        >>> wnp.searchsorted(wnp.array([1, 3, 5]), wnp.array([0, 3, 9]))
+        Array([0, 1, 3], dtype=int32)
+    """
     del method
     a, v = _weft.array(a, None, False), _weft.array(v, None, False)
     if a.ndim != 1:
@@ -103,7 +184,23 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
 
 
 def digitize(x, bins, right: bool = False, *, method: str | None = None) -> Array:
-    """The number of the bin of each element, for increasing or decreasing bins."""
+    """The number of the bin of each element: i with bins[i-1] <= x < bins[i] for increasing bins.
+
+    Args:
+        x: array or number of any shape.
+        bins: vector of edges, increasing or decreasing.
+        right: whether bins contain their right edge instead of the left one.
+        method: accepted, without effect.
+
+    Returns: array of int32 of the shape of x.
+
+    Raises:
+        ValueError: bins are no vector.
+
+    Example:
+        >>> wnp.digitize(wnp.array([0.5, 1.0, 9.0]), wnp.array([0.0, 1.0, 2.0]))
+        Array([1, 2, 3], dtype=int32)
+    """
     del method
     bins = _weft.array(bins, None, False)
     if bins.ndim != 1:
@@ -113,3 +210,6 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None) -> Arra
         return rising
     falling = bins.shape[0] - searchsorted(_weft.flip(bins, 0), x, "right" if right else "left")
     return _weft.where(bins[-1] >= bins[0], rising, falling)
+
+
+_docs.complete(globals(), arrays=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 from ._reductions import max, min, sum
 
@@ -33,7 +33,22 @@ def _array(a, dtype=None) -> Array:
 
 
 def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
-    """Differences of neighbours along an axis, n times; prepend and append are joined to the array first."""
+    """Differences of neighbours along an axis: a[i+1] - a[i]; of booleans whether they differ.
+
+    Args:
+        n: how often to take differences.
+        prepend: array or number that is joined in front first; None: nothing.
+        append: array or number that is joined behind first; None: nothing.
+
+    Returns: array of the dtype of a, shorter by n along the axis.
+
+    Raises:
+        ValueError: n is negative.
+
+    Example:
+        >>> wnp.diff(wnp.array([1, 4, 9, 16]))
+        Array([3, 5, 7], dtype=int32)
+    """
     a = _array(a)
     axis = _weft.check_axis(axis, a.ndim, "diff")
     if n < 0:
@@ -51,17 +66,43 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
 
 
 def ediff1d(ary, to_end=None, to_begin=None) -> Array:
-    """Differences of neighbours of the flattened array, between to_begin and to_end."""
+    """Differences of neighbours of the flattened array.
+
+    Args:
+        to_end: numbers joined behind them; None: nothing.
+        to_begin: numbers joined in front of them; None: nothing.
+
+    Returns: vector of the dtype of the array.
+
+    Example:
+        >>> wnp.ediff1d(wnp.array([1, 4, 9]), to_begin=0)
+        Array([0, 3, 5], dtype=int32)
+    """
     ary = _array(ary).reshape(-1)
     parts = [_array(p, ary.dtype).reshape(-1) if p is not None else None for p in (to_begin, to_end)]
     return _weft.concatenate([p for p in (parts[0], diff(ary), parts[1]) if p is not None], 0)
 
 
 def gradient(f, *varargs, axis=None):
-    """Central differences inside, one-sided at the ends, along each axis (or those given). Spacing: one number for all
-    axes, or per axis a number or the vector of coordinates.
+    """Differences along axes as an estimate of the derivative: central ones inside, one-sided ones at the ends.
 
-    Second order inside, also for uneven spacing h, k: (h^2 f(x+k) + (k^2 - h^2) f(x) - k^2 f(x-h)) / (h k (h + k)).
+    Args:
+        f: array of one dimension or more, at least two elements along each axis.
+        *varargs: the spacing: one number for all axes, or per axis a number or the vector of coordinates; none: 1.
+        axis: the axis or axes; None: all.
+
+    Returns: array of the shape of f in floating point; a list of them, one per axis, for several.
+
+    Raises:
+        ValueError: an axis has fewer than two elements, or coordinates do not fit.
+        TypeError: there are not as many spacings as axes.
+
+    Source: for uneven spacing h, k: (h^2 f(x+k) + (k^2 - h^2) f(x) - k^2 f(x-h)) / (h k (h + k)) (Fornberg, "Generation
+        of finite difference formulas on arbitrarily spaced grids", 1988).
+
+    Example:
+        >>> wnp.gradient(wnp.array([0.0, 1.0, 4.0, 9.0]))
+        Array([1., 2., 4., 5.], dtype=float32)
     """
     f = _weft.promote_inexact(_array(f))
     axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
@@ -91,7 +132,21 @@ def gradient(f, *varargs, axis=None):
 
 
 def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
-    """The integral by the trapezoidal rule."""
+    """The integral along an axis by the trapezoidal rule.
+
+    Args:
+        y: array of one dimension or more: values.
+        x: the coordinates of the values, a vector or an array of the shape of y; None: dx apart.
+        dx: the distance of the values.
+
+    Returns: array without the axis, in floating point.
+
+    Source: Abramowitz & Stegun 25.4.1.
+
+    Example:
+        >>> wnp.trapezoid(wnp.array([0.0, 1.0, 4.0]), dx=0.5)
+        Array(1.5, dtype=float32)
+    """
     y = _weft.moveaxis(_weft.promote_inexact(_array(y)), axis, -1)
     if x is not None:
         x = _weft.promote_inexact(_array(x))
@@ -100,7 +155,19 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
 
 
 def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
-    """Angles without jumps: whole periods are added where neighbours differ by more than discont (half a period)."""
+    """Angles without jumps: whole periods are added where neighbours differ by more than discont.
+
+    Args:
+        p: array of one dimension or more.
+        discont: the largest difference that is no jump; None: half a period.
+        period: the period.
+
+    Returns: array of the shape of p.
+
+    Example:
+        >>> wnp.unwrap(wnp.array([0.0, 3.0, 6.0, 9.0]), period=4.0)
+        Array([ 0., -1., -2., -3.], dtype=float32)
+    """
     from ._elementwise import where
     from ._reductions import cumsum
 
@@ -125,8 +192,27 @@ def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
 def cov(
     m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None
 ) -> Array:
-    """The covariance matrix; variables are rows unless rowvar is false. fweights count observations several times,
-    aweights weigh them. The divisor is the sum of weights minus ddof (1, or 0 with bias)."""
+    """The covariance matrix of variables.
+
+    Args:
+        m: array [variables, observations], or a vector of observations of one variable.
+        y: further variables, in the same form; None: none.
+        rowvar: whether variables are rows; otherwise columns.
+        bias: whether to divide by n instead of n - 1.
+        ddof: the divisor is n - ddof; None: as bias says.
+        fweights: vector of how often each observation counts; None: once.
+        aweights: vector of the weights of observations; None: 1.
+
+    Returns: array [variables, variables] in floating point, without dimensions for one variable.
+
+    Raises:
+        ValueError: m has more than two dimensions.
+
+    Example:
+        >>> wnp.cov(wnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+        Array([[ 1., -1.],
+               [-1.,  1.]], dtype=float32)
+    """
     from ._elementwise import conjugate
 
     x = _weft.promote_inexact(_array(m))
@@ -154,7 +240,23 @@ def cov(
 
 
 def corrcoef(x, y=None, rowvar: bool = True) -> Array:
-    """The matrix of correlation coefficients."""
+    """The matrix of correlation coefficients (Pearson's): covariances divided by standard deviations.
+
+    Args:
+        x: array [variables, observations], or a vector of observations of one variable.
+        y: further variables, in the same form; None: none.
+        rowvar: whether variables are rows; otherwise columns.
+
+    Returns: array [variables, variables] in floating point.
+
+    Raises:
+        ValueError: x has more than two dimensions.
+
+    Example:
+        >>> wnp.corrcoef(wnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+        Array([[ 1., -1.],
+               [-1.,  1.]], dtype=float32)
+    """
     from ._creation import diagonal
     from ._elementwise import clip, sqrt
 
@@ -167,8 +269,24 @@ def corrcoef(x, y=None, rowvar: bool = True) -> Array:
 
 
 def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) -> Array:
-    """How often each non-negative integer occurs (or the sum of its weights). Inside jit give length=: larger integers
-    are then left out. Negative ones count as 0."""
+    """How often each integer occurs, or the sum of its weights.
+
+    Args:
+        x: vector of integers; negative ones count as 0.
+        weights: vector of weights; None: each counts once.
+        minlength: how many elements the result has at least.
+        length: inside jit: how many elements the result has; larger integers are left out.
+
+    Returns: vector of the default integer dtype, or of the dtype of the weights.
+
+    Raises:
+        TypeError: x is no vector of integers.
+        weft.TracerError: x is traced and length is not given.
+
+    Example:
+        >>> wnp.bincount(wnp.array([0, 2, 2, 5]))
+        Array([1, 0, 2, 0, 0, 1], dtype=int32)
+    """
     from ._elementwise import maximum
 
     x = _array(x)
@@ -184,8 +302,22 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) 
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None) -> Array:
-    """The edges of the bins of histogram: `bins` equal ones between the extrema (or over `range`), or bins itself if it
-    is a vector."""
+    """The edges of the bins of histogram.
+
+    Args:
+        bins: how many equal ones; or the vector of edges itself.
+        range: pair of the first and the last edge; None: the extrema of a.
+        weights: accepted, without effect.
+
+    Returns: vector in floating point, one more than there are bins.
+
+    Raises:
+        NotImplementedError: bins is the name of a rule.
+
+    Example:
+        >>> wnp.histogram_bin_edges(wnp.array([0.0, 4.0]), bins=4)
+        Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
     from ._creation import linspace
 
     del weights
@@ -205,8 +337,24 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None) -> Array:
 
 
 def histogram(a, bins=10, range=None, weights=None, density: bool | None = None):
-    """(counts, edges): how many elements (or what sum of weights) each bin holds; the last bin is closed. Counts are
-    floats, as JAX's; with density they are divided by their sum and the bins' widths."""
+    """How many elements each bin holds, or what sum of weights. Bins contain their left edge, the last one also its
+    right.
+
+    Args:
+        bins: how many equal ones; or the vector of edges.
+        range: pair of the first and the last edge; None: the extrema of a. Elements outside are left out.
+        weights: array of the shape of a; None: each counts once.
+        density: whether counts are divided by their sum and the bins' widths.
+
+    Returns: pair of vectors: counts, which are floats as JAX's, and edges.
+
+    Raises:
+        NotImplementedError: bins is the name of a rule.
+
+    Example:
+        >>> wnp.histogram(wnp.array([0.0, 1.0, 1.5, 4.0]), bins=4)
+        (Array([1., 2., 0., 1.], dtype=float32), Array([0., 1., 2., 3., 4.], dtype=float32))
+    """
     from ._sorting import searchsorted
 
     a = _weft.promote_inexact(_array(a)).reshape(-1)
@@ -224,7 +372,23 @@ def histogram(a, bins=10, range=None, weights=None, density: bool | None = None)
 
 
 def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None = None):
-    """(counts, list of edges) of points, given as rows; bins and range per dimension."""
+    """How many points each cell of a grid holds, or what sum of weights.
+
+    Args:
+        sample: array [points, dimensions].
+        bins: how many equal ones, for all dimensions or one per dimension; or a vector of edges per dimension.
+        range: pair of the first and the last edge per dimension; None: the extrema.
+        weights: vector of one weight per point; None: each counts once.
+        density: whether counts are divided by their sum and the cells' volumes.
+
+    Returns: pair of an array of counts and a list of vectors of edges.
+
+    Example:
+        >>> counts, edges = wnp.histogramdd(wnp.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]), bins=2)
+        >>> counts
+        Array([[1, 0],
+               [1, 1]], dtype=int32)
+    """
     from ._sorting import searchsorted
 
     sample = _weft.promote_inexact(_array(sample))
@@ -252,7 +416,23 @@ def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None 
 
 
 def histogram2d(x, y, bins=10, range=None, weights=None, density: bool | None = None):
-    """(counts, edges of x, edges of y) of pairs."""
+    """How many pairs each cell of a grid holds, or what sum of weights.
+
+    Args:
+        x: vector.
+        y: vector of the same length.
+        bins: how many equal ones, for both or one per dimension; or vectors of edges.
+        range: pair of the first and the last edge per dimension; None: the extrema.
+        weights: vector of one weight per pair; None: each counts once.
+        density: whether counts are divided by their sum and the cells' areas.
+
+    Returns: tuple of an array of counts, the edges of x and those of y.
+
+    Example:
+        >>> wnp.histogram2d(wnp.array([0.0, 1.0, 1.0]), wnp.array([0.0, 1.0, 0.0]), bins=2)[0]
+        Array([[1, 0],
+               [1, 1]], dtype=int32)
+    """
     points = _weft.stack([_array(x), _array(y)], 1)
     if not isinstance(bins, (int, tuple, list)):
         bins = [bins, bins]
@@ -261,8 +441,25 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density: bool | None = 
 
 
 def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
-    """Piecewise linear interpolation through the points (xp, fp), xp increasing; left and right are the values outside
-    (the ends'). With period xp counts modulo it, in any order."""
+    """Piecewise linear interpolation through points.
+
+    Args:
+        x: array or number of any shape: where.
+        xp: vector of the points' places, increasing.
+        fp: vector of the points' values.
+        left: the value before the first point; None: that of the first.
+        right: the value beyond the last point; None: that of the last.
+        period: xp counts modulo it, in any order; None: there is none.
+
+    Returns: array of the shape of x in floating point.
+
+    Raises:
+        ValueError: xp and fp are no vectors of one length > 0.
+
+    Example:
+        >>> wnp.interp(wnp.array([0.5, 1.5, 9.0]), wnp.array([0.0, 1.0, 2.0]), wnp.array([0.0, 10.0, 40.0]))
+        Array([ 5., 25., 40.], dtype=float32)
+    """
     from ._elementwise import clip
     from ._indexing import take
     from ._sorting import argsort
@@ -288,3 +485,6 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
         out = _weft.where(x < xp[0], fp[0] if left is None else left, out)
         out = _weft.where(x > xp[-1], fp[-1] if right is None else right, out)
     return out
+
+
+_docs.complete(globals(), arrays=True)

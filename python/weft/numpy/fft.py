@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 from ._shape import roll
 
@@ -96,28 +96,153 @@ def _many(kind, default=None):
     return transform
 
 
-def _named(name: str, function, what: str):
+_SHAPES = {
+    1: """n: the number of elements along the axis that are transformed: the array is cut or widened by zeros; None:
+        all{of}.
+        axis: the axis, negative from the end.""",
+    2: """s: the number of elements along each axis that are transformed: the array is cut or widened by zeros; None:
+        all{of}.
+        axes: the axes, negative from the end{last}.""",
+}
+
+
+def _named(name: str, function, what: str, example: str):
+    """A transform of the family under its name, described."""
+    axes = {"": 1, "2": 2, "n": 2}[name[-1] if name[-1] in "2n" else ""]
+    real, inverse = "rfft" in name, name.startswith("i")
+    of = " (2 (m - 1) of the result for m elements of the last axis)" if name.startswith("irfft") else ""
+    last = "" if name[-1] == "2" else "; None: all"
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}. Lengths cut or pad with zeros; norm is 'backward', 'ortho' or 'forward'."
+    function.__doc__ = f"""{what}.
+
+    Args:
+        a: array or number{", real" if real and not inverse else ""}, of any shape.
+        {_SHAPES[axes].format(of=of, last=last)}
+        norm: "backward" (as None) divides the inverse by the number of elements n, "forward" the transform, "ortho"
+            both by sqrt(n).
+
+    Returns: array of {"a float" if real and inverse else "a complex"} dtype{_HALF if real and not inverse else ""}.
+
+    Raises:
+        ValueError: a length is not positive, or there is no such norm.
+        IndexError: an axis is out of range.
+        TypeError: an argument is no array, number or list of numbers{
+        ", or is complex" if real and not inverse else ""
+    }.
+
+    Source: Cooley and Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965.
+
+    Example:
+        >>> {example}
+    """
     return function
 
 
-fft = _named("fft", _one("fft"), "The Fourier transform along an axis")
-fft2 = _named("fft2", _many("fft", (-2, -1)), "The Fourier transform over two axes")
-fftn = _named("fftn", _many("fft"), "The Fourier transform over several axes")
-ifft = _named("ifft", _one("ifft"), "The inverse Fourier transform along an axis")
-ifft2 = _named("ifft2", _many("ifft", (-2, -1)), "The inverse Fourier transform over two axes")
-ifftn = _named("ifftn", _many("ifft"), "The inverse Fourier transform over several axes")
-rfft = _named("rfft", _one("rfft"), "The Fourier transform of real numbers along an axis: entries 0 ... n/2")
-rfft2 = _named("rfft2", _many("rfft", (-2, -1)), "The Fourier transform of real numbers over two axes")
-rfftn = _named("rfftn", _many("rfft"), "The Fourier transform of real numbers over several axes")
-irfft = _named("irfft", _one("irfft"), "The inverse of rfft")
-irfft2 = _named("irfft2", _many("irfft", (-2, -1)), "The inverse of rfft2")
-irfftn = _named("irfftn", _many("irfft"), "The inverse of rfftn")
+_HALF = " with n/2 + 1 elements along the last axis: the others are their conjugates"
+_ROWS = "wnp.array([[1.0, 2.0], [3.0, 4.0]])"
+
+fft = _named(
+    "fft",
+    _one("fft"),
+    "The Fourier transform along an axis: y[k] = sum over j of a[j] exp(-2 pi i j k / n)",
+    """wnp.fft.fft(wnp.array([1.0, 0.0, 0.0, 0.0]))
+        Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)""",
+)
+fft2 = _named(
+    "fft2",
+    _many("fft", (-2, -1)),
+    "The Fourier transform over two axes",
+    f"""wnp.fft.fft2({_ROWS}).real
+        Array([[10., -2.],
+               [-4.,  0.]], dtype=float32)""",
+)
+fftn = _named(
+    "fftn",
+    _many("fft"),
+    "The Fourier transform over several axes",
+    f"""wnp.fft.fftn({_ROWS}).real
+        Array([[10., -2.],
+               [-4.,  0.]], dtype=float32)""",
+)
+ifft = _named(
+    "ifft",
+    _one("ifft"),
+    "The inverse Fourier transform along an axis: a[j] = 1/n sum over k of y[k] exp(2 pi i j k / n)",
+    """wnp.fft.ifft(wnp.fft.fft(wnp.array([1.0, 2.0, 3.0, 4.0]))).real
+        Array([1., 2., 3., 4.], dtype=float32)""",
+)
+ifft2 = _named(
+    "ifft2",
+    _many("ifft", (-2, -1)),
+    "The inverse Fourier transform over two axes",
+    f"""wnp.fft.ifft2(wnp.fft.fft2({_ROWS})).real
+        Array([[1., 2.],
+               [3., 4.]], dtype=float32)""",
+)
+ifftn = _named(
+    "ifftn",
+    _many("ifft"),
+    "The inverse Fourier transform over several axes",
+    f"""wnp.fft.ifftn(wnp.fft.fftn({_ROWS})).real
+        Array([[1., 2.],
+               [3., 4.]], dtype=float32)""",
+)
+rfft = _named(
+    "rfft",
+    _one("rfft"),
+    "The Fourier transform of real numbers along an axis: entries 0 ... n/2",
+    """wnp.fft.rfft(wnp.array([1.0, 2.0, 3.0, 4.0])).real
+        Array([10., -2., -2.], dtype=float32)""",
+)
+rfft2 = _named(
+    "rfft2",
+    _many("rfft", (-2, -1)),
+    "The Fourier transform of real numbers over two axes",
+    "wnp.fft.rfft2(wnp.ones((4, 6))).shape\n        (4, 4)",
+)
+rfftn = _named(
+    "rfftn",
+    _many("rfft"),
+    "The Fourier transform of real numbers over several axes",
+    "wnp.fft.rfftn(wnp.ones((4, 6))).shape\n        (4, 4)",
+)
+irfft = _named(
+    "irfft",
+    _one("irfft"),
+    "The inverse of rfft",
+    """wnp.fft.irfft(wnp.fft.rfft(wnp.array([1.0, 2.0, 3.0, 4.0])))
+        Array([1., 2., 3., 4.], dtype=float32)""",
+)
+irfft2 = _named(
+    "irfft2",
+    _many("irfft", (-2, -1)),
+    "The inverse of rfft2",
+    "wnp.fft.irfft2(wnp.fft.rfft2(wnp.ones((4, 6)))).shape\n        (4, 6)",
+)
+irfftn = _named(
+    "irfftn",
+    _many("irfft"),
+    "The inverse of rfftn",
+    "wnp.fft.irfftn(wnp.fft.rfftn(wnp.ones((4, 6)))).shape\n        (4, 6)",
+)
 
 
 def hfft(a, n: int | None = None, axis: int = -1) -> Array:
-    """The transform of numbers whose spectrum is real."""
+    """The Fourier transform of a signal whose spectrum is real: of the first half of a Hermitian sequence.
+
+    Args:
+        a: array [..., n/2 + 1, ...].
+        n: the length of the result; None: 2 (m - 1) for m elements.
+
+    Returns: array of a real float dtype with n elements along the axis.
+
+    Raises:
+        ValueError: n is not positive.
+
+    Example:
+        >>> wnp.round(wnp.fft.hfft(wnp.array([1.0, 2.0, 1.0])), 3) + 0.0
+        Array([ 6.,  0., -2.,  0.], dtype=float32)
+    """
     from ._elementwise import conjugate
 
     n = 2 * (a.shape[axis] - 1) if n is None else n
@@ -125,7 +250,21 @@ def hfft(a, n: int | None = None, axis: int = -1) -> Array:
 
 
 def ihfft(a, n: int | None = None, axis: int = -1) -> Array:
-    """The inverse of hfft."""
+    """The inverse of hfft.
+
+    Args:
+        a: array of a real dtype.
+        n: how many elements along the axis are used; None: all.
+
+    Returns: array of a complex dtype with n/2 + 1 elements along the axis.
+
+    Raises:
+        TypeError: a is complex.
+
+    Example:
+        >>> wnp.round(wnp.fft.ihfft(wnp.array([6.0, 0.0, -2.0, 0.0])), 3).real
+        Array([1., 2., 1.], dtype=float32)
+    """
     from ._elementwise import conjugate
 
     n = a.shape[axis] if n is None else n
@@ -133,24 +272,71 @@ def ihfft(a, n: int | None = None, axis: int = -1) -> Array:
 
 
 def fftfreq(n: int, d: float = 1.0) -> Array:
-    """The frequencies of the entries of fft."""
+    """The frequencies of the entries of fft: 0, 1 ... n/2 - 1, -n/2 ... -1, divided by n d.
+
+    Args:
+        n: the length of the signal.
+        d: the distance of its samples (seconds, say, for a result in hertz).
+
+    Returns: vector of n numbers of the default float dtype.
+
+    Example:
+        >>> wnp.fft.fftfreq(4, 0.25)
+        Array([ 0.,  1., -2., -1.], dtype=float32)
+    """
     return _weft.array(np.fft.fftfreq(n, d), float, True)
 
 
 def rfftfreq(n: int, d: float = 1.0) -> Array:
-    """The frequencies of the entries of rfft."""
+    """The frequencies of the entries of rfft: 0, 1 ... n/2, divided by n d.
+
+    Args:
+        n: the length of the signal.
+        d: the distance of its samples (seconds, say, for a result in hertz).
+
+    Returns: vector of n/2 + 1 numbers of the default float dtype.
+
+    Example:
+        >>> wnp.fft.rfftfreq(4, 0.25)
+        Array([0., 1., 2.], dtype=float32)
+    """
     return _weft.array(np.fft.rfftfreq(n, d), float, True)
 
 
-def fftshift(x, axes=None) -> Array:
-    """Frequency 0 moved to the middle."""
+def _shifted(x, axes, places) -> Array:
     x = _weft.array(x, None, False)
     axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
-    return roll(x, tuple(x.shape[a] // 2 for a in axes), axes)
+    return roll(x, tuple(places(x.shape[a]) for a in axes), axes)
+
+
+def fftshift(x, axes=None) -> Array:
+    """Frequency 0 moved to the middle.
+
+    Args:
+        axes: the axis or axes; None: all.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> wnp.fft.fftshift(wnp.fft.fftfreq(4, 0.25))
+        Array([-2., -1.,  0.,  1.], dtype=float32)
+    """
+    return _shifted(x, axes, lambda n: n // 2)
 
 
 def ifftshift(x, axes=None) -> Array:
-    """The inverse of fftshift."""
-    x = _weft.array(x, None, False)
-    axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
-    return roll(x, tuple(-(x.shape[a] // 2) for a in axes), axes)
+    """The inverse of fftshift.
+
+    Args:
+        axes: the axis or axes; None: all.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> wnp.fft.ifftshift(wnp.array([-2.0, -1.0, 0.0, 1.0]))
+        Array([ 0.,  1., -2., -1.], dtype=float32)
+    """
+    return _shifted(x, axes, lambda n: -(n // 2))
+
+
+_docs.complete(globals(), arrays=True)

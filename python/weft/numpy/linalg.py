@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .. import _weft
+from .. import _docs, _weft
 from .._weft import Array
 from ._creation import diagonal as _diagonal
 from ._creation import eye, tril, triu
@@ -92,7 +92,26 @@ def _adjoint(a) -> Array:
 
 
 def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L L^H = a, for positive definite a (NaN where it is not); upper gives L^H."""
+    """The Cholesky factor: the lower triangular L with L L^H = a. NaN where a is not positive definite (NumPy raises).
+
+    Args:
+        a: array [..., n, n], Hermitian and positive definite.
+        upper: whether to give L^H instead.
+        symmetrize_input: whether (a + a^H) / 2 is factored; otherwise the lower triangle alone is read.
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: a is not square.
+
+    Source: Golub and Van Loan, "Matrix computations", 4.2; derivative: Murray, "Differentiation of the Cholesky
+        decomposition", 2016.
+
+    Example:
+        >>> wnp.linalg.cholesky(wnp.array([[4.0, 2.0], [2.0, 5.0]]))
+        Array([[2., 0.],
+               [1., 2.]], dtype=float32)
+    """
     a = _matrix(a, "cholesky", True)
     # The part below and the part above the diagonal count alike, and so do their derivatives.
     a = (a + _adjoint(a)) / 2 if symmetrize_input else a
@@ -101,7 +120,25 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
 
 
 def solve_triangular(a, b, *, lower: bool = False, trans: int = 0, unit_diagonal: bool = False) -> Array:
-    """The x with a x = b for triangular a; trans 1: a^T, 2: a^H."""
+    """The x with a x = b, for triangular a.
+
+    Args:
+        a: array [..., n, n]; only one triangle is read.
+        b: array [..., n] or [..., n, k].
+        lower: whether a is lower triangular; otherwise upper.
+        trans: 0: a itself, 1: its transpose, 2: its adjoint.
+        unit_diagonal: whether the diagonal counts as 1, and is not read.
+
+    Returns: array of the shape of b.
+
+    Raises:
+        ValueError: a is not square.
+        TypeError: shapes do not fit.
+
+    Example:
+        >>> wnp.linalg.solve_triangular(wnp.array([[2.0, 1.0], [0.0, 4.0]]), wnp.array([4.0, 8.0]))
+        Array([1., 2.], dtype=float32)
+    """
     a, b = _matrix(a, "solve_triangular", True), _weft.promote_inexact(b)
     dtype = _weft.result_type(a, b)
     vector = b.ndim == a.ndim - 1
@@ -115,12 +152,40 @@ def solve_triangular(a, b, *, lower: bool = False, trans: int = 0, unit_diagonal
 
 
 def lu_factor(a):
-    """(lu, pivots, permutation): row i of L U is row permutation[i] of a."""
+    """The LU factorisation with row exchanges: row i of L U is row permutation[i] of a.
+
+    Args:
+        a: array [..., m, n].
+
+    Returns: tuple of lu [..., m, n] (L below the diagonal, which is 1, and U), pivots and permutation (int32).
+
+    Source: Golub and Van Loan, "Matrix computations", 3.4.
+
+    Example:
+        >>> lu, pivots, permutation = wnp.linalg.lu_factor(wnp.array([[1.0, 2.0], [4.0, 4.0]]))
+        >>> lu, permutation
+        (Array([[4.  , 4.  ],
+               [0.25, 1.  ]], dtype=float32), Array([1, 0], dtype=int32))
+    """
     return tuple(_weft.bind("lu", [_matrix(a, "lu_factor")], {}))
 
 
 def solve(a, b) -> Array:
-    """The x with a x = b, for square a; b is a vector or a matrix of columns."""
+    """The x with a x = b, for square a, by the LU factorisation. inf or NaN where a is singular (NumPy raises).
+
+    Args:
+        a: array [..., n, n].
+        b: vector [n], or matrices of columns [..., n, k].
+
+    Returns: array of the shape of b, with the batches of both.
+
+    Raises:
+        ValueError: a is not square, or sizes differ.
+
+    Example:
+        >>> wnp.linalg.solve(wnp.array([[2.0, 0.0], [0.0, 4.0]]), wnp.array([2.0, 2.0]))
+        Array([1. , 0.5], dtype=float32)
+    """
     a, b = _matrix(a, "solve", True), _weft.promote_inexact(b)
     dtype = _weft.result_type(a, b)
     a, b = a.astype(dtype), b.astype(dtype)
@@ -138,13 +203,40 @@ def solve(a, b) -> Array:
 
 
 def inv(a) -> Array:
-    """The inverse of a square matrix."""
+    """The inverse of a square matrix. inf or NaN where a is singular (NumPy raises).
+
+    Args:
+        a: array [..., n, n].
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> wnp.linalg.inv(wnp.array([[2.0, 0.0], [0.0, 4.0]]))
+        Array([[0.5 , 0.  ],
+               [0.  , 0.25]], dtype=float32)
+    """
     a = _matrix(a, "inv", True)
     return solve(a, _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
 def slogdet(a):
-    """(sign, log of the absolute value) of the determinant."""
+    """The sign of the determinant and the logarithm of its absolute value.
+
+    Args:
+        a: array [..., n, n].
+
+    Returns: named tuple (sign, logabsdet) of arrays [...]; the sign of a complex determinant is a number of modulus 1.
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> wnp.linalg.slogdet(wnp.array([[-2.0, 0.0], [0.0, 1.0]]))
+        SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0.6931472, dtype=float32))
+    """
     from ._elementwise import log
 
     a = _matrix(a, "slogdet", True)
@@ -158,7 +250,20 @@ def slogdet(a):
 
 
 def det(a) -> Array:
-    """The determinant."""
+    """The determinant, by the LU factorisation.
+
+    Args:
+        a: array [..., n, n].
+
+    Returns: array [...].
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> wnp.linalg.det(wnp.array([[2.0, 1.0], [1.0, 3.0]]))
+        Array(5., dtype=float32)
+    """
     a = _matrix(a, "det", True)
     lu, pivots, _ = _weft.bind("lu", [a], {})
     swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
@@ -168,7 +273,27 @@ def det(a) -> Array:
 
 
 def qr(a, mode: str = "reduced"):
-    """(q, r): orthonormal columns and an upper triangle. mode "r" gives r alone."""
+    """The QR factorisation: a = q r, with orthonormal columns q and an upper triangular r.
+
+    Args:
+        a: array [..., m, n].
+        mode: "reduced": q [..., m, k] and r [..., k, n] for k = min(m, n); "complete": q [..., m, m] and r [..., m, n];
+            "r": the reduced r alone.
+
+    Returns: named tuple (Q, R), or R.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    Source: Householder reflections (Golub and Van Loan, "Matrix computations", 5.2); derivative: Walter and Lehmann,
+        "Algorithmic differentiation of linear algebra functions", 2012.
+
+    Example:
+        >>> q, r = wnp.linalg.qr(wnp.array([[3.0, 1.0], [4.0, 2.0]]))
+        >>> wnp.round(wnp.abs(r), 3)
+        Array([[5. , 2.2],
+               [0. , 0.4]], dtype=float32)
+    """
     if mode not in ("reduced", "r"):
         raise NotImplementedError(f"qr: mode {mode!r}")
     q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
@@ -176,7 +301,24 @@ def qr(a, mode: str = "reduced"):
 
 
 def eigh(a, UPLO: str | None = None):
-    """(eigenvalues in ascending order, eigenvectors as columns) of a symmetric or Hermitian matrix."""
+    """Eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
+
+    Args:
+        a: array [..., n, n].
+        UPLO: "L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.
+
+    Returns: named tuple (eigenvalues [..., n], ascending and real; eigenvectors [..., n, n], as columns of length 1).
+
+    Raises:
+        ValueError: a is not square.
+
+    Source: derivative: Giles, "An extended collection of matrix derivative results", 2008, 3.1; not defined where two
+        eigenvalues are equal.
+
+    Example:
+        >>> wnp.linalg.eigh(wnp.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+        Array([1., 2.], dtype=float32)
+    """
     a = _matrix(a, "eigh", True)
     if UPLO == "U":
         a = _adjoint(triu(a))
@@ -188,13 +330,41 @@ def eigh(a, UPLO: str | None = None):
 
 
 def eigvalsh(a, UPLO: str | None = None) -> Array:
-    """The eigenvalues of a symmetric or Hermitian matrix, ascending."""
+    """The eigenvalues of a symmetric or Hermitian matrix.
+
+    Args:
+        a: array [..., n, n].
+        UPLO: "L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.
+
+    Returns: array [..., n], ascending and real.
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> wnp.linalg.eigvalsh(wnp.array([[2.0, 0.0], [0.0, 1.0]]))
+        Array([1., 2.], dtype=float32)
+    """
     return eigh(a, UPLO)[0]
 
 
 def svd(a, full_matrices: bool = True, compute_uv: bool = True):
-    """(u, s, vh) with a = u diag(s) vh, s descending. full_matrices: u and vh are square, their further vectors any
-    that are orthogonal to the first."""
+    """The singular value decomposition: a = u diag(s) vh.
+
+    Args:
+        a: array [..., m, n].
+        full_matrices: whether u and vh are square; their further vectors are any that are orthogonal to the first.
+        compute_uv: whether to compute u and vh, too.
+
+    Returns: named tuple (U [..., m, k], S [..., k] descending, Vh [..., k, n]) for k = min(m, n); or S.
+
+    Source: derivative: Townsend, "Differentiating the singular value decomposition", 2016; not defined where two
+        singular values are equal.
+
+    Example:
+        >>> wnp.linalg.svd(wnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+        Array([4., 3.], dtype=float32)
+    """
     a = _matrix(a, "svd")
     if not compute_uv:
         return _weft.bind("svd", [a], {"compute_uv": False})[0]
@@ -216,12 +386,37 @@ def _complete_basis(u) -> Array:
 
 
 def svdvals(a) -> Array:
-    """The singular values, descending."""
+    """The singular values of a matrix.
+
+    Args:
+        a: array [..., m, n].
+
+    Returns: array [..., min(m, n)], descending.
+
+    Example:
+        >>> wnp.linalg.svdvals(wnp.array([[3.0, 0.0], [0.0, 4.0]]))
+        Array([4., 3.], dtype=float32)
+    """
     return svd(a, compute_uv=False)
 
 
 def pinv(a, rcond: float | None = None) -> Array:
-    """The Moore-Penrose inverse; singular values below rcond times the largest count as 0."""
+    """The Moore-Penrose inverse, from the singular value decomposition.
+
+    Args:
+        a: array [..., m, n].
+        rcond: singular values below this share of the largest count as 0; None: 10 max(m, n) times the machine's
+            precision.
+
+    Returns: array [..., n, m].
+
+    Source: Golub and Van Loan, "Matrix computations", 5.5.2.
+
+    Example:
+        >>> wnp.linalg.pinv(wnp.array([[2.0, 0.0], [0.0, 0.0]]))
+        Array([[0.5, 0. ],
+               [0. , 0. ]], dtype=float32)
+    """
     import numpy as np
 
     a = _matrix(a, "pinv")
@@ -234,8 +429,27 @@ def pinv(a, rcond: float | None = None) -> Array:
 
 
 def lstsq(a, b, rcond: float | None = None):
-    """(x, residuals, rank, singular values): the x that makes |a x - b| smallest, and of those the shortest. Residuals
-    are the squared distances, empty where the rank is not full or a has no more rows than columns."""
+    """The x that makes |a x - b| smallest, and of those the shortest.
+
+    Args:
+        a: array [m, n].
+        b: array [m] or [m, k].
+        rcond: singular values below this share of the largest count as 0; None: max(m, n) times the machine's
+            precision.
+
+    Returns: tuple of x ([n] or [n, k]), squared distances (empty for m <= n; NaN where the rank is not full), rank
+        (int32) and singular values.
+
+    Raises:
+        ValueError: shapes do not fit.
+
+    Source: Golub and Van Loan, "Matrix computations", 5.5.
+
+    Example:
+        >>> a, b = wnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), wnp.array([1.0, 3.0, 5.0])
+        >>> wnp.round(wnp.linalg.lstsq(a, b)[0], 3)
+        Array([1., 2.], dtype=float32)
+    """
     import numpy as np
 
     a, b = _matrix(a, "lstsq"), _weft.promote_inexact(b)
@@ -259,8 +473,23 @@ def lstsq(a, b, rcond: float | None = None):
 
 
 def multi_dot(arrays) -> Array:
-    """The product of matrices (the first and last may be vectors) in the order that takes the fewest operations
-    (dynamic programming, Cormen et al., "Introduction to Algorithms", 15.2)."""
+    """The product of several matrices, in the order that takes the fewest operations.
+
+    Args:
+        arrays: matrices whose sizes fit; the first and the last may be vectors.
+
+    Returns: matrix, without the dimension of a vector.
+
+    Raises:
+        ValueError: there are fewer than two.
+        TypeError: sizes do not fit.
+
+    Source: dynamic programming (Cormen et al., "Introduction to algorithms", 15.2).
+
+    Example:
+        >>> wnp.linalg.multi_dot([wnp.ones((2, 3)), wnp.ones((3, 4)), wnp.ones(4)])
+        Array([12., 12.], dtype=float32)
+    """
     arrays = [_weft.array(a, None, False) for a in arrays]
     if len(arrays) < 2:
         raise ValueError("multi_dot: at least two arrays are needed")
@@ -291,23 +520,73 @@ def multi_dot(arrays) -> Array:
 
 
 def matrix_transpose(x) -> Array:
-    """The last two dimensions exchanged."""
+    """The last two dimensions exchanged.
+
+    Args:
+        x: array [..., m, n].
+
+    Returns: array [..., n, m].
+
+    Raises:
+        ValueError: x has fewer than two dimensions.
+
+    Example:
+        >>> wnp.linalg.matrix_transpose(wnp.ones((5, 2, 3))).shape
+        (5, 3, 2)
+    """
     return _weft.array(x, None, False).mT
 
 
 def diagonal(x, /, *, offset: int = 0) -> Array:
-    """The diagonal of the last two dimensions."""
+    """A diagonal of the last two dimensions.
+
+    Args:
+        x: array [..., m, n].
+        offset: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array [..., length].
+
+    Example:
+        >>> wnp.linalg.diagonal(wnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
     return _diagonal(x, offset, -2, -1)
 
 
 def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
-    """The sum of the diagonal of the last two dimensions."""
+    """The sum of a diagonal of the last two dimensions.
+
+    Args:
+        x: array [..., m, n].
+        offset: which diagonal: 0 the main one, positive above it, negative below.
+        dtype: the dtype of the result; None: that of x.
+
+    Returns: array [...].
+
+    Example:
+        >>> wnp.linalg.trace(wnp.array([[1, 2], [3, 4]]))
+        Array(5, dtype=int32)
+    """
     out = _trace(x, offset, -2, -1)
     return out if dtype is None else out.astype(dtype)
 
 
 def tensorinv(a, ind: int = 2) -> Array:
-    """The inverse of a as a linear map from its last dimensions to its first `ind`."""
+    """The inverse of a as a linear map from its last dimensions to its first ones.
+
+    Args:
+        a: array whose first `ind` sizes have the same product as the others.
+        ind: how many dimensions are the first.
+
+    Returns: array of the last dimensions, followed by the first.
+
+    Raises:
+        ValueError: the products differ.
+
+    Example:
+        >>> wnp.linalg.tensorinv(wnp.eye(4).reshape(2, 2, 2, 2)).shape
+        (2, 2, 2, 2)
+    """
     a = _weft.array(a, None, False)
     rows = a.shape[:ind]
     n = math.prod(rows)
@@ -317,7 +596,23 @@ def tensorinv(a, ind: int = 2) -> Array:
 
 
 def tensorsolve(a, b, axes=None) -> Array:
-    """The x with tensordot(a, x, x.ndim) = b."""
+    """The x with tensordot(a, x, x.ndim) = b.
+
+    Args:
+        a: array of b's dimensions, followed by x's, of the same product.
+        b: array, number or nested list of numbers.
+        axes: axes of a that move to the end first; None: none.
+
+    Returns: array x.
+
+    Raises:
+        ValueError: the products differ.
+
+    Example:
+        >>> wnp.linalg.tensorsolve(2 * wnp.eye(4).reshape(2, 2, 2, 2), wnp.ones((2, 2)))
+        Array([[0.5, 0.5],
+               [0.5, 0.5]], dtype=float32)
+    """
     a, b = _weft.array(a, None, False), _weft.array(b, None, False)
     if axes is not None:
         rest = [d for d in range(a.ndim) if d not in {x % a.ndim for x in axes}]
@@ -327,7 +622,20 @@ def tensorsolve(a, b, axes=None) -> Array:
 
 
 def matrix_rank(a, rtol: float | None = None) -> Array:
-    """The number of singular values above rtol times the largest."""
+    """The number of singular values that do not count as 0.
+
+    Args:
+        a: array [..., m, n].
+        rtol: those below this share of the largest count as 0; None: max(m, n) times the machine's precision.
+
+    Returns: array of int32 [...].
+
+    Source: Golub and Van Loan, "Matrix computations", 5.4.1.
+
+    Example:
+        >>> wnp.linalg.matrix_rank(wnp.ones((3, 3)))
+        Array(1, dtype=int32)
+    """
     import numpy as np
 
     s = svdvals(a)
@@ -336,7 +644,22 @@ def matrix_rank(a, rtol: float | None = None) -> Array:
 
 
 def matrix_power(a, n: int) -> Array:
-    """a multiplied with itself; negative n: its inverse."""
+    """A square matrix multiplied with itself, by repeated squaring.
+
+    Args:
+        a: array [..., n, n].
+        n: how often; negative: its inverse that often; 0: the identity.
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: n is negative and a is not square.
+
+    Example:
+        >>> wnp.linalg.matrix_power(wnp.array([[1, 1], [0, 1]]), 5)
+        Array([[1, 5],
+               [0, 1]], dtype=int32)
+    """
     a = _weft.array(a, None, False)
     if n < 0:
         a, n = inv(a), -n
@@ -350,7 +673,24 @@ def matrix_power(a, n: int) -> Array:
 
 
 def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:
-    """The norm of vectors or matrices: ord None (Euclidean, Frobenius), "fro", "nuc", 1, 2, inf, -inf, 0 or any p."""
+    """The norm of vectors or matrices.
+
+    Args:
+        ord: of vectors: None or 2 (Euclidean), 1, inf, -inf, 0 (how many are not 0) or any p; of matrices: None or
+            "fro", "nuc" (the sum of singular values), 1, -1, 2, -2, inf or -inf.
+        axis: one axis for vectors, two for matrices; None: both of a matrix, or with ord None the flattened array.
+
+    Returns: array without the axes, of a real float dtype.
+
+    Raises:
+        ValueError: there is no such norm, or more than two axes are given.
+
+    Source: Golub and Van Loan, "Matrix computations", 2.2 and 2.3.
+
+    Example:
+        >>> wnp.linalg.norm(wnp.array([3.0, 4.0]))
+        Array(5., dtype=float32)
+    """
     x = _weft.promote_inexact(_weft.array(x, None, False))
     if axis is None:
         if ord is None:
@@ -366,7 +706,18 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:
 
 
 def vector_norm(x, *, axis=None, keepdims: bool = False, ord=2) -> Array:
-    """The p-norm along axes."""
+    """The p-norm of vectors: (sum of |x|^p) ^ (1/p).
+
+    Args:
+        axis: the axis or axes along which a vector lies; None: all.
+        ord: p; inf: the largest, -inf: the smallest, 0: how many are not 0.
+
+    Returns: array without the axes, of a real float dtype.
+
+    Example:
+        >>> wnp.linalg.vector_norm(wnp.array([3.0, 4.0]), ord=1)
+        Array(7., dtype=float32)
+    """
     x = _weft.promote_inexact(_weft.array(x, None, False))
     size = _weft.absolute(x)
     if ord == 2:
@@ -405,13 +756,44 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
 
 
 def matrix_norm(x, *, keepdims: bool = False, ord="fro") -> Array:
-    """The norm of the last two dimensions."""
+    """The norm of matrices.
+
+    Args:
+        x: array [..., m, n].
+        ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf: as for norm.
+
+    Returns: array [...], of a real float dtype.
+
+    Raises:
+        ValueError: there is no such norm.
+
+    Example:
+        >>> wnp.linalg.matrix_norm(wnp.array([[3.0, 0.0], [0.0, 4.0]]))
+        Array(5., dtype=float32)
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 
 def cond(x, p=None) -> Array:
-    """The condition number."""
+    """The condition number: the norm of a matrix times that of its inverse.
+
+    Args:
+        x: array [..., m, n]; square unless p is None or 2.
+        p: the norm, as ord of norm; None: 2, from the singular values.
+
+    Returns: array [...], of a real float dtype.
+
+    Raises:
+        ValueError: there is no such norm.
+
+    Example:
+        >>> wnp.linalg.cond(wnp.array([[3.0, 0.0], [0.0, 4.0]]))
+        Array(1.3333334, dtype=float32)
+    """
     if p is None or p == 2:
         s = svdvals(x)
         return s[..., 0] / s[..., -1]
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+
+
+_docs.complete(globals(), arrays=True)

@@ -1,0 +1,30 @@
+"""The operations under weft.numpy: element-wise ones straight from the registry, and structured ones with explicit
+shapes."""
+
+from ..api import stop_gradient
+from ..control import cond, fori_loop, map, scan, switch, while_loop
+from . import (
+    _convolution,
+    _elementwise,
+    _primitives,
+    _products,
+    _reductions,
+    _scans,
+    _shapes,
+    _slicing,
+    _sorting,
+    linalg,
+)
+from ._convolution import *  # noqa: F403
+from ._elementwise import *  # noqa: F403
+from ._primitives import *  # noqa: F403
+from ._products import *  # noqa: F403
+from ._reductions import *  # noqa: F403
+from ._scans import *  # noqa: F403
+from ._shapes import *  # noqa: F403
+from ._slicing import *  # noqa: F403
+from ._sorting import *  # noqa: F403
+
+__all__ = ["cond", "fori_loop", "linalg", "map", "scan", "stop_gradient", "switch", "while_loop"]
+for _part in (_convolution, _elementwise, _primitives, _products, _reductions, _scans, _shapes, _slicing, _sorting):
+    __all__.extend(_part.__all__)

@@ -1,0 +1,214 @@
+"""Convolutions of any number of spatial dimensions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+
+from .. import _docs, _weft
+from .._weft import Array
+
+__all__ = [
+    "conv",
+    "conv_general_dilated",
+    "conv_transpose",
+    "conv_with_general_padding",
+]
+
+
+def conv_general_dilated(
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+) -> Array:
+    """The convolution (cross-correlation, as in neural networks) of any number of spatial dimensions.
+
+    Args:
+        lhs: array of images, [batch, channels, spatial ...] unless dimension_numbers say otherwise.
+        rhs: array of kernels, [out channels, in channels / feature_group_count, spatial ...].
+        window_strides: the step of the window, one per spatial dimension.
+        padding: "VALID", "SAME" (of size ceil(size / stride)) or a pair (low, high) per spatial dimension.
+        lhs_dilation: by what factor images are spread with zeros between elements; None: 1.
+        rhs_dilation: by what factor kernels are spread; None: 1.
+        dimension_numbers: three strings such as ("NHWC", "HWIO", "NHWC"): the dimensions of lhs, rhs and the result;
+            None: ("NCHW", "OIHW", "NCHW").
+        feature_group_count: into how many groups the channels are cut, which do not see each other.
+        batch_group_count: into how many groups the batch is cut, each with its own part of the kernels.
+
+    Returns: array of the common dtype.
+
+    Raises:
+        ValueError: there is no such padding, or numbers of dimensions do not fit.
+        TypeError: channels do not fit.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016.
+
+    Example:
+        >>> weft.lax.conv_general_dilated(wnp.ones((1, 1, 4)), wnp.ones((1, 1, 3)), (1,), "SAME")
+        Array([[[2., 3., 3., 2.]]], dtype=float32)
+    """
+    n = lhs.ndim - 2
+    back = None
+    if dimension_numbers is not None:
+        spec_l, spec_r, spec_o = dimension_numbers
+        spatial = [c for c in spec_l if c not in "NC"]
+        lhs = _weft.transpose(lhs, [spec_l.index(c) for c in ["N", "C", *spatial]])
+        rhs = _weft.transpose(rhs, [spec_r.index(c) for c in ["O", "I", *spatial]])
+        canonical = ["N", "C", *spatial]
+        back = [canonical.index(c) for c in spec_o]
+    strides, ld, rd = list(window_strides), list(lhs_dilation or [1] * n), list(rhs_dilation or [1] * n)
+    if isinstance(padding, str):
+        pairs = []
+        for i in range(n):
+            size, kernel = (lhs.shape[2 + i] - 1) * ld[i] + 1, (rhs.shape[2 + i] - 1) * rd[i] + 1
+            total = 0
+            if padding.upper() == "SAME":
+                total = builtins.max((-(-size // strides[i]) - 1) * strides[i] + kernel - size, 0)
+            elif padding.upper() != "VALID":
+                raise ValueError(f"conv_general_dilated: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+            pairs.append((total // 2, total - total // 2))
+        padding = pairs
+    dtype = _weft.result_type(lhs, rhs)
+    out = _weft.bind(
+        "conv",
+        [lhs.astype(dtype), rhs.astype(dtype)],
+        {
+            "strides": strides,
+            "lo": [p[0] for p in padding],
+            "hi": [p[1] for p in padding],
+            "lhs_dilation": ld,
+            "rhs_dilation": rd,
+            "feature_groups": feature_group_count,
+            "batch_groups": batch_group_count,
+        },
+    )[0]
+    return out if back is None else _weft.transpose(out, back)
+
+
+def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None, preferred_element_type=None) -> Array:
+    """The convolution of images [N, C, H, W] with kernels [O, I, H, W].
+
+    Args:
+        lhs: array [batch, channels, spatial ...].
+        rhs: array [out channels, channels, spatial ...].
+        window_strides: the step of the window, one per spatial dimension.
+        padding: "VALID" or "SAME".
+
+    Returns: array [batch, out channels, spatial ...].
+
+    Raises:
+        ValueError: there is no such padding, or numbers of dimensions do not fit.
+
+    Example:
+        >>> weft.lax.conv(wnp.ones((1, 1, 4, 4)), wnp.ones((1, 1, 3, 3)), (1, 1), "VALID").shape
+        (1, 1, 2, 2)
+    """
+    del precision
+    out = conv_general_dilated(lhs, rhs, window_strides, padding)
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None) -> Array:
+    """The convolution of images [N, C, H, W] with kernels [O, I, H, W], with padding and dilation.
+
+    Args:
+        lhs: array [batch, channels, spatial ...].
+        rhs: array [out channels, channels, spatial ...].
+        window_strides: the step of the window, one per spatial dimension.
+        padding: "VALID", "SAME" or a pair (low, high) per spatial dimension.
+        lhs_dilation: by what factor images are spread; None: 1.
+        rhs_dilation: by what factor kernels are spread; None: 1.
+
+    Returns: array [batch, out channels, spatial ...].
+
+    Raises:
+        ValueError: there is no such padding, or numbers of dimensions do not fit.
+
+    Example:
+        >>> images, kernels = wnp.ones((1, 1, 4)), wnp.ones((1, 1, 3))
+        >>> weft.lax.conv_with_general_padding(images, kernels, (1,), [(1, 1)], None, (2,)).shape
+        (1, 1, 2)
+    """
+    del precision
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation)
+
+
+def conv_transpose(
+    lhs,
+    rhs,
+    strides: Sequence[int],
+    padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers=None,
+    transpose_kernel: bool = False,
+    precision=None,
+) -> Array:
+    """The convolution that enlarges: images are spread by the strides first.
+
+    Args:
+        lhs: array of images, [batch, spatial ..., channels] unless dimension_numbers say otherwise.
+        rhs: array of kernels, [spatial ..., in, out].
+        strides: by what factor the result is larger, one per spatial dimension.
+        padding: "SAME" (of size times stride), "VALID" or a pair (low, high) per spatial dimension.
+        rhs_dilation: by what factor kernels are spread; None: 1.
+        dimension_numbers: as for conv_general_dilated; None: ("NHWC", "HWIO", "NHWC") for two spatial dimensions.
+        transpose_kernel: whether kernels are flipped and their channels exchanged, so that the result is the gradient
+            of a convolution.
+
+    Returns: array of the common dtype.
+
+    Raises:
+        ValueError: there is no such padding.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016, chapter 4.
+
+    Example:
+        >>> weft.lax.conv_transpose(wnp.ones((1, 2, 1)), wnp.ones((2, 1, 1)), (2,), "SAME")[0, :, 0]
+        Array([1., 1., 1., 1.], dtype=float32)
+    """
+    del precision
+    lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
+    n = lhs.ndim - 2
+    if dimension_numbers is None:
+        dimension_numbers = (
+            ("NHC", "HIO", "NHC")
+            if n == 1
+            else ("NHWC", "HWIO", "NHWC")
+            if n == 2
+            else (
+                "NHWDC",
+                "HWDIO",
+                "NHWDC",
+            )
+        )
+    spatial = [i for i, c in enumerate(dimension_numbers[1]) if c not in "IO"]
+    rhs_dilation = list(rhs_dilation or [1] * n)
+    if isinstance(padding, str):
+        pairs = []
+        for i, s, d in zip(spatial, strides, rhs_dilation):
+            k = (rhs.shape[i] - 1) * d + 1
+            if padding.upper() == "SAME":
+                total = k + s - 2
+                lo = k - 1 if s > k - 1 else -(-total // 2)
+            elif padding.upper() == "VALID":
+                total, lo = k + s - 2 + builtins.max(k - s, 0), k - 1
+            else:
+                raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+            pairs.append((lo, total - lo))
+        padding = pairs
+    if transpose_kernel:
+        rhs = _weft.flip(rhs, spatial)
+        swap = list(range(rhs.ndim))
+        i, o = dimension_numbers[1].index("I"), dimension_numbers[1].index("O")
+        swap[i], swap[o] = o, i
+        rhs = _weft.transpose(rhs, swap)
+    return conv_general_dilated(lhs, rhs, [1] * n, padding, list(strides), rhs_dilation, dimension_numbers)
+
+
+_docs.complete(globals())

@@ -1,0 +1,241 @@
+"""Element-wise operations that are made from primitives, or have attributes."""
+
+from __future__ import annotations
+
+import enum
+
+from .. import _docs, _weft
+from .._weft import Array
+
+__all__ = [
+    "Precision",
+    "RoundingMethod",
+    "abs",
+    "bitcast_convert_type",
+    "clamp",
+    "convert_element_type",
+    "integer_pow",
+    "reciprocal",
+    "reduce_precision",
+    "round",
+    "select",
+    "select_n",
+]
+
+
+def abs(x) -> Array:
+    """|x|; of complex numbers the modulus.
+
+    Returns: array of the shape of x, of a real dtype.
+
+    Example:
+        >>> weft.lax.abs(wnp.array([-1.5, 2.0]))
+        Array([1.5, 2. ], dtype=float32)
+    """
+    return _weft.absolute(x)
+
+
+def select(pred, on_true, on_false) -> Array:
+    """For each element on_true where a condition holds, else on_false. Both are computed.
+
+    Args:
+        pred: array of booleans, or one boolean.
+        on_true: array or number.
+        on_false: array or number of the same shape.
+
+    Returns: array of the common shape and dtype.
+
+    Example:
+        >>> weft.lax.select(wnp.array([True, False]), wnp.array([1, 2]), wnp.array([10, 20]))
+        Array([ 1, 20], dtype=int32)
+    """
+    return _weft.where(pred, on_true, on_false)
+
+
+def clamp(min, x, max) -> Array:
+    """Numbers limited to an interval; NaN stays.
+
+    Args:
+        min: array or number: the lower end.
+        x: array or number of any shape.
+        max: array or number: the upper end; wins where it is below min.
+
+    Returns: array of the common shape and dtype.
+
+    Example:
+        >>> weft.lax.clamp(0, wnp.array([-1, 5, 20]), 10)
+        Array([ 0,  5, 10], dtype=int32)
+    """
+    return _weft.bind_elementwise("min", (_weft.bind_elementwise("max", (x, min), {}), max), {})
+
+
+def integer_pow(x, y: int) -> Array:
+    """x to a known whole power, by repeated squaring.
+
+    Args:
+        y: integer; negative ones for float and complex dtypes only.
+
+    Returns: array of the shape and dtype of x.
+
+    Raises:
+        ValueError: y is negative and x is of an integer dtype.
+
+    Example:
+        >>> weft.lax.integer_pow(wnp.array([2.0, 3.0]), 3)
+        Array([ 8., 27.], dtype=float32)
+    """
+    return _weft.bind_elementwise("integer_pow", (x,), {"y": y})
+
+
+def convert_element_type(operand, new_dtype) -> Array:
+    """Elements converted to a dtype.
+
+    Args:
+        operand: array or number of any shape.
+        new_dtype: the dtype. Floats become integers by truncation towards 0, limited to the integers' range, NaN
+            becomes 0.
+
+    Returns: array of the shape of the operand.
+
+    Example:
+        >>> weft.lax.convert_element_type(wnp.array([1.5, -2.5]), "int32")
+        Array([ 1, -2], dtype=int32)
+    """
+    return _weft.astype(operand, new_dtype)
+
+
+def bitcast_convert_type(operand, new_dtype) -> Array:
+    """The bits of the elements read as a dtype of the same width.
+
+    Args:
+        operand: array or number of any shape.
+        new_dtype: the dtype.
+
+    Returns: array of the shape of the operand.
+
+    Raises:
+        TypeError: the widths differ.
+
+    Example:
+        >>> weft.lax.bitcast_convert_type(wnp.array([1.0]), "int32")
+        Array([1065353216], dtype=int32)
+    """
+    return _weft.bind("bitcast", [operand], {"dtype": _weft.dtype(new_dtype)})[0]
+
+
+class RoundingMethod(enum.IntEnum):
+    """What round does with halves.
+
+    Example:
+        >>> weft.lax.round(wnp.array([0.5, 1.5]), weft.lax.RoundingMethod.TO_NEAREST_EVEN)
+        Array([0., 2.], dtype=float32)
+    """
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+class Precision(enum.Enum):
+    """Accepted where JAX takes it, without effect: products are computed in the precision of their operands.
+
+    Example:
+        >>> weft.lax.dot_general(wnp.ones(3), wnp.ones(3), (([0], [0]), ([], [])), precision=weft.lax.Precision.HIGHEST)
+        Array(3., dtype=float32)
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+
+def round(x, rounding_method: RoundingMethod | str = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """The nearest whole number.
+
+    Args:
+        rounding_method: what halves do: RoundingMethod.AWAY_FROM_ZERO (or "away"), TO_NEAREST_EVEN (or "even").
+
+    Returns: array of the shape and dtype of x.
+
+    Raises:
+        ValueError: there is no such method.
+
+    Example:
+        >>> weft.lax.round(wnp.array([0.5, 1.5, -2.5]))
+        Array([ 1.,  2., -3.], dtype=float32)
+    """
+    mode = rounding_method
+    if isinstance(mode, int):
+        mode = "even" if mode == RoundingMethod.TO_NEAREST_EVEN else "away"
+    return _weft.bind_elementwise("round", (x,), {"mode": mode})
+
+
+def reciprocal(x) -> Array:
+    """1 / x.
+
+    Returns: array of the shape and dtype of x.
+
+    Raises:
+        ValueError: x is of an integer dtype.
+
+    Example:
+        >>> weft.lax.reciprocal(wnp.array([2.0, 4.0]))
+        Array([0.5 , 0.25], dtype=float32)
+    """
+    return integer_pow(x, -1)
+
+
+def select_n(which, *cases) -> Array:
+    """For each element the case that a number chooses; with booleans the first is for False.
+
+    Args:
+        which: array of booleans or integers; integers out of range are limited to it.
+        *cases: arrays of one shape, two for booleans.
+
+    Returns: array of the common shape and dtype.
+
+    Raises:
+        ValueError: there are no cases.
+        TypeError: a boolean is to choose between more than two.
+
+    Example:
+        >>> weft.lax.select_n(wnp.array([0, 1, 2]), wnp.array([1, 2, 3]), wnp.array([10, 20, 30]), wnp.array([7, 8, 9]))
+        Array([ 1, 20,  9], dtype=int32)
+    """
+    which = _weft.array(which, None, False)
+    if not cases:
+        raise ValueError("select_n: no cases")
+    if _weft.dtype_kind(which.dtype) == "bool":
+        if len(cases) > 2:
+            raise TypeError(f"select_n: a boolean chooses between two cases, got {len(cases)}")
+        return _weft.where(which, cases[1], cases[0]) if len(cases) == 2 else _weft.array(cases[0], None, False)
+    out = cases[-1]
+    for i in reversed(range(len(cases) - 1)):
+        out = _weft.where(which <= i, cases[i], out)
+    return _weft.array(out, None, False)
+
+
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Numbers rounded to a narrower format and back.
+
+    Args:
+        operand: array or number of a float dtype.
+        exponent_bits: 5 (float16), 8 (bfloat16, float32) or 11 (float64).
+        mantissa_bits: 10, 7, 23 or 52, in the same order.
+
+    Returns: array of the shape and dtype of the operand.
+
+    Raises:
+        NotImplementedError: Weft has no such format.
+
+    Example:
+        >>> weft.lax.reduce_precision(wnp.array([1.2345678]), 8, 7)
+        Array([1.234375], dtype=float32)
+    """
+    kinds = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}
+    if (exponent_bits, mantissa_bits) not in kinds:
+        raise NotImplementedError(f"reduce_precision: no dtype with {exponent_bits} + {mantissa_bits} bits")
+    operand = _weft.array(operand, None, False)
+    return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
+
+
+_docs.complete(globals())

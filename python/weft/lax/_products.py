@@ -1,0 +1,94 @@
+"""Products of vectors, matrices and batches of them."""
+
+from __future__ import annotations
+
+from .. import _docs, _weft
+from .._weft import Array
+
+__all__ = [
+    "batch_matmul",
+    "dot",
+    "dot_general",
+]
+
+
+def dot(lhs, rhs) -> Array:
+    """The product of vectors and matrices.
+
+    Args:
+        lhs: array [m, k] or [k].
+        rhs: array [k, n] or [k].
+
+    Returns: array of the common dtype.
+
+    Raises:
+        TypeError: the sizes differ.
+
+    Example:
+        >>> weft.lax.dot(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
+        Array([21, 43], dtype=int32)
+    """
+    return _weft.dot(lhs, rhs)
+
+
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
+    """The sum over pairs of contracting dimensions, for each pair of batch dimensions.
+
+    Args:
+        lhs: array.
+        rhs: array.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)): lists of dimensions.
+
+    Returns: array of the batch dimensions, then the others of lhs, then those of rhs.
+
+    Raises:
+        TypeError: the sizes of a pair differ.
+
+    Example:
+        >>> weft.lax.dot_general(wnp.ones((5, 2, 3)), wnp.ones((5, 3, 4)), (([2], [1]), ([0], [0]))).shape
+        (5, 2, 4)
+    """
+    del precision
+    (lc, rc), (lb, rb) = dimension_numbers
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    x, y = [""] * lhs.ndim, [""] * rhs.ndim
+    batch = ""
+    for i, j in zip(lb, rb):
+        x[i] = y[j] = next(letters)
+        batch += x[i]
+    for i, j in zip(lc, rc):
+        x[i] = y[j] = next(letters)
+    free_x = free_y = ""
+    for i, c in enumerate(x):
+        if not c:
+            x[i] = next(letters)
+            free_x += x[i]
+    for i, c in enumerate(y):
+        if not c:
+            y[i] = next(letters)
+            free_y += y[i]
+    out = _weft.einsum(f"{''.join(x)},{''.join(y)}->{batch}{free_x}{free_y}", [lhs, rhs])
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None) -> Array:
+    """Matrix products of the last two dimensions; the others are batches.
+
+    Args:
+        lhs: array [..., m, k].
+        rhs: array [..., k, n].
+
+    Returns: array [..., m, n] of the common dtype.
+
+    Raises:
+        TypeError: the sizes differ.
+
+    Example:
+        >>> weft.lax.batch_matmul(wnp.ones((5, 2, 3)), wnp.ones((5, 3, 4))).shape
+        (5, 2, 4)
+    """
+    del precision
+    return _weft.matmul(lhs, rhs)
+
+
+_docs.complete(globals())

@@ -1,0 +1,75 @@
+"""Partial results of an associative function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _docs, _weft
+from .. import tree as _tree
+from ._shapes import pad
+
+__all__ = [
+    "associative_scan",
+]
+
+
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0):
+    """All partial results of combining slices along an axis with an associative function, in about 2 log2(n) steps.
+
+    Args:
+        fn: (x, y) -> z on trees of arrays, all slices at once.
+        elems: array or tree of arrays of one size along the axis.
+        reverse: whether to begin at the end.
+        axis: the axis, negative from the end.
+
+    Returns: tree like elems: slice i combines those up to i.
+
+    Raises:
+        ValueError: sizes along the axis differ.
+
+    Source: Ladner and Fischer, "Parallel prefix computation", 1980.
+
+    Example:
+        >>> weft.lax.associative_scan(weft.lax.add, wnp.array([1, 2, 3, 4]))
+        Array([ 1,  3,  6, 10], dtype=int32)
+    """
+    leaves, treedef = _tree.flatten(elems)
+    axis = _weft.check_axis(axis, leaves[0].ndim, "associative_scan")
+    leaves = [_weft.moveaxis(leaf, axis, 0) for leaf in leaves]
+    n = leaves[0].shape[0]
+    if any(leaf.shape[0] != n for leaf in leaves):
+        raise ValueError("associative_scan: the arrays have different sizes along the axis")
+    if reverse:
+        leaves = [_weft.flip(leaf, 0) for leaf in leaves]
+
+    def combine(a: list, b: list) -> list:
+        # fn takes whole arrays, as in JAX, with the axis where the caller has it.
+        back = lambda xs: treedef.unflatten([_weft.moveaxis(x, 0, axis) for x in xs])
+        return [_weft.moveaxis(x, axis, 0) for x in _tree.leaves(fn(back(a), back(b)))]
+
+    def run(xs: list) -> list:
+        n = xs[0].shape[0]
+        if n < 2:
+            return xs
+        pairs = combine([x[: n - 1 : 2] for x in xs], [x[1::2] for x in xs])
+        odd = run(pairs)
+        rest = [x[2::2] for x in xs]
+        even = combine([o[: rest[0].shape[0]] for o in odd], rest) if rest[0].shape[0] else rest
+        out = []
+        for first, o, e in zip(xs, odd, even):
+            evens = _weft.concatenate([first[:1], e.astype(first.dtype)], 0)
+            places = [(0, 1, 1), (1, 0, 1)] if n % 2 == 0 else [(0, 0, 1), (1, 1, 1)]
+            tail = [(0, 0, 0)] * (first.ndim - 1)
+            zero = _weft.full((), 0, first.dtype)
+            spread = [pad(part, zero, [place, *tail]) for part, place in zip((evens, o.astype(first.dtype)), places)]
+            out.append(spread[0] | spread[1] if first.dtype == bool else spread[0] + spread[1])
+        return out
+
+    leaves = run(leaves)
+    if reverse:
+        leaves = [_weft.flip(leaf, 0) for leaf in leaves]
+    return treedef.unflatten([_weft.moveaxis(leaf, 0, axis) for leaf in leaves])
+
+
+_docs.complete(globals())

@@ -1,0 +1,228 @@
+"""Slices at known and at computed places."""
+
+from __future__ import annotations
+
+import builtins
+
+from .. import _docs, _weft
+from .._weft import Array
+
+__all__ = [
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "index_in_dim",
+    "slice",
+    "slice_in_dim",
+]
+
+
+def slice(operand, start_indices, limit_indices, strides=None) -> Array:
+    """Elements start, start + stride ... below limit, in each dimension, all of them known.
+
+    Args:
+        start_indices: one per dimension.
+        limit_indices: one per dimension.
+        strides: one per dimension; None: 1.
+
+    Returns: array of the dtype of the operand.
+
+    Raises:
+        IndexError: an index is out of range.
+
+    Example:
+        >>> weft.lax.slice(wnp.arange(10), (1,), (8,), (3,))
+        Array([1, 4, 7], dtype=int32)
+    """
+    return _weft.bind(
+        "slice",
+        [operand],
+        {
+            "start": list(start_indices),
+            "limit": list(limit_indices),
+            "strides": list(strides) if strides else [1] * len(start_indices),
+        },
+    )[0]
+
+
+def slice_in_dim(operand, start_index, limit_index, stride: int = 1, axis: int = 0) -> Array:
+    """A slice of one dimension.
+
+    Args:
+        start_index: where it begins; negative from the end, None: at the beginning.
+        limit_index: where it ends, itself left out; None: at the end.
+        stride: the distance of the elements.
+
+    Returns: array of the dtype of the operand.
+
+    Example:
+        >>> weft.lax.slice_in_dim(wnp.arange(10), 2, 8, 2)
+        Array([2, 4, 6], dtype=int32)
+    """
+    axis = _weft.check_axis(axis, operand.ndim, "slice_in_dim")
+    return operand[(builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)]
+
+
+def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """One known index of a dimension.
+
+    Args:
+        index: the index, negative from the end.
+        keepdims: whether the dimension stays, with size 1.
+
+    Returns: array of the dtype of the operand.
+
+    Raises:
+        IndexError: the index is out of range.
+
+    Example:
+        >>> weft.lax.index_in_dim(wnp.arange(4) * 10, 2, keepdims=False)
+        Array(20, dtype=int32)
+    """
+    axis = _weft.check_axis(axis, operand.ndim, "index_in_dim")
+    out = operand[(builtins.slice(None),) * axis + (index,)]
+    return _weft.expand_dims(out, axis) if keepdims else out
+
+
+def _starts(start_indices, shape) -> list:
+    starts = (
+        list(start_indices)
+        if isinstance(start_indices, (tuple, list))
+        else [start_indices[i] for i in range(start_indices.shape[0])]
+    )
+    # 32 bits, unless a size or a given position needs more: a position beyond 32 bits must not wrap into the array.
+    starts = [_weft.array(start, None, False) for start in starts]
+    wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)
+    out = []
+    for start, n in zip(starts, shape):
+        if start.dtype == "uint64":
+            start = _weft.where(start > 2**63 - 1, 2**63 - 1, start)
+        negative = _weft.dtype_kind(start.dtype) == "signed"
+        start = start.astype("int64" if wide else "int32")
+        out.append(_weft.where(start < 0, start + n, start) if negative else start)
+    return out
+
+
+def _beyond_int32(n) -> bool:
+    return isinstance(n, int) and n > 2**31 - 1
+
+
+def dynamic_slice(operand, start_indices, slice_sizes) -> Array:
+    """A slice of known size at a computed place, which is moved inside where the slice would stick out.
+
+    Args:
+        start_indices: one integer per dimension, traced ones too, or a vector of them; negative from the end.
+        slice_sizes: the shape of the slice.
+
+    Returns: array of that shape, of the dtype of the operand.
+
+    Raises:
+        ValueError: the slice is larger than the array.
+
+    Example:
+        >>> weft.lax.dynamic_slice(wnp.arange(5), (3,), (3,))
+        Array([2, 3, 4], dtype=int32)
+    """
+    return _weft.bind("dynamic_slice", [operand, *_starts(start_indices, operand.shape)], {"sizes": list(slice_sizes)})[
+        0
+    ]
+
+
+def dynamic_update_slice(operand, update, start_indices) -> Array:
+    """A copy in which a block at a computed place is replaced; it is moved inside where the block would stick out.
+
+    Args:
+        update: array of as many dimensions, not larger; converted to the dtype of the operand.
+        start_indices: one integer per dimension, traced ones too, or a vector of them; negative from the end.
+
+    Returns: array of the shape and dtype of the operand.
+
+    Raises:
+        ValueError: the block is larger than the array.
+
+    Example:
+        >>> weft.lax.dynamic_update_slice(wnp.zeros(4), wnp.array([1.0, 2.0]), (1,))
+        Array([0., 1., 2., 0.], dtype=float32)
+    """
+    update = _weft.astype(update, operand.dtype)
+    return _weft.bind("dynamic_update_slice", [operand, update, *_starts(start_indices, operand.shape)], {})[0]
+
+
+def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -> Array:
+    """A slice of one dimension, of known size at a computed place.
+
+    Args:
+        start_index: integer, traced ones too.
+        slice_size: the size of the slice.
+
+    Returns: array of the dtype of the operand.
+
+    Example:
+        >>> weft.lax.dynamic_slice_in_dim(wnp.arange(5), 1, 2)
+        Array([1, 2], dtype=int32)
+    """
+    axis = _weft.check_axis(axis, operand.ndim, "dynamic_slice_in_dim")
+    return dynamic_slice(
+        operand,
+        [start_index if d == axis else 0 for d in range(operand.ndim)],
+        [slice_size if d == axis else n for d, n in enumerate(operand.shape)],
+    )
+
+
+def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True) -> Array:
+    """One computed index of a dimension; out of range it takes the nearest.
+
+    Args:
+        index: integer, traced ones too.
+        keepdims: whether the dimension stays, with size 1.
+
+    Returns: array of the dtype of the operand.
+
+    Example:
+        >>> weft.lax.dynamic_index_in_dim(wnp.arange(5) * 10, 3, keepdims=False)
+        Array(30, dtype=int32)
+    """
+    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    return out if keepdims else _weft.squeeze(out, axis)
+
+
+def dynamic_update_slice_in_dim(operand, update, start_index, axis: int) -> Array:
+    """A copy in which a slice of one dimension at a computed place is replaced.
+
+    Args:
+        update: array that has the sizes of the operand in the other dimensions.
+        start_index: integer, traced ones too.
+
+    Returns: array of the shape and dtype of the operand.
+
+    Example:
+        >>> weft.lax.dynamic_update_slice_in_dim(wnp.zeros(4), wnp.ones(2), 1, 0)
+        Array([0., 1., 1., 0.], dtype=float32)
+    """
+    axis = _weft.check_axis(axis, operand.ndim, "dynamic_update_slice_in_dim")
+    return dynamic_update_slice(operand, update, [start_index if d == axis else 0 for d in range(operand.ndim)])
+
+
+def dynamic_update_index_in_dim(operand, update, index, axis: int) -> Array:
+    """A copy in which one computed index of a dimension is replaced.
+
+    Args:
+        update: array of the operand's shape without the dimension, or with size 1 in it.
+        index: integer, traced ones too.
+
+    Returns: array of the shape and dtype of the operand.
+
+    Example:
+        >>> weft.lax.dynamic_update_index_in_dim(wnp.zeros(3), 5.0, 1, 0)
+        Array([0., 5., 0.], dtype=float32)
+    """
+    update = _weft.array(update, None, False)
+    if update.ndim != operand.ndim:
+        update = _weft.expand_dims(update, _weft.check_axis(axis, operand.ndim, "dynamic_update_index_in_dim"))
+    return dynamic_update_slice_in_dim(operand, update, index, axis)
+
+
+_docs.complete(globals())

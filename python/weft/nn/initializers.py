@@ -1,0 +1,156 @@
+"""Initialisers of the weights of networks: each gives a function (key, shape, dtype) -> array.
+
+Fans follow JAX: the last two axes of a shape are in and out, those before them count in both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .. import numpy as wnp
+from .. import random
+from .._weft import Array
+
+__all__ = [
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
+
+def zeros(key, shape, dtype=float) -> Array:
+    """Zeros."""
+    del key
+    return wnp.zeros(shape, dtype)
+
+
+def ones(key, shape, dtype=float) -> Array:
+    """Ones."""
+    del key
+    return wnp.ones(shape, dtype)
+
+
+def constant(value):
+    """Every element is value."""
+    return lambda key, shape, dtype=float: wnp.full(shape, value, dtype)
+
+
+def normal(stddev=1e-2):
+    """Normal numbers of the given deviation."""
+    return lambda key, shape, dtype=float: random.normal(key, shape, dtype) * stddev
+
+
+def uniform(scale=1e-2):
+    """Uniform in [0, scale)."""
+    return lambda key, shape, dtype=float: random.uniform(key, shape, dtype) * scale
+
+
+def truncated_normal(stddev=1e-2, dtype=float, lower=-2.0, upper=2.0):
+    """Normal numbers limited to [lower, upper], then multiplied by stddev."""
+    return lambda key, shape, dtype=dtype: random.truncated_normal(key, lower, upper, shape, dtype) * stddev
+
+
+def orthogonal(scale=1.0, column_axis: int = -1, dtype=float):
+    """A matrix with orthonormal rows or columns, times scale (Saxe et al. 2014); further axes are flattened."""
+
+    def init(key, shape, dtype=dtype):
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns
+        tall = (rows, columns) if rows > columns else (columns, rows)
+        q, r = wnp.linalg.qr(random.normal(key, tall, dtype))
+        q = q * wnp.sign(wnp.diagonal(r))
+        q = q if rows >= columns else q.T
+        rest = tuple(n for d, n in enumerate(shape) if d != column_axis % len(shape))
+        return scale * wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis)
+
+    return init
+
+
+def variance_scaling(scale: float, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
+    """Variance scale / n, n the fan_in, fan_out or their mean (fan_avg); distribution "normal", "uniform" or
+    "truncated_normal". in_axis and out_axis say which axes make up the fans; those of neither (and not of
+    batch_axis) count in both."""
+
+    def axes(given, rank: int) -> set[int]:
+        return {a % rank for a in ((given,) if isinstance(given, int) else given)}
+
+    def init(key, shape, dtype=dtype):
+        rank = len(shape)
+        if rank <= 1:
+            raise ValueError(f"variance_scaling: two dimensions or more are needed, got shape {shape}")
+        inside, outside, batch = axes(in_axis, rank), axes(out_axis, rank), axes(batch_axis, rank)
+        size = lambda chosen: math.prod(shape[d] for d in chosen)
+        receptive = math.prod(shape) // (size(inside) * size(outside) * size(batch))
+        fan_in, fan_out = size(inside) * receptive, size(outside) * receptive
+        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
+        if mode not in fans:
+            raise ValueError(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
+        variance = scale / fans[mode]
+        if distribution == "normal":
+            return random.normal(key, shape, dtype) * math.sqrt(variance)
+        if distribution == "uniform":
+            return random.uniform(key, shape, dtype, -1.0) * math.sqrt(3 * variance)
+        if distribution == "truncated_normal":
+            # The deviation of a normal number limited to [-2, 2] is 0.8796...
+            return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
+        raise ValueError(f"variance_scaling: there is no distribution {distribution!r}")
+
+    return init
+
+
+def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) -> Callable[..., Callable[..., Array]]:
+    def initializer(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float) -> Callable[..., Array]:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    initializer.__name__ = initializer.__qualname__ = name
+    kind = "uniform" if distribution == "uniform" else "truncated normal"
+    initializer.__doc__ = f"""An initialiser of {kind} numbers with variance {scale:g} / {mode}: see variance_scaling.
+
+    Args:
+        in_axis: the axis or axes of a shape that are inputs.
+        out_axis: the axis or axes that are outputs.
+        batch_axis: the axis or axes that count in neither.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Raises:
+        ValueError: when called: the shape has fewer than two dimensions.
+
+    Source: {source}.
+
+    Example:
+        >>> weft.nn.initializers.{name}()(weft.random.key(0), (3, 5)).shape
+        (3, 5)
+    """
+    return initializer
+
+
+_GLOROT = 'Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010'
+_HE = 'He et al., "Delving deep into rectifiers", 2015'
+_LECUN = 'LeCun et al., "Efficient backprop", 1998'
+
+glorot_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT)
+glorot_normal = _scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT)
+he_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _HE)
+he_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", _HE)
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN)
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

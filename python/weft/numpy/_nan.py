@@ -1,0 +1,239 @@
+"""Reductions that leave NaN out."""
+
+from __future__ import annotations
+
+from .. import _docs, _weft
+from .._weft import Array
+from ._reductions import _AXES, _array, _no_out, all, argmax, argmin, cumprod, cumsum, max, min, prod, root_of, sum
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+
+def _replace(a, value, where=None):
+    """The array with `value` in place of NaN and of what `where` leaves out; and where that is."""
+    a = _array(a)
+    if not _weft.is_inexact(a.dtype) and where is None:
+        return a, _weft.full(a.shape, False, "bool")
+    bad = a != a
+    if where is not None:
+        bad = bad | _weft.logical_not(_weft.broadcast_to(_array(where, "bool"), a.shape))
+    return _weft.where(bad, value, a), bad
+
+
+def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+    """The sum over axes, NaN counted as 0.
+
+    Args:
+        dtype: the dtype to sum in; None: that of the array.
+        initial: a number that is added.
+
+    Returns: array without the axes.
+
+    Example:
+        >>> wnp.nansum(wnp.array([1.0, wnp.nan, 2.0]))
+        Array(3., dtype=float32)
+    """
+    return sum(_replace(a, 0, where)[0], axis, dtype, out, keepdims, initial)
+
+
+def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+    """The product over axes, NaN counted as 1.
+
+    Args:
+        dtype: the dtype to multiply in; None: that of the array.
+        initial: a number that is multiplied with.
+
+    Returns: array without the axes.
+
+    Example:
+        >>> wnp.nanprod(wnp.array([3.0, wnp.nan, 2.0]))
+        Array(6., dtype=float32)
+    """
+    return prod(_replace(a, 1, where)[0], axis, dtype, out, keepdims, initial)
+
+
+def nancumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
+    """Partial sums along an axis, NaN counted as 0.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+        dtype: the dtype to sum in; None: that of the array.
+
+    Returns: array of the shape of a (flattened for axis None).
+
+    Example:
+        >>> wnp.nancumsum(wnp.array([1.0, wnp.nan, 2.0]))
+        Array([1., 1., 3.], dtype=float32)
+    """
+    return cumsum(_replace(a, 0)[0], axis, dtype, out)
+
+
+def nancumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
+    """Partial products along an axis, NaN counted as 1.
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+        dtype: the dtype to multiply in; None: that of the array.
+
+    Returns: array of the shape of a (flattened for axis None).
+
+    Example:
+        >>> wnp.nancumprod(wnp.array([3.0, wnp.nan, 2.0]))
+        Array([3., 3., 6.], dtype=float32)
+    """
+    return cumprod(_replace(a, 1)[0], axis, dtype, out)
+
+
+def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+    """The largest number over axes, NaN left out; NaN where there are only those.
+
+    Args:
+        initial: a number that counts as one more element.
+
+    Returns: array without the axes, of the array's dtype.
+
+    Raises:
+        ValueError: there are no elements and initial is not given.
+
+    Example:
+        >>> wnp.nanmax(wnp.array([1.0, wnp.nan, 2.0]))
+        Array(2., dtype=float32)
+    """
+    return _nan_extreme(max, a, axis, out, keepdims, initial, where, float("-inf"))
+
+
+def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+    """The smallest number over axes, NaN left out; NaN where there are only those.
+
+    Args:
+        initial: a number that counts as one more element.
+
+    Returns: array without the axes, of the array's dtype.
+
+    Raises:
+        ValueError: there are no elements and initial is not given.
+
+    Example:
+        >>> wnp.nanmin(wnp.array([1.0, wnp.nan, 2.0]))
+        Array(1., dtype=float32)
+    """
+    return _nan_extreme(min, a, axis, out, keepdims, initial, where, float("inf"))
+
+
+def _nan_extreme(function, a, axis, out, keepdims, initial, where, worst) -> Array:
+    a = _array(a)
+    if not _weft.is_inexact(a.dtype):
+        return function(a, axis, out, keepdims, initial, where)
+    filled, bad = _replace(a, worst, where)
+    result = function(filled, axis, out, keepdims, initial)
+    return result if initial is not None else _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), result)
+
+
+def nanargmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+    """The index of the first largest number, NaN left out; -1 where there are only those (NumPy raises ValueError).
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+
+    Returns: array of int32 without the axis.
+
+    Example:
+        >>> wnp.nanargmax(wnp.array([1.0, wnp.nan, 2.0]))
+        Array(2, dtype=int32)
+    """
+    return _nan_arg(argmax, a, axis, out, keepdims, float("-inf"))
+
+
+def nanargmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+    """The index of the first smallest number, NaN left out; -1 where there are only those (NumPy raises ValueError).
+
+    Args:
+        axis: the axis, negative from the end; None: of the flattened array.
+
+    Returns: array of int32 without the axis.
+
+    Example:
+        >>> wnp.nanargmin(wnp.array([wnp.nan, 1.0, 2.0]))
+        Array(1, dtype=int32)
+    """
+    return _nan_arg(argmin, a, axis, out, keepdims, float("inf"))
+
+
+def _nan_arg(function, a, axis, out, keepdims, worst) -> Array:
+    a = _array(a)
+    if not _weft.is_inexact(a.dtype):
+        return function(a, axis, out, keepdims)
+    filled, bad = _replace(a, worst)
+    return _weft.where(all(bad, axis, keepdims=keepdims), -1, function(filled, axis, out, keepdims))
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
+    """The mean over axes, NaN left out; NaN where there are only those.
+
+    Args:
+        dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
+
+    Returns: array without the axes.
+
+    Example:
+        >>> wnp.nanmean(wnp.array([1.0, wnp.nan, 2.0]))
+        Array(1.5, dtype=float32)
+    """
+    _no_out(out)
+    filled, bad = _replace(_weft.promote_inexact(_array(a, dtype)), 0, where)
+    return sum(filled, axis, keepdims=keepdims) / sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(
+        filled.dtype
+    )
+
+
+def nanvar(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, where=None) -> Array:
+    """The variance over axes, NaN left out.
+
+    Args:
+        dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
+        ddof: the divisor is n - ddof for n numbers; NaN where that is not positive.
+
+    Returns: array without the axes, of a real float dtype.
+
+    Example:
+        >>> wnp.nanvar(wnp.array([1.0, wnp.nan, 3.0]))
+        Array(1., dtype=float32)
+    """
+    _no_out(out)
+    a = _weft.promote_inexact(_array(a, dtype))
+    centered, bad = _replace(a - nanmean(a, axis, keepdims=True, where=where), 0, where)
+    free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
+    total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
+    return _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
+
+
+nanstd = root_of(
+    nanvar,
+    "nanstd",
+    """The standard deviation over axes, NaN left out.
+
+    Args:
+        dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
+        ddof: the divisor of the variance is n - ddof for n numbers; NaN where that is not positive.
+
+    Returns: array without the axes, of a real float dtype.
+
+    Example:
+        >>> wnp.nanstd(wnp.array([1.0, wnp.nan, 3.0]))
+        Array(1., dtype=float32)
+    """,
+)
+
+_docs.complete(globals(), _AXES, arrays=True)

@@ -1,0 +1,175 @@
+"""Quantiles, with and without NaN."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+from .. import _docs, _weft
+from .._weft import Array
+from ._elementwise import ceil, clip, floor
+from ._reductions import _AXES, any, sum
+from ._sorting import sort
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+_METHODS = "linear", "lower", "higher", "nearest", "midpoint"
+
+
+def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool) -> Array:
+    a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_inexact(q)
+    if method not in _METHODS:
+        raise ValueError(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
+    axes = list(range(a.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = [_weft.check_axis(d, a.ndim, what) for d in axes]
+    for d in axes:
+        if isinstance(a.shape[d], _weft.Dim):
+            raise NotImplementedError(
+                f"{what}: axis {d} of {a.type} has the symbolic size {a.shape[d]}; how many elements there are must be "
+                f"known\n{_weft.user_location()}"
+            )
+    kept = tuple(1 if d in axes else n for d, n in enumerate(a.shape))
+    a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))
+    rest, own = a.shape[: a.ndim - len(axes)], a.shape[a.ndim - len(axes) :]
+    n = functools.reduce(operator.mul, own, 1)
+    if n == 0:
+        return _weft.full(q.shape + (kept if keepdims else rest), float("nan"), a.dtype)
+    a = sort(a.reshape((*rest, n)), -1)  # NaN come last
+    if skip_nan:
+        last = clip(sum(a == a, -1, keepdims=True) - 1, 0, None).astype(a.dtype)
+        at = lambda place: _weft.take_along_axis(a, place.astype("int32"), -1)
+    else:
+        last = _weft.array(n - 1, a.dtype, False)
+        at = lambda place: _weft.take(a, place.astype("int32"), a.ndim - 1, "clip")
+    place = q.reshape(-1).astype(a.dtype) * last
+    low, high = floor(place), ceil(place)
+    below, above, share = at(low), at(high), place - low
+    if method == "linear":
+        out = below * (1 - share) + above * share
+    elif method == "midpoint":
+        out = (below + above) / 2
+    elif method == "nearest":
+        out = _weft.where((share > 0.5) | ((share == 0.5) & (low % 2 == 1)), above, below)
+    else:
+        out = below if method == "lower" else above
+    if not skip_nan:
+        out = _weft.where(any(a != a, -1, keepdims=True), float("nan"), out)
+    return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
+
+
+def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+    """Quantiles over axes, in floating point; NaN where an element is.
+
+    Args:
+        q: which ones, numbers of any shape in [0, 1].
+        method: between two neighbours "linear" interpolates, "lower" and "higher" take one of them, "nearest" the
+            nearer (the one at an even place), "midpoint" their mean.
+
+    Returns: array of the shape of q, followed by the array's without the axes.
+
+    Raises:
+        ValueError: there is no such method.
+        NotImplementedError: the size of an axis is a symbol.
+
+    Source: Hyndman and Fan, "Sample quantiles in statistical packages", 1996: "linear" is their type 7.
+
+    Example:
+        >>> wnp.quantile(wnp.array([1.0, 2.0, 4.0, 8.0]), wnp.array([0.0, 0.5, 1.0]))
+        Array([1., 3., 8.], dtype=float32)
+    """
+    return _quantile(a, q, axis, keepdims, method, "quantile", False)
+
+
+def percentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+    """Quantiles over axes, with q in percent.
+
+    Args:
+        q: which ones, numbers of any shape in [0, 100].
+        method: between two neighbours, as for quantile.
+
+    Returns: array of the shape of q, followed by the array's without the axes.
+
+    Raises:
+        ValueError: there is no such method.
+        NotImplementedError: the size of an axis is a symbol.
+
+    Example:
+        >>> wnp.percentile(wnp.array([1.0, 2.0, 4.0, 8.0]), 25)
+        Array(1.75, dtype=float32)
+    """
+    return _quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method, "percentile", False)
+
+
+def median(a, axis=None, keepdims: bool = False) -> Array:
+    """The middle element over axes (the mean of the two middle ones), in floating point; NaN where an element is.
+
+    Returns: array without the axes.
+
+    Raises:
+        NotImplementedError: the size of an axis is a symbol.
+
+    Example:
+        >>> wnp.median(wnp.array([[1, 5, 2], [7, 3, 9]]), axis=1)
+        Array([2., 7.], dtype=float32)
+    """
+    return _quantile(a, 0.5, axis, keepdims, "midpoint", "median", False)
+
+
+def nanquantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+    """Quantiles over axes, NaN left out; NaN where there are only those.
+
+    Args:
+        q: which ones, numbers of any shape in [0, 1].
+        method: between two neighbours, as for quantile.
+
+    Returns: array of the shape of q, followed by the array's without the axes.
+
+    Raises:
+        ValueError: there is no such method.
+        NotImplementedError: the size of an axis is a symbol.
+
+    Source: Hyndman and Fan, "Sample quantiles in statistical packages", 1996.
+
+    Example:
+        >>> wnp.nanquantile(wnp.array([1.0, wnp.nan, 2.0, 4.0]), 0.5)
+        Array(2., dtype=float32)
+    """
+    return _quantile(a, q, axis, keepdims, method, "nanquantile", True)
+
+
+def nanpercentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+    """Quantiles over axes, with q in percent, NaN left out; NaN where there are only those.
+
+    Args:
+        q: which ones, numbers of any shape in [0, 100].
+        method: between two neighbours, as for quantile.
+
+    Returns: array of the shape of q, followed by the array's without the axes.
+
+    Raises:
+        ValueError: there is no such method.
+        NotImplementedError: the size of an axis is a symbol.
+
+    Example:
+        >>> wnp.nanpercentile(wnp.array([1.0, wnp.nan, 2.0, 4.0]), 50)
+        Array(2., dtype=float32)
+    """
+    return _quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method, "nanpercentile", True)
+
+
+def nanmedian(a, axis=None, keepdims: bool = False) -> Array:
+    """The middle number over axes (the mean of the two middle ones), NaN left out; NaN where there are only those.
+
+    Returns: array without the axes.
+
+    Raises:
+        NotImplementedError: the size of an axis is a symbol.
+
+    Example:
+        >>> wnp.nanmedian(wnp.array([1.0, wnp.nan, 2.0, 4.0]))
+        Array(2., dtype=float32)
+    """
+    return _quantile(a, 0.5, axis, keepdims, "midpoint", "nanmedian", True)
+
+
+_docs.complete(globals(), _AXES, arrays=True)
