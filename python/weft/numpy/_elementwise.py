@@ -9,16 +9,12 @@ from .._weft import Array
 from ._primitives import (
     arctan2,
     exp,
-    exp2,
-    floor_divide,
     log,
     log1p,
     maximum,
     minimum,
     multiply,
-    nextafter,
     power,
-    remainder,
     sin,
     sqrt,
     true_divide,
@@ -26,29 +22,18 @@ from ._primitives import (
 
 __all__ = [
     "abs",
-    "around",
     "conj",
-    "fix",
     "absolute",
     "angle",
     "bitwise_count",
-    "ceil",
-    "clip",
     "conjugate",
     "copysign",
     "deg2rad",
     "degrees",
-    "divmod",
     "exp10",
     "fabs",
     "float_power",
-    "floor",
-    "fmax",
-    "fmin",
-    "fmod",
-    "frexp",
     "gcd",
-    "heaviside",
     "hypot",
     "iscomplex",
     "isinf",
@@ -62,25 +47,15 @@ __all__ = [
     "logaddexp",
     "logaddexp2",
     "logical_not",
-    "nan_to_num",
     "positive",
     "rad2deg",
     "imag",
     "radians",
     "real",
     "reciprocal",
-    "rint",
-    "round",
-    "select",
     "sign",
     "signbit",
     "sinc",
-    "spacing",
-    "trunc",
-    "where",
-    "ldexp",
-    "modf",
-    "piecewise",
 ]
 
 _pi = math.pi
@@ -168,51 +143,6 @@ def sign(x) -> Array:
     return _weft.where(size == 0, 0, x / _weft.where(size == 0, 1, size))
 
 
-def _whole(name: str, doc: str):
-    def function(x) -> Array:
-        x = _weft.array(x, None, False)
-        return _weft.bind_elementwise(name, (x,), {}) if _weft.is_inexact(x.dtype) else x
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
-floor = _whole(
-    "floor",
-    """The largest whole number that is not above x; integers stay.
-
-    Returns: array of the shape and dtype of x.
-
-    Example:
-        >>> wnp.floor(wnp.array([1.2, -1.2]))
-        Array([ 1., -2.], dtype=float32)
-    """,
-)
-ceil = _whole(
-    "ceil",
-    """The smallest whole number that is not below x; integers stay.
-
-    Returns: array of the shape and dtype of x.
-
-    Example:
-        >>> wnp.ceil(wnp.array([1.2, -1.2]))
-        Array([ 2., -1.], dtype=float32)
-    """,
-)
-trunc = _whole(
-    "trunc",
-    """The whole number next to x towards 0; integers stay.
-
-    Returns: array of the shape and dtype of x.
-
-    Example:
-        >>> wnp.trunc(wnp.array([1.7, -1.7]))
-        Array([ 1., -1.], dtype=float32)
-    """,
-)
-
-
 def bitwise_count(x) -> Array:
     """How many bits of |x| are set.
 
@@ -226,20 +156,6 @@ def bitwise_count(x) -> Array:
         Array([1, 8, 1], dtype=uint8)
     """
     return _weft.bind_elementwise("population_count", (_weft.absolute(x),), {}).astype("uint8")
-
-
-def spacing(x) -> Array:
-    """The distance from x to the next number away from 0.
-
-    Returns: array of the shape of x, of a float dtype.
-
-    Example:
-        >>> wnp.spacing(wnp.array([1.0]))
-        Array([1.1920929e-07], dtype=float32)
-    """
-    x = _weft.promote_inexact(x)
-    away = _weft.where(x < 0, float("-inf"), float("inf")).astype(x.dtype)
-    return nextafter(x, away) - x
 
 
 def gcd(x1, x2) -> Array:
@@ -365,150 +281,6 @@ def logical_not(x) -> Array:
     return _weft.logical_not(x)
 
 
-def where(condition, x=None, y=None, *, size: int | None = None, fill_value=None):
-    """x where a condition holds, else y. With the condition alone: the indices where it holds, as nonzero.
-
-    Both x and y are computed; where the one that is not chosen has an infinite derivative, the gradient is NaN: replace
-    its argument by a harmless one first.
-
-    Args:
-        condition: array of booleans (or numbers: whether they are not 0).
-        x: array or number that broadcasts against the condition.
-        y: array or number that broadcasts against the condition.
-        size: with the condition alone inside jit: how many indices the result has.
-        fill_value: with size: what fills the result.
-
-    Returns: array of the common shape and dtype; or a tuple of int32 vectors, one per dimension of the condition.
-
-    Example:
-        >>> wnp.where(wnp.array([True, False, True]), wnp.array([1, 2, 3]), 0)
-        Array([1, 0, 3], dtype=int32)
-        >>> wnp.where(wnp.array([True, False, True]))
-        (Array([0, 2], dtype=int32),)
-    """
-    if x is None and y is None:
-        from ._indexing import nonzero
-
-        return nonzero(condition, size=size, fill_value=fill_value)
-    return _weft.where(condition, x, y)
-
-
-def select(condlist, choicelist, default=0) -> Array:
-    """For each element the first choice whose condition holds, else a default.
-
-    Args:
-        condlist: list of arrays of booleans.
-        choicelist: list of as many arrays or numbers.
-        default: array or number for elements without condition that holds.
-
-    Returns: array of the common shape and dtype.
-
-    Raises:
-        ValueError: the lists have different lengths.
-
-    Example:
-        >>> x = wnp.arange(4)
-        >>> wnp.select([x < 1, x > 2], [x - 10, x * 10], -1)
-        Array([-10,  -1,  -1,  30], dtype=int32)
-    """
-    if len(condlist) != len(choicelist):
-        raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
-    out = default
-    for condition, choice in reversed(list(zip(condlist, choicelist))):
-        out = _weft.where(condition, choice, out)
-    return out
-
-
-def piecewise(x, condlist, funclist, *args, **kw) -> Array:
-    """Functions chosen by conditions, element by element; all of them are computed.
-
-    Args:
-        condlist: list of arrays of booleans.
-        funclist: list of functions of x or numbers, one per condition, and one more for the rest (0).
-        *args: further arguments of the functions.
-        **kw: further arguments of the functions.
-
-    Returns: array of the shape and dtype of x.
-
-    Example:
-        >>> x = wnp.array([-2.0, 3.0])
-        >>> wnp.piecewise(x, [x < 0], [lambda v: -v, lambda v: v * 10])
-        Array([ 2., 30.], dtype=float32)
-    """
-    x = _weft.array(x, None, False)
-    values = [f(x, *args, **kw) if callable(f) else f for f in funclist]
-    return select(
-        condlist, values[: len(condlist)], values[len(condlist)] if len(values) > len(condlist) else 0
-    ).astype(x.dtype)
-
-
-def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:
-    """Numbers limited to an interval.
-
-    Args:
-        a: array or number of any shape.
-        min: array or number: the lower end; None: none.
-        max: array or number: the upper end; None: none. Wins where it is below min.
-        a_min: another name of min.
-        a_max: another name of max.
-
-    Returns: array of the common shape and dtype.
-
-    Example:
-        >>> wnp.clip(wnp.array([1, 5, 9]), 2, 6)
-        Array([2, 5, 6], dtype=int32)
-    """
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    if low is not None:
-        a = maximum(a, low)
-    if high is not None:
-        a = minimum(a, high)
-    return _weft.array(a, None, False)
-
-
-def round(a, decimals: int = 0) -> Array:
-    """Numbers rounded to decimals, halves to even; of complex ones both parts.
-
-    Args:
-        decimals: how many decimals; negative: to tens, hundreds ...
-
-    Returns: array of the shape and dtype of a.
-
-    Example:
-        >>> wnp.round(wnp.array([0.5, 1.5, 2.345]), 1)
-        Array([0.5, 1.5, 2.3], dtype=float32)
-        >>> wnp.round(wnp.array([15, 25]), -1)
-        Array([20, 20], dtype=int32)
-    """
-    a = _weft.array(a, None, False)
-    if _weft.dtype_kind(a.dtype) == "complex":
-        return _weft.bind_elementwise("complex", (round(real(a), decimals), round(imag(a), decimals)), {})
-    if not _weft.is_inexact(a.dtype):
-        if decimals >= 0:
-            return a
-        unit = 10**-decimals
-        low = a // unit
-        rest = a - low * unit
-        up = (2 * rest > unit) | ((2 * rest == unit) & (low % 2 == 1))
-        return (low + up.astype(a.dtype)) * unit
-    if decimals == 0:
-        return _weft.bind_elementwise("round", (a,), {"mode": "even"})
-    scale = 10.0**decimals
-    return _weft.bind_elementwise("round", (a * scale,), {"mode": "even"}) / scale
-
-
-def rint(x) -> Array:
-    """The nearest whole number, halves to even; of complex ones both parts.
-
-    Returns: array of the shape of x, of a float or complex dtype.
-
-    Example:
-        >>> wnp.rint(wnp.array([0.5, 1.5, -1.2]))
-        Array([ 0.,  2., -1.], dtype=float32)
-    """
-    return round(_weft.promote_inexact(x))
-
-
 def isnan(x) -> Array:
     """Whether x is not a number.
 
@@ -557,38 +329,6 @@ def isneginf(x) -> Array:
         Array([False,  True], dtype=bool)
     """
     return _weft.promote_inexact(x) == float("-inf")
-
-
-def nan_to_num(
-    x, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
-) -> Array:
-    """Numbers in place of NaN and the infinities.
-
-    Args:
-        copy: accepted, without effect: arrays never change.
-        nan: what NaN becomes.
-        posinf: what +infinity becomes; None: the largest finite number.
-        neginf: what -infinity becomes; None: the smallest finite number.
-
-    Returns: array of the shape and dtype of x.
-
-    Example:
-        >>> wnp.nan_to_num(wnp.array([1.0, wnp.nan, wnp.inf]), posinf=9.0)
-        Array([1., 0., 9.], dtype=float32)
-    """
-    del copy
-    import numpy as np
-
-    x = _weft.array(x, None, False)
-    if not _weft.is_inexact(x.dtype):
-        return x
-    if _weft.dtype_kind(x.dtype) == "complex":
-        parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (real(x), imag(x))]
-        return _weft.bind_elementwise("complex", tuple(parts), {})
-    info = np.finfo(x.dtype)
-    x = _weft.where(x != x, nan, x)
-    x = _weft.where(x == float("inf"), float(info.max) if posinf is None else posinf, x)
-    return _weft.where(x == float("-inf"), float(info.min) if neginf is None else neginf, x)
 
 
 def log2(x) -> Array:
@@ -729,23 +469,6 @@ def sinc(x) -> Array:
     return _weft.where(x == 0, 1, sin(safe) / safe)
 
 
-def heaviside(x1, x2) -> Array:
-    """The step function: 0 for x1 < 0, x2 for x1 = 0, 1 for x1 > 0; NaN stays.
-
-    Args:
-        x2: array or number: the value at 0.
-
-    Returns: array of the common shape, of a float dtype.
-
-    Example:
-        >>> wnp.heaviside(wnp.array([-1.0, 0.0, 2.0]), 0.5)
-        Array([0. , 0.5, 1. ], dtype=float32)
-    """
-    x1, x2 = _weft.promote_inexact(x1), _weft.promote_inexact(x2)
-    step = _weft.where(x1 < 0, 0, _weft.where(x1 > 0, 1, x2))
-    return _weft.where(x1 != x1, x1, step)
-
-
 def signbit(x) -> Array:
     """Whether the sign bit is set, that of -0.0 too.
 
@@ -777,76 +500,6 @@ def copysign(x1, x2) -> Array:
     return _weft.where(negative_, -size, size)
 
 
-def fmod(x1, x2) -> Array:
-    """The remainder of x1 / x2 with the sign of x1; 0 for integers divided by 0.
-
-    Returns: array of the common shape and dtype.
-
-    Example:
-        >>> wnp.fmod(wnp.array([7, -7]), 3)
-        Array([ 1, -1], dtype=int32)
-    """
-    if _weft.is_inexact(_weft.result_type(x1, x2)):
-        return _weft.bind_elementwise("rem", (x1, x2), {})
-    zero = _weft.array(x2, None, False) == 0
-    return _weft.where(zero, 0, _weft.bind_elementwise("rem", (x1, _weft.where(zero, 1, x2)), {}))
-
-
-def divmod(x1, x2) -> tuple[Array, Array]:
-    """(x1 // x2, x1 % x2).
-
-    Returns: pair of arrays of the common shape and dtype.
-
-    Example:
-        >>> wnp.divmod(7, 3)
-        (Array(2, dtype=int32, weak_type=True), Array(1, dtype=int32, weak_type=True))
-    """
-    return floor_divide(x1, x2), remainder(x1, x2)
-
-
-def modf(x) -> tuple[Array, Array]:
-    """The fractional and the whole part, both with the sign of x.
-
-    Returns: pair of arrays of the shape of x, of a float dtype.
-
-    Example:
-        >>> wnp.modf(wnp.array([1.5, -2.25]))
-        (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
-    """
-    whole = trunc(_weft.promote_inexact(x))
-    return x - whole, whole
-
-
-def fmax(x1, x2) -> Array:
-    """The larger; a NaN loses against a number.
-
-    Args:
-        x1: array of any shape.
-
-    Returns: array of the common shape and dtype.
-
-    Example:
-        >>> wnp.fmax(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
-        Array([1., 2.], dtype=float32)
-    """
-    return _weft.where((x1 > x2) | isnan(x2), x1, x2)
-
-
-def fmin(x1, x2) -> Array:
-    """The smaller; a NaN loses against a number.
-
-    Args:
-        x1: array of any shape.
-
-    Returns: array of the common shape and dtype.
-
-    Example:
-        >>> wnp.fmin(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
-        Array([0., 2.], dtype=float32)
-    """
-    return _weft.where((x1 < x2) | isnan(x2), x1, x2)
-
-
 def float_power(x1, x2) -> Array:
     """x1 to the power x2, in floating point.
 
@@ -859,35 +512,6 @@ def float_power(x1, x2) -> Array:
     return power(_weft.promote_inexact(x1), _weft.promote_inexact(x2))
 
 
-def ldexp(x1, x2) -> Array:
-    """x1 times 2 to the power x2, in floating point.
-
-    Args:
-        x2: array or number that broadcasts against x1.
-
-    Returns: array of the common shape, of a float dtype.
-
-    Example:
-        >>> wnp.ldexp(3.0, 2)
-        Array(12., dtype=float32, weak_type=True)
-    """
-    return _weft.promote_inexact(x1) * exp2(x2)
-
-
-def frexp(x) -> tuple[Array, Array]:
-    """The mantissa m in [0.5, 1) and the exponent e with x = m 2^e.
-
-    Returns: pair (float array, int32 array) of the shape of x.
-
-    Example:
-        >>> wnp.frexp(wnp.array([8.0, 0.75]))
-        (Array([0.5 , 0.75], dtype=float32), Array([4, 0], dtype=int32))
-    """
-    x = _weft.promote_inexact(x)
-    exponent = floor(log2(_weft.absolute(_weft.where(x == 0, 1, x)))) + 1
-    return _weft.where(x == 0, x, x / exp2(exponent)), _weft.where(x == 0, 0, exponent).astype("int32")
-
-
-abs, conj, fix, around = absolute, conjugate, trunc, round
+abs, conj = absolute, conjugate
 
 _docs.complete(globals(), arrays=True)

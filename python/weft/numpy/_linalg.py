@@ -269,7 +269,7 @@ def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         >>> wnp.trace(wnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
-    from ._creation import diagonal
+    from ._matrices import diagonal
 
     return _weft.reduce("reduce_sum", diagonal(_array(a), offset, axis1, axis2), -1, False)
 

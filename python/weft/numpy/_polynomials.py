@@ -205,8 +205,8 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
         >>> wnp.round(wnp.polyfit(wnp.array([0.0, 1.0, 2.0]), wnp.array([1.0, 3.0, 5.0]), 1), 3)
         Array([2., 1.], dtype=float32)
     """
-    from ._creation import vander
     from ._linalg import matmul
+    from ._matrices import vander
     from .linalg import pinv
 
     if full or cov:

@@ -7,8 +7,9 @@ import operator
 
 from .. import _docs, _weft
 from .._weft import Array
-from ._elementwise import ceil, clip, floor
+from ._choosing import clip
 from ._reductions import _AXES, any, sum
+from ._rounding import ceil, floor
 from ._sorting import sort
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

@@ -8,50 +8,30 @@ from .. import _docs, _weft
 from .._weft import Array
 
 __all__ = [
-    "append",
-    "array_split",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "block",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dsplit",
-    "dstack",
     "expand_dims",
     "flip",
     "fliplr",
     "flipud",
-    "hsplit",
-    "hstack",
-    "kron",
     "matrix_transpose",
     "moveaxis",
     "ndim",
     "permute_dims",
     "ravel",
-    "repeat",
     "reshape",
-    "resize",
     "roll",
     "rollaxis",
     "rot90",
-    "row_stack",
     "shape",
     "size",
-    "split",
     "squeeze",
-    "stack",
     "swapaxes",
-    "tile",
     "transpose",
-    "unstack",
-    "vsplit",
-    "vstack",
 ]
 
 
@@ -330,89 +310,6 @@ def broadcast_arrays(*args) -> list[Array]:
     return [_weft.broadcast_to(a, shape_) for a in arrays]
 
 
-def concatenate(arrays, axis: int | None = 0, dtype=None) -> Array:
-    """Arrays joined along an existing axis, promoted to one dtype.
-
-    Args:
-        arrays: arrays whose other sizes agree.
-        axis: the axis, negative from the end; None: they are flattened first.
-        dtype: the dtype of the result; None: that of the arrays together.
-
-    Returns: array.
-
-    Raises:
-        TypeError: other sizes differ.
-        ValueError: there are no arrays.
-
-    Example:
-        >>> wnp.concatenate([wnp.array([1, 2]), wnp.array([3.5])])
-        Array([1. , 2. , 3.5], dtype=float32)
-    """
-    arrays = [_array(a) for a in arrays]
-    if axis is None:
-        arrays, axis = [a.reshape(-1) for a in arrays], 0
-    out = _weft.concatenate(arrays, axis)
-    return out if dtype is None else out.astype(dtype)
-
-
-concat = concatenate
-
-
-def append(arr, values, axis: int | None = None) -> Array:
-    """Values joined behind an array.
-
-    Args:
-        values: array, number or nested list of numbers.
-        axis: the axis, negative from the end; None: both are flattened first.
-
-    Returns: array.
-
-    Raises:
-        TypeError: other sizes differ.
-
-    Example:
-        >>> wnp.append(wnp.array([1, 2]), 3)
-        Array([1, 2, 3], dtype=int32)
-    """
-    return concatenate([arr, values], axis)
-
-
-def stack(arrays, axis: int = 0, dtype=None) -> Array:
-    """Arrays of one shape joined along a new axis, promoted to one dtype.
-
-    Args:
-        arrays: arrays of one shape.
-        axis: the axis of the result that is new.
-        dtype: the dtype of the result; None: that of the arrays together.
-
-    Returns: array of one more dimension.
-
-    Raises:
-        TypeError: shapes differ.
-        ValueError: there are no arrays.
-
-    Example:
-        >>> wnp.stack([wnp.array([1, 2]), wnp.array([3, 4])], axis=1)
-        Array([[1, 3],
-               [2, 4]], dtype=int32)
-    """
-    out = _weft.stack([_array(a) for a in arrays], axis)
-    return out if dtype is None else out.astype(dtype)
-
-
-def unstack(x, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis.
-
-    Returns: tuple of arrays without the axis.
-
-    Example:
-        >>> wnp.unstack(wnp.array([[1, 2], [3, 4]]))
-        (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
-    """
-    x = _weft.moveaxis(_array(x), axis, 0)
-    return tuple(x[i] for i in range(x.shape[0]))
-
-
 def atleast_1d(*arys):
     """Arrays with at least one dimension.
 
@@ -469,243 +366,6 @@ def atleast_3d(*arys):
             else a
         )
     return out[0] if len(out) == 1 else out
-
-
-def vstack(tup, dtype=None) -> Array:
-    """Arrays joined as rows: vectors count as one row each.
-
-    Args:
-        tup: arrays whose sizes but the first agree.
-        dtype: the dtype of the result; None: that of the arrays together.
-
-    Returns: array of two dimensions or more.
-
-    Raises:
-        TypeError: sizes differ.
-
-    Example:
-        >>> wnp.vstack([wnp.array([1, 2]), wnp.array([3, 4])])
-        Array([[1, 2],
-               [3, 4]], dtype=int32)
-    """
-    rows = atleast_2d(*tup)
-    return concatenate(rows if isinstance(rows, list) else [rows], 0, dtype)
-
-
-row_stack = vstack
-
-
-def hstack(tup, dtype=None) -> Array:
-    """Arrays joined along the second axis, vectors along the first.
-
-    Args:
-        tup: arrays whose other sizes agree.
-        dtype: the dtype of the result; None: that of the arrays together.
-
-    Returns: array.
-
-    Raises:
-        TypeError: sizes differ.
-
-    Example:
-        >>> wnp.hstack([wnp.array([1, 2]), wnp.array([3, 4])])
-        Array([1, 2, 3, 4], dtype=int32)
-    """
-    arrays = atleast_1d(*tup)
-    arrays = arrays if isinstance(arrays, list) else [arrays]
-    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype)
-
-
-def dstack(tup, dtype=None) -> Array:
-    """Arrays joined along the third axis.
-
-    Args:
-        tup: arrays whose other sizes agree.
-        dtype: the dtype of the result; None: that of the arrays together.
-
-    Returns: array of three dimensions or more.
-
-    Raises:
-        TypeError: sizes differ.
-
-    Example:
-        >>> wnp.dstack([wnp.array([1, 2]), wnp.array([3, 4])])
-        Array([[[1, 3],
-                [2, 4]]], dtype=int32)
-    """
-    arrays = atleast_3d(*tup)
-    return concatenate(arrays if isinstance(arrays, list) else [arrays], 2, dtype)
-
-
-def column_stack(tup) -> Array:
-    """Vectors (and matrices) joined as columns.
-
-    Args:
-        tup: vectors of one length, or matrices with that many rows.
-
-    Returns: matrix.
-
-    Raises:
-        TypeError: lengths differ.
-
-    Example:
-        >>> wnp.column_stack([wnp.array([1, 2]), wnp.array([3, 4])])
-        Array([[1, 3],
-               [2, 4]], dtype=int32)
-    """
-    return concatenate([a[:, None] if a.ndim == 1 else a for a in map(_array, tup)], 1)
-
-
-def block(arrays) -> Array:
-    """An array put together from nested lists of blocks: the innermost lists join along the last axis, those around
-    them along the one before.
-
-    Args:
-        arrays: nested lists of arrays and numbers, all nested equally deep.
-
-    Returns: array.
-
-    Raises:
-        ValueError: a list is empty, or blocks are nested unequally deep.
-        TypeError: sizes differ.
-
-    Example:
-        >>> wnp.block([[wnp.eye(2), wnp.zeros((2, 1))], [wnp.ones((1, 3))]])
-        Array([[1., 0., 0.],
-               [0., 1., 0.],
-               [1., 1., 1.]], dtype=float32)
-    """
-
-    def depth(x) -> int:
-        return 1 + builtins.max([depth(y) for y in x], default=0) if isinstance(x, list) else 0
-
-    levels = depth(arrays)
-    rank = builtins.max(levels, *[a.ndim for a in map(_array, _flat(arrays))])
-
-    def join(x, level: int) -> Array:
-        if not isinstance(x, list):
-            if level != levels and levels:
-                raise ValueError("block: all blocks must be nested equally deep")
-            a = _array(x)
-            return a.reshape((1,) * (rank - a.ndim) + a.shape)
-        if not x:
-            raise ValueError("block: a list is empty")
-        return _weft.concatenate([join(y, level + 1) for y in x], level - levels)
-
-    return join(arrays, 0)
-
-
-def _flat(x) -> list:
-    return [z for y in x for z in _flat(y)] if isinstance(x, list) else [x]
-
-
-def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
-    """An array cut along an axis.
-
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
-    Returns: list of arrays.
-
-    Raises:
-        ValueError: the axis does not divide into equal parts.
-
-    Example:
-        >>> wnp.split(wnp.arange(5), [2, 3])
-        [Array([0, 1], dtype=int32), Array([2], dtype=int32), Array([3, 4], dtype=int32)]
-    """
-    ary = _array(ary)
-    axis = _weft.check_axis(axis, ary.ndim, "split")
-    n = ary.shape[axis]
-    if isinstance(indices_or_sections, int):
-        if n % indices_or_sections:
-            raise ValueError(
-                f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts"
-            )
-        return array_split(ary, indices_or_sections, axis)
-    return _cut(ary, [0, *(int(i) for i in indices_or_sections), n], axis)
-
-
-def _cut(ary, bounds, axis: int) -> list[Array]:
-    key = (builtins.slice(None),) * axis
-    return [ary[key + (builtins.slice(a, b),)] for a, b in zip(bounds[:-1], bounds[1:])]
-
-
-def array_split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
-    """An array cut along an axis into parts that may differ by one element, the longer ones first.
-
-    Args:
-        indices_or_sections: how many parts; or the indices before which it is cut.
-
-    Returns: list of arrays.
-
-    Example:
-        >>> wnp.array_split(wnp.arange(5), 2)
-        [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
-    """
-    ary = _array(ary)
-    if not isinstance(indices_or_sections, int):
-        return split(ary, indices_or_sections, axis)
-    axis = _weft.check_axis(axis, ary.ndim, "array_split")
-    n, k = ary.shape[axis], indices_or_sections
-    bounds = [0]
-    for i in range(k):
-        bounds.append(bounds[-1] + n // k + (1 if i < n % k else 0))
-    return _cut(ary, bounds, axis)
-
-
-def vsplit(ary, indices_or_sections) -> list[Array]:
-    """An array cut along its first axis.
-
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
-    Returns: list of arrays.
-
-    Raises:
-        ValueError: the axis does not divide into equal parts.
-
-    Example:
-        >>> wnp.vsplit(wnp.array([[1, 2], [3, 4]]), 2)
-        [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
-    """
-    return split(ary, indices_or_sections, 0)
-
-
-def hsplit(ary, indices_or_sections) -> list[Array]:
-    """An array cut along its second axis, a vector along its first.
-
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
-    Returns: list of arrays.
-
-    Raises:
-        ValueError: the axis does not divide into equal parts.
-
-    Example:
-        >>> wnp.hsplit(wnp.arange(4), 2)
-        [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
-    """
-    return split(ary, indices_or_sections, 1 if ndim(ary) > 1 else 0)
-
-
-def dsplit(ary, indices_or_sections) -> list[Array]:
-    """An array cut along its third axis.
-
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
-    Returns: list of arrays.
-
-    Raises:
-        ValueError: the axis does not divide into equal parts.
-
-    Example:
-        >>> [part.shape for part in wnp.dsplit(wnp.ones((2, 3, 4)), 2)]
-        [(2, 3, 2), (2, 3, 2)]
-    """
-    return split(ary, indices_or_sections, 2)
 
 
 def flip(m, axis=None) -> Array:
@@ -815,117 +475,6 @@ def roll(a, shift, axis=None) -> Array:
             key = (builtins.slice(None),) * d
             a = _weft.concatenate([a[key + (builtins.slice(n - s, None),)], a[key + (builtins.slice(0, n - s),)]], d)
     return a
-
-
-def tile(A, reps) -> Array:
-    """An array repeated as a block.
-
-    Args:
-        A: array, number or nested list of numbers.
-        reps: how often along each axis, an integer or a tuple of them.
-
-    Returns: array of the dtype of A.
-
-    Example:
-        >>> wnp.tile(wnp.array([1, 2]), (2, 2))
-        Array([[1, 2, 1, 2],
-               [1, 2, 1, 2]], dtype=int32)
-    """
-    a, reps = _array(A), tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
-    n = builtins.max(a.ndim, len(reps))
-    a, reps = a.reshape((1,) * (n - a.ndim) + a.shape), (1,) * (n - len(reps)) + reps
-    wide = _weft.expand_dims(a, [2 * i for i in range(n)])
-    out = _weft.broadcast_to(wide, [v for r, d in zip(reps, a.shape) for v in (r, d)])
-    return out.reshape([r * d for r, d in zip(reps, a.shape)])
-
-
-def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
-    """Each element (or slice) several times.
-
-    Args:
-        repeats: how often: an integer, or a vector of one per element. Such a vector must be known, unless
-            total_repeat_length is given.
-        axis: the axis, negative from the end; None: of the flattened array.
-        total_repeat_length: the size of the result along the axis: what is beyond is dropped, what is missing repeats
-            the last element.
-
-    Returns: array of the dtype of a.
-
-    Raises:
-        ValueError: there are not as many repeats as elements.
-        weft.TracerError: repeats are traced and total_repeat_length is not given.
-
-    Example:
-        >>> wnp.repeat(wnp.array([1, 2]), 2)
-        Array([1, 1, 2, 2], dtype=int32)
-        >>> wnp.repeat(wnp.array([1, 2]), wnp.array([1, 3]))
-        Array([1, 2, 2, 2], dtype=int32)
-    """
-    import numpy as np
-
-    a = _array(a)
-    if axis is None:
-        a, axis = a.reshape(-1), 0
-    axis = _weft.check_axis(axis, a.ndim, "repeat")
-    n = a.shape[axis]
-    if isinstance(repeats, int) and total_repeat_length is None:
-        wide = _weft.expand_dims(a, axis + 1)
-        dims = list(wide.shape)
-        dims[axis + 1] = repeats
-        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * repeats,) + a.shape[axis + 1 :])
-    if total_repeat_length is not None:
-        counts = _weft.broadcast_to(_array(repeats).reshape(-1).astype("int32"), (n,))
-        ends = _weft.cumulative("cumsum", counts, 0, False)
-        place = _weft.iota((total_repeat_length,), 0, "int32")
-        index = _weft.reduce("reduce_sum", (ends <= place[:, None]).astype("int32"), -1, False)
-        return _weft.take(a, index, axis, "clip")
-    known = np.asarray(repeats)
-    if known.size == 1:
-        return repeat(a, int(known.reshape(())), axis)
-    if known.shape != (n,):
-        raise ValueError(f"repeat: {known.shape} repeats for {n} elements along axis {axis}")
-    index = np.repeat(np.arange(n), known)
-    return _weft.take(a, _weft.array(index.astype(np.int32), None, True), axis, "clip")
-
-
-def resize(a, new_shape) -> Array:
-    """The elements repeated or cut to fill a shape.
-
-    Args:
-        new_shape: the shape of the result, an integer or a tuple of them.
-
-    Returns: array of that shape, of the dtype of a.
-
-    Example:
-        >>> wnp.resize(wnp.array([1, 2, 3]), (2, 2))
-        Array([[1, 2],
-               [3, 1]], dtype=int32)
-    """
-    new_shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (new_shape,)
-    flat, n = ravel(a), 1
-    for d in new_shape:
-        n *= d
-    times = -(-n // builtins.max(flat.shape[0], 1))
-    return tile(flat, times)[:n].reshape(new_shape)
-
-
-def kron(a, b) -> Array:
-    """The Kronecker product: each element of a times the array b.
-
-    Args:
-        b: array, number or nested list of numbers.
-
-    Returns: array whose sizes are the products of theirs.
-
-    Example:
-        >>> wnp.kron(wnp.array([1, 10]), wnp.array([1, 2]))
-        Array([ 1,  2, 10, 20], dtype=int32)
-    """
-    a, b = _array(a), _array(b)
-    n = builtins.max(a.ndim, b.ndim)
-    a, b = a.reshape((1,) * (n - a.ndim) + a.shape), b.reshape((1,) * (n - b.ndim) + b.shape)
-    product = _weft.expand_dims(a, [2 * i + 1 for i in range(n)]) * _weft.expand_dims(b, [2 * i for i in range(n)])
-    return product.reshape([x * y for x, y in zip(a.shape, b.shape)])
 
 
 _docs.complete(globals(), arrays=True)

@@ -168,7 +168,7 @@ def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
         >>> wnp.unwrap(wnp.array([0.0, 3.0, 6.0, 9.0]), period=4.0)
         Array([ 0., -1., -2., -3.], dtype=float32)
     """
-    from ._elementwise import where
+    from ._choosing import where
     from ._reductions import cumsum
 
     p = _array(p)
@@ -257,8 +257,9 @@ def corrcoef(x, y=None, rowvar: bool = True) -> Array:
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    from ._creation import diagonal
-    from ._elementwise import clip, sqrt
+    from ._choosing import clip
+    from ._matrices import diagonal
+    from ._primitives import sqrt
 
     c = cov(x, y, rowvar)
     if c.ndim == 0:
@@ -287,7 +288,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) 
         >>> wnp.bincount(wnp.array([0, 2, 2, 5]))
         Array([1, 0, 2, 0, 0, 1], dtype=int32)
     """
-    from ._elementwise import maximum
+    from ._primitives import maximum
 
     x = _array(x)
     if x.ndim != 1 or _weft.is_inexact(x.dtype):
@@ -460,7 +461,7 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
         >>> wnp.interp(wnp.array([0.5, 1.5, 9.0]), wnp.array([0.0, 1.0, 2.0]), wnp.array([0.0, 10.0, 40.0]))
         Array([ 5., 25., 40.], dtype=float32)
     """
-    from ._elementwise import clip
+    from ._choosing import clip
     from ._indexing import take
     from ._sorting import argsort
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from .. import _docs, _weft
 from .._weft import Array
-from ._creation import diagonal as _diagonal
-from ._creation import eye, tril, triu
-from ._elementwise import conjugate, sqrt
+from ._elementwise import conjugate
 from ._linalg import cross, matmul, outer, tensordot, vecdot
 from ._linalg import trace as _trace
+from ._matrices import diagonal as _diagonal
+from ._matrices import eye, tril, triu
+from ._primitives import sqrt
 
 __all__ = [
     "cholesky",
@@ -237,7 +238,7 @@ def slogdet(a):
         >>> wnp.linalg.slogdet(wnp.array([[-2.0, 0.0], [0.0, 1.0]]))
         SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0.6931472, dtype=float32))
     """
-    from ._elementwise import log
+    from ._primitives import log
 
     a = _matrix(a, "slogdet", True)
     lu, pivots, _ = _weft.bind("lu", [a], {})

@@ -1,0 +1,202 @@
+"""Elements chosen by conditions, or limited."""
+
+from __future__ import annotations
+
+from .. import _docs, _weft
+from .._weft import Array
+from ._elementwise import imag, isnan, real
+from ._primitives import maximum, minimum
+
+__all__ = [
+    "clip",
+    "fmax",
+    "fmin",
+    "heaviside",
+    "nan_to_num",
+    "piecewise",
+    "select",
+    "where",
+]
+
+
+def where(condition, x=None, y=None, *, size: int | None = None, fill_value=None):
+    """x where a condition holds, else y. With the condition alone: the indices where it holds, as nonzero.
+
+    Both x and y are computed; where the one that is not chosen has an infinite derivative, the gradient is NaN: replace
+    its argument by a harmless one first.
+
+    Args:
+        condition: array of booleans (or numbers: whether they are not 0).
+        x: array or number that broadcasts against the condition.
+        y: array or number that broadcasts against the condition.
+        size: with the condition alone inside jit: how many indices the result has.
+        fill_value: with size: what fills the result.
+
+    Returns: array of the common shape and dtype; or a tuple of int32 vectors, one per dimension of the condition.
+
+    Example:
+        >>> wnp.where(wnp.array([True, False, True]), wnp.array([1, 2, 3]), 0)
+        Array([1, 0, 3], dtype=int32)
+        >>> wnp.where(wnp.array([True, False, True]))
+        (Array([0, 2], dtype=int32),)
+    """
+    if x is None and y is None:
+        from ._indexing import nonzero
+
+        return nonzero(condition, size=size, fill_value=fill_value)
+    return _weft.where(condition, x, y)
+
+
+def select(condlist, choicelist, default=0) -> Array:
+    """For each element the first choice whose condition holds, else a default.
+
+    Args:
+        condlist: list of arrays of booleans.
+        choicelist: list of as many arrays or numbers.
+        default: array or number for elements without condition that holds.
+
+    Returns: array of the common shape and dtype.
+
+    Raises:
+        ValueError: the lists have different lengths.
+
+    Example:
+        >>> x = wnp.arange(4)
+        >>> wnp.select([x < 1, x > 2], [x - 10, x * 10], -1)
+        Array([-10,  -1,  -1,  30], dtype=int32)
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
+    out = default
+    for condition, choice in reversed(list(zip(condlist, choicelist))):
+        out = _weft.where(condition, choice, out)
+    return out
+
+
+def piecewise(x, condlist, funclist, *args, **kw) -> Array:
+    """Functions chosen by conditions, element by element; all of them are computed.
+
+    Args:
+        condlist: list of arrays of booleans.
+        funclist: list of functions of x or numbers, one per condition, and one more for the rest (0).
+        *args: further arguments of the functions.
+        **kw: further arguments of the functions.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> x = wnp.array([-2.0, 3.0])
+        >>> wnp.piecewise(x, [x < 0], [lambda v: -v, lambda v: v * 10])
+        Array([ 2., 30.], dtype=float32)
+    """
+    x = _weft.array(x, None, False)
+    values = [f(x, *args, **kw) if callable(f) else f for f in funclist]
+    return select(
+        condlist, values[: len(condlist)], values[len(condlist)] if len(values) > len(condlist) else 0
+    ).astype(x.dtype)
+
+
+def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:
+    """Numbers limited to an interval.
+
+    Args:
+        a: array or number of any shape.
+        min: array or number: the lower end; None: none.
+        max: array or number: the upper end; None: none. Wins where it is below min.
+        a_min: another name of min.
+        a_max: another name of max.
+
+    Returns: array of the common shape and dtype.
+
+    Example:
+        >>> wnp.clip(wnp.array([1, 5, 9]), 2, 6)
+        Array([2, 5, 6], dtype=int32)
+    """
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is not None:
+        a = maximum(a, low)
+    if high is not None:
+        a = minimum(a, high)
+    return _weft.array(a, None, False)
+
+
+def nan_to_num(
+    x, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Array:
+    """Numbers in place of NaN and the infinities.
+
+    Args:
+        copy: accepted, without effect: arrays never change.
+        nan: what NaN becomes.
+        posinf: what +infinity becomes; None: the largest finite number.
+        neginf: what -infinity becomes; None: the smallest finite number.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> wnp.nan_to_num(wnp.array([1.0, wnp.nan, wnp.inf]), posinf=9.0)
+        Array([1., 0., 9.], dtype=float32)
+    """
+    del copy
+    import numpy as np
+
+    x = _weft.array(x, None, False)
+    if not _weft.is_inexact(x.dtype):
+        return x
+    if _weft.dtype_kind(x.dtype) == "complex":
+        parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (real(x), imag(x))]
+        return _weft.bind_elementwise("complex", tuple(parts), {})
+    info = np.finfo(x.dtype)
+    x = _weft.where(x != x, nan, x)
+    x = _weft.where(x == float("inf"), float(info.max) if posinf is None else posinf, x)
+    return _weft.where(x == float("-inf"), float(info.min) if neginf is None else neginf, x)
+
+
+def heaviside(x1, x2) -> Array:
+    """The step function: 0 for x1 < 0, x2 for x1 = 0, 1 for x1 > 0; NaN stays.
+
+    Args:
+        x2: array or number: the value at 0.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Example:
+        >>> wnp.heaviside(wnp.array([-1.0, 0.0, 2.0]), 0.5)
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    x1, x2 = _weft.promote_inexact(x1), _weft.promote_inexact(x2)
+    step = _weft.where(x1 < 0, 0, _weft.where(x1 > 0, 1, x2))
+    return _weft.where(x1 != x1, x1, step)
+
+
+def fmax(x1, x2) -> Array:
+    """The larger; a NaN loses against a number.
+
+    Args:
+        x1: array of any shape.
+
+    Returns: array of the common shape and dtype.
+
+    Example:
+        >>> wnp.fmax(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
+        Array([1., 2.], dtype=float32)
+    """
+    return _weft.where((x1 > x2) | isnan(x2), x1, x2)
+
+
+def fmin(x1, x2) -> Array:
+    """The smaller; a NaN loses against a number.
+
+    Args:
+        x1: array of any shape.
+
+    Returns: array of the common shape and dtype.
+
+    Example:
+        >>> wnp.fmin(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
+        Array([0., 2.], dtype=float32)
+    """
+    return _weft.where((x1 < x2) | isnan(x2), x1, x2)
+
+
+_docs.complete(globals(), arrays=True)

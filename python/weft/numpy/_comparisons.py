@@ -1,0 +1,99 @@
+"""Whether arrays are equal, or close."""
+
+from __future__ import annotations
+
+from .. import _docs, _weft
+from .._weft import Array
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "isclose",
+]
+
+
+def isclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+    """Whether |a - b| <= atol + rtol |b|, element by element; equal infinities are close.
+
+    Args:
+        b: array or number that broadcasts against a.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: array of booleans.
+
+    Example:
+        >>> wnp.isclose(wnp.array([1.0, 1.1]), 1.0, rtol=1e-3)
+        Array([ True, False], dtype=bool)
+    """
+    a, b = _weft.promote_inexact(a), _weft.promote_inexact(b)
+    finite = _weft.bind_elementwise("is_finite", (a,), {}) & _weft.bind_elementwise("is_finite", (b,), {})
+    close = _weft.where(finite, _weft.absolute(a - b) <= atol + rtol * _weft.absolute(b), a == b)
+    return close | ((a != a) & (b != b)) if equal_nan else close
+
+
+def allclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+    """Whether all elements are close: see isclose.
+
+    Args:
+        b: array or number that broadcasts against a.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns: array of one boolean.
+
+    Example:
+        >>> wnp.allclose(wnp.array([1.0, 2.0]), wnp.array([1.0, 2.0 + 1e-7]))
+        Array(True, dtype=bool)
+    """
+    return _weft.reduce("reduce_and", isclose(a, b, rtol, atol, equal_nan), None, False)
+
+
+def array_equal(a1, a2, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and elements.
+
+    Args:
+        a1: array, number or nested list of numbers.
+        a2: array, number or nested list of numbers.
+        equal_nan: whether NaN equals NaN.
+
+    Returns: array of one boolean.
+
+    Example:
+        >>> wnp.array_equal(wnp.array([1, 2]), wnp.array([1, 2]))
+        Array(True, dtype=bool)
+    """
+    a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
+    if a1.shape != a2.shape:
+        return _weft.array(False, None, True)
+    same = a1 == a2
+    if equal_nan:
+        same = same | ((a1 != a1) & (a2 != a2))
+    return _weft.reduce("reduce_and", same, None, False)
+
+
+def array_equiv(a1, a2) -> Array:
+    """Whether two arrays have the same elements after broadcasting; False where they do not broadcast.
+
+    Args:
+        a1: array, number or nested list of numbers.
+        a2: array, number or nested list of numbers.
+
+    Returns: array of one boolean.
+
+    Example:
+        >>> wnp.array_equiv(wnp.array([1, 1]), 1)
+        Array(True, dtype=bool)
+    """
+    a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
+    try:
+        _weft.broadcast_shapes(a1.shape, a2.shape)
+    except TypeError:
+        return _weft.array(False, None, True)
+    return _weft.reduce("reduce_and", a1 == a2, None, False)
+
+
+_docs.complete(globals(), arrays=True)

@@ -1,0 +1,355 @@
+"""Matrices, their triangles and diagonals."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from .. import _docs, _weft
+from .._weft import Array
+from ._creation import ones
+
+__all__ = [
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "eye",
+    "identity",
+    "mask_indices",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+    "vander",
+]
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
+    """Ones on a diagonal of a matrix, zeros elsewhere.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; None: N.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array [N, M].
+
+    Example:
+        >>> wnp.eye(2, 3, k=1)
+        Array([[0., 1., 0.],
+               [0., 0., 1.]], dtype=float32)
+    """
+    M = N if M is None else M
+    rows, columns = _weft.iota((N, M), 0, "int32"), _weft.iota((N, M), 1, "int32")
+    return (rows + k == columns).astype(float if dtype is None else dtype)
+
+
+def identity(n: int, dtype=None) -> Array:
+    """The identity matrix.
+
+    Args:
+        n: the number of rows and columns.
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array [n, n].
+
+    Example:
+        >>> wnp.identity(2)
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
+    """Ones at and below a diagonal, zeros above.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; None: N.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        dtype: the dtype of the result; None: the default float dtype.
+
+    Returns: array [N, M].
+
+    Example:
+        >>> wnp.tri(3)
+        Array([[1., 0., 0.],
+               [1., 1., 0.],
+               [1., 1., 1.]], dtype=float32)
+    """
+    M = N if M is None else M
+    return (_weft.iota((N, M), 0, "int32") + k >= _weft.iota((N, M), 1, "int32")).astype(
+        float if dtype is None else dtype
+    )
+
+
+def _triangle(m, k: int, lower: bool) -> Array:
+    m = _weft.array(m, None, False)
+    rows, columns = _weft.iota(m.shape[-2:], 0, "int32"), _weft.iota(m.shape[-2:], 1, "int32")
+    keep = rows + k >= columns if lower else rows + k <= columns
+    return _weft.where(keep, m, _weft.full((), 0, m.dtype))
+
+
+def tril(m, k: int = 0) -> Array:
+    """The lower triangle: zeros above a diagonal of the last two dimensions.
+
+    Args:
+        m: array [..., rows, columns].
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.tril(wnp.array([[1, 2], [3, 4]]))
+        Array([[1, 0],
+               [3, 4]], dtype=int32)
+    """
+    return _triangle(m, k, True)
+
+
+def triu(m, k: int = 0) -> Array:
+    """The upper triangle: zeros below a diagonal of the last two dimensions.
+
+    Args:
+        m: array [..., rows, columns].
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array of the shape and dtype of m.
+
+    Example:
+        >>> wnp.triu(wnp.array([[1, 2], [3, 4]]))
+        Array([[1, 2],
+               [0, 4]], dtype=int32)
+    """
+    return _triangle(m, k, False)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None):
+    """The places at and below a diagonal of an n x m matrix, row by row.
+
+    Args:
+        n: the number of rows.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        m: the number of columns; None: n.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.tril_indices(2)
+        (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None):
+    """The places at and above a diagonal of an n x m matrix, row by row.
+
+    Args:
+        n: the number of rows.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+        m: the number of columns; None: n.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.triu_indices(2)
+        (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr, k: int = 0):
+    """The places at and below a diagonal of a matrix, row by row.
+
+    Args:
+        arr: array [rows, columns] whose shape counts.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.tril_indices_from(wnp.ones((2, 2)))
+        (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr, k: int = 0):
+    """The places at and above a diagonal of a matrix, row by row.
+
+    Args:
+        arr: array [rows, columns] whose shape counts.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.triu_indices_from(wnp.ones((2, 2)))
+        (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def mask_indices(n: int, mask_func, k: int = 0):
+    """The places of an n x n matrix that a function such as triu keeps.
+
+    Args:
+        n: the number of rows and columns.
+        mask_func: function (matrix, k) -> matrix, which is not 0 at those places.
+        k: what it is given.
+
+    Returns: pair of int32 vectors, rows and columns.
+
+    Example:
+        >>> wnp.mask_indices(2, wnp.triu)
+        (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    from ._indexing import nonzero
+
+    return nonzero(mask_func(ones((n, n)), k))
+
+
+def diag_indices(n: int, ndim: int = 2):
+    """The places of the main diagonal.
+
+    Args:
+        n: the size of each dimension.
+        ndim: the number of dimensions.
+
+    Returns: tuple of ndim equal int32 vectors 0 ... n-1.
+
+    Example:
+        >>> wnp.diag_indices(2)
+        (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    return (_weft.iota((n,), 0, int),) * ndim
+
+
+def diag_indices_from(arr):
+    """The places of the main diagonal of an array.
+
+    Args:
+        arr: array of two dimensions or more, all of one size.
+
+    Returns: tuple of one int32 vector per dimension.
+
+    Raises:
+        ValueError: the array has one dimension, or sizes differ.
+
+    Example:
+        >>> wnp.diag_indices_from(wnp.ones((2, 2)))
+        (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
+    if len(set(arr.shape)) != 1 or arr.ndim < 2:
+        raise ValueError(f"diag_indices_from: two or more equal dimensions are needed, got shape {arr.shape}")
+    return diag_indices(arr.shape[0], arr.ndim)
+
+
+def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """A diagonal of two dimensions, which becomes the last dimension.
+
+    Args:
+        a: array of two dimensions or more.
+        offset: which diagonal: 0 the main one, positive above it, negative below.
+        axis1: the axis that counts rows.
+        axis2: the axis that counts columns.
+
+    Returns: array of the other dimensions, followed by the diagonal's length.
+
+    Raises:
+        IndexError: an axis is out of range.
+
+    Example:
+        >>> wnp.diagonal(wnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
+    a = _weft.moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = a.shape[-2:]
+    n = builtins.max(0, builtins.min(rows, columns - offset) if offset >= 0 else builtins.min(rows + offset, columns))
+    i = _weft.iota((n,), 0, "int32")
+    return a[..., i + builtins.max(-offset, 0), i + builtins.max(offset, 0)]
+
+
+def diag(v, k: int = 0) -> Array:
+    """A vector as a diagonal of a matrix; or a diagonal of a matrix.
+
+    Args:
+        v: array of one or two dimensions.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array [n + |k|, n + |k|] for a vector of n elements; a vector for a matrix.
+
+    Raises:
+        ValueError: v has another number of dimensions.
+
+    Example:
+        >>> wnp.diag(wnp.array([1, 2]))
+        Array([[1, 0],
+               [0, 2]], dtype=int32)
+        >>> wnp.diag(wnp.array([[1, 2], [3, 4]]))
+        Array([1, 4], dtype=int32)
+    """
+    v = _weft.array(v, None, False)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    if v.ndim != 1:
+        raise ValueError(f"diag: one or two dimensions are needed, got shape {v.shape}")
+    n = v.shape[0] + abs(k)
+    padded = _weft.pad_constant(v, [builtins.max(k, 0)], [builtins.max(-k, 0)], _weft.full((), 0, v.dtype))
+    return _weft.where(
+        eye(n, k=k, dtype=bool),
+        padded if k >= 0 else _weft.expand_dims(_weft.pad_constant(v, [-k], [0], _weft.full((), 0, v.dtype)), 1),
+        _weft.full((), 0, v.dtype),
+    )
+
+
+def diagflat(v, k: int = 0) -> Array:
+    """All elements as a diagonal of a matrix.
+
+    Args:
+        v: array or number of any shape with n elements.
+        k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns: array [n + |k|, n + |k|].
+
+    Example:
+        >>> wnp.diagflat(wnp.array([1, 2]), 1)
+        Array([[0, 1, 0],
+               [0, 0, 2],
+               [0, 0, 0]], dtype=int32)
+    """
+    return diag(_weft.reshape(_weft.array(v, None, False), (-1,)), k)
+
+
+def vander(x, N: int | None = None, increasing: bool = False) -> Array:
+    """The Vandermonde matrix: powers of x as columns.
+
+    Args:
+        x: vector.
+        N: the number of columns; None: the length of x.
+        increasing: whether powers rise from left to right; otherwise they fall.
+
+    Returns: array [length, N].
+
+    Example:
+        >>> wnp.vander(wnp.array([2, 3]), 3)
+        Array([[4, 2, 1],
+               [9, 3, 1]], dtype=int32)
+    """
+    x = _weft.array(x, None, False)
+    n = x.shape[0] if N is None else N
+    powers = _weft.iota((n,), 0, x.dtype)
+    if not increasing:
+        powers = n - 1 - powers
+    return x[:, None] ** powers
+
+
+_docs.complete(globals(), arrays=True)

@@ -1,0 +1,107 @@
+"""The methods of arrays that are functions of weft.numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _weft
+from .._weft import Array
+from . import _indexing
+
+_FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean
+min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes take trace var"""
+
+
+def _no_assignment(self, key, value):
+    raise TypeError("arrays never change: use x = x.at[index].set(value) instead of x[index] = value")
+
+
+def compress(self, condition, axis: int | None = None) -> Array:
+    """The slices along an axis where a condition holds: see weft.numpy.compress.
+
+    Args:
+        condition: vector of booleans, not longer than the axis.
+        axis: the axis, negative from the end; None: of the flattened array.
+
+    Returns: array of the same dtype.
+
+    Raises:
+        ValueError: the condition is no vector.
+        weft.TracerError: the condition is traced.
+
+    Example:
+        >>> wnp.array([1, 2, 3]).compress(wnp.array([True, False, True]))
+        Array([1, 3], dtype=int32)
+    """
+    return _indexing.compress(condition, self, axis)
+
+
+def view(self, dtype) -> Array:
+    """The bits of the elements as another dtype of the same width.
+
+    Args:
+        dtype: the dtype.
+
+    Returns: array of the same shape.
+
+    Raises:
+        TypeError: the widths differ.
+
+    Example:
+        >>> wnp.array([1.0]).view("int32")
+        Array([1065353216], dtype=int32)
+    """
+    return _weft.bind_elementwise("bitcast", (self,), {"dtype": _weft.dtype(dtype)})
+
+
+_AT = """A place in the array: x.at[index].set(value) is a changed copy; x itself never changes.
+
+The index is as in x[index], traced arrays of integers too. The methods of a place are set, add, subtract, multiply,
+divide, power, min, max, apply and get. Out of bounds updates are dropped, and reads take the nearest element;
+mode="fill" (or "drop"), "clip" or "promise_in_bounds" says otherwise.
+
+Example:
+    >>> wnp.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], dtype=float32)
+    >>> wnp.zeros(3).at[wnp.array([0, 0, 2])].add(1.0)
+    Array([2., 0., 1.], dtype=float32)
+"""
+_REAL = """The real part; real numbers stay.
+
+Example:
+    >>> wnp.array([1 + 2j]).real
+    Array([1.], dtype=float32)
+"""
+_IMAG = """The imaginary part; 0 for real numbers.
+
+Example:
+    >>> wnp.array([1 + 2j]).imag
+    Array([2.], dtype=float32)
+"""
+_FLAT = """All elements in one dimension.
+
+Example:
+    >>> wnp.array([[1, 2], [3, 4]]).flat
+    Array([1, 2, 3, 4], dtype=int32)
+"""
+
+
+def attach(functions: Mapping[str, Any]) -> None:
+    """Gives arrays their methods, other than those that are written in C++."""
+    for name in _FUNCTIONS.split():
+        setattr(Array, name, functions[name])
+    more = {
+        "at": property(lambda self: _indexing._At(self), doc=_AT),
+        "compress": compress,
+        "flat": property(lambda self: self.ravel(), doc=_FLAT),
+        "flatten": functions["ravel"],
+        "imag": property(functions["imag"], doc=_IMAG),
+        "real": property(functions["real"], doc=_REAL),
+        "view": view,
+        "__contains__": lambda self, value: bool((self == value).any()),
+        "__round__": lambda self, n=None: functions["round"](self, n or 0),
+        "__setitem__": _no_assignment,
+    }
+    for name, member in more.items():
+        setattr(Array, name, member)

@@ -1,0 +1,199 @@
+"""Whole numbers next to numbers, remainders, parts of numbers."""
+
+from __future__ import annotations
+
+from .. import _docs, _weft
+from .._weft import Array
+from ._elementwise import imag, log2, real
+from ._primitives import exp2, floor_divide, nextafter, remainder
+
+__all__ = [
+    "around",
+    "ceil",
+    "fix",
+    "floor",
+    "trunc",
+    "divmod",
+    "fmod",
+    "frexp",
+    "ldexp",
+    "modf",
+    "rint",
+    "round",
+    "spacing",
+]
+
+
+def _whole(name: str, doc: str):
+    def function(x) -> Array:
+        x = _weft.array(x, None, False)
+        return _weft.bind_elementwise(name, (x,), {}) if _weft.is_inexact(x.dtype) else x
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def rint(x) -> Array:
+    """The nearest whole number, halves to even; of complex ones both parts.
+
+    Returns: array of the shape of x, of a float or complex dtype.
+
+    Example:
+        >>> wnp.rint(wnp.array([0.5, 1.5, -1.2]))
+        Array([ 0.,  2., -1.], dtype=float32)
+    """
+    return round(_weft.promote_inexact(x))
+
+
+def round(a, decimals: int = 0) -> Array:
+    """Numbers rounded to decimals, halves to even; of complex ones both parts.
+
+    Args:
+        decimals: how many decimals; negative: to tens, hundreds ...
+
+    Returns: array of the shape and dtype of a.
+
+    Example:
+        >>> wnp.round(wnp.array([0.5, 1.5, 2.345]), 1)
+        Array([0.5, 1.5, 2.3], dtype=float32)
+        >>> wnp.round(wnp.array([15, 25]), -1)
+        Array([20, 20], dtype=int32)
+    """
+    a = _weft.array(a, None, False)
+    if _weft.dtype_kind(a.dtype) == "complex":
+        return _weft.bind_elementwise("complex", (round(real(a), decimals), round(imag(a), decimals)), {})
+    if not _weft.is_inexact(a.dtype):
+        if decimals >= 0:
+            return a
+        unit = 10**-decimals
+        low = a // unit
+        rest = a - low * unit
+        up = (2 * rest > unit) | ((2 * rest == unit) & (low % 2 == 1))
+        return (low + up.astype(a.dtype)) * unit
+    if decimals == 0:
+        return _weft.bind_elementwise("round", (a,), {"mode": "even"})
+    scale = 10.0**decimals
+    return _weft.bind_elementwise("round", (a * scale,), {"mode": "even"}) / scale
+
+
+def spacing(x) -> Array:
+    """The distance from x to the next number away from 0.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> wnp.spacing(wnp.array([1.0]))
+        Array([1.1920929e-07], dtype=float32)
+    """
+    x = _weft.promote_inexact(x)
+    away = _weft.where(x < 0, float("-inf"), float("inf")).astype(x.dtype)
+    return nextafter(x, away) - x
+
+
+def fmod(x1, x2) -> Array:
+    """The remainder of x1 / x2 with the sign of x1; 0 for integers divided by 0.
+
+    Returns: array of the common shape and dtype.
+
+    Example:
+        >>> wnp.fmod(wnp.array([7, -7]), 3)
+        Array([ 1, -1], dtype=int32)
+    """
+    if _weft.is_inexact(_weft.result_type(x1, x2)):
+        return _weft.bind_elementwise("rem", (x1, x2), {})
+    zero = _weft.array(x2, None, False) == 0
+    return _weft.where(zero, 0, _weft.bind_elementwise("rem", (x1, _weft.where(zero, 1, x2)), {}))
+
+
+def divmod(x1, x2) -> tuple[Array, Array]:
+    """(x1 // x2, x1 % x2).
+
+    Returns: pair of arrays of the common shape and dtype.
+
+    Example:
+        >>> wnp.divmod(7, 3)
+        (Array(2, dtype=int32, weak_type=True), Array(1, dtype=int32, weak_type=True))
+    """
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def modf(x) -> tuple[Array, Array]:
+    """The fractional and the whole part, both with the sign of x.
+
+    Returns: pair of arrays of the shape of x, of a float dtype.
+
+    Example:
+        >>> wnp.modf(wnp.array([1.5, -2.25]))
+        (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
+    whole = trunc(_weft.promote_inexact(x))
+    return x - whole, whole
+
+
+def frexp(x) -> tuple[Array, Array]:
+    """The mantissa m in [0.5, 1) and the exponent e with x = m 2^e.
+
+    Returns: pair (float array, int32 array) of the shape of x.
+
+    Example:
+        >>> wnp.frexp(wnp.array([8.0, 0.75]))
+        (Array([0.5 , 0.75], dtype=float32), Array([4, 0], dtype=int32))
+    """
+    x = _weft.promote_inexact(x)
+    exponent = floor(log2(_weft.absolute(_weft.where(x == 0, 1, x)))) + 1
+    return _weft.where(x == 0, x, x / exp2(exponent)), _weft.where(x == 0, 0, exponent).astype("int32")
+
+
+def ldexp(x1, x2) -> Array:
+    """x1 times 2 to the power x2, in floating point.
+
+    Args:
+        x2: array or number that broadcasts against x1.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Example:
+        >>> wnp.ldexp(3.0, 2)
+        Array(12., dtype=float32, weak_type=True)
+    """
+    return _weft.promote_inexact(x1) * exp2(x2)
+
+
+floor = _whole(
+    "floor",
+    """The largest whole number that is not above x; integers stay.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> wnp.floor(wnp.array([1.2, -1.2]))
+        Array([ 1., -2.], dtype=float32)
+    """,
+)
+ceil = _whole(
+    "ceil",
+    """The smallest whole number that is not below x; integers stay.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> wnp.ceil(wnp.array([1.2, -1.2]))
+        Array([ 2., -1.], dtype=float32)
+    """,
+)
+trunc = _whole(
+    "trunc",
+    """The whole number next to x towards 0; integers stay.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> wnp.trunc(wnp.array([1.7, -1.7]))
+        Array([ 1., -1.], dtype=float32)
+    """,
+)
+
+fix, around = trunc, round
+
+_docs.complete(globals(), arrays=True)
