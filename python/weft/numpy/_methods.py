@@ -9,8 +9,8 @@ from .. import _weft
 from .._weft import Array
 from . import _indexing
 
-_FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean
-min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes take trace var"""
+_FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max
+mean min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes take trace var"""
 
 
 def _no_assignment(self, key, value):
