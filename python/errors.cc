@@ -31,6 +31,47 @@ PyObject* ExceptionOf(ErrorKind kind) {
   return PyExc_RuntimeError;
 }
 
+constexpr const char* kTracerErrorDoc =
+    R"(A traced value was used where its number is needed, or after its trace had ended. A TypeError.
+
+The message names the value and the user's line, and says what to do instead.
+
+Example:
+    >>> try:
+    ...     weft.jit(lambda x: x if x > 0 else -x)(1.0)
+    ... except weft.TracerError:
+    ...     print("use weft.cond, or autograph=True")
+    use weft.cond, or autograph=True
+)";
+constexpr const char* kDerivativeErrorDoc = R"(An operation has no derivative, or not this one. A TypeError.
+
+The message names the operation and the user's line.
+
+Example:
+    >>> try:
+    ...     weft.grad(lambda x: wnp.nextafter(x, 2.0))(1.0)
+    ... except weft.DerivativeError:
+    ...     print("nextafter has no derivative")
+    nextafter has no derivative
+)";
+constexpr const char* kParseErrorDoc = R"(Text or bytes that are no program of the IR. A ValueError.
+
+The message shows the place.
+
+Example:
+    >>> try:
+    ...     weft.parse_ir("fn f(x: f32[]) -> (f32[]) { return y }")
+    ... except weft.ParseError:
+    ...     print("there is no y")
+    there is no y
+)";
+constexpr const char* kInternalErrorDoc = R"(A broken invariant of Weft itself: please report it. A RuntimeError.
+
+Example:
+    >>> issubclass(weft.InternalError, RuntimeError)
+    True
+)";
+
 bool AddException(PyObject* module, const char* name, const char* doc, PyObject* base, PyObject** slot) {
   const std::string full = std::string("weft.") + name;
   *slot = PyErr_NewExceptionWithDoc(full.c_str(), doc, base, nullptr);
@@ -40,14 +81,10 @@ bool AddException(PyObject* module, const char* name, const char* doc, PyObject*
 }  // namespace
 
 bool AddExceptions(PyObject* module) {
-  return AddException(module, "TracerError",
-                      "A traced value was used where its number is needed, or after its trace had ended.",
-                      PyExc_TypeError, &g_tracer_error) &&
-         AddException(module, "DerivativeError", "An operation has no derivative.", PyExc_TypeError,
-                      &g_derivative_error) &&
-         AddException(module, "ParseError", "Malformed IR text or bytes.", PyExc_ValueError, &g_parse_error) &&
-         AddException(module, "InternalError", "A broken invariant of Weft itself: please report it.",
-                      PyExc_RuntimeError, &g_internal_error);
+  return AddException(module, "TracerError", kTracerErrorDoc, PyExc_TypeError, &g_tracer_error) &&
+         AddException(module, "DerivativeError", kDerivativeErrorDoc, PyExc_TypeError, &g_derivative_error) &&
+         AddException(module, "ParseError", kParseErrorDoc, PyExc_ValueError, &g_parse_error) &&
+         AddException(module, "InternalError", kInternalErrorDoc, PyExc_RuntimeError, &g_internal_error);
 }
 
 void SetPythonException(const Error& error) {

@@ -53,12 +53,29 @@ const Dim* GetDim(PyObject* object) { return py::handle(object).cast<const Dim*>
 }  // namespace
 
 void BindIr(py::module_& m) {
-  py::class_<Dim> dim(m, "Dim", "A symbolic dimension: an expression in named sizes.");
+  py::class_<Dim> dim(m, "Dim", R"(A symbolic dimension: a polynomial in named sizes, such as "n" or "2*n+1".
+
+It adds, subtracts and multiplies with integers and with others of its kind. As an integer it counts only where it is a
+number.
+
+Args:
+    text: the polynomial.
+
+Raises:
+    ValueError: the text is none.
+
+Example:
+    >>> weft.Dim("n") * 2 + 1
+    2*n+1
+    >>> weft.make_ir(lambda x: x.reshape(-1))(weft.ShapeDtype(("n", 3))).out_types
+    ['f32[3*n]']
+)");
   dim.def(py::init([](const std::string& text) {
-       const auto d = Dim::Parse(text);
-       if (!d) throw ValueError("'", text, "' is not a dimension; expected something like 'n' or '2*n+1'");
-       return *d;
-     }))
+            const auto d = Dim::Parse(text);
+            if (!d) throw ValueError("'", text, "' is not a dimension; expected something like 'n' or '2*n+1'");
+            return *d;
+          }),
+          py::arg("text"))
       .def("__repr__", &Dim::ToString)
       .def("__str__", &Dim::ToString)
       .def("__eq__", [](const Dim& a, const Dim& b) { return a == b; })

@@ -15,6 +15,7 @@ print(weft.make_ir(weft.grad(loss))(w, x, y))
 
 import atexit as _atexit
 import os as _os
+import typing as _typing
 
 from . import _weft
 
@@ -25,17 +26,7 @@ _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
 _atexit.register(_weft.end_effects)
 
-from . import (
-    debug,
-    lax,
-    nn,
-    numpy,
-    ops,
-    random,
-    scipy,
-    tree,
-    tree_util,
-)
+from . import debug, numpy, tree
 from ._weft import (
     Array,
     DerivativeError,
@@ -79,6 +70,25 @@ from .derivatives import (
     value_and_grad,
     vjp,
 )
+
+if _typing.TYPE_CHECKING:
+    from . import lax, nn, ops, random, scipy, tree_util
+
+# Modules that not every program uses are imported when one first asks for them.
+_LATER = frozenset(("lax", "nn", "ops", "random", "scipy", "tree_util"))
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _LATER:
+        import importlib
+
+        return importlib.import_module(f"weft.{name}")
+    raise AttributeError(f"module 'weft' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 ShapeDtypeStruct = ShapeDtype
 make_jaxpr = make_ir

@@ -6,7 +6,6 @@ function leaves unsaid about parameters that many functions share, and to Raises
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
@@ -40,10 +39,6 @@ _SHARED = {
     "scale": "the scale, > 0: values are divided by it first.",
     "operand": "array of any shape and dtype.",
 }
-
-_SECTIONS = ("\n    Returns:", "\n    Raises:", "\n    Source:", "\n    Example:")
-_ENTRY = re.compile(r"\n        ((?:\*{0,2}\w+)(?:, \*{0,2}\w+)*): ")
-
 
 # What else an error is about, by the parameters that a function has.
 _ERRORS = {
@@ -99,34 +94,42 @@ def complete(module: Mapping[str, Any], own: Mapping[str, str] | None = None, ar
             function.__doc__ = _with_errors(_with_arguments(function.__doc__, names, own or {}), names, arrays)
 
 
-def _sections(doc: str, begin: int = 0) -> tuple[str, str]:
-    """What stands before the first of the sections from `begin` on, and the rest."""
-    at = min((at for at in map(doc.find, _SECTIONS[begin:]) if at >= 0), default=len(doc))
-    return doc[:at].rstrip(), doc[at:].strip("\n")
+# This runs at import, some hundred times: plain searches, nothing that takes texts apart.
 
 
 def _with_arguments(doc: str, names: tuple[str, ...], own: Mapping[str, str]) -> str:
-    head, rest = _sections(doc)
-    head, _, given = head.partition("\n    Args:")
-    parts = _ENTRY.split(given)
-    said = {entry: text.rstrip() for entry, text in zip(parts[1::2], parts[2::2])}
-    entries = {name.strip().lstrip("*"): entry for entry in said for name in entry.split(",")}
-    lines = []
+    before, after, given = "", "", False
     for name in names:
-        entry = entries.get(name, name)
-        text = said.pop(entry, "") if name in entries else own.get(name) or _SHARED.get(name, "")
-        if text:
-            lines.append(f"\n        {entry}: {text}")
-    return "\n\n".join(part for part in (head.rstrip(), "    Args:" + "".join(lines) if lines else "", rest) if part)
+        if f"\n        {name}: " in doc or f"*{name}: " in doc:
+            given = True
+        elif text := own.get(name) or _SHARED.get(name):
+            line = f"        {name}: {text}\n"
+            if given:
+                after += line
+            else:
+                before += line
+    if not before and not after:
+        return doc
+    at = doc.find("\n\n    Returns:")
+    if at < 0:
+        at = len(doc.rstrip())
+    if given:
+        first = doc.find("\n    Args:\n") + 11
+        return f"{doc[:first]}{before}{doc[first:at]}\n{after}{doc[at + 1 :]}"
+    return f"{doc[:at]}\n\n    Args:\n{before}{doc[at + 1 :]}"
 
 
 def _with_errors(doc: str, names: tuple[str, ...], arrays: bool) -> str:
-    errors = [_ERRORS[name] for name in names if name in _ERRORS]
-    if arrays and not _ARRAYS.isdisjoint(names):
-        errors.append(_NO_ARRAY)
-    errors = [e for e in dict.fromkeys(errors) if e[:-1] not in doc]
-    if not errors:
+    lines = ""
+    for name, text in _ERRORS.items():
+        if name in names and text[:-1] not in doc and text not in lines:
+            lines += f"        {text}\n"
+    if arrays and not _ARRAYS.isdisjoint(names) and _NO_ARRAY[:-1] not in doc:
+        lines += f"        {_NO_ARRAY}\n"
+    if not lines:
         return doc
-    head, rest = _sections(doc, begin=2)
-    title = "" if "\n    Raises:" in head else "\n\n    Raises:"
-    return f"{head}{title}" + "".join(f"\n        {e}" for e in errors) + "\n\n" + rest
+    at = doc.find("\n\n    Source:")
+    if at < 0:
+        at = doc.find("\n\n    Example:")
+    title = "" if "\n    Raises:\n" in doc else "\n    Raises:\n"
+    return f"{doc[:at]}\n{title}{lines}{doc[at + 1 :]}"

@@ -223,59 +223,61 @@ def operands(operation: Any) -> tuple[str, ...]:
     return _OPERANDS[: operation.num_operands]
 
 
+def elementwise(prim: str, name: str, module: str) -> Any:
+    """The element-wise primitive as a function `module.name`."""
+    operation = _weft.elementwise(prim, name, False)
+    _WORDS[id(operation)] = prim, f"{module}.{name}"
+    return operation
+
+
+def binary(name: str) -> Any:
+    """NumPy's function of two arguments."""
+    operation = _weft.binary(name)
+    _WORDS[id(operation)] = None, f"wnp.{name}"
+    return operation
+
+
+# For each operation (they live as long as the process) its primitive, or None for NumPy's, and how it is spelled.
+_WORDS: dict[int, tuple[str | None, str]] = {}
+
+
 def _signature(operation: Any) -> Any:
     import inspect
 
     return inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in operands(operation)])
 
 
-_weft.Operation.__signature__ = property(_signature)
-
-
-def _described(
-    operation: Any, what: str, dtypes: str, source: str | None, example: tuple[str, str] | None, spelled: str
-) -> Any:
-    one = operation.num_operands == 1
-    if dtypes:
-        dtypes = f" of dtype {dtypes}"
+def _text(operation: Any) -> str:
+    prim, spelled = _WORDS.get(id(operation), (None, ""))
+    if prim is None:
+        what, *example = _BINARY.get(operation.__name__, ("",))
+        dtypes = source = ""
+    else:
+        declared = next(p for p in _weft.primitives() if p["name"] == prim)
+        what, dtypes = declared["doc"], f", of dtype {declared['dtypes']}"
         if _FLOATS in dtypes and "i32" not in dtypes:
             dtypes += "; integers and booleans count as floats"
+        source, example = _SOURCES.get(prim, ""), list(_EXAMPLES.get(prim, ()))
+    one = operation.num_operands == 1
     lines = [what, "", "Args:", f"    x: array or number of any shape{dtypes}."]
     if not one:
         lines.append("    w: array or number that broadcasts against x; both are promoted to one dtype.")
-    lines += [
-        "",
-        "Returns: array of the shape of x." if one else "Returns: array of the shape that both broadcast to.",
-        "",
-    ]
+    lines += ["", f"Returns: array of the shape {'of x' if one else 'that both broadcast to'}.", ""]
     lines += [
         "Raises:",
         "    TypeError: an argument is no array or number (weft.numpy.array makes one of a list), has a",
     ]
     lines += [
-        "        dtype that the operation is not defined for" + ("." if one else ", or shapes do not broadcast."),
+        f"        dtype that the operation is not defined for{'' if one else ', or shapes do not broadcast'}.",
         "",
     ]
     if source:
         lines += [f"Source: {source}.", ""]
     if example:
-        arguments, result = example
-        lines += ["Example:", f"    >>> {spelled}({arguments})", *("    " + line for line in result.split("\n")), ""]
-    operation.__doc__ = "\n".join(lines)
-    return operation
+        lines += ["Example:", f"    >>> {spelled}({example[0]})", *("    " + x for x in example[1].split("\n")), ""]
+    return "\n".join(lines)
 
 
-_PRIMS = {prim["name"]: prim for prim in _weft.primitives()}
-
-
-def elementwise(prim: str, name: str, module: str) -> Any:
-    """The element-wise primitive as a function `module.name`."""
-    operation = _weft.elementwise(prim, name, False)
-    dtypes, example = _PRIMS[prim]["dtypes"], _EXAMPLES.get(prim)
-    return _described(operation, operation.__doc__, dtypes, _SOURCES.get(prim), example, f"{module}.{name}")
-
-
-def binary(name: str) -> Any:
-    """NumPy's function of two arguments."""
-    what, *example = _BINARY[name]
-    return _described(_weft.binary(name), what, "", None, (example[0], example[1]), f"wnp.{name}")
+# Composed when somebody asks.
+_weft.Operation.__signature__ = property(_signature)
+_weft.Operation.__doc__ = property(_text)

@@ -12,7 +12,23 @@ from . import tree as _tree
 
 
 class ShapeDtype:
-    """A shape and a dtype in place of an array, where only they matter. Dimensions may be names of symbols ("n")."""
+    """A shape and a dtype in place of an array, where only they matter: weft.make_ir, weft.eval_shape, callbacks.
+
+    Args:
+        shape: the dimensions: integers, weft.Dim or their text, such as "n" or "2*n+1".
+        dtype: the dtype; float: the default float dtype.
+        weak_type: whether it takes the dtype of what it meets, like a Python number.
+
+    Raises:
+        TypeError: dtype is no dtype.
+        ValueError: a text is no dimension.
+
+    Example:
+        >>> weft.ShapeDtype((3, 4), "float32")
+        ShapeDtype((3, 4), float32)
+        >>> weft.make_ir(lambda x: x.T)(weft.ShapeDtype(("n", 3))).out_types
+        ['f32[3,n]']
+    """
 
     __slots__ = ("shape", "dtype", "weak_type")
 
@@ -23,10 +39,22 @@ class ShapeDtype:
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions.
+
+        Example:
+            >>> weft.ShapeDtype((3, 4)).ndim
+            2
+        """
         return len(self.shape)
 
     @property
     def size(self):
+        """The number of elements.
+
+        Example:
+            >>> weft.ShapeDtype((3, 4)).size
+            12
+        """
         n = 1
         for d in self.shape:
             n = d * n

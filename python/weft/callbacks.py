@@ -12,16 +12,47 @@ __all__ = ["io_callback", "pure_callback"]
 
 
 def pure_callback(callback: Callable, result_shape_dtypes: Any, *args, **kwargs):
-    """callback(*args), called in Python with arrays when the compiled code runs. result_shape_dtypes, a tree of
-    ShapeDtype,
-    says what it returns. It must depend on its arguments alone: calls may be dropped. Has no derivative; give it one
-    with
-    custom_jvp. Raises RuntimeError when the callback fails or returns something else."""
+    """Calls a function of Python when the program runs. It must depend on its arguments alone: calls may be dropped.
+
+    Args:
+        callback: takes the arguments as arrays and returns arrays.
+        result_shape_dtypes: weft.ShapeDtype of its result, or a tree of them.
+        *args: arrays, numbers or trees of them.
+        **kwargs: keyword arguments; vmap_method is accepted, without effect: under vmap it is called for each lane.
+
+    Returns: what it returns. It has no derivative; weft.custom_jvp gives it one.
+
+    Raises:
+        RuntimeError: the function raised an exception or returns something else; KeyboardInterrupt passes through.
+
+    Example:
+        >>> weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, weft.ShapeDtype((), "float32"), x))(1.0)
+        Array(2., dtype=float32, weak_type=True)
+    """
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs)
 
 
 def io_callback(callback: Callable, result_shape_dtypes: Any, *args, ordered: bool = True, **kwargs):
-    """Like pure_callback, but with side effects: every call happens, in order."""
+    """Calls a function of Python with side effects when the program runs: every call happens, in order.
+
+    Args:
+        callback: takes the arguments as arrays and returns arrays.
+        result_shape_dtypes: weft.ShapeDtype of its result, or a tree of them; None: it returns nothing.
+        *args: arrays, numbers or trees of them.
+        ordered: accepted: calls are always in order.
+        **kwargs: keyword arguments.
+
+    Returns: what it returns. It has no derivative.
+
+    Raises:
+        RuntimeError: the function raised an exception or returns something else; KeyboardInterrupt passes through.
+
+    Example:
+        >>> seen = []
+        >>> weft.io_callback(lambda v: seen.append(int(v)), None, 3)
+        >>> seen
+        [3]
+    """
     del ordered
     return _call("io_callback", callback, result_shape_dtypes, args, kwargs)
 

@@ -54,10 +54,32 @@ def _set_to(name: str, value: bool):
 
 
 def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """DN"""
+    """A context manager: inside it results of jitted functions are searched for NaN.
+
+    Args:
+        on: whether to.
+
+    Returns: context manager; a NaN raises FloatingPointError inside.
+
+    Example:
+        >>> with weft.debug_nans():
+        ...     weft.jit(lambda x: x + 1)(1.0)
+        Array(2., dtype=float32, weak_type=True)
+    """
     return _set_to("debug_nans", on)
 
 
 def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """EX"""
+    """A context manager: inside it arrays made from Python numbers get 64 bits.
+
+    Args:
+        on: whether to.
+
+    Returns: context manager.
+
+    Example:
+        >>> with weft.enable_x64():
+        ...     wnp.array([1.0])
+        Array([1.], dtype=float64)
+    """
     return _set_to("x64", on)

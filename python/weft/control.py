@@ -40,11 +40,22 @@ def _in_python() -> bool:
 
 
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = _NOTHING):
-    """true_fun(*operands) if pred else false_fun(*operands); only the one that is chosen runs.
+    """true_fun(*operands) if pred else false_fun(*operands), decided when the program runs; only the chosen one runs.
 
-    pred is a single boolean (or number: whether it is not 0). Both functions must return the same structure, shapes and
-    dtypes; TypeError names the result where they differ. operand= is an older spelling of a single operand.
+    Args:
+        pred: one boolean, or one number: whether it is not 0.
+        true_fun: function of the operands.
+        false_fun: function of the operands.
+        *operands: arrays, numbers or trees of them.
+        operand: an older spelling of a single operand.
 
+    Returns: what the functions return; Python numbers take the dtype that the other function gives.
+
+    Raises:
+        TypeError: pred is no single boolean or number, or the results differ in structure, shape or dtype; the message
+            names the result.
+
+    Example:
         >>> weft.cond(True, lambda x: x + 1, lambda x: x - 1, 10.0)
         Array(11., dtype=float32, weak_type=True)
     """
@@ -56,7 +67,23 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
 
 
 def switch(index, branches: Sequence[Callable], *operands):
-    """branches[index](*operands); an index out of range is clamped."""
+    """branches[index](*operands), decided when the program runs; only the chosen one runs.
+
+    Args:
+        index: one integer; out of range it is limited to it.
+        branches: functions of the operands, one at least.
+        *operands: arrays, numbers or trees of them.
+
+    Returns: what the functions return.
+
+    Raises:
+        ValueError: there are no functions.
+        TypeError: index is no single integer, or the results differ in structure, shape or dtype.
+
+    Example:
+        >>> weft.switch(1, [lambda x: x, lambda x: x * 10], 3.0)
+        Array(30., dtype=float32, weak_type=True)
+    """
     if not branches:
         raise ValueError("switch: no functions to choose from")
     if len(branches) == 1:
@@ -95,14 +122,26 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
 
 
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, *, strategy: str = "tape"):
-    """carry = init_val; while cond_fun(carry): carry = body_fun(carry); returns carry.
+    """carry = init_val; while cond_fun(carry): carry = body_fun(carry).
 
     The carry keeps its structure, shapes and dtypes from step to step (a Python number takes the dtype that the body
     gives it). All derivatives work through it, of any order and under vmap. In reverse mode the loop records what its
     gradient needs on a tape that grows with the number of trips (`weft.make_ir(weft.grad(f))(x).stage("schedule")`
-    shows the bytes per trip); strategy="recount" runs the loop once more, first only to count, so that the tape never
-    grows while it is written.
+    shows the bytes per trip).
 
+    Args:
+        cond_fun: (carry) -> one boolean.
+        body_fun: (carry) -> carry.
+        init_val: the first carry: array, number or tree of them.
+        strategy: of reverse mode: "tape"; or "recount", which runs the loop once more, first only to count, so that the
+            tape never grows while it is written.
+
+    Returns: the last carry.
+
+    Raises:
+        TypeError: the condition is no single boolean, or the carry changes its structure, shape or dtype.
+
+    Example:
         >>> weft.while_loop(lambda x: x < 100, lambda x: 3 * x, 1)
         Array(243, dtype=int32, weak_type=True)
         >>> weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)
@@ -150,10 +189,22 @@ def _known_integer(x):
 
 
 def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
-    """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry); returns carry.
+    """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry).
 
     With known integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
 
+    Args:
+        lower: the first index, an integer, traced ones too.
+        upper: the one after the last.
+        body_fun: (index, carry) -> carry.
+        init_val: the first carry: array, number or tree of them.
+
+    Returns: the last carry.
+
+    Raises:
+        TypeError: the carry changes its structure, shape or dtype.
+
+    Example:
         >>> weft.fori_loop(0, 5, lambda i, x: x * 2.0, 1.0)
         Array(32., dtype=float32, weak_type=True)
     """
@@ -197,12 +248,25 @@ def loop_count(lower, upper, body_fun: Callable, init_val: Any, what: str, paths
 
 
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1):
-    """Carries a value along the first axis of xs: for each slice x, carry, y = f(carry, x). Returns (carry, stacked
-    ys).
+    """Carries a value along the first axis of arrays: for each slice x of xs, carry, y = f(carry, x).
 
-    The whole loop is one equation, whatever its length. The carry keeps its structure, shapes and dtypes. xs may be
-    None when length is given; reverse goes from the last slice to the first. unroll is accepted and has no effect.
+    The whole loop is one equation, whatever its length.
 
+    Args:
+        f: (carry, slice) -> (carry, y); the carry keeps its structure, shapes and dtypes.
+        init: the first carry: array, number or tree of them.
+        xs: array or tree of arrays of one size along their first axis; None where length is given.
+        length: the number of steps, where xs does not say; otherwise it must agree.
+        reverse: whether to go from the last slice to the first.
+        unroll: accepted, without effect.
+
+    Returns: pair of the last carry and the stacked ys.
+
+    Raises:
+        TypeError: f returns no pair, or the carry changes its structure, shape or dtype.
+        ValueError: sizes differ, or nothing says how many steps there are.
+
+    Example:
         >>> total, partial = weft.scan(lambda c, x: (c + x, c + x), 0.0, wnp.arange(4.0))
         >>> total, partial
         (Array(6., dtype=float32), Array([0., 1., 3., 6.], dtype=float32))
@@ -269,7 +333,21 @@ def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool)
 
 
 def map(f: Callable, xs: Any, *, batch_size: int | None = None):
-    """f applied to each slice of xs along its first axis, one after the other; results are stacked. batch_size is
-    accepted and has no effect on results."""
+    """A function applied to each slice along the first axis, one after the other; the results are stacked.
+
+    Args:
+        f: (slice) -> result.
+        xs: array or tree of arrays of one size along their first axis.
+        batch_size: accepted, without effect on results.
+
+    Returns: tree of stacked results.
+
+    Raises:
+        ValueError: sizes differ, or xs has no arrays.
+
+    Example:
+        >>> weft.map(lambda x: x.sum(), wnp.array([[1, 2], [3, 4]]))
+        Array([3, 7], dtype=int32)
+    """
     del batch_size
     return scan(lambda _, x: (None, f(x)), None, xs)[1]

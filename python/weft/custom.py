@@ -18,12 +18,25 @@ _DEPTH = 3
 
 
 class custom_jvp:
-    """A function whose forward derivative is given by a rule; reverse mode follows by transposition.
+    """A function whose forward derivative is given by a rule; reverse mode follows by transposing the rule.
 
-    @weft.custom_jvp
-    def f(x): ...
-    @f.defjvp
-    def f_jvp(primals, tangents): return value, tangent
+    Args:
+        function: the function; a decorator.
+        nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the rule.
+
+    Raises:
+        TypeError: when called: there is no rule, or it returns another structure than (value, tangent).
+
+    Example:
+        >>> @weft.custom_jvp
+        ... def log1pexp(x):
+        ...     return wnp.log(1 + wnp.exp(x))
+        >>> @log1pexp.defjvp
+        ... def log1pexp_jvp(primals, tangents):
+        ...     (x,), (t,) = primals, tangents
+        ...     return log1pexp(x), (1 - 1 / (1 + wnp.exp(x))) * t
+        >>> weft.grad(log1pexp)(100.0)
+        Array(1., dtype=float32)
     """
 
     __name__: str
@@ -35,12 +48,36 @@ class custom_jvp:
         functools.update_wrapper(self, function)
 
     def defjvp(self, rule: Callable) -> Callable:
-        """Gives the rule: rule(primals, tangents) -> (value, tangent)."""
+        """Gives the rule.
+
+        Args:
+            rule: (primals, tangents) -> (value, tangent); with nondiff_argnums these arguments come first.
+
+        Returns: the rule.
+
+        Example:
+            >>> f = weft.custom_jvp(lambda x: x)
+            >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), 7.0 * tangents[0]))
+            >>> weft.grad(f)(1.0)
+            Array(7., dtype=float32)
+        """
         self._rule = rule
         return rule
 
     def defjvps(self, *rules: Callable | None) -> None:
-        """One rule per argument: rule(tangent, value, *primals) -> its part of the tangent; None: no contribution."""
+        """Gives one rule per argument.
+
+        Args:
+            *rules: (tangent, value, *primals) -> its part of the tangent; None: no contribution.
+
+        Returns: None.
+
+        Example:
+            >>> f = weft.custom_jvp(lambda x, y: x * y)
+            >>> f.defjvps(lambda t, value, x, y: t * y, None)
+            >>> weft.grad(f, (0, 1))(2.0, 3.0)
+            (Array(3., dtype=float32), Array(0., dtype=float32))
+        """
 
         def rule(primals, tangents):
             value = self(*primals)
@@ -83,9 +120,21 @@ class custom_jvp:
 class custom_vjp:
     """A function whose reverse derivative is given by two rules.
 
-    @weft.custom_vjp
-    def f(x): ...
-    f.defvjp(forward, backward)   # forward(x) -> (value, residuals); backward(residuals, ct) -> tuple of cotangents
+    Args:
+        function: the function; a decorator.
+        nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the backward rule.
+
+    Raises:
+        TypeError: when called: there are no rules, or they return other structures than those of the value and
+            arguments.
+
+    Example:
+        >>> @weft.custom_vjp
+        ... def clip_gradient(x):
+        ...     return x
+        >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (wnp.clip(ct, -1, 1),))
+        >>> weft.grad(lambda x: 5 * clip_gradient(x))(2.0)
+        Array(1., dtype=float32)
     """
 
     __name__: str
@@ -98,7 +147,21 @@ class custom_vjp:
         functools.update_wrapper(self, function)
 
     def defvjp(self, forward: Callable, backward: Callable) -> None:
-        """Gives the two rules."""
+        """Gives the two rules.
+
+        Args:
+            forward: (*arguments) -> (value, residuals).
+            backward: (residuals, cotangent) -> tuple of the cotangents of the arguments; None is zero. With
+                nondiff_argnums these arguments come first.
+
+        Returns: None.
+
+        Example:
+            >>> f = weft.custom_vjp(lambda x: x * x)
+            >>> f.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct,))
+            >>> weft.grad(f)(3.0)
+            Array(6., dtype=float32)
+        """
         self._forward, self._backward = forward, backward
 
     def __call__(self, *args, **kwargs):
@@ -184,10 +247,15 @@ def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: t
 
 
 def custom_gradient(function: Callable) -> Callable:
-    """A function that returns (value, pullback), made one that returns the value and has that derivative.
+    """A function that returns its value and a pullback, made one that returns the value and has that derivative.
 
-    pullback(cotangent) gives the cotangent of the argument, or a tuple of them for several.
+    Args:
+        function: (*arguments) -> (value, pullback); pullback(cotangent) gives the cotangent of the argument, or a tuple
+            of them for several.
 
+    Returns: function (*arguments) -> value.
+
+    Example:
         >>> @weft.custom_gradient
         ... def f(x):
         ...     return x ** 2, lambda g: (g * x * 3,)
@@ -213,8 +281,25 @@ def custom_gradient(function: Callable) -> Callable:
 
 
 def closure_convert(function: Callable, *example_args):
-    """(converted, values): the traced values that function captures, and a function that takes them as further
-    arguments: converted(*args, *values). For functions given to custom_vjp, whose captures have no derivative."""
+    """A function that takes what it captured as arguments, for rules that differentiate with respect to it.
+
+    Args:
+        function: the function.
+        *example_args: arguments that it is traced with.
+
+    Returns: pair (converted, values): the traced values that it captured, and a function called converted(*args,
+        *values).
+
+    Raises:
+        TypeError: when converted is called with arguments of another structure.
+
+    Example:
+        >>> def solve(x):
+        ...     step, captured = weft.closure_convert(lambda y: x * y, 1.0)
+        ...     return step(5.0, *captured)
+        >>> weft.grad(solve)(2.0)
+        Array(5., dtype=float32)
+    """
     flat = flat_function(function, example_args, {})
     traced = trace_flat(flat, "closure_convert", known=False)
     values = traced.captures

@@ -12,14 +12,27 @@ __all__ = ["callback", "check", "print"]
 
 
 def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
-    """Prints when the compiled code runs: weft.debug.print("x = {}", x). Fields are {} in order, {0}, or {name}, with
-    the format specifications of Python's numbers, which apply to every element: {loss:.3f}. Prints keep their order;
-    under vmap each lane prints.
+    """Prints when the program runs: outside jit at once, inside whenever the compiled code gets there. Prints keep
+    their order; under vmap each lane prints.
 
+    Args:
+        fmt: text with fields: {} in order, {0}, or {name}, with the format specifications of Python's numbers, which
+            apply to every element: {loss:.3f}.
+        *args: arrays, numbers or trees of them.
+        ordered: accepted: prints are always in order.
+        **kwargs: arrays, numbers or trees of them, for fields with names.
+
+    Returns: None.
+
+    Raises:
+        IndexError: there is no argument for a field.
+        KeyError: there is no argument of a field's name.
+        TypeError: an argument is no array or number.
+        ValueError: a specification is malformed.
+
+    Example:
         >>> weft.debug.print("{} {x:6.2f}", 1, x=wnp.array(2.5))
         1   2.50
-
-    Raises IndexError or KeyError for a field without an argument, ValueError for a malformed specification.
     """
     del ordered
     text, values, at = [], [], 0
@@ -58,14 +71,41 @@ def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
 
 
 def check(condition, message: str, *args) -> None:
-    """Raises RuntimeError when the compiled code runs and the condition does not hold (everywhere, for an array). {}
-    in the
-    message stands for the next of args."""
+    """Raises an error when the program runs and a condition does not hold.
+
+    Args:
+        condition: booleans of any shape; all must hold.
+        message: what the error says; {} stands for the next of args.
+        *args: arrays, numbers or trees of them.
+
+    Returns: None.
+
+    Raises:
+        RuntimeError: the condition does not hold.
+
+    Example:
+        >>> weft.debug.check(wnp.array([1, 2]) > 0, "not positive: {}", 3)
+    """
     _weft.bind("assert", [_weft.astype(condition, "bool"), *_tree.leaves(args)], {"message": message})
 
 
 def callback(function, *args, ordered: bool = True) -> None:
-    """Calls function(*args) in Python when the compiled code runs; what it returns is ignored."""
+    """Calls a function of Python when the program runs; what it returns is ignored.
+
+    Args:
+        function: takes the arguments as arrays.
+        *args: arrays, numbers or trees of them.
+        ordered: accepted: calls are always in order.
+
+    Returns: None.
+
+    Raises:
+        RuntimeError: the function raised an exception; the message names it.
+
+    Example:
+        >>> weft.debug.callback(lambda x: print("got", x), 3)
+        got 3
+    """
     from .callbacks import io_callback
 
     io_callback(lambda *values: function(*values) and None, None, *args, ordered=ordered)

@@ -63,18 +63,29 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable:
-    """The gradient of a scalar function, by reverse mode, with respect to the arguments argnums.
-
-    The result has the structure, shapes and dtypes of the argument (a tuple when argnums is a tuple). With has_aux the
-    function returns (value, aux) and grad(f) returns (gradient, aux).
-
-        >>> weft.grad(lambda x: (x ** 2).sum())(wnp.array([1.0, 2.0]))
-        Array([2., 4.], dtype=float32)
+    """The gradient of a scalar function, by reverse mode.
 
     Outside jit the function is traced with the given numbers known, so Python `if` and `float()` work on its values;
-    the
-    path that is taken is the one that is differentiated. Raises TypeError when the result is not a real scalar or an
-    argument is not of a float dtype, DerivativeError for an operation without derivative.
+    the path that is taken is the one that is differentiated.
+
+    Args:
+        function: returns one real number, or (number, aux) with has_aux.
+        argnums: with respect to which positional arguments: an integer, or a tuple of them.
+        has_aux: whether the function returns something else, too, which is passed on.
+        holomorphic: whether it is a complex function of complex numbers; then the gradient is its complex derivative.
+        allow_int: whether arguments may be integers; their gradient is of dtype bool (there is none).
+
+    Returns: function of the same arguments that returns the gradient, of the structure, shapes and dtypes of the
+        argument (a tuple where argnums is one); with has_aux the pair (gradient, aux).
+
+    Raises:
+        TypeError: when called: the result is no real scalar, or an argument is not of a float or complex dtype.
+        ValueError: when called: there is no such argument.
+        weft.DerivativeError: when called: an operation has no derivative; the message names it.
+
+    Example:
+        >>> weft.grad(lambda x: (x ** 2).sum())(wnp.array([1.0, 2.0]))
+        Array([2., 4.], dtype=float32)
     """
     inner = value_and_grad(function, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int)
 
@@ -94,10 +105,25 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable:
-    """Like grad, but returns (value, gradient); with has_aux ((value, aux), gradient).
+    """The value and the gradient of a scalar function, by reverse mode; see grad.
 
-    >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
-    (Array(8., dtype=float32), Array(12., dtype=float32))
+    Args:
+        function: returns one real number, or (number, aux) with has_aux.
+        argnums: with respect to which positional arguments: an integer, or a tuple of them.
+        has_aux: whether the function returns something else, too, which is passed on.
+        holomorphic: whether it is a complex function of complex numbers.
+        allow_int: whether arguments may be integers.
+
+    Returns: function of the same arguments that returns (value, gradient); with has_aux ((value, aux), gradient).
+
+    Raises:
+        TypeError: when called: the result is no real scalar, or an argument is not of a float or complex dtype.
+        ValueError: when called: there is no such argument.
+        weft.DerivativeError: when called: an operation has no derivative; the message names it.
+
+    Example:
+        >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
+        (Array(8., dtype=float32), Array(12., dtype=float32))
     """
 
     @functools.wraps(function, updated=())
@@ -144,9 +170,24 @@ def _split(grads: list, args: tuple, nums: list[int]) -> list:
 
 
 def jvp(function: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
-    """Forward mode: (function(*primals), its directional derivative along tangents).
+    """Forward mode: the value of a function and its derivative along a direction.
 
-    Tangents have the structure, shapes and dtypes of the primals (integers: anything, ignored).
+    Args:
+        function: the function.
+        primals: tuple of its arguments.
+        tangents: tuple of directions, of the structure, shapes and dtypes of the primals (of integers: anything,
+            ignored).
+        has_aux: whether the function returns (value, aux).
+
+    Returns: pair (value, derivative); with has_aux (value, derivative, aux).
+
+    Raises:
+        TypeError: tangents do not fit the primals.
+        weft.DerivativeError: an operation has no derivative; the message names it.
+
+    Example:
+        >>> weft.jvp(wnp.sin, (0.0,), (1.0,))
+        (Array(0., dtype=float32), Array(1., dtype=float32))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp: primals and tangents must be tuples of arguments")
@@ -181,9 +222,21 @@ def _zero_tangent(value):
 
 
 def vjp(function: Callable, *primals, has_aux: bool = False):
-    """Reverse mode: (function(*primals), pullback). pullback(cotangent) returns a tuple: the cotangent of each
-    primal.
+    """Reverse mode: the value of a function, and a function that takes a cotangent back.
 
+    Args:
+        function: the function.
+        *primals: its arguments.
+        has_aux: whether the function returns (value, aux).
+
+    Returns: pair (value, pullback); with has_aux (value, pullback, aux). pullback(cotangent) returns a tuple of the
+        cotangents of the arguments; it may be called several times.
+
+    Raises:
+        TypeError: when the pullback is called: the cotangent does not fit the value.
+        weft.DerivativeError: an operation has no derivative; the message names it.
+
+    Example:
         >>> value, pullback = weft.vjp(lambda x, y: x * y, 2.0, 3.0)
         >>> value, pullback(1.0)
         (Array(6., dtype=float32), (Array(3., dtype=float32), Array(2., dtype=float32)))
@@ -236,7 +289,23 @@ def _vjp_aux(flat: Flat, t, active):
 
 
 def linearize(function: Callable, *primals):
-    """(function(*primals), f_jvp): f_jvp(*tangents) is the derivative at the primals, without computing them again."""
+    """The value of a function, and its derivative at that place as a linear function, without computing it again.
+
+    Args:
+        function: the function.
+        *primals: its arguments.
+
+    Returns: pair (value, f_jvp); f_jvp(*tangents) is the derivative along them.
+
+    Raises:
+        TypeError: when f_jvp is called: tangents do not fit the primals.
+        weft.DerivativeError: an operation has no derivative; the message names it.
+
+    Example:
+        >>> value, f_jvp = weft.linearize(lambda x: x ** 3, 2.0)
+        >>> value, f_jvp(1.0)
+        (Array(8., dtype=float32), Array(12., dtype=float32))
+    """
     flat = flat_function(function, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     t = trace_flat(flat, "linearize", known=True)
@@ -261,7 +330,21 @@ def linearize(function: Callable, *primals):
 
 
 def linear_transpose(function: Callable, *primals):
-    """The transpose of a linear function: (cotangent) -> tuple of cotangents of its arguments."""
+    """The transpose of a linear function.
+
+    Args:
+        function: the function.
+        *primals: arguments, of which the types count: arrays or weft.ShapeDtype.
+
+    Returns: function (cotangent) -> tuple of cotangents of the arguments.
+
+    Raises:
+        weft.DerivativeError: the function is not linear in an operation; the message names it.
+
+    Example:
+        >>> weft.linear_transpose(lambda x: 3 * x, wnp.ones(2))(wnp.array([1.0, 2.0]))
+        (Array([3., 6.], dtype=float32),)
+    """
     _, pullback = vjp(function, *_tree.map(lambda x: _weft.full(x.shape, 0, x.dtype), primals))
     return pullback
 
@@ -288,7 +371,25 @@ def _standard_basis(tree):
 
 
 def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
-    """The Jacobian, column by column with forward mode. Shape: result shape + argument shape."""
+    """The Jacobian matrix by forward mode, column by column: for functions of few numbers.
+
+    Args:
+        function: the function.
+        argnums: with respect to which positional arguments: an integer, or a tuple of them.
+        has_aux: whether the function returns (value, aux).
+
+    Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
+        (trees of them, for trees); with has_aux (Jacobian, aux).
+
+    Raises:
+        TypeError: when called: an argument is not of a float dtype.
+        weft.DerivativeError: when called: an operation has no derivative; the message names it.
+
+    Example:
+        >>> weft.jacfwd(lambda x: x ** 2)(wnp.array([1.0, 2.0]))
+        Array([[2., 0.],
+               [0., 4.]], dtype=float32)
+    """
 
     @functools.wraps(function, updated=())
     def jacobian(*args, **kwargs):
@@ -328,7 +429,24 @@ def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
 
 
 def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
-    """The Jacobian, row by row with reverse mode. Shape: result shape + argument shape."""
+    """The Jacobian matrix by reverse mode, row by row: for functions with few results.
+
+    Args:
+        function: the function.
+        argnums: with respect to which positional arguments: an integer, or a tuple of them.
+        has_aux: whether the function returns (value, aux).
+
+    Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
+        (trees of them, for trees); with has_aux (Jacobian, aux).
+
+    Raises:
+        TypeError: when called: an argument is not of a float dtype.
+        weft.DerivativeError: when called: an operation has no derivative; the message names it.
+
+    Example:
+        >>> weft.jacrev(lambda x: wnp.array([x[0] * x[1]]))(wnp.array([3.0, 2.0]))
+        Array([[2., 3.]], dtype=float32)
+    """
 
     @functools.wraps(function, updated=())
     def jacobian(*args, **kwargs):
@@ -363,10 +481,23 @@ def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
 
 
 def hessian(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
-    """The matrix of second derivatives: forward mode over reverse mode.
+    """The matrix of second derivatives of a scalar function: forward mode over reverse mode.
 
-    >>> weft.hessian(lambda x: x[0] ** 2 * x[1])(wnp.array([1.0, 2.0]))
-    Array([[4., 2.],
-           [2., 0.]], dtype=float32)
+    Args:
+        function: the function.
+        argnums: with respect to which positional arguments: an integer, or a tuple of them.
+        has_aux: whether the function returns (value, aux).
+
+    Returns: function of the same arguments that returns the matrix, of the argument's shape twice; with has_aux
+        (matrix, aux).
+
+    Raises:
+        TypeError: when called: an argument is not of a float dtype.
+        weft.DerivativeError: when called: an operation has no derivative; the message names it.
+
+    Example:
+        >>> weft.hessian(lambda x: x[0] ** 2 * x[1])(wnp.array([1.0, 2.0]))
+        Array([[4., 2.],
+               [2., 0.]], dtype=float32)
     """
     return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)

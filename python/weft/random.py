@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from . import _weft
+from . import _docs, _weft
 from . import numpy as wnp
 from ._weft import Array
 
@@ -68,49 +68,171 @@ def _shape(shape) -> tuple:
 
 
 def key(seed) -> Array:
-    """A key from an integer, of dtype `key`."""
+    """A key made from an integer.
+
+    Args:
+        seed: integer; 64 bits count.
+
+    Returns: array without dimensions, of dtype key.
+
+    Raises:
+        TypeError: the seed is no integer.
+
+    Example:
+        >>> weft.random.key_data(weft.random.key(42))
+        Array([ 0, 42], dtype=uint32)
+    """
     return _weft.random_key(seed, True)
 
 
 def PRNGKey(seed) -> Array:
-    """A key from an integer, as two words: uint32[2]."""
+    """A key made from an integer, as two words, in JAX's older form.
+
+    Args:
+        seed: integer; 64 bits count.
+
+    Returns: array uint32[2].
+
+    Raises:
+        TypeError: the seed is no integer.
+
+    Example:
+        >>> weft.random.PRNGKey(42)
+        Array([ 0, 42], dtype=uint32)
+    """
     return _weft.random_key(seed, False)
 
 
 def key_data(keys) -> Array:
-    """The words of keys: uint32[..., 2]."""
+    """The words of keys.
+
+    Args:
+        keys: array of keys, of dtype key, or of such words.
+
+    Returns: array uint32[..., 2].
+
+    Raises:
+        TypeError: they are no keys.
+
+    Example:
+        >>> weft.random.key_data(weft.random.key(42))
+        Array([ 0, 42], dtype=uint32)
+    """
     return _weft.random_unwrap(keys)
 
 
 def wrap_key_data(words) -> Array:
-    """Keys from words."""
+    """Keys made from words.
+
+    Args:
+        words: array uint32[..., 2].
+
+    Returns: array of dtype key without the last dimension.
+
+    Raises:
+        TypeError: they are no such words.
+
+    Example:
+        >>> weft.random.wrap_key_data(wnp.array([0, 42], "uint32")).shape
+        ()
+    """
     return _weft.random_wrap(words)
 
 
 def split(key, num=2) -> Array:
-    """num new keys (or an array of them, for a shape), independent of each other."""
+    """New keys from a key, independent of each other and of it.
+
+    Args:
+        num: how many, an integer or a shape.
+
+    Returns: array of keys [num] (for words uint32[num, 2]).
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> k1, k2 = weft.random.split(weft.random.key(0))
+        >>> weft.random.key_data(k1)
+        Array([1797259609, 2579123966], dtype=uint32)
+    """
     return _weft.random_split(key, _shape(num))
 
 
 def fold_in(key, data) -> Array:
-    """A new key from a key and an integer."""
+    """A new key from a key and an integer.
+
+    Args:
+        data: integer of 32 bits, traced ones too.
+
+    Returns: key.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.key_data(weft.random.fold_in(weft.random.key(0), 7))
+        Array([2716826189,  292468403], dtype=uint32)
+    """
     return _weft.random_fold_in(key, data)
 
 
 def bits(key, shape=(), dtype="uint32") -> Array:
-    """Random bits as unsigned integers of 8, 16, 32 or 64 bits."""
+    """Random bits.
+
+    Args:
+        dtype: the dtype of the result: uint8, uint16, uint32 or uint64.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key, or dtype is not unsigned.
+
+    Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011: Threefry-2x32 of a counter.
+
+    Example:
+        >>> weft.random.bits(weft.random.key(0), (2,))
+        Array([4070199207, 4202968722], dtype=uint32)
+    """
     return _weft.random_bits(key, 8 * np.dtype(dtype).itemsize, _shape(shape))
 
 
 def uniform(key, shape=(), dtype=float, minval=0.0, maxval=1.0) -> Array:
-    """Uniform in [minval, maxval)."""
+    """Numbers uniform in [minval, maxval).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+        minval: the lower end, a number or an array that broadcasts to the shape.
+        maxval: the upper end, a number or an array that broadcasts to the shape.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: dtype is no float dtype, or key is no key.
+
+    Example:
+        >>> weft.random.uniform(weft.random.key(0), (2,))
+        Array([0.947667 , 0.9785799], dtype=float32)
+    """
     unit = _weft.random_uniform01(key, _shape(shape), dtype)
     low, high = wnp.asarray(minval).astype(unit.dtype), wnp.asarray(maxval).astype(unit.dtype)
     return wnp.maximum(low, unit * (high - low) + low)
 
 
 def normal(key, shape=(), dtype=float) -> Array:
-    """Standard normal, by the inverse of the error function. Complex numbers: both parts with variance 1/2."""
+    """Standard normal numbers, by the inverse of the error function.
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype. Of complex numbers both parts have variance 1/2.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: dtype is neither float nor complex, or key is no key.
+
+    Example:
+        >>> weft.random.normal(weft.random.key(0), (2,))
+        Array([1.622642 , 2.0252647], dtype=float32)
+    """
     dtype = _weft.dtype(dtype)
     if _weft.dtype_kind(dtype) == "complex":
         part = "float64" if dtype == np.complex128 else "float32"
@@ -123,7 +245,23 @@ def normal(key, shape=(), dtype=float) -> Array:
 
 
 def truncated_normal(key, lower, upper, shape=None, dtype=float) -> Array:
-    """Standard normal, limited to [lower, upper]."""
+    """Standard normal numbers limited to an interval, by the inverse of the error function.
+
+    Args:
+        lower: the lower end, a number or an array.
+        upper: the upper end, a number or an array.
+        shape: the shape of the result; None: that of lower and upper together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.truncated_normal(weft.random.key(0), -1.0, 1.0, (2,))
+        Array([0.8618594, 0.9412884], dtype=float32)
+    """
     dtype = _weft.dtype(dtype)
     lower, upper = wnp.asarray(lower).astype(dtype), wnp.asarray(upper).astype(dtype)
     shape = wnp.broadcast_shapes(lower.shape, upper.shape) if shape is None else shape
@@ -135,7 +273,22 @@ def truncated_normal(key, lower, upper, shape=None, dtype=float) -> Array:
 
 
 def randint(key, shape, minval, maxval, dtype=int) -> Array:
-    """Whole numbers in [minval, maxval)."""
+    """Whole numbers uniform in [minval, maxval).
+
+    Args:
+        minval: the smallest, an integer or an array of them.
+        maxval: the one after the largest; where it is not above minval, minval is the result.
+        dtype: the dtype of the result; int: the default integer dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: dtype is no integer dtype, or key is no key.
+
+    Example:
+        >>> weft.random.randint(weft.random.key(0), (3,), 0, 10)
+        Array([9, 0, 2], dtype=int32)
+    """
     dtype = _weft.dtype(dtype)
     width = max(8 * dtype.itemsize, 32)
     unsigned = f"uint{width}"
@@ -159,8 +312,21 @@ def _shuffled(key, x, axis: int = 0) -> Array:
 
 
 def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
-    """The slices of x along an axis (or 0 ... x-1 for an integer) in random order; independent: every vector along the
-    axis in an order of its own."""
+    """Slices in random order.
+
+    Args:
+        x: array whose slices are shuffled; or an integer n: 0 ... n-1.
+        independent: whether every vector along the axis gets an order of its own.
+
+    Returns: array of the shape and dtype of x.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.permutation(weft.random.key(0), 4)
+        Array([0, 1, 3, 2], dtype=int32)
+    """
     if isinstance(x, int) or (np.ndim(x) == 0 and not isinstance(x, Array)):
         return _shuffled(key, wnp.arange(int(x)))
     x = wnp.asarray(x)
@@ -171,7 +337,26 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
 
 
 def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0) -> Array:
-    """Random elements of a (or of 0 ... a-1), with probabilities p."""
+    """Random elements (or slices) of an array.
+
+    Args:
+        a: array to choose from; or an integer n: 0 ... n-1.
+        replace: whether one may be chosen several times.
+        p: vector of probabilities; None: all the same.
+
+    Returns: array of that shape, followed by the other dimensions of a.
+
+    Raises:
+        ValueError: more are chosen than there are, without replacement.
+        TypeError: key is no key.
+
+    Source: without replacement and with p: the Gumbel-max trick (Kool et al., "Stochastic beams and where to find
+        them", 2019).
+
+    Example:
+        >>> weft.random.choice(weft.random.key(0), wnp.array([10, 20, 30]), (2,))
+        Array([20, 10], dtype=int32)
+    """
     a = wnp.asarray(a)
     n = int(a) if a.ndim == 0 else a.shape[axis]
     count = math.prod(_shape(shape))
@@ -189,30 +374,99 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0) -> Arr
 
 
 def bernoulli(key, p=0.5, shape=None) -> Array:
-    """True with probability p."""
+    """True with a given probability.
+
+    Args:
+        p: the probability, a number or an array.
+        shape: the shape of the result; None: that of p.
+
+    Returns: array of booleans.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.bernoulli(weft.random.key(0), 0.5, (3,))
+        Array([False, False,  True], dtype=bool)
+    """
     p = wnp.asarray(p)
     p = p if _weft.is_inexact(p.dtype) else p.astype(float)
     return uniform(key, p.shape if shape is None else shape, p.dtype) < p
 
 
 def rademacher(key, shape=(), dtype=int) -> Array:
-    """-1 or 1."""
+    """-1 or 1, each with probability 1/2.
+
+    Args:
+        dtype: the dtype of the result; int: the default integer dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.rademacher(weft.random.key(0), (3,))
+        Array([-1, -1,  1], dtype=int32)
+    """
     return (2 * bernoulli(key, 0.5, shape).astype(dtype) - 1).astype(dtype)
 
 
 def exponential(key, shape=(), dtype=float) -> Array:
-    """Exponential with rate 1."""
+    """Exponential numbers of rate 1: -log(1 - u).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.exponential(weft.random.key(0), (2,))
+        Array([2.950128 , 3.8434246], dtype=float32)
+    """
     return -wnp.log1p(-uniform(key, shape, dtype))
 
 
 def gumbel(key, shape=(), dtype=float) -> Array:
-    """Standard Gumbel."""
+    """Standard Gumbel numbers: -log(-log(u)).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.gumbel(weft.random.key(0), (2,))
+        Array([2.9233725, 3.8326175], dtype=float32)
+    """
     dtype = _weft.dtype(dtype)
     return -wnp.log(-wnp.log(uniform(key, shape, dtype, float(np.finfo(dtype).tiny), 1.0)))
 
 
 def categorical(key, logits, axis: int = -1, shape=None) -> Array:
-    """Indices along an axis with probabilities softmax(logits)."""
+    """Indices along an axis, with probabilities softmax(logits).
+
+    Args:
+        logits: array of logarithms of probabilities, up to a constant.
+        shape: the shape of the result, which ends with that of the logits without the axis; None: that.
+
+    Returns: array of int32.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: the Gumbel-max trick (Maddison et al., "A* sampling", 2014).
+
+    Example:
+        >>> weft.random.categorical(weft.random.key(0), wnp.log(wnp.array([0.1, 0.9])), shape=(5,))
+        Array([1, 1, 1, 1, 1], dtype=int32)
+    """
     logits = wnp.asarray(logits)
     axis = _weft.check_axis(axis, logits.ndim, "categorical") - logits.ndim
     batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
@@ -223,28 +477,74 @@ def categorical(key, logits, axis: int = -1, shape=None) -> Array:
 
 
 def laplace(key, shape=(), dtype=float) -> Array:
-    """Standard Laplace."""
+    """Standard Laplace numbers: sign(u) log(1 - |u|) for u uniform in (-1, 1).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.laplace(weft.random.key(0), (2,))
+        Array([-2.2569816, -3.1502788], dtype=float32)
+    """
     dtype = _weft.dtype(dtype)
     u = uniform(key, shape, dtype, float(-1 + np.finfo(dtype).epsneg), 1.0)
     return wnp.sign(u) * wnp.log1p(-wnp.abs(u))
 
 
 def logistic(key, shape=(), dtype=float) -> Array:
-    """Standard logistic."""
+    """Standard logistic numbers: log(u / (1 - u)).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.logistic(weft.random.key(0), (2,))
+        Array([2.8963761, 3.8217716], dtype=float32)
+    """
     dtype = _weft.dtype(dtype)
     u = uniform(key, shape, dtype, float(np.finfo(dtype).eps), 1.0)
     return wnp.log(u / (1 - u))
 
 
 def cauchy(key, shape=(), dtype=float) -> Array:
-    """Standard Cauchy."""
+    """Standard Cauchy numbers: tan(pi (u - 1/2)).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.cauchy(weft.random.key(0), (2,))
+        Array([ 6.0274944, 14.837895 ], dtype=float32)
+    """
     dtype = _weft.dtype(dtype)
     u = uniform(key, shape, dtype, float(np.finfo(dtype).eps), 1.0)
     return wnp.tan(math.pi * (u - 0.5))
 
 
 def clone(key) -> Array:
-    """The same key."""
+    """The same key, for programs that mark its reuse.
+
+    Returns: key.
+
+    Example:
+        >>> weft.random.clone(weft.random.PRNGKey(3))
+        Array([0, 3], dtype=uint32)
+    """
     return wnp.asarray(key)
 
 
@@ -252,42 +552,149 @@ def clone(key) -> Array:
 
 
 def lognormal(key, sigma=1.0, shape=None, dtype=float) -> Array:
-    """exp of a normal number of deviation sigma."""
+    """Exponentials of normal numbers.
+
+    Args:
+        sigma: the standard deviation of the normal numbers, a number or an array.
+        shape: the shape of the result; None: that of sigma.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.lognormal(weft.random.key(0), 0.5, (2,))
+        Array([2.2508795, 2.752838 ], dtype=float32)
+    """
     shape = wnp.shape(sigma) if shape is None else shape
     return wnp.exp(normal(key, shape, dtype) * wnp.asarray(sigma, dtype))
 
 
 def pareto(key, b, shape=None, dtype=float) -> Array:
-    """Pareto with exponent b: exp(E / b) of a standard exponential E."""
+    """Pareto numbers >= 1: exp(E / b) of a standard exponential E.
+
+    Args:
+        b: the exponent, a number or an array.
+        shape: the shape of the result; None: that of b.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.pareto(weft.random.key(0), 3.0, (2,))
+        Array([2.6734667, 3.6007476], dtype=float32)
+    """
     shape = wnp.shape(b) if shape is None else shape
     return wnp.exp(exponential(key, shape, dtype) / wnp.asarray(b, dtype))
 
 
 def rayleigh(key, scale, shape=None, dtype=float) -> Array:
-    """Rayleigh: scale sqrt(-2 log u)."""
+    """Rayleigh numbers: scale sqrt(-2 log(u)).
+
+    Args:
+        scale: the scale, a number or an array.
+        shape: the shape of the result; None: that of scale.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.rayleigh(weft.random.key(0), 2.0, (2,))
+        Array([0.65575665, 0.41620055], dtype=float32)
+    """
     shape = wnp.shape(scale) if shape is None else shape
     return wnp.asarray(scale, dtype) * wnp.sqrt(-2 * wnp.log(uniform(key, shape, dtype)))
 
 
 def weibull_min(key, scale, concentration, shape=(), dtype=float) -> Array:
-    """Weibull: scale (-log(1 - u)) ^ (1 / concentration)."""
+    """Weibull numbers: scale (-log(1 - u)) ^ (1 / concentration).
+
+    Args:
+        scale: the scale, a number or an array that broadcasts to the shape.
+        concentration: the shape parameter, a number or an array that broadcasts to the shape.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.weibull_min(weft.random.key(0), 1.0, 2.0, (2,))
+        Array([1.7175937, 1.9604654], dtype=float32)
+    """
     return wnp.power(-wnp.log1p(-uniform(key, shape, dtype)), 1.0 / concentration) * scale
 
 
 def maxwell(key, shape=(), dtype=float) -> Array:
-    """The length of a vector of three standard normal numbers."""
+    """Maxwell numbers: the lengths of vectors of three standard normal numbers.
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.maxwell(weft.random.key(0), (2,))
+        Array([2.6310966 , 0.99103296], dtype=float32)
+    """
     return wnp.linalg.vector_norm(normal(key, (*_shape(shape), 3), dtype), axis=-1)
 
 
 def geometric(key, p, shape=None, dtype=int) -> Array:
-    """How many trials of probability p it takes to succeed once: 1, 2 ..."""
+    """How many trials it takes to succeed once: 1, 2 ...
+
+    Args:
+        p: the probability of success, a number or an array.
+        shape: the shape of the result; None: that of p.
+        dtype: the dtype of the result; int: the default integer dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: floor(log(u) / log(1 - p)) + 1 (Devroye, "Non-uniform random variate generation", 1986, X.2).
+
+    Example:
+        >>> weft.random.geometric(weft.random.key(0), 0.3, (4,))
+        Array([1, 1, 4, 3], dtype=int32)
+    """
     p = wnp.asarray(p, float)
     u = uniform(key, p.shape if shape is None else shape, p.dtype)
     return (wnp.floor(wnp.log(u) / wnp.log1p(-p)) + 1).astype(dtype)
 
 
 def triangular(key, left, mode, right, shape=None, dtype=float) -> Array:
-    """Triangular between left and right with its peak at mode, by the inverse distribution function."""
+    """Numbers whose density is a triangle, by the inverse of the distribution function.
+
+    Args:
+        left: the lower end, a number or an array.
+        mode: where the peak is.
+        right: the upper end.
+        shape: the shape of the result; None: that of the three together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.triangular(weft.random.key(0), 0.0, 1.0, 3.0, (2,))
+        Array([2.4396448, 2.6415021], dtype=float32)
+    """
     left, mode, right = (wnp.asarray(v, dtype) for v in (left, mode, right))
     if shape is None:
         shape = wnp.broadcast_shapes(left.shape, mode.shape, right.shape)
@@ -298,7 +705,25 @@ def triangular(key, left, mode, right, shape=None, dtype=float) -> Array:
 
 
 def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "cholesky") -> Array:
-    """Normal vectors of a mean and a covariance matrix; method: "cholesky", "eigh" or "svd"."""
+    """Normal vectors.
+
+    Args:
+        mean: array [..., n].
+        cov: array [..., n, n]: the covariance matrix.
+        shape: the shape of the result without n; None: that of the batches.
+        dtype: the dtype of the result; None: that of the arguments together.
+        method: how the matrix is factored: "cholesky", "eigh" or "svd".
+
+    Returns: array shape + [n].
+
+    Raises:
+        ValueError: there is no such method.
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.multivariate_normal(weft.random.key(0), wnp.zeros(2), wnp.eye(2))
+        Array([1.622642 , 2.0252647], dtype=float32)
+    """
     mean, cov = wnp.asarray(mean), wnp.asarray(cov)
     dtype = wnp.result_type(mean, cov, 1.0) if dtype is None else dtype
     mean, cov = mean.astype(dtype), cov.astype(dtype)
@@ -317,8 +742,24 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "c
 
 
 def orthogonal(key, n: int, shape=(), dtype=float) -> Array:
-    """Orthogonal n x n matrices, uniformly (Mezzadri, "How to generate random matrices from the classical compact
-    groups", 2007): the Q of a normal matrix, with the signs of R's diagonal."""
+    """Random orthogonal matrices, uniform (by Haar's measure).
+
+    Args:
+        n: the number of rows and columns.
+        shape: the shape of the batch.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array shape + [n, n].
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+
+    Example:
+        >>> weft.random.orthogonal(weft.random.key(0), 3, (5,)).shape
+        (5, 3, 3)
+    """
     q, r = wnp.linalg.qr(normal(key, (*_shape(shape), n, n), dtype))
     d = wnp.diagonal(r, axis1=-2, axis2=-1)
     return q * (d / wnp.abs(d))[..., None, :]
@@ -328,7 +769,24 @@ def orthogonal(key, n: int, shape=(), dtype=float) -> Array:
 
 
 def loggamma(key, a, shape=None, dtype=float) -> Array:
-    """log of gamma, without underflow for small a."""
+    """Logarithms of gamma numbers, without underflow for small a. Not JAX's numbers.
+
+    Args:
+        a: the shape parameter, > 0, a number or an array.
+        shape: the shape of the result; None: that of a.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape. It has no derivative with respect to a.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+
+    Example:
+        >>> weft.random.loggamma(weft.random.key(0), 0.001, (2,)).shape
+        (2,)
+    """
     dtype = _weft.dtype(dtype)
     a = wnp.asarray(a, dtype)
     shape = a.shape if shape is None else _shape(shape)
@@ -359,12 +817,47 @@ def loggamma(key, a, shape=None, dtype=float) -> Array:
 
 
 def gamma(key, a, shape=None, dtype=float) -> Array:
-    """Gamma with parameter a and scale 1. Has no derivative with respect to a."""
+    """Gamma numbers of scale 1. Not JAX's numbers.
+
+    Args:
+        a: the shape parameter, > 0, a number or an array.
+        shape: the shape of the result; None: that of a.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape. It has no derivative with respect to a.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+
+    Example:
+        >>> weft.random.gamma(weft.random.key(0), 3.0, (2,)).shape
+        (2,)
+    """
     return wnp.exp(loggamma(key, a, shape, dtype))
 
 
 def beta(key, a, b, shape=None, dtype=float) -> Array:
-    """Beta with parameters a and b: x / (x + y) of two gamma numbers."""
+    """Beta numbers: x / (x + y) of two gamma numbers. Not JAX's numbers.
+
+    Args:
+        a: the first parameter, > 0, a number or an array.
+        b: the second parameter, > 0, a number or an array.
+        shape: the shape of the result; None: that of a and b together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Devroye, "Non-uniform random variate generation", 1986, IX.4.
+
+    Example:
+        >>> weft.random.beta(weft.random.key(0), 2.0, 3.0, (2,)).shape
+        (2,)
+    """
     shape = wnp.broadcast_shapes(wnp.shape(a), wnp.shape(b)) if shape is None else _shape(shape)
     k1, k2 = split(key)
     x, y = loggamma(k1, a, shape, dtype), loggamma(k2, b, shape, dtype)
@@ -373,7 +866,24 @@ def beta(key, a, b, shape=None, dtype=float) -> Array:
 
 
 def dirichlet(key, alpha, shape=None, dtype=float) -> Array:
-    """Dirichlet with parameters alpha along the last axis: gamma numbers divided by their sum."""
+    """Vectors of numbers that add up to 1: gamma numbers divided by their sum. Not JAX's numbers.
+
+    Args:
+        alpha: array [..., n] of parameters > 0.
+        shape: the shape of the result without n; None: that of alpha without it.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array shape + [n].
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Devroye, "Non-uniform random variate generation", 1986, XI.4.
+
+    Example:
+        >>> weft.random.dirichlet(weft.random.key(0), wnp.ones(3), (2,)).shape
+        (2, 3)
+    """
     from .nn import softmax
 
     alpha = wnp.asarray(alpha, dtype)
@@ -382,23 +892,73 @@ def dirichlet(key, alpha, shape=None, dtype=float) -> Array:
 
 
 def chisquare(key, df, shape=None, dtype=float) -> Array:
-    """Chi-square with df degrees of freedom: twice a gamma number of df / 2."""
+    """Chi-square numbers: twice a gamma number of df / 2. Not JAX's numbers.
+
+    Args:
+        df: degrees of freedom, a number or an array.
+        shape: the shape of the result; None: that of df.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.chisquare(weft.random.key(0), 4.0, (2,)).shape
+        (2,)
+    """
     return 2 * gamma(key, wnp.asarray(df, dtype) / 2, shape, dtype)
 
 
 def t(key, df, shape=(), dtype=float) -> Array:
-    """Student's t with df degrees of freedom."""
+    """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom. Not JAX's
+    numbers.
+
+    Args:
+        df: degrees of freedom, a number or an array.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.t(weft.random.key(0), 4.0, (2,)).shape
+        (2,)
+    """
     k1, k2 = split(key)
     half = wnp.asarray(df, dtype) / 2
     return normal(k1, shape, dtype) * wnp.sqrt(half / gamma(k2, half, shape, dtype))
 
 
 def ball(key, d: int, p=2, shape=(), dtype=float) -> Array:
-    """Uniform in the unit ball of the p-norm in d dimensions (Barthe et al., "A probabilistic approach to the geometry
-    of the l_p^n-ball", 2005)."""
+    """Points uniform in the unit ball of a p-norm. Not JAX's numbers.
+
+    Args:
+        d: the number of dimensions.
+        p: which norm.
+        shape: the shape of the result without d.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array shape + [d].
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
+
+    Example:
+        >>> bool((wnp.linalg.norm(weft.random.ball(weft.random.key(0), 3, shape=(100,)), axis=-1) <= 1).all())
+        True
+    """
     k1, k2, k3 = split(key, 3)
     shape = _shape(shape)
     g = gamma(k1, wnp.full((*shape, d), 1 / p), None, dtype)
     signs = rademacher(k2, (*shape, d), dtype)
     e = exponential(k3, shape, dtype)
     return signs * g ** (1 / p) / ((wnp.sum(g, -1) + e) ** (1 / p))[..., None]
+
+
+_docs.complete(globals())

@@ -41,7 +41,20 @@ __all__ = [
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeDef]:
-    """The leaves of a tree, and its structure."""
+    """The leaves of a tree, and its structure.
+
+    Args:
+        tree: nested lists, tuples, dicts (in the order of their sorted keys), namedtuples, dataclasses, registered
+            classes; None is an empty container, everything else a leaf.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: pair of a list and a TreeDef.
+
+    Example:
+        >>> leaves, structure = weft.tree.flatten({"w": 1, "b": [2, 3]})
+        >>> leaves
+        [2, 3, 1]
+    """
     leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
     for leaf in leaves_:
         if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and type(leaf) not in _REFUSED:
@@ -58,60 +71,187 @@ _REFUSED: set[type] = set()
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of this structure with these leaves."""
+    """The tree of a structure with given leaves.
+
+    Args:
+        treedef: the structure.
+        leaves: as many leaves as it has.
+
+    Returns: tree.
+
+    Raises:
+        ValueError: there are more or fewer.
+
+    Example:
+        >>> weft.tree.unflatten(weft.tree.structure([0, (0, 0)]), "abc")
+        ['a', ('b', 'c')]
+    """
     return treedef.unflatten(leaves)
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
-    """The leaves of a tree."""
+    """The leaves of a tree.
+
+    Args:
+        tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: list.
+
+    Example:
+        >>> weft.tree.leaves({"w": 1, "b": [2, 3]})
+        [2, 3, 1]
+    """
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any) -> TreeDef:
-    """The structure of a tree."""
+    """The structure of a tree.
+
+    Args:
+        tree: a tree.
+
+    Returns: TreeDef: comparable, hashable.
+
+    Example:
+        >>> weft.tree.structure([1, 2]) == weft.tree.structure([3, 4])
+        True
+    """
     return flatten(tree)[1]
 
 
 def map(function: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Applies a function to each leaf (and to the leaves at the same places of further trees)."""
+    """A function applied to each leaf (and to what stands at its place in further trees).
+
+    Args:
+        function: takes one leaf of each tree.
+        tree: the tree that says what the leaves are.
+        *rest: trees with the same structure, or subtrees in place of leaves.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: tree of the results.
+
+    Raises:
+        ValueError: structures differ.
+
+    Example:
+        >>> weft.tree.map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})
+        {'a': 11, 'b': 22}
+    """
     first, treedef = flatten(tree, is_leaf)
     others = [treedef.flatten_up_to(other) for other in rest]
     return treedef.unflatten([function(*args) for args in zip(first, *others)])
 
 
 def reduce(function: Callable, tree: Any, *initial: Any) -> Any:
-    """Combines the leaves from left to right."""
+    """The leaves combined from left to right.
+
+    Args:
+        function: (so far, leaf) -> value.
+        tree: a tree.
+        *initial: what it starts with; none: the first leaf.
+
+    Returns: value.
+
+    Raises:
+        TypeError: there are no leaves and nothing to start with.
+
+    Example:
+        >>> weft.tree.reduce(lambda a, b: a + b, [1, (2, 3)])
+        6
+    """
     import functools
 
     return functools.reduce(function, leaves(tree), *initial)
 
 
 def all(tree: Any) -> bool:
-    """Whether every leaf is true."""
+    """Whether every leaf is true.
+
+    Args:
+        tree: a tree.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.tree.all([True, {"a": False}])
+        False
+    """
     import builtins
 
     return builtins.all(leaves(tree))
 
 
 def transpose(outer: TreeDef, inner: TreeDef, tree: Any) -> Any:
-    """A tree of structure outer with trees of structure inner as leaves, turned inside out."""
+    """A tree of trees turned inside out.
+
+    Args:
+        outer: the structure of the tree.
+        inner: the structure of each of its leaves.
+        tree: the tree.
+
+    Returns: tree of structure inner with trees of structure outer as leaves.
+
+    Raises:
+        ValueError: the tree has another structure.
+
+    Example:
+        >>> outer, inner = weft.tree.structure([0, 0]), weft.tree.structure({"a": 0, "b": 0})
+        >>> weft.tree.transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+        {'a': [1, 3], 'b': [2, 4]}
+    """
     return optree.tree_transpose(outer, inner, tree)
 
 
 def flatten_with_path(tree: Any) -> list[tuple[str, Any]]:
-    """Pairs of a path such as "['w'][0]" and a leaf."""
+    """The leaves of a tree with their paths.
+
+    Args:
+        tree: a tree.
+
+    Returns: list of pairs (path, leaf); a path is a string such as "['w'][0]".
+
+    Example:
+        >>> weft.tree.flatten_with_path({"w": [1, 2]})
+        [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
     flatten(tree)  # registers dataclasses
     accessors, found, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
     return [(accessor.codify(""), leaf) for accessor, leaf in zip(accessors, found)]
 
 
 def leaves_with_path(tree: Any) -> list[tuple[str, Any]]:
-    """The same as flatten_with_path."""
+    """The same as flatten_with_path.
+
+    Args:
+        tree: a tree.
+
+    Returns: list of pairs (path, leaf).
+
+    Example:
+        >>> weft.tree.leaves_with_path((1, 2))
+        [('[0]', 1), ('[1]', 2)]
+    """
     return flatten_with_path(tree)
 
 
 def map_with_path(function: Callable, tree: Any, *rest: Any) -> Any:
-    """Like map, but function(path, leaf, ...) is also given the leaf's path, a string such as "['w'][0]"."""
+    """A function applied to the path of each leaf and the leaf.
+
+    Args:
+        function: takes (path, leaf, ...); a path is a string such as "['w'][0]".
+        tree: the tree that says what the leaves are.
+        *rest: trees with the same structure.
+
+    Returns: tree of the results.
+
+    Raises:
+        ValueError: structures differ.
+
+    Example:
+        >>> weft.tree.map_with_path(lambda path, leaf: f"{path}={leaf}", {"w": [1, 2]})
+        {'w': ["['w'][0]=1", "['w'][1]=2"]}
+    """
     pairs = flatten_with_path(tree)
     treedef = structure(tree)
     others = [treedef.flatten_up_to(other) for other in rest]
@@ -119,13 +259,45 @@ def map_with_path(function: Callable, tree: Any, *rest: Any) -> Any:
 
 
 def broadcast(prefix_tree: Any, full_tree: Any) -> Any:
-    """A tree of the structure of full_tree, where a leaf of prefix_tree stands for the whole subtree at its place."""
+    """A tree with the structure of another, where a leaf stands for the whole subtree at its place.
+
+    Args:
+        prefix_tree: the leaves.
+        full_tree: the structure.
+
+    Returns: tree.
+
+    Raises:
+        ValueError: the first tree is no prefix of the second.
+
+    Example:
+        >>> weft.tree.broadcast({"a": 0, "b": 1}, {"a": [5, 5], "b": 5})
+        {'a': [0, 0], 'b': 1}
+    """
     return structure(full_tree).unflatten(prefix_leaves(prefix_tree, full_tree, "tree.broadcast: the prefix"))
 
 
 def register(cls: type, flatten_function: Callable, unflatten_function: Callable) -> type:
-    """Makes a class a container. flatten_function(object) -> (children, static data);
-    unflatten_function(static data, children) -> object."""
+    """Makes a class a container.
+
+    Args:
+        cls: the class.
+        flatten_function: (object) -> (children, static data); the data is part of the structure and must be hashable.
+        unflatten_function: (static data, children) -> object.
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> _ = weft.tree.register(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+        >>> weft.tree.leaves(Pair(1, [2, 3]))
+        [1, 2, 3]
+    """
 
     def flatten_(obj):
         children, aux = flatten_function(obj)
@@ -136,8 +308,30 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
 
 
 def register_dataclass(cls: type, data_fields: Iterable[str] | None = None, meta_fields: Iterable[str] = ()) -> type:
-    """Makes a dataclass a container of its fields. Fields in meta_fields, or declared with
-    dataclasses.field(metadata={"static": True}), are part of the structure and must be hashable."""
+    """Makes a dataclass a container of its fields. A dataclass that is met without being registered is registered like
+    this.
+
+    Args:
+        cls: the dataclass.
+        data_fields: the names of the fields that are children; None: all that are not in meta_fields.
+        meta_fields: the names of fields that are part of the structure and must be hashable, besides those declared
+            with dataclasses.field(metadata={"static": True}).
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> import dataclasses
+        >>> @dataclasses.dataclass
+        ... class Layer:
+        ...     w: float
+        ...     name: str = dataclasses.field(default="dense", metadata={"static": True})
+        >>> _ = weft.tree.register_dataclass(Layer)
+        >>> weft.tree.leaves(Layer(2.0))
+        [2.0]
+    """
     meta = set(meta_fields) | {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
     names = (
         tuple(data_fields)

@@ -44,23 +44,87 @@ __all__ = [
 
 
 def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable) -> None:
-    """Makes a class a container: flatten_func(object) -> (children, static data), unflatten_func(data, children)."""
+    """Makes a class a container.
+
+    Args:
+        nodetype: the class.
+        flatten_func: (object) -> (children, static data); the data is part of the structure and must be hashable.
+        unflatten_func: (static data, children) -> object.
+
+    Returns: None.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> weft.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+        >>> weft.tree_util.tree_leaves(Pair(1, 2))
+        [1, 2]
+    """
     _register(nodetype, flatten_func, unflatten_func)
 
 
 def register_pytree_node_class(cls: type) -> type:
-    """A decorator: the class's methods tree_flatten() and (class method) tree_unflatten(data, children) say how."""
+    """A decorator: makes a class a container, whose methods say how.
+
+    Args:
+        cls: a class with a method tree_flatten() -> (children, static data) and a class method tree_unflatten(data,
+            children) -> object.
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> @weft.tree_util.register_pytree_node_class
+        ... class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        ...     def tree_flatten(self):
+        ...         return (self.a, self.b), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, data, children):
+        ...         return cls(*children)
+        >>> weft.tree_util.tree_leaves(Pair(1, 2))
+        [1, 2]
+    """
     made: Any = cls
     return _register(cls, lambda obj: obj.tree_flatten(), made.tree_unflatten)
 
 
 def register_static(cls: type) -> type:
-    """A decorator: objects of the class are part of the structure, without leaves; they must be hashable."""
+    """A decorator: objects of the class are part of the structure, without leaves.
+
+    Args:
+        cls: the class; its objects must be hashable.
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> @weft.tree_util.register_static
+        ... class Mode(str):
+        ...     pass
+        >>> weft.tree_util.tree_leaves([Mode("train"), 1])
+        [1]
+    """
     return _register(cls, lambda obj: ((), obj), lambda obj, _: obj)
 
 
 class Partial(functools.partial):
-    """functools.partial as a container: its arguments are leaves, the function is part of the structure."""
+    """functools.partial as a container: its arguments are leaves, the function is part of the structure.
+
+    Example:
+        >>> scaled = weft.tree_util.Partial(lambda scale, x: scale * x, 3.0)
+        >>> weft.jit(lambda f, x: f(x))(scaled, 2.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
 
 
 _tree.register(

@@ -46,13 +46,27 @@ class _Autograph:
     StructureError = StructureError
 
     def __call__(self, function: Callable) -> Callable:
-        """The function with its Python control flow converted. On values that are not traced it does what it always
-        did; where a condition, a range or an array is traced, the statement becomes part of the program. Functions that
-        it calls are converted too, unless they belong to Weft or to an installed library.
+        """A function with its Python control flow converted: what `if`, `for` and `while` do with traced values becomes
+        part of the program.
 
-            f = weft.autograph(f)      # or @weft.autograph, or jit(f, autograph=True)
+        On values that are not traced it does what it always did. Functions that it calls are converted too, unless they
+        belong to Weft or to an installed library. weft.jit(f, autograph=True) does the same.
 
-        Raises ConversionError for a function without source, for generators and for async functions.
+        Args:
+            function: the function; a decorator.
+
+        Returns: the converted function.
+
+        Raises:
+            weft.autograph.ConversionError: there is no source, or it is a generator or an async function.
+
+        Example:
+            >>> def absolute(x):
+            ...     if x < 0:
+            ...         return -x
+            ...     return x
+            >>> weft.jit(weft.autograph(absolute))(-3.0)
+            Array(3., dtype=float32, weak_type=True)
         """
         from . import conversion
 
@@ -63,7 +77,24 @@ class _Autograph:
         return converted if holder is None else types.MethodType(converted, holder)
 
     def to_source(self, function: Callable) -> str:
-        """The converted function as Python source; `ag` in it is weft.autograph.operators."""
+        """The converted function as Python source; `ag` in it is weft.autograph.operators.
+
+        Args:
+            function: the function, converted, jitted or neither.
+
+        Returns: str.
+
+        Raises:
+            weft.autograph.ConversionError: there is no source.
+
+        Example:
+            >>> def absolute(x):
+            ...     if x < 0:
+            ...         return -x
+            ...     return x
+            >>> "ag." in weft.autograph.to_source(absolute)
+            True
+        """
         from . import conversion
 
         while isinstance(function, functools.partial):
@@ -72,17 +103,41 @@ class _Autograph:
         return conversion.converted_text(_function_of(function, "autograph.to_source")[0])
 
     def do_not_convert(self, function: Callable) -> Callable:
-        """Marks a function that converted code calls as it is."""
+        """Marks a function that converted code calls as it is.
+
+        Args:
+            function: the function; a decorator.
+
+        Returns: the function.
+
+        Example:
+            >>> @weft.autograph.do_not_convert
+            ... def helper(x):
+            ...     return x + 1
+            >>> helper(1)
+            2
+        """
         from . import conversion
 
         return conversion.leave_alone(function)
 
     def unroll(self, iterable: Iterable) -> list:
-        """For `for`: one copy of the body per item, whatever the body does."""
+        """For `for` in converted code: one copy of the body per item, whatever the body does.
+
+        Args:
+            iterable: what to go through.
+
+        Returns: list of its items.
+
+        Example:
+            >>> [i for i in weft.autograph.unroll(range(3))]
+            [0, 1, 2]
+        """
         return list(iterable)
 
     def __repr__(self) -> str:
         return "<function weft.autograph>"
 
 
+_Autograph.__doc__ = _Autograph.__call__.__doc__
 autograph = _Autograph()

@@ -10,12 +10,29 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class ConversionError(TypeError):
-    """Python control flow that cannot become part of a traced program. Names the construct, its file and line."""
+    """Python control flow that cannot become part of a traced program. A TypeError.
+
+    The message names the construct, its file and line.
+
+    Example:
+        >>> try:
+        ...     weft.autograph(abs)
+        ... except TypeError:
+        ...     print("abs is not written in Python")
+        abs is not written in Python
+        >>> issubclass(weft.autograph.ConversionError, TypeError)
+        True
+    """
 
 
 class StructureError(TypeError):
     """A variable of a traced loop or branch changes in a way that arrays cannot: its structure, or a value that is no
-    array."""
+    array. A TypeError, whose message names the variable and the line.
+
+    Example:
+        >>> issubclass(weft.autograph.StructureError, TypeError)
+        True
+    """
 
 
 def _user_frame() -> types.FrameType:

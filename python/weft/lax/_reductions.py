@@ -34,22 +34,40 @@ __all__ = [
 ]
 
 
-def _reduction(name: str):
-    def reduction(operand, axes) -> Array:
+def _described(function, name: str, what: str, arguments: str, returns: str, example: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{what}
+
+    Args:
+        operand: array of any shape.
+        {arguments}
+
+    Returns: {returns}
+
+    Raises:
+        IndexError: an axis is out of range.
+
+    Example:
+        >>> weft.lax.{name}({example}
+    """
+    return function
+
+
+def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
+    def reduction(operand, axes: Sequence[int]) -> Array:
         return _weft.bind(name, [operand], {"dims": [_weft.check_axis(a, operand.ndim, name) for a in axes]})[0]
 
-    reduction.__name__ = reduction.__qualname__ = name
-    reduction.__doc__ = f"{name[7:]} over axes."
-    return reduction
+    axes = "axes: the axes that are gone over, negative from the end."
+    return _described(reduction, name, what, axes, "array without the axes, of the dtype of the operand.", example)
 
 
-def _cumulative(name: str):
+def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
     def cumulative(operand, axis: int = 0, reverse: bool = False) -> Array:
         return _weft.cumulative(name, operand, axis, reverse)
 
-    cumulative.__name__ = cumulative.__qualname__ = name
-    cumulative.__doc__ = f"{name} along an axis."
-    return cumulative
+    axis = """axis: the axis, negative from the end.
+        reverse: whether to go from its end to its beginning."""
+    return _described(cumulative, name, what, axis, "array of the shape of the operand.", example)
 
 
 def argmax(operand, axis: int, index_dtype="int32") -> Array:
@@ -206,9 +224,36 @@ def reduce_window(
     return computation(out, init)
 
 
-reduce_sum, reduce_prod, reduce_max = _reduction("reduce_sum"), _reduction("reduce_prod"), _reduction("reduce_max")
-reduce_min, reduce_and, reduce_or = _reduction("reduce_min"), _reduction("reduce_and"), _reduction("reduce_or")
-cumsum, cumprod, cummax = _cumulative("cumsum"), _cumulative("cumprod"), _cumulative("cummax")
-cummin, cumlogsumexp = _cumulative("cummin"), _cumulative("cumlogsumexp")
+_MATRIX = "wnp.array([[1, 2], [3, 4]]), (0,))\n        "
+_BOOLEANS = "wnp.array([[True, False], [True, True]]), (0,))\n        "
+_VECTOR = "wnp.array([3, 1, 2]))\n        "
+
+reduce_sum = _reduction("reduce_sum", "The sum over axes.", _MATRIX + "Array([4, 6], dtype=int32)")
+reduce_prod = _reduction("reduce_prod", "The product over axes.", _MATRIX + "Array([3, 8], dtype=int32)")
+reduce_max = _reduction(
+    "reduce_max", "The largest element over axes; NaN where there is one.", _MATRIX + "Array([3, 4], dtype=int32)"
+)
+reduce_min = _reduction(
+    "reduce_min", "The smallest element over axes; NaN where there is one.", _MATRIX + "Array([1, 2], dtype=int32)"
+)
+reduce_and = _reduction(
+    "reduce_and",
+    "Whether all booleans over axes hold; of integers the bits that all have.",
+    _BOOLEANS + "Array([ True, False], dtype=bool)",
+)
+reduce_or = _reduction(
+    "reduce_or",
+    "Whether a boolean over axes holds; of integers the bits that one has.",
+    _BOOLEANS + "Array([ True,  True], dtype=bool)",
+)
+cumsum = _cumulative("cumsum", "Partial sums along an axis.", _VECTOR + "Array([3, 4, 6], dtype=int32)")
+cumprod = _cumulative("cumprod", "Partial products along an axis.", _VECTOR + "Array([3, 3, 6], dtype=int32)")
+cummax = _cumulative("cummax", "The largest element so far along an axis.", _VECTOR + "Array([3, 3, 3], dtype=int32)")
+cummin = _cumulative("cummin", "The smallest element so far along an axis.", _VECTOR + "Array([3, 1, 1], dtype=int32)")
+cumlogsumexp = _cumulative(
+    "cumlogsumexp",
+    "log of the partial sums of exponentials along an axis, without overflow.",
+    "wnp.array([0.0, 0.0]))\n        Array([0.       , 0.6931472], dtype=float32)",
+)
 
 _docs.complete(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .. import _weft
+from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 
@@ -39,66 +39,189 @@ tanh = wnp.tanh
 
 
 def relu(x) -> Array:
-    """max(x, 0); the derivative at 0 is 0."""
+    """The rectifier: max(x, 0); its derivative at 0 is 0.
+
+    Returns: array of the shape and dtype of x.
+
+    Source: Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.
+
+    Example:
+        >>> weft.nn.relu(wnp.array([-1.0, 2.0]))
+        Array([0., 2.], dtype=float32)
+    """
     x = wnp.asarray(x)
     return wnp.where(x > 0, x, 0)
 
 
 def relu6(x) -> Array:
-    """min(max(x, 0), 6)."""
+    """The rectifier limited to 6: min(max(x, 0), 6).
+
+    Returns: array of the shape and dtype of x.
+
+    Source: Krizhevsky, "Convolutional deep belief networks on CIFAR-10", 2010.
+
+    Example:
+        >>> weft.nn.relu6(wnp.array([-1.0, 9.0]))
+        Array([0., 6.], dtype=float32)
+    """
     return wnp.minimum(relu(x), 6)
 
 
 def sigmoid(x) -> Array:
-    """1 / (1 + exp(-x))."""
+    """The logistic function: 1 / (1 + exp(-x)).
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.nn.sigmoid(wnp.array([0.0, 2.0]))
+        Array([0.5      , 0.8807971], dtype=float32)
+    """
     return _weft.bind_elementwise("logistic", (x,), {})
 
 
 def silu(x) -> Array:
-    """x * sigmoid(x)."""
+    """x sigmoid(x).
+
+    Args:
+        x: array of any shape, of a float dtype.
+
+    Returns: array of the shape and dtype of x.
+
+    Source: Elfwing et al., "Sigmoid-weighted linear units", 2018.
+
+    Example:
+        >>> weft.nn.silu(wnp.array([0.0, 2.0]))
+        Array([0.       , 1.7615942], dtype=float32)
+    """
     return x * sigmoid(x)
 
 
 def softplus(x) -> Array:
-    """log(1 + exp(x)) without overflow."""
+    """log(1 + exp(x)) without overflow.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Dugas et al., "Incorporating second-order functional knowledge", 2001.
+
+    Example:
+        >>> weft.nn.softplus(wnp.array([0.0, 1000.0]))
+        Array([6.931472e-01, 1.000000e+03], dtype=float32)
+    """
     return wnp.logaddexp(x, 0.0)
 
 
 def log_sigmoid(x) -> Array:
-    """log(sigmoid(x)) without underflow."""
+    """log(sigmoid(x)) without underflow: -softplus(-x).
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.nn.log_sigmoid(wnp.array([0.0, -1000.0]))
+        Array([-6.931472e-01, -1.000000e+03], dtype=float32)
+    """
     return -softplus(-wnp.asarray(x))
 
 
 def soft_sign(x) -> Array:
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Args:
+        x: array of any shape, of a float dtype.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.nn.soft_sign(wnp.array([-1.0, 3.0]))
+        Array([-0.5 ,  0.75], dtype=float32)
+    """
     return x / (1 + wnp.abs(x))
 
 
 def elu(x, alpha=1.0) -> Array:
-    """x for x > 0, alpha * (exp(x) - 1) else (Clevert et al. 2015)."""
+    """The exponential linear unit: x for x > 0, alpha (exp(x) - 1) otherwise.
+
+    Args:
+        alpha: the limit towards -infinity is -alpha.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Clevert et al., "Fast and accurate deep network learning by exponential linear units", 2016.
+
+    Example:
+        >>> weft.nn.elu(wnp.array([-1.0, 2.0]))
+        Array([-0.63212055,  2.        ], dtype=float32)
+    """
     x = wnp.asarray(x)
     return wnp.where(x > 0, x, alpha * wnp.expm1(wnp.where(x > 0, 0, x)))
 
 
 def celu(x, alpha=1.0) -> Array:
-    """x for x > 0, alpha * (exp(x / alpha) - 1) else (Barron 2017)."""
+    """The continuously differentiable exponential linear unit: x for x > 0, alpha (exp(x / alpha) - 1) otherwise.
+
+    Args:
+        alpha: the limit towards -infinity is -alpha.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Barron, "Continuously differentiable exponential linear units", 2017.
+
+    Example:
+        >>> weft.nn.celu(wnp.array([-1.0, 2.0]), alpha=2.0)
+        Array([-0.78693867,  2.        ], dtype=float32)
+    """
     x = wnp.asarray(x)
     return wnp.where(x > 0, x, alpha * wnp.expm1(wnp.where(x > 0, 0, x) / alpha))
 
 
 def selu(x) -> Array:
-    """The self-normalising elu (Klambauer et al. 2017)."""
+    """The self-normalising exponential linear unit: 1.0507... elu(x, 1.6732...).
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Klambauer et al., "Self-normalizing neural networks", 2017.
+
+    Example:
+        >>> weft.nn.selu(wnp.array([-1.0, 2.0]))
+        Array([-1.1113307,  2.101402 ], dtype=float32)
+    """
     return 1.0507009873554805 * elu(x, 1.6732632423543772)
 
 
 def leaky_relu(x, negative_slope=0.01) -> Array:
-    """x for x >= 0, negative_slope * x else."""
+    """x for x >= 0, a small multiple of it otherwise.
+
+    Args:
+        negative_slope: the multiple.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
+
+    Example:
+        >>> weft.nn.leaky_relu(wnp.array([-1.0, 2.0]))
+        Array([-0.01,  2.  ], dtype=float32)
+    """
     x = wnp.asarray(x)
     return wnp.where(x >= 0, x, negative_slope * x)
 
 
 def gelu(x, approximate: bool = True) -> Array:
-    """x times the normal distribution function (Hendrycks and Gimpel 2016); approximately, by tanh, unless told."""
+    """The Gaussian error linear unit: x times the normal distribution function at x.
+
+    Args:
+        approximate: whether that is 0.5 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); otherwise exactly 0.5 erfc(-x /
+            sqrt(2)).
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+
+    Example:
+        >>> weft.nn.gelu(wnp.array([-1.0, 2.0]))
+        Array([-0.158808 ,  1.9545977], dtype=float32)
+        >>> weft.nn.gelu(wnp.array([-1.0, 2.0]), approximate=False)
+        Array([-0.15865526,  1.9544997 ], dtype=float32)
+    """
     x = _weft.promote_inexact(x)
     if approximate:
         return 0.5 * x * (1 + wnp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
@@ -106,51 +229,148 @@ def gelu(x, approximate: bool = True) -> Array:
 
 
 def glu(x, axis: int = -1) -> Array:
-    """The first half along an axis times the sigmoid of the second."""
+    """The gated linear unit: the first half along an axis times the sigmoid of the second.
+
+    Args:
+        x: array of an even size along the axis.
+
+    Returns: array of half that size.
+
+    Raises:
+        ValueError: the size is odd.
+
+    Source: Dauphin et al., "Language modeling with gated convolutional networks", 2017.
+
+    Example:
+        >>> weft.nn.glu(wnp.array([1.0, 2.0, 0.0, 0.0]))
+        Array([0.5, 1. ], dtype=float32)
+    """
     first, second = wnp.split(x, 2, axis)
     return first * sigmoid(second)
 
 
 def mish(x) -> Array:
-    """x * tanh(softplus(x))."""
+    """x tanh(softplus(x)).
+
+    Args:
+        x: array of any shape, of a float dtype.
+
+    Returns: array of the shape and dtype of x.
+
+    Source: Misra, "Mish: a self regularized non-monotonic activation function", 2019.
+
+    Example:
+        >>> weft.nn.mish(wnp.array([0.0, 2.0]))
+        Array([0.      , 1.943959], dtype=float32)
+    """
     return x * wnp.tanh(softplus(x))
 
 
 def hard_tanh(x) -> Array:
-    """x limited to [-1, 1]."""
+    """x limited to [-1, 1].
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> weft.nn.hard_tanh(wnp.array([-3.0, 0.5]))
+        Array([-1. ,  0.5], dtype=float32)
+    """
     return wnp.clip(x, -1, 1)
 
 
 def hard_sigmoid(x) -> Array:
-    """relu6(x + 3) / 6."""
+    """A piecewise linear sigmoid: relu6(x + 3) / 6.
+
+    Args:
+        x: array of any shape, of a float dtype.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Howard et al., "Searching for MobileNetV3", 2019.
+
+    Example:
+        >>> weft.nn.hard_sigmoid(wnp.array([-3.0, 0.0, 3.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return relu6(x + 3.0) / 6.0
 
 
 def hard_silu(x) -> Array:
-    """x * hard_sigmoid(x)."""
+    """x hard_sigmoid(x).
+
+    Args:
+        x: array of any shape, of a float dtype.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Howard et al., "Searching for MobileNetV3", 2019.
+
+    Example:
+        >>> weft.nn.hard_silu(wnp.array([-3.0, 1.0, 3.0]))
+        Array([-0.       ,  0.6666667,  3.       ], dtype=float32)
+    """
     return x * hard_sigmoid(x)
 
 
 def identity(x) -> Array:
-    """x."""
+    """x itself.
+
+    Returns: array of the shape and dtype of x.
+
+    Example:
+        >>> weft.nn.identity(wnp.array([1.0, 2.0]))
+        Array([1., 2.], dtype=float32)
+    """
     return wnp.asarray(x)
 
 
 def squareplus(x, b=4) -> Array:
-    """(x + sqrt(x^2 + b)) / 2 (Barron 2021)."""
+    """A smooth rectifier without exponentials: (x + sqrt(x^2 + b)) / 2.
+
+    Args:
+        b: how smooth: the value at 0 is sqrt(b) / 2.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Barron, "Squareplus: a softplus-like algebraic rectifier", 2021.
+
+    Example:
+        >>> weft.nn.squareplus(wnp.array([0.0, 3.0]))
+        Array([1.       , 3.3027756], dtype=float32)
+    """
     x = _weft.promote_inexact(x)
     return (x + wnp.sqrt(wnp.square(x) + b)) / 2
 
 
 def sparse_plus(x) -> Array:
-    """0 for x <= -1, (x + 1)^2 / 4 up to 1, x beyond."""
+    """A softplus that reaches 0 and x: 0 for x <= -1, (x + 1)^2 / 4 up to 1, x beyond.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: the counterpart of sparsemax (Martins and Astudillo, "From softmax to sparsemax", 2016).
+
+    Example:
+        >>> weft.nn.sparse_plus(wnp.array([-1.0, 0.0, 1.0]))
+        Array([0.  , 0.25, 1.  ], dtype=float32)
+    """
     x = wnp.asarray(x)
     return wnp.where(x <= -1, 0, wnp.where(x >= 1, x, (x + 1) ** 2 / 4))
 
 
 def sparse_sigmoid(x) -> Array:
-    """(x + 1) / 2 limited to [0, 1]: the derivative of sparse_plus."""
+    """The derivative of sparse_plus: (x + 1) / 2 limited to [0, 1].
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Martins and Astudillo, "From softmax to sparsemax", 2016.
+
+    Example:
+        >>> weft.nn.sparse_sigmoid(wnp.array([-2.0, 0.0, 1.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return 0.5 * wnp.clip(wnp.asarray(x) + 1.0, 0.0, 2.0)
 
 
 swish, hard_swish = silu, hard_silu
+
+_docs.complete(globals(), arrays=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .. import _docs
 from .. import numpy as wnp
 from .._weft import Array
 from ._softmax import softmax
@@ -16,11 +17,29 @@ __all__ = [
 def dot_product_attention(
     query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False
 ) -> Array:
-    """softmax(scale query key^T + bias) value (Vaswani et al. 2017) for arrays [batch, length, heads, features] (batch
-    may be missing). mask: True where a key counts; is_causal: keys up to the query's place. scale: 1 / sqrt(features).
-    Keys and values may have fewer heads than queries (a divisor of theirs), which are then shared.
+    """Attention: softmax(scale query key^T + bias) value, computed in float32.
 
-    Raises ValueError for shapes that do not fit.
+    Args:
+        query: array [batch, queries, heads, features]; the batch may be missing.
+        key: array [batch, keys, shared heads, features].
+        value: array [batch, keys, shared heads, features]. Keys and values may have fewer heads, a divisor of the
+            queries'.
+        bias: array that broadcasts to [batch, heads, queries, keys] and is added; None: nothing.
+        mask: booleans that broadcast to [batch, heads, queries, keys]: where a key counts; None: everywhere.
+        scale: the factor; None: 1 / sqrt(features).
+        is_causal: whether a query sees the keys up to its own place only.
+
+    Returns: array of the shape and dtype of query.
+
+    Raises:
+        ValueError: shapes do not fit, or heads of keys do not divide those of queries.
+
+    Source: Vaswani et al., "Attention is all you need", 2017; shared heads: Ainslie et al., "GQA", 2023.
+
+    Example:
+        >>> x = wnp.ones((1, 4, 2, 8))
+        >>> weft.nn.dot_product_attention(x, x, x, is_causal=True).shape
+        (1, 4, 2, 8)
     """
     query, key, value = (wnp.asarray(x) for x in (query, key, value))
     single = query.ndim == 3
@@ -50,3 +69,6 @@ def dot_product_attention(
     weights = softmax(logits.astype("float32"), axis=-1).astype(query.dtype)
     out = wnp.einsum("bnts,bsnh->btnh", weights, value)
     return out[0] if single else out
+
+
+_docs.complete(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .. import _weft
+from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 
@@ -20,7 +20,20 @@ __all__ = [
 
 
 def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
-    """log(sum(b * exp(a))) without overflow, over axes (all by default). With return_sign: (log of the size, sign)."""
+    """log(sum(b exp(a))) over axes without overflow: the largest element is taken out of the sum.
+
+    Args:
+        a: array or number of any shape.
+        axis: an axis or a tuple of axes, negative from the end; None: all of them.
+        b: array of factors that broadcasts against a; None: 1.
+        return_sign: whether to return the logarithm of the sum's size, and its sign.
+
+    Returns: array without the axes, of a float dtype; with return_sign a pair of them.
+
+    Example:
+        >>> weft.nn.logsumexp(wnp.array([1000.0, 1000.0]))
+        Array(1000.6932, dtype=float32)
+    """
     a = _weft.promote_inexact(a)
     if where is not None:
         a = wnp.where(where, a, -wnp.inf)
@@ -45,7 +58,21 @@ def from_finite(top):
 
 
 def softmax(x, axis=-1, where=None, initial=None) -> Array:
-    """exp(x) / sum(exp(x)) along axes, without overflow."""
+    """exp(x) / sum(exp(x)) along axes, without overflow; NaN where all elements are -inf.
+
+    Args:
+        axis: an axis or a tuple of axes, negative from the end; None: all of them.
+        where: booleans that broadcast against x: the elements that count; the others give 0.
+        initial: accepted, without effect.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Bridle, "Probabilistic interpretation of feedforward classification network outputs", 1990.
+
+    Example:
+        >>> weft.nn.softmax(wnp.array([1.0, 1.0, 1000.0]))
+        Array([0., 0., 1.], dtype=float32)
+    """
     del initial
     x = _weft.promote_inexact(x)
     if where is not None:
@@ -57,7 +84,18 @@ def softmax(x, axis=-1, where=None, initial=None) -> Array:
 
 
 def log_softmax(x, axis=-1, where=None) -> Array:
-    """log(softmax(x)) along axes, without overflow."""
+    """log(softmax(x)) along axes, without overflow.
+
+    Args:
+        axis: an axis or a tuple of axes, negative from the end; None: all of them.
+        where: booleans that broadcast against x: the elements that count; the others give -inf.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.nn.log_softmax(wnp.array([0.0, 0.0]))
+        Array([-0.6931472, -0.6931472], dtype=float32)
+    """
     x = _weft.promote_inexact(x)
     if where is not None:
         x = wnp.where(where, x, -wnp.inf)
@@ -66,7 +104,17 @@ def log_softmax(x, axis=-1, where=None) -> Array:
 
 
 def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
-    """log(mean(exp(x))) over axes without overflow."""
+    """log(mean(exp(x))) over axes, without overflow.
+
+    Args:
+        axis: an axis or a tuple of axes, negative from the end; None: all of them.
+
+    Returns: array without the axes, of a float dtype.
+
+    Example:
+        >>> weft.nn.logmeanexp(wnp.array([1000.0, 1000.0]))
+        Array(1000., dtype=float32)
+    """
     x = _weft.promote_inexact(x)
     total = logsumexp(x, axis=axis, keepdims=keepdims, where=where)
     if where is None:
@@ -75,7 +123,16 @@ def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
 
 
 def log1mexp(x) -> Array:
-    """log(1 - exp(-x)) for x > 0 without cancellation (Maechler 2012)."""
+    """log(1 - exp(-x)) for x > 0, without cancellation.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    Example:
+        >>> weft.nn.log1mexp(wnp.array([1e-6, 50.0]))
+        Array([-1.3815511e+01, -1.9287499e-22], dtype=float32)
+    """
     x = _weft.promote_inexact(x)
     c = math.log(2)
     small = x <= c
@@ -83,7 +140,22 @@ def log1mexp(x) -> Array:
 
 
 def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5) -> Array:
-    """(x - mean) / sqrt(variance + epsilon)."""
+    """(x - mean) / sqrt(variance + epsilon) along axes.
+
+    Args:
+        axis: an axis or a tuple of axes, negative from the end; None: all of them.
+        mean: array that broadcasts against x; None: that of x along the axes.
+        variance: array that broadcasts against x; None: that of x along the axes.
+        epsilon: what keeps the root away from 0.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Ba et al., "Layer normalization", 2016.
+
+    Example:
+        >>> weft.nn.standardize(wnp.array([1.0, 3.0]), epsilon=0.0)
+        Array([-1.,  1.], dtype=float32)
+    """
     x = _weft.promote_inexact(x)
     mean = wnp.mean(x, axis=axis, keepdims=True) if mean is None else mean
     variance = wnp.mean((x - mean) ** 2, axis=axis, keepdims=True) if variance is None else variance
@@ -91,8 +163,25 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5) -> Array:
 
 
 def one_hot(x, num_classes: int, *, dtype=float, axis: int = -1) -> Array:
-    """1 at the index x along a new axis of num_classes elements, 0 elsewhere (everywhere for x out of range)."""
+    """Indices as vectors: 1 at the index along a new axis, 0 elsewhere; all 0 for an index out of range.
+
+    Args:
+        x: array or number of an integer dtype.
+        num_classes: the size of the new axis.
+        dtype: the dtype of the result; float: the default float dtype.
+        axis: where the new axis is in the result.
+
+    Returns: array of one more dimension.
+
+    Example:
+        >>> weft.nn.one_hot(wnp.array([0, 2]), 3)
+        Array([[1., 0., 0.],
+               [0., 0., 1.]], dtype=float32)
+    """
     x = wnp.asarray(x)
     axis = axis + x.ndim + 1 if axis < 0 else axis
     classes = _weft.iota(tuple(num_classes if d == axis else 1 for d in range(x.ndim + 1)), axis, "int32")
     return (wnp.expand_dims(x, axis) == classes).astype(dtype)
+
+
+_docs.complete(globals(), arrays=True)

@@ -35,39 +35,121 @@ __all__ = [
 
 
 def zeros(key, shape, dtype=float) -> Array:
-    """Zeros."""
+    """Zeros.
+
+    Args:
+        key: accepted, without effect.
+        shape: the shape of the array.
+        dtype: the dtype of the array; float: the default float dtype.
+
+    Returns: array.
+
+    Example:
+        >>> weft.nn.initializers.zeros(weft.random.key(0), (2,))
+        Array([0., 0.], dtype=float32)
+    """
     del key
     return wnp.zeros(shape, dtype)
 
 
 def ones(key, shape, dtype=float) -> Array:
-    """Ones."""
+    """Ones.
+
+    Args:
+        key: accepted, without effect.
+        shape: the shape of the array.
+        dtype: the dtype of the array; float: the default float dtype.
+
+    Returns: array.
+
+    Example:
+        >>> weft.nn.initializers.ones(weft.random.key(0), (2,))
+        Array([1., 1.], dtype=float32)
+    """
     del key
     return wnp.ones(shape, dtype)
 
 
 def constant(value):
-    """Every element is value."""
+    """An initialiser of one value.
+
+    Args:
+        value: the value.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Example:
+        >>> weft.nn.initializers.constant(3.0)(weft.random.key(0), (2,))
+        Array([3., 3.], dtype=float32)
+    """
     return lambda key, shape, dtype=float: wnp.full(shape, value, dtype)
 
 
 def normal(stddev=1e-2):
-    """Normal numbers of the given deviation."""
+    """An initialiser of normal numbers.
+
+    Args:
+        stddev: their standard deviation.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Example:
+        >>> weft.nn.initializers.normal(0.1)(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
     return lambda key, shape, dtype=float: random.normal(key, shape, dtype) * stddev
 
 
 def uniform(scale=1e-2):
-    """Uniform in [0, scale)."""
+    """An initialiser of numbers uniform in [0, scale).
+
+    Args:
+        scale: the upper end.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Example:
+        >>> weft.nn.initializers.uniform(0.1)(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
     return lambda key, shape, dtype=float: random.uniform(key, shape, dtype) * scale
 
 
 def truncated_normal(stddev=1e-2, dtype=float, lower=-2.0, upper=2.0):
-    """Normal numbers limited to [lower, upper], then multiplied by stddev."""
+    """An initialiser of normal numbers limited to an interval, then multiplied.
+
+    Args:
+        stddev: what they are multiplied with.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
+        lower: the lower end.
+        upper: the upper end.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Example:
+        >>> weft.nn.initializers.truncated_normal(0.1)(weft.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
     return lambda key, shape, dtype=dtype: random.truncated_normal(key, lower, upper, shape, dtype) * stddev
 
 
 def orthogonal(scale=1.0, column_axis: int = -1, dtype=float):
-    """A matrix with orthonormal rows or columns, times scale (Saxe et al. 2014); further axes are flattened."""
+    """An initialiser of matrices with orthonormal rows or columns (whichever are fewer).
+
+    Args:
+        scale: what they are multiplied with.
+        column_axis: the axis of a shape that counts columns; the others are rows together.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2014.
+
+    Example:
+        >>> q = weft.nn.initializers.orthogonal()(weft.random.key(0), (3, 3))
+        >>> bool(wnp.allclose(q @ q.T, wnp.eye(3), atol=1e-5))
+        True
+    """
 
     def init(key, shape, dtype=dtype):
         columns = shape[column_axis]
@@ -83,9 +165,29 @@ def orthogonal(scale=1.0, column_axis: int = -1, dtype=float):
 
 
 def variance_scaling(scale: float, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
-    """Variance scale / n, n the fan_in, fan_out or their mean (fan_avg); distribution "normal", "uniform" or
-    "truncated_normal". in_axis and out_axis say which axes make up the fans; those of neither (and not of
-    batch_axis) count in both."""
+    """An initialiser of random numbers whose variance is scale / n, where n counts the inputs or outputs of a layer.
+
+    Args:
+        scale: the factor.
+        mode: what n is: "fan_in", "fan_out" or their mean "fan_avg".
+        distribution: "normal", "uniform" or "truncated_normal" (limited to two deviations, with the variance
+            corrected).
+        in_axis: the axis or axes of a shape that are inputs.
+        out_axis: the axis or axes that are outputs; axes of neither count in both.
+        batch_axis: the axis or axes that count in neither.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
+
+    Returns: function (key, shape, dtype) -> array.
+
+    Raises:
+        ValueError: when called: the shape has fewer than two dimensions, or there is no such mode or distribution.
+
+    Source: He et al., "Delving deep into rectifiers", 2015.
+
+    Example:
+        >>> weft.nn.initializers.variance_scaling(1.0, "fan_in", "normal")(weft.random.key(0), (3, 5)).shape
+        (3, 5)
+    """
 
     def axes(given, rank: int) -> set[int]:
         return {a % rank for a in ((given,) if isinstance(given, int) else given)}

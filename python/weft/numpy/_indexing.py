@@ -523,48 +523,180 @@ class _Place:
         return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
 
     def set(self, values, *, mode=None, **_) -> Array:
-        """The array with values at this place."""
+        """A copy with values at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do: None or "drop" leaves them out, "clip" takes the nearest element.
+            **_: accepted, without effect: indices_are_sorted, unique_indices.
+
+        Returns: array of the same shape and dtype.
+
+        Raises:
+            ValueError: there is no such mode.
+            TypeError: values do not broadcast to the place.
+
+        Example:
+            >>> wnp.zeros(3).at[1].set(5.0)
+            Array([0., 5., 0.], dtype=float32)
+        """
         return self._update(values, "set", mode)
 
     def add(self, values, *, mode=None, **_) -> Array:
-        """The array with values added at this place; an index that occurs twice adds twice."""
+        """A copy with values added at this place; an index that occurs twice adds twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do: None or "drop" leaves them out, "clip" takes the nearest element.
+            **_: accepted, without effect: indices_are_sorted, unique_indices.
+
+        Returns: array of the same shape and dtype.
+
+        Raises:
+            ValueError: there is no such mode.
+            TypeError: values do not broadcast to the place.
+
+        Example:
+            >>> wnp.zeros(3).at[wnp.array([0, 0, 2])].add(1.0)
+            Array([2., 0., 1.], dtype=float32)
+        """
         return self._update(values, "add", mode)
 
     def subtract(self, values, *, mode=None, **_) -> Array:
-        """The array with values subtracted at this place."""
+        """A copy with values subtracted at this place; an index that occurs twice subtracts twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.zeros(3).at[1].subtract(5.0)
+            Array([ 0., -5.,  0.], dtype=float32)
+        """
         return self._update(-_weft.array(values, None, False), "add", mode)
 
     def multiply(self, values, *, mode=None, **_) -> Array:
-        """The array multiplied by values at this place."""
+        """A copy multiplied by values at this place; an index that occurs twice multiplies twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.ones(3).at[1].multiply(5.0)
+            Array([1., 5., 1.], dtype=float32)
+        """
         return self._update(values, "mul", mode)
 
     mul = multiply
 
     def divide(self, values, *, mode=None, **_) -> Array:
-        """The array divided by values at this place."""
+        """A copy divided by values at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.ones(3).at[1].divide(4.0)
+            Array([1.  , 0.25, 1.  ], dtype=float32)
+        """
         return self.apply(lambda x: x / values, mode=mode)
 
     def power(self, values, *, mode=None, **_) -> Array:
-        """The array raised to values at this place."""
+        """A copy raised to powers at this place.
+
+        Args:
+            values: array or number that broadcasts to the place: the exponents.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[1].power(2.0)
+            Array([2., 9.], dtype=float32)
+        """
         return self.apply(lambda x: x**values, mode=mode)
 
     def min(self, values, *, mode=None, **_) -> Array:
-        """The smaller of array and values at this place."""
+        """A copy with the smaller of element and value at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].min(2.5)
+            Array([2. , 2.5], dtype=float32)
+        """
         return self._update(values, "min", mode)
 
     def max(self, values, *, mode=None, **_) -> Array:
-        """The larger of array and values at this place."""
+        """A copy with the larger of element and value at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].max(2.5)
+            Array([2.5, 3. ], dtype=float32)
+        """
         return self._update(values, "max", mode)
 
     def apply(self, function, *, mode=None, **_) -> Array:
-        """The array with a function applied at this place."""
+        """A copy with a function applied to the elements at this place.
+
+        Args:
+            function: takes and returns an array.
+            mode: what indices out of bounds do, as for set.
+            **_: accepted, without effect.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[1].apply(lambda x: x * 10)
+            Array([ 2., 30.], dtype=float32)
+        """
         mask = self._mask()
         if mask is not None:
             return _weft.where(mask, function(self._array), self._array)
         return self._update(function(self.get()), "set", mode)
 
     def get(self, *, mode=None, fill_value=None, **_) -> Array:
-        """The elements at this place; mode "fill" gives NaN or fill_value out of bounds."""
+        """The elements at this place.
+
+        Args:
+            mode: what indices out of bounds do: None or "clip" takes the nearest element, "fill" or "drop" gives
+                fill_value.
+            fill_value: None: NaN for floats, the smallest integer.
+            **_: accepted, without effect.
+
+        Returns: array, as x[index].
+
+        Raises:
+            ValueError: there is no such mode.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 7])].get(mode="fill")
+            Array([ 2., nan], dtype=float32)
+        """
         if mode not in _READ_MODES:
             raise ValueError(f"at[]: there is no mode {mode!r}")
         out = _weft.getitem(self._array, self._index, _READ_MODES[mode])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _weft
+from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..numpy import linalg as _linalg
@@ -26,7 +26,24 @@ __all__ = [
 
 
 def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The triangular factor of a positive definite matrix, upper unless lower."""
+    """The Cholesky factor of a positive definite matrix, upper by default. Only that triangle is read.
+
+    Args:
+        a: array [..., n, n].
+        lower: whether to give the lower triangular L with L L^H = a, instead of L^H.
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: a is not square.
+
+    Source: Golub and Van Loan, "Matrix computations", 4.2.
+
+    Example:
+        >>> weft.scipy.linalg.cholesky(wnp.array([[4.0, 2.0], [2.0, 5.0]]))
+        Array([[2., 1.],
+               [0., 2.]], dtype=float32)
+    """
     del overwrite_a, check_finite
     if lower:
         return _linalg.cholesky(a, symmetrize_input=False)
@@ -35,12 +52,40 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
 
 
 def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
-    """(factor, lower), for cho_solve."""
+    """The Cholesky factor and which one it is, for cho_solve.
+
+    Args:
+        a: array [..., n, n], positive definite.
+        lower: whether it is the lower one.
+
+    Returns: pair (factor, lower).
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> weft.scipy.linalg.cho_factor(wnp.array([[4.0]]))
+        (Array([[2.]], dtype=float32), False)
+    """
     return cholesky(a, lower, overwrite_a, check_finite), lower
 
 
 def cho_solve(c_and_lower, b, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """The x with a x = b, from cho_factor(a)."""
+    """The x with a x = b, from the Cholesky factor of a.
+
+    Args:
+        c_and_lower: what cho_factor(a) returned.
+        b: array [n] or [n, k].
+
+    Returns: array of the shape of b.
+
+    Raises:
+        TypeError: shapes do not fit.
+
+    Example:
+        >>> weft.scipy.linalg.cho_solve(weft.scipy.linalg.cho_factor(wnp.array([[4.0]])), wnp.array([8.0]))
+        Array([2.], dtype=float32)
+    """
     del overwrite_b, check_finite
     c, lower = c_and_lower
     b = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
@@ -50,14 +95,47 @@ def cho_solve(c_and_lower, b, overwrite_b: bool = False, check_finite: bool = Tr
 def solve_triangular(
     a, b, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b=False, check_finite=True
 ) -> Array:
-    """The x with op(a) x = b for triangular a; trans 0 or "N": a, 1 or "T": its transpose, 2 or "C": its adjoint."""
+    """The x with op(a) x = b, for triangular a.
+
+    Args:
+        a: array [..., n, n]; only one triangle is read.
+        b: array [..., n] or [..., n, k].
+        trans: 0 or "N": a itself, 1 or "T": its transpose, 2 or "C": its adjoint.
+        lower: whether a is lower triangular; otherwise upper.
+        unit_diagonal: whether the diagonal counts as 1, and is not read.
+
+    Returns: array of the shape of b.
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> weft.scipy.linalg.solve_triangular(wnp.array([[2.0, 1.0], [0.0, 4.0]]), wnp.array([4.0, 8.0]))
+        Array([1., 2.], dtype=float32)
+    """
     del overwrite_b, check_finite
     op = {"N": 0, "T": 1, "C": 2}[trans] if isinstance(trans, str) else trans
     return _linalg.solve_triangular(a, b, lower=lower, trans=op, unit_diagonal=unit_diagonal)
 
 
 def solve(a, b, lower: bool = False, overwrite_a=False, overwrite_b=False, check_finite=True, assume_a="gen") -> Array:
-    """The x with a x = b; assume_a="pos" uses a's Cholesky factor."""
+    """The x with a x = b, for square a.
+
+    Args:
+        a: array [..., n, n].
+        b: array [n] or [..., n, k].
+        lower: with assume_a="pos": which triangle is read.
+        assume_a: "gen": any; "pos": positive definite, solved by the Cholesky factor.
+
+    Returns: array of the shape of b.
+
+    Raises:
+        ValueError: a is not square, or sizes differ.
+
+    Example:
+        >>> weft.scipy.linalg.solve(wnp.array([[2.0, 0.0], [0.0, 4.0]]), wnp.array([2.0, 2.0]))
+        Array([1. , 0.5], dtype=float32)
+    """
     del overwrite_a, overwrite_b, check_finite
     if assume_a == "pos":
         return cho_solve(cho_factor(a, lower), b)
@@ -65,13 +143,41 @@ def solve(a, b, lower: bool = False, overwrite_a=False, overwrite_b=False, check
 
 
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
-    """(lu, pivots): row i was exchanged with row pivots[i]."""
+    """The LU factorisation with row exchanges, for lu_solve.
+
+    Args:
+        a: array [..., m, n].
+
+    Returns: pair of lu [..., m, n] (L below the diagonal, which is 1, and U) and pivots (int32): row i was exchanged
+        with row pivots[i].
+
+    Source: Golub and Van Loan, "Matrix computations", 3.4.
+
+    Example:
+        >>> weft.scipy.linalg.lu_factor(wnp.array([[1.0, 2.0], [4.0, 4.0]]))[1]
+        Array([1, 1], dtype=int32)
+    """
     del overwrite_a, check_finite
     return _linalg.lu_factor(a)[:2]
 
 
 def lu_solve(lu_and_piv, b, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """The x with a x = b, from lu_factor(a)."""
+    """The x with op(a) x = b, from the LU factorisation of a.
+
+    Args:
+        lu_and_piv: what lu_factor(a) returned, for one matrix.
+        b: array [n] or [n, k].
+        trans: 0: a itself, 1: its transpose, 2: its adjoint.
+
+    Returns: array of the shape of b.
+
+    Raises:
+        ValueError: there is no such trans.
+
+    Example:
+        >>> weft.scipy.linalg.lu_solve(weft.scipy.linalg.lu_factor(wnp.array([[4.0]])), wnp.array([8.0]))
+        Array([2.], dtype=float32)
+    """
     del overwrite_b, check_finite
     if trans:
         raise NotImplementedError("lu_solve: trans")
@@ -86,7 +192,21 @@ def lu_solve(lu_and_piv, b, trans: int = 0, overwrite_b: bool = False, check_fin
 
 
 def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
-    """(p, l, u) with a = p l u; with permute_l (p l, u)."""
+    """The factors of the LU factorisation: a = p l u.
+
+    Args:
+        a: array [m, n].
+        permute_l: whether to give p l as one factor.
+
+    Returns: tuple (p [m, m], l [m, k], u [k, n]) for k = min(m, n); with permute_l (p l, u).
+
+    Source: Golub and Van Loan, "Matrix computations", 3.4.
+
+    Example:
+        >>> weft.scipy.linalg.lu(wnp.array([[1.0, 2.0], [4.0, 4.0]]))[2]
+        Array([[4., 4.],
+               [0., 1.]], dtype=float32)
+    """
     del overwrite_a, check_finite
     a = _weft.promote_inexact(wnp.asarray(a))
     packed, _, order = _linalg.lu_factor(a)
@@ -99,7 +219,18 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
 
 
 def block_diag(*arrs) -> Array:
-    """Matrices along the diagonal, zeros elsewhere."""
+    """Matrices along the diagonal, zeros elsewhere.
+
+    Args:
+        *arrs: matrices, vectors (as one row) or numbers.
+
+    Returns: matrix of the common dtype.
+
+    Example:
+        >>> weft.scipy.linalg.block_diag(wnp.ones((1, 2)), 5.0)
+        Array([[1., 1., 0.],
+               [0., 0., 5.]], dtype=float32)
+    """
     blocks = [wnp.atleast_2d(a) for a in arrs] or [wnp.zeros((1, 0))]
     kind = wnp.result_type(*blocks)
     width = sum(b.shape[1] for b in blocks)
@@ -111,7 +242,20 @@ def block_diag(*arrs) -> Array:
 
 
 def toeplitz(c, r=None) -> Array:
-    """The matrix that is constant along diagonals, with first column c and first row r (the conjugate of c)."""
+    """The matrix that is constant along diagonals.
+
+    Args:
+        c: vector: the first column.
+        r: vector: the first row, whose first element does not count; None: the conjugate of c.
+
+    Returns: array [length of c, length of r].
+
+    Example:
+        >>> weft.scipy.linalg.toeplitz(wnp.array([1, 2, 3]))
+        Array([[1, 2, 3],
+               [2, 1, 2],
+               [3, 2, 1]], dtype=int32)
+    """
     c = wnp.asarray(c).reshape(-1)
     r = wnp.conjugate(c) if r is None else wnp.asarray(r).reshape(-1)
     values = wnp.concatenate([wnp.flip(c, 0), r[1:]])
@@ -120,8 +264,26 @@ def toeplitz(c, r=None) -> Array:
 
 
 def expm(A, *, max_squarings: int = 16) -> Array:
-    """The exponential of a matrix: the Taylor polynomial of degree 18 of A / 2^s, squared s times, where s (at most
-    max_squarings) brings the 1-norm below 1."""
+    """The exponential of a matrix: the Taylor polynomial of degree 18 of A / 2^s, squared s times, where s brings the
+    1-norm below 1.
+
+    Args:
+        A: array [..., n, n].
+        max_squarings: the largest s.
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: A is not square.
+
+    Source: scaling and squaring (Moler and Van Loan, "Nineteen dubious ways to compute the exponential of a matrix",
+        2003).
+
+    Example:
+        >>> weft.scipy.linalg.expm(wnp.array([[0.0, 1.0], [0.0, 0.0]]))
+        Array([[1., 1.],
+               [0., 1.]], dtype=float32)
+    """
     a = _linalg._matrix(A, "expm", True)
     norm = wnp.max(wnp.sum(wnp.abs(a), axis=-2), axis=-1)[..., None, None]
     steps = wnp.clip(wnp.ceil(wnp.log2(wnp.where(norm == 0, 1, norm))), 0, max_squarings)
@@ -133,3 +295,6 @@ def expm(A, *, max_squarings: int = 16) -> Array:
     for k in range(max_squarings):
         out = wnp.where(k < steps, out @ out, out)
     return out
+
+
+_docs.complete(globals(), arrays=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .. import _weft
+from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..nn import log_softmax, softmax
@@ -44,29 +44,65 @@ def _float(x) -> Array:
     return _weft.promote_inexact(wnp.asarray(x))
 
 
-def _unary(prim: str, name: str, doc: str):
+def _unary(prim: str, name: str, what: str, source: str, argument: str, result: str):
     def function(x) -> Array:
         return _weft.bind_elementwise(prim, (_float(x),), {})
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = f"""{what}
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Abramowitz & Stegun {source}.
+
+    Example:
+        >>> weft.scipy.special.{name}(wnp.array({argument}))
+        Array({result}, dtype=float32)
+    """
     return function
 
 
-erf = _unary("erf", "erf", "The error function 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.")
-erfc = _unary("erfc", "erfc", "1 - erf(x), without cancellation.")
-erfinv = _unary("erf_inv", "erfinv", "The inverse of erf.")
-digamma = _unary("digamma", "digamma", "The derivative of gammaln.")
-gammaln = _unary("lgamma", "gammaln", "log |gamma(x)|.")
+_ERF = "The error function: 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x."
+erf = _unary("erf", "erf", _ERF, "7.1.1", "[0.0, 1.0]", "[0.       , 0.8427008]")
+erfc = _unary(
+    "erfc", "erfc", "1 - erf(x), without cancellation.", "7.1.2", "[0.0, 3.0]", "[1.0000000e+00, 2.2090497e-05]"
+)
+erfinv = _unary("erf_inv", "erfinv", "The inverse of erf.", "7.1.1", "[0.0, 0.5]", "[0.        , 0.47693628]")
+digamma = _unary(
+    "digamma", "digamma", "The derivative of gammaln.", "6.3.1", "[1.0, 2.0]", "[-0.5772157 ,  0.42278433]"
+)
+gammaln = _unary("lgamma", "gammaln", "The logarithm of |gamma(x)|.", "6.1", "[1.0, 5.0]", "[0.       , 3.1780539]")
 
 
 def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
-    """See weft.nn.logsumexp."""
+    """log(sum(b exp(a))) over axes without overflow; see weft.nn.logsumexp.
+
+    Args:
+        a: array or number of any shape.
+        axis: an axis or a tuple of axes, negative from the end; None: all of them.
+        b: array of factors that broadcasts against a; None: 1.
+        return_sign: whether to return the logarithm of the sum's size, and its sign.
+
+    Returns: array without the axes, of a float dtype; with return_sign a pair of them.
+
+    Example:
+        >>> weft.scipy.special.logsumexp(wnp.array([1000.0, 1000.0]))
+        Array(1000.6932, dtype=float32)
+    """
     return _logsumexp(a, axis, b, keepdims, return_sign, where)
 
 
 def gamma(x) -> Array:
-    """The gamma function; negative between odd and even negative integers, NaN at them."""
+    """The gamma function: negative between odd and even negative integers, NaN at them.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Abramowitz & Stegun 6.1.1 and 6.1.17.
+
+    Example:
+        >>> weft.scipy.special.gamma(wnp.array([5.0, 0.5]))
+        Array([24.       ,  1.7724538], dtype=float32)
+    """
     x = _float(x)
     below = wnp.floor(x)
     sign = wnp.where((x < 0) & (below % 2 != 0), -1, 1).astype(x.dtype)
@@ -75,7 +111,23 @@ def gamma(x) -> Array:
 
 
 def factorial(n, exact: bool = False) -> Array:
-    """n! = gamma(n + 1); 0 for negative n."""
+    """n! = gamma(n + 1); 0 for negative n.
+
+    Args:
+        n: array or number of any shape.
+        exact: must be False.
+
+    Returns: array of the shape of n, of a float dtype.
+
+    Raises:
+        NotImplementedError: exact is True.
+
+    Source: Abramowitz & Stegun 6.1.5.
+
+    Example:
+        >>> wnp.round(weft.scipy.special.factorial(wnp.array([3.0, 5.0])), 2)
+        Array([  6., 120.], dtype=float32)
+    """
     if exact:
         raise NotImplementedError("factorial: exact=True")
     n = _float(n)
@@ -83,43 +135,117 @@ def factorial(n, exact: bool = False) -> Array:
 
 
 def betaln(a, b) -> Array:
-    """log of the beta function: gammaln(a) + gammaln(b) - gammaln(a + b)."""
+    """The logarithm of the beta function: gammaln(a) + gammaln(b) - gammaln(a + b).
+
+    Args:
+        a: array or number of any shape, > 0.
+        b: array or number that broadcasts against a, > 0.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Source: Abramowitz & Stegun 6.2.2.
+
+    Example:
+        >>> weft.scipy.special.betaln(2.0, 3.0)
+        Array(-2.4849067, dtype=float32)
+    """
     a, b = _float(a), _float(b)
     return gammaln(a) + gammaln(b) - gammaln(a + b)
 
 
 def beta(a, b) -> Array:
-    """The beta function gamma(a) gamma(b) / gamma(a + b)."""
+    """The beta function: gamma(a) gamma(b) / gamma(a + b).
+
+    Args:
+        a: array or number of any shape.
+        b: array or number that broadcasts against a.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Source: Abramowitz & Stegun 6.2.2.
+
+    Example:
+        >>> wnp.round(weft.scipy.special.beta(2.0, 3.0), 5)
+        Array(0.08333, dtype=float32)
+    """
     a, b = _float(a), _float(b)
     return gamma(a) * gamma(b) / gamma(a + b)
 
 
 def logit(x) -> Array:
-    """log(x / (1 - x)), the inverse of expit."""
+    """log(x / (1 - x)), the inverse of expit.
+
+    Args:
+        x: array or number in (0, 1).
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.logit(wnp.array([0.5, 0.9]))
+        Array([0.       , 2.1972244], dtype=float32)
+    """
     x = _float(x)
     return wnp.log(x) - wnp.log1p(-x)
 
 
 def xlogy(x, y) -> Array:
-    """x log(y), 0 where x is 0."""
+    """x log(y), and 0 where x is 0.
+
+    Args:
+        y: array or number that broadcasts against x.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.xlogy(wnp.array([0.0, 2.0]), wnp.array([0.0, 3.0]))
+        Array([0.       , 2.1972246], dtype=float32)
+    """
     x, y = _float(x), _float(y)
     return wnp.where(x == 0, 0, x * wnp.log(wnp.where(x == 0, 1, y)))
 
 
 def xlog1py(x, y) -> Array:
-    """x log(1 + y), 0 where x is 0."""
+    """x log(1 + y), and 0 where x is 0.
+
+    Args:
+        y: array or number that broadcasts against x.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.xlog1py(wnp.array([0.0, 2.0]), wnp.array([-1.0, 1.0]))
+        Array([0.       , 1.3862944], dtype=float32)
+    """
     x, y = _float(x), _float(y)
     return wnp.where(x == 0, 0, x * wnp.log1p(wnp.where(x == 0, 0, y)))
 
 
 def entr(x) -> Array:
-    """-x log(x); 0 at 0, -inf below."""
+    """The summand of entropy: -x log(x), 0 at 0, -inf below.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.entr(wnp.array([0.0, 0.5]))
+        Array([-0.       ,  0.3465736], dtype=float32)
+    """
     x = _float(x)
     return wnp.where(x < 0, float("-inf"), -xlogy(wnp.where(x < 0, 1, x), wnp.where(x < 0, 1, x)))
 
 
 def rel_entr(p, q) -> Array:
-    """p log(p / q); 0 where p is 0 and q >= 0, inf where it is not defined."""
+    """The summand of relative entropy: p log(p / q), 0 where p is 0 and q >= 0, inf where it is not defined.
+
+    Args:
+        p: array or number of any shape.
+        q: array or number that broadcasts against p.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.rel_entr(wnp.array([0.0, 0.5]), wnp.array([0.5, 0.25]))
+        Array([0.       , 0.3465736], dtype=float32)
+    """
     p, q = _float(p), _float(q)
     both, zero = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p1, q1 = wnp.where(both, p, 1), wnp.where(both, q, 1)
@@ -127,23 +253,65 @@ def rel_entr(p, q) -> Array:
 
 
 def kl_div(p, q) -> Array:
-    """rel_entr(p, q) - p + q."""
+    """The summand of the Kullback-Leibler divergence: rel_entr(p, q) - p + q.
+
+    Args:
+        p: array or number of any shape.
+        q: array or number that broadcasts against p.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Source: Boyd and Vandenberghe, "Convex optimization", 2004, page 90.
+
+    Example:
+        >>> weft.scipy.special.kl_div(0.5, 0.25)
+        Array(0.09657359, dtype=float32)
+    """
     p, q = _float(p), _float(q)
     return rel_entr(p, q) - p + q
 
 
 def ndtr(x) -> Array:
-    """The distribution function of the standard normal: erfc(-x / sqrt(2)) / 2."""
+    """The distribution function of the standard normal: erfc(-x / sqrt(2)) / 2.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Abramowitz & Stegun 26.2.2 and 7.1.2.
+
+    Example:
+        >>> weft.scipy.special.ndtr(wnp.array([0.0, 1.96]))
+        Array([0.5      , 0.9750021], dtype=float32)
+    """
     return 0.5 * erfc(-_float(x) / math.sqrt(2))
 
 
 def ndtri(p) -> Array:
-    """The inverse of ndtr."""
+    """The inverse of ndtr: sqrt(2) erfinv(2 p - 1).
+
+    Args:
+        p: array or number in [0, 1].
+
+    Returns: array of the shape of p, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.ndtri(wnp.array([0.5, 0.975]))
+        Array([0.       , 1.9599643], dtype=float32)
+    """
     return math.sqrt(2) * erfinv(2 * _float(p) - 1)
 
 
 def log_ndtr(x) -> Array:
-    """log(ndtr(x)). Below -6 (float64: -15) by the asymptotic series 26.2.12, with a relative error of about 1e-7."""
+    """log(ndtr(x)), without underflow.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: below -6 (float64: -15) the asymptotic series, Abramowitz & Stegun 26.2.12, with a relative error of about
+        1e-7.
+
+    Example:
+        >>> weft.scipy.special.log_ndtr(wnp.array([0.0, -30.0]))
+        Array([  -0.6931472, -454.32123  ], dtype=float32)
+    """
     x = _float(x)
     edge = -15.0 if x.dtype == "float64" else -6.0
     near = wnp.log(ndtr(wnp.where(x > edge, x, 0)))
@@ -158,5 +326,17 @@ def log_ndtr(x) -> Array:
 
 
 def i0e(x) -> Array:
-    """exp(-|x|) i0(x)."""
+    """exp(-|x|) i0(x): the modified Bessel function of order 0, scaled.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Abramowitz & Stegun 9.6.12 for |x| <= 30, 9.7.1 beyond.
+
+    Example:
+        >>> weft.scipy.special.i0e(wnp.array([0.0, 100.0]))
+        Array([1.        , 0.03994438], dtype=float32)
+    """
     return _bessel_i0e(wnp.abs(_float(x)))
+
+
+_docs.complete(globals(), arrays=True)

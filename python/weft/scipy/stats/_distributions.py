@@ -16,6 +16,135 @@ def _standard(x, loc, scale):
     return (x - loc) / scale, wnp.log(scale)
 
 
+# For each method arguments, and what it gives.
+_EXAMPLES = {
+    "norm": {
+        "logpdf": ("0.0", "Array(-0.9189385, dtype=float32)"),
+        "cdf": ("1.96", "Array(0.9750021, dtype=float32)"),
+        "logcdf": ("-30.0", "Array(-454.32123, dtype=float32)"),
+        "sf": ("1.96", "Array(0.02499789, dtype=float32)"),
+        "logsf": ("30.0", "Array(-454.32123, dtype=float32)"),
+        "ppf": ("0.975", "Array(1.9599643, dtype=float32)"),
+        "pdf": ("0.0", "Array(0.3989423, dtype=float32)"),
+    },
+    "uniform": {
+        "logpdf": ("0.5, 0.0, 2.0", "Array(-0.6931472, dtype=float32)"),
+        "cdf": ("0.5, 0.0, 2.0", "Array(0.25, dtype=float32)"),
+        "pdf": ("0.5, 0.0, 2.0", "Array(0.5, dtype=float32)"),
+    },
+    "expon": {
+        "logpdf": ("2.0", "Array(-2., dtype=float32)"),
+        "cdf": ("2.0", "Array(0.86466473, dtype=float32)"),
+        "pdf": ("2.0", "Array(0.13533528, dtype=float32)"),
+    },
+    "gamma": {
+        "logpdf": ("2.0, 3.0", "Array(-1.3068528, dtype=float32)"),
+        "pdf": ("2.0, 3.0", "Array(0.27067056, dtype=float32)"),
+    },
+    "beta": {
+        "logpdf": ("0.5, 2.0, 3.0", "Array(0.40546513, dtype=float32)"),
+        "pdf": ("0.5, 2.0, 3.0", "Array(1.5, dtype=float32)"),
+    },
+    "laplace": {
+        "logpdf": ("1.0", "Array(-1.6931472, dtype=float32)"),
+        "pdf": ("1.0", "Array(0.18393973, dtype=float32)"),
+    },
+    "logistic": {
+        "logpdf": ("1.0", "Array(-1.6265234, dtype=float32)"),
+        "cdf": ("1.0", "Array(0.7310586, dtype=float32)"),
+        "pdf": ("1.0", "Array(0.19661193, dtype=float32)"),
+    },
+    "cauchy": {
+        "logpdf": ("1.0", "Array(-1.837877, dtype=float32)"),
+        "pdf": ("1.0", "Array(0.15915495, dtype=float32)"),
+    },
+    "t": {
+        "logpdf": ("1.0, 4.0", "Array(-1.5386882, dtype=float32)"),
+        "pdf": ("1.0, 4.0", "Array(0.21466252, dtype=float32)"),
+    },
+    "bernoulli": {
+        "logpmf": ("1, 0.25", "Array(-1.3862944, dtype=float32)"),
+        "pmf": ("1, 0.25", "Array(0.25, dtype=float32)"),
+    },
+    "poisson": {
+        "logpmf": ("2, 3.0", "Array(-1.4959226, dtype=float32)"),
+        "pmf": ("2, 3.0", "Array(0.22404182, dtype=float32)"),
+    },
+    "multivariate_normal": {
+        "logpdf": ("wnp.zeros(2), wnp.zeros(2), wnp.eye(2)", "Array(-1.837877, dtype=float32)"),
+        "pdf": ("wnp.zeros(2), wnp.zeros(2), wnp.eye(2)", "Array(0.15915495, dtype=float32)"),
+    },
+    "dirichlet": {
+        "logpdf": ("wnp.array([0.2, 0.8]), wnp.array([1.0, 2.0])", "Array(0.47000366, dtype=float32)"),
+        "pdf": ("wnp.array([0.2, 0.8]), wnp.array([1.0, 2.0])", "Array(1.6, dtype=float32)"),
+    },
+}
+# What they take.
+_PARAMETERS = {
+    "x": "array or number: where.",
+    "k": "array or number: where, whole numbers.",
+    "q": "array or number in [0, 1]: the probability.",
+    "loc": "array or number: it is subtracted from x first.",
+    "scale": "array or number > 0: x is divided by it then; z is what comes out.",
+    "a": "array or number > 0: the first parameter.",
+    "b": "array or number > 0: the second parameter.",
+    "df": "array or number > 0: degrees of freedom.",
+    "p": "array or number in [0, 1]: the probability of 1.",
+    "mu": "array or number >= 0: the mean.",
+    "mean": "array [n]: the mean.",
+    "cov": "array [n, n]: the covariance matrix, positive definite.",
+    "alpha": "array [n]: the parameters, > 0.",
+    "allow_singular": "accepted, without effect: a singular matrix gives NaN.",
+}
+_VECTORS = {
+    "multivariate_normal": {"x": "array [..., n]: vectors."},
+    "dirichlet": {"x": "array [n] or [n, ...]: vectors along the first axis, which add up to 1."},
+}
+
+
+_UNIVARIATE = 'Johnson, Kotz and Balakrishnan, "Continuous univariate distributions", chapter {}'
+_MULTIVARIATE = 'Kotz, Balakrishnan and Johnson, "Continuous multivariate distributions", chapter {}'
+_DISCRETE = 'Johnson, Kemp and Kotz, "Univariate discrete distributions", chapter {}'
+
+
+def _described(source: str):
+    """Gives a distribution pdf (or pmf) as the exponential of its logarithm, and its methods their descriptions."""
+
+    def describe(cls):
+        log_name = "logpdf" if "logpdf" in cls.__dict__ else "logpmf"
+        log_density = cls.__dict__[log_name].__func__
+
+        def density(*args, **kwargs) -> Array:
+            return wnp.exp(log_density(*args, **kwargs))
+
+        density.__name__ = log_name[3:]
+        density.__wrapped__ = log_density  # type: ignore[attr-defined]  # whose signature it has
+        density.__doc__ = f"The {'density' if log_name == 'logpdf' else 'probability'}: exp of {log_name}."
+        setattr(cls, log_name[3:], staticmethod(density))
+        parameters = _PARAMETERS | _VECTORS.get(cls.__name__, {})
+        for name, member in cls.__dict__.items():
+            if isinstance(member, staticmethod):
+                function = member.__func__
+                code = getattr(function, "__wrapped__", function).__code__
+                arguments = "".join(f"    {n}: {parameters[n]}\n" for n in code.co_varnames[: code.co_argcount])
+                function.__qualname__ = f"{cls.__name__}.{name}"
+                function.__doc__ = (
+                    f"{function.__doc__}\n\nArgs:\n{arguments}\n"
+                    "Returns: array of the shape that the arguments have together, of a float dtype.\n\n"
+                    f"Source: {source}.\n\n{_example(cls, name)}"
+                )
+        cls.__doc__ = f"{cls.__doc__}\n\n{_example(cls, log_name)}"
+        return cls
+
+    return describe
+
+
+def _example(cls, name: str) -> str:
+    arguments, result = _EXAMPLES[cls.__name__][name]
+    return f"Example:\n    >>> weft.scipy.stats.{cls.__name__}.{name}({arguments})\n    {result}\n"
+
+
+@_described(_UNIVARIATE.format(13))
 class norm:
     """The normal distribution."""
 
@@ -24,11 +153,6 @@ class norm:
         """log of the density: -(z^2 + log(2 pi)) / 2 - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
         return -0.5 * (z * z + math.log(2 * math.pi)) - log_scale
-
-    @staticmethod
-    def pdf(x, loc=0, scale=1) -> Array:
-        """The density."""
-        return wnp.exp(norm.logpdf(x, loc, scale))
 
     @staticmethod
     def cdf(x, loc=0, scale=1) -> Array:
@@ -42,33 +166,27 @@ class norm:
 
     @staticmethod
     def sf(x, loc=0, scale=1) -> Array:
-        """1 - cdf."""
+        """The survival function: 1 - cdf, without cancellation."""
         return sp.ndtr(-_standard(x, loc, scale)[0])
 
     @staticmethod
     def logsf(x, loc=0, scale=1) -> Array:
-        """log of sf."""
+        """log of the survival function."""
         return sp.log_ndtr(-_standard(x, loc, scale)[0])
 
     @staticmethod
     def ppf(q, loc=0, scale=1) -> Array:
-        """The inverse of cdf."""
+        """The quantile function: the inverse of cdf."""
         return sp.ndtri(q) * scale + loc
 
 
-class _Density:
-    @classmethod
-    def pdf(cls, *args, **kwargs) -> Array:
-        """The density."""
-        return wnp.exp(cls.logpdf(*args, **kwargs))  # type: ignore[attr-defined]
-
-
-class uniform(_Density):
-    """Uniform in [loc, loc + scale]."""
+@_described(_UNIVARIATE.format(26))
+class uniform:
+    """The uniform distribution in [loc, loc + scale]."""
 
     @staticmethod
     def logpdf(x, loc=0, scale=1) -> Array:
-        """log of the density."""
+        """log of the density: -log(scale), -inf outside."""
         z, log_scale = _standard(x, loc, scale)
         return wnp.where((z < 0) | (z > 1), -_INF, -log_scale)
 
@@ -78,8 +196,9 @@ class uniform(_Density):
         return wnp.clip(_standard(x, loc, scale)[0], 0, 1)
 
 
-class expon(_Density):
-    """Exponential."""
+@_described(_UNIVARIATE.format(19))
+class expon:
+    """The exponential distribution."""
 
     @staticmethod
     def logpdf(x, loc=0, scale=1) -> Array:
@@ -94,8 +213,9 @@ class expon(_Density):
         return wnp.where(z < 0, 0, -wnp.expm1(-wnp.where(z < 0, 0, z)))
 
 
-class gamma(_Density):
-    """Gamma with shape a."""
+@_described(_UNIVARIATE.format(17))
+class gamma:
+    """The gamma distribution with shape parameter a."""
 
     @staticmethod
     def logpdf(x, a, loc=0, scale=1) -> Array:
@@ -105,8 +225,9 @@ class gamma(_Density):
         return wnp.where(z < 0, -_INF, sp.xlogy(a - 1, wnp.where(z < 0, 1, z)) - z - sp.gammaln(a) - log_scale)
 
 
-class beta(_Density):
-    """Beta with parameters a and b."""
+@_described(_UNIVARIATE.format(25))
+class beta:
+    """The beta distribution with parameters a and b."""
 
     @staticmethod
     def logpdf(x, a, b, loc=0, scale=1) -> Array:
@@ -119,8 +240,9 @@ class beta(_Density):
         return wnp.where(outside, -_INF, value)
 
 
-class laplace(_Density):
-    """Laplace."""
+@_described(_UNIVARIATE.format(24))
+class laplace:
+    """The Laplace distribution."""
 
     @staticmethod
     def logpdf(x, loc=0, scale=1) -> Array:
@@ -129,8 +251,9 @@ class laplace(_Density):
         return -wnp.abs(z) - math.log(2) - log_scale
 
 
-class logistic(_Density):
-    """Logistic."""
+@_described(_UNIVARIATE.format(23))
+class logistic:
+    """The logistic distribution."""
 
     @staticmethod
     def logpdf(x, loc=0, scale=1) -> Array:
@@ -144,8 +267,9 @@ class logistic(_Density):
         return sp.expit(_standard(x, loc, scale)[0])
 
 
-class cauchy(_Density):
-    """Cauchy."""
+@_described(_UNIVARIATE.format(16))
+class cauchy:
+    """The Cauchy distribution."""
 
     @staticmethod
     def logpdf(x, loc=0, scale=1) -> Array:
@@ -154,8 +278,9 @@ class cauchy(_Density):
         return -math.log(math.pi) - log_scale - wnp.log1p(z * z)
 
 
-class t(_Density):
-    """Student's t with df degrees of freedom."""
+@_described(_UNIVARIATE.format(28))
+class t:
+    """Student's t-distribution with df degrees of freedom."""
 
     @staticmethod
     def logpdf(x, df, loc=0, scale=1) -> Array:
@@ -166,8 +291,9 @@ class t(_Density):
         return constant - log_scale - (df + 1) / 2 * wnp.log1p(z * z / df)
 
 
+@_described(_DISCRETE.format(3))
 class bernoulli:
-    """0 or 1, 1 with probability p."""
+    """The Bernoulli distribution: 1 with probability p, otherwise 0."""
 
     @staticmethod
     def logpmf(k, p, loc=0) -> Array:
@@ -175,14 +301,10 @@ class bernoulli:
         k, p = sp._float(k) - loc, sp._float(p)
         return wnp.where((k == 0) | (k == 1), sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), -_INF)
 
-    @staticmethod
-    def pmf(k, p, loc=0) -> Array:
-        """The probability."""
-        return wnp.exp(bernoulli.logpmf(k, p, loc))
 
-
+@_described(_DISCRETE.format(4))
 class poisson:
-    """Poisson with mean mu."""
+    """The Poisson distribution with mean mu."""
 
     @staticmethod
     def logpmf(k, mu, loc=0) -> Array:
@@ -191,14 +313,10 @@ class poisson:
         value = sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu
         return wnp.where((k < 0) | (wnp.round(k) != k), -_INF, value)
 
-    @staticmethod
-    def pmf(k, mu, loc=0) -> Array:
-        """The probability."""
-        return wnp.exp(poisson.logpmf(k, mu, loc))
 
-
-class multivariate_normal(_Density):
-    """Normal vectors."""
+@_described(_MULTIVARIATE.format(45))
+class multivariate_normal:
+    """The normal distribution of vectors."""
 
     @staticmethod
     def logpdf(x, mean, cov, allow_singular=None) -> Array:
@@ -214,8 +332,9 @@ class multivariate_normal(_Density):
         return out.reshape((x - mean).shape[:-1])
 
 
-class dirichlet(_Density):
-    """Dirichlet."""
+@_described(_MULTIVARIATE.format(49))
+class dirichlet:
+    """The Dirichlet distribution."""
 
     @staticmethod
     def logpdf(x, alpha) -> Array:
