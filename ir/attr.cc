@@ -70,4 +70,13 @@ void Attrs::Set(const std::string& name, Attr value) {
   }
 }
 
+bool operator==(const Attrs& a, const Attrs& b) {
+  auto same = [](const Attrs::Entry& x, const Attrs::Entry& y) {
+    if (x.first != y.first) return false;
+    const double *p = std::get_if<double>(&x.second), *q = std::get_if<double>(&y.second);
+    return p && q ? std::bit_cast<uint64_t>(*p) == std::bit_cast<uint64_t>(*q) : x.second == y.second;
+  };
+  return std::equal(a.entries_.begin(), a.entries_.end(), b.entries_.begin(), b.entries_.end(), same);
+}
+
 }  // namespace weft

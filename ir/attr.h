@@ -5,6 +5,7 @@
 #ifndef WEFT_IR_ATTR_H_
 #define WEFT_IR_ATTR_H_
 
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -59,10 +60,21 @@ class Attrs {
     return Find(name) == nullptr ? fallback : Get<T>(name);
   }
 
-  friend bool operator==(const Attrs& a, const Attrs& b) { return a.entries_ == b.entries_; }
+  // Numbers are equal when their bits are: NaN is NaN, -0.0 is not 0.0.
+  friend bool operator==(const Attrs& a, const Attrs& b);
   template <class H>
   friend H AbslHashValue(H h, const Attrs& a) {
-    for (const Entry& e : a.entries_) h = H::combine(std::move(h), e.first, weft::ToString(e.second));
+    for (const Entry& e : a.entries_) {
+      h = H::combine(std::move(h), e.first, e.second.index());
+      h = std::visit(
+          [&](const auto& value) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>)
+              return H::combine(std::move(h), std::bit_cast<uint64_t>(value));
+            else
+              return H::combine(std::move(h), value);
+          },
+          e.second);
+    }
     return h;
   }
 

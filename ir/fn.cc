@@ -1,6 +1,8 @@
 #include "ir/fn.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
@@ -39,20 +41,10 @@ size_t HashAtom(const Atom& a) {
   return a.is_var() ? absl::HashOf(true, a.id()) : absl::HashOf(false, a.literal().Hash());
 }
 
-bool SameEqn(const Eqn& a, const Eqn& b) {
-  if (a.prim != b.prim || a.operands != b.operands || a.num_results != b.num_results || !(a.attrs == b.attrs) ||
-      a.regions.size() != b.regions.size()) {
-    return false;
-  }
-  for (size_t i = 0; i < a.regions.size(); ++i) {
-    if (a.regions[i] != b.regions[i] && !a.regions[i]->StructurallyEquals(*b.regions[i])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 void Fn::Finish() {
+  num_eqns_ = static_cast<int64_t>(eqns_.size());
   size_t h = absl::HashOf(params_.size(), eqns_.size());
   for (const Param& p : params_) h = absl::HashOf(h, p.type, static_cast<int>(p.kind));
   for (const Eqn& e : eqns_) {
@@ -61,6 +53,7 @@ void Fn::Finish() {
     for (const FnRef& r : e.regions) {
       h = absl::HashOf(h, r->hash_);
       has_effects_ |= r->has_effects_;
+      if (__builtin_add_overflow(num_eqns_, r->num_eqns_, &num_eqns_)) num_eqns_ = std::numeric_limits<int64_t>::max();
     }
     has_effects_ |= e.prim->has_effect;
     outward_calls_ = std::max(outward_calls_, e.OutwardCalls());
@@ -76,16 +69,36 @@ int Eqn::OutwardCalls() const {
   return prim->name == "recursive" ? std::max(0, most - 1) : most;
 }
 
+struct Fn::Compared {
+  std::set<std::pair<const Fn*, const Fn*>> equal;
+};
+
 bool Fn::StructurallyEquals(const Fn& other) const {
+  Compared compared;
+  return Equals(other, compared);
+}
+
+bool Fn::Equals(const Fn& other, Compared& compared) const {
   if (this == &other) return true;
   if (hash_ != other.hash_ || params_.size() != other.params_.size() || eqns_.size() != other.eqns_.size() ||
       results_ != other.results_ || types_ != other.types_) {
     return false;
   }
+  if (compared.equal.count({this, &other}) > 0) return true;
   for (size_t i = 0; i < params_.size(); ++i) {
     if (params_[i].kind != other.params_[i].kind) return false;
   }
-  return std::equal(eqns_.begin(), eqns_.end(), other.eqns_.begin(), SameEqn);
+  for (size_t i = 0; i < eqns_.size(); ++i) {
+    const Eqn &a = eqns_[i], &b = other.eqns_[i];
+    if (a.prim != b.prim || a.operands != b.operands || a.num_results != b.num_results || !(a.attrs == b.attrs) ||
+        a.regions.size() != b.regions.size())
+      return false;
+    for (size_t r = 0; r < a.regions.size(); ++r) {
+      if (!a.regions[r]->Equals(*b.regions[r], compared)) return false;
+    }
+  }
+  compared.equal.emplace(this, &other);
+  return true;
 }
 
 std::vector<int> Fn::UseCounts() const {
@@ -98,14 +111,6 @@ std::vector<int> Fn::UseCounts() const {
   for (const Eqn& e : eqns_) count(e.operands);
   count(results_);
   return uses;
-}
-
-int64_t Fn::NumEqns() const {
-  int64_t n = static_cast<int64_t>(eqns_.size());
-  for (const Eqn& e : eqns_) {
-    for (const FnRef& r : e.regions) n += r->NumEqns();
-  }
-  return n;
 }
 
 std::vector<std::string> Fn::Symbols() const {

@@ -113,8 +113,8 @@ class Fn {
 
   // How often each variable is read, by equations of this function (not inside regions: they are closed) and results.
   std::vector<int> UseCounts() const;
-  // Equations including those of regions, at any depth.
-  int64_t NumEqns() const;
+  // Equations including those of regions, at any depth, as often as they occur (at most the largest int64).
+  int64_t NumEqns() const { return num_eqns_; }
   bool HasEffects() const { return has_effects_; }
   // How many enclosing recursive functions it may refer to; 0 for a program.
   int OutwardCalls() const { return outward_calls_; }
@@ -125,7 +125,10 @@ class Fn {
   friend class Builder;
   friend struct FnTestPeer;  // the verifier's test breaks functions on purpose
   Fn() = default;
-  void Finish();  // hash and effects
+  void Finish();  // hash, effects, number of equations
+  // Pairs of regions that were found equal: a region that occurs often is compared once.
+  struct Compared;
+  bool Equals(const Fn& other, Compared& compared) const;
 
   std::string name_;
   std::vector<Param> params_;
@@ -133,6 +136,7 @@ class Fn {
   std::vector<Eqn> eqns_;
   Atoms results_;
   size_t hash_ = 0;
+  int64_t num_eqns_ = 0;
   bool has_effects_ = false;
   int outward_calls_ = 0;
 };

@@ -155,6 +155,10 @@ enum class Family {
 };
 const char* Name(Family family);
 
+// The size that stands for a dimension in a count: its own, or a guess for a symbolic one.
+using SizeOf = std::function<double(const Dim&)>;
+// Floating-point operations of one equation.
+using FlopsRule = std::function<double(const Sig&, const Types& results, const SizeOf&)>;
 using InferFn = std::function<Types(const Sig&)>;
 using EvalFn = std::function<Tensors(const EvalContext&, const Tensors&)>;
 using JvpRule = std::function<void(JvpContext&)>;
@@ -191,6 +195,8 @@ struct Prim {
     return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());
   }
   bool is_elementwise() const { return family == Family::kElementwise; }
+  double work = 1;          // element-wise: floating-point operations per element of the result
+  FlopsRule flops;          // empty: `work` per element of the result (element-wise) or one per element of the operands
   double tolerance = 1e-6;  // relative, of lowered code against `eval` in f32
   std::function<std::vector<Sample>()> samples;
   std::vector<std::string> more_attributes;  // optional ones that no sample has
@@ -206,6 +212,7 @@ const Prim* TryFindPrim(const std::string& name);
 class PrimRegistry {
  public:
   Prim& Add(std::string name, Family family, int num_operands, std::string doc);
+  Prim& Get(const std::string& name);  // one that has been added
   std::vector<std::unique_ptr<Prim>> Take() { return std::move(prims_); }
 
  private:

@@ -1,8 +1,10 @@
+#include "ir/cost.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "python/bindings.h"
 #include "python/function.h"
 #include "python/run.h"
+#include "transforms/pass.h"
 
 namespace weft::python {
 
@@ -151,6 +153,11 @@ Example:
   });
   // The program at a stage of compilation, as text.
   m.def("stage", [](const FnHandle& f, const std::string& name) { return StageText(f.fn, name); });
+  // (flops, bytes) of the optimised program.
+  m.def("cost", [](const FnHandle& f) {
+    const Cost c = CostOf(*Optimize(f.fn));
+    return py::make_tuple(c.flops, c.bytes);
+  });
   m.def("primitives", [] {
     py::list list;
     for (const Prim* p : AllPrims()) {

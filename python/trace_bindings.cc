@@ -2,6 +2,7 @@
 #include "python/effects.h"
 #include "python/jit.h"
 #include "tracer/regions.h"
+#include "transforms/condense.h"
 
 namespace weft::python {
 namespace {
@@ -117,6 +118,19 @@ void BindTracing(py::module_& m) {
         return ListOf(out);
       },
       py::arg("fn"), py::arg("args"), py::arg("weak") = std::vector<bool>{});
+  // The same for a derivative: what it does with the numbers among its arguments (a tangent of 1) is worked out first.
+  m.def("apply_derivative", [](const FnHandle& f, py::handle args) {
+    const Values values = ValuesFrom(args, f.fn->name().c_str());
+    if (Trace::Current() == nullptr || values.size() != f.fn->params().size()) return ListOf(Apply(f.fn, values));
+    Atoms numbers;
+    Values rest;
+    for (const Value& v : values) {
+      const bool number = !v.traced() && v.tensor().size() <= kMaxLiteralElements;
+      numbers.push_back(number ? Atom(v.tensor()) : Atom(Var{0}));
+      if (!number) rest.push_back(v);
+    }
+    return ListOf(Apply(Condense(f.fn, numbers), rest));
+  });
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
   m.def("is_operand", [](py::handle object) {

@@ -1,6 +1,7 @@
 // Transforms, applied to traced functions. What a function captured is never differentiated or mapped here: it belongs
 // to an outer function, whose own transform sees it.
 #include "python/bindings.h"
+#include "transforms/condense.h"
 #include "transforms/grad.h"
 #include "transforms/jvp.h"
 #include "transforms/vmap.h"
@@ -28,7 +29,7 @@ void BindTransforms(py::module_& m) {
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
     const JvpFn d = Jvp(t.fn, Extend(active, t));
-    return py::make_tuple(FnHandle{d.fn}, std::vector<bool>(d.active_out));
+    return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
   });
   // -> (primal, tangent, number of residuals)
   m.def("linearize", [](const Traced& t, const std::vector<bool>& active) {

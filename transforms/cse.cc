@@ -1,6 +1,8 @@
 // Common subexpressions: equal pure equations of one function are computed once. Regions are closed, so each is a scope
 // of its own.
-#include <unordered_map>
+#include "transforms/cse.h"
+
+#include <algorithm>
 
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
@@ -10,26 +12,27 @@
 namespace weft {
 namespace {
 
-struct Entry {
-  Eqn eqn;  // operands in the builder
-  Atoms results;
-};
+// a + b and b + a have the same bits (a NaN's payload aside), so they count as equal.
+bool Commutes(const Prim& prim) {
+  static const auto& names = *new std::vector<std::string>{"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"};
+  return std::find(names.begin(), names.end(), prim.name) != names.end();
+}
 
-size_t HashOf(const Eqn& e, const Atoms& operands) {
+size_t HashOf(const Atom& a) { return a.is_var() ? absl::HashOf(a.id()) : a.literal().Hash(); }
+
+size_t HashOf(const Eqn& e, const Atoms& operands, bool commutes) {
   size_t h = absl::HashOf(e.prim, e.attrs, operands.size());
-  for (const Atom& a : operands) h = a.is_var() ? absl::HashOf(h, a.id()) : absl::HashOf(h, a.literal().Hash());
+  if (commutes) {
+    h = absl::HashOf(h, HashOf(operands[0]) + HashOf(operands[1]));
+  } else {
+    for (const Atom& a : operands) h = absl::HashOf(h, HashOf(a));
+  }
   for (const FnRef& r : e.regions) h = absl::HashOf(h, r->StructuralHash());
   return h;
 }
 
-bool Same(const Entry& entry, const Eqn& e, const Atoms& operands) {
-  if (entry.eqn.prim != e.prim || entry.eqn.operands != operands || !(entry.eqn.attrs == e.attrs) ||
-      entry.eqn.regions.size() != e.regions.size())
-    return false;
-  for (size_t i = 0; i < e.regions.size(); ++i) {
-    if (!entry.eqn.regions[i]->StructurallyEquals(*e.regions[i])) return false;
-  }
-  return true;
+bool SameOperands(const Atoms& a, const Atoms& b, bool commutes) {
+  return a == b || (commutes && a[0] == b[1] && a[1] == b[0]);
 }
 
 bool HasEffect(const Eqn& e) {
@@ -42,22 +45,38 @@ bool HasEffect(const Eqn& e) {
 
 }  // namespace
 
+const Atoms* EquationTable::Find(const Eqn& e, const Atoms& operands) {
+  found_hash_ = HashOf(e, operands, Commutes(*e.prim));
+  const auto [begin, end] = entries_.equal_range(found_hash_);
+  for (auto it = begin; it != end; ++it) {
+    const Eqn& seen = it->second.eqn;
+    if (seen.prim != e.prim || !SameOperands(seen.operands, operands, Commutes(*e.prim)) || !(seen.attrs == e.attrs) ||
+        seen.regions.size() != e.regions.size())
+      continue;
+    const bool same = std::equal(e.regions.begin(), e.regions.end(), seen.regions.begin(),
+                                 [](const FnRef& a, const FnRef& b) { return a->StructurallyEquals(*b); });
+    if (same) return &it->second.results;
+  }
+  return nullptr;
+}
+
+void EquationTable::Add(const Eqn& e, const Atoms& operands, const Atoms& results) {
+  Entry entry{e, results};
+  entry.eqn.operands = operands;
+  entries_.emplace(found_hash_, std::move(entry));
+}
+
+bool EquationTable::Takes(const Eqn& e) { return !HasEffect(e); }
+
 FnRef EliminateCommonSubexpressions(const FnRef& fn) {
-  std::vector<std::unordered_multimap<size_t, Entry>> scopes;
+  std::vector<EquationTable> scopes;
   return Rewrite(
       fn,
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-        if (HasEffect(e)) return std::nullopt;
-        auto& seen = scopes.back();
-        const size_t h = HashOf(e, operands);
-        const auto [begin, end] = seen.equal_range(h);
-        for (auto it = begin; it != end; ++it) {
-          if (Same(it->second, e, operands)) return it->second.results;
-        }
+        if (!EquationTable::Takes(e)) return std::nullopt;
+        if (const Atoms* seen = scopes.back().Find(e, operands)) return *seen;
         const Atoms results = b.Clone(e, operands);
-        Entry entry{e, results};
-        entry.eqn.operands = operands;
-        seen.emplace(h, std::move(entry));
+        scopes.back().Add(e, operands, results);
         return results;
       },
       [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });
@@ -80,6 +99,7 @@ FnRef DropDifferentiationRules(const FnRef& fn) {
             "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not");
       return b.Inline(*e.regions[1], operands);
     }
+    if (name == "stop_gradient") return operands;
     if (name != "custom_jvp" && name != "custom_vjp" && name != "remat") return std::nullopt;
     return b.Inline(*e.regions[0], operands);
   });

@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "transforms/condense.h"
 #include "transforms/jvp.h"
 #include "transforms/split.h"
 #include "transforms/transpose.h"
@@ -23,10 +24,57 @@ Atoms ParametersLike(Builder& b, const Fn& fn) {
   return params;
 }
 
+// Backward rules that only reverse mode can use.
+bool HasReverseRule(const Eqn& e) {
+  if (e.prim->name == "custom_vjp" || e.prim->name == "custom_linear") return true;
+  return std::any_of(e.regions.begin(), e.regions.end(),
+                     [](const FnRef& r) { return std::any_of(r->eqns().begin(), r->eqns().end(), HasReverseRule); });
+}
+
+// Whether forward mode gives this gradient at less cost than reverse mode: of a function that is a derivative already,
+// with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward rule are
+// what the user asked for.)
+bool PlanForward(const Fn& fn, const Mask& wrt) {
+  int which = -1;
+  for (size_t i = 0; i < wrt.size(); ++i) {
+    if (!wrt[i]) continue;
+    if (which >= 0) return false;
+    which = static_cast<int>(i);
+  }
+  if (which < 0 || fn.params()[which].type.rank() != 0 || !IsFloat(fn.params()[which].type.dtype)) return false;
+  bool derivative = false;
+  for (const Eqn& e : fn.eqns()) {
+    if (HasReverseRule(e)) return false;
+    derivative |= e.loc && !e.loc.transforms().empty();
+  }
+  return derivative;
+}
+
+// The same through the tangent of result 0 for a tangent of 1.
+FnRef GradForward(const FnRef& fn, const GradOptions& options) {
+  const size_t num_results = fn->results().size();
+  Mask first(num_results, false);
+  first[0] = true;
+  const JvpFn jvp = Jvp(fn, options.wrt, first);
+  Builder b(fn->name());
+  Atoms args = ParametersLike(b, *fn);
+  for (size_t i = 0; i < options.wrt.size(); ++i) {
+    if (options.wrt[i]) args.push_back(Full(b, fn->params()[i].type, 1));
+  }
+  const Atoms y = b.Inline(*jvp.fn, args);
+  Atoms out;
+  if (options.value) out.push_back(y[0]);
+  // Result 0 is active, so its tangent comes first.
+  out.push_back(y[num_results]);
+  out.insert(out.end(), y.begin() + 1, y.begin() + static_cast<int64_t>(num_results));
+  return Condense(b.Build(out));
+}
+
 }  // namespace
 
 Linearized Linearize(const FnRef& fn, const Mask& active) {
-  const JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
+  JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
+  jvp.fn = Condense(jvp.fn);
   const size_t num_params = fn->params().size(), num_results = fn->results().size();
   Mask unknown(jvp.fn->params().size(), false), force(jvp.fn->results().size(), false);
   std::fill(unknown.begin() + static_cast<int64_t>(num_params), unknown.end(), true);
@@ -41,7 +89,7 @@ Pullback Vjp(const FnRef& fn, const Mask& active) {
   const Linearized l = Linearize(fn, active);
   Mask linear(l.tangent->params().size(), true);
   std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
-  return {l.primal, TransposeLinearHalf(l.tangent, linear), l.residuals};
+  return {l.primal, Condense(TransposeLinearHalf(l.tangent, linear)), l.residuals};
 }
 
 FnRef Grad(const FnRef& fn, const GradOptions& options) {
@@ -58,6 +106,7 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     options.holomorphic ? "complex" : "real floating-point", " scalar",
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
+  if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
   const Pullback pullback = Vjp(fn, options.wrt);
   Builder b(fn->name());
   const Atoms forward = b.Inline(*pullback.forward, ParametersLike(b, *fn));
@@ -70,7 +119,7 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
   if (options.value) out.push_back(forward[0]);
   out.insert(out.end(), grads.begin(), grads.end());
   out.insert(out.end(), forward.begin() + 1, forward.begin() + static_cast<int64_t>(results.size()));
-  return b.Build(out);
+  return Condense(b.Build(out));
 }
 
 }  // namespace weft

@@ -1,18 +1,22 @@
 #include "transforms/pass.h"
 
 #include "ir/error.h"
+#include "transforms/condense.h"
 
 namespace weft {
 
 const std::vector<Pass>& AllPasses() {
   static const auto& passes = *new std::vector<Pass>{
-      {"drop-rules", "Replace custom_jvp, custom_vjp and remat by their primal regions.", DropDifferentiationRules},
+      {"drop-rules", "Replace custom_jvp, custom_vjp, remat and stop_gradient by what they compute.",
+       DropDifferentiationRules},
       {"inline", "Inline calls.", InlineEveryCall},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
       {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.",
        EliminateDeadCode},
       {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.",
        FoldConstants},
+      {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
+       Condense},
       {"simplify", "Apply the algebraic rules of transforms/simplify.cc.", Simplify},
   };
   return passes;

@@ -12,6 +12,7 @@
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/verify.h"
+#include "transforms/condense.h"
 #include "transforms/grad.h"
 #include "transforms/vmap.h"
 
@@ -154,6 +155,52 @@ TEST(Passes, AddingPositiveZeroIsKept) {  // -0 + 0 is 0
 }
 
 TEST(Passes, UnknownNamesAreRefused) { EXPECT_THROW(FindPass("nonsense"), Error); }
+
+TEST(PassTest, OperandsOfACommutativeOperationMayBeInEitherOrder) {
+  const FnRef f = ParseFn(R"(
+fn f(x: f32[3], y: f32[3]) -> (f32[3], f32[3], f32[3], f32[3]) {
+  a: f32[3] = add x y
+  b: f32[3] = add y x
+  c: f32[3] = sub x y
+  d: f32[3] = sub y x
+  return a, b, c, d
+})");
+  const FnRef g = EliminateCommonSubexpressions(f);
+  EXPECT_EQ(g->eqns().size(), 3u) << Print(*g);
+  EXPECT_EQ(g->results()[0], g->results()[1]);
+}
+
+TEST(CondenseTest, NumbersAreWorkedOutAndEqualEquationsSharedInOneWalk) {
+  const FnRef f = ParseFn(R"(
+fn f(x: f32[], t: f32[]) -> (f32[]) {
+  a: f32[] = mul 2.0:f32 3.0:f32
+  b: f32[] = mul x t
+  c: f32[] = mul b -1.0:f32
+  d: f32[] = neg b
+  e: f32[] = sub c d
+  g: f32[] = mul e a
+  return g
+})");
+  const FnRef g = Condense(f);
+  EXPECT_EQ(g->eqns().size(), 4u) << Print(*g);  // b, its negative once, the difference, times 6
+  // With t = 1, b is x.
+  const FnRef h = Condense(f, {Atom(Var{0}), Atom::Scalar(DType::kF32, 1)});
+  EXPECT_EQ(h->params().size(), 1u);
+  EXPECT_EQ(h->eqns().size(), 3u) << Print(*h);
+}
+
+TEST(CondenseTest, WhatDerivativesDependOnStays) {
+  const FnRef f = ParseFn(R"(
+fn f(x: f32[]) -> (f32[]) {
+  a: f32[] = stop_gradient x
+  b: f32[] = mul a 1.0:f32
+  c: f32[] = mul b x
+  return c
+})");
+  const FnRef g = Condense(f);
+  ASSERT_EQ(g->eqns().size(), 2u) << Print(*g);
+  EXPECT_EQ(g->eqns()[0].prim->name, "stop_gradient");
+}
 
 }  // namespace
 }  // namespace weft

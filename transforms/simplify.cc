@@ -1,9 +1,12 @@
 // Algebraic simplification: rows of a table, grouped by family. Each rule has a name, the primitive it looks at, and
 // the licence it needs: exact rules never change a bit of any result; `signed zero` rules may change the sign of a
 // zero.
+#include "transforms/simplify.h"
+
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
 #include "transforms/pass.h"
@@ -254,7 +257,6 @@ const Rule kStructure[] = {
     {"pad-nothing", "pad", Licence::kExact, PadNothing},
     {"slice-all", "slice", Licence::kExact, SliceAll},
     {"concatenate-one", "concatenate", Licence::kExact, OneOperand},
-    {"stop-gradient", "stop_gradient", Licence::kExact, OneOperand},
 };
 
 const std::unordered_map<std::string, std::vector<const Rule*>>& RulesByPrim() {
@@ -265,6 +267,23 @@ const std::unordered_map<std::string, std::vector<const Rule*>>& RulesByPrim() {
     return t;
   }();
   return table;
+}
+
+// An element-wise equation whose operands all repeat a number gives one number, repeated.
+std::optional<Atoms> FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.prim->is_elementwise() || e.num_results != 1 || x.empty()) return std::nullopt;
+  Tensors values;
+  Dims dims;
+  for (const Atom& a : x) {
+    const std::optional<Atom> s = Splat(b, a);
+    if (!s) return std::nullopt;
+    values.push_back(s->literal());
+    if (const Type type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
+  }
+  Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
+  for (const Tensor& t : values) numbers.operands.push_back(Atom(t));
+  const Atom number(EvalEqn(numbers, values)[0]);
+  return Atoms{dims.empty() ? number : Broadcast(b, number, dims, {})};
 }
 
 // Operands that repeat one number become that number, so that the broadcast need not be made.
@@ -285,20 +304,21 @@ Atoms WithSplatsAsNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
 
 }  // namespace
 
-FnRef Simplify(const FnRef& fn) {
-  return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    const Atoms x = WithSplatsAsNumbers(b, e, operands);
-    if (e.num_results == 1) {
-      auto it = RulesByPrim().find(e.prim->name);
-      if (it != RulesByPrim().end()) {
-        for (const Rule* rule : it->second) {
-          if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
-        }
+std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands) {
+  if (std::optional<Atoms> number = FoldNumbers(b, e, operands)) return number;
+  const Atoms x = WithSplatsAsNumbers(b, e, operands);
+  if (e.num_results == 1) {
+    auto it = RulesByPrim().find(e.prim->name);
+    if (it != RulesByPrim().end()) {
+      for (const Rule* rule : it->second) {
+        if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
       }
     }
-    if (x == operands) return std::nullopt;
-    return b.Clone(e, x);
-  });
+  }
+  if (x == operands) return std::nullopt;
+  return b.Clone(e, x);
 }
+
+FnRef Simplify(const FnRef& fn) { return Rewrite(fn, SimplifyEqn); }
 
 }  // namespace weft

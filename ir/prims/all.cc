@@ -67,6 +67,14 @@ const Prim& FindPrim(const std::string& name) {
   return *prim;
 }
 
+Prim& PrimRegistry::Get(const std::string& name) {
+  for (const auto& p : prims_) {
+    if (p->name == name) return *p;
+  }
+  WEFT_CHECK(false) << "no primitive " << name;
+  std::abort();
+}
+
 Prim& PrimRegistry::Add(std::string name, Family family, int num_operands, std::string doc) {
   prims_.push_back(std::make_unique<Prim>());
   Prim& p = *prims_.back();

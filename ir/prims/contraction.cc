@@ -145,6 +145,15 @@ void RegisterContraction(PrimRegistry& r) {
     return {IsSigned(in[0].dtype()) ? Sum<int64_t>(spec, in[0], in[1], c.results[0])
                                     : Sum<uint64_t>(spec, in[0], in[1], c.results[0])};
   };
+  p.flops = [](const Sig& s, const Types& results, const SizeOf& size) {
+    const ContractSpec spec = ContractSpec::Parse(s.attrs.Get<std::string>("spec"));
+    double n = 2;  // a product and a sum
+    for (const Dim& d : results[0].dims) n *= size(d);
+    for (size_t i = 0; i < spec.lhs.size(); ++i) {
+      if (spec.out.find(spec.lhs[i]) == std::string::npos) n *= size(s.operands[0].dims[i]);
+    }
+    return n;
+  };
   p.linear = {0, 1};
   p.multilinear = true;
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {

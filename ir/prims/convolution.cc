@@ -244,6 +244,13 @@ void RegisterConvolution(PrimRegistry& r) {
     if (IsFloat(in[0].dtype())) return {Convolve<double>(c, in[0], in[1])};
     return {Convolve<uint64_t>(c, in[0], in[1])};
   };
+  p.flops = [](const Sig& s, const Types& results, const SizeOf& size) {
+    double n = 2;  // a product and a sum
+    for (const Dim& d : results[0].dims) n *= size(d);
+    const Dims& window = s.operands[1].dims;
+    for (size_t i = 1; i < window.size(); ++i) n *= size(window[i]);
+    return n;
+  };
   p.linear = {0, 1};
   p.multilinear = true;
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {

@@ -380,6 +380,8 @@ void RegisterElementwiseBinary(PrimRegistry& r) {
   RegisterLogic(r);
   RegisterComplexFromParts(r);
   RegisterSelect(r);
+  for (const char* name : {"div", "rem"}) r.Get(name).work = 4;
+  for (const char* name : {"pow", "atan2"}) r.Get(name).work = 30;
 }
 
 }  // namespace weft

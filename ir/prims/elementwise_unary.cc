@@ -253,8 +253,16 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
     for (double v : LoadAs<double>(in[0])) y.push_back(std::isfinite(v));
     return {StoreAs<uint64_t>(DType::kBool, in[0].shape(), y)};
   };
+  // What is not one operation: about the length of the vector code (lowering/vector_math.cc).
+  for (const char* name : {"exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tanh", "logistic", "erf", "cbrt"})
+    r.Get(name).work = 15;
+  for (const char* name : {"tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "erf_inv",
+                           "lgamma", "digamma", "trigamma"})
+    r.Get(name).work = 30;
+  for (const char* name : {"sqrt", "rsqrt"}) r.Get(name).work = 4;
   Prim& stop = AddUnary(r, "stop_gradient", kAll, {}, ZeroDerivative, "x itself; declared to have derivative zero.");
   stop.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return {in[0]}; };
+  stop.work = 0;
 }
 
 }  // namespace weft

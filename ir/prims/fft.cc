@@ -152,6 +152,15 @@ void RegisterFft(PrimRegistry& r) {
   p.dtypes = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
   p.infer = InferFft;
   p.eval = EvalFft;
+  p.flops = [](const Sig& s, const Types& results, const SizeOf& size) {  // Cooley & Tukey 1965: 5 n log2 n
+    double n = 5, logs = 0;
+    const Types& wider = s.operands[0].rank() > 0 && size(s.operands[0].dims.back()) < size(results[0].dims.back())
+                             ? results
+                             : s.operands;
+    for (const Dim& d : wider[0].dims) n *= size(d);
+    for (int64_t length : s.attrs.Get<Ints>("lengths")) logs += std::log2(std::max<double>(1, length));
+    return n * logs;
+  };
   p.linear = {0};
   p.transpose = FftTranspose;
   p.batch = [](BatchContext& c) {  // one more dimension in front of the transformed ones

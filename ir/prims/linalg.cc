@@ -5,10 +5,15 @@
 
 namespace weft {
 
-Prim& AddLinalg(PrimRegistry& r, const char* name, int num_operands, std::string doc) {
+Prim& AddLinalg(PrimRegistry& r, const char* name, int num_operands, double flops, std::string doc) {
   Prim& p = r.Add(name, Family::kLinalg, num_operands, std::move(doc));
   p.dtypes = kLapackTypes;
   p.tolerance = 1e-4;
+  p.flops = [flops](const Sig& s, const Types&, const SizeOf& size) {
+    double n = flops;
+    for (const Dim& d : s.operands[0].dims) n *= size(d);
+    return n * size(s.operands.back().dims.back());
+  };
   p.batch = [](BatchContext& c) {  // one more dimension of the stack
     Atoms x;
     for (size_t i = 0; i < c.x.size(); ++i) x.push_back(c.Batched(static_cast<int>(i)));

@@ -16,7 +16,9 @@ namespace weft {
 
 inline constexpr DTypeSet kLapackTypes = {DType::kF32, DType::kF64, DType::kC64, DType::kC128};
 
-Prim& AddLinalg(PrimRegistry& r, const char* name, int num_operands, std::string doc);
+// `flops`: operations of one matrix of order n, as a multiple of n^3 (Golub & Van Loan, Matrix Computations, 4th ed.);
+// of a triangular solve, of n^2 m.
+Prim& AddLinalg(PrimRegistry& r, const char* name, int num_operands, double flops, std::string doc);
 // Raises kType unless operand `i` is a stack of matrices of one of the dtypes, square if asked for.
 const Type& CheckMatrix(const Sig& s, int i, bool square = false);
 // `type` with its last two dimensions (or its last one) replaced.

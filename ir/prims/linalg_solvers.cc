@@ -22,7 +22,7 @@ std::complex<double> PivotingEntry(int64_t i, int64_t j) {
 }
 
 void RegisterCholesky(PrimRegistry& r) {
-  Prim& p = AddLinalg(r, "cholesky", 1,
+  Prim& p = AddLinalg(r, "cholesky", 1, 1.0 / 3,
                       "The lower triangular L [..., n, n] with L L^H = x, for Hermitian positive definite x [..., n, "
                       "n], of which the lower triangle alone is read; the lower "
                       "triangle of L is NaN where x is not positive definite. Derivative: L phi(L^-1 dx L^-H), phi "
@@ -45,7 +45,7 @@ void RegisterCholesky(PrimRegistry& r) {
 }
 
 void RegisterTriangularSolve(PrimRegistry& r) {
-  Prim& p = AddLinalg(r, "triangular_solve", 2,
+  Prim& p = AddLinalg(r, "triangular_solve", 2, 1,
                       "The x with op(a) x = b (left) or x op(a) = b (not left), for triangular a [..., n, n], of which "
                       "the lower (or upper) half alone is read, the diagonal taken "
                       "as ones with unit_diagonal, and op the transpose, the conjugate, both or none. b is [..., n, k] "
@@ -184,7 +184,7 @@ void LuJvp(JvpContext& c) {
 }
 
 void RegisterLu(PrimRegistry& r) {
-  Prim& p = AddLinalg(r, "lu", 1,
+  Prim& p = AddLinalg(r, "lu", 1, 2.0 / 3,
                       "The LU factorisation with row pivoting of x [..., m, n], as LAPACK's getrf gives it: (lu [..., "
                       "m, n] with L, whose diagonal is ones, below the diagonal and U "
                       "from it on; i32 pivots [..., min(m, n)], the row that row i was exchanged with; i32 permutation "

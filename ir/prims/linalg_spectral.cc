@@ -47,7 +47,7 @@ void QrJvp(JvpContext& c) {
 }
 
 void RegisterQr(PrimRegistry& r) {
-  Prim& p = AddLinalg(r, "qr", 1,
+  Prim& p = AddLinalg(r, "qr", 1, 4.0 / 3,
                       "(q [..., m, k], r [..., k, n]) with x = q r for x [..., m, n], k = min(m, n): q has orthonormal "
                       "columns, r is upper triangular with the signs of LAPACK's "
                       "Householder reflections. Derivative: Townsend 2018, \"Differentiating the QR decomposition\"; "
@@ -88,7 +88,7 @@ void EighJvp(JvpContext& c) {
 }
 
 void RegisterEigh(PrimRegistry& r) {
-  Prim& p = AddLinalg(r, "eigh", 1,
+  Prim& p = AddLinalg(r, "eigh", 1, 9,
                       "(w [..., n], v [..., n, n]): ascending real eigenvalues and orthonormal eigenvectors (columns; "
                       "each determined up to a sign or phase) of Hermitian x [..., n, n], "
                       "of which the lower triangle alone is read. Derivative: Giles 2008, \"An extended collection of "
@@ -156,7 +156,7 @@ void SvdJvp(JvpContext& c) {
 
 void RegisterSvd(PrimRegistry& r) {
   Prim& p = AddLinalg(
-      r, "svd", 1,
+      r, "svd", 1, 20,
       "(u [..., m, k], s [..., k], vt [..., k, n]) with x = u diag(s) vt for x [..., m, n], k = min(m, n): orthonormal "
       "columns of u and rows of vt (each pair determined "
       "up to a sign or phase), real s >= 0 in descending order; s alone with compute_uv=false. Derivative: Giles 2008, "

@@ -99,6 +99,11 @@ void RegisterSort(PrimRegistry& r) {
     return s.operands;
   };
   p.eval = EvalSort;
+  p.flops = [](const Sig& s, const Types& results, const SizeOf& size) {
+    double n = static_cast<double>(s.operands.size());
+    for (const Dim& d : results[0].dims) n *= size(d);
+    return n * std::log2(std::max(2.0, size(results[0].dims[s.attrs.GetInt("dim")])));
+  };
   p.jvp = [](JvpContext& c) {
     const int64_t dim = c.eqn.attrs.GetInt("dim");
     Atoms operands = c.x;

@@ -118,6 +118,12 @@ Prim& AddReduceWindow(PrimRegistry& r, const char* name, DTypeSet dtypes, const 
                       "dilated(n, d) = (n - 1) d + 1.");
   p.dtypes = dtypes;
   p.infer = InferWindow;
+  p.flops = [](const Sig& s, const Types& results, const SizeOf& size) {
+    double n = 1;
+    for (const Dim& d : results[0].dims) n *= size(d);
+    for (int64_t w : s.attrs.Get<Ints>("window")) n *= static_cast<double>(w);
+    return n;
+  };
   p.batch = [](BatchContext& c) {
     Windows windows = WindowsOf(c.eqn.attrs);
     windows.insert(windows.begin(), WindowDim());

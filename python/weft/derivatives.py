@@ -207,7 +207,7 @@ def jvp(function: Callable, primals: Sequence, tangents: Sequence, has_aux: bool
         moving.append(_weft.astype(tangent, dtype))
     t = trace_flat(flat, "jvp", known=True)
     fn, active_out = _weft.jvp(t, active)
-    out = _weft.apply(fn, flat.leaves + t.captures + moving)
+    out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
     n = t.num_results
     values, rest = out[:n], iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
@@ -266,7 +266,7 @@ def vjp(function: Callable, *primals, has_aux: bool = False):
             if ct_shape != shape or (ct_dtype != dtype and not ct_weak):
                 raise TypeError(f"vjp: a cotangent is {ct_text}, the result {text}")
             moving.append(_weft.astype(ct, dtype))
-        back = iter(_weft.apply(backward, residuals + moving))
+        back = iter(_weft.apply_derivative(backward, residuals + moving))
         grads = [next(back) if a else _weft.full(s[0], 0, "bool") for a, s in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
@@ -321,7 +321,7 @@ def linearize(function: Callable, *primals):
         if tangent_tree != in_tree:
             raise TypeError(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
         moving = [_weft.astype(x, d) for x, a, d in zip(leaves, active, dtypes) if a]
-        results = iter(_weft.apply(tangent, residuals + moving))
+        results = iter(_weft.apply_derivative(tangent, residuals + moving))
         return _tree.unflatten(
             out_tree, [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
         )

@@ -1,0 +1,109 @@
+#include "ir/cost.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "ir/prim.h"
+
+namespace weft {
+namespace {
+
+double SizeOfDim(const Dim& d, const CostOptions& options) {
+  if (const std::optional<int64_t> n = d.TryValue()) return static_cast<double>(*n);
+  double size = 0;
+  for (const Dim::Term& term : d.Terms()) {
+    double product = static_cast<double>(term.coefficient);
+    for (size_t i = 0; i < term.symbols.size(); ++i) product *= options.symbol;
+    size += product;
+  }
+  return std::max(size, 0.0);
+}
+
+double Elements(const Type& t, const CostOptions& options) {
+  double n = 1;
+  for (const Dim& d : t.dims) n *= SizeOfDim(d, options);
+  return n;
+}
+
+double Bytes(const Type& t, const CostOptions& options) {
+  return IsOpaque(t.dtype) ? 0 : Elements(t, options) * ByteWidth(t.dtype);
+}
+
+bool IsOneOf(const std::string& name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Cost OfRegions(const Eqn& e, const CostOptions& options) {
+  const std::string& name = e.prim->name;
+  if (name == "scan") {
+    return CostOf(*e.regions[0], options) * SizeOfDim(e.attrs.Get<Dims>("length")[0], options);
+  }
+  if (name == "while" || name == "tape_scan") {
+    Cost trip;
+    for (const FnRef& r : e.regions) trip += CostOf(*r, options);
+    return trip * options.trips;
+  }
+  if (name == "cond") {
+    Cost most;
+    for (const FnRef& r : e.regions) {
+      const Cost c = CostOf(*r, options);
+      if (c.total() > most.total()) most = c;
+    }
+    return most;
+  }
+  // The further regions of these are derivative rules.
+  return CostOf(*e.regions[0], options);
+}
+
+double OperationsOf(const Eqn& e, const Types& operands, const Types& results, const CostOptions& options) {
+  const Prim& prim = *e.prim;
+  if (prim.flops) {
+    Mask literal;
+    for (const Atom& a : e.operands) literal.push_back(a.is_literal());
+    return prim.flops(Sig{prim, operands, literal, e.attrs, e.regions}, results,
+                      [&](const Dim& d) { return SizeOfDim(d, options); });
+  }
+  switch (prim.family) {
+    case Family::kElementwise: return results.empty() ? 0 : prim.work * Elements(results[0], options);
+    case Family::kReduction:
+    case Family::kCumulative:
+    case Family::kCollective: return operands.empty() ? 0 : Elements(operands[0], options);
+    default: return 0;
+  }
+}
+
+double TrafficOf(const Eqn& e, const Types& operands, const Types& results, const CostOptions& options) {
+  const std::string& name = e.prim->name;
+  if (IsOneOf(name, {"reshape", "stop_gradient", "dim_size"})) return 0;
+  double out = 0, in = 0;
+  for (const Type& t : results) out += Bytes(t, options);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool again = std::find(e.operands.begin(), e.operands.begin() + static_cast<int64_t>(i), e.operands[i]) !=
+                       e.operands.begin() + static_cast<int64_t>(i);
+    if (e.operands[i].is_var() && !again) in += Bytes(operands[i], options);
+  }
+  if (IsOneOf(name, {"slice", "dynamic_slice"})) return 2 * out;
+  if (name == "gather") return 2 * out + Bytes(operands[1], options);
+  if (name == "dynamic_update_slice") return 2 * Bytes(operands[1], options);
+  // Updates are read, and the elements they meet read and written.
+  if (name.rfind("scatter", 0) == 0) return in - Bytes(operands[0], options) + 2 * Bytes(operands.back(), options);
+  return in + out;
+}
+
+}  // namespace
+
+Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
+  if (!e.regions.empty()) return OfRegions(e, options);
+  Types operands, results;
+  for (const Atom& a : e.operands) operands.push_back(fn.TypeOf(a));
+  for (uint32_t r = 0; r < e.num_results; ++r) results.push_back(fn.TypeOf(e.result(static_cast<int>(r))));
+  return {OperationsOf(e, operands, results, options), TrafficOf(e, operands, results, options)};
+}
+
+Cost CostOf(const Fn& fn, const CostOptions& options) {
+  Cost total;
+  for (const Eqn& e : fn.eqns()) total += CostOf(fn, e, options);
+  return total;
+}
+
+}  // namespace weft

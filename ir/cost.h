@@ -1,0 +1,40 @@
+// What a program costs: floating-point operations and bytes read and written, counted on its equations. The measure by
+// which transforms choose (a select or blocks of taken lanes) and benchmarks compare a gradient with its function.
+//
+//   Cost c = CostOf(*fn);
+//   double per_element = c.flops / 1e6;
+//
+// An equation counts by itself, as if nothing were fused: bytes are those of its array operands and results. Views
+// (reshape, stop_gradient) and numbers cost nothing; indexing counts what it touches, not the array it indexes.
+#ifndef WEFT_IR_COST_H_
+#define WEFT_IR_COST_H_
+
+#include "ir/fn.h"
+
+namespace weft {
+
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+  Cost& operator+=(const Cost& other) {
+    flops += other.flops;
+    bytes += other.bytes;
+    return *this;
+  }
+  Cost operator*(double times) const { return {flops * times, bytes * times}; }
+  double total() const { return flops + bytes; }
+};
+
+struct CostOptions {
+  double symbol = 64;  // the size taken for a symbolic dimension
+  double trips = 1;    // the trips taken for a loop that is not counted
+};
+
+// Of one equation of `fn`. A scan counts its body times its length, a while its condition and body times the assumed
+// trips, a cond its most expensive branch, an operation of custom derivative its primal region, an enclosing recursive
+// function once.
+Cost CostOf(const Fn& fn, const Eqn& eqn, const CostOptions& options = {});
+Cost CostOf(const Fn& fn, const CostOptions& options = {});
+
+}  // namespace weft
+#endif  // WEFT_IR_COST_H_

@@ -1,0 +1,44 @@
+#include "transforms/condense.h"
+
+#include "ir/builder.h"
+#include "transforms/cse.h"
+#include "transforms/rewrite.h"
+#include "transforms/simplify.h"
+
+namespace weft {
+FnRef Condense(const FnRef& fn) {
+  std::vector<EquationTable> scopes;
+  return Rewrite(
+      fn,
+      [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+        if (!EquationTable::Takes(e)) return std::nullopt;
+        EquationTable& seen = scopes.back();
+        const size_t before = b.num_eqns();
+        if (std::optional<Atoms> simple = SimplifyEqn(b, e, operands)) {
+          // One equation in place of another may be one that is there already; the new one is dead then.
+          if (b.num_eqns() != before + 1) return simple;
+          const Eqn made = b.eqns().back();
+          if (simple->size() != 1 || !(*simple)[0].is_var() || (*simple)[0].id() != made.first_result) return simple;
+          if (const Atoms* same = seen.Find(made, made.operands)) return *same;
+          seen.Add(made, made.operands, *simple);
+          return simple;
+        }
+        if (const Atoms* same = seen.Find(e, operands)) return *same;
+        const Atoms results = b.Clone(e, operands);
+        seen.Add(e, operands, results);
+        return results;
+      },
+      [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });
+}
+
+FnRef Condense(const FnRef& fn, const Atoms& args) {
+  Builder b(fn->name());
+  Atoms values;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Param& p = fn->params()[i];
+    values.push_back(args[i].is_literal() ? args[i] : b.Parameter(p.type, p.name, p.kind));
+  }
+  return Condense(b.Build(b.Inline(*fn, values)));
+}
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// What runs between two orders of differentiation, so that the next order starts from few equations:
+//
+//   FnRef d = Condense(Grad(f, {.wrt = {true}}));
+//
+// One walk: algebraic simplification, numbers folded, equal equations computed once, dead ones dropped. It keeps every
+// bit of every result and everything that derivatives depend on (custom rules, stop_gradient, remat stay).
+#ifndef WEFT_TRANSFORMS_CONDENSE_H_
+#define WEFT_TRANSFORMS_CONDENSE_H_
+
+#include "ir/fn.h"
+
+namespace weft {
+
+FnRef Condense(const FnRef& fn);
+
+// The same with parameters replaced: parameter i by args[i] where that is a literal. The result has the parameters that
+// are left, in their order.
+FnRef Condense(const FnRef& fn, const Atoms& args);
+
+}  // namespace weft
+#endif  // WEFT_TRANSFORMS_CONDENSE_H_
