@@ -68,7 +68,7 @@ def measure(make, repeats: int) -> tuple[str, float, float]:
     arguments = jax.tree.map(jnp.asarray, arguments)
     theirs = jax.jit(jax.grad(function))
     ours_arguments = weft.tree.map(wnp.asarray, make(weft, wnp)[1])
-    ours, jaxs, beside = interleaved(
+    _, jaxs, beside = interleaved(
         lambda: weft.block_until_ready(g(*ours_arguments)), lambda: jax.block_until_ready(theirs(*arguments)), repeats
     )
     row = (

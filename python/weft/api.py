@@ -412,7 +412,8 @@ class IR:
         """What the optimised program costs: {"flops": ..., "bytes accessed": ...}, under JAX's names.
 
         Counted on its equations as if nothing were fused: bytes are those of array operands and results. A scan counts
-        its body times its length, a while loop one trip, a cond its most expensive branch; a symbolic size counts as 64.
+        its body times its length, a while loop one trip, a cond its most expensive branch; a symbolic size is taken as
+        64.
 
             >>> weft.make_ir(lambda x: x * x + 1)(wnp.ones(100)).cost_analysis()
             {'flops': 200.0, 'bytes accessed': 1600.0}
