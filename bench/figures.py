@@ -40,6 +40,13 @@ def interleaved(ours, theirs, repeats: int, inner: int = 1) -> tuple[float, floa
     return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))
 
 
+def with_section(page: str, name: str, text: str) -> str:
+    """The page with what stands between the marks of section `name` replaced."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, rest = page.split(begin)
+    return before + begin + "\n" + text + "\n" + end + rest.split(end)[1]
+
+
 # --- Programs that both run: `np` is the library's numpy, `lib` the library ---
 
 PROGRAMS = textwrap.dedent("""
@@ -388,16 +395,10 @@ def main() -> None:
         models = (line.split(":")[1].strip() for line in facts.splitlines() if line.startswith("model name"))
         machine = f"{os.cpu_count()} cores ({next(models, platform.processor())}, "
         machine += "AVX-512)" if "avx512f" in facts else "AVX2)"
-        text = (
-            f"# Benchmarks\n\nWritten by `./bazelw run //bench:figures -- --write` on {machine}, beside JAX "
-            f"{jax.__version__}. Measurements alternate; the ratio is the median of ratios of neighbours (below 1: "
-            "Weft is faster or smaller).\n\n"
-        )
-        text += "\n".join(rows) + "\n\n## Array operations\n\nAlso beside NumPy, and PyTorch where it is installed; "
-        text += "all on all cores where they use them. The ratio is Weft's time over theirs.\n\n"
-        text += "\n".join(more) + "\n\nFrom C++, without Python: `./bazelw run -c opt //bench:core`.\n"
+        measured_on = f"Measured on {machine}, beside JAX {jax.__version__}.\n\n"
         target = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "benchmarks.md"
-        target.write_text(text)
+        page = with_section(target.read_text(), "figures", measured_on + "\n".join(rows))
+        target.write_text(with_section(page, "operations", "\n".join(more)))
         print(f"wrote {target}")
 
 
