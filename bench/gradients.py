@@ -89,6 +89,7 @@ HEAD = [
     "|---|---|---|---|---|---|---|---|---|",
 ]
 
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names, comma-separated")
