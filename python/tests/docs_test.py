@@ -61,9 +61,11 @@ def everything():
             value = getattr(module, name)
             if isinstance(value, types.ModuleType) or not callable(value):
                 continue
+            if getattr(value, "__module__", None) == "collections.abc":  # an alias
+                continue
             if (getattr(value, "__module__", None) or "").split(".")[0] in FOREIGN:
                 continue
-            if type(value).__name__ == "_Scalar":  # dtypes
+            if type(value).__name__ == "_Scalar" or type(value).__module__ == "typing":  # dtypes, aliases
                 continue
             add(f"{module_name}.{name}", value)
             if module_name == "weft.scipy.stats":
@@ -85,7 +87,7 @@ def parameters(value):
             return []
         if value.__module__.startswith("weft.scipy") or value.__name__ in ("Lowered", "Compiled", "IR", "Partial"):
             return []  # made by functions, or of none
-        if issubclass(value, (int, str)) or "Enum" in type(value).__name__:
+        if issubclass(value, (int, str)) or "Enum" in type(value).__name__ or getattr(value, "_is_protocol", False):
             return []
     elif not callable(value):
         return []
@@ -116,6 +118,8 @@ def missing(value):
         gaps += [f"there is no parameter {name}" for name in described(doc) if names and name not in names]
     if callable(value) and not inspect.isclass(value) and not re.search(r"^Returns: \S", doc, re.M):
         gaps.append("what it returns is not said")
+    if isinstance(value, types.FunctionType) and "return" not in value.__annotations__ and value.__module__ != __name__:
+        gaps.append("its result has no type")
     if ">>> " not in doc:
         gaps.append("no example")
     if callable(value) and len(doc.strip().split("\n")) < 3:

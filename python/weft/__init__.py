@@ -26,7 +26,7 @@ _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
 _atexit.register(_weft.end_effects)
 
-from . import debug, numpy, tree
+from . import debug, numpy, tree, typing
 from ._weft import (
     Array,
     DerivativeError,
@@ -153,6 +153,7 @@ __all__ = [
     "switch",
     "tree",
     "tree_util",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

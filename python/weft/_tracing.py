@@ -48,14 +48,14 @@ class ShapeDtype:
         return len(self.shape)
 
     @property
-    def size(self):
+    def size(self) -> Any:
         """The number of elements.
 
         Example:
             >>> weft.ShapeDtype((3, 4)).size
             12
         """
-        n = 1
+        n: Any = 1
         for d in self.shape:
             n = d * n
         return n

@@ -10,13 +10,14 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE, ShapeDtype, call_name, flat_function, trace_flat
 from .autograph import autograph as _autograph
 from .recording import Recorded
+from .typing import Jitted
 
 __all__ = [
     "IR",
@@ -37,11 +38,16 @@ __all__ = [
 ]
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
 # --- jit --------------------------------------------------------------------------------------------------------------
 
 
+@overload
 def jit(
-    function: Callable | None = None,
+    function: Callable[_P, _R],
     *,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -51,7 +57,32 @@ def jit(
     capture: str = "trace",
     inline: bool = False,
     keep_unused: bool = False,
-) -> Callable:
+) -> Jitted[_P, _R]: ...
+@overload
+def jit(
+    function: None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    autograph: bool = False,
+    capture: str = "trace",
+    inline: bool = False,
+    keep_unused: bool = False,
+) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    autograph: bool = False,
+    capture: str = "trace",
+    inline: bool = False,
+    keep_unused: bool = False,
+) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
 
@@ -204,7 +235,7 @@ class Compiled:
         """
         return self._text
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._lowered._in_tree:
             raise TypeError(f"the program was compiled for arguments of structure {self._lowered._in_tree}, got {tree}")
@@ -304,7 +335,7 @@ def _refuse(jitted, args: tuple, kwargs: dict):
         raise TypeError(f"jit: {error}. {hint}") from None
 
 
-def disable_jit(disable: bool = True):
+def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
     """A context manager: inside it jitted functions run as plain Python, operation by operation, and so do cond, scan
     and the other loops.
 
@@ -326,15 +357,15 @@ def disable_jit(disable: bool = True):
     return _DisableJit(disable)
 
 
-class _DisableJit:
+class _DisableJit(contextlib.AbstractContextManager[None]):
     def __init__(self, disable: bool):
         self._disable = disable
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._saved = _weft.disable_jit()
         _weft.set_disable_jit(self._disable)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         _weft.set_disable_jit(self._saved)
 
 
@@ -469,7 +500,7 @@ class IR:
         """
         return _weft.stage(self._fn, name)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))
         if self._in_tree is not None and in_tree != self._in_tree:
             raise TypeError(f"'{self.__name__}' was traced for arguments of structure {self._in_tree}, got {in_tree}")
@@ -488,7 +519,7 @@ class IR:
         return hash(self._fn)
 
 
-def make_ir(function: Callable, *, static_argnums: int | Iterable[int] | None = None) -> Callable[..., IR]:
+def make_ir(function: Callable[..., Any], *, static_argnums: int | Iterable[int] | None = None) -> Callable[..., IR]:
     """A function that traces instead of computing: make_ir(f)(*args) is the IR of f for such arguments.
 
     Arguments may be arrays, numbers, or weft.ShapeDtype where only the type matters; dimensions may be symbolic.
@@ -554,7 +585,7 @@ def parse_ir(text: str, file: str = "") -> IR:
     return IR(_weft.parse_fn(text, file))
 
 
-def eval_shape(function: Callable, *args, **kwargs):
+def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of a function's result, without computing anything.
 
     Args:
@@ -581,7 +612,9 @@ def eval_shape(function: Callable, *args, **kwargs):
 # --- Vectorisation ----------------------------------------------------------------------------------------------------
 
 
-def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None) -> Callable:
+def vmap(
+    function: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
+) -> Callable[_P, _R]:
     """A function of one more dimension: maps a function over an axis of its arguments. It is traced once, and each
     operation made one on batches; there is no loop.
 
@@ -665,13 +698,29 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: 
 # --- The rest ---------------------------------------------------------------------------------------------------------
 
 
+@overload
 def checkpoint(
-    function: Callable | None = None,
+    function: Callable[_P, _R],
     *,
     policy: str | None = "nothing",
     prevent_cse: bool = True,
     static_argnums: int | Iterable[int] = (),
-) -> Callable:
+) -> Callable[_P, _R]: ...
+@overload
+def checkpoint(
+    function: None = None,
+    *,
+    policy: str | None = "nothing",
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
+def checkpoint(
+    function: Callable[..., Any] | None = None,
+    *,
+    policy: str | None = "nothing",
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Any:
     """Marks a function whose intermediate values are computed again in the backward pass, instead of being kept.
 
     Args:
@@ -714,7 +763,7 @@ def checkpoint(
 remat = checkpoint
 
 
-def named_call(function: Callable, *, name: str | None = None) -> Callable:
+def named_call(function: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:
     """The function itself; the name is for readers.
 
     Args:
@@ -731,7 +780,7 @@ def named_call(function: Callable, *, name: str | None = None) -> Callable:
     return function
 
 
-def stop_gradient(x):
+def stop_gradient(x: _R) -> _R:
     """x, which derivatives treat as a constant.
 
     Args:
@@ -746,7 +795,7 @@ def stop_gradient(x):
     return _tree.map(lambda leaf: _weft.bind_elementwise("stop_gradient", (leaf,), {}), x)
 
 
-def named_scope(name: str):
+def named_scope(name: str) -> contextlib.AbstractContextManager[None]:
     """A context manager that names a part of a program for readers; it has no effect.
 
     Args:
@@ -763,7 +812,7 @@ def named_scope(name: str):
     return contextlib.nullcontext()
 
 
-def device_put(x, device=None):
+def device_put(x: Any, device: Any = None) -> Any:
     """The arrays of a tree as Weft's arrays, with memory of their own.
 
     Args:
@@ -784,7 +833,7 @@ def device_put(x, device=None):
     return _tree.map(lambda leaf: _weft.array(leaf, None, True), x)
 
 
-def device_get(x):
+def device_get(x: Any) -> Any:
     """The arrays of a tree as NumPy arrays.
 
     Args:
@@ -804,7 +853,7 @@ def device_get(x):
     return _tree.map(np.asarray, x)
 
 
-def block_until_ready(x):
+def block_until_ready(x: _R) -> _R:
     """Waits until the arrays of a tree are computed. Calls return when their work is done, so there is nothing to wait
     for.
 

@@ -11,7 +11,7 @@ from . import tree as _tree
 __all__ = ["io_callback", "pure_callback"]
 
 
-def pure_callback(callback: Callable, result_shape_dtypes: Any, *args, **kwargs):
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, **kwargs: Any) -> Any:
     """Calls a function of Python when the program runs. It must depend on its arguments alone: calls may be dropped.
 
     Args:
@@ -32,7 +32,9 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args, **kwargs)
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs)
 
 
-def io_callback(callback: Callable, result_shape_dtypes: Any, *args, ordered: bool = True, **kwargs):
+def io_callback(
+    callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, ordered: bool = True, **kwargs: Any
+) -> Any:
     """Calls a function of Python with side effects when the program runs: every call happens, in order.
 
     Args:

@@ -6,11 +6,14 @@ Python's own `if` and `for` decide while a function is traced; these decide whil
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _weft
 from . import tree as _tree
 from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+
+_C = TypeVar("_C")
+_Y = TypeVar("_Y")
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
@@ -39,7 +42,9 @@ def _in_python() -> bool:
     return _weft.disable_jit()
 
 
-def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = _NOTHING):
+def cond(
+    pred: Any, true_fun: Callable[..., _C], false_fun: Callable[..., _C], *operands: Any, operand: Any = _NOTHING
+) -> _C:
     """true_fun(*operands) if pred else false_fun(*operands), decided when the program runs; only the chosen one runs.
 
     Args:
@@ -66,7 +71,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any 
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
-def switch(index, branches: Sequence[Callable], *operands):
+def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any) -> _C:
     """branches[index](*operands), decided when the program runs; only the chosen one runs.
 
     Args:
@@ -121,7 +126,9 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
     return _tree.unflatten(flats[0].out_tree, out)
 
 
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any, *, strategy: str = "tape"):
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], _C], init_val: Any, *, strategy: str = "tape"
+) -> _C:
     """carry = init_val; while cond_fun(carry): carry = body_fun(carry).
 
     The carry keeps its structure, shapes and dtypes from step to step (a Python number takes the dtype that the body
@@ -188,7 +195,7 @@ def _known_integer(x):
     return x
 
 
-def fori_loop(lower, upper, body_fun: Callable, init_val: Any):
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], _C], init_val: Any) -> _C:
     """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry).
 
     With known integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
@@ -247,7 +254,14 @@ def loop_count(lower, upper, body_fun: Callable, init_val: Any, what: str, paths
     return loop_while(condition, body, init, what, ["the counter", "the bound", *paths])[2]
 
 
-def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1):
+def scan(
+    f: Callable[[Any, Any], tuple[_C, _Y]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[_C, _Y]:
     """Carries a value along the first axis of arrays: for each slice x of xs, carry, y = f(carry, x).
 
     The whole loop is one equation, whatever its length.
@@ -332,7 +346,7 @@ def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool)
     return value, _tree.map(lambda *leaves: _weft.stack(list(leaves), 0), *ys)
 
 
-def map(f: Callable, xs: Any, *, batch_size: int | None = None):
+def map(f: Callable[[Any], _C], xs: Any, *, batch_size: int | None = None) -> _C:
     """A function applied to each slice along the first axis, one after the other; the results are stacked.
 
     Args:

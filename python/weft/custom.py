@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
 from . import tree as _tree
@@ -17,7 +18,12 @@ __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 _DEPTH = 3
 
 
-class custom_jvp:
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Rule = TypeVar("_Rule", bound=Callable[..., Any])
+
+
+class custom_jvp(Generic[_P, _R]):
     """A function whose forward derivative is given by a rule; reverse mode follows by transposing the rule.
 
     Args:
@@ -41,13 +47,13 @@ class custom_jvp:
 
     __name__: str
 
-    def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
+    def __init__(self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = ()):
         self._function, self._nondiff = function, tuple(nondiff_argnums)
-        self._rule: Callable | None = None
+        self._rule: Callable[..., Any] | None = None
         self._depth = 0
         functools.update_wrapper(self, function)
 
-    def defjvp(self, rule: Callable) -> Callable:
+    def defjvp(self, rule: _Rule) -> _Rule:
         """Gives the rule.
 
         Args:
@@ -64,7 +70,7 @@ class custom_jvp:
         self._rule = rule
         return rule
 
-    def defjvps(self, *rules: Callable | None) -> None:
+    def defjvps(self, *rules: Callable[..., Any] | None) -> None:
         """Gives one rule per argument.
 
         Args:
@@ -79,8 +85,10 @@ class custom_jvp:
             (Array(3., dtype=float32), Array(0., dtype=float32))
         """
 
+        function: Callable[..., _R] = self
+
         def rule(primals, tangents):
-            value = self(*primals)
+            value = function(*primals)
             parts = [r(t, value, *primals) for r, t in zip(rules, tangents) if r is not None]
             total = parts[0] if parts else _tree.map(lambda v: v * 0, value)
             for part in parts[1:]:
@@ -89,7 +97,7 @@ class custom_jvp:
 
         self.defjvp(rule)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
             raise TypeError(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
         if self._depth >= _DEPTH:
@@ -117,7 +125,7 @@ class custom_jvp:
         return _tree.unflatten(flat.out_tree, _weft.custom_jvp(traced, traced_rule, flat.leaves))
 
 
-class custom_vjp:
+class custom_vjp(Generic[_P, _R]):
     """A function whose reverse derivative is given by two rules.
 
     Args:
@@ -139,14 +147,14 @@ class custom_vjp:
 
     __name__: str
 
-    def __init__(self, function: Callable, nondiff_argnums: Sequence[int] = ()):
+    def __init__(self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = ()):
         self._function, self._nondiff = function, tuple(nondiff_argnums)
-        self._forward: Callable | None = None
-        self._backward: Callable | None = None
+        self._forward: Callable[..., Any] | None = None
+        self._backward: Callable[..., Any] | None = None
         self._depth = 0
         functools.update_wrapper(self, function)
 
-    def defvjp(self, forward: Callable, backward: Callable) -> None:
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         """Gives the two rules.
 
         Args:
@@ -164,7 +172,7 @@ class custom_vjp:
         """
         self._forward, self._backward = forward, backward
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:
             raise TypeError(
                 f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(forward, backward)"
@@ -246,7 +254,7 @@ def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: t
     return partial_function, partial_rule, tuple(a for i, a in enumerate(args) if i not in kept)
 
 
-def custom_gradient(function: Callable) -> Callable:
+def custom_gradient(function: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
     """A function that returns its value and a pullback, made one that returns the value and has that derivative.
 
     Args:
@@ -263,24 +271,26 @@ def custom_gradient(function: Callable) -> Callable:
         Array(6., dtype=float32)
     """
 
+    both: Callable[..., tuple[Any, Any]] = function
+
     @functools.wraps(function, updated=())
     def value_of(*args):
-        return function(*args)[0]
+        return both(*args)[0]
 
-    wrapped = custom_vjp(value_of)
+    wrapped: Any = custom_vjp(value_of)
 
     def forward(*args):
-        return function(*args)[0], args
+        return both(*args)[0], args
 
     def backward(args, cotangent):
-        cts = function(*args)[1](cotangent)
+        cts = both(*args)[1](cotangent)
         return tuple(cts) if isinstance(cts, (tuple, list)) else (cts,)
 
     wrapped.defvjp(forward, backward)
-    return wrapped
+    return cast(Callable[_P, _R], wrapped)
 
 
-def closure_convert(function: Callable, *example_args):
+def closure_convert(function: Callable[..., _R], *example_args: Any) -> tuple[Callable[..., _R], list[Any]]:
     """A function that takes what it captured as arguments, for rules that differentiate with respect to it.
 
     Args:

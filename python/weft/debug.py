@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Callable
+from typing import Any
 
 from . import _weft
 from . import tree as _tree
@@ -11,7 +13,7 @@ from . import tree as _tree
 __all__ = ["callback", "check", "print"]
 
 
-def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
+def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
     """Prints when the program runs: outside jit at once, inside whenever the compiled code gets there. Prints keep
     their order; under vmap each lane prints.
 
@@ -70,7 +72,7 @@ def print(fmt: str, *args, ordered: bool = True, **kwargs) -> None:
     _weft.bind("debug_print", values, {"format": "".join(text)})
 
 
-def check(condition, message: str, *args) -> None:
+def check(condition: Any, message: str, *args: Any) -> None:
     """Raises an error when the program runs and a condition does not hold.
 
     Args:
@@ -89,7 +91,7 @@ def check(condition, message: str, *args) -> None:
     _weft.bind("assert", [_weft.astype(condition, "bool"), *_tree.leaves(args)], {"message": message})
 
 
-def callback(function, *args, ordered: bool = True) -> None:
+def callback(function: Callable[..., Any], *args: Any, ordered: bool = True) -> None:
     """Calls a function of Python when the program runs; what it returns is ignored.
 
     Args:

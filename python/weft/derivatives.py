@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
@@ -55,14 +56,47 @@ def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = Fa
             )
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_X = TypeVar("_X")
+_Aux = TypeVar("_Aux")
+
+
+@overload
 def grad(
-    function: Callable,
+    function: Callable[Concatenate[_X, _P], tuple[Any, _Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[_X, _P], tuple[_X, _Aux]]: ...
+@overload
+def grad(
+    function: Callable[Concatenate[_X, _P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[_X, _P], _X]: ...
+@overload
+def grad(
+    function: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[_P, Any]: ...
+def grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The gradient of a scalar function, by reverse mode.
 
     Outside jit the function is traced with the given numbers known, so Python `if` and `float()` work on its values;
@@ -97,14 +131,32 @@ def grad(
     return gradient
 
 
+@overload
 def value_and_grad(
-    function: Callable,
+    function: Callable[Concatenate[_X, _P], _R],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[_X, _P], tuple[_R, _X]]: ...
+@overload
+def value_and_grad(
+    function: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     *,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[_P, tuple[_R, Any]]: ...
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The value and the gradient of a scalar function, by reverse mode; see grad.
 
     Args:
@@ -169,7 +221,15 @@ def _split(grads: list, args: tuple, nums: list[int]) -> list:
     return [pieces[n] for n in nums]
 
 
-def jvp(function: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
+@overload
+def jvp(
+    function: Callable[..., _R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[_R, _R]: ...
+@overload
+def jvp(
+    function: Callable[..., tuple[_R, _Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[_R, _R, _Aux]: ...
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Forward mode: the value of a function and its derivative along a direction.
 
     Args:
@@ -221,7 +281,15 @@ def _zero_tangent(value):
     return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else None)
 
 
-def vjp(function: Callable, *primals, has_aux: bool = False):
+@overload
+def vjp(
+    function: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[_R, Callable[[Any], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    function: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[_R, Callable[[Any], tuple[Any, ...]], _Aux]: ...
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Reverse mode: the value of a function, and a function that takes a cotangent back.
 
     Args:
@@ -288,7 +356,7 @@ def _vjp_aux(flat: Flat, t, active):
     return value, pullback, _tree.unflatten(aux_tree, aux)
 
 
-def linearize(function: Callable, *primals):
+def linearize(function: Callable[..., _R], *primals: Any) -> tuple[_R, Callable[..., _R]]:
     """The value of a function, and its derivative at that place as a linear function, without computing it again.
 
     Args:
@@ -329,7 +397,7 @@ def linearize(function: Callable, *primals):
     return _tree.unflatten(out_tree, values), apply_tangents
 
 
-def linear_transpose(function: Callable, *primals):
+def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear function.
 
     Args:
@@ -370,7 +438,7 @@ def _standard_basis(tree):
     return _tree.unflatten(treedef, basis), sizes
 
 
-def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+def jacfwd(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
     """The Jacobian matrix by forward mode, column by column: for functions of few numbers.
 
     Args:
@@ -407,8 +475,9 @@ def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
         basis, sizes = _standard_basis(picked)
 
         def push(*tangents):
-            out = jvp(partial_function, picked, tangents, has_aux=has_aux)
-            return (out[1], out[2]) if has_aux else out[1]
+            if has_aux:
+                return jvp(partial_function, picked, tangents, has_aux=True)[1:]
+            return jvp(partial_function, picked, tangents)[1]
 
         pushed = _vmap()(push, in_axes=0, out_axes=(-1, None) if has_aux else -1)(*basis)
         columns, aux = pushed if has_aux else (pushed, None)
@@ -428,7 +497,7 @@ def jacfwd(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
     return jacobian
 
 
-def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+def jacrev(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
     """The Jacobian matrix by reverse mode, row by row: for functions with few results.
 
     Args:
@@ -480,7 +549,7 @@ def jacrev(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool =
     return jacobian
 
 
-def hessian(function: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+def hessian(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
     """The matrix of second derivatives of a scalar function: forward mode over reverse mode.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import _docs, _weft
 from . import numpy as wnp
 from ._weft import Array
+from .typing import NestedLike
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
@@ -32,7 +33,7 @@ def _extreme(which: str):
     return neutral
 
 
-def segment_sum(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
+def segment_sum(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
     """The sums of rows that have the same id.
 
     Args:
@@ -56,7 +57,7 @@ def segment_sum(data, segment_ids, num_segments: int | None = None, *_, **__) ->
     return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda _: 0)
 
 
-def segment_prod(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
+def segment_prod(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
     """The products of rows that have the same id.
 
     Args:
@@ -79,7 +80,7 @@ def segment_prod(data, segment_ids, num_segments: int | None = None, *_, **__) -
     return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda _: 1)
 
 
-def segment_max(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
+def segment_max(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
     """The largest of rows that have the same id.
 
     Args:
@@ -102,7 +103,7 @@ def segment_max(data, segment_ids, num_segments: int | None = None, *_, **__) ->
     return _segments("segment_max", "max", data, segment_ids, num_segments, _extreme("max"))
 
 
-def segment_min(data, segment_ids, num_segments: int | None = None, *_, **__) -> Array:
+def segment_min(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
     """The smallest of rows that have the same id.
 
     Args:

@@ -20,6 +20,7 @@ import numpy as np
 from . import _docs, _weft
 from . import numpy as wnp
 from ._weft import Array
+from .typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
     "PRNGKey",
@@ -103,7 +104,7 @@ def PRNGKey(seed) -> Array:
     return _weft.random_key(seed, False)
 
 
-def key_data(keys) -> Array:
+def key_data(keys: NestedLike) -> Array:
     """The words of keys.
 
     Args:
@@ -139,7 +140,7 @@ def wrap_key_data(words) -> Array:
     return _weft.random_wrap(words)
 
 
-def split(key, num=2) -> Array:
+def split(key: Array, num=2) -> Array:
     """New keys from a key, independent of each other and of it.
 
     Args:
@@ -158,7 +159,7 @@ def split(key, num=2) -> Array:
     return _weft.random_split(key, _shape(num))
 
 
-def fold_in(key, data) -> Array:
+def fold_in(key: Array, data: NestedLike) -> Array:
     """A new key from a key and an integer.
 
     Args:
@@ -176,7 +177,7 @@ def fold_in(key, data) -> Array:
     return _weft.random_fold_in(key, data)
 
 
-def bits(key, shape=(), dtype="uint32") -> Array:
+def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Array:
     """Random bits.
 
     Args:
@@ -196,7 +197,9 @@ def bits(key, shape=(), dtype="uint32") -> Array:
     return _weft.random_bits(key, 8 * np.dtype(dtype).itemsize, _shape(shape))
 
 
-def uniform(key, shape=(), dtype=float, minval=0.0, maxval=1.0) -> Array:
+def uniform(
+    key: Array, shape: int | Shape = (), dtype: DTypeLike = float, minval: NestedLike = 0.0, maxval: NestedLike = 1.0
+) -> Array:
     """Numbers uniform in [minval, maxval).
 
     Args:
@@ -218,7 +221,7 @@ def uniform(key, shape=(), dtype=float, minval=0.0, maxval=1.0) -> Array:
     return wnp.maximum(low, unit * (high - low) + low)
 
 
-def normal(key, shape=(), dtype=float) -> Array:
+def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard normal numbers, by the inverse of the error function.
 
     Args:
@@ -244,7 +247,9 @@ def normal(key, shape=(), dtype=float) -> Array:
     return _weft.bind_elementwise("erf_inv", (u,), {}) * wnp.asarray(math.sqrt(2)).astype(dtype)
 
 
-def truncated_normal(key, lower, upper, shape=None, dtype=float) -> Array:
+def truncated_normal(
+    key: Array, lower: NestedLike, upper: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float
+) -> Array:
     """Standard normal numbers limited to an interval, by the inverse of the error function.
 
     Args:
@@ -336,7 +341,9 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
     return wnp.take(x, _shuffled(key, wnp.arange(x.shape[axis])), axis)
 
 
-def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0) -> Array:
+def choice(
+    key: Array, a: NestedLike, shape: int | Shape = (), replace: bool = True, p: NestedLike | None = None, axis: int = 0
+) -> Array:
     """Random elements (or slices) of an array.
 
     Args:
@@ -373,7 +380,7 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0) -> Arr
     return index if a.ndim == 0 else wnp.take(a, index, axis)
 
 
-def bernoulli(key, p=0.5, shape=None) -> Array:
+def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None) -> Array:
     """True with a given probability.
 
     Args:
@@ -394,7 +401,7 @@ def bernoulli(key, p=0.5, shape=None) -> Array:
     return uniform(key, p.shape if shape is None else shape, p.dtype) < p
 
 
-def rademacher(key, shape=(), dtype=int) -> Array:
+def rademacher(key: Array, shape: int | Shape = (), dtype: DTypeLike = int) -> Array:
     """-1 or 1, each with probability 1/2.
 
     Args:
@@ -412,7 +419,7 @@ def rademacher(key, shape=(), dtype=int) -> Array:
     return (2 * bernoulli(key, 0.5, shape).astype(dtype) - 1).astype(dtype)
 
 
-def exponential(key, shape=(), dtype=float) -> Array:
+def exponential(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Exponential numbers of rate 1: -log(1 - u).
 
     Args:
@@ -430,7 +437,7 @@ def exponential(key, shape=(), dtype=float) -> Array:
     return -wnp.log1p(-uniform(key, shape, dtype))
 
 
-def gumbel(key, shape=(), dtype=float) -> Array:
+def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard Gumbel numbers: -log(-log(u)).
 
     Args:
@@ -476,7 +483,7 @@ def categorical(key, logits, axis: int = -1, shape=None) -> Array:
     return wnp.argmax(noise + logits, axis=axis)
 
 
-def laplace(key, shape=(), dtype=float) -> Array:
+def laplace(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard Laplace numbers: sign(u) log(1 - |u|) for u uniform in (-1, 1).
 
     Args:
@@ -496,7 +503,7 @@ def laplace(key, shape=(), dtype=float) -> Array:
     return wnp.sign(u) * wnp.log1p(-wnp.abs(u))
 
 
-def logistic(key, shape=(), dtype=float) -> Array:
+def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard logistic numbers: log(u / (1 - u)).
 
     Args:
@@ -516,7 +523,7 @@ def logistic(key, shape=(), dtype=float) -> Array:
     return wnp.log(u / (1 - u))
 
 
-def cauchy(key, shape=(), dtype=float) -> Array:
+def cauchy(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard Cauchy numbers: tan(pi (u - 1/2)).
 
     Args:
@@ -536,7 +543,7 @@ def cauchy(key, shape=(), dtype=float) -> Array:
     return wnp.tan(math.pi * (u - 0.5))
 
 
-def clone(key) -> Array:
+def clone(key: Array) -> Array:
     """The same key, for programs that mark its reuse.
 
     Returns: key.
@@ -551,7 +558,7 @@ def clone(key) -> Array:
 # --- Made from others by exact formulas -------------------------------------------------------------------------------
 
 
-def lognormal(key, sigma=1.0, shape=None, dtype=float) -> Array:
+def lognormal(key: Array, sigma: NestedLike = 1.0, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Exponentials of normal numbers.
 
     Args:
@@ -572,7 +579,7 @@ def lognormal(key, sigma=1.0, shape=None, dtype=float) -> Array:
     return wnp.exp(normal(key, shape, dtype) * wnp.asarray(sigma, dtype))
 
 
-def pareto(key, b, shape=None, dtype=float) -> Array:
+def pareto(key: Array, b: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Pareto numbers >= 1: exp(E / b) of a standard exponential E.
 
     Args:
@@ -593,7 +600,7 @@ def pareto(key, b, shape=None, dtype=float) -> Array:
     return wnp.exp(exponential(key, shape, dtype) / wnp.asarray(b, dtype))
 
 
-def rayleigh(key, scale, shape=None, dtype=float) -> Array:
+def rayleigh(key: Array, scale: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Rayleigh numbers: scale sqrt(-2 log(u)).
 
     Args:
@@ -634,7 +641,7 @@ def weibull_min(key, scale, concentration, shape=(), dtype=float) -> Array:
     return wnp.power(-wnp.log1p(-uniform(key, shape, dtype)), 1.0 / concentration) * scale
 
 
-def maxwell(key, shape=(), dtype=float) -> Array:
+def maxwell(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Maxwell numbers: the lengths of vectors of three standard normal numbers.
 
     Args:
@@ -652,7 +659,7 @@ def maxwell(key, shape=(), dtype=float) -> Array:
     return wnp.linalg.vector_norm(normal(key, (*_shape(shape), 3), dtype), axis=-1)
 
 
-def geometric(key, p, shape=None, dtype=int) -> Array:
+def geometric(key: Array, p: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = int) -> Array:
     """How many trials it takes to succeed once: 1, 2 ...
 
     Args:
@@ -676,7 +683,14 @@ def geometric(key, p, shape=None, dtype=int) -> Array:
     return (wnp.floor(wnp.log(u) / wnp.log1p(-p)) + 1).astype(dtype)
 
 
-def triangular(key, left, mode, right, shape=None, dtype=float) -> Array:
+def triangular(
+    key: Array,
+    left: NestedLike,
+    mode: NestedLike,
+    right: NestedLike,
+    shape: int | Shape | None = None,
+    dtype: DTypeLike = float,
+) -> Array:
     """Numbers whose density is a triangle, by the inverse of the distribution function.
 
     Args:
@@ -704,7 +718,14 @@ def triangular(key, left, mode, right, shape=None, dtype=float) -> Array:
     return wnp.where(u < (mode - left) / (right - left), low, high)
 
 
-def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "cholesky") -> Array:
+def multivariate_normal(
+    key: Array,
+    mean: NestedLike,
+    cov: NestedLike,
+    shape: int | Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+) -> Array:
     """Normal vectors.
 
     Args:
@@ -741,7 +762,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "c
     return mean + wnp.einsum("...ij,...j->...i", factor, normal(key, shape + mean.shape[-1:], dtype))
 
 
-def orthogonal(key, n: int, shape=(), dtype=float) -> Array:
+def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Random orthogonal matrices, uniform (by Haar's measure).
 
     Args:
@@ -768,7 +789,7 @@ def orthogonal(key, n: int, shape=(), dtype=float) -> Array:
 # --- The gamma family. Distributed as JAX's, from the same keys, but not the same numbers. ----------------------------
 
 
-def loggamma(key, a, shape=None, dtype=float) -> Array:
+def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Logarithms of gamma numbers, without underflow for small a. Not JAX's numbers.
 
     Args:
@@ -816,7 +837,7 @@ def loggamma(key, a, shape=None, dtype=float) -> Array:
     return wnp.log(d) + log_v + wnp.where(boosted, boost, 0)
 
 
-def gamma(key, a, shape=None, dtype=float) -> Array:
+def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Gamma numbers of scale 1. Not JAX's numbers.
 
     Args:
@@ -838,7 +859,7 @@ def gamma(key, a, shape=None, dtype=float) -> Array:
     return wnp.exp(loggamma(key, a, shape, dtype))
 
 
-def beta(key, a, b, shape=None, dtype=float) -> Array:
+def beta(key: Array, a: NestedLike, b: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Beta numbers: x / (x + y) of two gamma numbers. Not JAX's numbers.
 
     Args:
@@ -865,7 +886,7 @@ def beta(key, a, b, shape=None, dtype=float) -> Array:
     return wnp.exp(x - top) / (wnp.exp(x - top) + wnp.exp(y - top))
 
 
-def dirichlet(key, alpha, shape=None, dtype=float) -> Array:
+def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Vectors of numbers that add up to 1: gamma numbers divided by their sum. Not JAX's numbers.
 
     Args:
@@ -891,7 +912,7 @@ def dirichlet(key, alpha, shape=None, dtype=float) -> Array:
     return softmax(loggamma(key, alpha, shape + alpha.shape[-1:], dtype))
 
 
-def chisquare(key, df, shape=None, dtype=float) -> Array:
+def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
     """Chi-square numbers: twice a gamma number of df / 2. Not JAX's numbers.
 
     Args:
@@ -911,7 +932,7 @@ def chisquare(key, df, shape=None, dtype=float) -> Array:
     return 2 * gamma(key, wnp.asarray(df, dtype) / 2, shape, dtype)
 
 
-def t(key, df, shape=(), dtype=float) -> Array:
+def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom. Not JAX's
     numbers.
 

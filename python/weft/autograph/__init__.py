@@ -18,11 +18,14 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from .errors import ConversionError, StructureError
 
 __all__ = ["ConversionError", "StructureError", "autograph"]
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _function_of(function: Any, what: str) -> tuple[types.FunctionType, Any]:
@@ -45,7 +48,7 @@ class _Autograph:
     ConversionError = ConversionError
     StructureError = StructureError
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _F) -> _F:
         """A function with its Python control flow converted: what `if`, `for` and `while` do with traced values becomes
         part of the program.
 
@@ -71,12 +74,12 @@ class _Autograph:
         from . import conversion
 
         if isinstance(function, functools.partial):
-            return functools.partial(self(function.func), *function.args, **function.keywords)
+            return cast(_F, functools.partial(self(function.func), *function.args, **function.keywords))
         plain, holder = _function_of(function, "autograph")
         converted = conversion.convert(plain)
-        return converted if holder is None else types.MethodType(converted, holder)
+        return cast(_F, converted if holder is None else types.MethodType(converted, holder))
 
-    def to_source(self, function: Callable) -> str:
+    def to_source(self, function: Callable[..., Any]) -> str:
         """The converted function as Python source; `ag` in it is weft.autograph.operators.
 
         Args:
@@ -102,7 +105,7 @@ class _Autograph:
         function = getattr(function, "_function", function)  # of a jitted function
         return conversion.converted_text(_function_of(function, "autograph.to_source")[0])
 
-    def do_not_convert(self, function: Callable) -> Callable:
+    def do_not_convert(self, function: _F) -> _F:
         """Marks a function that converted code calls as it is.
 
         Args:
@@ -119,9 +122,9 @@ class _Autograph:
         """
         from . import conversion
 
-        return conversion.leave_alone(function)
+        return cast(_F, conversion.leave_alone(function))
 
-    def unroll(self, iterable: Iterable) -> list:
+    def unroll(self, iterable: Iterable[Any]) -> list[Any]:
         """For `for` in converted code: one copy of the body per item, whatever the body does.
 
         Args:

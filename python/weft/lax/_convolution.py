@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "conv",
@@ -91,7 +92,14 @@ def conv_general_dilated(
     return out if back is None else _weft.transpose(out, back)
 
 
-def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None, preferred_element_type=None) -> Array:
+def conv(
+    lhs: NestedLike,
+    rhs: NestedLike,
+    window_strides: Sequence[int],
+    padding: str,
+    precision=None,
+    preferred_element_type=None,
+) -> Array:
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W].
 
     Args:
@@ -114,7 +122,9 @@ def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None, 
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None) -> Array:
+def conv_with_general_padding(
+    lhs: NestedLike, rhs: NestedLike, window_strides, padding, lhs_dilation, rhs_dilation, precision=None
+) -> Array:
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W], with padding and dilation.
 
     Args:
@@ -140,8 +150,8 @@ def conv_with_general_padding(lhs, rhs, window_strides, padding, lhs_dilation, r
 
 
 def conv_transpose(
-    lhs,
-    rhs,
+    lhs: NestedLike,
+    rhs: NestedLike,
     strides: Sequence[int],
     padding,
     rhs_dilation: Sequence[int] | None = None,

@@ -6,6 +6,7 @@ import enum
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 
 __all__ = [
     "Precision",
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-def abs(x) -> Array:
+def abs(x: NestedLike) -> Array:
     """|x|; of complex numbers the modulus.
 
     Returns: array of the shape of x, of a real dtype.
@@ -52,7 +53,7 @@ def select(pred, on_true, on_false) -> Array:
     return _weft.where(pred, on_true, on_false)
 
 
-def clamp(min, x, max) -> Array:
+def clamp(min, x: NestedLike, max) -> Array:
     """Numbers limited to an interval; NaN stays.
 
     Args:
@@ -69,7 +70,7 @@ def clamp(min, x, max) -> Array:
     return _weft.bind_elementwise("min", (_weft.bind_elementwise("max", (x, min), {}), max), {})
 
 
-def integer_pow(x, y: int) -> Array:
+def integer_pow(x: NestedLike, y: int) -> Array:
     """x to a known whole power, by repeated squaring.
 
     Args:
@@ -87,7 +88,7 @@ def integer_pow(x, y: int) -> Array:
     return _weft.bind_elementwise("integer_pow", (x,), {"y": y})
 
 
-def convert_element_type(operand, new_dtype) -> Array:
+def convert_element_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
     """Elements converted to a dtype.
 
     Args:
@@ -104,7 +105,7 @@ def convert_element_type(operand, new_dtype) -> Array:
     return _weft.astype(operand, new_dtype)
 
 
-def bitcast_convert_type(operand, new_dtype) -> Array:
+def bitcast_convert_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
     """The bits of the elements read as a dtype of the same width.
 
     Args:
@@ -148,7 +149,7 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
 
-def round(x, rounding_method: RoundingMethod | str = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+def round(x: NestedLike, rounding_method: RoundingMethod | str = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest whole number.
 
     Args:
@@ -169,7 +170,7 @@ def round(x, rounding_method: RoundingMethod | str = RoundingMethod.AWAY_FROM_ZE
     return _weft.bind_elementwise("round", (x,), {"mode": mode})
 
 
-def reciprocal(x) -> Array:
+def reciprocal(x: NestedLike) -> Array:
     """1 / x.
 
     Returns: array of the shape and dtype of x.
@@ -214,7 +215,7 @@ def select_n(which, *cases) -> Array:
     return _weft.array(out, None, False)
 
 
-def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(operand: NestedLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Numbers rounded to a narrower format and back.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "batch_matmul",
@@ -12,7 +13,7 @@ __all__ = [
 ]
 
 
-def dot(lhs, rhs) -> Array:
+def dot(lhs: NestedLike, rhs: NestedLike) -> Array:
     """The product of vectors and matrices.
 
     Args:
@@ -71,7 +72,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-def batch_matmul(lhs, rhs, precision=None) -> Array:
+def batch_matmul(lhs: NestedLike, rhs: NestedLike, precision=None) -> Array:
     """Matrix products of the last two dimensions; the others are batches.
 
     Args:

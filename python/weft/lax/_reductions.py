@@ -11,6 +11,7 @@ from .. import _docs, _weft
 from .. import tree as _tree
 from .._weft import Array
 from ..control import scan
+from ..typing import NestedLike
 from . import _primitives
 from ._shapes import pad
 from ._slicing import slice
@@ -70,7 +71,7 @@ def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
     return _described(cumulative, name, what, axis, "array of the shape of the operand.", example)
 
 
-def argmax(operand, axis: int, index_dtype="int32") -> Array:
+def argmax(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
     """The index of the first largest element along an axis.
 
     Args:
@@ -88,7 +89,7 @@ def argmax(operand, axis: int, index_dtype="int32") -> Array:
     return _weft.argreduce("argmax", operand, axis, False).astype(index_dtype)
 
 
-def argmin(operand, axis: int, index_dtype="int32") -> Array:
+def argmin(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
     """The index of the first smallest element along an axis.
 
     Args:
@@ -121,7 +122,7 @@ def _combiner(computation) -> str | None:
     return next((name for name, functions in table if computation in functions), None)
 
 
-def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int]):
+def reduce(operands: Any, init_values, computation: Callable, dimensions: Sequence[int]) -> Any:
     """The elements along dimensions combined by an associative function.
 
     A sum, product, maximum, minimum, and, or (lax.add, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or,
@@ -173,7 +174,7 @@ def _window_padding(padding, shape, window, strides, base, dilation) -> list[tup
 
 
 def reduce_window(
-    operand,
+    operand: NestedLike,
     init_value,
     computation: Callable,
     window_dimensions: Sequence[int],

@@ -14,7 +14,7 @@ __all__ = [
 ]
 
 
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0):
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All partial results of combining slices along an axis with an associative function, in about 2 log2(n) steps.
 
     Args:

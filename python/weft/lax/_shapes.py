@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
     "broadcast",
@@ -30,7 +32,7 @@ __all__ = [
 ]
 
 
-def full(shape, fill_value, dtype=None) -> Array:
+def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = None) -> Array:
     """An array full of a value.
 
     Args:
@@ -50,7 +52,9 @@ def full(shape, fill_value, dtype=None) -> Array:
     return _weft.full(shape, fill_value, dtype)
 
 
-def full_like(x, fill_value, dtype=None, shape=None) -> Array:
+def full_like(
+    x: NestedLike, fill_value: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None
+) -> Array:
     """An array like another, full of a value.
 
     Args:
@@ -69,7 +73,7 @@ def full_like(x, fill_value, dtype=None, shape=None) -> Array:
     return _weft.full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
 
 
-def iota(dtype, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1 ... size - 1.
 
     Args:
@@ -105,7 +109,7 @@ def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     return _weft.iota(tuple(shape), dimension, dtype)
 
 
-def reshape(operand, new_sizes, dimensions=None) -> Array:
+def reshape(operand: NestedLike, new_sizes, dimensions=None) -> Array:
     """The same elements in another shape, in row-major order.
 
     Args:
@@ -126,7 +130,7 @@ def reshape(operand, new_sizes, dimensions=None) -> Array:
     return _weft.reshape(operand if dimensions is None else _weft.transpose(operand, dimensions), new_sizes)
 
 
-def transpose(operand, permutation) -> Array:
+def transpose(operand: NestedLike, permutation) -> Array:
     """Dimensions in another order.
 
     Args:
@@ -144,7 +148,7 @@ def transpose(operand, permutation) -> Array:
     return _weft.transpose(operand, permutation)
 
 
-def expand_dims(array, dimensions) -> Array:
+def expand_dims(array: NestedLike, dimensions) -> Array:
     """New dimensions of size 1.
 
     Args:
@@ -160,7 +164,7 @@ def expand_dims(array, dimensions) -> Array:
     return _weft.expand_dims(array, dimensions)
 
 
-def squeeze(array, dimensions) -> Array:
+def squeeze(array: NestedLike, dimensions) -> Array:
     """Without given dimensions of size 1.
 
     Args:
@@ -200,7 +204,7 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None) -
     return _weft.reshape(operand, shape[:start_dimension] + (n,) + shape[stop:])
 
 
-def broadcast(operand, sizes) -> Array:
+def broadcast(operand: NestedLike, sizes) -> Array:
     """New dimensions in front, along which the array repeats.
 
     Args:
@@ -257,7 +261,7 @@ def broadcast_shapes(*shapes) -> tuple:
     return _weft.broadcast_shapes(*shapes)
 
 
-def broadcast_to_rank(x, rank: int) -> Array:
+def broadcast_to_rank(x: NestedLike, rank: int) -> Array:
     """New dimensions of size 1 in front.
 
     Args:
@@ -293,7 +297,7 @@ def concatenate(operands, dimension: int) -> Array:
     return _weft.concatenate(list(operands), dimension)
 
 
-def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+def split(operand: NestedLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """An array cut into parts along an axis.
 
     Args:
@@ -319,7 +323,7 @@ def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     return out
 
 
-def tile(operand, reps: Sequence[int]) -> Array:
+def tile(operand: NestedLike, reps: Sequence[int]) -> Array:
     """An array repeated as a block.
 
     Args:
@@ -337,7 +341,7 @@ def tile(operand, reps: Sequence[int]) -> Array:
     return tiled(operand, tuple(reps))
 
 
-def rev(operand, dimensions) -> Array:
+def rev(operand: NestedLike, dimensions) -> Array:
     """Elements in reverse order along dimensions.
 
     Args:
@@ -352,7 +356,7 @@ def rev(operand, dimensions) -> Array:
     return _weft.flip(operand, dimensions)
 
 
-def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(operand: NestedLike, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """An array widened by a value: at both ends, and between elements.
 
     Args:
@@ -375,7 +379,7 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) 
     )[0]
 
 
-def dtype(x):
+def dtype(x: NestedLike) -> Any:
     """The dtype of an array or number.
 
     Args:

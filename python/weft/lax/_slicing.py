@@ -6,6 +6,7 @@ import builtins
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -172,7 +173,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -
     )
 
 
-def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True) -> Array:
+def dynamic_index_in_dim(operand: NestedLike, index, axis: int = 0, keepdims: bool = True) -> Array:
     """One computed index of a dimension; out of range it takes the nearest.
 
     Args:

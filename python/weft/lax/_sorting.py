@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _docs, _weft
+from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "approx_max_k",
@@ -13,7 +17,7 @@ __all__ = [
 ]
 
 
-def sort(operand, dimension: int = -1, num_keys: int = 1):
+def sort(operand, dimension: int = -1, num_keys: int = 1) -> Any:
     """Arrays sorted along a dimension, stably.
 
     Args:
@@ -35,7 +39,7 @@ def sort(operand, dimension: int = -1, num_keys: int = 1):
     return tuple(out) if many else out[0]
 
 
-def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
+def sort_key_val(keys: NestedLike, values: NestedLike, dimension: int = -1, is_stable: bool = True) -> Any:
     """Keys sorted along a dimension, and values in the same order.
 
     Args:
@@ -54,7 +58,7 @@ def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True):
     return sort((keys, values), dimension, 1)
 
 
-def top_k(operand, k: int):
+def top_k(operand: NestedLike, k: int) -> tuple[Array, Array]:
     """The largest elements of the last dimension, in order.
 
     Args:
@@ -70,10 +74,11 @@ def top_k(operand, k: int):
         >>> weft.lax.top_k(wnp.array([1, 7, 3]), 2)
         (Array([7, 3], dtype=int32), Array([1, 2], dtype=int32))
     """
-    return tuple(_weft.bind("top_k", [operand], {"k": k}))
+    values, places = _weft.bind("top_k", [operand], {"k": k})
+    return values, places
 
 
-def approx_max_k(operand, k: int, reduction_dimension: int = -1, **_):
+def approx_max_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_) -> list[Array]:
     """The largest elements along a dimension, in order. They are exact here.
 
     Args:
@@ -95,7 +100,7 @@ def approx_max_k(operand, k: int, reduction_dimension: int = -1, **_):
     return [_weft.moveaxis(x, -1, reduction_dimension) for x in top_k(operand, k)]
 
 
-def approx_min_k(operand, k: int, reduction_dimension: int = -1, **_):
+def approx_min_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_) -> list[Array]:
     """The smallest elements along a dimension, in order. They are exact here.
 
     Args:

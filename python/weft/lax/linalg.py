@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _docs, _weft
 from .._weft import Array
 from ..numpy import linalg as _linalg
+from ..typing import NestedLike
 
 __all__ = ["cholesky", "eigh", "lu", "qr", "svd", "triangular_solve"]
 
 
-def cholesky(x, *, symmetrize_input: bool = True) -> Array:
+def cholesky(x: NestedLike, *, symmetrize_input: bool = True) -> Array:
     """The Cholesky factor: the lower triangular L with L L^H = x; NaN where x is not positive definite.
 
     Args:
@@ -30,8 +33,8 @@ def cholesky(x, *, symmetrize_input: bool = True) -> Array:
 
 
 def triangular_solve(
-    a,
-    b,
+    a: NestedLike,
+    b: NestedLike,
     *,
     left_side: bool = False,
     lower: bool = False,
@@ -72,7 +75,7 @@ def triangular_solve(
     return _weft.bind("triangular_solve", [_weft.astype(a, kind), _weft.astype(b, kind)], attrs)[0]
 
 
-def eigh(x, *, lower: bool = True, symmetrize_input: bool = True):
+def eigh(x: NestedLike, *, lower: bool = True, symmetrize_input: bool = True) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of a symmetric or Hermitian matrix, in this order.
 
     Args:
@@ -93,7 +96,7 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True):
     return v, w
 
 
-def qr(x, *, full_matrices: bool = True):
+def qr(x, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """The QR factorisation: x = q r.
 
     Args:
@@ -111,7 +114,7 @@ def qr(x, *, full_matrices: bool = True):
     return tuple(_linalg.qr(x))
 
 
-def svd(x, *, full_matrices: bool = True, compute_uv: bool = True):
+def svd(x: NestedLike, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition: x = u diag(s) vh.
 
     Args:
@@ -129,7 +132,7 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True):
     return tuple(out) if compute_uv else out
 
 
-def lu(x):
+def lu(x: NestedLike) -> tuple[Array, Array, Array]:
     """The LU factorisation with row exchanges: row i of L U is row permutation[i] of x.
 
     Args:

@@ -7,6 +7,7 @@ import math
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
+from ..typing import ArrayLike, NestedLike
 
 __all__ = [
     "celu",
@@ -38,7 +39,7 @@ __all__ = [
 tanh = wnp.tanh
 
 
-def relu(x) -> Array:
+def relu(x: NestedLike) -> Array:
     """The rectifier: max(x, 0); its derivative at 0 is 0.
 
     Returns: array of the shape and dtype of x.
@@ -53,7 +54,7 @@ def relu(x) -> Array:
     return wnp.where(x > 0, x, 0)
 
 
-def relu6(x) -> Array:
+def relu6(x: NestedLike) -> Array:
     """The rectifier limited to 6: min(max(x, 0), 6).
 
     Returns: array of the shape and dtype of x.
@@ -67,7 +68,7 @@ def relu6(x) -> Array:
     return wnp.minimum(relu(x), 6)
 
 
-def sigmoid(x) -> Array:
+def sigmoid(x: NestedLike) -> Array:
     """The logistic function: 1 / (1 + exp(-x)).
 
     Returns: array of the shape of x, of a float dtype.
@@ -79,7 +80,7 @@ def sigmoid(x) -> Array:
     return _weft.bind_elementwise("logistic", (x,), {})
 
 
-def silu(x) -> Array:
+def silu(x: NestedLike) -> Array:
     """x sigmoid(x).
 
     Args:
@@ -93,10 +94,11 @@ def silu(x) -> Array:
         >>> weft.nn.silu(wnp.array([0.0, 2.0]))
         Array([0.       , 1.7615942], dtype=float32)
     """
+    x = wnp.asarray(x)
     return x * sigmoid(x)
 
 
-def softplus(x) -> Array:
+def softplus(x: NestedLike) -> Array:
     """log(1 + exp(x)) without overflow.
 
     Returns: array of the shape of x, of a float dtype.
@@ -110,7 +112,7 @@ def softplus(x) -> Array:
     return wnp.logaddexp(x, 0.0)
 
 
-def log_sigmoid(x) -> Array:
+def log_sigmoid(x: NestedLike) -> Array:
     """log(sigmoid(x)) without underflow: -softplus(-x).
 
     Returns: array of the shape of x, of a float dtype.
@@ -122,7 +124,7 @@ def log_sigmoid(x) -> Array:
     return -softplus(-wnp.asarray(x))
 
 
-def soft_sign(x) -> Array:
+def soft_sign(x: NestedLike) -> Array:
     """x / (1 + |x|).
 
     Args:
@@ -134,10 +136,11 @@ def soft_sign(x) -> Array:
         >>> weft.nn.soft_sign(wnp.array([-1.0, 3.0]))
         Array([-0.5 ,  0.75], dtype=float32)
     """
+    x = wnp.asarray(x)
     return x / (1 + wnp.abs(x))
 
 
-def elu(x, alpha=1.0) -> Array:
+def elu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
     """The exponential linear unit: x for x > 0, alpha (exp(x) - 1) otherwise.
 
     Args:
@@ -152,10 +155,10 @@ def elu(x, alpha=1.0) -> Array:
         Array([-0.63212055,  2.        ], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x > 0, x, alpha * wnp.expm1(wnp.where(x > 0, 0, x)))
+    return wnp.where(x > 0, x, wnp.multiply(alpha, wnp.expm1(wnp.where(x > 0, 0, x))))
 
 
-def celu(x, alpha=1.0) -> Array:
+def celu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
     """The continuously differentiable exponential linear unit: x for x > 0, alpha (exp(x / alpha) - 1) otherwise.
 
     Args:
@@ -170,10 +173,10 @@ def celu(x, alpha=1.0) -> Array:
         Array([-0.78693867,  2.        ], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x > 0, x, alpha * wnp.expm1(wnp.where(x > 0, 0, x) / alpha))
+    return wnp.where(x > 0, x, wnp.multiply(alpha, wnp.expm1(wnp.where(x > 0, 0, x) / alpha)))
 
 
-def selu(x) -> Array:
+def selu(x: NestedLike) -> Array:
     """The self-normalising exponential linear unit: 1.0507... elu(x, 1.6732...).
 
     Returns: array of the shape of x, of a float dtype.
@@ -187,7 +190,7 @@ def selu(x) -> Array:
     return 1.0507009873554805 * elu(x, 1.6732632423543772)
 
 
-def leaky_relu(x, negative_slope=0.01) -> Array:
+def leaky_relu(x: NestedLike, negative_slope=0.01) -> Array:
     """x for x >= 0, a small multiple of it otherwise.
 
     Args:
@@ -205,7 +208,7 @@ def leaky_relu(x, negative_slope=0.01) -> Array:
     return wnp.where(x >= 0, x, negative_slope * x)
 
 
-def gelu(x, approximate: bool = True) -> Array:
+def gelu(x: NestedLike, approximate: bool = True) -> Array:
     """The Gaussian error linear unit: x times the normal distribution function at x.
 
     Args:
@@ -228,7 +231,7 @@ def gelu(x, approximate: bool = True) -> Array:
     return 0.5 * x * _weft.bind_elementwise("erfc", (-x / math.sqrt(2),), {})
 
 
-def glu(x, axis: int = -1) -> Array:
+def glu(x: NestedLike, axis: int = -1) -> Array:
     """The gated linear unit: the first half along an axis times the sigmoid of the second.
 
     Args:
@@ -249,7 +252,7 @@ def glu(x, axis: int = -1) -> Array:
     return first * sigmoid(second)
 
 
-def mish(x) -> Array:
+def mish(x: NestedLike) -> Array:
     """x tanh(softplus(x)).
 
     Args:
@@ -263,10 +266,11 @@ def mish(x) -> Array:
         >>> weft.nn.mish(wnp.array([0.0, 2.0]))
         Array([0.      , 1.943959], dtype=float32)
     """
+    x = wnp.asarray(x)
     return x * wnp.tanh(softplus(x))
 
 
-def hard_tanh(x) -> Array:
+def hard_tanh(x: NestedLike) -> Array:
     """x limited to [-1, 1].
 
     Returns: array of the shape and dtype of x.
@@ -278,7 +282,7 @@ def hard_tanh(x) -> Array:
     return wnp.clip(x, -1, 1)
 
 
-def hard_sigmoid(x) -> Array:
+def hard_sigmoid(x: NestedLike) -> Array:
     """A piecewise linear sigmoid: relu6(x + 3) / 6.
 
     Args:
@@ -292,10 +296,10 @@ def hard_sigmoid(x) -> Array:
         >>> weft.nn.hard_sigmoid(wnp.array([-3.0, 0.0, 3.0]))
         Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return relu6(x + 3.0) / 6.0
+    return relu6(wnp.asarray(x) + 3.0) / 6.0
 
 
-def hard_silu(x) -> Array:
+def hard_silu(x: NestedLike) -> Array:
     """x hard_sigmoid(x).
 
     Args:
@@ -309,10 +313,11 @@ def hard_silu(x) -> Array:
         >>> weft.nn.hard_silu(wnp.array([-3.0, 1.0, 3.0]))
         Array([-0.       ,  0.6666667,  3.       ], dtype=float32)
     """
+    x = wnp.asarray(x)
     return x * hard_sigmoid(x)
 
 
-def identity(x) -> Array:
+def identity(x: NestedLike) -> Array:
     """x itself.
 
     Returns: array of the shape and dtype of x.
@@ -324,7 +329,7 @@ def identity(x) -> Array:
     return wnp.asarray(x)
 
 
-def squareplus(x, b=4) -> Array:
+def squareplus(x: NestedLike, b: ArrayLike = 4) -> Array:
     """A smooth rectifier without exponentials: (x + sqrt(x^2 + b)) / 2.
 
     Args:
@@ -342,7 +347,7 @@ def squareplus(x, b=4) -> Array:
     return (x + wnp.sqrt(wnp.square(x) + b)) / 2
 
 
-def sparse_plus(x) -> Array:
+def sparse_plus(x: NestedLike) -> Array:
     """A softplus that reaches 0 and x: 0 for x <= -1, (x + 1)^2 / 4 up to 1, x beyond.
 
     Returns: array of the shape of x, of a float dtype.
@@ -357,7 +362,7 @@ def sparse_plus(x) -> Array:
     return wnp.where(x <= -1, 0, wnp.where(x >= 1, x, (x + 1) ** 2 / 4))
 
 
-def sparse_sigmoid(x) -> Array:
+def sparse_sigmoid(x: NestedLike) -> Array:
     """The derivative of sparse_plus: (x + 1) / 2 limited to [0, 1].
 
     Returns: array of the shape of x, of a float dtype.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
+from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
     "log1mexp",
@@ -19,7 +22,14 @@ __all__ = [
 ]
 
 
-def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
+def logsumexp(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: NestedLike | None = None,
+) -> Any:
     """log(sum(b exp(a))) over axes without overflow: the largest element is taken out of the sum.
 
     Args:
@@ -34,10 +44,8 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
         >>> weft.nn.logsumexp(wnp.array([1000.0, 1000.0]))
         Array(1000.6932, dtype=float32)
     """
-    a = _weft.promote_inexact(a)
-    if where is not None:
-        a = wnp.where(where, a, -wnp.inf)
-    top = from_finite(_max(a, axis))
+    a = _counted(a, where)
+    top = from_counted(_max(a, axis))
     exps = wnp.exp(a - top)
     if b is not None:
         exps = exps * b
@@ -48,16 +56,27 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     return wnp.log(total) + shift
 
 
+def _counted(x: NestedLike, where: NestedLike | None) -> Array:
+    """In floating point, -inf for what does not count."""
+    values = _weft.promote_inexact(wnp.asarray(x) if isinstance(x, (list, tuple)) else x)
+    return values if where is None else wnp.where(where, values, -wnp.inf)
+
+
 def _max(x, axis):
     return wnp.max(x, axis=axis, keepdims=True, initial=-wnp.inf if 0 in x.shape else None)
 
 
-def from_finite(top):
+def from_counted(top):
     """The shift of a stable exponential: without derivative, 0 where it is not finite."""
     return _weft.bind_elementwise("stop_gradient", (wnp.where(wnp.isfinite(top), top, 0),), {})
 
 
-def softmax(x, axis=-1, where=None, initial=None) -> Array:
+def softmax(
+    x: NestedLike,
+    axis: int | Sequence[int] | None = -1,
+    where: NestedLike | None = None,
+    initial: ArrayLike | None = None,
+) -> Array:
     """exp(x) / sum(exp(x)) along axes, without overflow; NaN where all elements are -inf.
 
     Args:
@@ -74,16 +93,14 @@ def softmax(x, axis=-1, where=None, initial=None) -> Array:
         Array([0., 0., 1.], dtype=float32)
     """
     del initial
-    x = _weft.promote_inexact(x)
-    if where is not None:
-        x = wnp.where(where, x, -wnp.inf)
+    x = _counted(x, where)
     top = _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
     exps = wnp.exp(x - top)
     out = exps / wnp.sum(exps, axis=axis, keepdims=True)
     return out if where is None else wnp.where(where, out, 0)
 
 
-def log_softmax(x, axis=-1, where=None) -> Array:
+def log_softmax(x: NestedLike, axis: int | Sequence[int] | None = -1, where: NestedLike | None = None) -> Array:
     """log(softmax(x)) along axes, without overflow.
 
     Args:
@@ -96,14 +113,14 @@ def log_softmax(x, axis=-1, where=None) -> Array:
         >>> weft.nn.log_softmax(wnp.array([0.0, 0.0]))
         Array([-0.6931472, -0.6931472], dtype=float32)
     """
-    x = _weft.promote_inexact(x)
-    if where is not None:
-        x = wnp.where(where, x, -wnp.inf)
+    x = _counted(x, where)
     shifted = x - _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
     return shifted - wnp.log(wnp.sum(wnp.exp(shifted), axis=axis, keepdims=True))
 
 
-def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
+def logmeanexp(
+    x: NestedLike, axis: int | Sequence[int] | None = None, where: NestedLike | None = None, keepdims: bool = False
+) -> Array:
     """log(mean(exp(x))) over axes, without overflow.
 
     Args:
@@ -122,7 +139,7 @@ def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
     return total - wnp.log(wnp.sum(wnp.broadcast_to(where, x.shape), axis=axis, keepdims=keepdims).astype(x.dtype))
 
 
-def log1mexp(x) -> Array:
+def log1mexp(x: NestedLike) -> Array:
     """log(1 - exp(-x)) for x > 0, without cancellation.
 
     Returns: array of the shape of x, of a float dtype.
@@ -139,7 +156,13 @@ def log1mexp(x) -> Array:
     return wnp.where(small, wnp.log(-wnp.expm1(-wnp.where(small, x, 1))), wnp.log1p(-wnp.exp(-wnp.where(small, 1, x))))
 
 
-def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5) -> Array:
+def standardize(
+    x: NestedLike,
+    axis: int | Sequence[int] | None = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+) -> Array:
     """(x - mean) / sqrt(variance + epsilon) along axes.
 
     Args:
@@ -156,13 +179,13 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5) -> Array:
         >>> weft.nn.standardize(wnp.array([1.0, 3.0]), epsilon=0.0)
         Array([-1.,  1.], dtype=float32)
     """
-    x = _weft.promote_inexact(x)
+    x = _counted(x, None)
     mean = wnp.mean(x, axis=axis, keepdims=True) if mean is None else mean
     variance = wnp.mean((x - mean) ** 2, axis=axis, keepdims=True) if variance is None else variance
-    return (x - mean) / wnp.sqrt(variance + epsilon)
+    return (x - mean) / wnp.sqrt(wnp.add(variance, epsilon))
 
 
-def one_hot(x, num_classes: int, *, dtype=float, axis: int = -1) -> Array:
+def one_hot(x: NestedLike, num_classes: int, *, dtype: DTypeLike = float, axis: int = -1) -> Array:
     """Indices as vectors: 1 at the index along a new axis, 0 elsewhere; all 0 for an index out of range.
 
     Args:

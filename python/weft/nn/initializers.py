@@ -11,6 +11,7 @@ from collections.abc import Callable
 from .. import numpy as wnp
 from .. import random
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 
 __all__ = [
     "constant",
@@ -70,7 +71,7 @@ def ones(key, shape, dtype=float) -> Array:
     return wnp.ones(shape, dtype)
 
 
-def constant(value):
+def constant(value: NestedLike) -> Callable[..., Array]:
     """An initialiser of one value.
 
     Args:
@@ -85,7 +86,7 @@ def constant(value):
     return lambda key, shape, dtype=float: wnp.full(shape, value, dtype)
 
 
-def normal(stddev=1e-2):
+def normal(stddev=1e-2) -> Callable[..., Array]:
     """An initialiser of normal numbers.
 
     Args:
@@ -100,7 +101,7 @@ def normal(stddev=1e-2):
     return lambda key, shape, dtype=float: random.normal(key, shape, dtype) * stddev
 
 
-def uniform(scale=1e-2):
+def uniform(scale=1e-2) -> Callable[..., Array]:
     """An initialiser of numbers uniform in [0, scale).
 
     Args:
@@ -115,7 +116,9 @@ def uniform(scale=1e-2):
     return lambda key, shape, dtype=float: random.uniform(key, shape, dtype) * scale
 
 
-def truncated_normal(stddev=1e-2, dtype=float, lower=-2.0, upper=2.0):
+def truncated_normal(
+    stddev=1e-2, dtype: DTypeLike = float, lower: NestedLike = -2.0, upper: NestedLike = 2.0
+) -> Callable[..., Array]:
     """An initialiser of normal numbers limited to an interval, then multiplied.
 
     Args:
@@ -133,7 +136,7 @@ def truncated_normal(stddev=1e-2, dtype=float, lower=-2.0, upper=2.0):
     return lambda key, shape, dtype=dtype: random.truncated_normal(key, lower, upper, shape, dtype) * stddev
 
 
-def orthogonal(scale=1.0, column_axis: int = -1, dtype=float):
+def orthogonal(scale=1.0, column_axis: int = -1, dtype=float) -> Callable[..., Array]:
     """An initialiser of matrices with orthonormal rows or columns (whichever are fewer).
 
     Args:
@@ -164,7 +167,9 @@ def orthogonal(scale=1.0, column_axis: int = -1, dtype=float):
     return init
 
 
-def variance_scaling(scale: float, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype=float):
+def variance_scaling(
+    scale: float, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype: DTypeLike = float
+) -> Callable[..., Array]:
     """An initialiser of random numbers whose variance is scale / n, where n counts the inputs or outputs of a layer.
 
     Args:

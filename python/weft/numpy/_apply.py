@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 from ._creation import arange, linspace, meshgrid
 
 __all__ = ["apply_along_axis", "apply_over_axes", "c_", "index_exp", "mgrid", "ogrid", "r_", "s_", "vectorize"]
@@ -17,7 +19,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def apply_along_axis(func1d, axis: int, arr, *args, **kwargs) -> Array:
+def apply_along_axis(func1d, axis: int, arr: NestedLike, *args, **kwargs) -> Array:
     """A function of vectors, applied to every vector along an axis.
 
     Args:
@@ -79,7 +81,7 @@ def _parse(signature: str):
     return sides[0], sides[1]
 
 
-def vectorize(pyfunc, *, excluded=frozenset(), signature: str | None = None):
+def vectorize(pyfunc, *, excluded=frozenset(), signature: str | None = None) -> Callable[..., Any]:
     """A function of numbers made a function of arrays; with a signature, one of vectors and matrices made one of arrays
     of them. It is traced once and vectorised (weft.vmap), not called in a loop.
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import ArrayLike, NestedLike
 from ._elementwise import imag, isnan, real
 from ._primitives import maximum, minimum
 
@@ -19,7 +23,14 @@ __all__ = [
 ]
 
 
-def where(condition, x=None, y=None, *, size: int | None = None, fill_value=None):
+def where(
+    condition: NestedLike,
+    x: NestedLike | None = None,
+    y: NestedLike | None = None,
+    *,
+    size: int | None = None,
+    fill_value: NestedLike | None = None,
+) -> Any:
     """x where a condition holds, else y. With the condition alone: the indices where it holds, as nonzero.
 
     Both x and y are computed; where the one that is not chosen has an infinite derivative, the gradient is NaN: replace
@@ -47,7 +58,7 @@ def where(condition, x=None, y=None, *, size: int | None = None, fill_value=None
     return _weft.where(condition, x, y)
 
 
-def select(condlist, choicelist, default=0) -> Array:
+def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], default=0) -> Array:
     """For each element the first choice whose condition holds, else a default.
 
     Args:
@@ -73,7 +84,7 @@ def select(condlist, choicelist, default=0) -> Array:
     return out
 
 
-def piecewise(x, condlist, funclist, *args, **kw) -> Array:
+def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist, *args, **kw) -> Array:
     """Functions chosen by conditions, element by element; all of them are computed.
 
     Args:
@@ -96,7 +107,14 @@ def piecewise(x, condlist, funclist, *args, **kw) -> Array:
     ).astype(x.dtype)
 
 
-def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:
+def clip(
+    a: NestedLike,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+    *,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+) -> Array:
     """Numbers limited to an interval.
 
     Args:
@@ -112,16 +130,17 @@ def clip(a, min=None, max=None, *, a_min=None, a_max=None) -> Array:
         >>> wnp.clip(wnp.array([1, 5, 9]), 2, 6)
         Array([2, 5, 6], dtype=int32)
     """
+    out: Any = _weft.array(a, None, False) if isinstance(a, (list, tuple)) else a
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is not None:
-        a = maximum(a, low)
+        out = maximum(out, low)
     if high is not None:
-        a = minimum(a, high)
-    return _weft.array(a, None, False)
+        out = minimum(out, high)
+    return _weft.array(out, None, False)
 
 
 def nan_to_num(
-    x, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+    x: NestedLike, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
     """Numbers in place of NaN and the infinities.
 
@@ -152,7 +171,7 @@ def nan_to_num(
     return _weft.where(x == float("-inf"), float(info.min) if neginf is None else neginf, x)
 
 
-def heaviside(x1, x2) -> Array:
+def heaviside(x1: NestedLike, x2: NestedLike) -> Array:
     """The step function: 0 for x1 < 0, x2 for x1 = 0, 1 for x1 > 0; NaN stays.
 
     Args:
@@ -169,7 +188,7 @@ def heaviside(x1, x2) -> Array:
     return _weft.where(x1 != x1, x1, step)
 
 
-def fmax(x1, x2) -> Array:
+def fmax(x1: NestedLike, x2: NestedLike) -> Array:
     """The larger; a NaN loses against a number.
 
     Args:
@@ -181,10 +200,11 @@ def fmax(x1, x2) -> Array:
         >>> wnp.fmax(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
         Array([1., 2.], dtype=float32)
     """
+    x1, x2 = _weft.array(x1, None, False), _weft.array(x2, None, False)
     return _weft.where((x1 > x2) | isnan(x2), x1, x2)
 
 
-def fmin(x1, x2) -> Array:
+def fmin(x1: NestedLike, x2: NestedLike) -> Array:
     """The smaller; a NaN loses against a number.
 
     Args:
@@ -196,6 +216,7 @@ def fmin(x1, x2) -> Array:
         >>> wnp.fmin(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
         Array([0., 2.], dtype=float32)
     """
+    x1, x2 = _weft.array(x1, None, False), _weft.array(x2, None, False)
     return _weft.where((x1 < x2) | isnan(x2), x1, x2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "allclose",
@@ -13,7 +14,7 @@ __all__ = [
 ]
 
 
-def isclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol |b|, element by element; equal infinities are close.
 
     Args:
@@ -34,7 +35,7 @@ def isclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = Fals
     return close | ((a != a) & (b != b)) if equal_nan else close
 
 
-def allclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+def allclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements are close: see isclose.
 
     Args:
@@ -52,7 +53,7 @@ def allclose(a, b, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = Fal
     return _weft.reduce("reduce_and", isclose(a, b, rtol, atol, equal_nan), None, False)
 
 
-def array_equal(a1, a2, equal_nan: bool = False) -> Array:
+def array_equal(a1: NestedLike, a2: NestedLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and elements.
 
     Args:
@@ -75,7 +76,7 @@ def array_equal(a1, a2, equal_nan: bool = False) -> Array:
     return _weft.reduce("reduce_and", same, None, False)
 
 
-def array_equiv(a1, a2) -> Array:
+def array_equiv(a1: NestedLike, a2: NestedLike) -> Array:
     """Whether two arrays have the same elements after broadcasting; False where they do not broadcast.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
     "arange",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:
+def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Array:
     """An array with the values of a number, a nested list, a NumPy array or an array.
 
     Numbers and lists of them get the default dtypes (float32, int32, bool, complex64; see weft.config.x64); NumPy
@@ -65,7 +66,7 @@ def array(object, dtype=None, copy: bool = True, ndmin: int = 0) -> Array:
     return out
 
 
-def asarray(object, dtype=None, copy: bool | None = None) -> Array:
+def asarray(object: NestedLike, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
     """An array with these values, sharing the memory of a NumPy array where it can: do not write to that afterwards.
 
     Args:
@@ -86,7 +87,7 @@ def asarray(object, dtype=None, copy: bool | None = None) -> Array:
     return _weft.array(object, dtype, bool(copy))
 
 
-def from_dlpack(x) -> Array:
+def from_dlpack(x: NestedLike) -> Array:
     """The array of another library, without a copy.
 
     Args:
@@ -105,7 +106,7 @@ def from_dlpack(x) -> Array:
     return _weft.from_dlpack(x)
 
 
-def astype(x, dtype) -> Array:
+def astype(x: NestedLike, dtype: DTypeLike) -> Array:
     """x converted to a dtype.
 
     Args:
@@ -125,7 +126,7 @@ def _shape(shape):
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 
-def full(shape, fill_value, dtype=None) -> Array:
+def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = None) -> Array:
     """An array full of a value.
 
     Args:
@@ -148,7 +149,7 @@ def full(shape, fill_value, dtype=None) -> Array:
     return _weft.full(shape, fill_value, dtype)
 
 
-def zeros(shape, dtype=None) -> Array:
+def zeros(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -167,7 +168,7 @@ def zeros(shape, dtype=None) -> Array:
     return _weft.full(_shape(shape), 0, float if dtype is None else dtype)
 
 
-def ones(shape, dtype=None) -> Array:
+def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
     """An array of ones.
 
     Args:
@@ -188,7 +189,9 @@ def ones(shape, dtype=None) -> Array:
 empty = zeros
 
 
-def full_like(a, fill_value, dtype=None, shape=None) -> Array:
+def full_like(
+    a: NestedLike, fill_value: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None
+) -> Array:
     """An array like another, full of a value.
 
     Args:
@@ -208,7 +211,7 @@ def full_like(a, fill_value, dtype=None, shape=None) -> Array:
     return full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
 
 
-def zeros_like(a, dtype=None, shape=None) -> Array:
+def zeros_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None) -> Array:
     """Zeros of the shape and dtype of an array.
 
     Args:
@@ -225,7 +228,7 @@ def zeros_like(a, dtype=None, shape=None) -> Array:
     return full_like(a, 0, dtype, shape)
 
 
-def ones_like(a, dtype=None, shape=None) -> Array:
+def ones_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None) -> Array:
     """Ones of the shape and dtype of an array.
 
     Args:
@@ -291,7 +294,13 @@ def arange(start, stop=None, step=None, dtype=None) -> Array:
 
 
 def linspace(
-    start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0
+    start: NestedLike,
+    stop: NestedLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Any:
     """Evenly spaced numbers between two, in floating point.
 
@@ -334,7 +343,15 @@ def linspace(
     return (out, step) if retstep else out
 
 
-def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0) -> Array:
+def logspace(
+    start: NestedLike,
+    stop: NestedLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base=10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Numbers whose logarithms are evenly spaced: base ** linspace(start, stop, num).
 
     Args:
@@ -356,7 +373,14 @@ def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype
     return out if dtype is None else out.astype(dtype)
 
 
-def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0) -> Array:
+def geomspace(
+    start: NestedLike,
+    stop: NestedLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Numbers with a constant quotient between two of one sign, neither 0.
 
     Args:
@@ -391,7 +415,7 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
     return out if dtype is None else out.astype(dtype)
 
 
-def copy(a, order=None) -> Array:
+def copy(a: NestedLike, order=None) -> Array:
     """An equal array with memory of its own.
 
     Args:
@@ -407,7 +431,7 @@ def copy(a, order=None) -> Array:
     return _weft.array(a, None, True).copy()
 
 
-def meshgrid(*xi, indexing: str = "xy", sparse: bool = False) -> list[Array]:
+def meshgrid(*xi: NestedLike, indexing: str = "xy", sparse: bool = False) -> list[Array]:
     """The coordinates of a grid from those of its axes.
 
     Args:
@@ -440,7 +464,7 @@ def meshgrid(*xi, indexing: str = "xy", sparse: bool = False) -> list[Array]:
     return [_weft.broadcast_to(x, shape) for x in out]
 
 
-def indices(dimensions, dtype=None, sparse: bool = False):
+def indices(dimensions, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The indices of a grid.
 
     Args:

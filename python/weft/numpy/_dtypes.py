@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 
 __all__ = [
     "bfloat16",
@@ -115,7 +116,7 @@ generic, number, inexact, floating, complexfloating = (
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 
 
-def result_type(*args):
+def result_type(*args) -> Any:
     """The dtype that arrays, numbers and dtypes have together, by JAX's promotion table: Python numbers are weak,
     integers with floats give that float, 64-bit stays.
 
@@ -139,7 +140,7 @@ def result_type(*args):
     return _weft.result_type(*args)
 
 
-def promote_types(a, b):
+def promote_types(a: NestedLike, b: NestedLike) -> Any:
     """The dtype that two dtypes have together, by JAX's promotion table.
 
     Args:
@@ -181,7 +182,7 @@ def issubdtype(arg1, arg2) -> bool:
     return np.issubdtype(arg1, arg2)
 
 
-def isdtype(dtype, kind) -> bool:
+def isdtype(dtype: DTypeLike, kind) -> bool:
     """Whether a dtype is of a kind of the array API.
 
     Args:
@@ -239,7 +240,7 @@ def can_cast(from_, to, casting: str = "safe") -> bool:
     return np.can_cast(_weft.dtype(from_), _weft.dtype(to), casting)  # type: ignore[arg-type]
 
 
-def iscomplexobj(x) -> bool:
+def iscomplexobj(x: NestedLike) -> bool:
     """Whether the elements are of a complex dtype.
 
     Returns: bool.
@@ -251,7 +252,7 @@ def iscomplexobj(x) -> bool:
     return _weft.dtype_kind(_weft.array(x, None, False).dtype) == "complex"
 
 
-def isrealobj(x) -> bool:
+def isrealobj(x: NestedLike) -> bool:
     """Whether the elements are not of a complex dtype.
 
     Returns: bool.
@@ -263,7 +264,7 @@ def isrealobj(x) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(x) -> bool:
+def isscalar(x: NestedLike) -> bool:
     """Whether x is a single number: Python's, NumPy's or an array without dimensions.
 
     Args:

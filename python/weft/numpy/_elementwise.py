@@ -6,6 +6,7 @@ import math
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import ArrayLike, NestedLike
 from ._primitives import (
     arctan2,
     exp,
@@ -61,7 +62,7 @@ __all__ = [
 _pi = math.pi
 
 
-def absolute(x) -> Array:
+def absolute(x: NestedLike) -> Array:
     """|x|; of complex numbers the modulus.
 
     Returns: array of the shape of x, of a real dtype.
@@ -73,7 +74,7 @@ def absolute(x) -> Array:
     return _weft.absolute(x)
 
 
-def fabs(x) -> Array:
+def fabs(x: NestedLike) -> Array:
     """|x| in floating point.
 
     Returns: array of the shape of x, of a float dtype.
@@ -85,7 +86,7 @@ def fabs(x) -> Array:
     return _weft.absolute(_weft.promote_inexact(x))
 
 
-def angle(z, deg: bool = False) -> Array:
+def angle(z: NestedLike, deg: bool = False) -> Array:
     """The angle of complex numbers, in (-pi, pi]; of real ones 0 or pi.
 
     Args:
@@ -103,7 +104,7 @@ def angle(z, deg: bool = False) -> Array:
     return out * (180 / _pi) if deg else out
 
 
-def isreal(x) -> Array:
+def isreal(x: NestedLike) -> Array:
     """Whether the imaginary part is 0.
 
     Returns: array of booleans of the shape of x.
@@ -115,7 +116,7 @@ def isreal(x) -> Array:
     return imag(x) == 0
 
 
-def iscomplex(x) -> Array:
+def iscomplex(x: NestedLike) -> Array:
     """Whether the imaginary part is not 0.
 
     Returns: array of booleans of the shape of x.
@@ -127,7 +128,7 @@ def iscomplex(x) -> Array:
     return imag(x) != 0
 
 
-def sign(x) -> Array:
+def sign(x: NestedLike) -> Array:
     """-1, 0 or 1; of complex numbers x / |x|, and 0 at 0.
 
     Returns: array of the shape and dtype of x.
@@ -143,7 +144,7 @@ def sign(x) -> Array:
     return _weft.where(size == 0, 0, x / _weft.where(size == 0, 1, size))
 
 
-def bitwise_count(x) -> Array:
+def bitwise_count(x: NestedLike) -> Array:
     """How many bits of |x| are set.
 
     Args:
@@ -158,7 +159,7 @@ def bitwise_count(x) -> Array:
     return _weft.bind_elementwise("population_count", (_weft.absolute(x),), {}).astype("uint8")
 
 
-def gcd(x1, x2) -> Array:
+def gcd(x1: NestedLike, x2: NestedLike) -> Array:
     """The greatest common divisor of integers, not negative.
 
     Returns: array of the common shape, of the common integer dtype.
@@ -187,7 +188,7 @@ def gcd(x1, x2) -> Array:
     return while_loop(more, step, (_weft.absolute(x1), _weft.absolute(x2)))[0]
 
 
-def lcm(x1, x2) -> Array:
+def lcm(x1: NestedLike, x2: NestedLike) -> Array:
     """The least common multiple of integers, not negative; 0 where one is 0.
 
     Returns: array of the common shape, of the common integer dtype.
@@ -214,7 +215,7 @@ def _integers(x1, x2, what: str):
     return _weft.broadcast_to(x1, shape), _weft.broadcast_to(x2, shape)
 
 
-def real(x) -> Array:
+def real(x: NestedLike) -> Array:
     """The real part; real numbers stay.
 
     Returns: array of the shape of x, of a real dtype.
@@ -227,7 +228,7 @@ def real(x) -> Array:
     return _weft.bind_elementwise("real", (x,), {}) if _weft.dtype_kind(x.dtype) == "complex" else x
 
 
-def imag(x) -> Array:
+def imag(x: NestedLike) -> Array:
     """The imaginary part; 0 for real numbers.
 
     Returns: array of the shape of x, of a real dtype.
@@ -244,7 +245,7 @@ def imag(x) -> Array:
     )
 
 
-def positive(x) -> Array:
+def positive(x: NestedLike) -> Array:
     """+x, which is x.
 
     Returns: array of the shape and dtype of x.
@@ -256,7 +257,7 @@ def positive(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def conjugate(x) -> Array:
+def conjugate(x: NestedLike) -> Array:
     """The complex conjugate; real numbers stay.
 
     Returns: array of the shape and dtype of x.
@@ -269,7 +270,7 @@ def conjugate(x) -> Array:
     return _weft.bind_elementwise("conj", (x,), {}) if _weft.dtype_kind(x.dtype) == "complex" else x
 
 
-def logical_not(x) -> Array:
+def logical_not(x: NestedLike) -> Array:
     """Whether x is 0.
 
     Returns: array of booleans of the shape of x.
@@ -281,7 +282,7 @@ def logical_not(x) -> Array:
     return _weft.logical_not(x)
 
 
-def isnan(x) -> Array:
+def isnan(x: NestedLike) -> Array:
     """Whether x is not a number.
 
     Returns: array of booleans of the shape of x.
@@ -294,7 +295,7 @@ def isnan(x) -> Array:
     return x != x
 
 
-def isinf(x) -> Array:
+def isinf(x: NestedLike) -> Array:
     """Whether x is an infinity.
 
     Returns: array of booleans of the shape of x.
@@ -307,7 +308,7 @@ def isinf(x) -> Array:
     return _weft.absolute(x) == float("inf")
 
 
-def isposinf(x) -> Array:
+def isposinf(x: NestedLike) -> Array:
     """Whether x is +infinity.
 
     Returns: array of booleans of the shape of x.
@@ -319,7 +320,7 @@ def isposinf(x) -> Array:
     return _weft.promote_inexact(x) == float("inf")
 
 
-def isneginf(x) -> Array:
+def isneginf(x: NestedLike) -> Array:
     """Whether x is -infinity.
 
     Returns: array of booleans of the shape of x.
@@ -331,7 +332,7 @@ def isneginf(x) -> Array:
     return _weft.promote_inexact(x) == float("-inf")
 
 
-def log2(x) -> Array:
+def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2: log(x) / log(2).
 
     Returns: array of the shape of x, of a float dtype.
@@ -343,7 +344,7 @@ def log2(x) -> Array:
     return log(x) / math.log(2)
 
 
-def log10(x) -> Array:
+def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10: log(x) / log(10).
 
     Returns: array of the shape of x, of a float dtype.
@@ -355,7 +356,7 @@ def log10(x) -> Array:
     return log(x) / math.log(10)
 
 
-def exp10(x) -> Array:
+def exp10(x: ArrayLike) -> Array:
     """10 to the power x: exp(x log 10).
 
     Returns: array of the shape of x, of a float dtype.
@@ -364,10 +365,10 @@ def exp10(x) -> Array:
         >>> wnp.exp10(wnp.array([0.0, 1.0]))
         Array([ 1., 10.], dtype=float32)
     """
-    return exp(x * math.log(10))
+    return exp(multiply(x, math.log(10)))
 
 
-def logaddexp(x1, x2) -> Array:
+def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
     """log(exp(x1) + exp(x2)) without overflow: the larger one plus log1p(exp(-|x1 - x2|)).
 
     Returns: array of the common shape, of a float dtype.
@@ -383,7 +384,7 @@ def logaddexp(x1, x2) -> Array:
     return _weft.where(delta != delta, x1 + x2, top + log1p(exp(-_weft.absolute(delta))))
 
 
-def logaddexp2(x1, x2) -> Array:
+def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
     """log2(2^x1 + 2^x2) without overflow.
 
     Returns: array of the common shape, of a float dtype.
@@ -395,7 +396,7 @@ def logaddexp2(x1, x2) -> Array:
     return logaddexp(_weft.promote_inexact(x1) * math.log(2), _weft.promote_inexact(x2) * math.log(2)) / math.log(2)
 
 
-def hypot(x1, x2) -> Array:
+def hypot(x1: NestedLike, x2: NestedLike) -> Array:
     """sqrt(x1^2 + x2^2) without overflow: the larger times sqrt(1 + (smaller / larger)^2).
 
     Returns: array of the common shape, of a float dtype.
@@ -410,7 +411,7 @@ def hypot(x1, x2) -> Array:
     return _weft.where(big == float("inf"), big, big * sqrt(1 + ratio * ratio))
 
 
-def reciprocal(x) -> Array:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x, in floating point.
 
     Returns: array of the shape of x, of a float dtype.
@@ -422,7 +423,7 @@ def reciprocal(x) -> Array:
     return true_divide(1, x)
 
 
-def deg2rad(x) -> Array:
+def deg2rad(x: ArrayLike) -> Array:
     """Degrees to radians.
 
     Args:
@@ -437,7 +438,7 @@ def deg2rad(x) -> Array:
     return multiply(x, _pi / 180)
 
 
-def rad2deg(x) -> Array:
+def rad2deg(x: ArrayLike) -> Array:
     """Radians to degrees.
 
     Args:
@@ -455,7 +456,7 @@ def rad2deg(x) -> Array:
 radians, degrees = deg2rad, rad2deg
 
 
-def sinc(x) -> Array:
+def sinc(x: NestedLike) -> Array:
     """sin(pi x) / (pi x), and 1 at 0.
 
     Returns: array of the shape of x, of a float dtype.
@@ -469,7 +470,7 @@ def sinc(x) -> Array:
     return _weft.where(x == 0, 1, sin(safe) / safe)
 
 
-def signbit(x) -> Array:
+def signbit(x: NestedLike) -> Array:
     """Whether the sign bit is set, that of -0.0 too.
 
     Returns: array of booleans of the shape of x.
@@ -484,7 +485,7 @@ def signbit(x) -> Array:
     return x < 0
 
 
-def copysign(x1, x2) -> Array:
+def copysign(x1: NestedLike, x2: NestedLike) -> Array:
     """|x1| with the sign of x2, that of zeros too.
 
     Returns: array of the common shape, of a float dtype.
@@ -500,7 +501,7 @@ def copysign(x1, x2) -> Array:
     return _weft.where(negative_, -size, size)
 
 
-def float_power(x1, x2) -> Array:
+def float_power(x1: NestedLike, x2: NestedLike) -> Array:
     """x1 to the power x2, in floating point.
 
     Returns: array of the common shape, of a float dtype.

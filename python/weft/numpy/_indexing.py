@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike, Shape
 
 __all__ = [
     "argwhere",
@@ -31,14 +33,14 @@ newaxis = None
 
 
 def take(
-    a,
-    indices,
+    a: NestedLike,
+    indices: NestedLike,
     axis: int | None = None,
-    out=None,
+    out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value=None,
+    fill_value: NestedLike | None = None,
 ) -> Array:
     """Slices of an array at indices along an axis.
 
@@ -93,7 +95,13 @@ def _no_out(out) -> None:
         raise TypeError("out= is not supported: arrays never change")
 
 
-def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None) -> Array:
+def take_along_axis(
+    arr: NestedLike,
+    indices: NestedLike,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: NestedLike | None = None,
+) -> Array:
     """For each position the element whose index along the axis is given there.
 
     Args:
@@ -136,7 +144,15 @@ def _must_copy(inplace: bool, what: str) -> None:
         raise ValueError(f"{what}: arrays never change; pass inplace=False and use the result, or x.at[...].set(...)")
 
 
-def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None) -> Array:
+def put_along_axis(
+    arr: NestedLike,
+    indices: NestedLike,
+    values: NestedLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
     """A copy in which the elements at indices along an axis are replaced.
 
     Args:
@@ -165,7 +181,7 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
     return arr.at[key].set(values, mode=mode)
 
 
-def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy in which elements of the flattened array are replaced.
 
     Args:
@@ -195,7 +211,7 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True) -> Array:
     return a.reshape(-1).at[ind].set(v).reshape(a.shape)
 
 
-def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(a: NestedLike, val: NestedLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy in which the main diagonal is replaced.
 
     Args:
@@ -228,7 +244,7 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True) -> Array:
     return a.at[(i,) * a.ndim].set(val)
 
 
-def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple[Array, ...]:
+def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None) -> tuple[Array, ...]:
     """The indices of the elements that are not 0.
 
     Args:
@@ -261,7 +277,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None) -> tuple[Array, ...]
     return tuple(_weft.where(valid, o, f) for o, f in zip(out, fills))
 
 
-def argwhere(a, *, size: int | None = None, fill_value=None) -> Array:
+def argwhere(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None) -> Array:
     """The indices of the elements that are not 0, one row each.
 
     Args:
@@ -281,7 +297,7 @@ def argwhere(a, *, size: int | None = None, fill_value=None) -> Array:
     return _weft.stack(list(nonzero(a, size=size, fill_value=fill_value)), 1)
 
 
-def flatnonzero(a, *, size: int | None = None, fill_value=None) -> Array:
+def flatnonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None) -> Array:
     """The indices of the elements of the flattened array that are not 0.
 
     Args:
@@ -300,7 +316,7 @@ def flatnonzero(a, *, size: int | None = None, fill_value=None) -> Array:
     return nonzero(_weft.array(a, None, False).reshape(-1), size=size, fill_value=fill_value)[0]
 
 
-def extract(condition, arr, *, size: int | None = None, fill_value=0) -> Array:
+def extract(condition: NestedLike, arr: NestedLike, *, size: int | None = None, fill_value: NestedLike = 0) -> Array:
     """The elements of an array where a condition holds.
 
     Args:
@@ -321,7 +337,15 @@ def extract(condition, arr, *, size: int | None = None, fill_value=0) -> Array:
     return compress(_weft.array(condition, None, False).reshape(-1), arr, size=size, fill_value=fill_value)
 
 
-def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None) -> Array:
+def compress(
+    condition: NestedLike,
+    a: NestedLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: NestedLike = 0,
+    out: None = None,
+) -> Array:
     """The slices along an axis where a condition holds.
 
     Args:
@@ -357,7 +381,7 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
     )
 
 
-def choose(a, choices, out=None, mode: str = "raise") -> Array:
+def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode: str = "raise") -> Array:
     """Elements of several arrays, chosen by index.
 
     Args:
@@ -419,7 +443,7 @@ def ix_(*args) -> tuple[Array, ...]:
     )
 
 
-def unravel_index(indices, shape) -> tuple[Array, ...]:
+def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
     """Indices of the flattened array as indices of each dimension.
 
     Args:

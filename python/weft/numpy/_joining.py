@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 from ._shape import _array, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
 
 __all__ = [
@@ -32,7 +34,7 @@ __all__ = [
 ]
 
 
-def concatenate(arrays, axis: int | None = 0, dtype=None) -> Array:
+def concatenate(arrays: Sequence[NestedLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along an existing axis, promoted to one dtype.
 
     Args:
@@ -50,14 +52,14 @@ def concatenate(arrays, axis: int | None = 0, dtype=None) -> Array:
         >>> wnp.concatenate([wnp.array([1, 2]), wnp.array([3.5])])
         Array([1. , 2. , 3.5], dtype=float32)
     """
-    arrays = [_array(a) for a in arrays]
+    parts = [_array(a) for a in arrays]
     if axis is None:
-        arrays, axis = [a.reshape(-1) for a in arrays], 0
-    out = _weft.concatenate(arrays, axis)
+        parts, axis = [a.reshape(-1) for a in parts], 0
+    out = _weft.concatenate(parts, axis)
     return out if dtype is None else out.astype(dtype)
 
 
-def append(arr, values, axis: int | None = None) -> Array:
+def append(arr: NestedLike, values: NestedLike, axis: int | None = None) -> Array:
     """Values joined behind an array.
 
     Args:
@@ -76,7 +78,7 @@ def append(arr, values, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
-def stack(arrays, axis: int = 0, dtype=None) -> Array:
+def stack(arrays: Sequence[NestedLike], axis: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape joined along a new axis, promoted to one dtype.
 
     Args:
@@ -99,7 +101,7 @@ def stack(arrays, axis: int = 0, dtype=None) -> Array:
     return out if dtype is None else out.astype(dtype)
 
 
-def unstack(x, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: NestedLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis.
 
     Returns: tuple of arrays without the axis.
@@ -112,7 +114,7 @@ def unstack(x, axis: int = 0) -> tuple[Array, ...]:
     return tuple(x[i] for i in range(x.shape[0]))
 
 
-def vstack(tup, dtype=None) -> Array:
+def vstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined as rows: vectors count as one row each.
 
     Args:
@@ -133,7 +135,7 @@ def vstack(tup, dtype=None) -> Array:
     return concatenate(rows if isinstance(rows, list) else [rows], 0, dtype)
 
 
-def hstack(tup, dtype=None) -> Array:
+def hstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the second axis, vectors along the first.
 
     Args:
@@ -154,7 +156,7 @@ def hstack(tup, dtype=None) -> Array:
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup, dtype=None) -> Array:
+def dstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the third axis.
 
     Args:
@@ -175,7 +177,7 @@ def dstack(tup, dtype=None) -> Array:
     return concatenate(arrays if isinstance(arrays, list) else [arrays], 2, dtype)
 
 
-def column_stack(tup) -> Array:
+def column_stack(tup: Sequence[NestedLike]) -> Array:
     """Vectors (and matrices) joined as columns.
 
     Args:
@@ -194,7 +196,7 @@ def column_stack(tup) -> Array:
     return concatenate([a[:, None] if a.ndim == 1 else a for a in map(_array, tup)], 1)
 
 
-def block(arrays) -> Array:
+def block(arrays: Sequence[NestedLike]) -> Array:
     """An array put together from nested lists of blocks: the innermost lists join along the last axis, those around
     them along the one before.
 
@@ -237,7 +239,7 @@ def _flat(x) -> list:
     return [z for y in x for z in _flat(y)] if isinstance(x, list) else [x]
 
 
-def split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
+def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """An array cut along an axis.
 
     Args:
@@ -269,7 +271,7 @@ def _cut(ary, bounds, axis: int) -> list[Array]:
     return [ary[key + (builtins.slice(a, b),)] for a, b in zip(bounds[:-1], bounds[1:])]
 
 
-def array_split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
+def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """An array cut along an axis into parts that may differ by one element, the longer ones first.
 
     Args:
@@ -292,7 +294,7 @@ def array_split(ary, indices_or_sections, axis: int = 0) -> list[Array]:
     return _cut(ary, bounds, axis)
 
 
-def vsplit(ary, indices_or_sections) -> list[Array]:
+def vsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """An array cut along its first axis.
 
     Args:
@@ -310,7 +312,7 @@ def vsplit(ary, indices_or_sections) -> list[Array]:
     return split(ary, indices_or_sections, 0)
 
 
-def hsplit(ary, indices_or_sections) -> list[Array]:
+def hsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """An array cut along its second axis, a vector along its first.
 
     Args:
@@ -328,7 +330,7 @@ def hsplit(ary, indices_or_sections) -> list[Array]:
     return split(ary, indices_or_sections, 1 if ndim(ary) > 1 else 0)
 
 
-def dsplit(ary, indices_or_sections) -> list[Array]:
+def dsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """An array cut along its third axis.
 
     Args:
@@ -346,7 +348,7 @@ def dsplit(ary, indices_or_sections) -> list[Array]:
     return split(ary, indices_or_sections, 2)
 
 
-def tile(A, reps) -> Array:
+def tile(A: NestedLike, reps) -> Array:
     """An array repeated as a block.
 
     Args:
@@ -368,7 +370,7 @@ def tile(A, reps) -> Array:
     return out.reshape([r * d for r, d in zip(reps, a.shape)])
 
 
-def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+def repeat(a: NestedLike, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
     """Each element (or slice) several times.
 
     Args:
@@ -413,8 +415,8 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
         return repeat(a, int(known.reshape(())), axis)
     if known.shape != (n,):
         raise ValueError(f"repeat: {known.shape} repeats for {n} elements along axis {axis}")
-    index = np.repeat(np.arange(n), known)
-    return _weft.take(a, _weft.array(index.astype(np.int32), None, True), axis, "clip")
+    rows = np.repeat(np.arange(n), known)
+    return _weft.take(a, _weft.array(rows.astype(np.int32), None, True), axis, "clip")
 
 
 def resize(a, new_shape) -> Array:
@@ -438,7 +440,7 @@ def resize(a, new_shape) -> Array:
     return tile(flat, times)[:n].reshape(new_shape)
 
 
-def kron(a, b) -> Array:
+def kron(a: NestedLike, b: NestedLike) -> Array:
     """The Kronecker product: each element of a times the array b.
 
     Args:

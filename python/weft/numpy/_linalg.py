@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 
 __all__ = [
     "cross",
@@ -27,7 +30,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def matmul(a, b) -> Array:
+def matmul(a: NestedLike, b: NestedLike) -> Array:
     """The matrix product of the last two dimensions; the others broadcast. A vector counts as a row (left) or column
     (right).
 
@@ -47,7 +50,7 @@ def matmul(a, b) -> Array:
     return _weft.matmul(_array(a), _array(b))
 
 
-def dot(a, b) -> Array:
+def dot(a: NestedLike, b: NestedLike) -> Array:
     """The sum over the last axis of a and the second to last of b (the only one of a vector); numbers multiply.
 
     Args:
@@ -65,7 +68,7 @@ def dot(a, b) -> Array:
     return _weft.dot(_array(a), _array(b))
 
 
-def vdot(a, b) -> Array:
+def vdot(a: NestedLike, b: NestedLike) -> Array:
     """The sum of products of all elements, those of a conjugated.
 
     Args:
@@ -85,7 +88,7 @@ def vdot(a, b) -> Array:
     return _weft.dot(conjugate(a).reshape(-1), _array(b).reshape(-1))
 
 
-def inner(a, b) -> Array:
+def inner(a: NestedLike, b: NestedLike) -> Array:
     """The sum over the last axes of both.
 
     Args:
@@ -106,7 +109,7 @@ def inner(a, b) -> Array:
     return _weft.tensordot(a, b, [a.ndim - 1], [b.ndim - 1])
 
 
-def outer(a, b) -> Array:
+def outer(a: NestedLike, b: NestedLike) -> Array:
     """The products of all pairs of elements.
 
     Args:
@@ -122,7 +125,7 @@ def outer(a, b) -> Array:
     return _array(a).reshape(-1)[:, None] * _array(b).reshape(-1)[None, :]
 
 
-def tensordot(a, b, axes=2) -> Array:
+def tensordot(a: NestedLike, b: NestedLike, axes: Any = 2) -> Array:
     """The sum over pairs of axes.
 
     Args:
@@ -145,7 +148,14 @@ def tensordot(a, b, axes=2) -> Array:
     return _weft.tensordot(a, b, [x] if isinstance(x, int) else list(x), [y] if isinstance(y, int) else list(y))
 
 
-def einsum(subscripts, /, *operands, optimize="optimal", precision=None, preferred_element_type=None) -> Array:
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    optimize: Any = "optimal",
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Einstein's summation: products of operands, summed over the indices that the result does not have.
 
     Args:
@@ -189,7 +199,7 @@ def _spelled(parts: list) -> tuple[str, list]:
     return ",".join(words) + ("->" + word(parts[-1]) if len(parts) % 2 else ""), operands
 
 
-def vecdot(x1, x2, axis: int = -1) -> Array:
+def vecdot(x1: NestedLike, x2: NestedLike, axis: int = -1) -> Array:
     """The dot products of vectors along an axis, those of x1 conjugated.
 
     Args:
@@ -211,7 +221,7 @@ def vecdot(x1, x2, axis: int = -1) -> Array:
     return _weft.einsum("...i,...i->...", [x1, x2])
 
 
-def matvec(x1, x2) -> Array:
+def matvec(x1: NestedLike, x2: NestedLike) -> Array:
     """Matrices times vectors.
 
     Args:
@@ -230,7 +240,7 @@ def matvec(x1, x2) -> Array:
     return _weft.einsum("...ij,...j->...i", [_array(x1), _array(x2)])
 
 
-def vecmat(x1, x2) -> Array:
+def vecmat(x1: NestedLike, x2: NestedLike) -> Array:
     """Vectors, conjugated, times matrices.
 
     Args:
@@ -251,7 +261,7 @@ def vecmat(x1, x2) -> Array:
     return _weft.einsum("...i,...ij->...j", [conjugate(x1), _array(x2)])
 
 
-def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def trace(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The sum of a diagonal of two dimensions.
 
     Args:
@@ -274,7 +284,9 @@ def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return _weft.reduce("reduce_sum", diagonal(_array(a), offset, axis1, axis2), -1, False)
 
 
-def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+def cross(
+    a: NestedLike, b: NestedLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
     """The cross product of vectors of three elements; a third one that is missing counts as 0, and of two vectors of
     two elements the third component alone is given.
 
@@ -307,7 +319,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
     return _weft.moveaxis(_weft.stack([y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2], -1), -1, axisc)
 
 
-def convolve(a, v, mode: str = "full") -> Array:
+def convolve(a: NestedLike, v: NestedLike, mode: str = "full") -> Array:
     """The discrete convolution of two vectors: out[n] = sum over m of a[m] v[n - m].
 
     Args:
@@ -340,7 +352,7 @@ def convolve(a, v, mode: str = "full") -> Array:
     raise ValueError(f"convolve: there is no mode {mode!r}")
 
 
-def correlate(a, v, mode: str = "valid") -> Array:
+def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
     """The cross-correlation of two vectors: out[n] = sum over m of a[m + n] conj(v[m]).
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 from ._creation import ones
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones on a diagonal of a matrix, zeros elsewhere.
 
     Args:
@@ -51,7 +52,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
     return (rows + k == columns).astype(float if dtype is None else dtype)
 
 
-def identity(n: int, dtype=None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix.
 
     Args:
@@ -68,7 +69,7 @@ def identity(n: int, dtype=None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype=None) -> Array:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones at and below a diagonal, zeros above.
 
     Args:
@@ -98,7 +99,7 @@ def _triangle(m, k: int, lower: bool) -> Array:
     return _weft.where(keep, m, _weft.full((), 0, m.dtype))
 
 
-def tril(m, k: int = 0) -> Array:
+def tril(m: NestedLike, k: int = 0) -> Array:
     """The lower triangle: zeros above a diagonal of the last two dimensions.
 
     Args:
@@ -115,7 +116,7 @@ def tril(m, k: int = 0) -> Array:
     return _triangle(m, k, True)
 
 
-def triu(m, k: int = 0) -> Array:
+def triu(m: NestedLike, k: int = 0) -> Array:
     """The upper triangle: zeros below a diagonal of the last two dimensions.
 
     Args:
@@ -132,7 +133,7 @@ def triu(m, k: int = 0) -> Array:
     return _triangle(m, k, False)
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None):
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """The places at and below a diagonal of an n x m matrix, row by row.
 
     Args:
@@ -149,7 +150,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None):
     return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.tril_indices(n, k, m))
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None):
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """The places at and above a diagonal of an n x m matrix, row by row.
 
     Args:
@@ -166,7 +167,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None):
     return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.triu_indices(n, k, m))
 
 
-def tril_indices_from(arr, k: int = 0):
+def tril_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
     """The places at and below a diagonal of a matrix, row by row.
 
     Args:
@@ -182,7 +183,7 @@ def tril_indices_from(arr, k: int = 0):
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def triu_indices_from(arr, k: int = 0):
+def triu_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
     """The places at and above a diagonal of a matrix, row by row.
 
     Args:
@@ -198,7 +199,7 @@ def triu_indices_from(arr, k: int = 0):
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def mask_indices(n: int, mask_func, k: int = 0):
+def mask_indices(n: int, mask_func, k: int = 0) -> tuple[Array, ...]:
     """The places of an n x n matrix that a function such as triu keeps.
 
     Args:
@@ -217,7 +218,7 @@ def mask_indices(n: int, mask_func, k: int = 0):
     return nonzero(mask_func(ones((n, n)), k))
 
 
-def diag_indices(n: int, ndim: int = 2):
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The places of the main diagonal.
 
     Args:
@@ -233,7 +234,7 @@ def diag_indices(n: int, ndim: int = 2):
     return (_weft.iota((n,), 0, int),) * ndim
 
 
-def diag_indices_from(arr):
+def diag_indices_from(arr) -> tuple[Array, ...]:
     """The places of the main diagonal of an array.
 
     Args:
@@ -253,7 +254,7 @@ def diag_indices_from(arr):
     return diag_indices(arr.shape[0], arr.ndim)
 
 
-def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """A diagonal of two dimensions, which becomes the last dimension.
 
     Args:
@@ -278,7 +279,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return a[..., i + builtins.max(-offset, 0), i + builtins.max(offset, 0)]
 
 
-def diag(v, k: int = 0) -> Array:
+def diag(v: NestedLike, k: int = 0) -> Array:
     """A vector as a diagonal of a matrix; or a diagonal of a matrix.
 
     Args:
@@ -311,7 +312,7 @@ def diag(v, k: int = 0) -> Array:
     )
 
 
-def diagflat(v, k: int = 0) -> Array:
+def diagflat(v: NestedLike, k: int = 0) -> Array:
     """All elements as a diagonal of a matrix.
 
     Args:
@@ -329,7 +330,7 @@ def diagflat(v, k: int = 0) -> Array:
     return diag(_weft.reshape(_weft.array(v, None, False), (-1,)), k)
 
 
-def vander(x, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: NestedLike, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: powers of x as columns.
 
     Args:

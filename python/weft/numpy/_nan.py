@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import ArrayLike, DTypeLike, NestedLike
 from ._reductions import _AXES, _array, _no_out, all, argmax, argmin, cumprod, cumsum, max, min, prod, root_of, sum
 
 __all__ = [
@@ -32,7 +35,15 @@ def _replace(a, value, where=None):
     return _weft.where(bad, value, a), bad
 
 
-def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def nansum(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The sum over axes, NaN counted as 0.
 
     Args:
@@ -48,7 +59,15 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=N
     return sum(_replace(a, 0, where)[0], axis, dtype, out, keepdims, initial)
 
 
-def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def nanprod(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The product over axes, NaN counted as 1.
 
     Args:
@@ -64,7 +83,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=
     return prod(_replace(a, 1, where)[0], axis, dtype, out, keepdims, initial)
 
 
-def nancumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
+def nancumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Partial sums along an axis, NaN counted as 0.
 
     Args:
@@ -80,7 +99,7 @@ def nancumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
     return cumsum(_replace(a, 0)[0], axis, dtype, out)
 
 
-def nancumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
+def nancumprod(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Partial products along an axis, NaN counted as 1.
 
     Args:
@@ -96,7 +115,14 @@ def nancumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
     return cumprod(_replace(a, 1)[0], axis, dtype, out)
 
 
-def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def nanmax(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The largest number over axes, NaN left out; NaN where there are only those.
 
     Args:
@@ -114,7 +140,14 @@ def nanmax(a, axis=None, out=None, keepdims: bool = False, initial=None, where=N
     return _nan_extreme(max, a, axis, out, keepdims, initial, where, float("-inf"))
 
 
-def nanmin(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def nanmin(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The smallest number over axes, NaN left out; NaN where there are only those.
 
     Args:
@@ -141,7 +174,7 @@ def _nan_extreme(function, a, axis, out, keepdims, initial, where, worst) -> Arr
     return result if initial is not None else _weft.where(all(bad, axis, keepdims=keepdims), float("nan"), result)
 
 
-def nanargmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+def nanargmax(a: NestedLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The index of the first largest number, NaN left out; -1 where there are only those (NumPy raises ValueError).
 
     Args:
@@ -156,7 +189,7 @@ def nanargmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> A
     return _nan_arg(argmax, a, axis, out, keepdims, float("-inf"))
 
 
-def nanargmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+def nanargmin(a: NestedLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The index of the first smallest number, NaN left out; -1 where there are only those (NumPy raises ValueError).
 
     Args:
@@ -179,7 +212,14 @@ def _nan_arg(function, a, axis, out, keepdims, worst) -> Array:
     return _weft.where(all(bad, axis, keepdims=keepdims), -1, function(filled, axis, out, keepdims))
 
 
-def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
+def nanmean(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: NestedLike | None = None,
+) -> Array:
     """The mean over axes, NaN left out; NaN where there are only those.
 
     Args:
@@ -198,7 +238,15 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=No
     )
 
 
-def nanvar(a, axis=None, dtype=None, out=None, ddof: int = 0, keepdims: bool = False, where=None) -> Array:
+def nanvar(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: NestedLike | None = None,
+) -> Array:
     """The variance over axes, NaN left out.
 
     Args:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
 
@@ -16,7 +17,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def pad(array, pad_width, mode: str = "constant", **kwargs) -> Array:
+def pad(array: NestedLike, pad_width, mode: str = "constant", **kwargs) -> Array:
     """An array widened at its borders.
 
     Args:
@@ -122,7 +123,7 @@ def _statistic(a, d: int, n: int, mode: str, which: int) -> Array:
     return _weft.broadcast_to(value, _block(a, d, n))
 
 
-def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(arr: NestedLike, obj, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """An array without some of its elements or slices.
 
     Args:
@@ -149,7 +150,7 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     return _weft.take(a, _weft.array(kept.astype(np.int32), None, True), axis, "clip")
 
 
-def insert(arr, obj, values, axis: int | None = None) -> Array:
+def insert(arr: NestedLike, obj, values: NestedLike, axis: int | None = None) -> Array:
     """An array with values before some of its elements or slices.
 
     Args:
@@ -200,7 +201,7 @@ def insert(arr, obj, values, axis: int | None = None) -> Array:
     return _weft.take(_weft.concatenate([a, values], axis), _weft.array(source, None, True), axis, "clip")
 
 
-def packbits(a, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: NestedLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bits packed into bytes, eight to one; zeros are added at the end.
 
     Args:
@@ -232,7 +233,7 @@ def packbits(a, axis: int | None = None, bitorder: str = "big") -> Array:
     return _weft.moveaxis(_weft.reduce("reduce_sum", bits, -1, False).astype("uint8"), -1, axis)
 
 
-def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+def unpackbits(a: NestedLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """Bytes taken apart into bits.
 
     Args:

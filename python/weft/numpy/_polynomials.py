@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import math
+from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "bartlett",
@@ -37,7 +39,7 @@ def _vector(p, what: str) -> Array:
     return p.reshape(-1)
 
 
-def polyval(p, x, *, unroll: int = 16) -> Array:
+def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
     """A polynomial at given places, by Horner's scheme.
 
     Args:
@@ -69,7 +71,7 @@ def _sum(a1, a2, sign: int, what: str) -> Array:
     return a1 + a2 if sign > 0 else a1 - a2
 
 
-def polyadd(a1, a2) -> Array:
+def polyadd(a1: NestedLike, a2: NestedLike) -> Array:
     """The sum of two polynomials.
 
     Args:
@@ -88,7 +90,7 @@ def polyadd(a1, a2) -> Array:
     return _sum(a1, a2, 1, "polyadd")
 
 
-def polysub(a1, a2) -> Array:
+def polysub(a1: NestedLike, a2: NestedLike) -> Array:
     """The difference of two polynomials.
 
     Args:
@@ -107,7 +109,7 @@ def polysub(a1, a2) -> Array:
     return _sum(a1, a2, -1, "polysub")
 
 
-def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
     Args:
@@ -132,7 +134,7 @@ def polymul(a1, a2, *, trim_leading_zeros: bool = False) -> Array:
     return convolve(_vector(a1, "polymul"), _vector(a2, "polymul"))
 
 
-def polyder(p, m: int = 1) -> Array:
+def polyder(p: NestedLike, m: int = 1) -> Array:
     """A derivative of a polynomial.
 
     Args:
@@ -155,7 +157,7 @@ def polyder(p, m: int = 1) -> Array:
     return p
 
 
-def polyint(p, m: int = 1, k=None) -> Array:
+def polyint(p: NestedLike, m: int = 1, k=None) -> Array:
     """An integral of a polynomial, in floating point.
 
     Args:
@@ -223,7 +225,7 @@ def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=No
     return out / scale if y.ndim == 1 else out / scale[:, None]
 
 
-def poly(seq_of_zeros) -> Array:
+def poly(seq_of_zeros: NestedLike) -> Array:
     """The polynomial with given zeros and leading coefficient 1.
 
     Args:
@@ -245,7 +247,7 @@ def poly(seq_of_zeros) -> Array:
     return p
 
 
-def i0(x) -> Array:
+def i0(x: NestedLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
     Returns: array of the shape of x, of a float dtype.
@@ -263,13 +265,16 @@ def i0(x) -> Array:
 def _bessel_i0e(x) -> Array:
     """exp(-x) I0(x) for x >= 0: the power series for x <= 30, beyond it the asymptotic series of A&S 9.7.1."""
     near = _weft.where(x > 30, 1, x)
-    q, term, total = near * near / 4, None, None
+    q: Array = near * near / 4
+    term: Any = None
+    total: Any = None
     for k in range(1, 80):
         term = q if term is None else term * (q / (k * k))
         total = term + 1 if total is None else total + term
     small = total * _weft.bind_elementwise("exp", (-near,), {})
     far = _weft.where(x > 30, x, 30)
-    series, factor = 1.0, 1.0
+    series: Any = 1.0
+    factor: Any = 1.0
     for k in range(1, 9):
         factor = factor * ((2 * k - 1) ** 2 / (8 * k)) / far
         series = series + factor

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 from ._choosing import clip
 from ._reductions import _AXES, any, sum
 from ._rounding import ceil, floor
@@ -58,7 +60,13 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
 
 
-def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+def quantile(
+    a: NestedLike,
+    q: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    method: str = "linear",
+) -> Array:
     """Quantiles over axes, in floating point; NaN where an element is.
 
     Args:
@@ -81,7 +89,13 @@ def quantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") ->
     return _quantile(a, q, axis, keepdims, method, "quantile", False)
 
 
-def percentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+def percentile(
+    a: NestedLike,
+    q: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    method: str = "linear",
+) -> Array:
     """Quantiles over axes, with q in percent.
 
     Args:
@@ -101,7 +115,7 @@ def percentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") 
     return _quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method, "percentile", False)
 
 
-def median(a, axis=None, keepdims: bool = False) -> Array:
+def median(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The middle element over axes (the mean of the two middle ones), in floating point; NaN where an element is.
 
     Returns: array without the axes.
@@ -116,7 +130,13 @@ def median(a, axis=None, keepdims: bool = False) -> Array:
     return _quantile(a, 0.5, axis, keepdims, "midpoint", "median", False)
 
 
-def nanquantile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+def nanquantile(
+    a: NestedLike,
+    q: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    method: str = "linear",
+) -> Array:
     """Quantiles over axes, NaN left out; NaN where there are only those.
 
     Args:
@@ -138,7 +158,13 @@ def nanquantile(a, q, axis=None, keepdims: bool = False, method: str = "linear")
     return _quantile(a, q, axis, keepdims, method, "nanquantile", True)
 
 
-def nanpercentile(a, q, axis=None, keepdims: bool = False, method: str = "linear") -> Array:
+def nanpercentile(
+    a: NestedLike,
+    q: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    method: str = "linear",
+) -> Array:
     """Quantiles over axes, with q in percent, NaN left out; NaN where there are only those.
 
     Args:
@@ -158,7 +184,7 @@ def nanpercentile(a, q, axis=None, keepdims: bool = False, method: str = "linear
     return _quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method, "nanpercentile", True)
 
 
-def nanmedian(a, axis=None, keepdims: bool = False) -> Array:
+def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The middle number over axes (the mean of the two middle ones), NaN left out; NaN where there are only those.
 
     Returns: array without the axes.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ParamSpec
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
     "all",
@@ -48,7 +49,15 @@ def _initial(result, initial, combine):
     return result if initial is None else combine(result, initial)
 
 
-def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def sum(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The sum over axes.
 
     Booleans and integers of fewer than 32 bits are summed in the default integer dtype, as in JAX; 16-bit floats in 32
@@ -72,7 +81,15 @@ def sum(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None
     )
 
 
-def prod(a, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def prod(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The product over axes; 1 for no elements.
 
     Args:
@@ -109,7 +126,14 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     return _initial(_weft.reduce(prim, a, axis, keepdims), initial, combine)
 
 
-def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def max(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The largest element over axes; NaN where there is one. Equal ones share the derivative.
 
     Args:
@@ -129,7 +153,14 @@ def max(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
     return _extreme("reduce_max", maximum, a, axis, keepdims, initial, where, out)
 
 
-def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None) -> Array:
+def min(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: NestedLike | None = None,
+) -> Array:
     """The smallest element over axes; NaN where there is one. Equal ones share the derivative.
 
     Args:
@@ -152,7 +183,14 @@ def min(a, axis=None, out=None, keepdims: bool = False, initial=None, where=None
 amax, amin = max, min
 
 
-def all(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
+def all(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: NestedLike | None = None,
+) -> Array:
     """Whether all elements over axes are true (not 0); True for no elements.
 
     Returns: array of booleans without the axes.
@@ -165,7 +203,14 @@ def all(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
     return _weft.reduce("reduce_and", _masked(_array(a), where, True), axis, keepdims)
 
 
-def any(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
+def any(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: NestedLike | None = None,
+) -> Array:
     """Whether an element over axes is true (not 0); False for no elements.
 
     Returns: array of booleans without the axes.
@@ -178,7 +223,14 @@ def any(a, axis=None, out=None, keepdims: bool = False, *, where=None) -> Array:
     return _weft.reduce("reduce_or", _masked(_array(a), where, False), axis, keepdims)
 
 
-def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None) -> Array:
+def mean(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: NestedLike | None = None,
+) -> Array:
     """The mean over axes, in floating point; NaN for no elements.
 
     Args:
@@ -197,21 +249,21 @@ def mean(a, axis=None, dtype=None, out=None, keepdims: bool = False, where=None)
         a = a.astype(dtype)
     if where is not None:
         total = sum(_weft.promote_inexact(a), axis, keepdims=keepdims, where=where)
-        out = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
+        result = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
     else:
-        out = _weft.mean(a, axis, keepdims)
-    return out if dtype is None else out.astype(dtype)
+        result = _weft.mean(a, axis, keepdims)
+    return result if dtype is None else result.astype(dtype)
 
 
 def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where=None,
+    where: NestedLike | None = None,
     correction: int | None = None,
 ) -> Array:
     """The variance over axes: the mean squared distance from the mean, |x - mean|^2 for complex numbers.
@@ -282,7 +334,13 @@ std = root_of(
 )
 
 
-def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
+def average(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    weights: NestedLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
     """The weighted mean over axes, in floating point.
 
     Args:
@@ -312,7 +370,7 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     return (out, total) if returned else out
 
 
-def argmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+def argmax(a: NestedLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The index of the first largest element; NaN counts as the largest.
 
     Args:
@@ -331,7 +389,7 @@ def argmax(a, axis: int | None = None, out=None, keepdims: bool = False) -> Arra
     return _weft.argreduce("argmax", _array(a), axis, keepdims)
 
 
-def argmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Array:
+def argmin(a: NestedLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The index of the first smallest element; NaN counts as the smallest.
 
     Args:
@@ -350,7 +408,7 @@ def argmin(a, axis: int | None = None, out=None, keepdims: bool = False) -> Arra
     return _weft.argreduce("argmin", _array(a), axis, keepdims)
 
 
-def ptp(a, axis=None, keepdims: bool = False) -> Array:
+def ptp(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The range of the values over axes: largest minus smallest.
 
     Returns: array without the axes, of the array's dtype.
@@ -365,7 +423,7 @@ def ptp(a, axis=None, keepdims: bool = False) -> Array:
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
-def count_nonzero(a, axis=None, keepdims: bool = False) -> Array:
+def count_nonzero(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """How many elements over axes are not 0; NaN is not.
 
     Returns: array of int32 without the axes.
@@ -377,7 +435,7 @@ def count_nonzero(a, axis=None, keepdims: bool = False) -> Array:
     return sum(_array(a) != 0, axis, keepdims=keepdims)
 
 
-def cumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
+def cumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Partial sums along an axis.
 
     Args:
@@ -395,7 +453,7 @@ def cumsum(a, axis: int | None = None, dtype=None, out=None) -> Array:
     return _weft.cumulative("cumsum", _array(a, dtype), axis, False)
 
 
-def cumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
+def cumprod(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Partial products along an axis.
 
     Args:
@@ -414,7 +472,9 @@ def cumprod(a, axis: int | None = None, dtype=None, out=None) -> Array:
     return _weft.cumulative("cumprod", _array(a, dtype), axis, False)
 
 
-def cumulative_sum(x, *, axis: int | None = None, dtype=None, include_initial: bool = False) -> Array:
+def cumulative_sum(
+    x: NestedLike, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """Partial sums along an axis, as the array API spells them.
 
     Args:
@@ -434,7 +494,9 @@ def cumulative_sum(x, *, axis: int | None = None, dtype=None, include_initial: b
     return _cumulative(x, axis, dtype, include_initial, "cumsum", 0)
 
 
-def cumulative_prod(x, *, axis: int | None = None, dtype=None, include_initial: bool = False) -> Array:
+def cumulative_prod(
+    x: NestedLike, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """Partial products along an axis, as the array API spells them.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 from ._elementwise import imag, log2, real
 from ._primitives import exp2, floor_divide, nextafter, remainder
 
@@ -34,7 +35,7 @@ def _whole(name: str, doc: str):
     return function
 
 
-def rint(x) -> Array:
+def rint(x: NestedLike) -> Array:
     """The nearest whole number, halves to even; of complex ones both parts.
 
     Returns: array of the shape of x, of a float or complex dtype.
@@ -46,7 +47,7 @@ def rint(x) -> Array:
     return round(_weft.promote_inexact(x))
 
 
-def round(a, decimals: int = 0) -> Array:
+def round(a: NestedLike, decimals: int = 0) -> Array:
     """Numbers rounded to decimals, halves to even; of complex ones both parts.
 
     Args:
@@ -77,7 +78,7 @@ def round(a, decimals: int = 0) -> Array:
     return _weft.bind_elementwise("round", (a * scale,), {"mode": "even"}) / scale
 
 
-def spacing(x) -> Array:
+def spacing(x: NestedLike) -> Array:
     """The distance from x to the next number away from 0.
 
     Returns: array of the shape of x, of a float dtype.
@@ -91,7 +92,7 @@ def spacing(x) -> Array:
     return nextafter(x, away) - x
 
 
-def fmod(x1, x2) -> Array:
+def fmod(x1: NestedLike, x2: NestedLike) -> Array:
     """The remainder of x1 / x2 with the sign of x1; 0 for integers divided by 0.
 
     Returns: array of the common shape and dtype.
@@ -118,7 +119,7 @@ def divmod(x1, x2) -> tuple[Array, Array]:
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-def modf(x) -> tuple[Array, Array]:
+def modf(x: NestedLike) -> tuple[Array, Array]:
     """The fractional and the whole part, both with the sign of x.
 
     Returns: pair of arrays of the shape of x, of a float dtype.
@@ -131,7 +132,7 @@ def modf(x) -> tuple[Array, Array]:
     return x - whole, whole
 
 
-def frexp(x) -> tuple[Array, Array]:
+def frexp(x: NestedLike) -> tuple[Array, Array]:
     """The mantissa m in [0.5, 1) and the exponent e with x = m 2^e.
 
     Returns: pair (float array, int32 array) of the shape of x.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 from ._indexing import nonzero
 
 __all__ = [
@@ -50,7 +51,7 @@ def _sorted_rows(rows, equal_nan: bool):
 
 
 def unique(
-    ar,
+    ar: NestedLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -58,9 +59,9 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value=None,
+    fill_value: NestedLike | None = None,
     sorted: bool = True,
-):
+) -> Any:
     """The sorted different elements of an array, or slices along an axis.
 
     Args:
@@ -148,7 +149,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAll:
+def unique_all(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> UniqueAll:
     """The sorted different elements and everything about them; NaN differ from each other.
 
     Args:
@@ -168,7 +169,7 @@ def unique_all(x, /, *, size: int | None = None, fill_value=None) -> UniqueAll:
     return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCounts:
+def unique_counts(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> UniqueCounts:
     """The sorted different elements and how often each occurs; NaN differ from each other.
 
     Args:
@@ -188,7 +189,7 @@ def unique_counts(x, /, *, size: int | None = None, fill_value=None) -> UniqueCo
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueInverse:
+def unique_inverse(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> UniqueInverse:
     """The sorted different elements and which of them each element is; NaN differ from each other.
 
     Args:
@@ -208,7 +209,7 @@ def unique_inverse(x, /, *, size: int | None = None, fill_value=None) -> UniqueI
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_values(x, /, *, size: int | None = None, fill_value=None) -> Array:
+def unique_values(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> Array:
     """The sorted different elements; NaN differ from each other.
 
     Args:
@@ -228,7 +229,14 @@ def unique_values(x, /, *, size: int | None = None, fill_value=None) -> Array:
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto") -> Array:
+def isin(
+    element: NestedLike,
+    test_elements: NestedLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
     """Whether each element is among others.
 
     Args:
@@ -250,7 +258,9 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
     return _weft.logical_not(found) if invert else found
 
 
-def union1d(ar1, ar2, *, size: int | None = None, fill_value=None) -> Array:
+def union1d(
+    ar1: NestedLike, ar2: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None
+) -> Array:
     """The sorted different elements of two arrays together.
 
     Args:
@@ -292,7 +302,14 @@ def _distinct(ar, keep, size, fill_value):
     return _chosen(values, first & keep(values), size, fill_value)
 
 
-def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None) -> Array:
+def setdiff1d(
+    ar1: NestedLike,
+    ar2: NestedLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: NestedLike | None = None,
+) -> Array:
     """The sorted different elements of one array that are not in another.
 
     Args:
@@ -315,7 +332,15 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
     return _distinct(ar1, lambda v: isin(v, ar2, invert=True), size, fill_value)
 
 
-def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size=None, fill_value=None):
+def intersect1d(
+    ar1: NestedLike,
+    ar2: NestedLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size=None,
+    fill_value: NestedLike | None = None,
+) -> Any:
     """The sorted different elements that are in both of two arrays.
 
     Args:
@@ -344,7 +369,14 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
     return out, places[0], places[1]
 
 
-def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None) -> Array:
+def setxor1d(
+    ar1: NestedLike,
+    ar2: NestedLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: NestedLike | None = None,
+) -> Array:
     """The sorted different elements that are in exactly one of two arrays.
 
     Args:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike, Shape
 
 __all__ = [
     "atleast_1d",
@@ -35,7 +38,7 @@ __all__ = [
 ]
 
 
-def shape(a) -> tuple:
+def shape(a: NestedLike) -> tuple:
     """The dimensions of an array or number.
 
     Returns: tuple of integers (and of weft.Dim, where a size is a symbol).
@@ -47,7 +50,7 @@ def shape(a) -> tuple:
     return _weft.abstract(a)[0] if _weft.is_operand(a) else _weft.array(a, None, False).shape
 
 
-def ndim(a) -> int:
+def ndim(a: NestedLike) -> int:
     """The number of dimensions.
 
     Returns: int.
@@ -59,7 +62,7 @@ def ndim(a) -> int:
     return len(shape(a))
 
 
-def size(a, axis: int | None = None) -> int:
+def size(a: NestedLike, axis: int | None = None) -> int:
     """The number of elements, or the size of an axis.
 
     Args:
@@ -84,7 +87,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def reshape(a, shape, order: str = "C") -> Array:
+def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
     """The same elements in another shape.
 
     Args:
@@ -103,12 +106,12 @@ def reshape(a, shape, order: str = "C") -> Array:
                [3, 4, 5]], dtype=int32)
     """
     if order == "F":
-        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-        return transpose(_weft.reshape(transpose(_array(a)), shape[::-1]))
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        return transpose(_weft.reshape(transpose(_array(a)), sizes[::-1]))
     return _weft.reshape(_array(a), shape)
 
 
-def ravel(a, order: str = "C") -> Array:
+def ravel(a: NestedLike, order: str = "C") -> Array:
     """All elements in one dimension.
 
     Args:
@@ -123,7 +126,7 @@ def ravel(a, order: str = "C") -> Array:
     return reshape(a, -1, order)
 
 
-def transpose(a, axes=None) -> Array:
+def transpose(a: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     """The dimensions in another order.
 
     Args:
@@ -144,7 +147,7 @@ def transpose(a, axes=None) -> Array:
 permute_dims = transpose
 
 
-def matrix_transpose(x) -> Array:
+def matrix_transpose(x: NestedLike) -> Array:
     """The last two dimensions exchanged.
 
     Args:
@@ -159,7 +162,7 @@ def matrix_transpose(x) -> Array:
     return swapaxes(x, -1, -2)
 
 
-def moveaxis(a, source, destination) -> Array:
+def moveaxis(a: NestedLike, source, destination) -> Array:
     """Dimensions moved to other places; the others keep their order.
 
     Args:
@@ -178,7 +181,7 @@ def moveaxis(a, source, destination) -> Array:
     return _weft.moveaxis(_array(a), source, destination)
 
 
-def rollaxis(a, axis: int, start: int = 0) -> Array:
+def rollaxis(a: NestedLike, axis: int, start: int = 0) -> Array:
     """An axis moved in front of another.
 
     Args:
@@ -196,7 +199,7 @@ def rollaxis(a, axis: int, start: int = 0) -> Array:
     return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
-def swapaxes(a, axis1: int, axis2: int) -> Array:
+def swapaxes(a: NestedLike, axis1: int, axis2: int) -> Array:
     """Two dimensions exchanged.
 
     Args:
@@ -219,7 +222,7 @@ def swapaxes(a, axis1: int, axis2: int) -> Array:
     return _weft.transpose(a, axes)
 
 
-def expand_dims(a, axis) -> Array:
+def expand_dims(a: NestedLike, axis: int | Sequence[int] | None) -> Array:
     """New dimensions of size 1.
 
     Args:
@@ -234,7 +237,7 @@ def expand_dims(a, axis) -> Array:
     return _weft.expand_dims(_array(a), axis)
 
 
-def squeeze(a, axis=None) -> Array:
+def squeeze(a: NestedLike, axis: int | Sequence[int] | None = None) -> Array:
     """Without dimensions of size 1.
 
     Args:
@@ -252,7 +255,7 @@ def squeeze(a, axis=None) -> Array:
     return _weft.squeeze(_array(a), axis)
 
 
-def broadcast_to(array, shape) -> Array:
+def broadcast_to(array: NestedLike, shape: int | Shape) -> Array:
     """An array stretched to a shape by NumPy's rule: sizes are compared from the end, and 1 fits all.
 
     Args:
@@ -310,7 +313,7 @@ def broadcast_arrays(*args) -> list[Array]:
     return [_weft.broadcast_to(a, shape_) for a in arrays]
 
 
-def atleast_1d(*arys):
+def atleast_1d(*arys: NestedLike) -> Any:
     """Arrays with at least one dimension.
 
     Args:
@@ -326,7 +329,7 @@ def atleast_1d(*arys):
     return out[0] if len(out) == 1 else out
 
 
-def atleast_2d(*arys):
+def atleast_2d(*arys: NestedLike) -> Any:
     """Arrays with at least two dimensions; new ones of size 1 come in front.
 
     Args:
@@ -342,7 +345,7 @@ def atleast_2d(*arys):
     return out[0] if len(out) == 1 else out
 
 
-def atleast_3d(*arys):
+def atleast_3d(*arys: NestedLike) -> Any:
     """Arrays with at least three dimensions: a vector becomes [1, n, 1], a matrix [m, n, 1].
 
     Args:
@@ -368,7 +371,7 @@ def atleast_3d(*arys):
     return out[0] if len(out) == 1 else out
 
 
-def flip(m, axis=None) -> Array:
+def flip(m: NestedLike, axis: int | Sequence[int] | None = None) -> Array:
     """Elements in reverse order along axes.
 
     Args:
@@ -384,7 +387,7 @@ def flip(m, axis=None) -> Array:
     return _weft.flip(_array(m), axis)
 
 
-def flipud(m) -> Array:
+def flipud(m: NestedLike) -> Array:
     """Rows in reverse order.
 
     Args:
@@ -400,7 +403,7 @@ def flipud(m) -> Array:
     return flip(m, 0)
 
 
-def fliplr(m) -> Array:
+def fliplr(m: NestedLike) -> Array:
     """Columns in reverse order.
 
     Args:
@@ -441,7 +444,7 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> Array:
     return flip(swapaxes(m, *axes), axes[1])
 
 
-def roll(a, shift, axis=None) -> Array:
+def roll(a: NestedLike, shift, axis: int | Sequence[int] | None = None) -> Array:
     """Elements moved along axes; those that leave at the end come in at the front.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 
 __all__ = [
     "argpartition",
@@ -17,7 +18,9 @@ __all__ = [
 ]
 
 
-def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False) -> Array:
+def sort(
+    a: NestedLike, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
+) -> Array:
     """Elements sorted along an axis, stably, NaN last; complex numbers by real, then by imaginary part.
 
     Args:
@@ -46,7 +49,9 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
     return _weft.flip(out, axis) if descending else out
 
 
-def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False) -> Array:
+def argsort(
+    a: NestedLike, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
+) -> Array:
     """The indices that sort along an axis; equal elements keep their order.
 
     Args:
@@ -78,7 +83,7 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
     return _weft.bind("sort", [a, index], {"dim": axis, "num_keys": 1})[1]
 
 
-def sort_complex(a) -> Array:
+def sort_complex(a: NestedLike) -> Array:
     """Complex numbers sorted along the last axis by real, then by imaginary part.
 
     Returns: array of the shape of a, of a complex dtype.
@@ -91,7 +96,7 @@ def sort_complex(a) -> Array:
     return a if _weft.dtype_kind(a.dtype) == "complex" else a.astype(_weft.result_type(a, 1j))
 
 
-def partition(a, kth: int, axis: int = -1) -> Array:
+def partition(a: NestedLike, kth: int, axis: int = -1) -> Array:
     """The element that sorting would put at a place is there; smaller ones are before it, larger ones behind.
 
     Args:
@@ -108,7 +113,7 @@ def partition(a, kth: int, axis: int = -1) -> Array:
     return sort(a, axis)
 
 
-def argpartition(a, kth: int, axis: int = -1) -> Array:
+def argpartition(a: NestedLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition an array.
 
     Args:
@@ -148,7 +153,7 @@ def lexsort(keys, axis: int = -1) -> Array:
     return _weft.bind("sort", [*keys[::-1], index], {"dim": axis, "num_keys": len(keys)})[-1]
 
 
-def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan") -> Array:
+def searchsorted(a: NestedLike, v: NestedLike, side: str = "left", sorter=None, *, method: str = "scan") -> Array:
     """Where values go into a sorted vector.
 
     Args:
@@ -183,7 +188,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     return _weft.reduce("reduce_sum", before.astype("int32"), -1, False)
 
 
-def digitize(x, bins, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin of each element: i with bins[i-1] <= x < bins[i] for increasing bins.
 
     Args:

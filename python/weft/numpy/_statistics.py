@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 from ._reductions import max, min, sum
 
 __all__ = [
@@ -32,7 +35,7 @@ def _array(a, dtype=None) -> Array:
 # --- Differences ------------------------------------------------------------------------------------------------------
 
 
-def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
+def diff(a: NestedLike, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
     """Differences of neighbours along an axis: a[i+1] - a[i]; of booleans whether they differ.
 
     Args:
@@ -65,7 +68,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
     return a
 
 
-def ediff1d(ary, to_end=None, to_begin=None) -> Array:
+def ediff1d(ary: NestedLike, to_end=None, to_begin=None) -> Array:
     """Differences of neighbours of the flattened array.
 
     Args:
@@ -83,7 +86,7 @@ def ediff1d(ary, to_end=None, to_begin=None) -> Array:
     return _weft.concatenate([p for p in (parts[0], diff(ary), parts[1]) if p is not None], 0)
 
 
-def gradient(f, *varargs, axis=None):
+def gradient(f: NestedLike, *varargs, axis: int | Sequence[int] | None = None) -> Any:
     """Differences along axes as an estimate of the derivative: central ones inside, one-sided ones at the ends.
 
     Args:
@@ -131,7 +134,7 @@ def gradient(f, *varargs, axis=None):
     return out[0] if len(out) == 1 else out
 
 
-def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
+def trapezoid(y: NestedLike, x: NestedLike | None = None, dx=1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
     Args:
@@ -154,7 +157,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Array:
     return 0.5 * sum((y[..., 1:] + y[..., :-1]) * dx, -1)
 
 
-def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
+def unwrap(p: NestedLike, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
     """Angles without jumps: whole periods are added where neighbours differ by more than discont.
 
     Args:
@@ -190,7 +193,13 @@ def unwrap(p, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
 
 
 def cov(
-    m, y=None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights=None, aweights=None
+    m: NestedLike,
+    y: NestedLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights=None,
+    aweights=None,
 ) -> Array:
     """The covariance matrix of variables.
 
@@ -239,7 +248,7 @@ def cov(
     return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / free, None)
 
 
-def corrcoef(x, y=None, rowvar: bool = True) -> Array:
+def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True) -> Array:
     """The matrix of correlation coefficients (Pearson's): covariances divided by standard deviations.
 
     Args:
@@ -269,7 +278,9 @@ def corrcoef(x, y=None, rowvar: bool = True) -> Array:
     return out if _weft.dtype_kind(out.dtype) == "complex" else clip(out, -1, 1)
 
 
-def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) -> Array:
+def bincount(
+    x: NestedLike, weights: NestedLike | None = None, minlength: int = 0, *, length: int | None = None
+) -> Array:
     """How often each integer occurs, or the sum of its weights.
 
     Args:
@@ -302,7 +313,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None) 
     return _weft.full((length,), 0, weights.dtype).at[x].add(weights)
 
 
-def histogram_bin_edges(a, bins=10, range=None, weights=None) -> Array:
+def histogram_bin_edges(a: NestedLike, bins: NestedLike = 10, range=None, weights: NestedLike | None = None) -> Array:
     """The edges of the bins of histogram.
 
     Args:
@@ -337,7 +348,9 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None) -> Array:
     return linspace(_weft.where(flat, low - 0.5, low), _weft.where(flat, high + 0.5, high), bins + 1).astype(a.dtype)
 
 
-def histogram(a, bins=10, range=None, weights=None, density: bool | None = None):
+def histogram(
+    a: NestedLike, bins: NestedLike = 10, range=None, weights: NestedLike | None = None, density: bool | None = None
+) -> tuple[Array, Array]:
     """How many elements each bin holds, or what sum of weights. Bins contain their left edge, the last one also its
     right.
 
@@ -372,7 +385,7 @@ def histogram(a, bins=10, range=None, weights=None, density: bool | None = None)
     return counts, edges
 
 
-def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None = None):
+def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None = None) -> tuple[Array, list[Array]]:
     """How many points each cell of a grid holds, or what sum of weights.
 
     Args:
@@ -416,7 +429,14 @@ def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None 
     return counts, edges
 
 
-def histogram2d(x, y, bins=10, range=None, weights=None, density: bool | None = None):
+def histogram2d(
+    x: NestedLike,
+    y: NestedLike,
+    bins: NestedLike = 10,
+    range=None,
+    weights: NestedLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
     """How many pairs each cell of a grid holds, or what sum of weights.
 
     Args:

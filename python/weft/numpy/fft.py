@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import NestedLike
 from ._shape import roll
 
 __all__ = [
@@ -309,7 +311,7 @@ def _shifted(x, axes, places) -> Array:
     return roll(x, tuple(places(x.shape[a]) for a in axes), axes)
 
 
-def fftshift(x, axes=None) -> Array:
+def fftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     """Frequency 0 moved to the middle.
 
     Args:
@@ -324,7 +326,7 @@ def fftshift(x, axes=None) -> Array:
     return _shifted(x, axes, lambda n: n // 2)
 
 
-def ifftshift(x, axes=None) -> Array:
+def ifftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of fftshift.
 
     Args:

@@ -4,10 +4,12 @@ differentiates."""
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 from ._elementwise import conjugate
 from ._linalg import cross, matmul, outer, tensordot, vecdot
 from ._linalg import trace as _trace
@@ -92,7 +94,7 @@ def _adjoint(a) -> Array:
     return conjugate(a).mT
 
 
-def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+def cholesky(a: NestedLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky factor: the lower triangular L with L L^H = a. NaN where a is not positive definite (NumPy raises).
 
     Args:
@@ -120,7 +122,9 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     return _adjoint(lower) if upper else lower
 
 
-def solve_triangular(a, b, *, lower: bool = False, trans: int = 0, unit_diagonal: bool = False) -> Array:
+def solve_triangular(
+    a: NestedLike, b: NestedLike, *, lower: bool = False, trans: int = 0, unit_diagonal: bool = False
+) -> Array:
     """The x with a x = b, for triangular a.
 
     Args:
@@ -152,7 +156,7 @@ def solve_triangular(a, b, *, lower: bool = False, trans: int = 0, unit_diagonal
     return x[..., 0] if vector else x
 
 
-def lu_factor(a):
+def lu_factor(a: NestedLike) -> tuple[Array, Array, Array]:
     """The LU factorisation with row exchanges: row i of L U is row permutation[i] of a.
 
     Args:
@@ -168,10 +172,11 @@ def lu_factor(a):
         (Array([[4.  , 4.  ],
                [0.25, 1.  ]], dtype=float32), Array([1, 0], dtype=int32))
     """
-    return tuple(_weft.bind("lu", [_matrix(a, "lu_factor")], {}))
+    lu, pivots, permutation = _weft.bind("lu", [_matrix(a, "lu_factor")], {})
+    return lu, pivots, permutation
 
 
-def solve(a, b) -> Array:
+def solve(a: NestedLike, b: NestedLike) -> Array:
     """The x with a x = b, for square a, by the LU factorisation. inf or NaN where a is singular (NumPy raises).
 
     Args:
@@ -203,7 +208,7 @@ def solve(a, b) -> Array:
     return x[..., 0] if vector else x
 
 
-def inv(a) -> Array:
+def inv(a: NestedLike) -> Array:
     """The inverse of a square matrix. inf or NaN where a is singular (NumPy raises).
 
     Args:
@@ -223,7 +228,7 @@ def inv(a) -> Array:
     return solve(a, _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
-def slogdet(a):
+def slogdet(a: NestedLike) -> SlogdetResult:
     """The sign of the determinant and the logarithm of its absolute value.
 
     Args:
@@ -250,7 +255,7 @@ def slogdet(a):
     return SlogdetResult(sign, _weft.reduce("reduce_sum", log(size), -1, False))
 
 
-def det(a) -> Array:
+def det(a: NestedLike) -> Array:
     """The determinant, by the LU factorisation.
 
     Args:
@@ -273,7 +278,7 @@ def det(a) -> Array:
     )
 
 
-def qr(a, mode: str = "reduced"):
+def qr(a: NestedLike, mode: str = "reduced") -> Any:
     """The QR factorisation: a = q r, with orthonormal columns q and an upper triangular r.
 
     Args:
@@ -301,7 +306,7 @@ def qr(a, mode: str = "reduced"):
     return r if mode == "r" else QRResult(q, r)
 
 
-def eigh(a, UPLO: str | None = None):
+def eigh(a: NestedLike, UPLO: str | None = None) -> EighResult:
     """Eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
 
     Args:
@@ -330,7 +335,7 @@ def eigh(a, UPLO: str | None = None):
     return EighResult(*_weft.bind("eigh", [a], {}))
 
 
-def eigvalsh(a, UPLO: str | None = None) -> Array:
+def eigvalsh(a: NestedLike, UPLO: str | None = None) -> Array:
     """The eigenvalues of a symmetric or Hermitian matrix.
 
     Args:
@@ -349,7 +354,7 @@ def eigvalsh(a, UPLO: str | None = None) -> Array:
     return eigh(a, UPLO)[0]
 
 
-def svd(a, full_matrices: bool = True, compute_uv: bool = True):
+def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition: a = u diag(s) vh.
 
     Args:
@@ -386,7 +391,7 @@ def _complete_basis(u) -> Array:
     return _weft.concatenate([u, q[..., columns:]], -1)
 
 
-def svdvals(a) -> Array:
+def svdvals(a: NestedLike) -> Array:
     """The singular values of a matrix.
 
     Args:
@@ -401,7 +406,7 @@ def svdvals(a) -> Array:
     return svd(a, compute_uv=False)
 
 
-def pinv(a, rcond: float | None = None) -> Array:
+def pinv(a: NestedLike, rcond: float | None = None) -> Array:
     """The Moore-Penrose inverse, from the singular value decomposition.
 
     Args:
@@ -429,7 +434,7 @@ def pinv(a, rcond: float | None = None) -> Array:
     )
 
 
-def lstsq(a, b, rcond: float | None = None):
+def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
     """The x that makes |a x - b| smallest, and of those the shortest.
 
     Args:
@@ -520,7 +525,7 @@ def multi_dot(arrays) -> Array:
     return out[..., 0] if last else out
 
 
-def matrix_transpose(x) -> Array:
+def matrix_transpose(x: NestedLike) -> Array:
     """The last two dimensions exchanged.
 
     Args:
@@ -538,7 +543,7 @@ def matrix_transpose(x) -> Array:
     return _weft.array(x, None, False).mT
 
 
-def diagonal(x, /, *, offset: int = 0) -> Array:
+def diagonal(x: NestedLike, /, *, offset: int = 0) -> Array:
     """A diagonal of the last two dimensions.
 
     Args:
@@ -554,7 +559,7 @@ def diagonal(x, /, *, offset: int = 0) -> Array:
     return _diagonal(x, offset, -2, -1)
 
 
-def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
+def trace(x: NestedLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of a diagonal of the last two dimensions.
 
     Args:
@@ -572,7 +577,7 @@ def trace(x, /, *, offset: int = 0, dtype=None) -> Array:
     return out if dtype is None else out.astype(dtype)
 
 
-def tensorinv(a, ind: int = 2) -> Array:
+def tensorinv(a: NestedLike, ind: int = 2) -> Array:
     """The inverse of a as a linear map from its last dimensions to its first ones.
 
     Args:
@@ -644,7 +649,7 @@ def matrix_rank(a, rtol: float | None = None) -> Array:
     return _weft.reduce("reduce_sum", (s > rtol * s[..., :1]).astype("int32"), -1, False)
 
 
-def matrix_power(a, n: int) -> Array:
+def matrix_power(a: NestedLike, n: int) -> Array:
     """A square matrix multiplied with itself, by repeated squaring.
 
     Args:
@@ -673,7 +678,7 @@ def matrix_power(a, n: int) -> Array:
     return _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape) if out is None else out
 
 
-def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:
+def norm(x: NestedLike, ord=None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
     """The norm of vectors or matrices.
 
     Args:
@@ -706,7 +711,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Array:
     raise ValueError(f"norm: one or two axes, got {axes}")
 
 
-def vector_norm(x, *, axis=None, keepdims: bool = False, ord=2) -> Array:
+def vector_norm(x: NestedLike, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord=2) -> Array:
     """The p-norm of vectors: (sum of |x|^p) ^ (1/p).
 
     Args:
@@ -756,7 +761,7 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
     return _weft.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out
 
 
-def matrix_norm(x, *, keepdims: bool = False, ord="fro") -> Array:
+def matrix_norm(x: NestedLike, *, keepdims: bool = False, ord="fro") -> Array:
     """The norm of matrices.
 
     Args:
@@ -775,7 +780,7 @@ def matrix_norm(x, *, keepdims: bool = False, ord="fro") -> Array:
     return norm(x, ord, (-2, -1), keepdims)
 
 
-def cond(x, p=None) -> Array:
+def cond(x: NestedLike, p: NestedLike | None = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse.
 
     Args:

@@ -7,6 +7,7 @@ from .. import numpy as wnp
 from .._weft import Array
 from ..numpy import linalg as _linalg
 from ..numpy.linalg import det, inv
+from ..typing import NestedLike
 
 __all__ = [
     "block_diag",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def cholesky(a: NestedLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The Cholesky factor of a positive definite matrix, upper by default. Only that triangle is read.
 
     Args:
@@ -51,7 +52,9 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
     return _linalg.cholesky(_linalg._adjoint(wnp.asarray(a)), upper=True, symmetrize_input=False)
 
 
-def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+def cho_factor(
+    a: NestedLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
     """The Cholesky factor and which one it is, for cho_solve.
 
     Args:
@@ -70,7 +73,7 @@ def cho_factor(a, lower: bool = False, overwrite_a: bool = False, check_finite: 
     return cholesky(a, lower, overwrite_a, check_finite), lower
 
 
-def cho_solve(c_and_lower, b, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def cho_solve(c_and_lower, b: NestedLike, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """The x with a x = b, from the Cholesky factor of a.
 
     Args:
@@ -93,7 +96,13 @@ def cho_solve(c_and_lower, b, overwrite_b: bool = False, check_finite: bool = Tr
 
 
 def solve_triangular(
-    a, b, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b=False, check_finite=True
+    a: NestedLike,
+    b: NestedLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b=False,
+    check_finite=True,
 ) -> Array:
     """The x with op(a) x = b, for triangular a.
 
@@ -118,7 +127,15 @@ def solve_triangular(
     return _linalg.solve_triangular(a, b, lower=lower, trans=op, unit_diagonal=unit_diagonal)
 
 
-def solve(a, b, lower: bool = False, overwrite_a=False, overwrite_b=False, check_finite=True, assume_a="gen") -> Array:
+def solve(
+    a: NestedLike,
+    b: NestedLike,
+    lower: bool = False,
+    overwrite_a=False,
+    overwrite_b=False,
+    check_finite=True,
+    assume_a="gen",
+) -> Array:
     """The x with a x = b, for square a.
 
     Args:
@@ -142,7 +159,7 @@ def solve(a, b, lower: bool = False, overwrite_a=False, overwrite_b=False, check
     return _linalg.solve(a, b)
 
 
-def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
+def lu_factor(a: NestedLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """The LU factorisation with row exchanges, for lu_solve.
 
     Args:
@@ -161,7 +178,7 @@ def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True):
     return _linalg.lu_factor(a)[:2]
 
 
-def lu_solve(lu_and_piv, b, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def lu_solve(lu_and_piv, b: NestedLike, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """The x with op(a) x = b, from the LU factorisation of a.
 
     Args:
@@ -191,7 +208,9 @@ def lu_solve(lu_and_piv, b, trans: int = 0, overwrite_b: bool = False, check_fin
     return _linalg.solve_triangular(lu, b)
 
 
-def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+def lu(
+    a: NestedLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, ...]:
     """The factors of the LU factorisation: a = p l u.
 
     Args:
@@ -218,7 +237,7 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
     return (p.astype(a.dtype) @ lower, upper) if permute_l else (p, lower, upper)
 
 
-def block_diag(*arrs) -> Array:
+def block_diag(*arrs: NestedLike) -> Array:
     """Matrices along the diagonal, zeros elsewhere.
 
     Args:
@@ -241,7 +260,7 @@ def block_diag(*arrs) -> Array:
     return wnp.concatenate(rows, 0)
 
 
-def toeplitz(c, r=None) -> Array:
+def toeplitz(c: NestedLike, r: NestedLike | None = None) -> Array:
     """The matrix that is constant along diagonals.
 
     Args:
@@ -263,7 +282,7 @@ def toeplitz(c, r=None) -> Array:
     return values[c.shape[0] - 1 - i + j]
 
 
-def expm(A, *, max_squarings: int = 16) -> Array:
+def expm(A: NestedLike, *, max_squarings: int = 16) -> Array:
     """The exponential of a matrix: the Taylor polynomial of degree 18 of A / 2^s, squared s times, where s brings the
     1-norm below 1.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .. import numpy as wnp
@@ -11,6 +13,7 @@ from ..nn import log_softmax, softmax
 from ..nn import logsumexp as _logsumexp
 from ..nn import sigmoid as expit
 from ..numpy._polynomials import _bessel_i0e, i0
+from ..typing import ArrayLike, NestedLike
 
 __all__ = [
     "beta",
@@ -74,7 +77,14 @@ digamma = _unary(
 gammaln = _unary("lgamma", "gammaln", "The logarithm of |gamma(x)|.", "6.1", "[1.0, 5.0]", "[0.       , 3.1780539]")
 
 
-def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
+def logsumexp(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: NestedLike | None = None,
+) -> Any:
     """log(sum(b exp(a))) over axes without overflow; see weft.nn.logsumexp.
 
     Args:
@@ -92,7 +102,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
     return _logsumexp(a, axis, b, keepdims, return_sign, where)
 
 
-def gamma(x) -> Array:
+def gamma(x: NestedLike) -> Array:
     """The gamma function: negative between odd and even negative integers, NaN at them.
 
     Returns: array of the shape of x, of a float dtype.
@@ -110,7 +120,7 @@ def gamma(x) -> Array:
     return wnp.where((x < 0) & (below == x), float("nan"), value)
 
 
-def factorial(n, exact: bool = False) -> Array:
+def factorial(n: NestedLike, exact: bool = False) -> Array:
     """n! = gamma(n + 1); 0 for negative n.
 
     Args:
@@ -134,7 +144,7 @@ def factorial(n, exact: bool = False) -> Array:
     return wnp.where(n < 0, 0, wnp.exp(gammaln(n + 1)))
 
 
-def betaln(a, b) -> Array:
+def betaln(a: NestedLike, b: NestedLike) -> Array:
     """The logarithm of the beta function: gammaln(a) + gammaln(b) - gammaln(a + b).
 
     Args:
@@ -153,7 +163,7 @@ def betaln(a, b) -> Array:
     return gammaln(a) + gammaln(b) - gammaln(a + b)
 
 
-def beta(a, b) -> Array:
+def beta(a: NestedLike, b: NestedLike) -> Array:
     """The beta function: gamma(a) gamma(b) / gamma(a + b).
 
     Args:
@@ -172,7 +182,7 @@ def beta(a, b) -> Array:
     return gamma(a) * gamma(b) / gamma(a + b)
 
 
-def logit(x) -> Array:
+def logit(x: NestedLike) -> Array:
     """log(x / (1 - x)), the inverse of expit.
 
     Args:
@@ -188,7 +198,7 @@ def logit(x) -> Array:
     return wnp.log(x) - wnp.log1p(-x)
 
 
-def xlogy(x, y) -> Array:
+def xlogy(x: NestedLike, y: NestedLike) -> Array:
     """x log(y), and 0 where x is 0.
 
     Args:
@@ -204,7 +214,7 @@ def xlogy(x, y) -> Array:
     return wnp.where(x == 0, 0, x * wnp.log(wnp.where(x == 0, 1, y)))
 
 
-def xlog1py(x, y) -> Array:
+def xlog1py(x: NestedLike, y: NestedLike) -> Array:
     """x log(1 + y), and 0 where x is 0.
 
     Args:
@@ -220,7 +230,7 @@ def xlog1py(x, y) -> Array:
     return wnp.where(x == 0, 0, x * wnp.log1p(wnp.where(x == 0, 0, y)))
 
 
-def entr(x) -> Array:
+def entr(x: NestedLike) -> Array:
     """The summand of entropy: -x log(x), 0 at 0, -inf below.
 
     Returns: array of the shape of x, of a float dtype.
@@ -233,7 +243,7 @@ def entr(x) -> Array:
     return wnp.where(x < 0, float("-inf"), -xlogy(wnp.where(x < 0, 1, x), wnp.where(x < 0, 1, x)))
 
 
-def rel_entr(p, q) -> Array:
+def rel_entr(p: NestedLike, q: NestedLike) -> Array:
     """The summand of relative entropy: p log(p / q), 0 where p is 0 and q >= 0, inf where it is not defined.
 
     Args:
@@ -252,7 +262,7 @@ def rel_entr(p, q) -> Array:
     return wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, float("inf")))
 
 
-def kl_div(p, q) -> Array:
+def kl_div(p: NestedLike, q: NestedLike) -> Array:
     """The summand of the Kullback-Leibler divergence: rel_entr(p, q) - p + q.
 
     Args:
@@ -271,7 +281,7 @@ def kl_div(p, q) -> Array:
     return rel_entr(p, q) - p + q
 
 
-def ndtr(x) -> Array:
+def ndtr(x: NestedLike) -> Array:
     """The distribution function of the standard normal: erfc(-x / sqrt(2)) / 2.
 
     Returns: array of the shape of x, of a float dtype.
@@ -285,7 +295,7 @@ def ndtr(x) -> Array:
     return 0.5 * erfc(-_float(x) / math.sqrt(2))
 
 
-def ndtri(p) -> Array:
+def ndtri(p: NestedLike) -> Array:
     """The inverse of ndtr: sqrt(2) erfinv(2 p - 1).
 
     Args:
@@ -300,7 +310,7 @@ def ndtri(p) -> Array:
     return math.sqrt(2) * erfinv(2 * _float(p) - 1)
 
 
-def log_ndtr(x) -> Array:
+def log_ndtr(x: NestedLike) -> Array:
     """log(ndtr(x)), without underflow.
 
     Returns: array of the shape of x, of a float dtype.
@@ -325,7 +335,7 @@ def log_ndtr(x) -> Array:
     return wnp.where(x > 0, upper, wnp.where(x > edge, near, tail))
 
 
-def i0e(x) -> Array:
+def i0e(x: NestedLike) -> Array:
     """exp(-|x|) i0(x): the modified Bessel function of order 0, scaled.
 
     Returns: array of the shape of x, of a float dtype.
