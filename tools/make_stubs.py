@@ -34,10 +34,10 @@ PARAMETERS = {
     "shape": "Any",
 }
 # Functions of the native module that give arrays, whatever they take; and others whose results have a type.
-ARRAYS = """absolute argreduce array astype bind_elementwise broadcast_to concatenate cumulative dot einsum expand_dims flip
-from_dlpack full getitem iota logical_not matmul mean moveaxis pad_constant promote_inexact random_bits random_fold_in
-random_key random_split random_uniform01 random_unwrap random_wrap reduce reshape slice_axis squeeze stack strong take
-take_along_axis tensordot transpose update_item where"""
+ARRAYS = """absolute argreduce array astype bind_elementwise broadcast_to concatenate cumulative dot einsum expand_dims
+flip from_dlpack full getitem iota logical_not matmul mean moveaxis pad_constant promote_inexact random_bits
+random_fold_in random_key random_split random_uniform01 random_unwrap random_wrap reduce reshape slice_axis
+squeeze stack strong take take_along_axis tensordot transpose update_item where"""
 OTHERS = {
     "bind": "list[Array]",
     "broadcast_shapes": "tuple[Any, ...]",
@@ -79,8 +79,24 @@ def method_stub(name: str, method, result: str) -> str:
 
 
 def array_stub() -> str:
-    text = HEADER + "import numpy as np\n\n" + TYPES + "class Array:\n"
-    binary = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod"]
+    text = HEADER + "import numpy as np\n\n" + TYPES
+    text += "class Array:\n"
+    binary = [
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+        "divmod",
+    ]
     for name in binary:
         result = "tuple[Array, Array]" if name == "divmod" else "Array"
         for prefix in ("", "r"):

@@ -99,3 +99,29 @@ def test_fft(name, args):
 def test_fft_round_trip():
     np.testing.assert_allclose(np.asarray(wnp.fft.irfft(wnp.fft.rfft(R, axis=0), 5, axis=0)), R, atol=1e-5)
     np.testing.assert_allclose(np.asarray(wnp.fft.ifftn(wnp.fft.fftn(S)).real), S, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 3), (2, 4), (2, 5, 3)])
+def test_complete_qr(shape):
+    a = RNG.standard_normal(shape).astype(np.float32)
+    for q, r in (wnp.linalg.qr(a, mode="complete"), weft.lax.linalg.qr(wnp.array(a))):
+        m, n = shape[-2:]
+        assert q.shape == (*shape[:-2], m, m) and r.shape == (*shape[:-2], m, n)
+        np.testing.assert_allclose(np.asarray(q @ r), a, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(q.mT @ q), np.broadcast_to(np.eye(m), q.shape), atol=1e-5)
+        np.testing.assert_array_equal(np.asarray(r), np.triu(np.asarray(r)))
+    with pytest.raises(ValueError, match="qr: there is no mode 'raw'"):
+        wnp.linalg.qr(a, mode="raw")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("trans", [0, 1, 2])
+def test_lu_solve(trans, dtype):
+    a, b = A[0].astype(dtype), B.astype(dtype)
+    if dtype is np.complex64:
+        a = a + 1j * A[1]
+    x = weft.scipy.linalg.lu_solve(weft.scipy.linalg.lu_factor(a), b, trans)
+    op = {0: a, 1: a.T, 2: a.conj().T}[trans]
+    np.testing.assert_allclose(op @ np.asarray(x), b, atol=1e-4)
+    with pytest.raises(ValueError, match="lu_solve: trans is 0, 1 or 2, got 3"):
+        weft.scipy.linalg.lu_solve(weft.scipy.linalg.lu_factor(a), b, 3)

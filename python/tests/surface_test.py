@@ -297,3 +297,50 @@ def test_distributions(draw, cdf):
     sample = np.asarray(weft.jit(lambda k: draw(k, (20000,)))(weft.random.key(1)))
     name, args = cdf
     assert stats.kstest(sample, getattr(stats, name)(*args).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    "draw,name,args",
+    [
+        (lambda k, s: weft.random.poisson(k, 0.3, s), "poisson", (0.3,)),
+        (lambda k, s: weft.random.poisson(k, 9.9, s), "poisson", (9.9,)),
+        (lambda k, s: weft.random.poisson(k, 10.0, s), "poisson", (10.0,)),
+        (lambda k, s: weft.random.poisson(k, 250.0, s), "poisson", (250.0,)),
+        (lambda k, s: weft.random.binomial(k, 7, 0.2, s), "binom", (7, 0.2)),
+        (lambda k, s: weft.random.binomial(k, 40, 0.9, s), "binom", (40, 0.9)),
+        (lambda k, s: weft.random.binomial(k, 1000, 0.3, s), "binom", (1000, 0.3)),
+        (lambda k, s: weft.random.binomial(k, 100000, 0.001, s), "binom", (100000, 0.001)),
+    ],
+)
+def test_counts(draw, name, args):
+    stats = pytest.importorskip("scipy.stats")
+    sample = np.asarray(weft.jit(lambda k: draw(k, (20000,)))(weft.random.key(2)))
+    assert (sample == np.round(sample)).all()
+    law = getattr(stats, name)(*args)
+    # Bins that hold at least 20 of the sample each, the outermost ones open.
+    edges = np.unique(law.ppf(np.linspace(0.001, 0.999, 25)))
+    counts = np.bincount(np.searchsorted(edges, sample), minlength=len(edges) + 1)
+    expected = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]])) * len(sample)
+    keep = expected > 5
+    statistic = ((counts - expected)[keep] ** 2 / expected[keep]).sum()
+    assert stats.chi2(keep.sum() - 1).sf(statistic) > 1e-3, (counts, expected)
+
+
+def test_counts_at_the_edges():
+    key = weft.random.key(0)
+    assert weft.random.poisson(key, wnp.array([0.0, -1.0, wnp.nan])).tolist() == [0, -1, -1]
+    out = weft.random.binomial(key, wnp.array([5, 5, 0, -1, 5]), wnp.array([0.0, 1.0, 0.5, 0.5, 1.5]))
+    assert out[:3].tolist() == [0.0, 5.0, 0.0] and np.isnan(np.asarray(out[3:])).all()
+    assert weft.random.binomial(key, 5, 0.5, (3,), "int32").dtype == np.int32
+    assert weft.random.poisson(key, 3.0, (0,)).shape == (0,)
+
+
+def test_random_numbers_of_a_dtype_that_they_do_not_have():
+    key = weft.random.key(0)
+    for f in (
+        lambda: weft.random.randint(key, (2,), 0, 5, "float32"),
+        lambda: weft.random.bits(key, (2,), "int32"),
+        lambda: weft.random.normal(key, (2,), "int32"),
+    ):
+        with pytest.raises(TypeError, match=r"random\.\w+: an? .* dtype is needed, got"):
+            f()

@@ -436,16 +436,23 @@ class IR:
 
     @property
     def num_eqns(self) -> int:
-        """The number of equations, those of regions included."""
+        """The number of equations, those of regions included.
+
+        Example:
+            >>> weft.make_ir(lambda x: wnp.sin(x) + 1)(1.0).num_eqns
+            2
+        """
         return self._fn.num_eqns
 
     def cost_analysis(self) -> dict[str, float]:
-        """What the optimised program costs: {"flops": ..., "bytes accessed": ...}, under JAX's names.
+        """What the optimised program costs, counted on its equations as if nothing were fused.
 
-        Counted on its equations as if nothing were fused: bytes are those of array operands and results. A scan counts
-        its body times its length, a while loop one trip, a cond its most expensive branch; a symbolic size is taken as
-        64.
+        Bytes are those of array operands and results. A scan counts its body times its length, a while loop one trip, a
+        cond its most expensive branch; a symbolic size is taken as 64.
 
+        Returns: {"flops": number, "bytes accessed": number}, under JAX's names.
+
+        Example:
             >>> weft.make_ir(lambda x: x * x + 1)(wnp.ones(100)).cost_analysis()
             {'flops': 200.0, 'bytes accessed': 1600.0}
         """

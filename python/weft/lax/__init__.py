@@ -6,6 +6,7 @@ from ..control import cond, fori_loop, map, scan, switch, while_loop
 from . import (
     _convolution,
     _elementwise,
+    _gather,
     _primitives,
     _products,
     _reductions,
@@ -17,6 +18,7 @@ from . import (
 )
 from ._convolution import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
+from ._gather import *  # noqa: F403
 from ._primitives import *  # noqa: F403
 from ._products import *  # noqa: F403
 from ._reductions import *  # noqa: F403
@@ -26,5 +28,7 @@ from ._slicing import *  # noqa: F403
 from ._sorting import *  # noqa: F403
 
 __all__ = ["cond", "fori_loop", "linalg", "map", "scan", "stop_gradient", "switch", "while_loop"]
-for _part in (_convolution, _elementwise, _primitives, _products, _reductions, _scans, _shapes, _slicing, _sorting):
+for _part in (_convolution, _elementwise, _gather, _primitives, _products, _reductions, _scans):
+    __all__.extend(_part.__all__)
+for _part in (_shapes, _slicing, _sorting):
     __all__.extend(_part.__all__)

@@ -107,19 +107,30 @@ def argmin(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
     return _weft.argreduce("argmin", operand, axis, False).astype(index_dtype)
 
 
-def _combiner(computation) -> str | None:
-    """Which reduction a two-argument function is, if Weft has a primitive for it."""
-    from .. import numpy as wnp
+_REDUCTIONS: dict[str, tuple[str, Callable[..., Array]]] = {
+    "add": ("reduce_sum", _primitives.add),
+    "mul": ("reduce_prod", _primitives.mul),
+    "max": ("reduce_max", _primitives.max),
+    "min": ("reduce_min", _primitives.min),
+    "and": ("reduce_and", _primitives.and_),
+    "or": ("reduce_or", _primitives.or_),
+}
 
-    table: list[tuple[str, tuple]] = [
-        ("sum", (_primitives.add, wnp.add)),
-        ("prod", (_primitives.mul, wnp.multiply)),
-        ("max", (_primitives.max, wnp.maximum)),
-        ("min", (_primitives.min, wnp.minimum)),
-        ("and", (_primitives.and_, wnp.logical_and, wnp.bitwise_and)),
-        ("or", (_primitives.or_, wnp.logical_or, wnp.bitwise_or)),
-    ]
-    return next((name for name, functions in table if computation in functions), None)
+
+def _primitive_of(computation: Callable, dtype: Any) -> str | None:
+    """The primitive that reduces by a function of two numbers, if there is one: what it is traced to says so."""
+    from ..api import ShapeDtype, make_ir
+
+    number = ShapeDtype((), dtype)
+    try:
+        ir = make_ir(lambda x, y: computation(x, y))(number, number)
+    except TypeError:  # a function of trees, or of whole arrays
+        return None
+    if len(ir.eqns) != 1 or ir.constants or ir.eqns[0]["name"] not in _REDUCTIONS:
+        return None
+    prim, operation = _REDUCTIONS[ir.eqns[0]["name"]]
+    same = make_ir(lambda x, y: operation(x, y))(number, number), make_ir(lambda x, y: operation(y, x))(number, number)
+    return prim if ir in same else None
 
 
 def reduce(operands: Any, init_values, computation: Callable, dimensions: Sequence[int]) -> Any:
@@ -143,9 +154,9 @@ def reduce(operands: Any, init_values, computation: Callable, dimensions: Sequen
     """
     leaves, treedef = _tree.flatten(operands)
     inits = _tree.leaves(init_values)
-    name = _combiner(computation) if len(leaves) == 1 else None
+    name = _primitive_of(computation, _weft.abstract(leaves[0])[1]) if len(leaves) == 1 else None
     if name is not None:
-        total = _weft.bind(f"reduce_{name}", [leaves[0]], {"dims": sorted(d % leaves[0].ndim for d in dimensions)})[0]
+        total = _weft.bind(name, [leaves[0]], {"dims": sorted(d % leaves[0].ndim for d in dimensions)})[0]
         return treedef.unflatten([computation(total, _weft.astype(inits[0], total.dtype))])
     rank = leaves[0].ndim
     dims = sorted(d % rank for d in dimensions)

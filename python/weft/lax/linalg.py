@@ -96,7 +96,7 @@ def eigh(x: NestedLike, *, lower: bool = True, symmetrize_input: bool = True) ->
     return v, w
 
 
-def qr(x, *, full_matrices: bool = True) -> tuple[Array, Array]:
+def qr(x: NestedLike, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """The QR factorisation: x = q r.
 
     Args:
@@ -109,9 +109,8 @@ def qr(x, *, full_matrices: bool = True) -> tuple[Array, Array]:
         >>> [part.shape for part in weft.lax.linalg.qr(wnp.ones((3, 2)), full_matrices=False)]
         [(3, 2), (2, 2)]
     """
-    if full_matrices and x.shape[-2] > x.shape[-1]:
-        raise NotImplementedError("lax.linalg.qr: full_matrices=True of a tall matrix; pass full_matrices=False")
-    return tuple(_linalg.qr(x))
+    q, r = _linalg.qr(x, "complete" if full_matrices else "reduced")
+    return q, r
 
 
 def svd(x: NestedLike, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:

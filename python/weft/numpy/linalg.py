@@ -300,9 +300,12 @@ def qr(a: NestedLike, mode: str = "reduced") -> Any:
         Array([[5. , 2.2],
                [0. , 0.4]], dtype=float32)
     """
-    if mode not in ("reduced", "r"):
-        raise NotImplementedError(f"qr: mode {mode!r}")
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"qr: there is no mode {mode!r}; the modes are 'reduced', 'complete' and 'r'")
     q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
+    if mode == "complete":
+        rows = q.shape[-2] - r.shape[-2]
+        q, r = _complete_basis(q), _weft.pad_constant(r, [0] * r.ndim, [0] * (r.ndim - 2) + [rows, 0], 0)
     return r if mode == "r" else QRResult(q, r)
 
 

@@ -196,16 +196,19 @@ def lu_solve(lu_and_piv, b: NestedLike, trans: int = 0, overwrite_b: bool = Fals
         Array([2.], dtype=float32)
     """
     del overwrite_b, check_finite
-    if trans:
-        raise NotImplementedError("lu_solve: trans")
-    lu, pivots = lu_and_piv
-    rows = wnp.arange(lu.shape[-1])
+    if trans not in (0, 1, 2):
+        raise ValueError(f"lu_solve: trans is 0, 1 or 2, got {trans!r}")
+    factors, pivots = lu_and_piv
+    rows = wnp.arange(factors.shape[-1])
     for i in range(pivots.shape[-1]):
         other = rows[pivots[i]]
         rows = rows.at[pivots[i]].set(rows[i]).at[i].set(other)
-    b = wnp.take(wnp.asarray(b), rows, 0)
-    b = _linalg.solve_triangular(lu, b, lower=True, unit_diagonal=True)
-    return _linalg.solve_triangular(lu, b)
+    if trans == 0:  # P a = L U
+        y = _linalg.solve_triangular(factors, wnp.take(wnp.asarray(b), rows, 0), lower=True, unit_diagonal=True)
+        return _linalg.solve_triangular(factors, y)
+    y = _linalg.solve_triangular(factors, b, trans=trans)
+    y = _linalg.solve_triangular(factors, y, lower=True, unit_diagonal=True, trans=trans)
+    return wnp.take(y, wnp.argsort(rows), 0)
 
 
 def lu(

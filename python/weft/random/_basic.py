@@ -1,0 +1,383 @@
+"""Uniform and normal numbers, choices, and what takes one uniform number each."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import _docs, _weft
+from .. import numpy as wnp
+from .._weft import Array
+from ..typing import DTypeLike, NestedLike, Shape
+from ._keys import _shape, bits, split
+
+__all__ = [
+    "bernoulli",
+    "categorical",
+    "cauchy",
+    "choice",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "normal",
+    "permutation",
+    "rademacher",
+    "randint",
+    "truncated_normal",
+    "uniform",
+]
+
+
+def uniform(
+    key: Array, shape: int | Shape = (), dtype: DTypeLike = float, minval: NestedLike = 0.0, maxval: NestedLike = 1.0
+) -> Array:
+    """Numbers uniform in [minval, maxval).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+        minval: the lower end, a number or an array that broadcasts to the shape.
+        maxval: the upper end, a number or an array that broadcasts to the shape.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: dtype is no float dtype, or key is no key.
+
+    Example:
+        >>> weft.random.uniform(weft.random.key(0), (2,))
+        Array([0.947667 , 0.9785799], dtype=float32)
+    """
+    unit = _weft.random_uniform01(key, _shape(shape), dtype)
+    low, high = wnp.asarray(minval).astype(unit.dtype), wnp.asarray(maxval).astype(unit.dtype)
+    return wnp.maximum(low, unit * (high - low) + low)
+
+
+def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Standard normal numbers, by the inverse of the error function.
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype. Of complex numbers both parts have variance 1/2.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: dtype is neither float nor complex, or key is no key.
+
+    Example:
+        >>> weft.random.normal(weft.random.key(0), (2,))
+        Array([1.622642 , 2.0252647], dtype=float32)
+    """
+    dtype = _weft.dtype(dtype)
+    if _weft.dtype_kind(dtype) == "complex":
+        part = "float64" if dtype == np.complex128 else "float32"
+        k1, k2 = split(key)
+        parts = normal(k1, shape, part), normal(k2, shape, part)
+        return _weft.bind_elementwise("complex", parts, {}) / wnp.asarray(math.sqrt(2)).astype(part)
+    if _weft.dtype_kind(dtype) != "float":
+        raise TypeError(f"random.normal: a float or complex dtype is needed, got {dtype}")
+    low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype) if str(dtype) != "bfloat16" else -1 + 2**-8
+    u = uniform(key, shape, dtype, low, 1.0)
+    return _weft.bind_elementwise("erf_inv", (u,), {}) * wnp.asarray(math.sqrt(2)).astype(dtype)
+
+
+def truncated_normal(
+    key: Array, lower: NestedLike, upper: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float
+) -> Array:
+    """Standard normal numbers limited to an interval, by the inverse of the error function.
+
+    Args:
+        lower: the lower end, a number or an array.
+        upper: the upper end, a number or an array.
+        shape: the shape of the result; None: that of lower and upper together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.truncated_normal(weft.random.key(0), -1.0, 1.0, (2,))
+        Array([0.8618594, 0.9412884], dtype=float32)
+    """
+    dtype = _weft.dtype(dtype)
+    lower, upper = wnp.asarray(lower).astype(dtype), wnp.asarray(upper).astype(dtype)
+    shape = wnp.broadcast_shapes(lower.shape, upper.shape) if shape is None else shape
+    root = math.sqrt(2)
+    a, b = (_weft.bind_elementwise("erf", (v / root,), {}) for v in (lower, upper))
+    out = root * _weft.bind_elementwise("erf_inv", (uniform(key, shape, dtype, a, b),), {})
+    inf = wnp.asarray(math.inf).astype(dtype)
+    return wnp.clip(out, wnp.nextafter(lower, inf), wnp.nextafter(upper, -inf))
+
+
+def randint(key, shape, minval, maxval, dtype=int) -> Array:
+    """Whole numbers uniform in [minval, maxval).
+
+    Args:
+        minval: the smallest, an integer or an array of them.
+        maxval: the one after the largest; where it is not above minval, minval is the result.
+        dtype: the dtype of the result; int: the default integer dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: dtype is no integer dtype, or key is no key.
+
+    Example:
+        >>> weft.random.randint(weft.random.key(0), (3,), 0, 10)
+        Array([9, 0, 2], dtype=int32)
+    """
+    dtype = _weft.dtype(dtype)
+    if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise TypeError(f"random.randint: an integer dtype is needed, got {dtype}")
+    width = max(8 * dtype.itemsize, 32)
+    unsigned = f"uint{width}"
+    low, high = wnp.asarray(minval).astype(dtype), wnp.asarray(maxval).astype(dtype)
+    k1, k2 = split(key)
+    upper, lower = bits(k1, shape, unsigned), bits(k2, shape, unsigned)
+    span = wnp.where(high <= low, wnp.ones((), unsigned), _weft.astype(high, unsigned) - _weft.astype(low, unsigned))
+    # (upper * 2^width + lower) mod span, without wider numbers.
+    factor = wnp.asarray(2 ** (width // 2), unsigned) % span
+    factor = (factor * factor) % span
+    offset = ((upper % span) * factor + lower % span) % span
+    return low + offset.astype(dtype)
+
+
+def _shuffled(key, x, axis: int = 0) -> Array:
+    rounds = math.ceil(3 * math.log(max(x.size, 1)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, sub = split(key)
+        x = _weft.bind("sort", [bits(sub, x.shape), x], {"dim": axis, "num_keys": 1})[1]
+    return x
+
+
+def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
+    """Slices in random order.
+
+    Args:
+        x: array whose slices are shuffled; or an integer n: 0 ... n-1.
+        independent: whether every vector along the axis gets an order of its own.
+
+    Returns: array of the shape and dtype of x.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.permutation(weft.random.key(0), 4)
+        Array([0, 1, 3, 2], dtype=int32)
+    """
+    if isinstance(x, int) or (np.ndim(x) == 0 and not isinstance(x, Array)):
+        return _shuffled(key, wnp.arange(int(x)))
+    x = wnp.asarray(x)
+    axis = _weft.check_axis(axis, x.ndim, "permutation")
+    if independent or x.ndim == 1:
+        return _shuffled(key, x, axis)
+    return wnp.take(x, _shuffled(key, wnp.arange(x.shape[axis])), axis)
+
+
+def choice(
+    key: Array, a: NestedLike, shape: int | Shape = (), replace: bool = True, p: NestedLike | None = None, axis: int = 0
+) -> Array:
+    """Random elements (or slices) of an array.
+
+    Args:
+        a: array to choose from; or an integer n: 0 ... n-1.
+        replace: whether one may be chosen several times.
+        p: vector of probabilities; None: all the same.
+
+    Returns: array of that shape, followed by the other dimensions of a.
+
+    Raises:
+        ValueError: more are chosen than there are, without replacement.
+        TypeError: key is no key.
+
+    Source: without replacement and with p: the Gumbel-max trick (Kool et al., "Stochastic beams and where to find
+        them", 2019).
+
+    Example:
+        >>> weft.random.choice(weft.random.key(0), wnp.array([10, 20, 30]), (2,))
+        Array([20, 10], dtype=int32)
+    """
+    a = wnp.asarray(a)
+    n = int(a) if a.ndim == 0 else a.shape[axis]
+    count = math.prod(_shape(shape))
+    if not replace and count > n:
+        raise ValueError(f"choice: {count} different elements of {n}")
+    if p is None:
+        index = randint(key, shape, 0, n) if replace else permutation(key, n)[:count].reshape(_shape(shape))
+    elif replace:
+        total = wnp.cumsum(wnp.asarray(p))
+        index = wnp.searchsorted(total, total[-1] * (1 - uniform(key, shape, total.dtype)))
+    else:
+        scores = -gumbel(key, (n,), wnp.asarray(p).dtype) - wnp.log(wnp.asarray(p))
+        index = wnp.argsort(scores)[:count].reshape(_shape(shape))
+    return index if a.ndim == 0 else wnp.take(a, index, axis)
+
+
+def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None) -> Array:
+    """True with a given probability.
+
+    Args:
+        p: the probability, a number or an array.
+        shape: the shape of the result; None: that of p.
+
+    Returns: array of booleans.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.bernoulli(weft.random.key(0), 0.5, (3,))
+        Array([False, False,  True], dtype=bool)
+    """
+    p = wnp.asarray(p)
+    p = p if _weft.is_inexact(p.dtype) else p.astype(float)
+    return uniform(key, p.shape if shape is None else shape, p.dtype) < p
+
+
+def rademacher(key: Array, shape: int | Shape = (), dtype: DTypeLike = int) -> Array:
+    """-1 or 1, each with probability 1/2.
+
+    Args:
+        dtype: the dtype of the result; int: the default integer dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.rademacher(weft.random.key(0), (3,))
+        Array([-1, -1,  1], dtype=int32)
+    """
+    return (2 * bernoulli(key, 0.5, shape).astype(dtype) - 1).astype(dtype)
+
+
+def exponential(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Exponential numbers of rate 1: -log(1 - u).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.exponential(weft.random.key(0), (2,))
+        Array([2.950128 , 3.8434246], dtype=float32)
+    """
+    return -wnp.log1p(-uniform(key, shape, dtype))
+
+
+def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Standard Gumbel numbers: -log(-log(u)).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.gumbel(weft.random.key(0), (2,))
+        Array([2.9233725, 3.8326175], dtype=float32)
+    """
+    dtype = _weft.dtype(dtype)
+    return -wnp.log(-wnp.log(uniform(key, shape, dtype, float(np.finfo(dtype).tiny), 1.0)))
+
+
+def categorical(key, logits, axis: int = -1, shape=None) -> Array:
+    """Indices along an axis, with probabilities softmax(logits).
+
+    Args:
+        logits: array of logarithms of probabilities, up to a constant.
+        shape: the shape of the result, which ends with that of the logits without the axis; None: that.
+
+    Returns: array of int32.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: the Gumbel-max trick (Maddison et al., "A* sampling", 2014).
+
+    Example:
+        >>> weft.random.categorical(weft.random.key(0), wnp.log(wnp.array([0.1, 0.9])), shape=(5,))
+        Array([1, 1, 1, 1, 1], dtype=int32)
+    """
+    logits = wnp.asarray(logits)
+    axis = _weft.check_axis(axis, logits.ndim, "categorical") - logits.ndim
+    batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
+    shape = batch if shape is None else tuple(shape)
+    extra = shape[: len(shape) - len(batch)]
+    noise = gumbel(key, extra + logits.shape, logits.dtype)
+    return wnp.argmax(noise + logits, axis=axis)
+
+
+def laplace(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Standard Laplace numbers: sign(u) log(1 - |u|) for u uniform in (-1, 1).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.laplace(weft.random.key(0), (2,))
+        Array([-2.2569816, -3.1502788], dtype=float32)
+    """
+    dtype = _weft.dtype(dtype)
+    u = uniform(key, shape, dtype, float(-1 + np.finfo(dtype).epsneg), 1.0)
+    return wnp.sign(u) * wnp.log1p(-wnp.abs(u))
+
+
+def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Standard logistic numbers: log(u / (1 - u)).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.logistic(weft.random.key(0), (2,))
+        Array([2.8963761, 3.8217716], dtype=float32)
+    """
+    dtype = _weft.dtype(dtype)
+    u = uniform(key, shape, dtype, float(np.finfo(dtype).eps), 1.0)
+    return wnp.log(u / (1 - u))
+
+
+def cauchy(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Standard Cauchy numbers: tan(pi (u - 1/2)).
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.cauchy(weft.random.key(0), (2,))
+        Array([ 6.0274944, 14.837895 ], dtype=float32)
+    """
+    dtype = _weft.dtype(dtype)
+    u = uniform(key, shape, dtype, float(np.finfo(dtype).eps), 1.0)
+    return wnp.tan(math.pi * (u - 0.5))
+
+
+_docs.complete(globals())

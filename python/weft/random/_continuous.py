@@ -1,0 +1,228 @@
+"""Distributions that are made from others by exact formulas."""
+
+from __future__ import annotations
+
+from .. import _docs
+from .. import numpy as wnp
+from .._weft import Array
+from ..typing import DTypeLike, NestedLike, Shape
+from ._basic import exponential, normal, uniform
+from ._keys import _shape
+
+__all__ = [
+    "lognormal",
+    "maxwell",
+    "multivariate_normal",
+    "orthogonal",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "weibull_min",
+]
+
+
+def lognormal(key: Array, sigma: NestedLike = 1.0, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Exponentials of normal numbers.
+
+    Args:
+        sigma: the standard deviation of the normal numbers, a number or an array.
+        shape: the shape of the result; None: that of sigma.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.lognormal(weft.random.key(0), 0.5, (2,))
+        Array([2.2508795, 2.752838 ], dtype=float32)
+    """
+    shape = wnp.shape(sigma) if shape is None else shape
+    return wnp.exp(normal(key, shape, dtype) * wnp.asarray(sigma, dtype))
+
+
+def pareto(key: Array, b: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Pareto numbers >= 1: exp(E / b) of a standard exponential E.
+
+    Args:
+        b: the exponent, a number or an array.
+        shape: the shape of the result; None: that of b.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.pareto(weft.random.key(0), 3.0, (2,))
+        Array([2.6734667, 3.6007476], dtype=float32)
+    """
+    shape = wnp.shape(b) if shape is None else shape
+    return wnp.exp(exponential(key, shape, dtype) / wnp.asarray(b, dtype))
+
+
+def rayleigh(key: Array, scale: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Rayleigh numbers: scale sqrt(-2 log(u)).
+
+    Args:
+        scale: the scale, a number or an array.
+        shape: the shape of the result; None: that of scale.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.rayleigh(weft.random.key(0), 2.0, (2,))
+        Array([0.65575665, 0.41620055], dtype=float32)
+    """
+    shape = wnp.shape(scale) if shape is None else shape
+    return wnp.asarray(scale, dtype) * wnp.sqrt(-2 * wnp.log(uniform(key, shape, dtype)))
+
+
+def weibull_min(key, scale, concentration, shape=(), dtype=float) -> Array:
+    """Weibull numbers: scale (-log(1 - u)) ^ (1 / concentration).
+
+    Args:
+        scale: the scale, a number or an array that broadcasts to the shape.
+        concentration: the shape parameter, a number or an array that broadcasts to the shape.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.weibull_min(weft.random.key(0), 1.0, 2.0, (2,))
+        Array([1.7175937, 1.9604654], dtype=float32)
+    """
+    return wnp.power(-wnp.log1p(-uniform(key, shape, dtype)), 1.0 / concentration) * scale
+
+
+def maxwell(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Maxwell numbers: the lengths of vectors of three standard normal numbers.
+
+    Args:
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.maxwell(weft.random.key(0), (2,))
+        Array([2.6310966 , 0.99103296], dtype=float32)
+    """
+    return wnp.linalg.vector_norm(normal(key, (*_shape(shape), 3), dtype), axis=-1)
+
+
+def triangular(
+    key: Array,
+    left: NestedLike,
+    mode: NestedLike,
+    right: NestedLike,
+    shape: int | Shape | None = None,
+    dtype: DTypeLike = float,
+) -> Array:
+    """Numbers whose density is a triangle, by the inverse of the distribution function.
+
+    Args:
+        left: the lower end, a number or an array.
+        mode: where the peak is.
+        right: the upper end.
+        shape: the shape of the result; None: that of the three together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.triangular(weft.random.key(0), 0.0, 1.0, 3.0, (2,))
+        Array([2.4396448, 2.6415021], dtype=float32)
+    """
+    left, mode, right = (wnp.asarray(v, dtype) for v in (left, mode, right))
+    if shape is None:
+        shape = wnp.broadcast_shapes(left.shape, mode.shape, right.shape)
+    u = uniform(key, shape, dtype)
+    low = left + wnp.sqrt(u * (right - left) * (mode - left))
+    high = right - wnp.sqrt((1 - u) * (right - left) * (right - mode))
+    return wnp.where(u < (mode - left) / (right - left), low, high)
+
+
+def multivariate_normal(
+    key: Array,
+    mean: NestedLike,
+    cov: NestedLike,
+    shape: int | Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+) -> Array:
+    """Normal vectors.
+
+    Args:
+        mean: array [..., n].
+        cov: array [..., n, n]: the covariance matrix.
+        shape: the shape of the result without n; None: that of the batches.
+        dtype: the dtype of the result; None: that of the arguments together.
+        method: how the matrix is factored: "cholesky", "eigh" or "svd".
+
+    Returns: array shape + [n].
+
+    Raises:
+        ValueError: there is no such method.
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.multivariate_normal(weft.random.key(0), wnp.zeros(2), wnp.eye(2))
+        Array([1.622642 , 2.0252647], dtype=float32)
+    """
+    mean, cov = wnp.asarray(mean), wnp.asarray(cov)
+    dtype = wnp.result_type(mean, cov, 1.0) if dtype is None else dtype
+    mean, cov = mean.astype(dtype), cov.astype(dtype)
+    shape = wnp.broadcast_shapes(mean.shape[:-1], cov.shape[:-2]) if shape is None else _shape(shape)
+    if method == "cholesky":
+        factor = wnp.linalg.cholesky(cov)
+    elif method == "eigh":
+        w, v = wnp.linalg.eigh(cov)
+        factor = v * wnp.sqrt(w)[..., None, :]
+    elif method == "svd":
+        u, w, _ = wnp.linalg.svd(cov)
+        factor = u * wnp.sqrt(w)[..., None, :]
+    else:
+        raise ValueError(f"multivariate_normal: there is no method {method!r}")
+    return mean + wnp.einsum("...ij,...j->...i", factor, normal(key, shape + mean.shape[-1:], dtype))
+
+
+def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Random orthogonal matrices, uniform (by Haar's measure).
+
+    Args:
+        n: the number of rows and columns.
+        shape: the shape of the batch.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array shape + [n, n].
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+
+    Example:
+        >>> weft.random.orthogonal(weft.random.key(0), 3, (5,)).shape
+        (5, 3, 3)
+    """
+    q, r = wnp.linalg.qr(normal(key, (*_shape(shape), n, n), dtype))
+    d = wnp.diagonal(r, axis1=-2, axis2=-1)
+    return q * (d / wnp.abs(d))[..., None, :]
+
+
+_docs.complete(globals())

@@ -1,0 +1,218 @@
+"""The gamma family: distributed as JAX's, from the same keys, but not the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _docs, _weft
+from .. import numpy as wnp
+from .._weft import Array
+from ..typing import DTypeLike, NestedLike, Shape
+from ._basic import exponential, normal, rademacher, uniform
+from ._keys import _shape, split
+
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "gamma",
+    "loggamma",
+    "t",
+]
+
+
+def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Logarithms of gamma numbers, without underflow for small a. Not JAX's numbers.
+
+    Args:
+        a: the shape parameter, > 0, a number or an array.
+        shape: the shape of the result; None: that of a.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape. It has no derivative with respect to a.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+
+    Example:
+        >>> weft.random.loggamma(weft.random.key(0), 0.001, (2,)).shape
+        (2,)
+    """
+    dtype = _weft.dtype(dtype)
+    a = wnp.asarray(a, dtype)
+    shape = a.shape if shape is None else _shape(shape)
+    a = wnp.broadcast_to(a, shape)
+    # Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: d v^3 for v = 1 + c x, accepted
+    # against a normal number x and a uniform one; below 1, the draw for a + 1 times u^(1/a).
+    from ..control import while_loop
+
+    boosted = a < 1
+    d = wnp.where(boosted, a + 1, a) - 1 / 3
+    c = 1 / wnp.sqrt(9 * d)
+    key, last = split(key)
+
+    def step(state):
+        key, done, log_v = state
+        key, k1, k2 = split(key, 3)
+        x = normal(k1, shape, dtype)
+        v = 1 + c * x
+        cube = wnp.where(v > 0, v, 1) ** 3
+        u = uniform(k2, shape, dtype, float(np.finfo(dtype).tiny))
+        accepted = (v > 0) & (wnp.log(u) < 0.5 * x * x + d * (1 - cube + wnp.log(cube)))
+        return key, done | accepted, wnp.where(~done & accepted, wnp.log(cube), log_v)
+
+    start = (key, wnp.zeros(shape, bool), wnp.zeros(shape, dtype))
+    log_v = while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
+    boost = wnp.log(uniform(last, shape, dtype, float(np.finfo(dtype).tiny))) / wnp.where(boosted, a, 1)
+    return wnp.log(d) + log_v + wnp.where(boosted, boost, 0)
+
+
+def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Gamma numbers of scale 1. Not JAX's numbers.
+
+    Args:
+        a: the shape parameter, > 0, a number or an array.
+        shape: the shape of the result; None: that of a.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape. It has no derivative with respect to a.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+
+    Example:
+        >>> weft.random.gamma(weft.random.key(0), 3.0, (2,)).shape
+        (2,)
+    """
+    return wnp.exp(loggamma(key, a, shape, dtype))
+
+
+def beta(key: Array, a: NestedLike, b: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Beta numbers: x / (x + y) of two gamma numbers. Not JAX's numbers.
+
+    Args:
+        a: the first parameter, > 0, a number or an array.
+        b: the second parameter, > 0, a number or an array.
+        shape: the shape of the result; None: that of a and b together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Devroye, "Non-uniform random variate generation", 1986, IX.4.
+
+    Example:
+        >>> weft.random.beta(weft.random.key(0), 2.0, 3.0, (2,)).shape
+        (2,)
+    """
+    shape = wnp.broadcast_shapes(wnp.shape(a), wnp.shape(b)) if shape is None else _shape(shape)
+    k1, k2 = split(key)
+    x, y = loggamma(k1, a, shape, dtype), loggamma(k2, b, shape, dtype)
+    top = wnp.maximum(x, y)
+    return wnp.exp(x - top) / (wnp.exp(x - top) + wnp.exp(y - top))
+
+
+def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Vectors of numbers that add up to 1: gamma numbers divided by their sum. Not JAX's numbers.
+
+    Args:
+        alpha: array [..., n] of parameters > 0.
+        shape: the shape of the result without n; None: that of alpha without it.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array shape + [n].
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Devroye, "Non-uniform random variate generation", 1986, XI.4.
+
+    Example:
+        >>> weft.random.dirichlet(weft.random.key(0), wnp.ones(3), (2,)).shape
+        (2, 3)
+    """
+    from ..nn import softmax
+
+    alpha = wnp.asarray(alpha, dtype)
+    shape = alpha.shape[:-1] if shape is None else _shape(shape)
+    return softmax(loggamma(key, alpha, shape + alpha.shape[-1:], dtype))
+
+
+def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Chi-square numbers: twice a gamma number of df / 2. Not JAX's numbers.
+
+    Args:
+        df: degrees of freedom, a number or an array.
+        shape: the shape of the result; None: that of df.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.chisquare(weft.random.key(0), 4.0, (2,)).shape
+        (2,)
+    """
+    return 2 * gamma(key, wnp.asarray(df, dtype) / 2, shape, dtype)
+
+
+def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom. Not JAX's
+    numbers.
+
+    Args:
+        df: degrees of freedom, a number or an array.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.t(weft.random.key(0), 4.0, (2,)).shape
+        (2,)
+    """
+    k1, k2 = split(key)
+    half = wnp.asarray(df, dtype) / 2
+    return normal(k1, shape, dtype) * wnp.sqrt(half / gamma(k2, half, shape, dtype))
+
+
+def ball(key, d: int, p=2, shape=(), dtype=float) -> Array:
+    """Points uniform in the unit ball of a p-norm. Not JAX's numbers.
+
+    Args:
+        d: the number of dimensions.
+        p: which norm.
+        shape: the shape of the result without d.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array shape + [d].
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
+
+    Example:
+        >>> bool((wnp.linalg.norm(weft.random.ball(weft.random.key(0), 3, shape=(100,)), axis=-1) <= 1).all())
+        True
+    """
+    k1, k2, k3 = split(key, 3)
+    shape = _shape(shape)
+    g = gamma(k1, wnp.full((*shape, d), 1 / p), None, dtype)
+    signs = rademacher(k2, (*shape, d), dtype)
+    e = exponential(k3, shape, dtype)
+    return signs * g ** (1 / p) / ((wnp.sum(g, -1) + e) ** (1 / p))[..., None]
+
+
+_docs.complete(globals())

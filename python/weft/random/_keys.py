@@ -1,0 +1,170 @@
+"""Keys, and the bits that they determine."""
+
+from __future__ import annotations
+
+from .. import _docs, _weft
+from .. import numpy as wnp
+from .._weft import Array
+from ..typing import DTypeLike, NestedLike, Shape
+
+__all__ = [
+    "PRNGKey",
+    "bits",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "split",
+    "wrap_key_data",
+]
+
+
+def _shape(shape) -> tuple:
+    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+
+
+def key(seed) -> Array:
+    """A key made from an integer.
+
+    Args:
+        seed: integer; 64 bits count.
+
+    Returns: array without dimensions, of dtype key.
+
+    Raises:
+        TypeError: the seed is no integer.
+
+    Example:
+        >>> weft.random.key_data(weft.random.key(42))
+        Array([ 0, 42], dtype=uint32)
+    """
+    return _weft.random_key(seed, True)
+
+
+def PRNGKey(seed) -> Array:
+    """A key made from an integer, as two words, in JAX's older form.
+
+    Args:
+        seed: integer; 64 bits count.
+
+    Returns: array uint32[2].
+
+    Raises:
+        TypeError: the seed is no integer.
+
+    Example:
+        >>> weft.random.PRNGKey(42)
+        Array([ 0, 42], dtype=uint32)
+    """
+    return _weft.random_key(seed, False)
+
+
+def key_data(keys: NestedLike) -> Array:
+    """The words of keys.
+
+    Args:
+        keys: array of keys, of dtype key, or of such words.
+
+    Returns: array uint32[..., 2].
+
+    Raises:
+        TypeError: they are no keys.
+
+    Example:
+        >>> weft.random.key_data(weft.random.key(42))
+        Array([ 0, 42], dtype=uint32)
+    """
+    return _weft.random_unwrap(keys)
+
+
+def wrap_key_data(words) -> Array:
+    """Keys made from words.
+
+    Args:
+        words: array uint32[..., 2].
+
+    Returns: array of dtype key without the last dimension.
+
+    Raises:
+        TypeError: they are no such words.
+
+    Example:
+        >>> weft.random.wrap_key_data(wnp.array([0, 42], "uint32")).shape
+        ()
+    """
+    return _weft.random_wrap(words)
+
+
+def split(key: Array, num=2) -> Array:
+    """New keys from a key, independent of each other and of it.
+
+    Args:
+        num: how many, an integer or a shape.
+
+    Returns: array of keys [num] (for words uint32[num, 2]).
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> k1, k2 = weft.random.split(weft.random.key(0))
+        >>> weft.random.key_data(k1)
+        Array([1797259609, 2579123966], dtype=uint32)
+    """
+    return _weft.random_split(key, _shape(num))
+
+
+def fold_in(key: Array, data: NestedLike) -> Array:
+    """A new key from a key and an integer.
+
+    Args:
+        data: integer of 32 bits, traced ones too.
+
+    Returns: key.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.key_data(weft.random.fold_in(weft.random.key(0), 7))
+        Array([2716826189,  292468403], dtype=uint32)
+    """
+    return _weft.random_fold_in(key, data)
+
+
+def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Array:
+    """Random bits.
+
+    Args:
+        dtype: the dtype of the result: uint8, uint16, uint32 or uint64.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key, or dtype is not unsigned.
+
+    Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011: Threefry-2x32 of a counter.
+
+    Example:
+        >>> weft.random.bits(weft.random.key(0), (2,))
+        Array([4070199207, 4202968722], dtype=uint32)
+    """
+    kind = _weft.dtype(dtype)
+    if _weft.dtype_kind(kind) != "unsigned":
+        raise TypeError(f"random.bits: an unsigned dtype is needed, got {kind}")
+    return _weft.random_bits(key, 8 * kind.itemsize, _shape(shape))
+
+
+def clone(key: Array) -> Array:
+    """The same key, for programs that mark its reuse.
+
+    Returns: key.
+
+    Example:
+        >>> weft.random.clone(weft.random.PRNGKey(3))
+        Array([0, 3], dtype=uint32)
+    """
+    return wnp.asarray(key)
+
+
+_docs.complete(globals())
