@@ -15,6 +15,7 @@
 #include "ir/text_printer.h"
 #include "ir/verify.h"
 #include "transforms/grad.h"
+#include "transforms/jet.h"
 #include "transforms/jvp.h"
 #include "transforms/pass.h"
 #include "transforms/vmap.h"
@@ -63,6 +64,17 @@ FnRef RunJvp(const FnRef& fn, const Arguments& arguments) {
       .fn;
 }
 
+FnRef RunJet(const FnRef& fn, const Arguments& arguments) {
+  int order = 0;
+  const std::string text = arguments.empty() ? "" : arguments[0];
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), order);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || order < 1)
+    throw ValueError("jet: '", text, "' is no order; expected one of 1 or more, as in jet(3)");
+  const Mask active = ParameterMask(*fn, "jet", Arguments(arguments.begin() + 1, arguments.end()),
+                                    [&](size_t i) { return IsInexact(fn->params()[i].type.dtype); });
+  return Jet(fn, active, order).fn;
+}
+
 FnRef RunVmap(const FnRef& fn, const Arguments& arguments) {
   const std::optional<Dim> size = arguments.size() == 1 ? Dim::Parse(arguments[0]) : std::nullopt;
   if (!size) throw ValueError("vmap: expected one size, as in vmap(8) or vmap(n)");
@@ -96,6 +108,9 @@ const std::vector<CommandPass>& CommandPasses() {
     passes.push_back(
         {"jvp", "(PARAMETER,...)",
          "Forward mode, with tangents for these parameters; for all that can have one, when none is given.", RunJvp});
+    passes.push_back({"jet", "(ORDER,PARAMETER,...)",
+                      "Taylor mode to that order, along these parameters; along all that can vary, when none is given.",
+                      RunJet});
     passes.push_back({"vmap", "(SIZE)", "Every parameter and result gets a leading dimension of that size.", RunVmap});
     passes.push_back({"print", "", "Print the program as it is at this point.", [](const FnRef& fn, const Arguments&) {
                         std::cout << Print(*fn) << "\n";

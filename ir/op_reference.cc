@@ -41,6 +41,7 @@ std::string DerivativeText(const Prim& p) {
   }
   if (p.partials) return "partial derivatives";
   if (p.jvp) return "its own forward rule";
+  if (p.push) return "that of its regions";
   return "unknown";
 }
 

@@ -35,7 +35,7 @@ struct Sig {
 using OptionalAtoms = std::vector<std::optional<Atom>>;  // nullopt = symbolic zero
 
 // A function after jvp: parameters are the primals, then tangents of the active ones; results the primal results, then
-// tangents of the results in `active_out`.
+// tangents of the results in `active_out`. After jet: the Taylor coefficients 1 ... order in place of each tangent.
 struct JvpFn {
   FnRef fn;
   Mask active_out;
@@ -59,6 +59,8 @@ struct SplitFn {
 struct RegionRules {
   // Results in `force_active` get a tangent even where it is zero.
   std::function<JvpFn(const FnRef&, const Mask& active, const Mask& force_active)> jvp;
+  // Taylor mode: coefficients 1 ... order in place of each tangent.
+  std::function<JvpFn(const FnRef&, const Mask& active, int order, const Mask& force_active)> jet;
   std::function<BatchedFn(const FnRef&, const Mask& batched, const Mask& force_batched, const Dim& size)> batch;
   std::function<SplitFn(const FnRef&, const Mask& unknown, const Mask& force_unknown)> split;
   // `linear` parameters are the inputs of a linear map; result: (other parameters, cotangents of results) ->
@@ -76,6 +78,32 @@ struct JvpContext {
   const RegionRules& regions;
   Atoms y;
   OptionalAtoms dy;
+};
+
+// What travels with a value: its tangent, or its Taylor coefficients 1 ... count. nullopt = all of them are zero.
+using Companions = std::vector<std::optional<Atoms>>;
+
+// Forward propagation through an equation that takes companions along without knowing what they are: jvp with count =
+// 1, jet with count = order. `push` does the same to a region.
+struct PushContext {
+  Builder& b;
+  const Eqn& eqn;
+  const Atoms& x;
+  const Companions& dx;  // of each operand
+  size_t count;
+  std::function<JvpFn(const FnRef&, const Mask& active, const Mask& force_active)> push;
+  Atoms y;
+  Companions dy;
+};
+
+// Taylor mode of one equation: coefficient k > 0 of its result, from those of its operands up to k and of its result
+// below k. nullopt = zero.
+struct TaylorContext {
+  Builder& b;
+  const Eqn& eqn;
+  int k;
+  std::function<std::optional<Atom>(int operand, int j)> x;
+  std::function<std::optional<Atom>(int j)> y;
 };
 
 // Reverse mode of one linear equation: given `ct`, the cotangents of its results (nullopt = zero), return those of its
@@ -127,6 +155,12 @@ struct EvalContext {
   std::function<Tensors(const Fn&, const Tensors&)> run;  // runs a region
 };
 
+// The batching rules of custom_vmap, by number: what the function is over a mapped dimension of `size`, for arguments
+// of the given types (without that dimension), of which those in `batched` are mapped. Values captured from around the
+// function follow its arguments in both and are never mapped.
+using BatchingRule = std::function<BatchedFn(const Dim& size, const Mask& batched, const Types& types)>;
+int64_t RegisterBatchingRule(BatchingRule rule);
+
 // One input on which the generic tests run a primitive.
 struct Sample {
   Types operands;
@@ -162,6 +196,8 @@ using FlopsRule = std::function<double(const Sig&, const Types& results, const S
 using InferFn = std::function<Types(const Sig&)>;
 using EvalFn = std::function<Tensors(const EvalContext&, const Tensors&)>;
 using JvpRule = std::function<void(JvpContext&)>;
+using PushRule = std::function<void(PushContext&)>;
+using TaylorRule = std::function<std::optional<Atom>(TaylorContext&)>;
 using TransposeRule = std::function<OptionalAtoms(TransposeContext&)>;
 using BatchRule = std::function<void(BatchContext&)>;
 using SplitRule = std::function<void(SplitContext&)>;
@@ -178,9 +214,13 @@ struct Prim {
 
   InferFn infer;
   EvalFn eval;
-  // Exactly one of: partials (element-wise), jvp, linear operands (jvp follows), not_differentiable (with the reason).
+  // Exactly one of: partials (element-wise), jvp, push (operations with regions), linear operands (jvp follows),
+  // not_differentiable (with the reason).
   PartialsRule partials;
   JvpRule jvp;
+  PushRule push;
+  // Taylor mode follows from any of them (transforms/jet.h); a recurrence of its own where that is shorter.
+  TaylorRule taylor;
   // The operands in which the operation is linear; {-1} = every operand. Jointly, or each alone when `multilinear`.
   std::vector<int> linear;
   bool multilinear = false;  // mul, contract, div in its numerator

@@ -11,7 +11,8 @@ namespace weft {
 namespace {
 
 bool IsCallLike(const Eqn& e) {
-  static const std::set<std::string> kCalls = {"call", "remat", "custom_jvp", "custom_vjp"};
+  static const std::set<std::string> kCalls = {"call",       "remat",       "custom_jvp",
+                                               "custom_vjp", "custom_vmap", "linear_solve"};
   return kCalls.count(e.prim->name) != 0;
 }
 

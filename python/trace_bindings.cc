@@ -1,3 +1,4 @@
+#include "ir/ops.h"
 #include "python/bindings.h"
 #include "python/effects.h"
 #include "python/jit.h"
@@ -71,6 +72,56 @@ Attrs ConstsAttr(int consts) {
   Attrs attrs;
   if (consts > 0) attrs.Set("num_consts", int64_t{consts});
   return attrs;
+}
+
+// A rule of the user's names tangents and cotangents of everything; the primitives only those of inexact values. `fn`
+// with zeros for the last parameters, as far as `types` of those are not inexact, and without the last results that
+// belong to other `result_types`.
+FnRef OnlyInexact(const FnRef& fn, const Types& types, const Types& result_types) {
+  Builder b(fn->name());
+  const size_t first = fn->params().size() - types.size();
+  Atoms args;
+  for (size_t i = 0; i < fn->params().size(); ++i) {
+    const Param& p = fn->params()[i];
+    const bool dropped = i >= first && !IsInexact(types[i - first].dtype);
+    args.push_back(dropped ? Zeros(b, p.type) : b.Parameter(p.type, p.name));
+  }
+  Atoms results = b.Inline(*fn, args), kept;
+  const size_t first_result = results.size() - result_types.size();
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < first_result || IsInexact(result_types[i - first_result].dtype)) kept.push_back(results[i]);
+  }
+  return b.Build(kept);
+}
+
+// What the rule of a custom_vmap gives for `batched` arguments, the values that the function captured last.
+BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t args, const std::string& name,
+                        const Dim& size, const Mask& batched, const Types& types) {
+  py::list specs;
+  for (size_t i = 0; i < args; ++i) {
+    py::list dims;
+    if (batched[i]) dims.append(Take(DimObject(size)));
+    for (const Dim& d : types[i].dims) dims.append(Take(DimObject(d)));
+    specs.append(py::make_tuple(py::tuple(dims), Take(DTypeObject(types[i].dtype))));
+  }
+  const py::object out = RunningPython(
+      [&] { return rule(Take(DimObject(size)), std::vector<bool>(batched.begin(), batched.begin() + args), specs); });
+  const Traced& t = *out.attr("__getitem__")(0).cast<const Traced*>();
+  const auto flags = out.attr("__getitem__")(1).cast<std::vector<bool>>();
+  Builder b(t.fn->name());
+  Atoms params, own;
+  for (size_t i = 0; i < args; ++i) own.push_back(b.Parameter(t.fn->params()[i].type, t.fn->params()[i].name));
+  for (const Value& v : captures) params.push_back(b.Parameter(v.type()));
+  for (const Value& v : t.captures) {
+    size_t i = 0;
+    while (i < captures.size() && !SameCaptures({captures[i]}, {v})) ++i;
+    if (i == captures.size()) {
+      throw TypeError("custom_vmap: the batching rule of '", name, "' uses a value ", v.type(),
+                      " from around it, which '", name, "' does not use; make it an argument");
+    }
+    own.push_back(params[i]);
+  }
+  return {b.Build(b.Inline(*t.fn, own)), Mask(flags.begin(), flags.end())};
 }
 
 }  // namespace
@@ -247,7 +298,39 @@ void BindTracing(py::module_& m) {
     for (int i : Range(own, own + moving)) order.push_back(i);
     Values args = ValuesFrom(operands, "custom_jvp");
     args.insert(args.end(), a.captures.begin(), a.captures.end());
-    return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(consts), {a.fns[0], ReorderParams(a.fns[1], order)}));
+    const Types types = f.fn->ParamTypes(), results = f.fn->ResultTypes();
+    const FnRef fixed = OnlyInexact(ReorderParams(a.fns[1], order), Types(types.begin(), types.begin() + own), results);
+    return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(consts), {a.fns[0], fixed}));
+  });
+  // rule(size, batched flags, specs of the lanes' arguments) -> (traced function of the arguments, batched results)
+  m.def("register_batching_rule", [](py::function rule, const Traced& f) {
+    const auto args = static_cast<size_t>(f.num_params);
+    return RegisterBatchingRule([rule = std::make_shared<py::function>(std::move(rule)), captures = f.captures, args,
+                                 name = f.fn->name()](const Dim& size, const Mask& batched, const Types& types) {
+      py::gil_scoped_acquire gil;
+      return BatchedByRule(*rule, captures, args, name, size, batched, types);
+    });
+  });
+  m.def("custom_vmap", [](const Traced& f, py::handle operands, int64_t rule) {
+    const Aligned a = AlignCaptures({f});
+    Values args = ValuesFrom(operands, "custom_vmap");
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    return ListOf(Bind(FindPrim("custom_vmap"), args, {{"rule", rule}, {"num_args", int64_t{f.num_params}}}, a.fns));
+  });
+  // functions: solve, matvec and perhaps the transposed solve, all of the right side b.
+  m.def("linear_solve", [](const std::vector<Traced>& functions, py::handle b, bool symmetric) {
+    const Aligned a = AlignCaptures(functions);
+    const int own = functions[0].num_params, consts = static_cast<int>(a.captures.size());
+    std::vector<int> order = Range(own, own + consts);
+    for (int i : Range(0, own)) order.push_back(i);
+    std::vector<FnRef> regions;
+    for (const FnRef& f : a.fns) regions.push_back(ReorderParams(f, order));
+    Values args = a.captures;
+    const Values right = ValuesFrom(b, "custom_linear_solve");
+    args.insert(args.end(), right.begin(), right.end());
+    Attrs attrs = {{"num_consts", int64_t{consts}}};
+    if (symmetric) attrs.Set("symmetric", true);
+    return ListOf(Bind(FindPrim("linear_solve"), args, attrs, regions));
   });
   m.def("custom_vjp", [](const Traced& f, const Traced& forward, const Traced& backward, py::handle operands) {
     const Aligned a = AlignCaptures({f, forward, backward});
@@ -264,8 +347,10 @@ void BindTracing(py::module_& m) {
     for (int i : Range(residuals, backward.num_params)) order.push_back(i);
     Values args = ValuesFrom(operands, "custom_vjp");
     args.insert(args.end(), a.captures.begin(), a.captures.end());
-    return ListOf(Bind(FindPrim("custom_vjp"), args, ConstsAttr(consts),
-                       {a.fns[0], b.Build(results), ReorderParams(a.fns[2], order)}));
+    const Types types = f.fn->ParamTypes();
+    const FnRef fixed = OnlyInexact(ReorderParams(a.fns[2], order), f.fn->ResultTypes(),
+                                    Types(types.begin(), types.begin() + f.num_params));
+    return ListOf(Bind(FindPrim("custom_vjp"), args, ConstsAttr(consts), {a.fns[0], b.Build(results), fixed}));
   });
 }
 

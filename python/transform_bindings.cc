@@ -3,7 +3,9 @@
 #include "python/bindings.h"
 #include "transforms/condense.h"
 #include "transforms/grad.h"
+#include "transforms/jet.h"
 #include "transforms/jvp.h"
+#include "transforms/transpose.h"
 #include "transforms/vmap.h"
 
 namespace weft::python {
@@ -31,6 +33,11 @@ void BindTransforms(py::module_& m) {
     const JvpFn d = Jvp(t.fn, Extend(active, t));
     return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
   });
+  // -> (fn, active results): Taylor coefficients 1 ... order of each active argument, and of each active result
+  m.def("jet", [](const Traced& t, const std::vector<bool>& active, int order) {
+    const JvpFn d = Jet(t.fn, Extend(active, t), order);
+    return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
+  });
   // -> (primal, tangent, number of residuals)
   m.def("linearize", [](const Traced& t, const std::vector<bool>& active) {
     const Linearized l = Linearize(t.fn, Extend(active, t));
@@ -41,6 +48,9 @@ void BindTransforms(py::module_& m) {
     const Pullback p = Vjp(t.fn, Extend(active, t));
     return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
   });
+  // -> (captured values, cotangents of the results) -> cotangents of the linear arguments
+  m.def("linear_transpose",
+        [](const Traced& t, const std::vector<bool>& linear) { return FnHandle{Transpose(t.fn, Extend(linear, t))}; });
   m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size,
                    std::vector<std::optional<int64_t>> out_axes) {
     VmapOptions options;

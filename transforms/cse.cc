@@ -3,6 +3,8 @@
 #include "transforms/cse.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
@@ -100,7 +102,8 @@ FnRef DropDifferentiationRules(const FnRef& fn) {
       return b.Inline(*e.regions[1], operands);
     }
     if (name == "stop_gradient") return operands;
-    if (name != "custom_jvp" && name != "custom_vjp" && name != "remat") return std::nullopt;
+    static const std::set<std::string> kRules = {"custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "remat"};
+    if (kRules.count(name) == 0) return std::nullopt;
     return b.Inline(*e.regions[0], operands);
   });
 }

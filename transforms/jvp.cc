@@ -62,8 +62,18 @@ void LinearJvp(JvpContext& c) {
   for (size_t r = 0; r < dy.size(); ++r) c.dy[r] = dy[r];
 }
 
+void PushTangents(JvpContext& c) {
+  Companions dx;
+  for (const auto& d : c.dx) dx.push_back(d ? std::optional<Atoms>(Atoms{*d}) : std::nullopt);
+  PushContext p{c.b, c.eqn, c.x, dx, 1, c.regions.jvp, {}, {}};
+  c.eqn.prim->push(p);
+  c.y = p.y;
+  for (const auto& d : p.dy) c.dy.push_back(d ? std::optional<Atom>((*d)[0]) : std::nullopt);
+}
+
 void ApplyRule(JvpContext& c) {
   const Prim& prim = *c.eqn.prim;
+  if (prim.push) return PushTangents(c);
   if (prim.jvp) return prim.jvp(c);
   if (!prim.not_differentiable.empty()) NoDerivative(c.eqn, prim.not_differentiable);
   // x * w with one active operand is linear; the general formula would make the same values with more equations.

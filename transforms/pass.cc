@@ -7,7 +7,8 @@ namespace weft {
 
 const std::vector<Pass>& AllPasses() {
   static const auto& passes = *new std::vector<Pass>{
-      {"drop-rules", "Replace custom_jvp, custom_vjp, remat and stop_gradient by what they compute.",
+      {"drop-rules",
+       "Replace custom_jvp, custom_vjp, custom_vmap, linear_solve, remat and stop_gradient by what they compute.",
        DropDifferentiationRules},
       {"inline", "Inline calls.", InlineEveryCall},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},

@@ -36,7 +36,8 @@ FnRef EliminateCommonSubexpressions(const FnRef& fn);
 FnRef EliminateDeadCode(const FnRef& fn);
 FnRef FoldConstants(const FnRef& fn);
 FnRef Simplify(const FnRef& fn);
-// Replaces custom_jvp, custom_vjp, remat and stop_gradient, which matter to differentiation only, by what they compute.
+// Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat and stop_gradient, which matter to transforms only,
+// by what they compute.
 FnRef DropDifferentiationRules(const FnRef& fn);
 
 }  // namespace weft

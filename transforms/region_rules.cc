@@ -1,5 +1,6 @@
 #include "transforms/region_rules.h"
 
+#include "transforms/jet.h"
 #include "transforms/jvp.h"
 #include "transforms/split.h"
 #include "transforms/transpose.h"
@@ -10,6 +11,7 @@ namespace weft {
 const RegionRules& Regions() {
   static const auto& rules = *new RegionRules{
       [](const FnRef& f, const Mask& active, const Mask& force) { return Jvp(f, active, force); },
+      [](const FnRef& f, const Mask& active, int order, const Mask& force) { return Jet(f, active, order, force); },
       [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) {
         return Batch(f, batched, force, size);
       },

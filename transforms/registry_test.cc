@@ -369,7 +369,7 @@ TEST(Registry, EveryPrimitiveIsComplete) {
     for (const Sample& s : p->samples()) {
       for (const Type& t : AsFn(*p, s)->ResultTypes()) inexact_result |= IsInexact(t.dtype);
     }
-    const int rules = (p->jvp != nullptr) + (p->partials != nullptr) + p->is_linear();
+    const int rules = (p->jvp != nullptr) + (p->push != nullptr) + (p->partials != nullptr) + p->is_linear();
     EXPECT_TRUE(!inexact_result || rules > 0 || !p->not_differentiable.empty()) << p->name << ": unknown derivative";
     EXPECT_TRUE(rules == 0 || p->not_differentiable.empty())
         << p->name << " has a rule and is declared not differentiable";

@@ -26,6 +26,8 @@ struct Registry {
     RegisterIndexing(r);
     RegisterControl(r);
     RegisterCustom(r);
+    RegisterCustomBatching(r);
+    RegisterLinearSolve(r);
     RegisterScan(r);
     RegisterWhile(r);
     RegisterTapes(r);

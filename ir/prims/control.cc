@@ -31,6 +31,12 @@ Mask ActiveOf(const OptionalAtoms& dx) {
   return active;
 }
 
+Mask ActiveOf(const Companions& dx) {
+  Mask active;
+  for (const auto& d : dx) active.push_back(d.has_value());
+  return active;
+}
+
 bool Any(const Mask& mask) { return std::find(mask.begin(), mask.end(), true) != mask.end(); }
 
 Mask Union(const Mask& a, const Mask& b) {
@@ -43,6 +49,18 @@ Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& 
   Atoms out;
   for (size_t i = 0; i < x.size(); ++i) {
     if (wanted[i]) out.push_back(dx[i] ? *dx[i] : Zeros(b, b.TypeOf(x[i])));
+  }
+  return out;
+}
+
+Atoms Tangents(Builder& b, const Atoms& x, const Companions& dx, const Mask& wanted, size_t count) {
+  Atoms out;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!wanted[i]) continue;
+    if (dx[i])
+      Append(out, *dx[i]);
+    else
+      out.insert(out.end(), count, Zeros(b, b.TypeOf(x[i])));
   }
   return out;
 }
@@ -60,6 +78,25 @@ OptionalAtoms Spread(const Atoms& tangents, const Mask& active) {
     if (active[i]) out[i] = tangents[next++];
   }
   return out;
+}
+
+Companions Spread(const Atoms& companions, const Mask& active, size_t count) {
+  Companions out(active.size());
+  size_t next = 0;
+  for (size_t i = 0; i < active.size(); ++i) {
+    if (active[i]) out[i] = Part(companions, next, next + count), next += count;
+  }
+  return out;
+}
+
+void PushCall(PushContext& c) {
+  const Mask active = ActiveOf(c.dx);
+  const JvpFn f = c.push(c.eqn.regions[0], active, Mask(c.eqn.num_results, false));
+  Atoms operands = c.x;
+  Append(operands, Tangents(c.b, c.x, c.dx, active, c.count));
+  const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.fn});
+  c.y = Part(out, 0, c.eqn.num_results);
+  c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out, c.count);
 }
 
 // Lane by lane: each stops where it stops, and no lane's values reach a branch that another one takes.
@@ -111,15 +148,7 @@ void RegisterCall(PrimRegistry& r) {
     return s.regions[0]->ResultTypes();
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
-  p.jvp = [](JvpContext& c) {
-    const Mask active = ActiveOf(c.dx);
-    const JvpFn f = c.regions.jvp(c.eqn.regions[0], active, Mask(c.eqn.num_results, false));
-    Atoms operands = c.x;
-    Append(operands, Tangents(c.b, c.x, c.dx, active));
-    const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.fn});
-    c.y = Part(out, 0, c.eqn.num_results);
-    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out);
-  };
+  p.push = PushCall;
   p.batch = [](BatchContext& c) {
     const BatchedFn f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, false), c.size);
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {f.fn});
@@ -191,21 +220,21 @@ auto Agreeing(const std::vector<FnRef>& branches, size_t results, F transform) {
   }
 }
 
-void CondJvp(JvpContext& c) {
+void CondPush(PushContext& c) {
   const Atoms x = Part(c.x, 1, c.x.size());
-  const OptionalAtoms dx = Part(c.dx, 1, c.dx.size());
+  const Companions dx = Part(c.dx, 1, c.dx.size());
   const Mask active = ActiveOf(dx);
   const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
-    const JvpFn j = c.regions.jvp(f, active, force);
+    const JvpFn j = c.push(f, active, force);
     return std::make_pair(j.fn, j.active_out);
   });
   Atoms operands = c.x;
-  Append(operands, Tangents(c.b, x, dx, active));
+  Append(operands, Tangents(c.b, x, dx, active, c.count));
   std::vector<FnRef> regions;
   for (const auto& [fn, out] : branches) regions.push_back(fn);
   const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, regions);
   c.y = Part(out, 0, c.eqn.num_results);
-  c.dy = Spread(Part(out, c.eqn.num_results, out.size()), branches[0].second);
+  c.dy = Spread(Part(out, c.eqn.num_results, out.size()), branches[0].second, c.count);
 }
 
 void CondBatch(BatchContext& c) {
@@ -345,7 +374,7 @@ void RegisterCond(PrimRegistry& r) {
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     return c.run(*c.sig.regions[TakenBranch(in[0], c.sig.regions.size())], Part(in, 1, in.size()));
   };
-  p.jvp = CondJvp;
+  p.push = CondPush;
   p.batch = CondBatch;
   p.split = CondSplit;
   p.linear = {-1};

@@ -275,15 +275,7 @@ void RegisterRemat(PrimRegistry& r) {
     return s.regions[0]->ResultTypes();
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
-  p.jvp = [](JvpContext& c) {
-    const Mask active = ActiveOf(c.dx);
-    const JvpFn f = c.regions.jvp(c.eqn.regions[0], active, Mask(c.eqn.num_results, false));
-    Atoms operands = c.x;
-    Append(operands, Tangents(c.b, c.x, c.dx, active));
-    const Atoms out = c.b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.fn});
-    c.y = Part(out, 0, c.eqn.num_results);
-    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out);
-  };
+  p.push = PushCall;
   p.batch = [](BatchContext& c) {
     const BatchedFn f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, false), c.size);
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {f.fn});

@@ -102,6 +102,16 @@ void RegisterArithmetic(PrimRegistry& r) {
   div.linear = {0};
   div.multilinear = true;
   div.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Div(c.b, *c.ct[0], *c.x[1]), std::nullopt}; };
+  div.taylor = [](TaylorContext& c) {  // y w = x
+    std::optional<Atom> rest = c.x(0, c.k);
+    for (int j = 1; j <= c.k; ++j) {
+      const std::optional<Atom> w = c.x(1, j), y = c.y(c.k - j);
+      if (!w || !y) continue;
+      const Atom term = Mul(c.b, *w, *y);
+      rest = rest ? Sub(c.b, *rest, term) : Neg(c.b, term);
+    }
+    return rest ? std::optional<Atom>(Div(c.b, *rest, *c.x(1, 0))) : std::nullopt;
+  };
   Samples(div, 0.5, 4);
 
   ScalarMeaning<2> remainder = OnFloats<2>(WEFT_F2(std::fmod(x, w)));

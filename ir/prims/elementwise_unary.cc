@@ -63,6 +63,39 @@ void RegisterRounding(PrimRegistry& r) {
   };
 }
 
+// Twice the sum of u(j) u(k-j) over first <= j < k-j, and the square in the middle.
+std::optional<Atom> SquareCoefficient(Builder& b, const std::function<std::optional<Atom>(int)>& u, int k, int first) {
+  std::optional<Atom> sum;
+  for (int j = first; 2 * j < k; ++j) {
+    if (u(j) && u(k - j)) sum = AddTangents(b, sum, Mul(b, *u(j), *u(k - j)));
+  }
+  if (sum) sum = Mul(b, *sum, Atom::Scalar(b.DTypeOf(*sum), 2));
+  if (k % 2 == 0 && u(k / 2)) sum = AddTangents(b, sum, Square(b, *u(k / 2)));
+  return sum;
+}
+
+std::optional<Atom> Minus(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y) {
+  if (!y) return x;
+  return x ? Sub(b, *x, *y) : Neg(b, *y);
+}
+
+std::optional<Atom> LogCoefficient(TaylorContext& c) {  // x y' = x'
+  std::optional<Atom> sum;
+  for (int j = 1; j < c.k; ++j) {
+    if (!c.y(j) || !c.x(0, c.k - j)) continue;
+    const Atom term = Mul(c.b, *c.y(j), *c.x(0, c.k - j));
+    sum = AddTangents(c.b, sum, Mul(c.b, term, Atom::Scalar(c.b.DTypeOf(term), static_cast<double>(j) / c.k)));
+  }
+  const std::optional<Atom> rest = Minus(c.b, c.x(0, c.k), sum);
+  return rest ? std::optional<Atom>(Div(c.b, *rest, *c.x(0, 0))) : std::nullopt;
+}
+
+std::optional<Atom> SqrtCoefficient(TaylorContext& c) {  // y y = x
+  const std::optional<Atom> rest = Minus(c.b, c.x(0, c.k), SquareCoefficient(c.b, c.y, c.k, 1));
+  if (!rest) return std::nullopt;
+  return Div(c.b, Mul(c.b, *rest, Atom::Scalar(c.b.DTypeOf(*rest), 0.5)), *c.y(0));
+}
+
 void RegisterExponential(PrimRegistry& r) {
   AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.");
   AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
@@ -71,6 +104,7 @@ void RegisterExponential(PrimRegistry& r) {
                        "Natural logarithm.");
   Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
                          "log(1 + x), accurate near 0.");
+  log.taylor = LogCoefficient;
   for (Prim* p : {&log, &log1p}) {
     p->samples = [p] {
       std::vector<Sample> samples = ElementwiseSamples(*p);
@@ -86,6 +120,7 @@ void RegisterExponential(PrimRegistry& r) {
       AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
   Prim& cbrt =
       AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(y / (x * 3.0)), "Real cube root.");
+  sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
     p->samples = [p] {
       std::vector<Sample> samples = ElementwiseSamples(*p);
@@ -245,7 +280,8 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
   RegisterSignAndParts(r);
   RegisterBits(r);
 
-  AddUnary(r, "square", kNumbers, OnNumbers<1>(WEFT_F(x * x)), WEFT_D(x * 2.0), "x * x.");
+  AddUnary(r, "square", kNumbers, OnNumbers<1>(WEFT_F(x * x)), WEFT_D(x * 2.0), "x * x.").taylor =
+      [](TaylorContext& c) { return SquareCoefficient(c.b, [&c](int j) { return c.x(0, j); }, c.k, 0); };
   Prim& finite = AddUnary(r, "is_finite", kFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
   finite.infer = [](const Sig& s) -> Types { return {InferElementwise(s).With(DType::kBool)}; };
   finite.eval = [](const EvalContext&, const Tensors& in) -> Tensors {

@@ -15,6 +15,8 @@ void RegisterContraction(PrimRegistry& r);
 void RegisterIndexing(PrimRegistry& r);
 void RegisterControl(PrimRegistry& r);
 void RegisterCustom(PrimRegistry& r);
+void RegisterCustomBatching(PrimRegistry& r);
+void RegisterLinearSolve(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
 void RegisterTapes(PrimRegistry& r);

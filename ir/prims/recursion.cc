@@ -90,14 +90,14 @@ Types OperandTypes(Builder& b, const Atoms& x) {
   return types;
 }
 
-// Of both: every inexact operand and result has a tangent.
-void RecursiveJvp(JvpContext& c, const Types& results, const std::function<Atoms(const Atoms&)>& emit) {
+// Of both: every inexact operand and result has companions.
+void RecursivePush(PushContext& c, const Types& results, const std::function<Atoms(const Atoms&)>& emit) {
   const Mask active = WithTangents(OperandTypes(c.b, c.x)), active_out = WithTangents(results);
   Atoms operands = c.x;
-  Append(operands, Tangents(c.b, c.x, c.dx, active));
+  Append(operands, Tangents(c.b, c.x, c.dx, active, c.count));
   const Atoms out = emit(operands);
   c.y = Part(out, 0, results.size());
-  c.dy = Spread(Part(out, results.size(), out.size()), active_out);
+  c.dy = Spread(Part(out, results.size(), out.size()), active_out, c.count);
 }
 
 // A `recursive` equation being split: what its calls agree on.
@@ -276,11 +276,11 @@ void RegisterRecursion(PrimRegistry& r) {
   group.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     return RunFunction(c, std::make_shared<Running>(Running{c.sig.regions[0].get(), t_running}), in);
   };
-  group.jvp = [](JvpContext& c) {
+  group.push = [](PushContext& c) {
     const FnRef& fn = c.eqn.regions[0];
     const Types results = fn->ResultTypes();
-    const JvpFn f = c.regions.jvp(fn, WithTangents(fn->ParamTypes()), WithTangents(results));
-    RecursiveJvp(c, results, [&](const Atoms& x) { return c.b.Emit(*c.eqn.prim, x, {}, {f.fn}); });
+    const JvpFn f = c.push(fn, WithTangents(fn->ParamTypes()), WithTangents(results));
+    RecursivePush(c, results, [&](const Atoms& x) { return c.b.Emit(*c.eqn.prim, x, {}, {f.fn}); });
   };
   group.batch = BatchByLanes;
   group.split = RecursiveSplit;
@@ -319,11 +319,11 @@ void RegisterRecursion(PrimRegistry& r) {
     if (!running) throw ValueError("recur: there is no enclosing recursive function");
     return RunFunction(c, running, in);
   };
-  call.jvp = [](JvpContext& c) {
+  call.push = [](PushContext& c) {
     const Types& results = c.eqn.attrs.Get<Types>("results");
     Types all = results;
-    Append(all, Where(results, WithTangents(results)));
-    RecursiveJvp(c, results, [&](const Atoms& x) {
+    Append(all, Repeated(Where(results, WithTangents(results)), c.count));
+    RecursivePush(c, results, [&](const Atoms& x) {
       return c.b.Emit(*c.eqn.prim, x, {{"depth", c.eqn.attrs.GetInt("depth")}, {"results", all}});
     });
   };

@@ -15,6 +15,7 @@ void CheckRegionResults(const Sig& sig, size_t index, const Types& types);
 void CheckRegionCount(const Sig& sig, size_t count);
 
 Mask ActiveOf(const OptionalAtoms& dx);
+Mask ActiveOf(const Companions& dx);
 bool Any(const Mask& mask);
 Mask Union(const Mask& a, const Mask& b);
 // Elements `begin` to `end` of a list.
@@ -38,6 +39,19 @@ List Where(const List& list, const Mask& mask, bool value = true) {
 // The tangents that exist, zeros where `force` asks for one that does not.
 Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& wanted);
 
+// The same for companions: `count` in a row for each operand that is wanted.
+Atoms Tangents(Builder& b, const Atoms& x, const Companions& dx, const Mask& wanted, size_t count);
+// Each element `count` times in a row.
+template <class List>
+List Repeated(const List& list, size_t count) {
+  List out;
+  for (const auto& item : list) out.insert(out.end(), count, item);
+  return out;
+}
+
+// The push rule of operations that run their one region on their operands.
+void PushCall(PushContext& c);
+
 // Batches any equation by a scan over the lanes.
 void BatchByLanes(BatchContext& c);
 
@@ -46,6 +60,7 @@ Atoms Parameters(Builder& b, const Types& types);
 
 // Puts `tangents`, one for each flag set in `active`, into their places.
 OptionalAtoms Spread(const Atoms& tangents, const Mask& active);
+Companions Spread(const Atoms& companions, const Mask& active, size_t count);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_REGIONS_H_

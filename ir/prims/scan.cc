@@ -220,22 +220,24 @@ Mask ForceCarries(const Scan& scan, const Mask& carry) {
 }
 
 // operands: consts dconsts | carry dcarry | xs dxs;   results: carry dcarry | ys dys
-void ScanJvp(JvpContext& c) {
+void ScanPush(PushContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
   const Atoms x = scan.Rest(c.x);
-  const OptionalAtoms dx = scan.Rest(c.dx);
+  const Companions dx = scan.Rest(c.dx);
   const Mask active = ActiveOf(dx), consts = scan.Consts(active), xs = scan.Xs(active);
   const auto [carry, jvp] = CarryFixpoint(scan.Carries(active), scan.carries, [&](const Mask& m) {
-    const JvpFn j = c.regions.jvp(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
+    const JvpFn j = c.push(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
     return std::make_pair(j.fn, j.active_out);
   });
   const Mask active_out = jvp.second, ys = scan.Ys(active_out);
   const Types types = scan.body->ParamTypes();
   Builder b(scan.body->name());
-  const Atoms p_consts = Parameters(b, scan.Consts(types)),
-              p_dconsts = Parameters(b, Where(scan.Consts(types), consts));
-  const Atoms p_carry = Parameters(b, scan.Carries(types)), p_dcarry = Parameters(b, Where(scan.Carries(types), carry));
-  const Atoms p_xs = Parameters(b, scan.Xs(types)), p_dxs = Parameters(b, Where(scan.Xs(types), xs));
+  auto companions = [&](const Types& all, const Mask& wanted) {
+    return Parameters(b, Repeated(Where(all, wanted), c.count));
+  };
+  const Atoms p_consts = Parameters(b, scan.Consts(types)), p_dconsts = companions(scan.Consts(types), consts);
+  const Atoms p_carry = Parameters(b, scan.Carries(types)), p_dcarry = companions(scan.Carries(types), carry);
+  const Atoms p_xs = Parameters(b, scan.Xs(types)), p_dxs = companions(scan.Xs(types), xs);
   Atoms args = p_consts;
   for (const Atoms* more : {&p_carry, &p_xs, &p_dconsts, &p_dcarry, &p_dxs}) Append(args, *more);
   const Atoms out = b.Inline(*jvp.first, args);
@@ -248,13 +250,13 @@ void ScanJvp(JvpContext& c) {
 
   Atoms operands = Part(c.x, 0, scan.lead());
   Append(operands, scan.Consts(x));
-  Append(operands, Tangents(c.b, scan.Consts(x), scan.Consts(dx), consts));
+  Append(operands, Tangents(c.b, scan.Consts(x), scan.Consts(dx), consts, c.count));
   Append(operands, scan.Carries(x));
-  Append(operands, Tangents(c.b, scan.Carries(x), scan.Carries(dx), carry));
+  Append(operands, Tangents(c.b, scan.Carries(x), scan.Carries(dx), carry, c.count));
   Append(operands, scan.Xs(x));
-  Append(operands, Tangents(c.b, scan.Xs(x), scan.Xs(dx), xs));
+  Append(operands, Tangents(c.b, scan.Xs(x), scan.Xs(dx), xs, c.count));
   Ints lanes = scan.lanes;
-  if (scan.taped) Append(lanes, Where(scan.lanes, ys));
+  if (scan.taped) Append(lanes, Repeated(Where(scan.lanes, ys), c.count));
   const Attrs attrs = scan.With(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, lanes, scan.reverse);
   const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
@@ -264,7 +266,7 @@ void ScanJvp(JvpContext& c) {
   Append(tangents, Part(all, end_ys, all.size()));
   Mask out_mask = carry;
   Append(out_mask, ys);
-  c.dy = Spread(tangents, out_mask);
+  c.dy = Spread(tangents, out_mask, c.count);
 }
 
 // A step of lanes whose own number of steps is over (going up) or has not come yet (going down) changes nothing.
@@ -536,7 +538,7 @@ std::vector<Sample> ScanSamples() {
 void AddLoopRules(Prim& p) {
   p.infer = InferScan;
   p.eval = EvalScan;
-  p.jvp = ScanJvp;
+  p.push = ScanPush;
   p.batch = ScanBatch;
   p.split = ScanSplit;
   p.linear = {-1};

@@ -89,12 +89,6 @@ void EvalTapes::Keep(Tensors& results, const Tensors& args) const {
 
 namespace {
 
-Types TypesOf(Builder& b, const Atoms& x) {
-  Types types;
-  for (const Atom& a : x) types.push_back(b.TypeOf(a));
-  return types;
-}
-
 // The entries whose types have tangents.
 Types Differentiable(const Types& types) {
   Types out;
@@ -124,12 +118,17 @@ void RegisterBoxes(PrimRegistry& r) {
     }
     return {out};
   };
-  box.jvp = [](JvpContext& c) {
+  box.push = [](PushContext& c) {
     c.y = c.b.Emit(*c.eqn.prim, c.x);
-    const Types types = TypesOf(c.b, c.x);
-    Mask wanted;
-    for (const Type& t : types) wanted.push_back(HasTangents(t.dtype));
-    c.dy = {c.b.Emit(*c.eqn.prim, Tangents(c.b, c.x, c.dx, wanted))[0]};
+    c.dy = {Atoms()};
+    for (size_t k = 0; k < c.count; ++k) {
+      Atoms contents;
+      for (size_t i = 0; i < c.x.size(); ++i) {
+        const Type type = c.b.TypeOf(c.x[i]);
+        if (HasTangents(type.dtype)) contents.push_back(c.dx[i] ? (*c.dx[i])[k] : Zeros(c.b, type));
+      }
+      c.dy[0]->push_back(c.b.Emit(*c.eqn.prim, contents)[0]);
+    }
   };
   box.linear = {-1};
   box.transpose = [](TransposeContext& c) -> OptionalAtoms {
@@ -161,15 +160,19 @@ void RegisterBoxes(PrimRegistry& r) {
     }
     return out;
   };
-  unbox.jvp = [](JvpContext& c) {
+  unbox.push = [](PushContext& c) {
     const Types& results = c.eqn.attrs.Get<Types>("results");
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
     c.dy.assign(results.size(), std::nullopt);
     if (!c.dx[0]) return;
-    const Atoms tangents = c.b.Emit(*c.eqn.prim, {*c.dx[0]}, {{"results", Differentiable(results)}});
-    size_t next = 0;
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (HasTangents(results[i].dtype)) c.dy[i] = tangents[next++];
+    for (const Atom& box : *c.dx[0]) {
+      const Atoms contents = c.b.Emit(*c.eqn.prim, {box}, {{"results", Differentiable(results)}});
+      size_t next = 0;
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (!HasTangents(results[i].dtype)) continue;
+        if (!c.dy[i]) c.dy[i] = Atoms();
+        c.dy[i]->push_back(contents[next++]);
+      }
     }
   };
   unbox.linear = {-1};

@@ -97,7 +97,7 @@ Tensors EvalWhile(const EvalContext& c, const Tensors& in) {
 }
 
 // operands: carry dcarry | invariants dinvariants;   results: carry dcarry | tapes dtapes
-void WhileJvp(JvpContext& c) {
+void WhilePush(PushContext& c) {
   const While loop(c.eqn.attrs, c.eqn.regions);
   const Mask active = ActiveOf(c.dx), inv = loop.Invariants(active);
   Mask carry = loop.Carries(active);
@@ -105,7 +105,7 @@ void WhileJvp(JvpContext& c) {
   while (true) {
     Mask mask = carry;
     Append(mask, inv);
-    jvp = c.regions.jvp(loop.body, mask, loop.ForceCarries(carry));
+    jvp = c.push(loop.body, mask, loop.ForceCarries(carry));
     const Mask grown = Union(carry, loop.Carries(jvp.active_out));
     if (grown == carry) break;
     carry = grown;
@@ -114,8 +114,9 @@ void WhileJvp(JvpContext& c) {
   const Types types = loop.body->ParamTypes(), carry_types = loop.Carries(types), inv_types = loop.Invariants(types);
   auto region = [&](const FnRef& primal, bool is_body) {
     Builder b(primal->name());
-    const Atoms p_carry = Parameters(b, carry_types), p_dcarry = Parameters(b, Where(carry_types, carry));
-    const Atoms p_inv = Parameters(b, inv_types), p_dinv = Parameters(b, Where(inv_types, inv));
+    const Atoms p_carry = Parameters(b, carry_types),
+                p_dcarry = Parameters(b, Repeated(Where(carry_types, carry), c.count));
+    const Atoms p_inv = Parameters(b, inv_types), p_dinv = Parameters(b, Repeated(Where(inv_types, inv), c.count));
     Atoms args = p_carry;
     Append(args, p_inv);
     if (!is_body) return b.Build(b.Inline(*primal, args));
@@ -130,12 +131,12 @@ void WhileJvp(JvpContext& c) {
   };
   const Atoms x_carry = loop.Carries(c.x), x_inv = loop.Invariants(c.x);
   Atoms operands = x_carry;
-  Append(operands, Tangents(c.b, x_carry, loop.Carries(c.dx), carry));
+  Append(operands, Tangents(c.b, x_carry, loop.Carries(c.dx), carry, c.count));
   const size_t num_carry = operands.size();
   Append(operands, x_inv);
-  Append(operands, Tangents(c.b, x_inv, loop.Invariants(c.dx), inv));
+  Append(operands, Tangents(c.b, x_inv, loop.Invariants(c.dx), inv, c.count));
   Ints lanes = loop.lanes;
-  Append(lanes, Where(loop.lanes, rows));
+  Append(lanes, Repeated(Where(loop.lanes, rows), c.count));
   const Atoms out = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, num_carry, lanes),
                              {region(loop.cond, false), region(loop.body, true)});
   const size_t end_rows = num_carry + loop.lanes.size();
@@ -145,7 +146,7 @@ void WhileJvp(JvpContext& c) {
   Append(tangents, Part(out, end_rows, out.size()));
   Mask out_mask = carry;
   Append(out_mask, rows);
-  c.dy = Spread(tangents, out_mask);
+  c.dy = Spread(tangents, out_mask, c.count);
 }
 
 // A lane whose predicate is false keeps its carry; the loop ends when every lane's is false.
@@ -351,7 +352,7 @@ void RegisterWhile(PrimRegistry& r) {
                   "in a run of its own, so that tapes never grow.");
   p.infer = InferWhile;
   p.eval = EvalWhile;
-  p.jvp = WhileJvp;
+  p.push = WhilePush;
   p.batch = WhileBatch;
   p.split = WhileSplit;
   p.more_attributes = {"lanes", "strategy"};

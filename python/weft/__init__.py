@@ -59,6 +59,7 @@ from .callbacks import io_callback, pure_callback
 from .config import config, debug_nans, enable_x64
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from .custom_batching import custom_vmap
 from .derivatives import (
     grad,
     hessian,
@@ -70,12 +71,13 @@ from .derivatives import (
     value_and_grad,
     vjp,
 )
+from .taylor import jet
 
 if _typing.TYPE_CHECKING:
-    from . import lax, nn, ops, random, scipy, tree_util
+    from . import custom_batching, experimental, lax, nn, ops, random, scipy, tree_util
 
 # Modules that not every program uses are imported when one first asks for them.
-_LATER = frozenset(("lax", "nn", "ops", "random", "scipy", "tree_util"))
+_LATER = frozenset(("custom_batching", "experimental", "lax", "nn", "ops", "random", "scipy", "tree_util"))
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -113,9 +115,11 @@ __all__ = [
     "closure_convert",
     "cond",
     "config",
+    "custom_batching",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "custom_vmap",
     "debug",
     "debug_nans",
     "device_get",
@@ -123,6 +127,7 @@ __all__ = [
     "disable_jit",
     "enable_x64",
     "eval_shape",
+    "experimental",
     "fori_loop",
     "grad",
     "hessian",
@@ -130,6 +135,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
     "lax",

@@ -82,6 +82,31 @@ def call_name(function: Callable) -> str:
     return name if name.isidentifier() else "f"
 
 
+def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
+    """The arguments of a call by position, for rules that know no names."""
+    if not kwargs:
+        return args
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        names = ", ".join(f"'{name}'" for name in bound.kwargs)
+        raise TypeError(
+            f"{what}: '{call_name(function)}' takes {names} by keyword alone; rules take arguments by position"
+        )
+    return bound.args
+
+
+def positions_of(function: Callable, names: Sequence[str], what: str) -> tuple[int, ...]:
+    """Where the parameters of these names stand."""
+    if isinstance(names, str):
+        names = (names,)
+    parameters = list(inspect.signature(function).parameters) if names else []
+    for name in names:
+        if name not in parameters:
+            raise ValueError(f"{what}: nondiff_argnames has '{name}', which is no argument of '{call_name(function)}'")
+    return tuple(parameters.index(name) for name in names)
+
+
 class Flat:
     """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of
     its result."""

@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import flat_function, trace_flat
+from ._tracing import as_positional, flat_function, positions_of, trace_flat
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
@@ -29,6 +29,7 @@ class custom_jvp(Generic[_P, _R]):
     Args:
         function: the function; a decorator.
         nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the rule.
+        nondiff_argnames: names of further ones.
 
     Raises:
         TypeError: when called: there is no rule, or it returns another structure than (value, tangent).
@@ -47,8 +48,11 @@ class custom_jvp(Generic[_P, _R]):
 
     __name__: str
 
-    def __init__(self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = ()):
-        self._function, self._nondiff = function, tuple(nondiff_argnums)
+    def __init__(
+        self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
+        names = positions_of(function, nondiff_argnames, "custom_jvp")
+        self._function, self._nondiff = function, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
         self._depth = 0
         functools.update_wrapper(self, function)
@@ -102,15 +106,16 @@ class custom_jvp(Generic[_P, _R]):
             raise TypeError(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
         if self._depth >= _DEPTH:
             return self._function(*args, **kwargs)
-        function, rule, args = _fixed(self._function, self._rule, self._nondiff, args)
-        flat = flat_function(function, args, kwargs)
+        every = as_positional(self._function, args, kwargs, "custom_jvp")
+        function, rule, moving = _fixed(self._function, self._rule, self._nondiff, every)
+        flat = flat_function(function, moving, {})
         traced = trace_flat(flat, "custom_jvp", known=False)
-        n = len(args)
+        n = len(moving)
 
         def rule_flat(*both):
             return rule(tuple(both[:n]), tuple(both[n:]))
 
-        flat_rule = flat_function(rule_flat, args + args, {})
+        flat_rule = flat_function(rule_flat, moving + moving, {})
         self._depth += 1
         try:
             traced_rule = trace_flat(flat_rule, "custom_jvp", known=False)
@@ -131,6 +136,7 @@ class custom_vjp(Generic[_P, _R]):
     Args:
         function: the function; a decorator.
         nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the backward rule.
+        nondiff_argnames: names of further ones.
 
     Raises:
         TypeError: when called: there are no rules, or they return other structures than those of the value and
@@ -147,8 +153,11 @@ class custom_vjp(Generic[_P, _R]):
 
     __name__: str
 
-    def __init__(self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = ()):
-        self._function, self._nondiff = function, tuple(nondiff_argnums)
+    def __init__(
+        self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
+        names = positions_of(function, nondiff_argnames, "custom_vjp")
+        self._function, self._nondiff = function, tuple(sorted({*nondiff_argnums, *names}))
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._depth = 0
@@ -179,13 +188,14 @@ class custom_vjp(Generic[_P, _R]):
             )
         if self._depth >= _DEPTH:
             return self._function(*args, **kwargs)
+        every = as_positional(self._function, args, kwargs, "custom_vjp")
         assert self._backward is not None  # checked by __call__, together with the forward rule
-        backward_rule, fixed, every = self._backward, [args[i] for i in self._nondiff], args
-        function, _, args = _fixed(self._function, self._forward, self._nondiff, every)
+        backward_rule, fixed = self._backward, [every[i] for i in self._nondiff]
+        function, _, moving = _fixed(self._function, self._forward, self._nondiff, every)
         forward = _fixed(self._forward, self._forward, self._nondiff, every)[0]
-        flat = flat_function(function, args, kwargs)
+        flat = flat_function(function, moving, {})
         traced = trace_flat(flat, "custom_vjp", known=False)
-        flat_fwd = flat_function(forward, args, kwargs)
+        flat_fwd = flat_function(forward, moving, {})
         traced_fwd = self._trace_rule(flat_fwd)
         if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
             raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
@@ -201,16 +211,16 @@ class custom_vjp(Generic[_P, _R]):
         n = value_tree.num_leaves
         residuals = _tree.unflatten(residual_tree, specs[n:])
         cotangents = _tree.unflatten(value_tree, specs[:n])
-        in_tree = _tree.structure(args)
+        in_tree = _tree.structure(moving)
 
         def backward(res, ct):
             cts = backward_rule(*fixed, res, ct)
-            if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
+            if not isinstance(cts, (tuple, list)) or len(cts) != len(moving):
                 raise TypeError(
-                    f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(args)} cotangents"
+                    f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(moving)} cotangents"
                 )
             filled = []
-            for a, c in zip(args, cts):
+            for a, c in zip(moving, cts):
                 filled.append(
                     _tree.map(lambda x: _weft.full(_weft.abstract(x)[0], 0, _weft.abstract(x)[1]), a)
                     if c is None

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE as _LEAF_TREE
-from ._tracing import Flat, flat_function, trace_flat
+from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
 
 __all__ = [
     "grad",
@@ -62,6 +62,34 @@ _X = TypeVar("_X")
 _Aux = TypeVar("_Aux")
 
 
+def _check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
+    for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
+        if wanted and _weft.dtype_kind(_weft.abstract(leaf)[1]) != "complex":
+            raise TypeError(
+                f"{what}: with holomorphic=True argument {name} of '{flat.name}' must be complex, got "
+                f"{_weft.abstract(leaf)[3]}"
+            )
+
+
+def _no_cotangent(leaf):
+    """What an integer has in place of a cotangent: zeros of dtype bool."""
+    return _weft.full(_weft.abstract(leaf)[0], 0, "bool")
+
+
+def _with_constant_aux(function: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """A function that returns (value, aux) as one whose aux does not depend on anything."""
+    from .api import stop_gradient
+
+    @functools.wraps(function, updated=())
+    def wrapped(*args, **kwargs):
+        out = function(*args, **kwargs)
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise TypeError(f"{what}: with has_aux '{call_name(function)}' must return (value, aux)")
+        return out[0], stop_gradient(out[1])
+
+    return wrapped
+
+
 @overload
 def grad(
     function: Callable[Concatenate[_X, _P], tuple[Any, _Aux]],
@@ -85,7 +113,6 @@ def grad(
     function: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    *,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[_P, Any]: ...
@@ -93,7 +120,6 @@ def grad(
     function: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    *,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
@@ -145,7 +171,6 @@ def value_and_grad(
     function: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    *,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[_P, tuple[_R, Any]]: ...
@@ -153,7 +178,6 @@ def value_and_grad(
     function: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-    *,
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
@@ -200,10 +224,16 @@ def value_and_grad(
                 f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
                 + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)")
             )
-        fn = _weft.grad(t, mask, True, has_aux, holomorphic)
+        if holomorphic:
+            _check_complex(flat, mask, what)
+        active = [wanted and _weft.is_inexact(_weft.abstract(leaf)[1]) for wanted, leaf in zip(mask, flat.leaves)]
+        fn = _weft.grad(t, active, True, has_aux, holomorphic)
         out = _weft.apply(fn, flat.leaves + t.captures)
-        n = sum(mask)
-        value, grads, aux = out[0], out[1 : 1 + n], out[1 + n :]
+        n = sum(active)
+        value, found, aux = out[0], iter(out[1 : 1 + n]), out[1 + n :]
+        grads = [
+            next(found) if on else _no_cotangent(leaf) for wanted, on, leaf in zip(mask, active, flat.leaves) if wanted
+        ]
         by_arg = _split(grads, args, nums)
         result = by_arg[0] if single else tuple(by_arg)
         return ((value, _tree.unflatten(aux_tree, aux)) if has_aux else value), result
@@ -309,61 +339,67 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         >>> value, pullback(1.0)
         (Array(6., dtype=float32), (Array(3., dtype=float32), Array(2., dtype=float32)))
     """
+    if has_aux:
+        function = _with_constant_aux(function, "vjp")
     flat = flat_function(function, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     t = trace_flat(flat, "vjp", known=True)
-    if has_aux:
-        return _vjp_aux(flat, t, active)
     forward, backward, _ = _weft.vjp(t, active)
     out = _weft.apply(forward, flat.leaves + t.captures)
     n = t.num_results
     values, residuals = out[:n], out[n:]
     out_tree, in_tree = flat.out_tree, flat.in_tree
-    types = [(v.shape, v.dtype, v.type) for v in values]
-    leaf_types = [_weft.abstract(leaf) for leaf in flat.leaves]
+    value_tree, aux_tree = out_tree.children() if has_aux else (out_tree, _tree.structure(()))
+    count = value_tree.num_leaves
+    leaf_types = [_weft.abstract(leaf)[0] for leaf in flat.leaves]
+    specs = [_weft.abstract(v) for v in values]
+    aux_cts = [_weft.full(shape, 0, dtype) for shape, dtype, _, _ in specs[count:] if _weft.is_inexact(dtype)]
 
     def pullback(cotangent):
-        cts, ct_tree = _tree.flatten(cotangent)
-        if ct_tree != out_tree:
-            raise TypeError(f"vjp: the cotangent has the structure {ct_tree}, the result {out_tree}")
-        moving = []
-        for ct, (shape, dtype, text) in zip(cts, types):
-            if not _weft.is_inexact(dtype):
-                continue
-            ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
-            if ct_shape != shape or (ct_dtype != dtype and not ct_weak):
-                raise TypeError(f"vjp: a cotangent is {ct_text}, the result {text}")
-            moving.append(_weft.astype(ct, dtype))
-        back = iter(_weft.apply_derivative(backward, residuals + moving))
-        grads = [next(back) if a else _weft.full(s[0], 0, "bool") for a, s in zip(active, leaf_types)]
+        moving = _cotangents(cotangent, value_tree, specs[:count], "vjp")
+        back = iter(_weft.apply_derivative(backward, residuals + moving + aux_cts))
+        grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
-    return _tree.unflatten(out_tree, values), pullback
+    value = _tree.unflatten(value_tree, values[:count])
+    if has_aux:
+        return value, pullback, _tree.unflatten(aux_tree, values[count:])
+    return value, pullback
 
 
-def _vjp_aux(flat: Flat, t, active):
-    value_tree, aux_tree = flat.out_tree.children()
-    count = value_tree.num_leaves
+def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
+    """The leaves of a cotangent for inexact results of these types, checked and converted."""
+    cts, ct_tree = _tree.flatten(cotangent)
+    if ct_tree != tree:
+        raise TypeError(f"{what}: the cotangent has the structure {ct_tree}, the result {tree}")
+    moving = []
+    for ct, (shape, dtype, _, text) in zip(cts, specs):
+        if not _weft.is_inexact(dtype):
+            continue
+        ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
+        if ct_shape != shape or (ct_dtype != dtype and not ct_weak):
+            raise TypeError(f"{what}: a cotangent is {ct_text}, the result {text}")
+        moving.append(_weft.astype(ct, dtype))
+    return moving
 
-    def first(*leaves):
-        args, kwargs = _tree.unflatten(flat.in_tree, leaves)
-        return flat.function(*args, **kwargs)[0]
 
-    args, _ = _tree.unflatten(flat.in_tree, flat.leaves)
-    value, pullback = vjp(lambda *a: flat.function(*a)[0], *args)
-    aux = _weft.apply(t.fn, flat.leaves + t.captures)[count:]
-    del first
-    return value, pullback, _tree.unflatten(aux_tree, aux)
-
-
-def linearize(function: Callable[..., _R], *primals: Any) -> tuple[_R, Callable[..., _R]]:
+@overload
+def linearize(
+    function: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[_R, Callable[..., _R], _Aux]: ...
+@overload
+def linearize(
+    function: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[_R, Callable[..., _R]]: ...
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function, and its derivative at that place as a linear function, without computing it again.
 
     Args:
         function: the function.
         *primals: its arguments.
+        has_aux: whether the function returns (value, aux).
 
-    Returns: pair (value, f_jvp); f_jvp(*tangents) is the derivative along them.
+    Returns: pair (value, f_jvp), or (value, f_jvp, aux); f_jvp(*tangents) is the derivative of the value along them.
 
     Raises:
         TypeError: when f_jvp is called: tangents do not fit the primals.
@@ -374,27 +410,40 @@ def linearize(function: Callable[..., _R], *primals: Any) -> tuple[_R, Callable[
         >>> value, f_jvp(1.0)
         (Array(8., dtype=float32), Array(12., dtype=float32))
     """
+    if has_aux:
+        function = _with_constant_aux(function, "linearize")
     flat = flat_function(function, primals, {})
-    active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
+    leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
+    active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True)
     primal, tangent, _ = _weft.linearize(t, active)
     out = _weft.apply(primal, flat.leaves + t.captures)
     n = t.num_results
     values, residuals = out[:n], out[n:]
     out_tree, in_tree = flat.out_tree, flat.in_tree
-    dtypes = [_weft.abstract(leaf)[1] for leaf in flat.leaves]
+    value_tree, aux_tree = out_tree.children() if has_aux else (out_tree, _tree.structure(()))
+    count = value_tree.num_leaves
 
     def apply_tangents(*tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
             raise TypeError(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
-        moving = [_weft.astype(x, d) for x, a, d in zip(leaves, active, dtypes) if a]
+        moving = []
+        for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, flat.names):
+            if not on:
+                continue
+            t_shape, t_dtype, t_weak, t_text = _weft.abstract(x)
+            if t_shape != shape or (t_dtype != dtype and not t_weak):
+                raise TypeError(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
+            moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
-        return _tree.unflatten(
-            out_tree, [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
-        )
+        found = [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
+        return _tree.unflatten(value_tree, found[:count])
 
-    return _tree.unflatten(out_tree, values), apply_tangents
+    value = _tree.unflatten(value_tree, values[:count])
+    if has_aux:
+        return value, apply_tangents, _tree.unflatten(aux_tree, values[count:])
+    return value, apply_tangents
 
 
 def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -402,19 +451,34 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
 
     Args:
         function: the function.
-        *primals: arguments, of which the types count: arrays or weft.ShapeDtype.
+        *primals: arguments, of which the types count: arrays, numbers or weft.ShapeDtype.
 
     Returns: function (cotangent) -> tuple of cotangents of the arguments.
 
     Raises:
+        TypeError: an argument or a result is not of a float or complex dtype; the cotangent does not fit the result.
         weft.DerivativeError: the function is not linear in an operation; the message names it.
 
     Example:
         >>> weft.linear_transpose(lambda x: 3 * x, wnp.ones(2))(wnp.array([1.0, 2.0]))
         (Array([3., 6.], dtype=float32),)
     """
-    _, pullback = vjp(function, *_tree.map(lambda x: _weft.full(x.shape, 0, x.dtype), primals))
-    return pullback
+    what = "linear_transpose"
+    flat = flat_function(function, primals, {})
+    _check_inexact(flat, [True] * len(flat.leaves), what)
+    t = trace_flat(flat, what, known=False)
+    fn = _weft.linear_transpose(t, [True] * len(flat.leaves))
+    out_tree, in_tree = flat.out_tree, flat.in_tree
+    specs = [(tuple(s), d, w, _weft.abstract(ShapeDtype(s, d))[3]) for s, d, w in _weft.result_specs(t)]
+    for _, dtype, _, text in specs:
+        if not _weft.is_inexact(dtype):
+            raise TypeError(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
+
+    def transposed(cotangent):
+        moving = _cotangents(cotangent, out_tree, specs, what)
+        return _tree.unflatten(in_tree, _weft.apply(fn, t.captures + moving))[0]
+
+    return transposed
 
 
 def _vmap():
@@ -438,19 +502,32 @@ def _standard_basis(tree):
     return _tree.unflatten(treedef, basis), sizes
 
 
-def jacfwd(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
+def _check_jacobian(what: str, function: Callable[..., Any], role: str, values: Any, holomorphic: bool) -> None:
+    """Raises TypeError unless all are real, or all complex for holomorphic functions."""
+    for leaf in _tree.leaves(values):
+        dtype = leaf.dtype
+        if (_weft.dtype_kind(dtype) == "complex") != holomorphic or not _weft.is_inexact(dtype):
+            expected = "complex ones" if holomorphic else "real floating-point ones"
+            hint = "" if holomorphic else " (holomorphic=True is for complex-differentiable functions)"
+            raise TypeError(f"{what}: '{call_name(function)}' has a {role} {leaf.type}; expected {expected}{hint}")
+
+
+def jacfwd(
+    function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[_P, Any]:
     """The Jacobian matrix by forward mode, column by column: for functions of few numbers.
 
     Args:
         function: the function.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns (value, aux).
+        holomorphic: whether the function is complex-differentiable, with complex arguments and results.
 
     Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
         (trees of them, for trees); with has_aux (Jacobian, aux).
 
     Raises:
-        TypeError: when called: an argument is not of a float dtype.
+        TypeError: when called: an argument is not of a float dtype, or complex where holomorphic does not say so.
         weft.DerivativeError: when called: an operation has no derivative; the message names it.
 
     Example:
@@ -472,6 +549,7 @@ def jacfwd(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_au
             return function(*full, **kwargs)
 
         picked = _tree.map(_weft_array, picked)
+        _check_jacobian("jacfwd", function, "argument", picked, holomorphic)
         basis, sizes = _standard_basis(picked)
 
         def push(*tangents):
@@ -497,19 +575,27 @@ def jacfwd(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_au
     return jacobian
 
 
-def jacrev(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
+def jacrev(
+    function: Callable[_P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[_P, Any]:
     """The Jacobian matrix by reverse mode, row by row: for functions with few results.
 
     Args:
         function: the function.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns (value, aux).
+        holomorphic: whether the function is complex-differentiable, with complex arguments and results.
+        allow_int: whether integer arguments are let through; their part of the result is of dtype bool.
 
     Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
         (trees of them, for trees); with has_aux (Jacobian, aux).
 
     Raises:
-        TypeError: when called: an argument is not of a float dtype.
+        TypeError: when called: an argument is not of a float dtype, or complex where holomorphic does not say so.
         weft.DerivativeError: when called: an operation has no derivative; the message names it.
 
     Example:
@@ -522,6 +608,11 @@ def jacrev(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_au
         single = isinstance(argnums, int)
         nums = [argnums] if isinstance(argnums, int) else list(argnums)
         picked = _tree.map(_weft_array, tuple(args[n] for n in nums))
+        if holomorphic:
+            _check_jacobian("jacrev", function, "argument", picked, holomorphic)
+        for leaf in _tree.leaves(picked):
+            if not allow_int and not _weft.is_inexact(leaf.dtype):
+                raise TypeError(f"jacrev: '{call_name(function)}' is differentiated in an argument {leaf.type}")
 
         def partial_function(*chosen):
             full = list(args)
@@ -534,6 +625,7 @@ def jacrev(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_au
         else:
             value, pullback = vjp(partial_function, *picked)
             aux = None
+        _check_jacobian("jacrev", function, "result", value, holomorphic)
         basis, sizes = _standard_basis(value)
         rows = _vmap()(pullback)(basis)
         leaves, treedef = _tree.flatten(value)
@@ -549,13 +641,16 @@ def jacrev(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_au
     return jacobian
 
 
-def hessian(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[_P, Any]:
+def hessian(
+    function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[_P, Any]:
     """The matrix of second derivatives of a scalar function: forward mode over reverse mode.
 
     Args:
         function: the function.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns (value, aux).
+        holomorphic: whether the function is complex-differentiable, with complex arguments and results.
 
     Returns: function of the same arguments that returns the matrix, of the argument's shape twice; with has_aux
         (matrix, aux).
@@ -569,4 +664,5 @@ def hessian(function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_a
         Array([[4., 2.],
                [2., 0.]], dtype=float32)
     """
-    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
+    inner = jacrev(function, argnums, has_aux, holomorphic=holomorphic)
+    return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)

@@ -12,6 +12,7 @@
 #include "ir/verify.h"
 #include "tests/property/random_fn.h"
 #include "transforms/grad.h"
+#include "transforms/jet.h"
 #include "transforms/jvp.h"
 #include "transforms/pass.h"
 #include "transforms/vmap.h"
@@ -100,6 +101,42 @@ std::string CheckJvp(const FnRef& f, const FnRef& jvp, std::mt19937& rng) {
   return Compare(Eval(*jvp, args), want, 1e-4, "jvp");
 }
 
+// Coefficients 1 and 2 along x + dx s + ddx s^2: the derivative along dx, and half the second one along the curve.
+std::string CheckJet(const FnRef& f, const FnRef& jet, std::mt19937& rng) {
+  const Tensors x = RandomArgs(*f, rng), dx = Directions(*f, rng), ddx = Directions(*f, rng);
+  Tensors args = x, want = Eval(*f, x);
+  for (size_t i = 0; i < dx.size(); ++i) args.push_back(dx[i]), args.push_back(ddx[i]);
+  const Tensors first = Difference(*f, x, dx);
+  auto at = [&](double s) {
+    Tensors moved = x;
+    size_t k = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!IsInexact(x[i].dtype())) continue;
+      moved[i] = x[i].Copy();
+      for (int64_t e = 0; e < x[i].size(); ++e) moved[i].Set(e, x[i].Get(e) + s * dx[k].Get(e) + s * s * ddx[k].Get(e));
+      ++k;
+    }
+    return Eval(*f, moved);
+  };
+  const double h = 2e3 * kStep;
+  const Tensors middle = at(0), a = at(h), b = at(-h), c = at(h / 2), d = at(-h / 2);
+  size_t k = 0;
+  for (size_t r = 0; r < middle.size(); ++r) {
+    if (!IsInexact(middle[r].dtype())) continue;
+    Tensor t(middle[r].dtype(), middle[r].shape());
+    for (int64_t e = 0; e < t.size(); ++e) {
+      const auto y = middle[r].Get(e);
+      const auto coarse = (a[r].Get(e) - 2.0 * y + b[r].Get(e)) / (2 * h * h);
+      const auto fine = (c[r].Get(e) - 2.0 * y + d[r].Get(e)) / (h * h / 2);
+      const bool smooth = std::abs(coarse - fine) <= 1e-2 * (1 + std::abs(fine)) && !std::isnan(first[k].Get(e).real());
+      t.Set(e, smooth ? (4.0 * fine - coarse) / 3.0 : std::complex<double>(NAN));
+    }
+    want.push_back(first[k++]);
+    want.push_back(t);
+  }
+  return Compare(Eval(*jet, args), want, 1e-3, "jet");
+}
+
 // sum(sin(results)): a scalar that every result matters to.
 FnRef Loss(const FnRef& f) {
   Builder b(f->name());
@@ -158,7 +195,7 @@ std::string CheckSame(const FnRef& f, const FnRef& g, const std::string& what, s
 
 const std::vector<std::string>& ChainLinks() {
   static const auto& links =
-      *new std::vector<std::string>{"jvp", "grad", "vmap", "remat", "optimize", "text", "bytes", "compile"};
+      *new std::vector<std::string>{"jvp", "grad", "jet", "vmap", "remat", "optimize", "text", "bytes", "compile"};
   return links;
 }
 
@@ -170,6 +207,12 @@ LawResult ApplyAndCheck(const std::string& link, const FnRef& f, std::mt19937& r
     r.transformed = Jvp(f, Inexact(*f), force).fn;
     Verify(*r.transformed);
     r.violation = CheckJvp(f, r.transformed, rng);
+  } else if (link == "jet") {
+    Mask force;
+    for (const Type& t : f->ResultTypes()) force.push_back(IsInexact(t.dtype));
+    r.transformed = Jet(f, Inexact(*f), 2, force).fn;
+    Verify(*r.transformed);
+    r.violation = CheckJet(f, r.transformed, rng);
   } else if (link == "grad") {
     const FnRef loss = Loss(f);
     try {

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// What chains are made of: jvp, grad, vmap, remat, optimize, text, bytes, compile.
+// What chains are made of: jvp, grad, jet, vmap, remat, optimize, text, bytes, compile.
 const std::vector<std::string>& ChainLinks();
 
 struct LawResult {

@@ -3,6 +3,7 @@ shapes."""
 
 from ..api import stop_gradient
 from ..control import cond, fori_loop, map, scan, switch, while_loop
+from ..implicit import custom_linear_solve, custom_root
 from . import (
     _convolution,
     _elementwise,
@@ -27,7 +28,18 @@ from ._shapes import *  # noqa: F403
 from ._slicing import *  # noqa: F403
 from ._sorting import *  # noqa: F403
 
-__all__ = ["cond", "fori_loop", "linalg", "map", "scan", "stop_gradient", "switch", "while_loop"]
+__all__ = [
+    "cond",
+    "custom_linear_solve",
+    "custom_root",
+    "fori_loop",
+    "linalg",
+    "map",
+    "scan",
+    "stop_gradient",
+    "switch",
+    "while_loop",
+]
 for _part in (_convolution, _elementwise, _gather, _primitives, _products, _reductions, _scans):
     __all__.extend(_part.__all__)
 for _part in (_shapes, _slicing, _sorting):

@@ -26,7 +26,8 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     Returns: tree like elems: slice i combines those up to i.
 
     Raises:
-        ValueError: sizes along the axis differ.
+        TypeError: fn is no function, or what it returns has another structure than elems.
+        ValueError: sizes along the axis differ, or elems holds no arrays.
 
     Source: Ladner and Fischer, "Parallel prefix computation", 1980.
 
@@ -34,19 +35,30 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         >>> weft.lax.associative_scan(weft.lax.add, wnp.array([1, 2, 3, 4]))
         Array([ 1,  3,  6, 10], dtype=int32)
     """
+    if not callable(fn):
+        raise TypeError(f"associative_scan: fn must be a function of two slices, got {type(fn).__name__}")
     leaves, treedef = _tree.flatten(elems)
+    if not leaves:
+        raise ValueError("associative_scan: elems holds no arrays")
+    leaves = [_weft.array(leaf, None, False) for leaf in leaves]
     axis = _weft.check_axis(axis, leaves[0].ndim, "associative_scan")
+    for leaf in leaves:
+        if leaf.ndim <= axis or leaf.shape[axis] != leaves[0].shape[axis]:
+            raise ValueError(
+                f"associative_scan: the arrays must have one size along axis {axis}, got the shapes "
+                f"{[tuple(leaf.shape) for leaf in leaves]}"
+            )
     leaves = [_weft.moveaxis(leaf, axis, 0) for leaf in leaves]
-    n = leaves[0].shape[0]
-    if any(leaf.shape[0] != n for leaf in leaves):
-        raise ValueError("associative_scan: the arrays have different sizes along the axis")
     if reverse:
         leaves = [_weft.flip(leaf, 0) for leaf in leaves]
 
     def combine(a: list, b: list) -> list:
         # fn takes whole arrays, as in JAX, with the axis where the caller has it.
         back = lambda xs: treedef.unflatten([_weft.moveaxis(x, 0, axis) for x in xs])
-        return [_weft.moveaxis(x, axis, 0) for x in _tree.leaves(fn(back(a), back(b)))]
+        out, tree = _tree.flatten(fn(back(a), back(b)))
+        if tree != treedef:
+            raise TypeError(f"associative_scan: fn returns the structure {tree}, the elements have {treedef}")
+        return [_weft.moveaxis(x, axis, 0) for x in out]
 
     def run(xs: list) -> list:
         n = xs[0].shape[0]

@@ -1,0 +1,200 @@
+"""custom_vmap and sequential_vmap: when the rule is used, under which transforms, and what it may do."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+from weft.custom_batching import custom_vmap, sequential_vmap
+
+
+def f64(x):
+    return wnp.array(x, dtype="float64")
+
+
+def marked():
+    """sin(x) * w, whose rule gives twice that, to be told apart, and notes how it was called."""
+    calls = []
+
+    @custom_vmap
+    def f(x, w):
+        return wnp.sin(x) * w
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x, w):
+        calls.append((axis_size, in_batched))
+        return 2 * wnp.sin(x) * w, True
+
+    return f, calls
+
+
+XS, WS = f64([0.1, 0.2, 0.3]), f64([1.0, 2.0, 3.0])
+
+
+def test_without_vmap_it_is_the_function():
+    f, calls = marked()
+    assert float(f(f64(0.5), f64(2.0))) == pytest.approx(2 * np.sin(0.5))
+    assert float(weft.jit(f)(f64(0.5), f64(2.0))) == pytest.approx(2 * np.sin(0.5))
+    assert float(weft.grad(f)(f64(0.5), f64(2.0))) == pytest.approx(2 * np.cos(0.5))
+    assert calls == []
+
+
+def test_the_rule_is_told_what_is_mapped():
+    f, calls = marked()
+    np.testing.assert_allclose(weft.vmap(f)(XS, WS), 2 * np.sin(XS) * WS)
+    np.testing.assert_allclose(weft.vmap(f, in_axes=(0, None))(XS, f64(2.0)), 4 * np.sin(XS))
+    assert calls == [(3, [True, True]), (3, [True, False])]
+
+
+# Every one of these is twice what it would be without the rule: vmap met the function.
+DERIVATIVES = {
+    "grad": (lambda f: weft.grad(f), lambda x, w: np.cos(x) * w),
+    "grad by the second": (lambda f: weft.grad(f, argnums=1), lambda x, w: np.sin(x)),
+    "jvp": (
+        lambda f: lambda x, w: weft.jvp(f, (x, w), (f64(1.0), f64(0.5)))[1],
+        lambda x, w: np.cos(x) * w + np.sin(x) / 2,
+    ),
+    "linearize": (lambda f: lambda x, w: weft.linearize(f, x, w)[1](f64(1.0), f64(0.0)), lambda x, w: np.cos(x) * w),
+    "second": (lambda f: weft.grad(weft.grad(f)), lambda x, w: -np.sin(x) * w),
+    "forward over reverse": (
+        lambda f: lambda x, w: weft.jvp(weft.grad(f), (x, w), (f64(1.0), f64(0.0)))[1],
+        lambda x, w: -np.sin(x) * w,
+    ),
+    "reverse over forward": (
+        lambda f: weft.grad(lambda x, w: weft.jvp(lambda v: f(v, w), (x,), (f64(1.0),))[1]),
+        lambda x, w: -np.sin(x) * w,
+    ),
+    "jet": (
+        lambda f: lambda x, w: weft.jet(lambda v: f(v, w), (x,), ([f64(1.0), f64(0.0)],))[1][1],
+        lambda x, w: -np.sin(x) * w,
+    ),
+    "grad of checkpoint": (lambda f: weft.grad(weft.checkpoint(f)), lambda x, w: np.cos(x) * w),
+    "grad of scan": (
+        lambda f: weft.grad(lambda x, w: weft.scan(lambda c, _: (c, f(x, w)), 0.0, length=2)[1].sum() / 2),
+        lambda x, w: np.cos(x) * w,
+    ),
+    "grad of cond": (
+        lambda f: weft.grad(lambda x, w: weft.cond(True, lambda: f(x, w), lambda: x)),
+        lambda x, w: np.cos(x) * w,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("wrap", [lambda f: f, weft.jit], ids=["plain", "jit"])
+def test_vmap_of_derivatives_uses_the_rule(name, wrap):
+    transform, expected = DERIVATIVES[name]
+    f, calls = marked()
+    np.testing.assert_allclose(wrap(weft.vmap(transform(f)))(XS, WS), 2 * expected(np.asarray(XS), np.asarray(WS)))
+    assert calls
+    # A shared argument has a derivative of its own in every lane.
+    np.testing.assert_allclose(
+        wrap(weft.vmap(transform(f), in_axes=(0, None)))(XS, f64(2.0)), 2 * expected(np.asarray(XS), 2.0)
+    )
+
+
+def test_derivatives_of_the_batched_function_are_those_of_the_rule():
+    f, _ = marked()
+    batched = lambda x: weft.vmap(f)(x, WS).sum()
+    np.testing.assert_allclose(weft.grad(batched)(XS), 2 * np.cos(XS) * WS)
+    np.testing.assert_allclose(weft.hessian(batched)(XS), np.diag(-2 * np.sin(XS) * np.asarray(WS)))
+
+
+def test_nested_vmap_uses_the_rule_outside_and_batches_it_inside():
+    f, calls = marked()
+    x = f64([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])
+    np.testing.assert_allclose(
+        weft.vmap(weft.vmap(f, in_axes=(0, None)), in_axes=(0, None))(x, f64(2.0)), 4 * np.sin(x)
+    )
+    assert calls == [(2, [True, False])]
+
+
+def test_a_rule_may_call_its_own_function():
+    @custom_vmap
+    def f(x):
+        return wnp.sort(x)
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x):
+        return wnp.stack([f(x[i]) for i in range(axis_size)]), True
+
+    np.testing.assert_allclose(weft.vmap(f)(f64([[3, 1, 2], [6, 5, 4]])), [[1, 2, 3], [4, 5, 6]])
+
+
+def test_trees_and_results_that_are_not_mapped():
+    @custom_vmap
+    def f(p, y):
+        return {"sum": p["a"] + y, "twice": 2 * y}
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, p, y):
+        assert in_batched == [{"a": True, "b": False}, False]
+        return {"sum": p["a"] + y, "twice": 2 * y}, {"sum": True, "twice": False}
+
+    out = weft.vmap(f, in_axes=({"a": 0, "b": None}, None), out_axes={"sum": 0, "twice": None})(
+        {"a": XS, "b": f64(0.0)}, f64(5.0)
+    )
+    np.testing.assert_allclose(out["sum"], np.asarray(XS) + 5)
+    assert float(out["twice"]) == 10
+
+
+def test_what_the_function_captures_the_rule_may_use():
+    table = wnp.arange(100.0, dtype="float64")  # too large for a literal
+
+    @weft.jit
+    def program(xs, scale):
+        @custom_vmap
+        def f(x):
+            return x * scale + table[3]
+
+        @f.def_vmap
+        def rule(axis_size, in_batched, x):
+            return 2 * (x * scale + table[3]), True
+
+        return weft.vmap(f)(xs), weft.grad(lambda s: weft.vmap(lambda x: x * s)(xs).sum())(scale)
+
+    np.testing.assert_allclose(program(XS, f64(4.0))[0], 2 * (np.asarray(XS) * 4 + 3))
+
+
+def test_keyword_arguments():
+    f, calls = marked()
+    np.testing.assert_allclose(weft.vmap(lambda x: f(w=f64(2.0), x=x))(XS), 4 * np.sin(XS))
+    assert calls == [(3, [True, False])]
+
+
+def test_errors():
+    @custom_vmap
+    def f(x):
+        return x
+
+    with pytest.raises(TypeError, match="'f' has no rule"):
+        f(1.0)
+    f.def_vmap(lambda n, batched, x: x)
+    with pytest.raises(TypeError, match="must return \\(result, out_batched\\)"):
+        weft.vmap(f)(XS)
+    f.def_vmap(lambda n, batched, x: ((x, x), True))
+    with pytest.raises(TypeError, match="returns the structure"):
+        weft.vmap(f)(XS)
+    f.def_vmap(lambda n, batched, x: (x[0], True))
+    with pytest.raises(TypeError, match=r"returns f64\[\]; expected the shape \(3,\)"):
+        weft.vmap(f)(XS)
+
+    def outer(x, y):
+        g = custom_vmap(lambda v: v + y)
+        g.def_vmap(lambda n, batched, v: (v + y, True))
+        return g(x)
+
+    with pytest.raises(Exception, match="captured a value from around it that is mapped"):
+        weft.vmap(outer)(XS, WS)
+
+
+def test_sequential_vmap_runs_lane_after_lane():
+    f = sequential_vmap(lambda x, w: (wnp.sin(x) * w, w))
+    ys, ws = weft.vmap(f, in_axes=(0, None))(XS, f64(2.0))
+    np.testing.assert_allclose(ys, 2 * np.sin(XS))
+    np.testing.assert_allclose(ws, [2, 2, 2])
+    text = weft.make_ir(weft.vmap(f))(XS, WS).text
+    assert "scan[" in text and "f64[3] = sin" not in text
+    np.testing.assert_allclose(weft.vmap(weft.grad(lambda x, w: f(x, w)[0]))(XS, WS), np.cos(XS) * WS)
+    np.testing.assert_allclose(weft.vmap(weft.vmap(f))(XS[None], WS[None])[0], (np.sin(XS) * WS)[None])
+    np.testing.assert_allclose(weft.grad(lambda x: weft.vmap(f)(x, WS)[0].sum())(XS), np.cos(XS) * WS)

@@ -1,0 +1,285 @@
+"""The conventions of derivatives and of associative_scan: arguments, structures of results, errors. Compared with JAX
+where it is installed, with NumPy and closed forms everywhere."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+
+def f64(x):
+    return wnp.array(x, dtype="float64")
+
+
+def equal(ours, theirs):
+    """Structures and values of two trees."""
+    jax = pytest.importorskip("jax")
+    a, b = weft.tree.map(np.asarray, ours), jax.tree.map(np.asarray, theirs)
+    assert weft.tree.structure(a) == weft.tree.structure(b), (ours, theirs)
+    for u, v in zip(weft.tree.leaves(a), weft.tree.leaves(b)):
+        assert u.shape == v.shape
+        np.testing.assert_allclose(u.astype(v.dtype), v, rtol=2e-5, atol=1e-6)
+
+
+PARAMS = {"w": np.array([[0.5, -1.0, 2.0], [0.3, 0.4, -0.2]], np.float32), "b": np.array([0.1, 0.2], np.float32)}
+X, Y = np.array([1.0, 2.0, 3.0], np.float32), np.array([0.5, -0.5], np.float32)
+
+
+def model(np_):
+    def f(p, x, y=Y):
+        out = np_.tanh(p["w"] @ x + p["b"])
+        return ((out - y) ** 2).sum()
+
+    return f
+
+
+def features(np_):
+    return lambda p, x: {"a": np_.sin(p["w"] @ x), "b": (p["b"] * x[0], np_.exp(x).sum())}
+
+
+CALLS = {
+    "grad": lambda w, np_: w.grad(model(np_))(PARAMS, X),
+    "grad of a keyword argument": lambda w, np_: w.grad(model(np_))(PARAMS, X, y=Y),
+    "argnums": lambda w, np_: w.grad(model(np_), argnums=1)(PARAMS, X),
+    "negative argnums": lambda w, np_: w.grad(model(np_), argnums=-1)(PARAMS, X),
+    "several argnums": lambda w, np_: w.grad(model(np_), argnums=(1, 0))(PARAMS, X),
+    "one in a tuple": lambda w, np_: w.grad(model(np_), argnums=(1,))(PARAMS, X),
+    "value_and_grad": lambda w, np_: w.value_and_grad(model(np_), (0, 1))(PARAMS, X),
+    "grad has_aux": lambda w, np_: w.grad(lambda p: (model(np_)(p, X), {"p": p["b"]}), has_aux=True)(PARAMS),
+    "value_and_grad has_aux": lambda w, np_: w.value_and_grad(lambda x: (x.sum(), (x, 2.0)), 0, True)(X),
+    "holomorphic": lambda w, np_: w.grad(lambda z: np_.sin(z) * z, holomorphic=True)(np.complex64(0.3 + 0.7j)),
+    "real result of a complex argument": lambda w, np_: w.grad(lambda z: abs(z * z))(np.complex64(0.3 + 0.7j)),
+    "vjp": lambda w, np_: w.vjp(features(np_), PARAMS, X)[1](features(np_)(PARAMS, X)),
+    "vjp has_aux": lambda w, np_: (lambda v, pull, aux: (v, pull(v), aux))(
+        *w.vjp(lambda x: (np_.sin(x), x.sum()), X, has_aux=True)
+    ),
+    "jvp": lambda w, np_: w.jvp(features(np_), (PARAMS, X), (PARAMS, 2 * X)),
+    "jvp has_aux": lambda w, np_: w.jvp(lambda x: (np_.sin(x), x.sum()), (X,), (X,), has_aux=True),
+    "linearize": lambda w, np_: (lambda v, f: (v, f(PARAMS, X)))(*w.linearize(features(np_), PARAMS, X)),
+    "linearize has_aux": lambda w, np_: (lambda v, f, aux: (v, f(X), aux))(
+        *w.linearize(lambda x: (np_.sin(x), x.sum()), X, has_aux=True)
+    ),
+    "linear_transpose": lambda w, np_: w.linear_transpose(lambda p, x: (2 * p["w"][0] + x, x[:2]), PARAMS, X)((X, Y)),
+    "linear_transpose of a number": lambda w, np_: w.linear_transpose(lambda x: 2 * x, 1.0)(3.0),
+    "jacfwd": lambda w, np_: w.jacfwd(features(np_))(PARAMS, X),
+    "jacrev": lambda w, np_: w.jacrev(features(np_))(PARAMS, X),
+    "jacfwd argnums": lambda w, np_: w.jacfwd(features(np_), argnums=(1, 0))(PARAMS, X),
+    "jacrev argnums": lambda w, np_: w.jacrev(features(np_), argnums=(1, 0))(PARAMS, X),
+    "jacfwd has_aux": lambda w, np_: w.jacfwd(lambda x: (np_.sin(x), {"s": x.sum()}), has_aux=True)(X),
+    "jacrev has_aux": lambda w, np_: w.jacrev(lambda x: (np_.sin(x), {"s": x.sum()}), has_aux=True)(X),
+    "jacfwd holomorphic": lambda w, np_: w.jacfwd(lambda z: z * z, holomorphic=True)(X + 1j * X),
+    "jacrev holomorphic": lambda w, np_: w.jacrev(lambda z: z * z, holomorphic=True)(X + 1j * X),
+    "hessian": lambda w, np_: w.hessian(model(np_))(PARAMS, X),
+    "hessian argnums": lambda w, np_: w.hessian(model(np_), argnums=(0, 1))(PARAMS, X),
+    "hessian has_aux": lambda w, np_: w.hessian(lambda x: ((x**3).sum(), x[0]), has_aux=True)(X),
+    "vmap of a prefix": lambda w, np_: w.vmap(features(np_), in_axes=(None, 0))(PARAMS, np.stack([X, 2 * X])),
+    "vmap of a tree of axes": lambda w, np_: w.vmap(
+        lambda p, x: (p["w"] @ x, p["b"]), in_axes=({"w": 1, "b": None}, None), out_axes=(0, None)
+    )({"w": np.ones((2, 4, 3), np.float32), "b": Y}, X),
+    "vmap with out_axes as prefix": lambda w, np_: w.vmap(features(np_), in_axes=(None, 0), out_axes={"a": 1, "b": 0})(
+        PARAMS, np.stack([X, 2 * X])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_those_of_jax(name):
+    jax = pytest.importorskip("jax")
+    equal(CALLS[name](weft, wnp), CALLS[name](jax, jax.numpy))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: weft.grad(lambda x: x, allow_int=False)(3), TypeError, "argument x of .* is i32"),
+        (lambda: weft.grad(lambda x: x, holomorphic=True)(3.0), TypeError, "must be complex"),
+        (lambda: weft.grad(lambda x: x, argnums=1)(3.0), ValueError, "argnums has 1"),
+        (lambda: weft.grad(lambda x: x * 1j)(3.0), TypeError, "real floating-point"),
+        (lambda: weft.grad(lambda x: x, has_aux=True)(3.0), TypeError, "must return \\(value, aux\\)"),
+        (lambda: weft.vjp(lambda x: x, 3.0, has_aux=True), TypeError, "must return \\(value, aux\\)"),
+        (lambda: weft.linearize(lambda x: x, 3.0, has_aux=True), TypeError, "must return \\(value, aux\\)"),
+        (lambda: weft.linearize(lambda x: x, 3.0)[1](wnp.ones(2)), TypeError, "the tangent of argument x is f32"),
+        (lambda: weft.linear_transpose(wnp.sin, 1.0), weft.DerivativeError, "sin is not linear"),
+        (lambda: weft.linear_transpose(lambda x: x * x, 1.0), weft.DerivativeError, "both depend on the linear inputs"),
+        (lambda: weft.linear_transpose(lambda x: x, 1), TypeError, "i32"),
+        (lambda: weft.linear_transpose(lambda x: x, 1.0)((1.0, 2.0)), TypeError, "the cotangent has the structure"),
+        (lambda: weft.jacfwd(lambda x: x)(1 + 1j), TypeError, "holomorphic=True"),
+        (lambda: weft.jacrev(lambda x: x * 1j)(1.0), TypeError, "holomorphic=True"),
+        (lambda: weft.jacfwd(lambda x: x, holomorphic=True)(1.0), TypeError, "expected complex"),
+        (lambda: weft.jacrev(lambda x: x)(1), TypeError, "differentiated in an argument i32"),
+    ],
+)
+def test_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_integers_have_no_cotangent():
+    gradient = weft.grad(lambda p: p["x"] * p["n"], allow_int=True)({"x": 2.0, "n": 3})
+    assert float(gradient["x"]) == 3
+    assert gradient["n"].dtype == bool
+
+
+def test_aux_is_computed_once():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return wnp.sin(x), x
+
+    weft.vjp(f, 1.0, has_aux=True)
+    weft.linearize(f, 1.0, has_aux=True)
+    assert len(calls) == 2
+
+
+def test_a_linear_transpose_needs_no_numbers():
+    transposed = weft.linear_transpose(lambda x: x[::2], weft.ShapeDtype((5,), "float64"))
+    np.testing.assert_array_equal(transposed(f64([1.0, 2.0, 3.0]))[0], [1, 0, 2, 0, 3])
+
+
+def test_closure_convert():
+    def outer(a):
+        f, consts = weft.closure_convert(lambda x: x * a + x, 1.0)
+        assert len(consts) == 1
+        return f(2.0, *[c * 10 for c in consts])
+
+    assert float(weft.jit(outer)(3.0)) == 62.0
+    assert float(weft.grad(outer)(3.0)) == 20.0
+
+
+def test_rules_of_functions_with_integers():
+    @weft.custom_jvp
+    def f(x, n):
+        return x * n, n + 1
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x, n), (dx, _) = primals, tangents
+        return f(x, n), (10 * n * dx, 0 * n)
+
+    for wrap in (lambda g: g, weft.jit):
+        assert float(wrap(weft.grad(lambda x, n: f(x, n)[0]))(2.0, 3)) == 30
+        assert [int(v) for v in weft.vmap(lambda x, n: f(x, n)[1], (None, 0))(2.0, wnp.arange(3))] == [1, 2, 3]
+
+    @weft.custom_vjp
+    def g(x, n):
+        return x * n, n + 1
+
+    g.defvjp(lambda x, n: (g(x, n), n), lambda n, ct: (10 * n * ct[0], None))
+    for wrap in (lambda h: h, weft.jit):
+        assert float(wrap(weft.grad(lambda x, n: g(x, n)[0]))(2.0, 3)) == 30
+        assert float(wrap(lambda x, n: weft.jvp(lambda v: g(v, n)[0], (x,), (1.0,))[1])(2.0, 3)) == 30
+
+
+def test_rules_take_arguments_by_position():
+    @weft.custom_jvp
+    def f(x, factor=2.0):
+        return x * factor
+
+    @f.defjvp
+    def rule(primals, tangents):
+        return f(*primals), 10 * primals[1] * tangents[0]
+
+    assert float(weft.grad(lambda x: f(x, factor=3.0))(1.0)) == 30
+    assert float(weft.grad(lambda x: f(factor=3.0, x=x))(1.0)) == 30
+
+    def power(x, mode, n):
+        return x**n if mode == "up" else x ** (1 / n)
+
+    by_name = weft.custom_vjp(power, nondiff_argnames=("mode",), nondiff_argnums=(2,))
+    by_name.defvjp(lambda x, mode, n: (by_name(x, mode, n), x), lambda mode, n, x, ct: (ct * n * x ** (n - 1) * 10,))
+    assert float(weft.grad(lambda x: by_name(x, n=3, mode="up"))(2.0)) == 120
+    with pytest.raises(ValueError, match="nondiff_argnames has 'speed'"):
+        weft.custom_jvp(power, nondiff_argnames="speed")
+    with pytest.raises(TypeError, match="by keyword alone"):
+        g = weft.custom_jvp(lambda x, *, n: x)
+        g.defjvp(lambda p, t: (p[0], t[0]))
+        g(1.0, n=2)
+
+
+def test_eval_shape():
+    spec = weft.eval_shape(
+        lambda p: {"y": p["x"].sum(0), "n": p["n"]}, {"x": weft.ShapeDtype((3, 4), "float32"), "n": 2}
+    )
+    assert spec == {"y": weft.ShapeDtype((4,), "float32"), "n": weft.ShapeDtype((), "int32", weak_type=True)}
+
+
+# --- associative_scan -------------------------------------------------------------------------------------------------
+
+
+def recurrence(a, b):
+    """x -> a[0] x + a[1], then b."""
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 31])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan_is_the_loop(n, reverse):
+    rng = np.random.default_rng(n)
+    x = rng.uniform(-1, 1, (2, n, 3))
+    np.testing.assert_allclose(
+        weft.lax.associative_scan(wnp.add, f64(x), reverse=reverse, axis=1),
+        np.flip(np.cumsum(np.flip(x, 1), 1), 1) if reverse else np.cumsum(x, 1),
+    )
+    a, b = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+    s, expected = (1.0, 0.0), []
+    for pair in reversed(list(zip(a, b))) if reverse else zip(a, b):
+        s = recurrence(s, pair)
+        expected.append(s[1])
+    got = weft.lax.associative_scan(recurrence, (f64(a), f64(b)), reverse=reverse)[1]
+    np.testing.assert_allclose(got, expected[::-1] if reverse else expected)
+
+
+def test_associative_scan_of_matrices_is_not_commutative():
+    m = np.random.default_rng(1).uniform(-1, 1, (6, 2, 2))
+    expected = list(itertools.accumulate(m, np.matmul))
+    np.testing.assert_allclose(weft.lax.associative_scan(wnp.matmul, f64(m)), expected)
+
+
+def test_depth_is_logarithmic():
+    def combines(n):
+        calls = []
+
+        def add(a, b):
+            calls.append(1)
+            return a + b
+
+        weft.eval_shape(lambda x: weft.lax.associative_scan(add, x), weft.ShapeDtype((n,), "float32"))
+        return len(calls)
+
+    assert combines(1024) <= 2 * 10
+    assert combines(1000) <= 2 * 10
+
+
+def test_derivatives_and_lanes_of_associative_scan():
+    rng = np.random.default_rng(2)
+    a, b = rng.uniform(0.2, 1, 9), rng.uniform(-1, 1, 9)
+    f = lambda a, b: weft.lax.associative_scan(recurrence, (a, b))[1]
+    loop = lambda a, b: weft.scan(lambda s, ab: (s * ab[0] + ab[1],) * 2, f64(0.0), (a, b))[1]
+    weights = f64(rng.uniform(-1, 1, 9))
+    for wrap in (lambda g: g, weft.jit):
+        ours = wrap(weft.grad(lambda a, b: (weights * wnp.sin(f(a, b))).sum(), (0, 1)))(f64(a), f64(b))
+        theirs = weft.grad(lambda a, b: (weights * wnp.sin(loop(a, b))).sum(), (0, 1))(f64(a), f64(b))
+        np.testing.assert_allclose(ours[0], theirs[0])
+        np.testing.assert_allclose(ours[1], theirs[1])
+    np.testing.assert_allclose(weft.jacfwd(f)(f64(a), f64(b)), weft.jacrev(loop)(f64(a), f64(b)), atol=1e-12)
+    many = f64(np.stack([a, 2 * a, -a]))
+    np.testing.assert_allclose(weft.vmap(f, (0, None))(many, f64(b)), np.stack([loop(f64(v), f64(b)) for v in many]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: weft.lax.associative_scan(3, wnp.ones(3)), TypeError, "fn must be a function"),
+        (lambda: weft.lax.associative_scan(wnp.add, {}), ValueError, "no arrays"),
+        (lambda: weft.lax.associative_scan(wnp.add, wnp.ones(3), axis=2), (ValueError, IndexError), "axis"),
+        (lambda: weft.lax.associative_scan(wnp.add, (wnp.ones(3), wnp.ones(4))), ValueError, r"\[\(3,\), \(4,\)\]"),
+        (lambda: weft.lax.associative_scan(lambda a, b: (a, b), wnp.ones(3)), TypeError, "fn returns the structure"),
+    ],
+)
+def test_errors_of_associative_scan(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

@@ -1,0 +1,5 @@
+"""Names that programs for JAX import from jax.experimental."""
+
+from . import jet
+
+__all__ = ["jet"]
