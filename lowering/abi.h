@@ -49,6 +49,7 @@ typedef enum WeftOpcode {
   WEFT_OP_QR,
   WEFT_OP_EIGH,
   WEFT_OP_SVD,
+  WEFT_OP_EIG,
   WEFT_OP_LU,
   WEFT_OP_FFT,
   WEFT_OP_DEBUG_PRINT,

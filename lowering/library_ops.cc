@@ -223,6 +223,10 @@ void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
   if (name == "lu") return matrices(WEFT_OP_LU);
   if (name == "qr") return matrices(WEFT_OP_QR);
   if (name == "eigh") return matrices(WEFT_OP_EIGH);
+  if (name == "eig") {
+    number(e.attrs.GetBool("compute_v"));
+    return matrices(WEFT_OP_EIG);
+  }
   if (name == "svd") {
     number(e.attrs.GetBool("compute_uv"));
     return matrices(WEFT_OP_SVD);

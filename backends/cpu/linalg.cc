@@ -37,6 +37,10 @@ void cheev_(const char*, const char*, const int*, void*, const int*, void*, void
             size_t);
 void zheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t,
             size_t);
+void cgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
+            const int*, void*, int*, size_t, size_t);
+void zgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
+            const int*, void*, int*, size_t, size_t);
 void sgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
              const int*, void*, const int*, int*, size_t, size_t);
 void dgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
@@ -242,6 +246,50 @@ void Eigh(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
+// [compute_v, x, w, v] or [compute_v, x, w]
+void Eig(WeftFrame* frame, const int64_t* desc) {
+  DescReader d(frame, desc);
+  const bool vectors = d.Int() != 0;
+  const DenseTensor x(d), w(d);
+  const DenseTensor v = vectors ? DenseTensor(d) : w;
+  OnMatrices(x, 25, [&](auto tag, int64_t k, int64_t n64, int64_t) {
+    using T = typename decltype(tag)::type;
+    if constexpr (kComplex<T>) {
+      using R = Real<T>;
+      const int n = static_cast<int>(n64);
+      if (n == 0) return;
+      const T* matrix = x.as<T>() + k * n64 * n64;
+      T *values = w.as<T>() + k * n64, *columns = v.as<T>() + k * n64 * n64;
+      auto fail = [&] {
+        std::fill_n(values, n, Nan<T>());
+        if (vectors) std::fill_n(columns, n64 * n64, Nan<T>());
+      };
+      if (!AllFinite(matrix, n64 * n64)) return fail();
+      Matrix<T> a = Columns(matrix, n, n), found(vectors ? static_cast<size_t>(n) * n : 1), own(static_cast<size_t>(n)),
+                work(static_cast<size_t>(66 * n));
+      std::vector<R> real_work(static_cast<size_t>(2 * n));
+      const int lwork = static_cast<int>(work.size()), one = 1, ldv = vectors ? n : 1;
+      int info = 0;
+      void *pa = a.data(), *pw = own.data(), *pv = found.data(), *pk = work.data(), *pr = real_work.data();
+      if constexpr (std::is_same_v<T, C64>)
+        cgeev_("N", vectors ? "V" : "N", &n, pa, &n, pw, nullptr, &one, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+      else
+        zgeev_("N", vectors ? "V" : "N", &n, pa, &n, pw, nullptr, &one, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
+      if (info != 0) return fail();
+      // LAPACK has them in the order in which they came off.
+      std::vector<int> order(static_cast<size_t>(n));
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int i, int j) {
+        return std::make_pair(own[i].real(), own[i].imag()) < std::make_pair(own[j].real(), own[j].imag());
+      });
+      for (int c = 0; c < n; ++c) {
+        values[c] = own[order[c]];
+        for (int i = 0; vectors && i < n; ++i) columns[i * n64 + c] = found[static_cast<size_t>(order[c]) * n + i];
+      }
+    }
+  });
+}
+
 // [compute_uv, x, u, s, vt] or [compute_uv, x, s]
 void Svd(WeftFrame* frame, const int64_t* desc) {
   DescReader d(frame, desc);
@@ -336,6 +384,7 @@ void FillLinalg(WeftOp* ops) {
   ops[WEFT_OP_QR] = Qr;
   ops[WEFT_OP_EIGH] = Eigh;
   ops[WEFT_OP_SVD] = Svd;
+  ops[WEFT_OP_EIG] = Eig;
   ops[WEFT_OP_TRIANGULAR_SOLVE] = TriangularSolve;
 }
 

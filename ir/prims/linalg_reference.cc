@@ -279,6 +279,102 @@ void JacobiSvd(const Matrix<T>& a, Matrix<T>* u, std::vector<double>* s, Matrix<
   }
 }
 
+namespace {
+
+using Complex = std::complex<double>;
+
+Matrix<Complex> Times(const Matrix<Complex>& a, const Matrix<Complex>& b) {
+  Matrix<Complex> out(a.rows, b.cols);
+  for (int64_t i = 0; i < a.rows; ++i) {
+    for (int64_t k = 0; k < a.cols; ++k) {
+      for (int64_t j = 0; j < b.cols; ++j) out(i, j) += a(i, k) * b(k, j);
+    }
+  }
+  return out;
+}
+
+// The eigenvalue of the last 2 x 2 block of a(0 .. m) that is nearer to its last entry.
+Complex WilkinsonShift(const Matrix<Complex>& a, int64_t m) {
+  const Complex p = a(m - 2, m - 2), q = a(m - 2, m - 1), r = a(m - 1, m - 2), s = a(m - 1, m - 1);
+  const Complex half = (p - s) / 2.0, root = std::sqrt(half * half + q * r);
+  const Complex first = (p + s) / 2.0 + root, second = (p + s) / 2.0 - root;
+  return std::abs(first - s) < std::abs(second - s) ? first : second;
+}
+
+// a becomes upper triangular, and z unitary, with the first a = z a z^H.
+void Schur(Matrix<Complex>& a, Matrix<Complex>& z) {
+  const int64_t n = a.rows;
+  double scale = 0;
+  for (const Complex& x : a.values) scale = std::max(scale, std::abs(x));
+  for (int64_t m = n, steps = 0; m > 1;) {
+    double rest = 0;
+    for (int64_t j = 0; j + 1 < m; ++j) rest = std::max(rest, std::abs(a(m - 1, j)));
+    if (rest <= 1e-16 * scale || steps > 100 * n) {
+      for (int64_t j = 0; j + 1 < m; ++j) a(m - 1, j) = 0;
+      --m;
+      steps = 0;
+      continue;
+    }
+    // A shift of another kind now and then, should the steps go in circles.
+    const Complex shift = ++steps % 11 == 0 ? Complex(rest, rest) : WilkinsonShift(a, m);
+    Matrix<Complex> block(m, m), q, r;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < m; ++j) block(i, j) = a(i, j) - (i == j ? shift : 0.0);
+    }
+    HouseholderQr(block, &q, &r);
+    Matrix<Complex> turn = Matrix<Complex>::Identity(n, n);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < m; ++j) turn(i, j) = q(i, j);
+    }
+    a = Times(turn.Adjoint(), Times(a, turn));
+    z = Times(z, turn);
+  }
+}
+
+}  // namespace
+
+void SchurEig(const Matrix<Complex>& a, Matrix<Complex>* w, Matrix<Complex>* v) {
+  const int64_t n = a.rows;
+  *w = Matrix<Complex>(n, 1);
+  *v = Matrix<Complex>(n, n);
+  for (const Complex& x : a.values) {
+    if (std::isfinite(x.real()) && std::isfinite(x.imag())) continue;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::fill(w->values.begin(), w->values.end(), Complex(nan, nan));
+    std::fill(v->values.begin(), v->values.end(), Complex(nan, nan));
+    return;
+  }
+  Matrix<Complex> t = a, z = Matrix<Complex>::Identity(n, n);
+  Schur(t, z);
+  std::vector<int64_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+    return std::make_pair(t(i, i).real(), t(i, i).imag()) < std::make_pair(t(j, j).real(), t(j, j).imag());
+  });
+  for (int64_t c = 0; c < n; ++c) {
+    const int64_t k = order[c];
+    w->values[c] = t(k, k);
+    // t x = t_kk x by substitution, from x_k = 1 upwards; equal eigenvalues are told apart by a little.
+    Matrix<Complex> x(n, 1);
+    x.values[k] = 1;
+    for (int64_t i = k - 1; i >= 0; --i) {
+      Complex sum = 0;
+      for (int64_t j = i + 1; j <= k; ++j) sum += t(i, j) * x.values[j];
+      const Complex gap = t(i, i) - t(k, k);
+      x.values[i] = -sum / (std::abs(gap) > 1e-16 * std::abs(t(k, k)) ? gap : Complex(1e-16 * (1 + std::abs(t(k, k)))));
+    }
+    x = Times(z, x);
+    int64_t largest = 0;
+    double length = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      length += std::norm(x.values[i]);
+      if (std::norm(x.values[i]) > std::norm(x.values[largest])) largest = i;
+    }
+    const Complex turn = std::conj(x.values[largest]) / (std::abs(x.values[largest]) * std::sqrt(length));
+    for (int64_t i = 0; i < n; ++i) (*v)(i, c) = x.values[i] * turn;
+  }
+}
+
 #define WEFT_INSTANTIATE(T)                                                                     \
   template struct Matrix<T>;                                                                    \
   template Matrix<T> HermitianFromLower(const Matrix<T>&);                                      \

@@ -49,6 +49,11 @@ Matrix<T> PivotedLu(const Matrix<T>& a, std::vector<int64_t>* pivots, std::vecto
 template <class T>
 void JacobiEigh(Matrix<T> a, std::vector<double>* w, Matrix<T>* v);
 
+// Eigenvalues (a column, by ascending real and then imaginary part) and eigenvectors (columns of length 1 whose largest
+// entry is real and positive), by QR steps with Wilkinson's shifts (Golub & Van Loan, Matrix Computations, 4th
+// ed., 7.5). NaN for a matrix that is not finite.
+void SchurEig(const Matrix<std::complex<double>>& a, Matrix<std::complex<double>>* w, Matrix<std::complex<double>>* v);
+
 // a = u diag(s) vt with min(rows, cols) singular values in descending order, by one-sided Jacobi rotations (Hestenes).
 template <class T>
 void JacobiSvd(const Matrix<T>& a, Matrix<T>* u, std::vector<double>* s, Matrix<T>* vt);

@@ -1,4 +1,4 @@
-// qr, eigh, svd.
+// qr, eigh, eig, svd.
 #include <algorithm>
 
 #include "ir/prims/linalg.h"
@@ -115,6 +115,80 @@ void RegisterEigh(PrimRegistry& r) {
   };
 }
 
+// The sum over the rows of each column.
+Expr OverRows(const Expr& x) { return {x.b, ReduceSum(*x.b, x.atom, {x.b->TypeOf(x.atom).rank() - 2})}; }
+
+// With M = v^-1 dx v: dw = the diagonal of M, and dv = v (F * M) + v diag(a), F_ij = 1 / (w_j - w_i) off the diagonal,
+// 0 on it. The numbers a keep each column's length 1 and its largest entry real.
+void EigJvp(JvpContext& c) {
+  Builder& b = c.b;
+  const Atoms wv = b.Emit(*c.eqn.prim, c.x, Attrs{{"compute_v", true}});
+  const Expr w{&b, wv[0]}, v{&b, wv[1]}, dx{&b, *c.dx[0]};
+  const Atoms qr = b.Emit(FindPrim("qr"), {v}, {});
+  const Expr m = SolveTriangular({&b, qr[1]}, MatMul(Adjoint({&b, qr[0]}), MatMul(dx, v)), /*left=*/true,
+                                 /*lower=*/false);
+  c.y = {w};
+  c.dy = {Diagonal(m)};
+  if (!c.eqn.attrs.GetBool("compute_v")) return;
+  const Type square = b.TypeOf(c.x[0]);
+  const Expr gap = AsRows(w, square) - AsColumns(w, square), one = Identity(b, square);
+  const Expr moved = MatMul(v, (1.0 / (gap + one) - one) * m), size = Abs(v);
+  const Type real = square.With(size.dtype());
+  const Expr largest{&b, Reduce(b, "reduce_max", size, {square.rank() - 2})};
+  const Expr zero{&b, Zeros(b, real)}, chosen = Ge(size, AsRows(largest, real));
+  const Expr turn =
+      OverRows(Select(chosen, Imag(moved) / size, zero)) / OverRows(Select(chosen, Expr{&b, Full(b, real, 1)}, zero));
+  const Expr a = MakeComplex(-OverRows(Real(Conj(v) * moved)), -turn);
+  c.y = {w, v};
+  c.dy = {Diagonal(m), moved + v * AsRows(a, square)};
+}
+
+void RegisterEig(PrimRegistry& r) {
+  Prim& p =
+      AddLinalg(r, "eig", 1, 25,
+                "(w [..., n], v [..., n, n]): eigenvalues of complex x [..., n, n], by ascending real and then "
+                "imaginary part, and eigenvectors (columns) of length 1 whose largest entry is real and positive; "
+                "w alone with compute_v=false. Derivative: Giles 2008, \"An extended collection of matrix "
+                "derivative results\", 3.1; that of v is not finite for equal eigenvalues.");
+  p.dtypes = kComplexes;
+  p.infer = [](const Sig& s) -> Types {
+    const Type& x = CheckMatrix(s, 0, /*square=*/true);
+    if (!IsComplex(x.dtype)) throw TypeError("eig: operand 0 is ", x, "; expected a complex dtype");
+    const Type w = WithVector(x, x.dims.back());
+    if (!s.attrs.GetBool("compute_v")) return {w};
+    return {w, x};
+  };
+  p.eval = EvalEachMatrix([](const Attrs& attrs, const auto& x) {
+    using M = std::decay_t<decltype(x[0])>;
+    using T = typename decltype(M::values)::value_type;
+    if constexpr (std::is_same_v<T, std::complex<double>>) {
+      M w, v;
+      SchurEig(x[0], &w, &v);
+      return attrs.GetBool("compute_v") ? std::vector<M>{w, v} : std::vector<M>{w};
+    }
+    return std::vector<M>{};
+  });
+  p.jvp = EigJvp;
+  p.samples = [] {
+    auto entry = [](int64_t i, int64_t j) -> std::complex<double> {
+      const double row = static_cast<double>(i), column = static_cast<double>(j);
+      if (i == j) return {2 * row * row - 3, 1 - row};
+      return {0.8 / (1 + row + 2 * column), 0.2 * (row - column) + 0.1};
+    };
+    std::vector<Sample> samples;
+    for (const bool vectors : {true, false}) {
+      for (const DType t : {DType::kC64, DType::kC128}) {
+        for (const Dims& shape : {Dims{3, 3}, Dims{1, 1}, Dims{2, 4, 4}}) {
+          Sample s = SampleOf({Type{t, shape, {}}}, {{"compute_v", vectors}});
+          s.values = {{0, MatrixOf(s.operands[0], entry)}};
+          samples.push_back(s);
+        }
+      }
+    }
+    return samples;
+  };
+}
+
 void SvdJvp(JvpContext& c) {
   Builder& b = c.b;
   const bool compute_uv = c.eqn.attrs.GetBool("compute_uv");
@@ -198,6 +272,7 @@ void RegisterSvd(PrimRegistry& r) {
 void RegisterSpectral(PrimRegistry& r) {
   RegisterQr(r);
   RegisterEigh(r);
+  RegisterEig(r);
   RegisterSvd(r);
 }
 

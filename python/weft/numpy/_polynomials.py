@@ -6,6 +6,8 @@ import builtins
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import NestedLike
@@ -25,6 +27,7 @@ __all__ = [
     "polymul",
     "polysub",
     "polyval",
+    "roots",
 ]
 
 
@@ -245,6 +248,49 @@ def poly(seq_of_zeros: NestedLike) -> Array:
     for i in range(zeros.shape[0]):
         p = _weft.pad_constant(p, [0], [1], 0) - zeros[i] * _weft.pad_constant(p, [1], [0], 0)
     return p
+
+
+def roots(p: NestedLike, *, strip_zeros: bool = True) -> Array:
+    """The zeros of a polynomial: the eigenvalues of its companion matrix.
+
+    Args:
+        p: vector of n + 1 coefficients, highest power first.
+        strip_zeros: whether leading and trailing coefficients that are 0 are taken off first, which must be known then;
+            inside jit pass False: leading zeros then give NaN.
+
+    Returns: vector of n numbers, complex64 or complex128, by ascending real and then imaginary part; those that are 0
+        because trailing coefficients are come last.
+
+    Raises:
+        ValueError: p is no vector.
+        weft.TracerError: p is traced and strip_zeros is True.
+
+    Source: Horn and Johnson, "Matrix analysis", 3.3.
+
+    Example:
+        >>> wnp.round(wnp.roots(wnp.array([1.0, -3.0, 2.0])).real, 3)
+        Array([1., 2.], dtype=float32)
+    """
+    from ._factors import eigvals
+
+    p = _weft.promote_inexact(_vector(p, "roots"))
+    zeros = 0
+    if strip_zeros:
+        known = np.flatnonzero(np.asarray(p))
+        zeros = p.shape[0] - 1 - int(known[-1]) if known.size else 0
+        p = p[int(known[0]) : int(known[-1]) + 1] if known.size else p[:0]
+    n = builtins.max(p.shape[0] - 1, 0)
+    kind = "complex128" if p.dtype in ("float64", "complex128") else "complex64"
+    if n == 0:
+        return _weft.full((zeros,), 0, kind)
+    row = (-p[1:] / p[0])[None, :]
+    below = _weft.pad_constant(_identity(n - 1, p.dtype), [0, 0], [0, 1], 0)
+    found = eigvals(_weft.concatenate([row, below], 0))
+    return _weft.concatenate([found, _weft.full((zeros,), 0, kind)], 0)
+
+
+def _identity(n: int, dtype) -> Array:
+    return (_weft.iota((n, n), 0, "int32") == _weft.iota((n, n), 1, "int32")).astype(dtype)
 
 
 def i0(x: NestedLike) -> Array:

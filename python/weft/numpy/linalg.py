@@ -5,16 +5,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
-from ._elementwise import conjugate
+from ._factors import (
+    _adjoint,
+    _matrix,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lu_factor,
+    qr,
+    svd,
+    svdvals,
+)
 from ._linalg import cross, matmul, outer, tensordot, vecdot
 from ._linalg import trace as _trace
 from ._matrices import diagonal as _diagonal
-from ._matrices import eye, tril, triu
+from ._matrices import eye
 from ._primitives import sqrt
 
 __all__ = [
@@ -23,7 +35,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",
@@ -52,74 +66,11 @@ __all__ = [
 ]
 
 
-class QRResult(NamedTuple):
-    """The result of qr."""
-
-    Q: Array
-    R: Array
-
-
-class EighResult(NamedTuple):
-    """The result of eigh."""
-
-    eigenvalues: Array
-    eigenvectors: Array
-
-
-class SVDResult(NamedTuple):
-    """The result of svd."""
-
-    U: Array
-    S: Array
-    Vh: Array
-
-
 class SlogdetResult(NamedTuple):
     """The result of slogdet."""
 
     sign: Array
     logabsdet: Array
-
-
-def _matrix(a, what: str, square: bool = False) -> Array:
-    a = _weft.promote_inexact(_weft.array(a, None, False))
-    if a.ndim < 2:
-        raise ValueError(f"{what}: a matrix is needed, got shape {a.shape}")
-    if square and a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"{what}: a square matrix is needed, got shape {a.shape}")
-    return a
-
-
-def _adjoint(a) -> Array:
-    return conjugate(a).mT
-
-
-def cholesky(a: NestedLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The Cholesky factor: the lower triangular L with L L^H = a. NaN where a is not positive definite (NumPy raises).
-
-    Args:
-        a: array [..., n, n], Hermitian and positive definite.
-        upper: whether to give L^H instead.
-        symmetrize_input: whether (a + a^H) / 2 is factored; otherwise the lower triangle alone is read.
-
-    Returns: array [..., n, n].
-
-    Raises:
-        ValueError: a is not square.
-
-    Source: Golub and Van Loan, "Matrix computations", 4.2; derivative: Murray, "Differentiation of the Cholesky
-        decomposition", 2016.
-
-    Example:
-        >>> wnp.linalg.cholesky(wnp.array([[4.0, 2.0], [2.0, 5.0]]))
-        Array([[2., 0.],
-               [1., 2.]], dtype=float32)
-    """
-    a = _matrix(a, "cholesky", True)
-    # The part below and the part above the diagonal count alike, and so do their derivatives.
-    a = (a + _adjoint(a)) / 2 if symmetrize_input else a
-    lower = _weft.bind("cholesky", [a], {})[0]
-    return _adjoint(lower) if upper else lower
 
 
 def solve_triangular(
@@ -154,26 +105,6 @@ def solve_triangular(
         {"left": True, "lower": lower, "transpose": trans > 0, "conjugate": trans == 2, "unit_diagonal": unit_diagonal},
     )[0]
     return x[..., 0] if vector else x
-
-
-def lu_factor(a: NestedLike) -> tuple[Array, Array, Array]:
-    """The LU factorisation with row exchanges: row i of L U is row permutation[i] of a.
-
-    Args:
-        a: array [..., m, n].
-
-    Returns: tuple of lu [..., m, n] (L below the diagonal, which is 1, and U), pivots and permutation (int32).
-
-    Source: Golub and Van Loan, "Matrix computations", 3.4.
-
-    Example:
-        >>> lu, pivots, permutation = wnp.linalg.lu_factor(wnp.array([[1.0, 2.0], [4.0, 4.0]]))
-        >>> lu, permutation
-        (Array([[4.  , 4.  ],
-               [0.25, 1.  ]], dtype=float32), Array([1, 0], dtype=int32))
-    """
-    lu, pivots, permutation = _weft.bind("lu", [_matrix(a, "lu_factor")], {})
-    return lu, pivots, permutation
 
 
 def solve(a: NestedLike, b: NestedLike) -> Array:
@@ -276,137 +207,6 @@ def det(a: NestedLike) -> Array:
     return _weft.reduce("reduce_prod", _diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(
         a.dtype
     )
-
-
-def qr(a: NestedLike, mode: str = "reduced") -> Any:
-    """The QR factorisation: a = q r, with orthonormal columns q and an upper triangular r.
-
-    Args:
-        a: array [..., m, n].
-        mode: "reduced": q [..., m, k] and r [..., k, n] for k = min(m, n); "complete": q [..., m, m] and r [..., m, n];
-            "r": the reduced r alone.
-
-    Returns: named tuple (Q, R), or R.
-
-    Raises:
-        ValueError: there is no such mode.
-
-    Source: Householder reflections (Golub and Van Loan, "Matrix computations", 5.2); derivative: Walter and Lehmann,
-        "Algorithmic differentiation of linear algebra functions", 2012.
-
-    Example:
-        >>> q, r = wnp.linalg.qr(wnp.array([[3.0, 1.0], [4.0, 2.0]]))
-        >>> wnp.round(wnp.abs(r), 3)
-        Array([[5. , 2.2],
-               [0. , 0.4]], dtype=float32)
-    """
-    if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"qr: there is no mode {mode!r}; the modes are 'reduced', 'complete' and 'r'")
-    q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
-    if mode == "complete":
-        rows = q.shape[-2] - r.shape[-2]
-        q, r = _complete_basis(q), _weft.pad_constant(r, [0] * r.ndim, [0] * (r.ndim - 2) + [rows, 0], 0)
-    return r if mode == "r" else QRResult(q, r)
-
-
-def eigh(a: NestedLike, UPLO: str | None = None) -> EighResult:
-    """Eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
-
-    Args:
-        a: array [..., n, n].
-        UPLO: "L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.
-
-    Returns: named tuple (eigenvalues [..., n], ascending and real; eigenvectors [..., n, n], as columns of length 1).
-
-    Raises:
-        ValueError: a is not square.
-
-    Source: derivative: Giles, "An extended collection of matrix derivative results", 2008, 3.1; not defined where two
-        eigenvalues are equal.
-
-    Example:
-        >>> wnp.linalg.eigh(wnp.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
-        Array([1., 2.], dtype=float32)
-    """
-    a = _matrix(a, "eigh", True)
-    if UPLO == "U":
-        a = _adjoint(triu(a))
-    elif UPLO is None:
-        a = (a + _adjoint(a)) / 2
-    elif UPLO == "L":
-        a = tril(a)
-    return EighResult(*_weft.bind("eigh", [a], {}))
-
-
-def eigvalsh(a: NestedLike, UPLO: str | None = None) -> Array:
-    """The eigenvalues of a symmetric or Hermitian matrix.
-
-    Args:
-        a: array [..., n, n].
-        UPLO: "L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.
-
-    Returns: array [..., n], ascending and real.
-
-    Raises:
-        ValueError: a is not square.
-
-    Example:
-        >>> wnp.linalg.eigvalsh(wnp.array([[2.0, 0.0], [0.0, 1.0]]))
-        Array([1., 2.], dtype=float32)
-    """
-    return eigh(a, UPLO)[0]
-
-
-def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """The singular value decomposition: a = u diag(s) vh.
-
-    Args:
-        a: array [..., m, n].
-        full_matrices: whether u and vh are square; their further vectors are any that are orthogonal to the first.
-        compute_uv: whether to compute u and vh, too.
-
-    Returns: named tuple (U [..., m, k], S [..., k] descending, Vh [..., k, n]) for k = min(m, n); or S.
-
-    Source: derivative: Townsend, "Differentiating the singular value decomposition", 2016; not defined where two
-        singular values are equal.
-
-    Example:
-        >>> wnp.linalg.svd(wnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
-        Array([4., 3.], dtype=float32)
-    """
-    a = _matrix(a, "svd")
-    if not compute_uv:
-        return _weft.bind("svd", [a], {"compute_uv": False})[0]
-    u, s, vh = _weft.bind("svd", [a], {"compute_uv": True})
-    if full_matrices:
-        u, vh = _complete_basis(u), _adjoint(_complete_basis(_adjoint(vh)))
-    return SVDResult(u, s, vh)
-
-
-def _complete_basis(u) -> Array:
-    """Orthonormal columns and further ones that make a square matrix."""
-    rows, columns = u.shape[-2:]
-    if rows == columns:
-        return u
-    # Householder reflections give an orthonormal basis whatever the added columns are; its first vectors are u's.
-    added = _weft.full((*u.shape[:-1], rows - columns), 0, u.dtype)
-    q = _weft.bind("qr", [_weft.concatenate([u, added], -1)], {})[0]
-    return _weft.concatenate([u, q[..., columns:]], -1)
-
-
-def svdvals(a: NestedLike) -> Array:
-    """The singular values of a matrix.
-
-    Args:
-        a: array [..., m, n].
-
-    Returns: array [..., min(m, n)], descending.
-
-    Example:
-        >>> wnp.linalg.svdvals(wnp.array([[3.0, 0.0], [0.0, 4.0]]))
-        Array([4., 3.], dtype=float32)
-    """
-    return svd(a, compute_uv=False)
 
 
 def pinv(a: NestedLike, rcond: float | None = None) -> Array:
