@@ -17,6 +17,19 @@ Mask Extend(const std::vector<bool>& mask, const Traced& t) {
   return all;
 }
 
+// `t`, unless it calls a function that is being traced around it. The derivative of that call would be a call of the
+// derivative of a function that holds this derivative: it has no finite program.
+const Traced& Closed(const Traced& t, const char* what) {
+  for (const Eqn& e : t.fn->eqns()) {
+    if (!e.CallsOutwards()) continue;
+    throw UserError(
+        ErrorKind::kDerivative, e.loc, what, ": '", t.fn->name(),
+        "' calls the recursive function in which it is differentiated, whose derivative is not known before "
+        "that function is; take derivatives outside of it");
+  }
+  return t;
+}
+
 }  // namespace
 
 void BindTransforms(py::module_& m) {
@@ -26,31 +39,32 @@ void BindTransforms(py::module_& m) {
     options.value = value;
     options.aux = aux;
     options.holomorphic = holomorphic;
-    return FnHandle{Grad(t.fn, options)};
+    return FnHandle{Grad(Closed(t, "grad").fn, options)};
   });
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
-    const JvpFn d = Jvp(t.fn, Extend(active, t));
+    const JvpFn d = Jvp(Closed(t, "jvp").fn, Extend(active, t));
     return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
   });
   // -> (fn, active results): Taylor coefficients 1 ... order of each active argument, and of each active result
   m.def("jet", [](const Traced& t, const std::vector<bool>& active, int order) {
-    const JvpFn d = Jet(t.fn, Extend(active, t), order);
+    const JvpFn d = Jet(Closed(t, "jet").fn, Extend(active, t), order);
     return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
   });
   // -> (primal, tangent, number of residuals)
   m.def("linearize", [](const Traced& t, const std::vector<bool>& active) {
-    const Linearized l = Linearize(t.fn, Extend(active, t));
+    const Linearized l = Linearize(Closed(t, "linearize").fn, Extend(active, t));
     return py::make_tuple(FnHandle{l.primal}, FnHandle{l.tangent}, l.residuals.size());
   });
   // -> (forward, backward, number of residuals)
   m.def("vjp", [](const Traced& t, const std::vector<bool>& active) {
-    const Pullback p = Vjp(t.fn, Extend(active, t));
+    const Pullback p = Vjp(Closed(t, "vjp").fn, Extend(active, t));
     return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
   });
   // -> (captured values, cotangents of the results) -> cotangents of the linear arguments
-  m.def("linear_transpose",
-        [](const Traced& t, const std::vector<bool>& linear) { return FnHandle{Transpose(t.fn, Extend(linear, t))}; });
+  m.def("linear_transpose", [](const Traced& t, const std::vector<bool>& linear) {
+    return FnHandle{Transpose(Closed(t, "linear_transpose").fn, Extend(linear, t))};
+  });
   m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size,
                    std::vector<std::optional<int64_t>> out_axes) {
     VmapOptions options;

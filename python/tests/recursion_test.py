@@ -186,3 +186,22 @@ def test_a_tape_that_does_not_end_is_an_error():
     env = dict(os.environ, WEFT_TAPE_BYTES="20000000", PYTHONPATH=os.pathsep.join(sys.path))
     out = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60)
     assert "out of memory: the tape of a loop holds" in out.stdout, out.stdout + out.stderr
+
+
+DERIVATIVES = {
+    "grad": lambda f, x: weft.grad(f)(x),
+    "jvp": lambda f, x: weft.jvp(f, (x,), (1.0,))[1],
+    "linearize": lambda f, x: weft.linearize(f, x)[1](1.0),
+    "vjp": lambda f, x: weft.vjp(f, x)[1](1.0)[0],
+    "jet": lambda f, x: weft.jet(f, (x,), ((1.0,),))[1][0],
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_inside_the_function_that_is_differentiated_are_refused(name):
+    @weft.jit
+    def f(n, x):
+        return weft.cond(n <= 0, lambda: x, lambda: x * DERIVATIVES[name](lambda v: f(n - 1, v), x))
+
+    with pytest.raises(weft.DerivativeError, match=f"{name}: .* calls the recursive function in which"):
+        f(2, 3.0)
