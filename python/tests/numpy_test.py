@@ -469,3 +469,21 @@ def test_complex_numbers_are_rounded_part_by_part():
     x = np.array([1.25 - 2.35j, 0.5 + 1.5j], np.complex64)
     np.testing.assert_allclose(np.asarray(wnp.round(x, 1)), np.round(x, 1), rtol=1e-6)
     np.testing.assert_array_equal(np.asarray(wnp.rint(x)), np.rint(x))
+
+
+@pytest.mark.parametrize(
+    "u,v", [([1.0, -3.0, 2.0], [1.0, -1.0]), ([2.0, 5.0, 1.0, 7.0], [2.0, 0.0, 3.0]), ([1.0], [2.0, 1.0])]
+)
+def test_polydiv(u, v):
+    ours, theirs = wnp.polydiv(np.array(u), np.array(v)), np.polydiv(u, v)
+    np.testing.assert_allclose(np.asarray(ours[0]), theirs[0], atol=1e-12)
+    rest = np.asarray(ours[1])
+    np.testing.assert_allclose(rest[len(rest) - len(theirs[1]) :], theirs[1], atol=1e-12)
+    np.testing.assert_allclose(rest[: len(rest) - len(theirs[1])], 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("trim", ["fb", "f", "b"])
+@pytest.mark.parametrize("x", [[0, 0, 1, 0, 2, 0], [1, 2], [0, 0], []])
+def test_trim_zeros(x, trim):
+    x = np.array(x, np.int32)
+    np.testing.assert_array_equal(np.asarray(wnp.trim_zeros(x, trim)), np.trim_zeros(x, trim))

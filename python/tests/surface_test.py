@@ -290,6 +290,10 @@ def test_messages_tell_lambdas_apart():
         (lambda k, s: weft.random.t(k, 4.0, s), ("t", (4.0,))),
         (lambda k, s: weft.random.dirichlet(k, wnp.array([1.0, 2.0, 3.0]), s)[..., 1], ("beta", (2.0, 4.0))),
         (lambda k, s: weft.random.ball(k, 2, shape=s)[..., 0], ("semicircular", ())),
+        (lambda k, s: weft.random.f(k, 5.0, 7.0, s), ("f", (5.0, 7.0))),
+        (lambda k, s: weft.random.generalized_normal(k, 1.5, s), ("gennorm", (1.5,))),
+        (lambda k, s: weft.random.wald(k, 2.0, s), ("invgauss", (2.0,))),
+        (lambda k, s: abs(weft.random.double_sided_maxwell(k, 1.0, 2.0, s) - 1.0), ("maxwell", (0.0, 2.0))),
     ],
 )
 def test_distributions(draw, cdf):
@@ -344,3 +348,35 @@ def test_random_numbers_of_a_dtype_that_they_do_not_have():
     ):
         with pytest.raises(TypeError, match=r"random\.\w+: an? .* dtype is needed, got"):
             f()
+
+
+def test_more_special_functions_as_scipy():
+    special = pytest.importorskip("scipy.special")
+    ours = weft.scipy.special
+    x, y = np.array([0.3, 1.7, 4.2]), np.array([2.0, -0.6, 0.0])
+    for name, args in {
+        "gammasgn": (np.array([2.0, -0.5, -1.5, 0.0]),),
+        "poch": (x, np.array([3.0, 0.5, 0.0])),
+        "boxcox": (x, y),
+        "boxcox1p": (x, y),
+    }.items():
+        np.testing.assert_allclose(
+            np.asarray(getattr(ours, name)(*args)), getattr(special, name)(*args), rtol=1e-10, err_msg=name
+        )
+    np.testing.assert_allclose(np.asarray(ours.multigammaln(x + 2, 3)), special.multigammaln(x + 2, 3), rtol=1e-12)
+
+
+def test_scipy_factorisations():
+    linalg = pytest.importorskip("scipy.linalg")
+    a = np.random.default_rng(0).standard_normal((4, 3))
+    for mode in ("full", "economic"):
+        q, r = weft.scipy.linalg.qr(a, mode=mode)
+        assert q.shape == linalg.qr(a, mode=mode)[0].shape
+        np.testing.assert_allclose(np.asarray(q @ r), a, atol=1e-12)
+    assert weft.scipy.linalg.qr(a, mode="r")[0].shape == linalg.qr(a, mode="r")[0].shape
+    np.testing.assert_allclose(np.asarray(weft.scipy.linalg.svd(a, compute_uv=False)), linalg.svdvals(a), rtol=1e-10)
+    s = a.T @ a
+    np.testing.assert_allclose(
+        np.asarray(weft.scipy.linalg.eigh(np.tril(s), eigvals_only=True)), linalg.eigvalsh(s), rtol=1e-8
+    )
+    np.testing.assert_allclose(np.asarray(weft.scipy.linalg.eigh(np.triu(s), lower=False)[0]), linalg.eigvalsh(s))

@@ -24,6 +24,7 @@ from .tree import unflatten as tree_unflatten
 
 __all__ = [
     "Partial",
+    "keystr",
     "PyTreeDef",
     "register_dataclass",
     "register_pytree_node",
@@ -32,6 +33,7 @@ __all__ = [
     "tree_all",
     "tree_broadcast",
     "tree_flatten",
+    "tree_flatten_with_path",
     "tree_leaves",
     "tree_leaves_with_path",
     "tree_map",
@@ -115,6 +117,36 @@ def register_static(cls: type) -> type:
         [1]
     """
     return _register(cls, lambda obj: ((), obj), lambda obj, _: obj)
+
+
+def tree_flatten_with_path(tree: Any) -> tuple[list[tuple[str, Any]], PyTreeDef]:
+    """The leaves of a tree with their paths, and its structure.
+
+    Args:
+        tree: a tree.
+
+    Returns: pair of a list of pairs (path, leaf) and a PyTreeDef; a path is a string such as "['w'][0]".
+
+    Example:
+        >>> weft.tree_util.tree_flatten_with_path({"w": [1, 2]})[0]
+        [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    return tree_leaves_with_path(tree), tree_structure(tree)
+
+
+def keystr(keys: str) -> str:
+    """A path as text, which it is here.
+
+    Args:
+        keys: a path of tree_flatten_with_path.
+
+    Returns: str.
+
+    Example:
+        >>> weft.tree_util.keystr("['w'][0]")
+        "['w'][0]"
+    """
+    return keys
 
 
 class Partial(functools.partial):

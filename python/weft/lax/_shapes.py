@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import DTypeLike, NestedLike, Shape
+from ..typing import ArrayLike, DTypeLike, NestedLike, Shape
 
 __all__ = [
     "broadcast",
@@ -18,6 +18,7 @@ __all__ = [
     "collapse",
     "concatenate",
     "dtype",
+    "empty",
     "expand_dims",
     "full",
     "full_like",
@@ -27,8 +28,10 @@ __all__ = [
     "rev",
     "split",
     "squeeze",
+    "stack",
     "tile",
     "transpose",
+    "unstack",
 ]
 
 
@@ -392,6 +395,61 @@ def dtype(x: NestedLike) -> Any:
         dtype('float32')
     """
     return _weft.abstract(x)[1]
+
+
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
+    """Arrays of one shape joined along a new dimension.
+
+    Args:
+        operands: arrays of one shape.
+        axis: the dimension of the result that is new.
+
+    Returns: array of one more dimension, of the common dtype.
+
+    Raises:
+        TypeError: shapes differ.
+        ValueError: there are none.
+
+    Example:
+        >>> weft.lax.stack([wnp.array([1, 2]), wnp.array([3, 4])])
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
+    return _weft.stack(list(operands), axis)
+
+
+def unstack(operand: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+    """The slices along a dimension.
+
+    Args:
+        axis: the dimension, negative from the end.
+
+    Returns: tuple of arrays without it.
+
+    Example:
+        >>> weft.lax.unstack(wnp.array([[1, 2], [3, 4]]))
+        (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
+    moved = _weft.moveaxis(_weft.array(operand, None, False), axis, 0)
+    return tuple(moved[i] for i in range(moved.shape[0]))
+
+
+def empty(shape: int | Shape, dtype: DTypeLike) -> Array:
+    """An array whose values do not matter: zeros here.
+
+    Args:
+        dtype: the dtype of the result.
+
+    Returns: array of that shape.
+
+    Raises:
+        ValueError: a size is negative.
+
+    Example:
+        >>> weft.lax.empty((2,), "float32").shape
+        (2,)
+    """
+    return _weft.full((shape,) if isinstance(shape, int) else tuple(shape), 0, dtype)
 
 
 _docs.complete(globals())

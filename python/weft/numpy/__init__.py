@@ -33,6 +33,7 @@ from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
 from ._statistics import *  # noqa: F403
 
+bool = bool_  # noqa: F405  # as NumPy has it
 pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.euler_gamma
 
 _methods.attach(globals())

@@ -11,6 +11,11 @@ from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 
 __all__ = [
+    "complex_",
+    "cdouble",
+    "csingle",
+    "double",
+    "single",
     "bfloat16",
     "bool_",
     "can_cast",
@@ -103,7 +108,8 @@ float32: Any = _Scalar("float32")
 float64: Any = _Scalar("float64")
 complex64: Any = _Scalar("complex64")
 complex128: Any = _Scalar("complex128")
-int_, uint, float_ = int32, uint32, float32
+int_, uint, float_, complex_ = int32, uint32, float32, complex64
+single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 finfo, iinfo, dtype = np.finfo, np.iinfo, np.dtype
 generic, number, inexact, floating, complexfloating = (

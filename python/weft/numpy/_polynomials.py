@@ -22,12 +22,14 @@ __all__ = [
     "poly",
     "polyadd",
     "polyder",
+    "polydiv",
     "polyfit",
     "polyint",
     "polymul",
     "polysub",
     "polyval",
     "roots",
+    "trim_zeros",
 ]
 
 
@@ -429,6 +431,64 @@ def kaiser(M: int, beta) -> Array:
         return _weft.full((builtins.max(M, 0),), 1, float)
     r = 2 * _weft.iota((M,), 0, float) / (M - 1) - 1
     return i0(beta * _weft.bind_elementwise("sqrt", (1 - r * r,), {})) / i0(_weft.array(beta, float, False))
+
+
+def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """The quotient and the remainder of two polynomials, in floating point.
+
+    Args:
+        u: vector of coefficients, highest power first.
+        v: vector of coefficients, highest power first, the first of them not 0.
+        trim_leading_zeros: must be False: the remainder keeps the length of u.
+
+    Returns: pair of vectors of coefficients.
+
+    Raises:
+        ValueError: an argument is no vector.
+        NotImplementedError: trim_leading_zeros is True.
+
+    Source: long division (Knuth, "The art of computer programming", 4.6.1, algorithm D).
+
+    Example:
+        >>> wnp.polydiv(wnp.array([1.0, -3.0, 2.0]), wnp.array([1.0, -1.0]))
+        (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
+    """
+    if trim_leading_zeros:
+        raise NotImplementedError("polydiv: trim_leading_zeros=True, which needs known values")
+    u, v = _vector(u, "polydiv"), _vector(v, "polydiv")
+    kind = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(u, v))).dtype
+    u, v = u.astype(kind), v.astype(kind)
+    steps = builtins.max(u.shape[0] - v.shape[0] + 1, 0)
+    quotient = _weft.full((builtins.max(steps, 1),), 0, kind)
+    for i in range(steps):
+        q = u[i] / v[0]
+        quotient = quotient.at[i].set(q)
+        u = u.at[i : i + v.shape[0]].add(-q * v)
+    return quotient, u
+
+
+def trim_zeros(filt: NestedLike, trim: str = "fb") -> Array:
+    """A vector without zeros at its ends; its values must be known.
+
+    Args:
+        filt: vector.
+        trim: the ends: "f" the front, "b" the back, "fb" both.
+
+    Returns: vector of the same dtype.
+
+    Raises:
+        ValueError: filt is no vector.
+        weft.TracerError: filt is traced.
+
+    Example:
+        >>> wnp.trim_zeros(wnp.array([0, 0, 1, 0, 2, 0]))
+        Array([1, 0, 2], dtype=int32)
+    """
+    filt = _vector(filt, "trim_zeros")
+    known = np.flatnonzero(np.asarray(filt))
+    first = (int(known[0]) if known.size else filt.shape[0]) if "f" in trim else 0
+    last = (int(known[-1]) + 1 if known.size else 0) if "b" in trim else filt.shape[0]
+    return filt[first : builtins.max(first, last)]
 
 
 _docs.complete(globals(), arrays=True)

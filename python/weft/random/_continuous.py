@@ -6,10 +6,11 @@ from .. import _docs
 from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
-from ._basic import exponential, normal, uniform
-from ._keys import _shape
+from ._basic import exponential, normal, rademacher, uniform
+from ._keys import _shape, split
 
 __all__ = [
+    "double_sided_maxwell",
     "lognormal",
     "maxwell",
     "multivariate_normal",
@@ -17,6 +18,7 @@ __all__ = [
     "pareto",
     "rayleigh",
     "triangular",
+    "wald",
     "weibull_min",
 ]
 
@@ -223,6 +225,60 @@ def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = f
     q, r = wnp.linalg.qr(normal(key, (*_shape(shape), n, n), dtype))
     d = wnp.diagonal(r, axis1=-2, axis2=-1)
     return q * (d / wnp.abs(d))[..., None, :]
+
+
+def wald(key: Array, mean: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
+    """Wald (inverse Gaussian) numbers of scale 1. Not JAX's numbers.
+
+    Args:
+        mean: the mean, > 0, a number or an array.
+        shape: the shape of the result; None: that of mean.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots", 1976.
+
+    Example:
+        >>> weft.random.wald(weft.random.key(0), 2.0, (2,)).shape
+        (2,)
+    """
+    mean = wnp.asarray(mean, dtype)
+    shape = mean.shape if shape is None else _shape(shape)
+    k1, k2 = split(key)
+    y = normal(k1, shape, dtype) ** 2
+    # The smaller root, without cancellation, and the larger one.
+    half = mean * y / 2
+    smaller = mean / (1 + half + wnp.sqrt(half * (2 + half)))
+    return wnp.where(uniform(k2, shape, dtype) <= mean / (mean + smaller), smaller, mean * mean / smaller)
+
+
+def double_sided_maxwell(
+    key: Array, loc: NestedLike, scale: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float
+) -> Array:
+    """Maxwell numbers with a random sign, stretched and moved. Not JAX's numbers.
+
+    Args:
+        loc: what is added, a number or an array that broadcasts to the shape.
+        scale: what they are multiplied with first.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.double_sided_maxwell(weft.random.key(0), 0.0, 1.0, (2,)).shape
+        (2,)
+    """
+    k1, k2 = split(key)
+    return wnp.asarray(loc, dtype) + wnp.asarray(scale, dtype) * rademacher(k2, shape, dtype) * maxwell(
+        k1, shape, dtype
+    )
 
 
 _docs.complete(globals())

@@ -16,7 +16,9 @@ __all__ = [
     "beta",
     "chisquare",
     "dirichlet",
+    "f",
     "gamma",
+    "generalized_normal",
     "loggamma",
     "t",
 ]
@@ -213,6 +215,55 @@ def ball(key, d: int, p=2, shape=(), dtype=float) -> Array:
     signs = rademacher(k2, (*shape, d), dtype)
     e = exponential(k3, shape, dtype)
     return signs * g ** (1 / p) / ((wnp.sum(g, -1) + e) ** (1 / p))[..., None]
+
+
+def f(
+    key: Array, dfnum: NestedLike, dfden: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float
+) -> Array:
+    """F-distributed numbers: the quotient of two chi-square numbers over their degrees of freedom. Not JAX's numbers.
+
+    Args:
+        dfnum: degrees of freedom above, a number or an array.
+        dfden: degrees of freedom below, a number or an array.
+        shape: the shape of the result; None: that of both together.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Example:
+        >>> weft.random.f(weft.random.key(0), 3.0, 5.0, (2,)).shape
+        (2,)
+    """
+    dfnum, dfden = wnp.asarray(dfnum, dtype), wnp.asarray(dfden, dtype)
+    shape = wnp.broadcast_shapes(dfnum.shape, dfden.shape) if shape is None else _shape(shape)
+    k1, k2 = split(key)
+    return chisquare(k1, dfnum, shape, dtype) / dfnum / (chisquare(k2, dfden, shape, dtype) / dfden)
+
+
+def generalized_normal(key: Array, p: NestedLike, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+    """Numbers whose density is proportional to exp(-|x|^p). Not JAX's numbers.
+
+    Args:
+        p: the exponent, > 0, a number or an array that broadcasts to the shape.
+        dtype: the dtype of the result; float: the default float dtype.
+
+    Returns: array of that shape.
+
+    Raises:
+        TypeError: key is no key.
+
+    Source: |x|^p is a gamma number of 1 / p (Nadarajah, "A generalized normal distribution", 2005).
+
+    Example:
+        >>> weft.random.generalized_normal(weft.random.key(0), 2.0, (2,)).shape
+        (2,)
+    """
+    k1, k2 = split(key)
+    p = wnp.asarray(p, dtype)
+    return rademacher(k2, shape, dtype) * gamma(k1, 1 / p, shape, dtype) ** (1 / p)
 
 
 _docs.complete(globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
@@ -15,13 +17,16 @@ __all__ = [
     "cho_solve",
     "cholesky",
     "det",
+    "eigh",
     "expm",
     "inv",
     "lu",
     "lu_factor",
     "lu_solve",
+    "qr",
     "solve",
     "solve_triangular",
+    "svd",
     "toeplitz",
 ]
 
@@ -317,6 +322,107 @@ def expm(A: NestedLike, *, max_squarings: int = 16) -> Array:
     for k in range(max_squarings):
         out = wnp.where(k < steps, out @ out, out)
     return out
+
+
+def eigh(
+    a: NestedLike,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
+
+    Args:
+        a: array [..., n, n].
+        b: must be None: generalised problems are not there.
+        lower: which triangle is read; otherwise the upper one.
+        eigvals_only: whether to give the eigenvalues alone.
+        turbo: accepted, without effect.
+        eigvals: must be None: all are computed.
+        type: must be 1.
+
+    Returns: pair of eigenvalues [..., n], ascending, and eigenvectors [..., n, n] as columns; or the former.
+
+    Raises:
+        ValueError: a is not square.
+        NotImplementedError: b or eigvals is given, or type is not 1.
+
+    Example:
+        >>> weft.scipy.linalg.eigh(wnp.array([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True)
+        Array([1., 2.], dtype=float32)
+    """
+    del overwrite_a, overwrite_b, turbo, check_finite
+    if b is not None or eigvals is not None or type != 1:
+        raise NotImplementedError("eigh: b, eigvals and type")
+    w, v = _linalg.eigh(a, "L" if lower else "U")
+    return w if eigvals_only else (w, v)
+
+
+def svd(
+    a: NestedLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decomposition: a = u diag(s) vh.
+
+    Args:
+        a: array [..., m, n].
+        full_matrices: whether u and vh are square.
+        compute_uv: whether to compute u and vh, too.
+        lapack_driver: accepted, without effect.
+
+    Returns: tuple of u, s (descending) and vh; or s.
+
+    Example:
+        >>> weft.scipy.linalg.svd(wnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+        Array([4., 3.], dtype=float32)
+    """
+    del overwrite_a, check_finite, lapack_driver
+    return _linalg.svd(a, full_matrices, compute_uv)
+
+
+def qr(
+    a: NestedLike,
+    overwrite_a: bool = False,
+    lwork: None = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The QR factorisation: a = q r.
+
+    Args:
+        a: array [..., m, n].
+        lwork: accepted, without effect.
+        mode: "full": q is square; "economic": it has min(m, n) columns; "r": r alone, of as many rows as a.
+        pivoting: must be False.
+
+    Returns: pair of q and r; or a tuple of r.
+
+    Raises:
+        ValueError: there is no such mode.
+        NotImplementedError: pivoting is True.
+
+    Example:
+        >>> [part.shape for part in weft.scipy.linalg.qr(wnp.ones((3, 2)))]
+        [(3, 3), (3, 2)]
+    """
+    del overwrite_a, lwork, check_finite
+    if pivoting:
+        raise NotImplementedError("qr: pivoting=True")
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"qr: there is no mode {mode!r}; the modes are 'full', 'economic' and 'r'")
+    q, r = _linalg.qr(a, "reduced" if mode == "economic" else "complete")
+    return (r,) if mode == "r" else (q, r)
 
 
 _docs.complete(globals(), arrays=True)

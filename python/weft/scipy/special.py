@@ -18,6 +18,8 @@ from ..typing import ArrayLike, NestedLike
 __all__ = [
     "beta",
     "betaln",
+    "boxcox",
+    "boxcox1p",
     "digamma",
     "entr",
     "erf",
@@ -27,6 +29,7 @@ __all__ = [
     "factorial",
     "gamma",
     "gammaln",
+    "gammasgn",
     "i0",
     "i0e",
     "kl_div",
@@ -34,8 +37,10 @@ __all__ = [
     "log_softmax",
     "logit",
     "logsumexp",
+    "multigammaln",
     "ndtr",
     "ndtri",
+    "poch",
     "rel_entr",
     "softmax",
     "xlog1py",
@@ -347,6 +352,109 @@ def i0e(x: NestedLike) -> Array:
         Array([1.        , 0.03994438], dtype=float32)
     """
     return _bessel_i0e(wnp.abs(_float(x)))
+
+
+def gammasgn(x: NestedLike) -> Array:
+    """The sign of the gamma function; NaN at negative integers, 1 at 0.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Source: Abramowitz & Stegun 6.1.17.
+
+    Example:
+        >>> weft.scipy.special.gammasgn(wnp.array([2.0, -0.5, -1.5]))
+        Array([ 1., -1.,  1.], dtype=float32)
+    """
+    x = _float(x)
+    below = wnp.floor(x)
+    sign = wnp.where((x < 0) & (below % 2 != 0), -1, 1).astype(x.dtype)
+    return wnp.where((x < 0) & (below == x), float("nan"), sign)
+
+
+def multigammaln(a: NestedLike, d: int) -> Array:
+    """The logarithm of the multivariate gamma function.
+
+    Args:
+        a: array or number > (d - 1) / 2.
+        d: the number of dimensions.
+
+    Returns: array of the shape of a, of a float dtype.
+
+    Raises:
+        ValueError: d is not positive.
+
+    Source: Muirhead, "Aspects of multivariate statistical theory", 1982, theorem 2.1.12.
+
+    Example:
+        >>> weft.scipy.special.multigammaln(3.0, 2)
+        Array(1.550195, dtype=float32)
+    """
+    if d < 1:
+        raise ValueError(f"multigammaln: d must be positive, got {d}")
+    a = _float(a)
+    out = 0.25 * d * (d - 1) * math.log(math.pi) + 0 * a
+    for j in range(d):
+        out = out + gammaln(a - 0.5 * j)
+    return out
+
+
+def poch(z: NestedLike, m: NestedLike) -> Array:
+    """The rising factorial gamma(z + m) / gamma(z).
+
+    Args:
+        z: array or number of any shape.
+        m: array or number that broadcasts against z.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Source: Abramowitz & Stegun 6.1.22.
+
+    Example:
+        >>> wnp.round(weft.scipy.special.poch(2.0, 3.0), 3)
+        Array(24., dtype=float32)
+    """
+    z, m = _float(z), _float(m)
+    return wnp.where(m == 0, 1, gammasgn(z + m) * gammasgn(z) * wnp.exp(gammaln(z + m) - gammaln(z)))
+
+
+def boxcox(x: NestedLike, lmbda: NestedLike) -> Array:
+    """The Box-Cox transform: (x^lmbda - 1) / lmbda, and log(x) for lmbda = 0.
+
+    Args:
+        x: array or number > 0.
+        lmbda: array or number that broadcasts against x.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Source: Box and Cox, "An analysis of transformations", 1964.
+
+    Example:
+        >>> weft.scipy.special.boxcox(wnp.array([1.0, 4.0]), 0.5)
+        Array([0., 2.], dtype=float32)
+    """
+    x, lmbda = _float(x), _float(lmbda)
+    safe = wnp.where(lmbda == 0, 1, lmbda)
+    return wnp.where(lmbda == 0, wnp.log(x), wnp.expm1(safe * wnp.log(x)) / safe)
+
+
+def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
+    """The Box-Cox transform of 1 + x, without cancellation near 0.
+
+    Args:
+        x: array or number > -1.
+        lmbda: array or number that broadcasts against x.
+
+    Returns: array of the common shape, of a float dtype.
+
+    Source: Box and Cox, "An analysis of transformations", 1964.
+
+    Example:
+        >>> weft.scipy.special.boxcox1p(wnp.array([0.0, 3.0]), 0.5)
+        Array([0., 2.], dtype=float32)
+    """
+    x, lmbda = _float(x), _float(lmbda)
+    safe = wnp.where(lmbda == 0, 1, lmbda)
+    return wnp.where(lmbda == 0, wnp.log1p(x), wnp.expm1(safe * wnp.log1p(x)) / safe)
 
 
 _docs.complete(globals(), arrays=True)
