@@ -77,21 +77,28 @@ _ARRAYS = frozenset(
 )
 
 
-def complete(module: Mapping[str, Any], own: Mapping[str, str] | None = None, arrays: bool = False) -> None:
+def complete(
+    module: Mapping[str, Any],
+    own: Mapping[str, str] | None = None,
+    arrays: bool = False,
+    errors: Mapping[str, str] | None = None,
+) -> None:
     """Completes the docstrings of the functions of a module that are written in Python.
 
     Args:
         module: its globals; the names in __all__ count.
         own: what parameters mean in this module, before what they mean everywhere.
         arrays: whether its functions take arrays, and refuse what is none with TypeError.
+        errors: what else an error is about in this module, by the parameters that a function has.
     """
+    errors = _ERRORS | dict(errors or {})
     for name in module["__all__"]:
         function = module[name]
         if type(function) is FunctionType and function.__doc__ and function.__module__ == module["__name__"]:
             code = getattr(function, "__wrapped__", function).__code__
             count = code.co_argcount + code.co_kwonlyargcount
             names = code.co_varnames[: count + bool(code.co_flags & 4) + bool(code.co_flags & 8)]
-            function.__doc__ = _with_errors(_with_arguments(function.__doc__, names, own or {}), names, arrays)
+            function.__doc__ = _with_errors(_with_arguments(function.__doc__, names, own or {}), names, arrays, errors)
 
 
 # This runs at import, some hundred times: plain searches, nothing that takes texts apart.
@@ -119,9 +126,9 @@ def _with_arguments(doc: str, names: tuple[str, ...], own: Mapping[str, str]) ->
     return f"{doc[:at]}\n\n    Args:\n{before}{doc[at + 1 :]}"
 
 
-def _with_errors(doc: str, names: tuple[str, ...], arrays: bool) -> str:
+def _with_errors(doc: str, names: tuple[str, ...], arrays: bool, errors: Mapping[str, str]) -> str:
     lines = ""
-    for name, text in _ERRORS.items():
+    for name, text in errors.items():
         if name in names and text[:-1] not in doc and text not in lines:
             lines += f"        {text}\n"
     if arrays and not _ARRAYS.isdisjoint(names) and _NO_ARRAY[:-1] not in doc:

@@ -37,9 +37,6 @@ def segment_sum(data: NestedLike, segment_ids: NestedLike, num_segments: int | N
     """The sums of rows that have the same id.
 
     Args:
-        data: array of one dimension or more.
-        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
-        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
         *_: accepted, without effect.
         **__: accepted, without effect.
 
@@ -61,9 +58,6 @@ def segment_prod(data: NestedLike, segment_ids: NestedLike, num_segments: int | 
     """The products of rows that have the same id.
 
     Args:
-        data: array of one dimension or more.
-        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
-        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
         *_: accepted, without effect.
         **__: accepted, without effect.
 
@@ -84,9 +78,6 @@ def segment_max(data: NestedLike, segment_ids: NestedLike, num_segments: int | N
     """The largest of rows that have the same id.
 
     Args:
-        data: array of one dimension or more.
-        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
-        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
         *_: accepted, without effect.
         **__: accepted, without effect.
 
@@ -107,9 +98,6 @@ def segment_min(data: NestedLike, segment_ids: NestedLike, num_segments: int | N
     """The smallest of rows that have the same id.
 
     Args:
-        data: array of one dimension or more.
-        segment_ids: vector of one integer per row; rows whose id is out of range are dropped.
-        num_segments: how many ids there are; needed inside jit. None: the largest one plus 1.
         *_: accepted, without effect.
         **__: accepted, without effect.
 
@@ -126,4 +114,11 @@ def segment_min(data: NestedLike, segment_ids: NestedLike, num_segments: int | N
     return _segments("segment_min", "min", data, segment_ids, num_segments, _extreme("min"))
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "data": "array of one dimension or more.",
+    "num_segments": "how many ids there are; needed inside jit. None: the largest one plus 1.",
+    "segment_ids": "vector of one integer per row; rows whose id is out of range are dropped.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

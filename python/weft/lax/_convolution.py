@@ -33,10 +33,8 @@ def conv_general_dilated(
     Args:
         lhs: array of images, [batch, channels, spatial ...] unless dimension_numbers say otherwise.
         rhs: array of kernels, [out channels, in channels / feature_group_count, spatial ...].
-        window_strides: the step of the window, one per spatial dimension.
         padding: "VALID", "SAME" (of size ceil(size / stride)) or a pair (low, high) per spatial dimension.
         lhs_dilation: by what factor images are spread with zeros between elements; None: 1.
-        rhs_dilation: by what factor kernels are spread; None: 1.
         dimension_numbers: three strings such as ("NHWC", "HWIO", "NHWC"): the dimensions of lhs, rhs and the result;
             None: ("NCHW", "OIHW", "NCHW").
         feature_group_count: into how many groups the channels are cut, which do not see each other.
@@ -103,9 +101,6 @@ def conv(
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W].
 
     Args:
-        lhs: array [batch, channels, spatial ...].
-        rhs: array [out channels, channels, spatial ...].
-        window_strides: the step of the window, one per spatial dimension.
         padding: "VALID" or "SAME".
 
     Returns: array [batch, out channels, spatial ...].
@@ -128,12 +123,8 @@ def conv_with_general_padding(
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W], with padding and dilation.
 
     Args:
-        lhs: array [batch, channels, spatial ...].
-        rhs: array [out channels, channels, spatial ...].
-        window_strides: the step of the window, one per spatial dimension.
         padding: "VALID", "SAME" or a pair (low, high) per spatial dimension.
         lhs_dilation: by what factor images are spread; None: 1.
-        rhs_dilation: by what factor kernels are spread; None: 1.
 
     Returns: array [batch, out channels, spatial ...].
 
@@ -166,7 +157,6 @@ def conv_transpose(
         rhs: array of kernels, [spatial ..., in, out].
         strides: by what factor the result is larger, one per spatial dimension.
         padding: "SAME" (of size times stride), "VALID" or a pair (low, high) per spatial dimension.
-        rhs_dilation: by what factor kernels are spread; None: 1.
         dimension_numbers: as for conv_general_dilated; None: ("NHWC", "HWIO", "NHWC") for two spatial dimensions.
         transpose_kernel: whether kernels are flipped and their channels exchanged, so that the result is the gradient
             of a convolution.
@@ -221,4 +211,12 @@ def conv_transpose(
     return conv_general_dilated(lhs, rhs, [1] * n, padding, list(strides), rhs_dilation, dimension_numbers)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "lhs": "array [batch, channels, spatial ...].",
+    "rhs": "array [out channels, channels, spatial ...].",
+    "rhs_dilation": "by what factor kernels are spread; None: 1.",
+    "window_strides": "the step of the window, one per spatial dimension.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

@@ -92,7 +92,6 @@ def convert_element_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
     """Elements converted to a dtype.
 
     Args:
-        operand: array or number of any shape.
         new_dtype: the dtype. Floats become integers by truncation towards 0, limited to the integers' range, NaN
             becomes 0.
 
@@ -109,7 +108,6 @@ def bitcast_convert_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
     """The bits of the elements read as a dtype of the same width.
 
     Args:
-        operand: array or number of any shape.
         new_dtype: the dtype.
 
     Returns: array of the shape of the operand.
@@ -239,4 +237,9 @@ def reduce_precision(operand: NestedLike, exponent_bits: int, mantissa_bits: int
     return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "operand": "array or number of any shape.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

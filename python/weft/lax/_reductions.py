@@ -74,9 +74,6 @@ def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
 def argmax(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
     """The index of the first largest element along an axis.
 
-    Args:
-        index_dtype: the dtype of the result.
-
     Returns: array without the axis.
 
     Raises:
@@ -91,9 +88,6 @@ def argmax(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
 
 def argmin(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
     """The index of the first smallest element along an axis.
-
-    Args:
-        index_dtype: the dtype of the result.
 
     Returns: array without the axis.
 
@@ -268,4 +262,9 @@ cumlogsumexp = _cumulative(
     "wnp.array([0.0, 0.0]))\n        Array([0.       , 0.6931472], dtype=float32)",
 )
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "index_dtype": "the dtype of the result.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

@@ -80,7 +80,6 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1 ... size - 1.
 
     Args:
-        dtype: the dtype of the result.
         size: how many.
 
     Returns: vector.
@@ -97,10 +96,6 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     """The indices along one dimension of a shape.
-
-    Args:
-        dtype: the dtype of the result.
-        dimension: which dimension.
 
     Returns: array of that shape.
 
@@ -285,7 +280,6 @@ def concatenate(operands, dimension: int) -> Array:
 
     Args:
         operands: arrays whose other sizes agree.
-        dimension: which dimension.
 
     Returns: array of the common dtype.
 
@@ -437,9 +431,6 @@ def unstack(operand: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 def empty(shape: int | Shape, dtype: DTypeLike) -> Array:
     """An array whose values do not matter: zeros here.
 
-    Args:
-        dtype: the dtype of the result.
-
     Returns: array of that shape.
 
     Raises:
@@ -452,4 +443,10 @@ def empty(shape: int | Shape, dtype: DTypeLike) -> Array:
     return _weft.full((shape,) if isinstance(shape, int) else tuple(shape), 0, dtype)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dimension": "which dimension.",
+    "dtype": "the dtype of the result.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

@@ -72,7 +72,6 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True) -> A
 
     Args:
         index: the index, negative from the end.
-        keepdims: whether the dimension stays, with size 1.
 
     Returns: array of the dtype of the operand.
 
@@ -115,7 +114,6 @@ def dynamic_slice(operand, start_indices, slice_sizes) -> Array:
     """A slice of known size at a computed place, which is moved inside where the slice would stick out.
 
     Args:
-        start_indices: one integer per dimension, traced ones too, or a vector of them; negative from the end.
         slice_sizes: the shape of the slice.
 
     Returns: array of that shape, of the dtype of the operand.
@@ -137,7 +135,6 @@ def dynamic_update_slice(operand, update, start_indices) -> Array:
 
     Args:
         update: array of as many dimensions, not larger; converted to the dtype of the operand.
-        start_indices: one integer per dimension, traced ones too, or a vector of them; negative from the end.
 
     Returns: array of the shape and dtype of the operand.
 
@@ -156,7 +153,6 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -
     """A slice of one dimension, of known size at a computed place.
 
     Args:
-        start_index: integer, traced ones too.
         slice_size: the size of the slice.
 
     Returns: array of the dtype of the operand.
@@ -176,10 +172,6 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -
 def dynamic_index_in_dim(operand: NestedLike, index, axis: int = 0, keepdims: bool = True) -> Array:
     """One computed index of a dimension; out of range it takes the nearest.
 
-    Args:
-        index: integer, traced ones too.
-        keepdims: whether the dimension stays, with size 1.
-
     Returns: array of the dtype of the operand.
 
     Example:
@@ -195,7 +187,6 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int) -> Arra
 
     Args:
         update: array that has the sizes of the operand in the other dimensions.
-        start_index: integer, traced ones too.
 
     Returns: array of the shape and dtype of the operand.
 
@@ -212,7 +203,6 @@ def dynamic_update_index_in_dim(operand, update, index, axis: int) -> Array:
 
     Args:
         update: array of the operand's shape without the dimension, or with size 1 in it.
-        index: integer, traced ones too.
 
     Returns: array of the shape and dtype of the operand.
 
@@ -226,4 +216,12 @@ def dynamic_update_index_in_dim(operand, update, index, axis: int) -> Array:
     return dynamic_update_slice_in_dim(operand, update, index, axis)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "index": "integer, traced ones too.",
+    "keepdims": "whether the dimension stays, with size 1.",
+    "start_index": "integer, traced ones too.",
+    "start_indices": "one integer per dimension, traced ones too, or a vector of them; negative from the end.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

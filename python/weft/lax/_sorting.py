@@ -22,7 +22,6 @@ def sort(operand, dimension: int = -1, num_keys: int = 1) -> Any:
 
     Args:
         operand: array, or a tuple of arrays of one shape that are sorted together.
-        dimension: which dimension, negative from the end.
         num_keys: by how many of the arrays, the first one first.
 
     Returns: array, or a tuple of them.
@@ -45,7 +44,6 @@ def sort_key_val(keys: NestedLike, values: NestedLike, dimension: int = -1, is_s
     Args:
         keys: array.
         values: array of the same shape.
-        dimension: which dimension, negative from the end.
         is_stable: accepted: sorting is always stable.
 
     Returns: pair of arrays.
@@ -60,10 +58,6 @@ def sort_key_val(keys: NestedLike, values: NestedLike, dimension: int = -1, is_s
 
 def top_k(operand: NestedLike, k: int) -> tuple[Array, Array]:
     """The largest elements of the last dimension, in order.
-
-    Args:
-        operand: array of one dimension or more.
-        k: how many.
 
     Returns: pair of arrays [..., k]: elements, and their indices (int32).
 
@@ -82,9 +76,6 @@ def approx_max_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_
     """The largest elements along a dimension, in order. They are exact here.
 
     Args:
-        operand: array of one dimension or more.
-        k: how many.
-        reduction_dimension: which dimension, negative from the end.
         **_: accepted, without effect: how exact it must be.
 
     Returns: list of two arrays: elements, and their indices (int32).
@@ -104,9 +95,6 @@ def approx_min_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_
     """The smallest elements along a dimension, in order. They are exact here.
 
     Args:
-        operand: array of one dimension or more.
-        k: how many.
-        reduction_dimension: which dimension, negative from the end.
         **_: accepted, without effect: how exact it must be.
 
     Returns: list of two arrays: elements, and their indices (int32).
@@ -122,4 +110,12 @@ def approx_min_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_
     return [-values, places]
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dimension": "which dimension, negative from the end.",
+    "k": "how many.",
+    "operand": "array of one dimension or more.",
+    "reduction_dimension": "which dimension, negative from the end.",
+}
+
+_docs.complete(globals(), _PARAMETERS)

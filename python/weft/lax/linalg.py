@@ -100,7 +100,6 @@ def qr(x: NestedLike, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """The QR factorisation: x = q r.
 
     Args:
-        x: array [..., m, n].
         full_matrices: whether q is square; otherwise it is [..., m, min(m, n)].
 
     Returns: pair of q and r.
@@ -117,7 +116,6 @@ def svd(x: NestedLike, *, full_matrices: bool = True, compute_uv: bool = True) -
     """The singular value decomposition: x = u diag(s) vh.
 
     Args:
-        x: array [..., m, n].
         full_matrices: whether u and vh are square.
         compute_uv: whether to compute u and vh, too.
 
@@ -134,9 +132,6 @@ def svd(x: NestedLike, *, full_matrices: bool = True, compute_uv: bool = True) -
 def lu(x: NestedLike) -> tuple[Array, Array, Array]:
     """The LU factorisation with row exchanges: row i of L U is row permutation[i] of x.
 
-    Args:
-        x: array [..., m, n].
-
     Returns: tuple of lu [..., m, n], pivots and permutation (int32).
 
     Example:
@@ -146,4 +141,9 @@ def lu(x: NestedLike) -> tuple[Array, Array, Array]:
     return _linalg.lu_factor(x)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "x": "array [..., m, n].",
+}
+
+_docs.complete(globals(), _PARAMETERS)

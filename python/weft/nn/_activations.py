@@ -143,9 +143,6 @@ def soft_sign(x: NestedLike) -> Array:
 def elu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
     """The exponential linear unit: x for x > 0, alpha (exp(x) - 1) otherwise.
 
-    Args:
-        alpha: the limit towards -infinity is -alpha.
-
     Returns: array of the shape of x, of a float dtype.
 
     Source: Clevert et al., "Fast and accurate deep network learning by exponential linear units", 2016.
@@ -160,9 +157,6 @@ def elu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
 
 def celu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
     """The continuously differentiable exponential linear unit: x for x > 0, alpha (exp(x / alpha) - 1) otherwise.
-
-    Args:
-        alpha: the limit towards -infinity is -alpha.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -378,4 +372,9 @@ def sparse_sigmoid(x: NestedLike) -> Array:
 
 swish, hard_swish = silu, hard_silu
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "alpha": "the limit towards -infinity is -alpha.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -34,7 +34,6 @@ def logsumexp(
 
     Args:
         a: array or number of any shape.
-        axis: an axis or a tuple of axes, negative from the end; None: all of them.
         b: array of factors that broadcasts against a; None: 1.
         return_sign: whether to return the logarithm of the sum's size, and its sign.
 
@@ -80,7 +79,6 @@ def softmax(
     """exp(x) / sum(exp(x)) along axes, without overflow; NaN where all elements are -inf.
 
     Args:
-        axis: an axis or a tuple of axes, negative from the end; None: all of them.
         where: booleans that broadcast against x: the elements that count; the others give 0.
         initial: accepted, without effect.
 
@@ -104,7 +102,6 @@ def log_softmax(x: NestedLike, axis: int | Sequence[int] | None = -1, where: Nes
     """log(softmax(x)) along axes, without overflow.
 
     Args:
-        axis: an axis or a tuple of axes, negative from the end; None: all of them.
         where: booleans that broadcast against x: the elements that count; the others give -inf.
 
     Returns: array of the shape of x, of a float dtype.
@@ -122,9 +119,6 @@ def logmeanexp(
     x: NestedLike, axis: int | Sequence[int] | None = None, where: NestedLike | None = None, keepdims: bool = False
 ) -> Array:
     """log(mean(exp(x))) over axes, without overflow.
-
-    Args:
-        axis: an axis or a tuple of axes, negative from the end; None: all of them.
 
     Returns: array without the axes, of a float dtype.
 
@@ -166,7 +160,6 @@ def standardize(
     """(x - mean) / sqrt(variance + epsilon) along axes.
 
     Args:
-        axis: an axis or a tuple of axes, negative from the end; None: all of them.
         mean: array that broadcasts against x; None: that of x along the axes.
         variance: array that broadcasts against x; None: that of x along the axes.
         epsilon: what keeps the root away from 0.
@@ -207,4 +200,9 @@ def one_hot(x: NestedLike, num_classes: int, *, dtype: DTypeLike = float, axis: 
     return (wnp.expand_dims(x, axis) == classes).astype(dtype)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "axis": "an axis or a tuple of axes, negative from the end; None: all of them.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -62,7 +62,6 @@ def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], def
     """For each element the first choice whose condition holds, else a default.
 
     Args:
-        condlist: list of arrays of booleans.
         choicelist: list of as many arrays or numbers.
         default: array or number for elements without condition that holds.
 
@@ -88,7 +87,6 @@ def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist, *args, **
     """Functions chosen by conditions, element by element; all of them are computed.
 
     Args:
-        condlist: list of arrays of booleans.
         funclist: list of functions of x or numbers, one per condition, and one more for the rest (0).
         *args: further arguments of the functions.
         **kw: further arguments of the functions.
@@ -220,4 +218,9 @@ def fmin(x1: NestedLike, x2: NestedLike) -> Array:
     return _weft.where((x1 < x2) | isnan(x2), x1, x2)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "condlist": "list of arrays of booleans.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

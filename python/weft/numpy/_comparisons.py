@@ -17,12 +17,6 @@ __all__ = [
 def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
     """Whether |a - b| <= atol + rtol |b|, element by element; equal infinities are close.
 
-    Args:
-        b: array or number that broadcasts against a.
-        rtol: the relative tolerance.
-        atol: the absolute tolerance.
-        equal_nan: whether NaN is close to NaN.
-
     Returns: array of booleans.
 
     Example:
@@ -38,12 +32,6 @@ def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8
 def allclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements are close: see isclose.
 
-    Args:
-        b: array or number that broadcasts against a.
-        rtol: the relative tolerance.
-        atol: the absolute tolerance.
-        equal_nan: whether NaN is close to NaN.
-
     Returns: array of one boolean.
 
     Example:
@@ -57,8 +45,6 @@ def array_equal(a1: NestedLike, a2: NestedLike, equal_nan: bool = False) -> Arra
     """Whether two arrays have the same shape and elements.
 
     Args:
-        a1: array, number or nested list of numbers.
-        a2: array, number or nested list of numbers.
         equal_nan: whether NaN equals NaN.
 
     Returns: array of one boolean.
@@ -79,10 +65,6 @@ def array_equal(a1: NestedLike, a2: NestedLike, equal_nan: bool = False) -> Arra
 def array_equiv(a1: NestedLike, a2: NestedLike) -> Array:
     """Whether two arrays have the same elements after broadcasting; False where they do not broadcast.
 
-    Args:
-        a1: array, number or nested list of numbers.
-        a2: array, number or nested list of numbers.
-
     Returns: array of one boolean.
 
     Example:
@@ -97,4 +79,14 @@ def array_equiv(a1: NestedLike, a2: NestedLike) -> Array:
     return _weft.reduce("reduce_and", a1 == a2, None, False)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "a1": "array, number or nested list of numbers.",
+    "a2": "array, number or nested list of numbers.",
+    "atol": "the absolute tolerance.",
+    "b": "array or number that broadcasts against a.",
+    "equal_nan": "whether NaN is close to NaN.",
+    "rtol": "the relative tolerance.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

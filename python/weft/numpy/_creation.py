@@ -130,7 +130,6 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
     """An array full of a value.
 
     Args:
-        fill_value: a number, or an array that broadcasts to the shape.
         dtype: the dtype of the result; None: that of the value.
 
     Returns: array of that shape.
@@ -196,8 +195,6 @@ def full_like(
 
     Args:
         a: array or number whose shape and dtype count.
-        fill_value: a number, or an array that broadcasts to the shape.
-        dtype: the dtype of the result; None: that of a.
         shape: the shape of the result; None: that of a.
 
     Returns: array of that shape.
@@ -216,7 +213,6 @@ def zeros_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape
 
     Args:
         a: array or number whose shape and dtype count.
-        dtype: the dtype of the result; None: that of a.
         shape: the shape of the result; None: that of a.
 
     Returns: array of that shape.
@@ -233,7 +229,6 @@ def ones_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape 
 
     Args:
         a: array or number whose shape and dtype count.
-        dtype: the dtype of the result; None: that of a.
         shape: the shape of the result; None: that of a.
 
     Returns: array of that shape.
@@ -305,13 +300,9 @@ def linspace(
     """Evenly spaced numbers between two, in floating point.
 
     Args:
-        start: the first number, or an array of them.
         stop: the last number, or an array of them; broadcasts against start.
-        num: how many.
-        endpoint: whether stop is the last one, or the one after the last.
         retstep: whether to return the step, too.
         dtype: the dtype of the result; None: that of start and stop together, in floating point.
-        axis: the axis of the result along which the numbers run.
 
     Returns: array with num elements along the axis; with retstep the pair (array, step).
 
@@ -357,11 +348,9 @@ def logspace(
     Args:
         start: the exponent of the first number, or an array of them.
         stop: the exponent of the last number, or an array of them.
-        num: how many.
         endpoint: whether stop is the exponent of the last one, or of the one after it.
         base: the base of the powers.
         dtype: the dtype of the result; None: a float dtype.
-        axis: the axis of the result along which the numbers run.
 
     Returns: array with num elements along the axis.
 
@@ -384,12 +373,8 @@ def geomspace(
     """Numbers with a constant quotient between two of one sign, neither 0.
 
     Args:
-        start: the first number, or an array of them.
         stop: the last number, or an array of them.
-        num: how many.
-        endpoint: whether stop is the last one, or the one after the last.
         dtype: the dtype of the result; None: a float dtype.
-        axis: the axis of the result along which the numbers run.
 
     Returns: array with num elements along the axis.
 
@@ -506,4 +491,14 @@ def fromfunction(function, shape, dtype=float, **kwargs) -> Array:
     return function(*[_weft.iota(tuple(shape), d, dtype) for d in range(len(shape))], **kwargs)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "axis": "the axis of the result along which the numbers run.",
+    "dtype": "the dtype of the result; None: that of a.",
+    "endpoint": "whether stop is the last one, or the one after the last.",
+    "fill_value": "a number, or an array that broadcasts to the shape.",
+    "num": "how many.",
+    "start": "the first number, or an array of them.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

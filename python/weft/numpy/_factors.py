@@ -96,9 +96,6 @@ def cholesky(a: NestedLike, *, upper: bool = False, symmetrize_input: bool = Tru
 def lu_factor(a: NestedLike) -> tuple[Array, Array, Array]:
     """The LU factorisation with row exchanges: row i of L U is row permutation[i] of a.
 
-    Args:
-        a: array [..., m, n].
-
     Returns: tuple of lu [..., m, n] (L below the diagonal, which is 1, and U), pivots and permutation (int32).
 
     Source: Golub and Van Loan, "Matrix computations", 3.4.
@@ -117,7 +114,6 @@ def qr(a: NestedLike, mode: str = "reduced") -> Any:
     """The QR factorisation: a = q r, with orthonormal columns q and an upper triangular r.
 
     Args:
-        a: array [..., m, n].
         mode: "reduced": q [..., m, k] and r [..., k, n] for k = min(m, n); "complete": q [..., m, m] and r [..., m, n];
             "r": the reduced r alone.
 
@@ -201,7 +197,6 @@ def eigh(a: NestedLike, UPLO: str | None = None) -> EighResult:
 
     Args:
         a: array [..., n, n].
-        UPLO: "L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.
 
     Returns: named tuple (eigenvalues [..., n], ascending and real; eigenvectors [..., n, n], as columns of length 1).
 
@@ -230,7 +225,6 @@ def eigvalsh(a: NestedLike, UPLO: str | None = None) -> Array:
 
     Args:
         a: array [..., n, n].
-        UPLO: "L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.
 
     Returns: array [..., n], ascending and real.
 
@@ -248,7 +242,6 @@ def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True) -> A
     """The singular value decomposition: a = u diag(s) vh.
 
     Args:
-        a: array [..., m, n].
         full_matrices: whether u and vh are square; their further vectors are any that are orthogonal to the first.
         compute_uv: whether to compute u and vh, too.
 
@@ -284,9 +277,6 @@ def _complete_basis(u) -> Array:
 def svdvals(a: NestedLike) -> Array:
     """The singular values of a matrix.
 
-    Args:
-        a: array [..., m, n].
-
     Returns: array [..., min(m, n)], descending.
 
     Example:
@@ -296,4 +286,10 @@ def svdvals(a: NestedLike) -> Array:
     return svd(a, compute_uv=False)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "UPLO": '"L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.',
+    "a": "array [..., m, n].",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

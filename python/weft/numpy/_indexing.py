@@ -46,7 +46,6 @@ def take(
 
     Args:
         indices: array or number of an integer dtype, of any shape; negative ones count from the end.
-        axis: the axis, negative from the end; None: of the flattened array.
         mode: what an index out of range does: "fill" (as None) gives fill_value, "clip" takes the nearest (negative
             ones count as 0), "wrap" counts around, "promise_in_bounds" says that there is none.
         unique_indices: accepted, without effect.
@@ -106,7 +105,6 @@ def take_along_axis(
 
     Args:
         indices: array of integers of as many dimensions as arr, whose other sizes are those of arr (or 1).
-        axis: the axis, negative from the end; None: of the flattened array.
         mode: as for take.
         fill_value: as for take.
 
@@ -158,8 +156,6 @@ def put_along_axis(
     Args:
         indices: array of integers of as many dimensions as arr.
         values: array or number that broadcasts to the indices.
-        axis: the axis, negative from the end; None: of the flattened array.
-        inplace: must be False: arrays never change.
         mode: what indices out of range do: "drop" (as None), "clip" or "promise_in_bounds".
 
     Returns: array of the shape and dtype of arr.
@@ -188,7 +184,6 @@ def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, 
         ind: array of integers.
         v: array or number: the values, repeated as needed.
         mode: what indices out of range do: None drops them, "clip" takes the nearest, "wrap" counts around.
-        inplace: must be False: arrays never change.
 
     Returns: array of the shape and dtype of a.
 
@@ -218,7 +213,6 @@ def fill_diagonal(a: NestedLike, val: NestedLike, wrap: bool = False, *, inplace
         a: array of two dimensions, or of more of one size.
         val: array or number: the values, repeated as needed.
         wrap: must be False.
-        inplace: must be False: arrays never change.
 
     Returns: array of the shape and dtype of a.
 
@@ -282,7 +276,6 @@ def argwhere(a: NestedLike, *, size: int | None = None, fill_value: NestedLike |
 
     Args:
         size: inside jit: how many rows the result has.
-        fill_value: with size: what fills the result; None: 0.
 
     Returns: array of int32 [number, dimensions].
 
@@ -302,7 +295,6 @@ def flatnonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLik
 
     Args:
         size: inside jit: how many indices the result has.
-        fill_value: with size: what fills the result; None: 0.
 
     Returns: int32 vector.
 
@@ -350,7 +342,6 @@ def compress(
 
     Args:
         condition: vector of booleans, not longer than the axis.
-        axis: the axis, negative from the end; None: of the flattened array.
         size: inside jit: how many slices the result has.
         fill_value: with size: what fills the result.
 
@@ -730,4 +721,11 @@ class _Place:
         return out
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "axis": "the axis, negative from the end; None: of the flattened array.",
+    "fill_value": "with size: what fills the result; None: 0.",
+    "inplace": "must be False: arrays never change.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -40,7 +40,6 @@ def concatenate(arrays: Sequence[NestedLike], axis: int | None = 0, dtype: DType
     Args:
         arrays: arrays whose other sizes agree.
         axis: the axis, negative from the end; None: they are flattened first.
-        dtype: the dtype of the result; None: that of the arrays together.
 
     Returns: array.
 
@@ -84,7 +83,6 @@ def stack(arrays: Sequence[NestedLike], axis: int = 0, dtype: DTypeLike | None =
     Args:
         arrays: arrays of one shape.
         axis: the axis of the result that is new.
-        dtype: the dtype of the result; None: that of the arrays together.
 
     Returns: array of one more dimension.
 
@@ -119,7 +117,6 @@ def vstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
 
     Args:
         tup: arrays whose sizes but the first agree.
-        dtype: the dtype of the result; None: that of the arrays together.
 
     Returns: array of two dimensions or more.
 
@@ -138,10 +135,6 @@ def vstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
 def hstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the second axis, vectors along the first.
 
-    Args:
-        tup: arrays whose other sizes agree.
-        dtype: the dtype of the result; None: that of the arrays together.
-
     Returns: array.
 
     Raises:
@@ -158,10 +151,6 @@ def hstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
 
 def dstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along the third axis.
-
-    Args:
-        tup: arrays whose other sizes agree.
-        dtype: the dtype of the result; None: that of the arrays together.
 
     Returns: array of three dimensions or more.
 
@@ -242,9 +231,6 @@ def _flat(x) -> list:
 def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """An array cut along an axis.
 
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
     Returns: list of arrays.
 
     Raises:
@@ -297,9 +283,6 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
 def vsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """An array cut along its first axis.
 
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
     Returns: list of arrays.
 
     Raises:
@@ -315,9 +298,6 @@ def vsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Ar
 def hsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """An array cut along its second axis, a vector along its first.
 
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
-
     Returns: list of arrays.
 
     Raises:
@@ -332,9 +312,6 @@ def hsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Ar
 
 def dsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """An array cut along its third axis.
-
-    Args:
-        indices_or_sections: how many equal parts; or the indices before which it is cut.
 
     Returns: list of arrays.
 
@@ -462,4 +439,11 @@ def kron(a: NestedLike, b: NestedLike) -> Array:
 concat, row_stack = concatenate, vstack
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dtype": "the dtype of the result; None: that of the arrays together.",
+    "indices_or_sections": "how many equal parts; or the indices before which it is cut.",
+    "tup": "arrays whose other sizes agree.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -53,9 +53,6 @@ def matmul(a: NestedLike, b: NestedLike) -> Array:
 def dot(a: NestedLike, b: NestedLike) -> Array:
     """The sum over the last axis of a and the second to last of b (the only one of a vector); numbers multiply.
 
-    Args:
-        b: array, number or nested list of numbers.
-
     Returns: array of the common dtype.
 
     Raises:
@@ -91,9 +88,6 @@ def vdot(a: NestedLike, b: NestedLike) -> Array:
 def inner(a: NestedLike, b: NestedLike) -> Array:
     """The sum over the last axes of both.
 
-    Args:
-        b: array, number or nested list of numbers.
-
     Returns: array of the other dimensions of a, followed by those of b.
 
     Raises:
@@ -112,9 +106,6 @@ def inner(a: NestedLike, b: NestedLike) -> Array:
 def outer(a: NestedLike, b: NestedLike) -> Array:
     """The products of all pairs of elements.
 
-    Args:
-        b: array, number or nested list of numbers.
-
     Returns: array [number of elements of a, of b].
 
     Example:
@@ -129,7 +120,6 @@ def tensordot(a: NestedLike, b: NestedLike, axes: Any = 2) -> Array:
     """The sum over pairs of axes.
 
     Args:
-        b: array, number or nested list of numbers.
         axes: an integer n: the last n axes of a with the first n of b; or two lists, of a's and of b's axes.
 
     Returns: array of the other dimensions of a, followed by those of b.
@@ -324,8 +314,6 @@ def convolve(a: NestedLike, v: NestedLike, mode: str = "full") -> Array:
 
     Args:
         a: vector.
-        v: vector.
-        mode: "full": every overlap, n + k - 1 elements; "same": the middle max(n, k); "valid": complete overlaps only.
 
     Returns: vector of the common dtype.
 
@@ -357,8 +345,6 @@ def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
 
     Args:
         a: vector.
-        v: vector.
-        mode: "full": every overlap, n + k - 1 elements; "same": the middle max(n, k); "valid": complete overlaps only.
 
     Returns: vector of the common dtype.
 
@@ -375,4 +361,11 @@ def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
     return convolve(a, _weft.flip(conjugate(v), 0), mode)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "b": "array, number or nested list of numbers.",
+    "mode": '"full": every overlap, n + k - 1 elements; "same": the middle max(n, k); "valid": complete overlaps only.',
+    "v": "vector.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -34,12 +34,6 @@ __all__ = [
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones on a diagonal of a matrix, zeros elsewhere.
 
-    Args:
-        N: the number of rows.
-        M: the number of columns; None: N.
-        k: which diagonal: 0 the main one, positive above it, negative below.
-        dtype: the dtype of the result; None: the default float dtype.
-
     Returns: array [N, M].
 
     Example:
@@ -55,10 +49,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix.
 
-    Args:
-        n: the number of rows and columns.
-        dtype: the dtype of the result; None: the default float dtype.
-
     Returns: array [n, n].
 
     Example:
@@ -71,12 +61,6 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones at and below a diagonal, zeros above.
-
-    Args:
-        N: the number of rows.
-        M: the number of columns; None: N.
-        k: which diagonal: 0 the main one, positive above it, negative below.
-        dtype: the dtype of the result; None: the default float dtype.
 
     Returns: array [N, M].
 
@@ -102,10 +86,6 @@ def _triangle(m, k: int, lower: bool) -> Array:
 def tril(m: NestedLike, k: int = 0) -> Array:
     """The lower triangle: zeros above a diagonal of the last two dimensions.
 
-    Args:
-        m: array [..., rows, columns].
-        k: which diagonal: 0 the main one, positive above it, negative below.
-
     Returns: array of the shape and dtype of m.
 
     Example:
@@ -118,10 +98,6 @@ def tril(m: NestedLike, k: int = 0) -> Array:
 
 def triu(m: NestedLike, k: int = 0) -> Array:
     """The upper triangle: zeros below a diagonal of the last two dimensions.
-
-    Args:
-        m: array [..., rows, columns].
-        k: which diagonal: 0 the main one, positive above it, negative below.
 
     Returns: array of the shape and dtype of m.
 
@@ -138,7 +114,6 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
 
     Args:
         n: the number of rows.
-        k: which diagonal: 0 the main one, positive above it, negative below.
         m: the number of columns; None: n.
 
     Returns: pair of int32 vectors, rows and columns.
@@ -155,7 +130,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
 
     Args:
         n: the number of rows.
-        k: which diagonal: 0 the main one, positive above it, negative below.
         m: the number of columns; None: n.
 
     Returns: pair of int32 vectors, rows and columns.
@@ -170,10 +144,6 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
 def tril_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
     """The places at and below a diagonal of a matrix, row by row.
 
-    Args:
-        arr: array [rows, columns] whose shape counts.
-        k: which diagonal: 0 the main one, positive above it, negative below.
-
     Returns: pair of int32 vectors, rows and columns.
 
     Example:
@@ -185,10 +155,6 @@ def tril_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
 
 def triu_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
     """The places at and above a diagonal of a matrix, row by row.
-
-    Args:
-        arr: array [rows, columns] whose shape counts.
-        k: which diagonal: 0 the main one, positive above it, negative below.
 
     Returns: pair of int32 vectors, rows and columns.
 
@@ -203,7 +169,6 @@ def mask_indices(n: int, mask_func, k: int = 0) -> tuple[Array, ...]:
     """The places of an n x n matrix that a function such as triu keeps.
 
     Args:
-        n: the number of rows and columns.
         mask_func: function (matrix, k) -> matrix, which is not 0 at those places.
         k: what it is given.
 
@@ -284,7 +249,6 @@ def diag(v: NestedLike, k: int = 0) -> Array:
 
     Args:
         v: array of one or two dimensions.
-        k: which diagonal: 0 the main one, positive above it, negative below.
 
     Returns: array [n + |k|, n + |k|] for a vector of n elements; a vector for a matrix.
 
@@ -317,7 +281,6 @@ def diagflat(v: NestedLike, k: int = 0) -> Array:
 
     Args:
         v: array or number of any shape with n elements.
-        k: which diagonal: 0 the main one, positive above it, negative below.
 
     Returns: array [n + |k|, n + |k|].
 
@@ -353,4 +316,15 @@ def vander(x: NestedLike, N: int | None = None, increasing: bool = False) -> Arr
     return x[:, None] ** powers
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "M": "the number of columns; None: N.",
+    "N": "the number of rows.",
+    "arr": "array [rows, columns] whose shape counts.",
+    "dtype": "the dtype of the result; None: the default float dtype.",
+    "k": "which diagonal: 0 the main one, positive above it, negative below.",
+    "m": "array [..., rows, columns].",
+    "n": "the number of rows and columns.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

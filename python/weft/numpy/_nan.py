@@ -47,7 +47,6 @@ def nansum(
     """The sum over axes, NaN counted as 0.
 
     Args:
-        dtype: the dtype to sum in; None: that of the array.
         initial: a number that is added.
 
     Returns: array without the axes.
@@ -88,7 +87,6 @@ def nancumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = 
 
     Args:
         axis: the axis, negative from the end; None: of the flattened array.
-        dtype: the dtype to sum in; None: that of the array.
 
     Returns: array of the shape of a (flattened for axis None).
 
@@ -125,9 +123,6 @@ def nanmax(
 ) -> Array:
     """The largest number over axes, NaN left out; NaN where there are only those.
 
-    Args:
-        initial: a number that counts as one more element.
-
     Returns: array without the axes, of the array's dtype.
 
     Raises:
@@ -149,9 +144,6 @@ def nanmin(
     where: NestedLike | None = None,
 ) -> Array:
     """The smallest number over axes, NaN left out; NaN where there are only those.
-
-    Args:
-        initial: a number that counts as one more element.
 
     Returns: array without the axes, of the array's dtype.
 
@@ -284,4 +276,10 @@ nanstd = root_of(
     """,
 )
 
-_docs.complete(globals(), _AXES, arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dtype": "the dtype to sum in; None: that of the array.",
+    "initial": "a number that counts as one more element.",
+}
+
+_docs.complete(globals(), _PARAMETERS | _AXES, arrays=True)

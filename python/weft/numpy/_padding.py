@@ -128,7 +128,6 @@ def delete(arr: NestedLike, obj, axis: int | None = None, *, assume_unique_indic
 
     Args:
         obj: which ones: an integer, a slice, a list or an array of integers or booleans, known in any case.
-        axis: the axis, negative from the end; None: of the flattened array.
         assume_unique_indices: accepted, without effect.
 
     Returns: array of the dtype of arr.
@@ -156,7 +155,6 @@ def insert(arr: NestedLike, obj, values: NestedLike, axis: int | None = None) ->
     Args:
         obj: before which ones: an integer, a slice, a list or an array of integers, known in any case.
         values: several for one index, or one for each of several; converted to the dtype of arr.
-        axis: the axis, negative from the end; None: of the flattened array.
 
     Returns: array of the dtype of arr.
 
@@ -206,8 +204,6 @@ def packbits(a: NestedLike, axis: int | None = None, bitorder: str = "big") -> A
 
     Args:
         a: array of booleans or integers: whether they are not 0.
-        axis: the axis, negative from the end; None: of the flattened array.
-        bitorder: "big": the first is the highest bit; "little": the lowest.
 
     Returns: array of uint8.
 
@@ -238,9 +234,7 @@ def unpackbits(a: NestedLike, axis: int | None = None, count: int | None = None,
 
     Args:
         a: array of uint8.
-        axis: the axis, negative from the end; None: of the flattened array.
         count: how many bits along the axis; None: all.
-        bitorder: "big": the first is the highest bit; "little": the lowest.
 
     Returns: array of uint8 0 and 1.
 
@@ -275,4 +269,10 @@ def unpackbits(a: NestedLike, axis: int | None = None, count: int | None = None,
     return _weft.moveaxis(bits, -1, axis)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "axis": "the axis, negative from the end; None: of the flattened array.",
+    "bitorder": '"big": the first is the highest bit; "little": the lowest.',
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

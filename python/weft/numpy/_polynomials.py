@@ -48,7 +48,6 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
     """A polynomial at given places, by Horner's scheme.
 
     Args:
-        p: vector of coefficients, highest power first.
         x: array or number of any shape.
         unroll: accepted, without effect.
 
@@ -79,10 +78,6 @@ def _sum(a1, a2, sign: int, what: str) -> Array:
 def polyadd(a1: NestedLike, a2: NestedLike) -> Array:
     """The sum of two polynomials.
 
-    Args:
-        a1: vector of coefficients, highest power first.
-        a2: vector of coefficients, highest power first.
-
     Returns: vector of coefficients.
 
     Raises:
@@ -97,10 +92,6 @@ def polyadd(a1: NestedLike, a2: NestedLike) -> Array:
 
 def polysub(a1: NestedLike, a2: NestedLike) -> Array:
     """The difference of two polynomials.
-
-    Args:
-        a1: vector of coefficients, highest power first.
-        a2: vector of coefficients, highest power first.
 
     Returns: vector of coefficients.
 
@@ -118,8 +109,6 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
     """The product of two polynomials.
 
     Args:
-        a1: vector of coefficients, highest power first.
-        a2: vector of coefficients, highest power first.
         trim_leading_zeros: must be False.
 
     Returns: vector of coefficients.
@@ -143,7 +132,6 @@ def polyder(p: NestedLike, m: int = 1) -> Array:
     """A derivative of a polynomial.
 
     Args:
-        p: vector of coefficients, highest power first.
         m: which derivative.
 
     Returns: vector of m fewer coefficients.
@@ -166,7 +154,6 @@ def polyint(p: NestedLike, m: int = 1, k=None) -> Array:
     """An integral of a polynomial, in floating point.
 
     Args:
-        p: vector of coefficients, highest power first.
         m: how often to integrate.
         k: the constants of integration, that of the first integration first; None: 0.
 
@@ -344,9 +331,6 @@ def _cosines(M: int, coefficients) -> Array:
 def hanning(M: int) -> Array:
     """The Hann window: 0.5 - 0.5 cos(2 pi n / (M - 1)).
 
-    Args:
-        M: the number of points.
-
     Returns: vector of M numbers of the default float dtype.
 
     Source: Harris, "On the use of windows for harmonic analysis", 1978.
@@ -360,9 +344,6 @@ def hanning(M: int) -> Array:
 
 def hamming(M: int) -> Array:
     """The Hamming window: 0.54 - 0.46 cos(2 pi n / (M - 1)).
-
-    Args:
-        M: the number of points.
 
     Returns: vector of M numbers of the default float dtype.
 
@@ -378,9 +359,6 @@ def hamming(M: int) -> Array:
 def blackman(M: int) -> Array:
     """The Blackman window: 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)).
 
-    Args:
-        M: the number of points.
-
     Returns: vector of M numbers of the default float dtype.
 
     Source: Harris, "On the use of windows for harmonic analysis", 1978.
@@ -394,9 +372,6 @@ def blackman(M: int) -> Array:
 
 def bartlett(M: int) -> Array:
     """The triangular window: 1 - |2 n / (M - 1) - 1|.
-
-    Args:
-        M: the number of points.
 
     Returns: vector of M numbers of the default float dtype.
 
@@ -416,7 +391,6 @@ def kaiser(M: int, beta) -> Array:
     """The Kaiser window: I0(beta sqrt(1 - r^2)) / I0(beta) for r from -1 to 1.
 
     Args:
-        M: the number of points.
         beta: the shape: 0 is a rectangle, larger ones are narrower.
 
     Returns: vector of M numbers of the default float dtype.
@@ -491,4 +465,12 @@ def trim_zeros(filt: NestedLike, trim: str = "fb") -> Array:
     return filt[first : builtins.max(first, last)]
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "M": "the number of points.",
+    "a1": "vector of coefficients, highest power first.",
+    "a2": "vector of coefficients, highest power first.",
+    "p": "vector of coefficients, highest power first.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

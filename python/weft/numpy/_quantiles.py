@@ -70,7 +70,6 @@ def quantile(
     """Quantiles over axes, in floating point; NaN where an element is.
 
     Args:
-        q: which ones, numbers of any shape in [0, 1].
         method: between two neighbours "linear" interpolates, "lower" and "higher" take one of them, "nearest" the
             nearer (the one at an even place), "midpoint" their mean.
 
@@ -100,7 +99,6 @@ def percentile(
 
     Args:
         q: which ones, numbers of any shape in [0, 100].
-        method: between two neighbours, as for quantile.
 
     Returns: array of the shape of q, followed by the array's without the axes.
 
@@ -139,10 +137,6 @@ def nanquantile(
 ) -> Array:
     """Quantiles over axes, NaN left out; NaN where there are only those.
 
-    Args:
-        q: which ones, numbers of any shape in [0, 1].
-        method: between two neighbours, as for quantile.
-
     Returns: array of the shape of q, followed by the array's without the axes.
 
     Raises:
@@ -169,7 +163,6 @@ def nanpercentile(
 
     Args:
         q: which ones, numbers of any shape in [0, 100].
-        method: between two neighbours, as for quantile.
 
     Returns: array of the shape of q, followed by the array's without the axes.
 
@@ -199,4 +192,10 @@ def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: 
     return _quantile(a, 0.5, axis, keepdims, "midpoint", "nanmedian", True)
 
 
-_docs.complete(globals(), _AXES, arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "method": "between two neighbours, as for quantile.",
+    "q": "which ones, numbers of any shape in [0, 1].",
+}
+
+_docs.complete(globals(), _PARAMETERS | _AXES, arrays=True)

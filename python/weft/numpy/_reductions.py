@@ -136,9 +136,6 @@ def max(
 ) -> Array:
     """The largest element over axes; NaN where there is one. Equal ones share the derivative.
 
-    Args:
-        initial: a number that counts as one more element; needed with where, and for no elements.
-
     Returns: array without the axes, of the array's dtype.
 
     Raises:
@@ -162,9 +159,6 @@ def min(
     where: NestedLike | None = None,
 ) -> Array:
     """The smallest element over axes; NaN where there is one. Equal ones share the derivative.
-
-    Args:
-        initial: a number that counts as one more element; needed with where, and for no elements.
 
     Returns: array without the axes, of the array's dtype.
 
@@ -529,4 +523,9 @@ def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Ar
     return _weft.pad_constant(out, before, [0] * x.ndim, _weft.full((), neutral, out.dtype))
 
 
-_docs.complete(globals(), _AXES, arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "initial": "a number that counts as one more element; needed with where, and for no elements.",
+}
+
+_docs.complete(globals(), _PARAMETERS | _AXES, arrays=True)

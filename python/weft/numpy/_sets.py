@@ -72,7 +72,6 @@ def unique(
         axis: slices along this axis are compared; None: elements.
         equal_nan: whether NaN count as one.
         size: inside jit: how many elements the result has; the smallest ones.
-        fill_value: with size: what fills the result; None: the smallest element.
         sorted: accepted: the result is always sorted.
 
     Returns: array; with a return_ argument a tuple of it and int32 arrays in the order of the arguments.
@@ -152,11 +151,6 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> UniqueAll:
     """The sorted different elements and everything about them; NaN differ from each other.
 
-    Args:
-        x: array, number or nested list of numbers.
-        size: inside jit: how many elements the result has.
-        fill_value: with size: what fills the result; None: the smallest element.
-
     Returns: named tuple (values, indices, inverse_indices, counts).
 
     Raises:
@@ -171,11 +165,6 @@ def unique_all(x: NestedLike, /, *, size: int | None = None, fill_value: NestedL
 
 def unique_counts(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> UniqueCounts:
     """The sorted different elements and how often each occurs; NaN differ from each other.
-
-    Args:
-        x: array, number or nested list of numbers.
-        size: inside jit: how many elements the result has.
-        fill_value: with size: what fills the result; None: the smallest element.
 
     Returns: named tuple (values, counts).
 
@@ -192,11 +181,6 @@ def unique_counts(x: NestedLike, /, *, size: int | None = None, fill_value: Nest
 def unique_inverse(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> UniqueInverse:
     """The sorted different elements and which of them each element is; NaN differ from each other.
 
-    Args:
-        x: array, number or nested list of numbers.
-        size: inside jit: how many elements the result has.
-        fill_value: with size: what fills the result; None: the smallest element.
-
     Returns: named tuple (values, inverse_indices).
 
     Raises:
@@ -211,11 +195,6 @@ def unique_inverse(x: NestedLike, /, *, size: int | None = None, fill_value: Nes
 
 def unique_values(x: NestedLike, /, *, size: int | None = None, fill_value: NestedLike | None = None) -> Array:
     """The sorted different elements; NaN differ from each other.
-
-    Args:
-        x: array, number or nested list of numbers.
-        size: inside jit: how many elements the result has.
-        fill_value: with size: what fills the result; None: the smallest element.
 
     Returns: vector.
 
@@ -242,7 +221,6 @@ def isin(
     Args:
         element: array, number or nested list of numbers.
         test_elements: the others, of any shape.
-        assume_unique: accepted, without effect.
         invert: whether to ask for those that are not.
         method: accepted, without effect.
 
@@ -262,12 +240,6 @@ def union1d(
     ar1: NestedLike, ar2: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None
 ) -> Array:
     """The sorted different elements of two arrays together.
-
-    Args:
-        ar1: array, number or nested list of numbers.
-        ar2: array, number or nested list of numbers.
-        size: inside jit: how many elements the result has.
-        fill_value: with size: what fills the result; None: the smallest element.
 
     Returns: vector.
 
@@ -313,10 +285,6 @@ def setdiff1d(
     """The sorted different elements of one array that are not in another.
 
     Args:
-        ar1: array, number or nested list of numbers.
-        ar2: array, number or nested list of numbers.
-        assume_unique: accepted, without effect.
-        size: inside jit: how many elements the result has.
         fill_value: with size: what fills the result; None: 0.
 
     Returns: vector.
@@ -344,11 +312,7 @@ def intersect1d(
     """The sorted different elements that are in both of two arrays.
 
     Args:
-        ar1: array, number or nested list of numbers.
-        ar2: array, number or nested list of numbers.
-        assume_unique: accepted, without effect.
         return_indices: whether to return where each occurs first in ar1 and in ar2.
-        size: inside jit: how many elements the result has.
         fill_value: with size: what fills the result; None: 0.
 
     Returns: vector; with return_indices a tuple of it and two int32 vectors.
@@ -380,10 +344,6 @@ def setxor1d(
     """The sorted different elements that are in exactly one of two arrays.
 
     Args:
-        ar1: array, number or nested list of numbers.
-        ar2: array, number or nested list of numbers.
-        assume_unique: accepted, without effect.
-        size: inside jit: how many elements the result has.
         fill_value: with size: what fills the result; None: 0.
 
     Returns: vector.
@@ -399,4 +359,14 @@ def setxor1d(
     return _distinct(_joined(ar1, ar2), lambda v: isin(v, ar1) != isin(v, ar2), size, fill_value)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "ar1": "array, number or nested list of numbers.",
+    "ar2": "array, number or nested list of numbers.",
+    "assume_unique": "accepted, without effect.",
+    "fill_value": "with size: what fills the result; None: the smallest element.",
+    "size": "inside jit: how many elements the result has.",
+    "x": "array, number or nested list of numbers.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

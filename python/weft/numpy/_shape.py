@@ -92,7 +92,6 @@ def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
 
     Args:
         shape: integers; one may be -1, which stands for what remains.
-        order: "C": the last index counts fastest; "F": the first.
 
     Returns: array of that shape, of the dtype of a.
 
@@ -113,9 +112,6 @@ def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
 
 def ravel(a: NestedLike, order: str = "C") -> Array:
     """All elements in one dimension.
-
-    Args:
-        order: "C": the last index counts fastest; "F": the first.
 
     Returns: vector of the dtype of a.
 
@@ -480,4 +476,9 @@ def roll(a: NestedLike, shift, axis: int | Sequence[int] | None = None) -> Array
     return a
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "order": '"C": the last index counts fastest; "F": the first.',
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

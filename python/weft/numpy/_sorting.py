@@ -25,9 +25,6 @@ def sort(
 
     Args:
         axis: the axis, negative from the end; None: of the flattened array.
-        kind: accepted, without effect.
-        order: accepted, without effect.
-        stable: accepted: sorting is always stable.
         descending: whether the largest comes first (NaN before it).
 
     Returns: array of the shape and dtype of a.
@@ -56,9 +53,6 @@ def argsort(
 
     Args:
         axis: the axis, negative from the end; None: of the flattened array.
-        kind: accepted, without effect.
-        order: accepted, without effect.
-        stable: accepted: sorting is always stable.
         descending: whether the largest comes first.
 
     Returns: array of int32 of the shape of a.
@@ -99,9 +93,6 @@ def sort_complex(a: NestedLike) -> Array:
 def partition(a: NestedLike, kth: int, axis: int = -1) -> Array:
     """The element that sorting would put at a place is there; smaller ones are before it, larger ones behind.
 
-    Args:
-        kth: the place, negative from the end.
-
     Returns: array of the shape and dtype of a.
 
     Example:
@@ -115,9 +106,6 @@ def partition(a: NestedLike, kth: int, axis: int = -1) -> Array:
 
 def argpartition(a: NestedLike, kth: int, axis: int = -1) -> Array:
     """The indices that partition an array.
-
-    Args:
-        kth: the place, negative from the end.
 
     Returns: array of int32 of the shape of a.
 
@@ -161,7 +149,6 @@ def searchsorted(a: NestedLike, v: NestedLike, side: str = "left", sorter=None, 
         v: array or number: the values.
         side: "left": before equal elements; "right": behind them.
         sorter: the indices that sort a, where it is not sorted; None: it is.
-        method: accepted, without effect.
 
     Returns: array of int32 of the shape of v.
 
@@ -195,7 +182,6 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
         x: array or number of any shape.
         bins: vector of edges, increasing or decreasing.
         right: whether bins contain their right edge instead of the left one.
-        method: accepted, without effect.
 
     Returns: array of int32 of the shape of x.
 
@@ -217,4 +203,13 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
     return _weft.where(bins[-1] >= bins[0], rising, falling)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "kind": "accepted, without effect.",
+    "kth": "the place, negative from the end.",
+    "method": "accepted, without effect.",
+    "order": "accepted, without effect.",
+    "stable": "accepted: sorting is always stable.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

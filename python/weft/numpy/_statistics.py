@@ -205,8 +205,6 @@ def cov(
 
     Args:
         m: array [variables, observations], or a vector of observations of one variable.
-        y: further variables, in the same form; None: none.
-        rowvar: whether variables are rows; otherwise columns.
         bias: whether to divide by n instead of n - 1.
         ddof: the divisor is n - ddof; None: as bias says.
         fweights: vector of how often each observation counts; None: once.
@@ -253,8 +251,6 @@ def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True) ->
 
     Args:
         x: array [variables, observations], or a vector of observations of one variable.
-        y: further variables, in the same form; None: none.
-        rowvar: whether variables are rows; otherwise columns.
 
     Returns: array [variables, variables] in floating point.
 
@@ -391,7 +387,6 @@ def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None 
     Args:
         sample: array [points, dimensions].
         bins: how many equal ones, for all dimensions or one per dimension; or a vector of edges per dimension.
-        range: pair of the first and the last edge per dimension; None: the extrema.
         weights: vector of one weight per point; None: each counts once.
         density: whether counts are divided by their sum and the cells' volumes.
 
@@ -443,7 +438,6 @@ def histogram2d(
         x: vector.
         y: vector of the same length.
         bins: how many equal ones, for both or one per dimension; or vectors of edges.
-        range: pair of the first and the last edge per dimension; None: the extrema.
         weights: vector of one weight per pair; None: each counts once.
         density: whether counts are divided by their sum and the cells' areas.
 
@@ -508,4 +502,11 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
     return out
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "range": "pair of the first and the last edge per dimension; None: the extrema.",
+    "rowvar": "whether variables are rows; otherwise columns.",
+    "y": "further variables, in the same form; None: none.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

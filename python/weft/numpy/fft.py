@@ -276,10 +276,6 @@ def ihfft(a, n: int | None = None, axis: int = -1) -> Array:
 def fftfreq(n: int, d: float = 1.0) -> Array:
     """The frequencies of the entries of fft: 0, 1 ... n/2 - 1, -n/2 ... -1, divided by n d.
 
-    Args:
-        n: the length of the signal.
-        d: the distance of its samples (seconds, say, for a result in hertz).
-
     Returns: vector of n numbers of the default float dtype.
 
     Example:
@@ -291,10 +287,6 @@ def fftfreq(n: int, d: float = 1.0) -> Array:
 
 def rfftfreq(n: int, d: float = 1.0) -> Array:
     """The frequencies of the entries of rfft: 0, 1 ... n/2, divided by n d.
-
-    Args:
-        n: the length of the signal.
-        d: the distance of its samples (seconds, say, for a result in hertz).
 
     Returns: vector of n/2 + 1 numbers of the default float dtype.
 
@@ -314,9 +306,6 @@ def _shifted(x, axes, places) -> Array:
 def fftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     """Frequency 0 moved to the middle.
 
-    Args:
-        axes: the axis or axes; None: all.
-
     Returns: array of the shape and dtype of x.
 
     Example:
@@ -329,9 +318,6 @@ def fftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
 def ifftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of fftshift.
 
-    Args:
-        axes: the axis or axes; None: all.
-
     Returns: array of the shape and dtype of x.
 
     Example:
@@ -341,4 +327,11 @@ def ifftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     return _shifted(x, axes, lambda n: -(n // 2))
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "axes": "the axis or axes; None: all.",
+    "d": "the distance of its samples (seconds, say, for a result in hertz).",
+    "n": "the length of the signal.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -111,7 +111,6 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
     """The x with a x = b, for square a, by the LU factorisation. inf or NaN where a is singular (NumPy raises).
 
     Args:
-        a: array [..., n, n].
         b: vector [n], or matrices of columns [..., n, k].
 
     Returns: array of the shape of b, with the batches of both.
@@ -142,9 +141,6 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
 def inv(a: NestedLike) -> Array:
     """The inverse of a square matrix. inf or NaN where a is singular (NumPy raises).
 
-    Args:
-        a: array [..., n, n].
-
     Returns: array [..., n, n].
 
     Raises:
@@ -161,9 +157,6 @@ def inv(a: NestedLike) -> Array:
 
 def slogdet(a: NestedLike) -> SlogdetResult:
     """The sign of the determinant and the logarithm of its absolute value.
-
-    Args:
-        a: array [..., n, n].
 
     Returns: named tuple (sign, logabsdet) of arrays [...]; the sign of a complex determinant is a number of modulus 1.
 
@@ -188,9 +181,6 @@ def slogdet(a: NestedLike) -> SlogdetResult:
 
 def det(a: NestedLike) -> Array:
     """The determinant, by the LU factorisation.
-
-    Args:
-        a: array [..., n, n].
 
     Returns: array [...].
 
@@ -351,7 +341,6 @@ def diagonal(x: NestedLike, /, *, offset: int = 0) -> Array:
 
     Args:
         x: array [..., m, n].
-        offset: which diagonal: 0 the main one, positive above it, negative below.
 
     Returns: array [..., length].
 
@@ -367,7 +356,6 @@ def trace(x: NestedLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) 
 
     Args:
         x: array [..., m, n].
-        offset: which diagonal: 0 the main one, positive above it, negative below.
         dtype: the dtype of the result; None: that of x.
 
     Returns: array [...].
@@ -456,7 +444,6 @@ def matrix_power(a: NestedLike, n: int) -> Array:
     """A square matrix multiplied with itself, by repeated squaring.
 
     Args:
-        a: array [..., n, n].
         n: how often; negative: its inverse that often; 0: the identity.
 
     Returns: array [..., n, n].
@@ -605,4 +592,10 @@ def cond(x: NestedLike, p: NestedLike | None = None) -> Array:
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "a": "array [..., n, n].",
+    "offset": "which diagonal: 0 the main one, positive above it, negative below.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

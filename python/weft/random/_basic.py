@@ -10,7 +10,7 @@ from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
-from ._keys import _shape, bits, split
+from ._keys import KEY_ERRORS, _shape, bits, split
 
 __all__ = [
     "bernoulli",
@@ -36,7 +36,6 @@ def uniform(
     """Numbers uniform in [minval, maxval).
 
     Args:
-        dtype: the dtype of the result; float: the default float dtype.
         minval: the lower end, a number or an array that broadcasts to the shape.
         maxval: the upper end, a number or an array that broadcasts to the shape.
 
@@ -91,12 +90,8 @@ def truncated_normal(
         lower: the lower end, a number or an array.
         upper: the upper end, a number or an array.
         shape: the shape of the result; None: that of lower and upper together.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.truncated_normal(weft.random.key(0), -1.0, 1.0, (2,))
@@ -162,9 +157,6 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
 
     Returns: array of the shape and dtype of x.
 
-    Raises:
-        TypeError: key is no key.
-
     Example:
         >>> weft.random.permutation(weft.random.key(0), 4)
         Array([0, 1, 3, 2], dtype=int32)
@@ -192,7 +184,6 @@ def choice(
 
     Raises:
         ValueError: more are chosen than there are, without replacement.
-        TypeError: key is no key.
 
     Source: without replacement and with p: the Gumbel-max trick (Kool et al., "Stochastic beams and where to find
         them", 2019).
@@ -226,9 +217,6 @@ def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None)
 
     Returns: array of booleans.
 
-    Raises:
-        TypeError: key is no key.
-
     Example:
         >>> weft.random.bernoulli(weft.random.key(0), 0.5, (3,))
         Array([False, False,  True], dtype=bool)
@@ -246,9 +234,6 @@ def rademacher(key: Array, shape: int | Shape = (), dtype: DTypeLike = int) -> A
 
     Returns: array of that shape.
 
-    Raises:
-        TypeError: key is no key.
-
     Example:
         >>> weft.random.rademacher(weft.random.key(0), (3,))
         Array([-1, -1,  1], dtype=int32)
@@ -259,13 +244,7 @@ def rademacher(key: Array, shape: int | Shape = (), dtype: DTypeLike = int) -> A
 def exponential(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Exponential numbers of rate 1: -log(1 - u).
 
-    Args:
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.exponential(weft.random.key(0), (2,))
@@ -277,13 +256,7 @@ def exponential(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -
 def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard Gumbel numbers: -log(-log(u)).
 
-    Args:
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.gumbel(weft.random.key(0), (2,))
@@ -301,9 +274,6 @@ def categorical(key, logits, axis: int = -1, shape=None) -> Array:
         shape: the shape of the result, which ends with that of the logits without the axis; None: that.
 
     Returns: array of int32.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: the Gumbel-max trick (Maddison et al., "A* sampling", 2014).
 
@@ -323,13 +293,7 @@ def categorical(key, logits, axis: int = -1, shape=None) -> Array:
 def laplace(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard Laplace numbers: sign(u) log(1 - |u|) for u uniform in (-1, 1).
 
-    Args:
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.laplace(weft.random.key(0), (2,))
@@ -343,13 +307,7 @@ def laplace(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Ar
 def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard logistic numbers: log(u / (1 - u)).
 
-    Args:
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.logistic(weft.random.key(0), (2,))
@@ -363,13 +321,7 @@ def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> A
 def cauchy(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Standard Cauchy numbers: tan(pi (u - 1/2)).
 
-    Args:
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.cauchy(weft.random.key(0), (2,))
@@ -380,4 +332,9 @@ def cauchy(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
     return wnp.tan(math.pi * (u - 0.5))
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dtype": "the dtype of the result; float: the default float dtype.",
+}
+
+_docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)

@@ -7,7 +7,7 @@ from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
-from ._keys import _shape, split
+from ._keys import KEY_ERRORS, _shape, split
 
 __all__ = [
     "double_sided_maxwell",
@@ -29,12 +29,8 @@ def lognormal(key: Array, sigma: NestedLike = 1.0, shape: int | Shape | None = N
     Args:
         sigma: the standard deviation of the normal numbers, a number or an array.
         shape: the shape of the result; None: that of sigma.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.lognormal(weft.random.key(0), 0.5, (2,))
@@ -50,12 +46,8 @@ def pareto(key: Array, b: NestedLike, shape: int | Shape | None = None, dtype: D
     Args:
         b: the exponent, a number or an array.
         shape: the shape of the result; None: that of b.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.pareto(weft.random.key(0), 3.0, (2,))
@@ -71,12 +63,8 @@ def rayleigh(key: Array, scale: NestedLike, shape: int | Shape | None = None, dt
     Args:
         scale: the scale, a number or an array.
         shape: the shape of the result; None: that of scale.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.rayleigh(weft.random.key(0), 2.0, (2,))
@@ -92,12 +80,8 @@ def weibull_min(key, scale, concentration, shape=(), dtype=float) -> Array:
     Args:
         scale: the scale, a number or an array that broadcasts to the shape.
         concentration: the shape parameter, a number or an array that broadcasts to the shape.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.weibull_min(weft.random.key(0), 1.0, 2.0, (2,))
@@ -109,13 +93,7 @@ def weibull_min(key, scale, concentration, shape=(), dtype=float) -> Array:
 def maxwell(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
     """Maxwell numbers: the lengths of vectors of three standard normal numbers.
 
-    Args:
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.maxwell(weft.random.key(0), (2,))
@@ -139,12 +117,8 @@ def triangular(
         mode: where the peak is.
         right: the upper end.
         shape: the shape of the result; None: that of the three together.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.triangular(weft.random.key(0), 0.0, 1.0, 3.0, (2,))
@@ -180,7 +154,6 @@ def multivariate_normal(
 
     Raises:
         ValueError: there is no such method.
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.multivariate_normal(weft.random.key(0), wnp.zeros(2), wnp.eye(2))
@@ -209,12 +182,8 @@ def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = f
     Args:
         n: the number of rows and columns.
         shape: the shape of the batch.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array shape + [n, n].
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
 
@@ -233,12 +202,8 @@ def wald(key: Array, mean: NestedLike, shape: int | Shape | None = None, dtype: 
     Args:
         mean: the mean, > 0, a number or an array.
         shape: the shape of the result; None: that of mean.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots", 1976.
 
@@ -264,12 +229,8 @@ def double_sided_maxwell(
     Args:
         loc: what is added, a number or an array that broadcasts to the shape.
         scale: what they are multiplied with first.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.double_sided_maxwell(weft.random.key(0), 0.0, 1.0, (2,)).shape
@@ -281,4 +242,9 @@ def double_sided_maxwell(
     )
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dtype": "the dtype of the result; float: the default float dtype.",
+}
+
+_docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)

@@ -12,7 +12,7 @@ from .._weft import Array
 from ..control import while_loop
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import uniform
-from ._keys import _shape, split
+from ._keys import KEY_ERRORS, _shape, split
 
 __all__ = [
     "binomial",
@@ -27,12 +27,8 @@ def geometric(key: Array, p: NestedLike, shape: int | Shape | None = None, dtype
     Args:
         p: the probability of success, a number or an array.
         shape: the shape of the result; None: that of p.
-        dtype: the dtype of the result; int: the default integer dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: floor(log(u) / log(1 - p)) + 1 (Devroye, "Non-uniform random variate generation", 1986, X.2).
 
@@ -77,12 +73,8 @@ def poisson(key: Array, lam: NestedLike, shape: int | Shape | None = None, dtype
     Args:
         lam: the rate, >= 0, a number or an array.
         shape: the shape of the result; None: that of lam.
-        dtype: the dtype of the result; int: the default integer dtype.
 
     Returns: array of that shape; -1 where lam is negative or NaN.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: below 10 by the waiting times of a Poisson process (Devroye, "Non-uniform random variate generation", 1986,
         X.3), above by transformed rejection (Hoermann, "The transformed rejection method for generating Poisson random
@@ -132,9 +124,6 @@ def binomial(
         dtype: the dtype of the result; float: the default float dtype, as in JAX.
 
     Returns: array of that shape; NaN where n is negative or p is no probability (in an integer dtype: 0).
-
-    Raises:
-        TypeError: key is no key.
 
     Source: below 10 expected successes by waiting times (Devroye, "Non-uniform random variate generation", 1986, X.4),
         above by transformed rejection (Hoermann, "The generation of binomial random variates", 1993, algorithm BTRS).
@@ -205,4 +194,9 @@ def _log_factorial(k) -> Array:
     return 0.5 * math.log(2 * math.pi) + (k + 0.5) * wnp.log(k + 1) - (k + 1) + _stirling_rest(k)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "dtype": "the dtype of the result; int: the default integer dtype.",
+}
+
+_docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)

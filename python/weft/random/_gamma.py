@@ -9,7 +9,7 @@ from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
-from ._keys import _shape, split
+from ._keys import KEY_ERRORS, _shape, split
 
 __all__ = [
     "ball",
@@ -28,14 +28,9 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
     """Logarithms of gamma numbers, without underflow for small a. Not JAX's numbers.
 
     Args:
-        a: the shape parameter, > 0, a number or an array.
         shape: the shape of the result; None: that of a.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape. It has no derivative with respect to a.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 
@@ -76,14 +71,9 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
     """Gamma numbers of scale 1. Not JAX's numbers.
 
     Args:
-        a: the shape parameter, > 0, a number or an array.
         shape: the shape of the result; None: that of a.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape. It has no derivative with respect to a.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 
@@ -101,12 +91,8 @@ def beta(key: Array, a: NestedLike, b: NestedLike, shape: int | Shape | None = N
         a: the first parameter, > 0, a number or an array.
         b: the second parameter, > 0, a number or an array.
         shape: the shape of the result; None: that of a and b together.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Devroye, "Non-uniform random variate generation", 1986, IX.4.
 
@@ -127,12 +113,8 @@ def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, d
     Args:
         alpha: array [..., n] of parameters > 0.
         shape: the shape of the result without n; None: that of alpha without it.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array shape + [n].
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Devroye, "Non-uniform random variate generation", 1986, XI.4.
 
@@ -151,14 +133,9 @@ def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtyp
     """Chi-square numbers: twice a gamma number of df / 2. Not JAX's numbers.
 
     Args:
-        df: degrees of freedom, a number or an array.
         shape: the shape of the result; None: that of df.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.chisquare(weft.random.key(0), 4.0, (2,)).shape
@@ -171,14 +148,7 @@ def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = fl
     """Student's t: a normal number divided by the root of a chi-square number over its degrees of freedom. Not JAX's
     numbers.
 
-    Args:
-        df: degrees of freedom, a number or an array.
-        dtype: the dtype of the result; float: the default float dtype.
-
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.t(weft.random.key(0), 4.0, (2,)).shape
@@ -196,12 +166,8 @@ def ball(key, d: int, p=2, shape=(), dtype=float) -> Array:
         d: the number of dimensions.
         p: which norm.
         shape: the shape of the result without d.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array shape + [d].
-
-    Raises:
-        TypeError: key is no key.
 
     Source: Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
 
@@ -226,12 +192,8 @@ def f(
         dfnum: degrees of freedom above, a number or an array.
         dfden: degrees of freedom below, a number or an array.
         shape: the shape of the result; None: that of both together.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.f(weft.random.key(0), 3.0, 5.0, (2,)).shape
@@ -248,12 +210,8 @@ def generalized_normal(key: Array, p: NestedLike, shape: int | Shape = (), dtype
 
     Args:
         p: the exponent, > 0, a number or an array that broadcasts to the shape.
-        dtype: the dtype of the result; float: the default float dtype.
 
     Returns: array of that shape.
-
-    Raises:
-        TypeError: key is no key.
 
     Source: |x|^p is a gamma number of 1 / p (Nadarajah, "A generalized normal distribution", 2005).
 
@@ -266,4 +224,11 @@ def generalized_normal(key: Array, p: NestedLike, shape: int | Shape = (), dtype
     return rademacher(k2, shape, dtype) * gamma(k1, 1 / p, shape, dtype) ** (1 / p)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "a": "the shape parameter, > 0, a number or an array.",
+    "df": "degrees of freedom, a number or an array.",
+    "dtype": "the dtype of the result; float: the default float dtype.",
+}
+
+_docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)

@@ -26,9 +26,6 @@ def _shape(shape) -> tuple:
 def key(seed) -> Array:
     """A key made from an integer.
 
-    Args:
-        seed: integer; 64 bits count.
-
     Returns: array without dimensions, of dtype key.
 
     Raises:
@@ -43,9 +40,6 @@ def key(seed) -> Array:
 
 def PRNGKey(seed) -> Array:
     """A key made from an integer, as two words, in JAX's older form.
-
-    Args:
-        seed: integer; 64 bits count.
 
     Returns: array uint32[2].
 
@@ -103,9 +97,6 @@ def split(key: Array, num=2) -> Array:
 
     Returns: array of keys [num] (for words uint32[num, 2]).
 
-    Raises:
-        TypeError: key is no key.
-
     Example:
         >>> k1, k2 = weft.random.split(weft.random.key(0))
         >>> weft.random.key_data(k1)
@@ -121,9 +112,6 @@ def fold_in(key: Array, data: NestedLike) -> Array:
         data: integer of 32 bits, traced ones too.
 
     Returns: key.
-
-    Raises:
-        TypeError: key is no key.
 
     Example:
         >>> weft.random.key_data(weft.random.fold_in(weft.random.key(0), 7))
@@ -167,4 +155,10 @@ def clone(key: Array) -> Array:
     return wnp.asarray(key)
 
 
-_docs.complete(globals())
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "seed": "integer; 64 bits count.",
+}
+
+KEY_ERRORS = {"key": "TypeError: key is no key."}
+_docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)

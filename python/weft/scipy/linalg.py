@@ -35,7 +35,6 @@ def cholesky(a: NestedLike, lower: bool = False, overwrite_a: bool = False, chec
     """The Cholesky factor of a positive definite matrix, upper by default. Only that triangle is read.
 
     Args:
-        a: array [..., n, n].
         lower: whether to give the lower triangular L with L L^H = a, instead of L^H.
 
     Returns: array [..., n, n].
@@ -83,7 +82,6 @@ def cho_solve(c_and_lower, b: NestedLike, overwrite_b: bool = False, check_finit
 
     Args:
         c_and_lower: what cho_factor(a) returned.
-        b: array [n] or [n, k].
 
     Returns: array of the shape of b.
 
@@ -144,7 +142,6 @@ def solve(
     """The x with a x = b, for square a.
 
     Args:
-        a: array [..., n, n].
         b: array [n] or [..., n, k].
         lower: with assume_a="pos": which triangle is read.
         assume_a: "gen": any; "pos": positive definite, solved by the Cholesky factor.
@@ -188,7 +185,6 @@ def lu_solve(lu_and_piv, b: NestedLike, trans: int = 0, overwrite_b: bool = Fals
 
     Args:
         lu_and_piv: what lu_factor(a) returned, for one matrix.
-        b: array [n] or [n, k].
         trans: 0: a itself, 1: its transpose, 2: its adjoint.
 
     Returns: array of the shape of b.
@@ -339,7 +335,6 @@ def eigh(
     """Eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
 
     Args:
-        a: array [..., n, n].
         b: must be None: generalised problems are not there.
         lower: which triangle is read; otherwise the upper one.
         eigvals_only: whether to give the eigenvalues alone.
@@ -425,4 +420,10 @@ def qr(
     return (r,) if mode == "r" else (q, r)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "a": "array [..., n, n].",
+    "b": "array [n] or [n, k].",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)

@@ -93,7 +93,6 @@ def logsumexp(
     """log(sum(b exp(a))) over axes without overflow; see weft.nn.logsumexp.
 
     Args:
-        a: array or number of any shape.
         axis: an axis or a tuple of axes, negative from the end; None: all of them.
         b: array of factors that broadcasts against a; None: 1.
         return_sign: whether to return the logarithm of the sum's size, and its sign.
@@ -172,7 +171,6 @@ def beta(a: NestedLike, b: NestedLike) -> Array:
     """The beta function: gamma(a) gamma(b) / gamma(a + b).
 
     Args:
-        a: array or number of any shape.
         b: array or number that broadcasts against a.
 
     Returns: array of the common shape, of a float dtype.
@@ -206,9 +204,6 @@ def logit(x: NestedLike) -> Array:
 def xlogy(x: NestedLike, y: NestedLike) -> Array:
     """x log(y), and 0 where x is 0.
 
-    Args:
-        y: array or number that broadcasts against x.
-
     Returns: array of the common shape, of a float dtype.
 
     Example:
@@ -221,9 +216,6 @@ def xlogy(x: NestedLike, y: NestedLike) -> Array:
 
 def xlog1py(x: NestedLike, y: NestedLike) -> Array:
     """x log(1 + y), and 0 where x is 0.
-
-    Args:
-        y: array or number that broadcasts against x.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -251,10 +243,6 @@ def entr(x: NestedLike) -> Array:
 def rel_entr(p: NestedLike, q: NestedLike) -> Array:
     """The summand of relative entropy: p log(p / q), 0 where p is 0 and q >= 0, inf where it is not defined.
 
-    Args:
-        p: array or number of any shape.
-        q: array or number that broadcasts against p.
-
     Returns: array of the common shape, of a float dtype.
 
     Example:
@@ -269,10 +257,6 @@ def rel_entr(p: NestedLike, q: NestedLike) -> Array:
 
 def kl_div(p: NestedLike, q: NestedLike) -> Array:
     """The summand of the Kullback-Leibler divergence: rel_entr(p, q) - p + q.
-
-    Args:
-        p: array or number of any shape.
-        q: array or number that broadcasts against p.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -422,7 +406,6 @@ def boxcox(x: NestedLike, lmbda: NestedLike) -> Array:
 
     Args:
         x: array or number > 0.
-        lmbda: array or number that broadcasts against x.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -442,7 +425,6 @@ def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
 
     Args:
         x: array or number > -1.
-        lmbda: array or number that broadcasts against x.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -457,4 +439,13 @@ def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
     return wnp.where(lmbda == 0, wnp.log1p(x), wnp.expm1(safe * wnp.log1p(x)) / safe)
 
 
-_docs.complete(globals(), arrays=True)
+# What parameters mean in several functions of this module.
+_PARAMETERS = {
+    "a": "array or number of any shape.",
+    "lmbda": "array or number that broadcasts against x.",
+    "p": "array or number of any shape.",
+    "q": "array or number that broadcasts against p.",
+    "y": "array or number that broadcasts against x.",
+}
+
+_docs.complete(globals(), _PARAMETERS, arrays=True)
