@@ -74,7 +74,8 @@ std::vector<int> BlockLowering::Run(Steps& steps) {
   for (size_t i = 0; i < fn_.results().size(); ++i) {
     const Atom& a = fn_.results()[i];
     const int from = SlotOf(a);
-    if (i < dest_.size() && donated_.count(from) && dest_[i] != from && homes_.insert(from).second) {
+    const bool free = i < dest_.size() && std::find(slot_.begin(), slot_.end(), dest_[i]) == slot_.end();
+    if (free && donated_.count(from) && dest_[i] != from && homes_.insert(from).second) {
       dest_[i] = from;  // a donated argument handed back
       p_.ResultInParam(static_cast<int>(i), from);
       p_.UsesDonated(from);
@@ -148,6 +149,9 @@ bool BlockLowering::OnlyThisUnitReads(int s) const {
 }
 
 int BlockLowering::DonatedHome(uint32_t var, const std::vector<int>& reusable) {
+  // Where the result would otherwise be, the start of a loop's carry may be already: that would be written into the
+  // donated memory, too, before what is in there is read.
+  if (std::find(slot_.begin(), slot_.end(), wanted_[var]) != slot_.end()) return -1;
   const Dim bytes = Bytes(fn_.TypeOf(Var{var}));
   auto fits = [&](int s) {
     const auto it = donated_.find(s);
@@ -202,7 +206,10 @@ int BlockLowering::ResultSlot(uint32_t var, const std::vector<int>& reusable) {
     chosen = p_.NewArena(fn_.TypeOf(Var{var}));
     owned_.insert(chosen);
   }
-  if (donated_.count(chosen)) p_.UsesDonated(chosen);
+  if (donated_.count(chosen)) {
+    p_.UsesDonated(chosen);
+    current_reads_[chosen];  // taken: another result of this unit goes elsewhere, even if nobody reads this one
+  }
   slot_[var] = chosen;
   readers_[chosen] += value_readers_[var];
   p_.Use(chosen);

@@ -321,3 +321,30 @@ def test_softmax_in_place():
     y = donating(x)
     assert address(y) == before
     np.testing.assert_array_equal(np.asarray(y), want)
+
+
+def test_a_carry_that_starts_in_a_result_leaves_donated_memory_alone():
+    """The loop's start lies where the result will be; that is no donated memory which is still to be read."""
+
+    def f(x):
+        return weft.vmap(lambda v: weft.scan(lambda c, s: (wnp.tanh(s * s + 0 * c), None), wnp.zeros((2, 2)), v)[0])(x)
+
+    x = fresh(2, 4) / 8
+    want = np.tanh(np.asarray(x)[:, -1] ** 2)[:, None, None] * np.ones((1, 2, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = weft.jit(f, donate_argnums=0)(x)
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6)
+
+
+def test_results_of_one_loop_do_not_share_donated_memory():
+    """The count, which nobody reads, and the value are two carries; either fits the memory that is given away."""
+
+    def f(x, y):
+        return weft.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, wnp.sin(s[1])), (0, y))[1] * 2 + 0 * y
+
+    want = np.sin(np.sin(np.sin(0.7))) * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = weft.jit(f, donate_argnums=0)(fresh(3), wnp.array(0.7, dtype="float64"))
+    np.testing.assert_allclose(float(got), want, rtol=1e-12)
