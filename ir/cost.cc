@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ir/prim.h"
+#include "ir/snapshots.h"
 
 namespace weft {
 namespace {
@@ -37,6 +38,14 @@ Cost OfRegions(const Eqn& e, const CostOptions& options) {
   const std::string& name = e.prim->name;
   if (name == "scan") {
     return CostOf(*e.regions[0], options) * SizeOfDim(e.attrs.Get<Dims>("length")[0], options);
+  }
+  if (name == "snapshot_scan") {
+    const int64_t steps = e.attrs.Get<Dims>("length")[0].value("cost");
+    const Cost forward = CostOf(*e.regions[0], options);
+    if (e.regions.size() == 1) return forward * static_cast<double>(steps);
+    const int64_t again = steps + BinomialAdvances(steps, e.attrs.GetInt("snapshots"));
+    Cost both = forward * static_cast<double>(again);
+    return both += CostOf(*e.regions[1], options) * static_cast<double>(steps);
   }
   if (name == "while" || name == "tape_scan") {
     Cost trip;

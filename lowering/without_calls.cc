@@ -5,6 +5,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/random_ops.h"
+#include "ir/snapshots.h"
 #include "lowering/schedule.h"
 
 namespace weft {
@@ -16,9 +17,14 @@ bool IsCallLike(const Eqn& e) {
   return kCalls.count(e.prim->name) != 0;
 }
 
+bool IsExpanded(const Eqn& e) {
+  static const std::set<std::string> kExpanded = {"checkpoint_name", "snapshot_scan", "threefry2x32"};
+  return kExpanded.count(e.prim->name) != 0;
+}
+
 bool Needed(const Fn& fn) {
   for (const Eqn& e : fn.eqns()) {
-    if (IsCallLike(e) || e.prim->name == "threefry2x32") return true;
+    if (IsCallLike(e) || IsExpanded(e)) return true;
     for (const FnRef& r : e.regions) {
       if (Needed(*r)) return true;
     }
@@ -29,6 +35,7 @@ bool Needed(const Fn& fn) {
 Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
   std::vector<Atom> map(fn.num_vars());
   for (size_t i = 0; i < args.size(); ++i) map[i] = args[i];
+  const std::vector<int> uses = fn.UseCounts();
   auto get = [&](const Atom& a) { return a.is_var() ? map[a.id()] : a; };
   for (const Eqn& e : fn.eqns()) {
     Atoms operands;
@@ -37,6 +44,13 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     Atoms results;
     if (IsCallLike(e)) {
       results = InlineInto(b, *e.regions[0], operands);
+    } else if (e.prim->name == "checkpoint_name") {
+      results = operands;
+    } else if (e.prim->name == "snapshot_scan") {
+      Eqn inner = e;
+      for (FnRef& r : inner.regions) r = WithoutCalls(r);
+      const auto first = uses.begin() + e.first_result;
+      results = ExpandSnapshotScan(b, inner, operands, std::vector<int>(first, first + e.num_results));
     } else if (e.prim->name == "threefry2x32") {
       // As ordinary equations the rounds fuse with their surroundings. A key that is known is a pair of numbers, and
       // numbers computed from them would stand beside arrays.

@@ -16,6 +16,7 @@ namespace py = pybind11;
 // Python holds functions through this: they are immutable and shared.
 struct FnHandle {
   FnRef fn;
+  Loc loc = {};  // of the equation whose region it is: where equations inside without a place of their own come from
 };
 
 inline py::object Take(PyObject* owned) {
@@ -38,6 +39,9 @@ struct OperandList {
   std::vector<OperandHolder> holders;
   std::vector<Operand> operands;
 };
+
+// Attributes as a dict of plain Python values; sizes and types as text.
+py::dict AttrsObject(const Attrs& attrs);  // ir_bindings.cc
 
 void BindIr(py::module_& m);          // ir_bindings.cc: Fn, equations, text, Dim
 void BindTransforms(py::module_& m);  // transform_bindings.cc

@@ -1,4 +1,7 @@
 #include "ir/cost.h"
+#include "ir/residuals.h"
+#include "ir/sample_fns.h"
+#include "ir/serialize.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "python/bindings.h"
@@ -28,26 +31,97 @@ py::object AttrObject(const Attr& attr) {
       attr);
 }
 
+// As weft.primitives takes it: lists of sizes, types and dtypes as lists of texts.
+py::object AttrValue(const Attr& attr) {
+  py::list texts;
+  if (const auto* dims = std::get_if<Dims>(&attr)) {
+    for (const Dim& d : *dims) texts.append(d.ToString());
+  } else if (const auto* types = std::get_if<Types>(&attr)) {
+    for (const Type& t : *types) texts.append(t.ToString());
+  } else if (const auto* dtype = std::get_if<DType>(&attr)) {
+    texts.append(Name(*dtype));
+  } else {
+    return AttrObject(attr);
+  }
+  return texts;
+}
+
+// The user's innermost line, the stack around it, and the transforms that the equation went through, first to last.
+py::dict OriginObject(Loc loc) {
+  py::dict d;
+  d["file"] = loc.file();
+  d["line"] = loc.line();
+  d["function"] = loc.function();
+  d["transforms"] = py::tuple(py::cast(loc.transforms()));
+  d["stack"] = loc.Stack();
+  return d;
+}
+
 std::string AtomText(const Fn& fn, const Atom& a) {
   if (a.is_literal()) return Print(a.literal());
   return "%" + std::to_string(a.id()) + ": " + fn.TypeOf(a).ToString();
 }
 
-py::dict EqnObject(const Fn& fn, const Eqn& e) {
-  py::dict d, attrs;
-  for (const auto& [name, attr] : e.attrs.entries()) attrs[py::str(name)] = AttrObject(attr);
+// `outer`: where an equation without a place of its own comes from.
+py::dict EqnObject(const Fn& fn, const Eqn& e, Loc outer) {
+  const Loc loc = e.loc ? e.loc : outer;
+  py::dict d;
+  const py::dict attrs = AttrsObject(e.attrs);
   py::list operands, results, regions;
   for (const Atom& a : e.operands) operands.append(AtomText(fn, a));
   for (uint32_t i = 0; i < e.num_results; ++i) results.append(AtomText(fn, Atom(e.result(static_cast<int>(i)))));
-  for (const FnRef& r : e.regions) regions.append(FnHandle{r});
+  for (const FnRef& r : e.regions) regions.append(FnHandle{r, loc});
   d["name"] = e.prim->name;
   d["operands"] = operands;
   d["results"] = results;
   d["attrs"] = attrs;
+  py::dict kinds, values;
+  for (const auto& [name, attr] : e.attrs.entries()) {
+    kinds[py::str(name)] = KindName(attr);
+    values[py::str(name)] = AttrValue(attr);
+  }
+  d["attr_kinds"] = kinds;
+  d["attr_values"] = values;
   d["regions"] = regions;
-  d["location"] = e.loc ? e.loc.ToString() : "";
+  d["location"] = loc ? loc.ToString() : "";
+  d["origin"] = OriginObject(loc);
   return d;
 }
+
+// What a value that is kept comes from.
+py::dict ResidualObject(const Fn& fn, const Atom& value) {
+  static constexpr const char* kKinds[] = {"argument", "constant", "literal", "value"};
+  const Origin o = OriginOf(fn, value);
+  py::dict d = OriginObject(o.loc);
+  auto bytes = [](const Type& t) -> py::object {
+    if (!t.is_static()) return py::str((t.size() * Dim(ByteWidth(t.dtype))).ToString());
+    return py::int_(t.Bytes());
+  };
+  const bool tape = o.type.dtype == DType::kTape;
+  d["kind"] = kKinds[static_cast<int>(o.kind)];
+  d["type"] = (tape ? o.row : o.type).ToString();
+  d["tape"] = tape;
+  d["bytes"] = bytes(tape ? o.row : o.type);
+  py::list dims;
+  for (const Dim& dim : (tape ? o.row : o.type).dims) dims.append(Take(DimObject(dim)));
+  d["shape"] = py::tuple(dims);
+  d["dtype"] = NumpyName((tape ? o.row : o.type).dtype);
+  d["param"] = o.param;
+  d["primitive"] = o.prim;
+  d["name"] = o.name;
+  d["repeats"] = o.repeats;
+  return d;
+}
+
+}  // namespace
+
+py::dict AttrsObject(const Attrs& attrs) {
+  py::dict d;
+  for (const auto& [name, attr] : attrs.entries()) d[py::str(name)] = AttrObject(attr);
+  return d;
+}
+
+namespace {
 
 PyObject* MakeDim(const Dim& d) { return py::cast(d).release().ptr(); }
 const Dim* GetDim(PyObject* object) { return py::handle(object).cast<const Dim*>(); }
@@ -114,7 +188,7 @@ Example:
       .def_property_readonly("eqns",
                              [](const FnHandle& f) {
                                py::list list;
-                               for (const Eqn& e : f.fn->eqns()) list.append(EqnObject(*f.fn, e));
+                               for (const Eqn& e : f.fn->eqns()) list.append(EqnObject(*f.fn, e, f.loc));
                                return list;
                              })
       .def_property_readonly("num_eqns", [](const FnHandle& f) { return f.fn->NumEqns(); })
@@ -123,6 +197,20 @@ Example:
                                std::vector<std::string> types;
                                for (const Type& t : f.fn->ParamTypes()) types.push_back(t.ToString());
                                return types;
+                             })
+      .def_property_readonly("results",
+                             [](const FnHandle& f) {
+                               std::vector<std::string> results;
+                               for (const Atom& a : f.fn->results()) results.push_back(AtomText(*f.fn, a));
+                               return results;
+                             })
+      // Which parameters are captured arrays.
+      .def_property_readonly("constants",
+                             [](const FnHandle& f) {
+                               std::vector<bool> constants;
+                               for (const Param& p : f.fn->params())
+                                 constants.push_back(p.kind == Param::Kind::kConstant);
+                               return constants;
                              })
       .def_property_readonly("param_names",
                              [](const FnHandle& f) {
@@ -136,6 +224,17 @@ Example:
                                for (const Type& t : f.fn->ResultTypes()) types.push_back(t.ToString());
                                return types;
                              })
+      // (shape, dtype) of each result.
+      .def_property_readonly("result_specs",
+                             [](const FnHandle& f) {
+                               py::list specs;
+                               for (const Type& t : f.fn->ResultTypes()) {
+                                 py::list dims;
+                                 for (const Dim& d : t.dims) dims.append(Take(DimObject(d)));
+                                 specs.append(py::make_tuple(py::tuple(dims), NumpyName(t.dtype)));
+                               }
+                               return specs;
+                             })
       .def_property_readonly("has_effects", [](const FnHandle& f) { return f.fn->HasEffects(); })
       .def("__hash__", [](const FnHandle& f) { return f.fn->StructuralHash(); })
       .def("__eq__", [](const FnHandle& a, const FnHandle& b) { return a.fn->StructurallyEquals(*b.fn); })
@@ -146,6 +245,15 @@ Example:
                               py::make_tuple(Print(*f.cast<const FnHandle&>().fn), ""));
       });
 
+  // What the results of a function from `first` on come from.
+  m.def("residuals", [](const FnHandle& f, size_t first) {
+    py::list list;
+    for (size_t i = first; i < f.fn->results().size(); ++i) list.append(ResidualObject(*f.fn, f.fn->results()[i]));
+    return list;
+  });
+  m.def("loop_memory", [](const FnHandle& f) { return LoopMemory(*f.fn); });
+  m.def("serialize", [](const FnHandle& f) { return py::bytes(Serialize(*f.fn)); });
+  m.def("deserialize", [](const py::bytes& bytes) { return FnHandle{Deserialize(std::string(bytes))}; });
   m.def("parse_fn", [](const std::string& text, const std::string& file) {
     ParseOptions options;
     options.file = file;
@@ -174,6 +282,16 @@ Example:
   });
   m.def("elementwise", [](const std::string& prim, const std::string& name, bool inexact) {
     return Take(MakeElementwise(FindPrim(prim), name, inexact ? Promotion::kInexact : Promotion::kAuto));
+  });
+  // The programs, as text, on which tests run each primitive.
+  m.def("sample_programs", [] {
+    py::dict programs;
+    for (const Prim* p : AllPrims()) {
+      py::list texts;
+      for (const FnRef& f : SampleFns(*p)) texts.append(Print(*f));
+      programs[py::str(p->name)] = texts;
+    }
+    return programs;
   });
   m.def("has_primitive", [](const std::string& name) { return TryFindPrim(name) != nullptr; });
   m.def("binary", [](const std::string& name) {

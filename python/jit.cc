@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "driver/executable.h"
+#include "ir/residuals.h"
 #include "python/array.h"
 #include "python/convert.h"
 #include "python/frames.h"
@@ -693,6 +694,13 @@ PyObject* Explain(PyObject* object, PyObject*) {
             CheckStatus(PyDict_SetItemString(item.get(), name.c_str(), number.get()));
           }
         }
+        const std::vector<std::string> loops = LoopMemory(*entry->traced.fn);
+        Ref lines(Check(PyList_New(0)));
+        for (const std::string& line : loops) {
+          Ref text(Check(PyUnicode_FromStringAndSize(line.data(), static_cast<Py_ssize_t>(line.size()))));
+          CheckStatus(PyList_Append(lines.get(), text.get()));
+        }
+        CheckStatus(PyDict_SetItemString(item.get(), "loops", lines.get()));
         CheckStatus(PyList_Append(list.get(), item.get()));
       }
     }
@@ -708,7 +716,8 @@ PyMethodDef kMethods[] = {
      "A list with one dict per compiled version: signature (the types of its arguments), calls and equations; once\n"
      "compiled also milliseconds of compiling, kernels, library calls, bytes moved and copied per call, and bytes of "
      "the\n"
-     "arena for temporaries.\n"},
+     "arena for temporaries. `loops` has a line for each loop that records something: bytes per trip, and trips where\n"
+     "their number is known.\n"},
     {nullptr, nullptr, 0, nullptr}};
 PyMemberDef kMembers[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
                           {"__dictoffset__", T_PYSSIZET, offsetof(JitObject, dict), READONLY, nullptr},

@@ -1,4 +1,7 @@
+#include "ir/attribute_names.h"
 #include "ir/ops.h"
+#include "ir/policy.h"
+#include "ir/text_parser.h"
 #include "python/bindings.h"
 #include "python/effects.h"
 #include "python/jit.h"
@@ -66,6 +69,32 @@ std::vector<int> Range(int begin, int end) {
   std::vector<int> numbers;
   for (int i = begin; i < end; ++i) numbers.push_back(i);
   return numbers;
+}
+
+Attr ProgramAttr(const std::string& name, const std::string& kind, const py::object& value) {
+  if (kind == "bool") return value.cast<bool>();
+  if (kind == "int") return value.cast<int64_t>();
+  if (kind == "float") return value.cast<double>();
+  if (kind == "string") return value.cast<std::string>();
+  if (kind == "list of ints") return value.cast<Ints>();
+  if (kind == "list of strings") return value.cast<Strings>();
+  const auto texts = value.cast<std::vector<std::string>>();
+  auto parsed = [&](auto parse, auto list) -> Attr {
+    for (const std::string& text : texts) {
+      const auto item = parse(text);
+      if (!item) throw ValueError("attribute '", name, "': '", text, "' is no ", kind);
+      list.push_back(*item);
+    }
+    return list;
+  };
+  if (kind == "dtype") {
+    const auto dtype = texts.size() == 1 ? ParseDType(texts[0]) : std::nullopt;
+    if (!dtype) throw ValueError("attribute '", name, "' is no dtype");
+    return *dtype;
+  }
+  if (kind == "shape") return parsed([](const std::string& t) { return Dim::Parse(t); }, Dims{});
+  if (kind == "list of types") return parsed([](const std::string& t) { return Type::Parse(t); }, Types{});
+  throw ValueError("attribute '", name, "' is of no kind that there is: ", kind);
 }
 
 Attrs ConstsAttr(int consts) {
@@ -182,6 +211,11 @@ void BindTracing(py::module_& m) {
     }
     return ListOf(Apply(Condense(f.fn, numbers), rest));
   });
+  m.def("with_weak", [](py::handle values, const std::vector<bool>& weak) {
+    Values out = ValuesFrom(values, "with_weak");
+    for (size_t i = 0; i < out.size() && i < weak.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
+    return ListOf(out);
+  });
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
   m.def("is_operand", [](py::handle object) {
@@ -254,7 +288,9 @@ void BindTracing(py::module_& m) {
     for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
     return ListOf(out);
   });
-  m.def("scan", [](py::handle carry, py::handle xs, const Traced& body, py::handle length, bool reverse) {
+  // snapshots: how many states reverse mode stores; 0: all of them.
+  m.def("scan", [](py::handle carry, py::handle xs, const Traced& body, py::handle length, bool reverse,
+                   int64_t snapshots) {
     Values init = ValuesFrom(carry, "scan"), stacked = ValuesFrom(xs, "scan");
     const int num_consts = static_cast<int>(body.captures.size()), own = body.num_params;
     // The primitive wants constants first.
@@ -265,21 +301,90 @@ void BindTracing(py::module_& m) {
     Values args = a.captures;
     args.insert(args.end(), init.begin(), init.end());
     args.insert(args.end(), stacked.begin(), stacked.end());
-    Values out = Bind(FindPrim("scan"), args,
-                      {{"num_consts", int64_t{num_consts}},
-                       {"num_carry", static_cast<int64_t>(init.size())},
-                       {"length", DimsFrom(length.ptr(), "scan: length")},
-                       {"reverse", reverse}},
-                      {ReorderParams(a.fns[0], order)});
+    Attrs attrs = {
+        {"num_consts", int64_t{num_consts}}, {"length", DimsFrom(length.ptr(), "scan: length")}, {"reverse", reverse}};
+    attrs.Set(snapshots > 0 ? "num_forward" : "num_carry", static_cast<int64_t>(init.size()));
+    if (snapshots > 0) {
+      attrs.Set("num_backward", int64_t{0});
+      attrs.Set("snapshots", snapshots);
+    }
+    Values out =
+        Bind(FindPrim(snapshots > 0 ? "snapshot_scan" : "scan"), args, attrs, {ReorderParams(a.fns[0], order)});
     for (size_t i = 0; i < out.size(); ++i)
       out[i] = out[i].WithWeak(i < init.size() ? init[i].weak() : static_cast<bool>(body.weak_results[i]));
     return ListOf(out);
   });
-  m.def("remat", [](const Traced& f, py::handle operands, const std::string& policy) {
+  m.def("remat", [](const Traced& f, py::handle operands, const std::string& policy, bool prevent_cse) {
     Aligned a = AlignCaptures({f});
     Values args = ValuesFrom(operands, "checkpoint");
     args.insert(args.end(), a.captures.begin(), a.captures.end());
-    return ListOf(Bind(FindPrim("remat"), args, {{"policy", policy}}, a.fns));
+    Attrs attrs = {{"policy", Policy::Parse(policy).ToString()}};
+    if (!prevent_cse) attrs.Set("prevent_cse", false);
+    Values out = Bind(FindPrim("remat"), args, attrs, a.fns);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = out[i].WithWeak(f.weak_results[i]);
+    return ListOf(out);
+  });
+  // --- Programs written equation by equation (weft.primitives) ---
+  // A closed function of parameters of the given types.
+  m.def("trace_program", [](const py::object& function, const std::vector<std::string>& types,
+                            const std::vector<bool>& constants, const std::vector<std::string>& names,
+                            const std::string& name) {
+    ScopedTrace trace(name, "program");
+    py::list params;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto type = Type::Parse(types[i]);
+      if (!type) throw ValueError("'", types[i], "' is no type; expected something like 'f32[3,n]'");
+      params.append(Take(WrapValue(trace->Parameter(*type, i < names.size() ? names[i] : ""))));
+    }
+    const py::object out = RunningPython([&] { return function(*params); });
+    const bool many = PyTuple_Check(out.ptr()) || PyList_Check(out.ptr());
+    const Traced t = trace->Finish(ValuesFrom(many ? out : py::make_tuple(out), name.c_str()));
+    if (!t.captures.empty())
+      throw TypeError("'", name, "' uses an array that is neither a parameter nor a literal; make it a parameter");
+    Builder b(name);
+    Atoms args;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Param& p = t.fn->params()[i];
+      args.push_back(b.Parameter(p.type, p.name, constants[i] ? Param::Kind::kConstant : Param::Kind::kArgument));
+    }
+    return FnHandle{b.Build(b.Inline(*t.fn, args))};
+  });
+  // One equation. Attributes: name -> (kind, value), lists of sizes, types and dtypes as text.
+  m.def("bind_program",
+        [](const std::string& name, py::handle operands, const py::dict& attrs, const std::vector<FnHandle>& regions) {
+          Attrs a;
+          for (auto [key, pair] : attrs) {
+            const auto k = py::cast<std::string>(key);
+            const auto kind = py::cast<std::string>(pair[py::int_(0)]);
+            const py::object value = pair[py::int_(1)];
+            a.Set(k, ProgramAttr(k, kind, value));
+          }
+          const Prim& prim = FindPrim(name);
+          CheckAttributeNames(prim, a);
+          std::vector<FnRef> fns;
+          for (const FnHandle& f : regions) fns.push_back(f.fn);
+          return ListOf(Bind(prim, ValuesFrom(operands, name.c_str()), std::move(a), std::move(fns)));
+        });
+  m.def("literal", [](const std::string& text) {
+    const FnRef f = ParseFn("fn literal() { return " + text + " }");
+    return Take(WrapValue(Value(f->results().at(0).literal())));
+  });
+  // Policies that are Python functions: (number, primitive, types of operands, attributes) -> bool.
+  m.def("set_policy_hook", [](const py::object& hook) {
+    static auto& the_hook = *new py::object();
+    the_hook = hook;
+    SetPolicyCallback([](int64_t id, const Fn& fn, const Eqn& e) {
+      const py::gil_scoped_acquire locked;
+      py::list types;
+      for (const Atom& a : e.operands) {
+        const Type type = fn.TypeOf(a);
+        py::list dims;
+        for (const Dim& d : type.dims) dims.append(Take(DimObject(d)));
+        types.append(py::make_tuple(py::tuple(dims), NumpyName(type.dtype)));
+      }
+      const py::dict attrs = AttrsObject(e.attrs);
+      return RunningPython([&] { return the_hook(id, e.prim->name, types, attrs).cast<bool>(); });
+    });
   });
   // callback(primitive, function, operands, specs): function takes and returns a list of arrays.
   m.def("callback", [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs) {
@@ -332,26 +437,40 @@ void BindTracing(py::module_& m) {
     if (symmetric) attrs.Set("symmetric", true);
     return ListOf(Bind(FindPrim("linear_solve"), args, attrs, regions));
   });
-  m.def("custom_vjp", [](const Traced& f, const Traced& forward, const Traced& backward, py::handle operands) {
-    const Aligned a = AlignCaptures({f, forward, backward});
-    const int consts = static_cast<int>(a.captures.size());
-    // The captured values are residuals as well, behind those of the rule.
-    Builder b(a.fns[1]->name());
-    Atoms params;
-    for (const Param& p : a.fns[1]->params()) params.push_back(b.Parameter(p.type, p.name));
-    Atoms results = b.Inline(*a.fns[1], params);
-    const int residuals = static_cast<int>(results.size() - f.fn->results().size());
-    results.insert(results.end(), params.end() - consts, params.end());
-    std::vector<int> order = Range(0, residuals);
-    for (int i : Range(backward.num_params, backward.num_params + consts)) order.push_back(i);
-    for (int i : Range(residuals, backward.num_params)) order.push_back(i);
-    Values args = ValuesFrom(operands, "custom_vjp");
-    args.insert(args.end(), a.captures.begin(), a.captures.end());
-    const Types types = f.fn->ParamTypes();
-    const FnRef fixed = OnlyInexact(ReorderParams(a.fns[2], order), f.fn->ResultTypes(),
-                                    Types(types.begin(), types.begin() + f.num_params));
-    return ListOf(Bind(FindPrim("custom_vjp"), args, ConstsAttr(consts), {a.fns[0], b.Build(results), fixed}));
-  });
+  // `map`, if there is one: (residuals, tangents) -> tangents, whose transpose `backward` is.
+  m.def(
+      "custom_vjp",
+      [](const Traced& f, const Traced& forward, const Traced& backward, py::handle operands,
+         const std::optional<Traced>& map) {
+        std::vector<Traced> rules = {f, forward, backward};
+        if (map) rules.push_back(*map);
+        const Aligned a = AlignCaptures(rules);
+        const int consts = static_cast<int>(a.captures.size());
+        // The captured values are residuals as well, behind those of the rule.
+        Builder b(a.fns[1]->name());
+        Atoms params;
+        for (const Param& p : a.fns[1]->params()) params.push_back(b.Parameter(p.type, p.name));
+        Atoms results = b.Inline(*a.fns[1], params);
+        const int residuals = static_cast<int>(results.size() - f.fn->results().size());
+        results.insert(results.end(), params.end() - consts, params.end());
+        std::vector<int> order = Range(0, residuals);
+        for (int i : Range(backward.num_params, backward.num_params + consts)) order.push_back(i);
+        for (int i : Range(residuals, backward.num_params)) order.push_back(i);
+        Values args = ValuesFrom(operands, "custom_vjp");
+        args.insert(args.end(), a.captures.begin(), a.captures.end());
+        const Types types = f.fn->ParamTypes();
+        const FnRef fixed = OnlyInexact(ReorderParams(a.fns[2], order), f.fn->ResultTypes(),
+                                        Types(types.begin(), types.begin() + f.num_params));
+        std::vector<FnRef> regions = {a.fns[0], b.Build(results), fixed};
+        if (map) {
+          std::vector<int> map_order = Range(0, residuals);
+          for (int i : Range(map->num_params, map->num_params + consts)) map_order.push_back(i);
+          for (int i : Range(residuals, map->num_params)) map_order.push_back(i);
+          regions.push_back(ReorderParams(a.fns[3], map_order));
+        }
+        return ListOf(Bind(FindPrim("custom_vjp"), args, ConstsAttr(consts), regions));
+      },
+      py::arg("fn"), py::arg("forward"), py::arg("backward"), py::arg("operands"), py::arg("map") = std::nullopt);
 }
 
 }  // namespace weft::python

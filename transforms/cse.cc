@@ -101,7 +101,7 @@ FnRef DropDifferentiationRules(const FnRef& fn) {
             "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not");
       return b.Inline(*e.regions[1], operands);
     }
-    if (name == "stop_gradient") return operands;
+    if (name == "stop_gradient" || name == "checkpoint_name") return operands;
     static const std::set<std::string> kRules = {"custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "remat"};
     if (kRules.count(name) == 0) return std::nullopt;
     return b.Inline(*e.regions[0], operands);

@@ -8,8 +8,11 @@ namespace weft {
 const std::vector<Pass>& AllPasses() {
   static const auto& passes = *new std::vector<Pass>{
       {"drop-rules",
-       "Replace custom_jvp, custom_vjp, custom_vmap, linear_solve, remat and stop_gradient by what they compute.",
+       "Replace custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name by what "
+       "they "
+       "compute.",
        DropDifferentiationRules},
+      {"snapshots", "Make plain loops of snapshot_scan, by the binomial schedule.", ExpandSnapshots},
       {"inline", "Inline calls.", InlineEveryCall},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
       {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.",

@@ -36,9 +36,11 @@ FnRef EliminateCommonSubexpressions(const FnRef& fn);
 FnRef EliminateDeadCode(const FnRef& fn);
 FnRef FoldConstants(const FnRef& fn);
 FnRef Simplify(const FnRef& fn);
-// Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat and stop_gradient, which matter to transforms only,
-// by what they compute.
+// Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
+// transforms only, by what they compute.
 FnRef DropDifferentiationRules(const FnRef& fn);
+// Replaces snapshot_scan by scan and while (transforms/snapshots.cc).
+FnRef ExpandSnapshots(const FnRef& fn);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_PASS_H_

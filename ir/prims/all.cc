@@ -29,6 +29,7 @@ struct Registry {
     RegisterCustomBatching(r);
     RegisterLinearSolve(r);
     RegisterScan(r);
+    RegisterSnapshotScan(r);
     RegisterWhile(r);
     RegisterTapes(r);
     RegisterRecursion(r);

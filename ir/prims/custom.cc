@@ -7,6 +7,7 @@
 // inexact above, and a derivative with respect to them is an error.
 #include <algorithm>
 
+#include "ir/policy.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -101,12 +102,16 @@ void RegisterCustomJvp(PrimRegistry& r) {
 }
 
 void RegisterCustomVjp(PrimRegistry& r) {
-  Prim& p = r.Add("custom_vjp", Family::kControl, -1,
-                  "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
-                  "region 2 (residuals, cotangents -> cotangents of the operands). The last num_consts operands are "
-                  "captured values without cotangents.");
+  Prim& p =
+      r.Add("custom_vjp", Family::kControl, -1,
+            "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
+            "region 2 (residuals, cotangents -> cotangents of the operands). Region 3, if given, is the linear map "
+            "(residuals, tangents of the operands -> tangents of the results) whose transpose region 2 is; "
+            "otherwise region 2 is transposed where the map is wanted. The last num_consts operands are captured "
+            "values without cotangents.");
   p.infer = [](const Sig& s) -> Types {
-    CheckRegionCount(s, 3);
+    if (s.regions.size() != 3 && s.regions.size() != 4)
+      throw TypeError("custom_vjp: has ", s.regions.size(), " regions; expected 3 or 4");
     CheckRegionParams(s, 0, s.operands);
     CheckRegionParams(s, 1, s.operands);
     const Types results = s.regions[0]->ResultTypes(), forward = s.regions[1]->ResultTypes();
@@ -115,7 +120,12 @@ void RegisterCustomVjp(PrimRegistry& r) {
                       ") followed by residuals");
     }
     CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Inexact(results))));
-    CheckRegionResults(s, 2, Where(s.operands, Movable(s.operands, s.attrs)));
+    const Types moving = Where(s.operands, Movable(s.operands, s.attrs));
+    CheckRegionResults(s, 2, moving);
+    if (s.regions.size() == 4) {
+      CheckRegionParams(s, 3, Joined(Part(forward, results.size(), forward.size()), moving));
+      CheckRegionResults(s, 3, Where(results, Inexact(results)));
+    }
     return results;
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
@@ -129,6 +139,13 @@ void RegisterCustomVjp(PrimRegistry& r) {
     const FnRef& backward = c.eqn.regions[2];
     std::vector<FnRef> regions = {backward};
     // Forward mode transposes the backward rule, if that is linear; otherwise only reverse mode can use it.
+    if (c.eqn.regions.size() == 4) {
+      regions.push_back(c.eqn.regions[3]);
+      const Atoms dy =
+          c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
+      c.dy = Spread(dy, Inexact(c.eqn.regions[0]->ResultTypes()));
+      return;
+    }
     Mask linear(backward->params().size(), true);
     std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(residuals), false);
     try {
@@ -154,7 +171,14 @@ void RegisterCustomVjp(PrimRegistry& r) {
     for (size_t i = 0; i < cts.size(); ++i) {
       if (!shared[i]) cts[i] = ReduceSum(b, cts[i], {0});
     }
-    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {primal, fwd, b.Build(cts)});
+    std::vector<FnRef> regions = {primal, fwd, b.Build(cts)};
+    if (c.eqn.regions.size() == 4) {
+      const FnRef& map = c.eqn.regions[3];
+      Mask batched(map->params().size() - shared.size(), true);
+      Append(batched, shared);  // tangents of shared operands are shared
+      regions.push_back(c.regions.batch(map, batched, Mask(map->results().size(), true), c.size).fn);
+    }
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
     c.batched_out.assign(c.y.size(), true);
   };
   p.samples = [] {
@@ -167,6 +191,10 @@ void RegisterCustomVjp(PrimRegistry& r) {
       Sample s = SampleOf({type, type});
       s.regions = {f.Build({Mul(f, Sin(f, x), y)}), fwd.Build({Mul(fwd, Sin(fwd, fx), fy), fx, fy}),
                    bwd.Build({Mul(bwd, Mul(bwd, Cos(bwd, bx), by), ct), Mul(bwd, Sin(bwd, bx), ct)})};
+      samples.push_back(s);
+      Builder map("map");
+      const Atom mx = map.Parameter(type), my = map.Parameter(type), dx = map.Parameter(type), dy = map.Parameter(type);
+      s.regions.push_back(map.Build({Add(map, Mul(map, Mul(map, Cos(map, mx), my), dx), Mul(map, Sin(map, mx), dy))}));
       samples.push_back(s);
     }
     return samples;
@@ -265,12 +293,46 @@ void RegisterCustomLinear(PrimRegistry& r) {
   };
 }
 
+Policy PolicyOf(const Attrs& attrs) { return Policy::Parse(attrs.GetOr<std::string>("policy", "nothing_saveable")); }
+
+void RegisterCheckpointName(PrimRegistry& r) {
+  Prim& p = r.Add("checkpoint_name", Family::kControl, 1,
+                  "The operand; the value has a name by which policies of remat choose (ir/policy.h). Tangents and "
+                  "cotangents have none.");
+  p.infer = [](const Sig& s) -> Types {
+    s.attrs.Get<std::string>("name");
+    return {s.operands[0]};
+  };
+  p.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return in; };
+  p.jvp = [](JvpContext& c) {
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+    c.dy = {c.dx[0]};
+  };
+  p.batch = [](BatchContext& c) {
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+    c.batched_out = c.batched;
+  };
+  p.linear = {-1};
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms { return {c.ct[0]}; };
+  p.samples = [] {
+    std::vector<Sample> samples;
+    for (DType t : {DType::kF32, DType::kF64, DType::kI32})
+      samples.push_back(SampleOf({Type{t, {4}, {}}}, {{"name", std::string("hidden")}}));
+    return samples;
+  };
+}
+
 void RegisterRemat(PrimRegistry& r) {
   Prim& p = r.Add(
       "remat", Family::kControl, -1,
-      "The results of the region, whose intermediate values reverse mode computes again instead of keeping them.");
+      "The results of the region, whose intermediate values reverse mode computes again instead of keeping them: all "
+      "but those that `policy` (ir/policy.h; \"nothing_saveable\" by default) saves. prevent_cse=false: what is "
+      "computed "
+      "again may be merged with what is computed forwards, and is then kept after all.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
+    PolicyOf(s.attrs);
+    s.attrs.GetOr<bool>("prevent_cse", true);
     CheckRegionParams(s, 0, s.operands);
     return s.regions[0]->ResultTypes();
   };
@@ -281,19 +343,40 @@ void RegisterRemat(PrimRegistry& r) {
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {f.fn});
     c.batched_out = f.batched_out;
   };
-  // The only residuals are the known operands: the unknown half is the whole region again.
+  // Residuals are the known operands and what the policy saves; the unknown half makes the others from them.
   p.split = [](SplitContext& c) {
     const FnRef& f = c.eqn.regions[0];
     const SplitFn s = c.regions.split(f, c.unknown, Mask(c.eqn.num_results, false));
-    const Atoms known = c.known_b.Inline(*s.known, Where(c.known_x, c.unknown, false));
-    Builder b(f->name());
-    const Atoms all = b.Inline(*f, Parameters(b, f->ParamTypes()));
-    Atoms operands;
-    for (size_t i = 0; i < c.unknown.size(); ++i)
-      operands.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
+    const size_t num_known = s.known->results().size() - s.residuals.size();
+    Mask needed(s.known->results().size(), true);
+    std::fill(needed.begin(), needed.begin() + static_cast<int64_t>(num_known), false);
+    const CutFn cut = CutByPolicy(s.known, PolicyOf(c.eqn.attrs), needed);
+    const Atoms known_x = Where(c.known_x, c.unknown, false), known = c.known_b.Inline(*cut.keep, known_x);
     Atoms unknown;
-    if (Any(s.unknown_out))
-      unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {b.Build(Where(all, s.unknown_out))});
+    if (Any(s.unknown_out)) {
+      const Types types = f->ParamTypes();
+      Builder b(f->name());
+      Atoms args = Parameters(b, cut.saved);
+      Append(args, Parameters(b, Where(types, c.unknown, false)));
+      Atoms all = b.Inline(*cut.rest, args);
+      Append(all, Parameters(b, Where(types, c.unknown)));
+      const FnRef whole = b.Build(b.Inline(*s.unknown, all));
+      // An operand that is not read is no residual.
+      Atoms values = Part(known, s.known->results().size(), known.size()), operands;
+      Append(values, known_x);
+      const std::vector<int> uses = whole->UseCounts();
+      const size_t num_values = values.size();
+      Builder region(f->name());
+      Atoms params;
+      for (size_t i = 0; i < whole->params().size(); ++i) {
+        const Type& type = whole->params()[i].type;
+        const bool read = i >= num_values || uses[i] > 0;
+        params.push_back(read ? region.Parameter(type) : Zeros(region, type));
+        if (read && i < num_values) operands.push_back(c.residual(values[i]));
+      }
+      Append(operands, Where(c.unknown_x, c.unknown));
+      unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {region.Build(region.Inline(*whole, params))});
+    }
     size_t k = 0, u = 0;
     for (bool is_unknown : s.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
     c.unknown_out = s.unknown_out;
@@ -309,9 +392,9 @@ void RegisterRemat(PrimRegistry& r) {
     }
     const Types results = c.eqn.regions[0]->ResultTypes();
     for (uint32_t i = 0; i < c.eqn.num_results; ++i) operands.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
-    return Spread(
-        c.b.Emit(FindPrim("call"), operands, {{"out_of_line", true}}, {c.regions.transpose(c.eqn.regions[0], linear)}),
-        linear);
+    Attrs attrs;
+    if (c.eqn.attrs.GetOr<bool>("prevent_cse", true)) attrs.Set("out_of_line", true);
+    return Spread(c.b.Emit(FindPrim("call"), operands, attrs, {c.regions.transpose(c.eqn.regions[0], linear)}), linear);
   };
   p.samples = [] {
     std::vector<Sample> samples;
@@ -321,6 +404,13 @@ void RegisterRemat(PrimRegistry& r) {
       const Atom x = b.Parameter(type), y = b.Parameter(type);
       Sample s = SampleOf({type, type});
       s.regions = {b.Build({Sin(b, Mul(b, Sin(b, x), y)), Add(b, x, y)})};
+      samples.push_back(s);
+      Builder n("named");
+      const Atom nx = n.Parameter(type), ny = n.Parameter(type);
+      const Atom product =
+          n.Emit1(FindPrim("checkpoint_name"), {Mul(n, Sin(n, nx), ny)}, {{"name", std::string("product")}});
+      s.regions = {n.Build({Sin(n, Exp(n, product)), Add(n, nx, ny)})};
+      s.attrs = {{"policy", std::string("save_only_these_names(\"product\")")}, {"prevent_cse", false}};
       samples.push_back(s);
     }
     return samples;
@@ -334,6 +424,7 @@ void RegisterCustom(PrimRegistry& r) {
   RegisterCustomVjp(r);
   RegisterCustomLinear(r);
   RegisterRemat(r);
+  RegisterCheckpointName(r);
 }
 
 }  // namespace weft

@@ -119,7 +119,7 @@ void RegisterExponential(PrimRegistry& r) {
   Prim& rsqrt =
       AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
   Prim& cbrt =
-      AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(y / (x * 3.0)), "Real cube root.");
+      AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(1.0 / (y * y * 3.0)), "Real cube root.");
   sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
     p->samples = [p] {
@@ -211,8 +211,9 @@ void RegisterSignAndParts(PrimRegistry& r) {
   ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? -x : x; });
   magnitude.on_double = WEFT_F(std::fabs(x));
   magnitude.on_complex = WEFT_F(Complex(std::abs(x)));
-  Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, WEFT_D(Sign(x)),
-                       "|x|; for complex x the magnitude, of the real dtype. The derivative at 0 is 0.");
+  Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, nullptr,
+                       "|x|; for complex x the magnitude, of the real dtype. The derivative at 0 is 1, for complex x "
+                       "0 (JAX's conventions).");
   abs.infer = [](const Sig& s) -> Types {
     const Type t = InferElementwise(s);
     return {t.With(RealPart(t.dtype))};
@@ -223,14 +224,13 @@ void RegisterSignAndParts(PrimRegistry& r) {
     const Expr y = Abs(x);
     c.y = {y};
     if (!IsComplex(x.dtype())) {
-      c.dy = {Sign(x) * dx};
+      c.dy = {Select(Expr{&c.b, Ge(x, x.Number(0))}, x.Number(1), x.Number(-1)) * dx};
     } else {
       const Expr zero = y.Number(0), at_zero{&c.b, Eq(y, zero)};
       const Expr safe = Select(at_zero, y.Number(1), y);
       c.dy = {Select(at_zero, zero, Real(Conj(x) * dx) / safe)};
     }
   };
-  abs.partials = nullptr;
   Linear(PartOf(AddUnary(r, "real", kComplexes, {}, nullptr, "The real part, of the real dtype."), /*real=*/true),
          [](TransposeContext& c) -> OptionalAtoms { return {MakeComplex(c.b, Ct(c), Zeros(c.b, c.b.TypeOf(Ct(c))))}; });
   Linear(PartOf(AddUnary(r, "imag", kComplexes, {}, nullptr, "The imaginary part, of the real dtype."), /*real=*/false),

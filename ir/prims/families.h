@@ -18,6 +18,7 @@ void RegisterCustom(PrimRegistry& r);
 void RegisterCustomBatching(PrimRegistry& r);
 void RegisterLinearSolve(PrimRegistry& r);
 void RegisterScan(PrimRegistry& r);
+void RegisterSnapshotScan(PrimRegistry& r);
 void RegisterWhile(PrimRegistry& r);
 void RegisterTapes(PrimRegistry& r);
 void RegisterRecursion(PrimRegistry& r);

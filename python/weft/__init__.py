@@ -26,7 +26,7 @@ _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
 _atexit.register(_weft.end_effects)
 
-from . import debug, numpy, tree, typing
+from . import ad_checkpoint, debug, numpy, tree, typing
 from ._weft import (
     Array,
     DerivativeError,
@@ -36,11 +36,19 @@ from ._weft import (
     Tracer,
     TracerError,
 )
+from .ad_checkpoint import (
+    checkpoint,
+    checkpoint_policies,
+    print_saved_residuals,
+    remat,
+    saved_residuals,
+)
+from .aot import aot
 from .api import (
     IR,
     ShapeDtype,
     block_until_ready,
-    checkpoint,
+    deserialize_ir,
     device_get,
     device_put,
     disable_jit,
@@ -50,7 +58,6 @@ from .api import (
     named_call,
     named_scope,
     parse_ir,
-    remat,
     stop_gradient,
     vmap,
 )
@@ -109,9 +116,12 @@ __all__ = [
     "ShapeDtypeStruct",
     "Tracer",
     "TracerError",
+    "ad_checkpoint",
+    "aot",
     "autograph",
     "block_until_ready",
     "checkpoint",
+    "checkpoint_policies",
     "closure_convert",
     "cond",
     "config",
@@ -122,6 +132,7 @@ __all__ = [
     "custom_vmap",
     "debug",
     "debug_nans",
+    "deserialize_ir",
     "device_get",
     "device_put",
     "disable_jit",
@@ -150,9 +161,11 @@ __all__ = [
     "numpy",
     "ops",
     "parse_ir",
+    "print_saved_residuals",
     "pure_callback",
     "random",
     "remat",
+    "saved_residuals",
     "scan",
     "scipy",
     "stop_gradient",

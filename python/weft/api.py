@@ -23,7 +23,7 @@ __all__ = [
     "IR",
     "ShapeDtype",
     "block_until_ready",
-    "checkpoint",
+    "deserialize_ir",
     "device_get",
     "device_put",
     "eval_shape",
@@ -32,7 +32,6 @@ __all__ = [
     "named_call",
     "named_scope",
     "parse_ir",
-    "remat",
     "stop_gradient",
     "vmap",
 ]
@@ -426,7 +425,9 @@ class IR:
 
     @property
     def eqns(self) -> list[dict]:
-        """The equations in order: dicts with name, operands, results, attrs, regions and location.
+        """The equations in order: dicts with name, operands, results, attrs, regions, location (as text) and origin.
+
+        The origin is a dict: the user's file, line, function and stack, and the transforms it has been through.
 
         Example:
             >>> [eqn["name"] for eqn in weft.make_ir(lambda x: wnp.sin(x) + 1)(1.0).eqns]
@@ -489,6 +490,60 @@ class IR:
             [(100,)]
         """
         return list(self._captures)
+
+    def to_python(self, locations: bool = False) -> str:
+        """Python source of the program, equation by equation, in terms of weft.primitives.
+
+        Running it defines a function of the program's name, which is the same program. Captured arrays are its last
+        parameters, in the order of `constants`.
+
+        Args:
+            locations: whether every equation has its user line and transforms as a comment.
+
+        Returns: str.
+
+        Example:
+            >>> def f(x):
+            ...     return wnp.sin(x) * 2
+            >>> print(weft.make_ir(f)(1.0).to_python())
+            from weft import primitives as prim
+            <BLANKLINE>
+            <BLANKLINE>
+            @prim.function('f32[]')
+            def f(x):
+                a = prim.sin(x)
+                b = prim.mul(a, prim.literal('2.0:f32'))
+                return b
+            <BLANKLINE>
+        """
+        from .primitives import to_python
+
+        return to_python(self._fn, locations)[0]
+
+    def serialize(self) -> bytes:
+        """The program in the exchange form (docs/ir.md), with its locations; weft.deserialize_ir reads it.
+
+        Captured arrays are no part of it: they become the last arguments, in the order of `constants`.
+
+        Returns: bytes.
+
+        Example:
+            >>> weft.deserialize_ir(weft.make_ir(wnp.sin)(1.0).serialize())(0.0)
+            Array(0., dtype=float32)
+        """
+        return _weft.serialize(self._fn)
+
+    def loops(self) -> list[str]:
+        """What each loop records for later: bytes per trip, and trips or snapshots where they are known.
+
+        Returns: list of str, a line for each such loop.
+
+        Example:
+            >>> g = weft.grad(lambda x: weft.fori_loop(0, 100, lambda i, c: c * c, x))
+            >>> [line.split(": ")[1] for line in weft.make_ir(g)(1.0).loops()]
+            ['100 steps of 4 bytes, 400 bytes together']
+        """
+        return _weft.loop_memory(self._fn)
 
     def stage(self, name: str) -> str:
         """The program at a stage of compilation.
@@ -590,6 +645,25 @@ def parse_ir(text: str, file: str = "") -> IR:
         Array(4., dtype=float32)
     """
     return IR(_weft.parse_fn(text, file))
+
+
+def deserialize_ir(data: bytes) -> IR:
+    """The function that bytes in the exchange form (IR.serialize, `weft opt --binary`) describe.
+
+    Args:
+        data: the bytes.
+
+    Returns: weft.IR.
+
+    Raises:
+        weft.ParseError: the bytes are damaged, foreign or of a later version.
+
+    Example:
+        >>> data = weft.make_ir(lambda x: x + 1)(2.0).serialize()
+        >>> weft.deserialize_ir(data)(3.0)
+        Array(4., dtype=float32)
+    """
+    return IR(_weft.deserialize(data))
 
 
 def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -703,71 +777,6 @@ def vmap(
 
 
 # --- The rest ---------------------------------------------------------------------------------------------------------
-
-
-@overload
-def checkpoint(
-    function: Callable[_P, _R],
-    *,
-    policy: str | None = "nothing",
-    prevent_cse: bool = True,
-    static_argnums: int | Iterable[int] = (),
-) -> Callable[_P, _R]: ...
-@overload
-def checkpoint(
-    function: None = None,
-    *,
-    policy: str | None = "nothing",
-    prevent_cse: bool = True,
-    static_argnums: int | Iterable[int] = (),
-) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
-def checkpoint(
-    function: Callable[..., Any] | None = None,
-    *,
-    policy: str | None = "nothing",
-    prevent_cse: bool = True,
-    static_argnums: int | Iterable[int] = (),
-) -> Any:
-    """Marks a function whose intermediate values are computed again in the backward pass, instead of being kept.
-
-    Args:
-        function: the function; without it a decorator is returned.
-        policy: which values are kept nevertheless: "nothing" (as None).
-        prevent_cse: accepted: recomputation is never merged with the forward pass.
-        static_argnums: positions of arguments that are passed to Python as they are.
-
-    Returns: function with the same values and derivatives.
-
-    Example:
-        >>> weft.grad(weft.checkpoint(lambda x: wnp.sin(wnp.sin(x))))(1.0)
-        Array(0.36003944, dtype=float32)
-    """
-    del prevent_cse
-    policy = "nothing" if policy is None else policy
-    if function is None:
-        return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums)
-    if static := _ints(static_argnums):
-        inner = function
-
-        @functools.wraps(inner, updated=())
-        def with_static(*args, **kwargs):
-            fixed = {i % len(args): args[i] for i in static}
-            rest = tuple(a for i, a in enumerate(args) if i not in fixed)
-            partly = lambda *dynamic, **kw: inner(*_merge(fixed, dynamic, len(args)), **kw)
-            return checkpoint(partly, policy=policy)(*rest, **kwargs)
-
-        return with_static
-
-    @functools.wraps(function, updated=())
-    def rematerialised(*args, **kwargs):
-        flat = flat_function(function, args, kwargs)
-        t = trace_flat(flat, "checkpoint", known=False)
-        return _tree.unflatten(flat.out_tree, _weft.remat(t, flat.leaves, policy))
-
-    return rematerialised
-
-
-remat = checkpoint
 
 
 def named_call(function: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:

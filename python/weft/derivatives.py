@@ -553,9 +553,14 @@ def jacfwd(
         basis, sizes = _standard_basis(picked)
 
         def push(*tangents):
-            if has_aux:
-                return jvp(partial_function, picked, tangents, has_aux=True)[1:]
-            return jvp(partial_function, picked, tangents)[1]
+            out: Any = (
+                jvp(partial_function, picked, tangents, has_aux=True)
+                if has_aux
+                else jvp(partial_function, picked, tangents)
+            )
+            if holomorphic:
+                _check_jacobian("jacfwd", function, "result", out[0], True)
+            return out[1:] if has_aux else out[1]
 
         pushed = _vmap()(push, in_axes=0, out_axes=(-1, None) if has_aux else -1)(*basis)
         columns, aux = pushed if has_aux else (pushed, None)

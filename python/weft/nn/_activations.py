@@ -51,11 +51,11 @@ def relu(x: NestedLike) -> Array:
         Array([0., 2.], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x > 0, x, 0)
+    return wnp.where(x <= 0, 0, x)
 
 
 def relu6(x: NestedLike) -> Array:
-    """The rectifier limited to 6: min(max(x, 0), 6).
+    """The rectifier limited to 6: min(max(x, 0), 6); its derivatives at 0 and 6 are 0.
 
     Returns: array of the shape and dtype of x.
 
@@ -65,7 +65,8 @@ def relu6(x: NestedLike) -> Array:
         >>> weft.nn.relu6(wnp.array([-1.0, 9.0]))
         Array([0., 6.], dtype=float32)
     """
-    return wnp.minimum(relu(x), 6)
+    x = wnp.asarray(x)
+    return wnp.where(x >= 6, 6, relu(x))
 
 
 def sigmoid(x: NestedLike) -> Array:
@@ -265,7 +266,7 @@ def mish(x: NestedLike) -> Array:
 
 
 def hard_tanh(x: NestedLike) -> Array:
-    """x limited to [-1, 1].
+    """x limited to [-1, 1]; the derivatives at -1 and 1 are 1.
 
     Returns: array of the shape and dtype of x.
 
@@ -273,7 +274,8 @@ def hard_tanh(x: NestedLike) -> Array:
         >>> weft.nn.hard_tanh(wnp.array([-3.0, 0.5]))
         Array([-1. ,  0.5], dtype=float32)
     """
-    return wnp.clip(x, -1, 1)
+    x = wnp.asarray(x)
+    return wnp.where(x > 1, 1, wnp.where(x < -1, -1, x))
 
 
 def hard_sigmoid(x: NestedLike) -> Array:

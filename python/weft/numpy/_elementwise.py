@@ -381,7 +381,9 @@ def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
     top = maximum(x1, x2)
     delta = x1 - x2
     # Equal infinities have the difference NaN, and their sum is themselves.
-    return _weft.where(delta != delta, x1 + x2, top + log1p(exp(-_weft.absolute(delta))))
+    # |delta|, with the derivative 0 at 0: there the sum's derivative is 1/2 for each.
+    size = maximum(delta, -delta)
+    return _weft.where(delta != delta, x1 + x2, top + log1p(exp(-size)))
 
 
 def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
@@ -397,7 +399,8 @@ def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
 
 
 def hypot(x1: NestedLike, x2: NestedLike) -> Array:
-    """sqrt(x1^2 + x2^2) without overflow: the larger times sqrt(1 + (smaller / larger)^2).
+    """sqrt(x1^2 + x2^2) without overflow: the larger times sqrt(1 + (smaller / larger)^2). The
+    derivative at (0, 0) is that of the larger.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -408,7 +411,7 @@ def hypot(x1: NestedLike, x2: NestedLike) -> Array:
     x1, x2 = _weft.absolute(_weft.promote_inexact(x1)), _weft.absolute(_weft.promote_inexact(x2))
     big, small = maximum(x1, x2), minimum(x1, x2)
     ratio = small / _weft.where(big == 0, 1, big)
-    return _weft.where(big == float("inf"), big, big * sqrt(1 + ratio * ratio))
+    return _weft.where((big == 0) | (big == float("inf")), big, big * sqrt(1 + ratio * ratio))
 
 
 def reciprocal(x: ArrayLike) -> Array:

@@ -1,0 +1,23 @@
+// The binomial schedule for reversing a loop with few snapshots: when to store a state on the way, so that the loop is
+// run again as little as possible. A. Griewank and A. Walther, "Algorithm 799: Revolve", ACM TOMS 26 (2000).
+//
+// beta(c, r) = (c + r)! / (c! r!) steps can be reversed with c snapshots, the first of which holds the initial state,
+// when no step is advanced more than r times. Reversing l steps takes r l - beta(c + 1, r - 1) advances, for the least
+// r with beta(c, r) >= l, and nothing takes fewer.
+#ifndef WEFT_IR_PRIMS_BINOMIAL_H_
+#define WEFT_IR_PRIMS_BINOMIAL_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+// How far to go from a stored state before storing the next one, when `steps` >= 2 steps are to be reversed with
+// `snapshots` >= 2 of them, the stored state's included.
+int64_t BinomialAdvance(int64_t steps, int64_t snapshots);
+
+// Where the snapshots are after the first pass over a loop of `steps` steps: at most `snapshots` of them, the first 0.
+std::vector<int64_t> FirstSnapshots(int64_t steps, int64_t snapshots);
+
+}  // namespace weft
+#endif  // WEFT_IR_PRIMS_BINOMIAL_H_

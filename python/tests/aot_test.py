@@ -1,0 +1,191 @@
+"""weft.aot: forward and backward passes handed to compilers of one's own."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+P = weft.checkpoint_policies
+
+
+class Compilers:
+    """Keep what they are given; what they return counts its calls."""
+
+    def __init__(self, make=lambda ir: ir):
+        self.programs, self.calls, self.make = {"forward": [], "backward": []}, [], make
+
+    def compiler(self, which):
+        def compile_program(ir):
+            self.programs[which].append(ir)
+            run = self.make(ir)
+
+            def counted(*args):
+                self.calls.append(which)
+                return run(*args)
+
+            return counted
+
+        return compile_program
+
+    def aot(self, f, **how):
+        return weft.aot(f, fw_compiler=self.compiler("forward"), bw_compiler=self.compiler("backward"), **how)
+
+
+def f(w, x):
+    y = wnp.sin(x @ w)
+    return (y**2).sum()
+
+
+W, X = (np.random.default_rng(0).normal(size=s).astype("float32") for s in ((3, 4), (2, 3)))
+
+
+def by_numpy(ir):
+    """A compiler that leaves Weft: an interpreter of the few operations of f's gradient on NumPy arrays."""
+    contract = lambda x, y, spec: np.einsum(spec, x, y)
+    rules = {
+        "contract": lambda a, x, y: contract(x, y, a["spec"]),
+        "sin": lambda a, x: np.sin(x),
+        "cos": lambda a, x: np.cos(x),
+        "mul": lambda a, x, y: x * y,
+        "integer_pow": lambda a, x: x ** a["exponent"],
+        "square": lambda a, x: x * x,
+        "pow": lambda a, x, y: x**y,
+        "reduce_sum": lambda a, x: x.sum(tuple(a["dims"])),
+        "broadcast": lambda a, x: np.broadcast_to(x, [int(n) for n in a["shape"].strip("()").split(",") if n.strip()]),
+        "transpose": lambda a, x: np.transpose(x, a["perm"]),
+    }
+
+    def run(*args):
+        assert all(isinstance(a, (np.ndarray, weft.Array)) for a in args)
+        values = {f"%{i}": np.asarray(a) for i, a in enumerate(args)}
+
+        def read(text):
+            name = text.partition(":")[0]
+            return values[name] if name in values else np.float32(name)
+
+        for e in ir.eqns:
+            values[e["results"][0].split(":")[0]] = rules[e["name"]](
+                e["attr_values"] | e["attrs"], *map(read, e["operands"])
+            )
+        return tuple(np.asarray(read(text), dtype="float32") for text in ir._fn.results)
+
+    return run
+
+
+@pytest.mark.parametrize("make", [lambda ir: ir, weft.jit, by_numpy], ids=["ir", "jit", "numpy"])
+def test_every_program_once(make):
+    c = Compilers(make)
+    g = c.aot(f)
+    expected = f(W, X)
+    np.testing.assert_allclose(g(W, X), expected, rtol=1e-6)
+    assert c.calls == ["forward"]
+    for _ in range(3):
+        np.testing.assert_allclose(weft.grad(g)(W, X), weft.grad(f)(W, X), rtol=1e-5)
+    assert c.calls.count("backward") == 3
+    value, (_, dx) = weft.value_and_grad(g, (0, 1))(2 * W, X)
+    np.testing.assert_allclose(value, f(2 * W, X), rtol=1e-6)
+    np.testing.assert_allclose(dx, weft.grad(f, 1)(2 * W, X), rtol=1e-5)
+    np.testing.assert_allclose(weft.jit(weft.grad(g))(W, X), weft.grad(f)(W, X), rtol=1e-5)
+    assert [len(p) for p in c.programs.values()] == [1, 1]
+    g(W, X[:1])  # another signature
+    assert [len(p) for p in c.programs.values()] == [2, 2]
+    [forward, _], [backward, _] = c.programs.values()
+    assert forward.num_results == 1 and forward.out_types[0] == "f32[]"
+    residuals = forward.out_types[1:]
+    assert backward.in_types == [*residuals, "f32[]"] and backward.out_types == ["f32[3,4]", "f32[2,3]"]
+    assert backward.num_residuals == len(residuals)
+    results = forward(W, X)
+    np.testing.assert_allclose(backward(*results[1:], np.float32(1))[0], weft.grad(f)(W, X), rtol=1e-5)
+
+
+def test_transforms_of_the_result():
+    c = Compilers(weft.jit)
+    g = c.aot(lambda x: wnp.sin(x) * wnp.exp(x))
+    plain = lambda x: wnp.sin(x) * wnp.exp(x)
+    x = 0.7
+    assert float(weft.grad(g)(x)) == pytest.approx(float(weft.grad(plain)(x)), rel=1e-6)
+    assert float(weft.grad(weft.grad(g))(x)) == pytest.approx(float(weft.grad(weft.grad(plain))(x)), rel=1e-5)
+    assert float(weft.grad(weft.grad(weft.grad(g)))(x)) == pytest.approx(
+        float(weft.grad(weft.grad(weft.grad(plain)))(x)), rel=1e-4
+    )
+    for a, b in zip(weft.jvp(g, (x,), (2.0,)), weft.jvp(plain, (x,), (2.0,))):
+        assert float(a) == pytest.approx(float(b), rel=1e-6)
+    assert float(weft.hessian(g)(x)) == pytest.approx(float(weft.hessian(plain)(x)), rel=1e-5)
+    xs = np.linspace(-1, 1, 5).astype("float32")
+    np.testing.assert_allclose(weft.vmap(g)(xs), plain(xs), rtol=1e-6)
+    np.testing.assert_allclose(weft.vmap(weft.grad(g))(xs), weft.vmap(weft.grad(plain))(xs), rtol=1e-5)
+    np.testing.assert_allclose(
+        weft.grad(lambda v: weft.vmap(g)(v).sum())(xs), weft.vmap(weft.grad(plain))(xs), rtol=1e-5
+    )
+    total = lambda h: lambda x: weft.fori_loop(0, 3, lambda i, c: h(c) * 0.1, x)
+    assert float(weft.grad(total(g))(x)) == pytest.approx(float(weft.grad(total(plain))(x)), rel=1e-5)
+
+
+def test_trees_integers_and_several_results():
+    def step(params, n, scale=1.0):
+        return {"y": params["w"] * n * scale, "n": n + 1, "z": wnp.sin(params["b"])}
+
+    c = Compilers()
+    g = c.aot(step)
+    params = {"w": wnp.arange(3.0), "b": wnp.asarray(0.5)}
+    out, pullback = weft.vjp(lambda p, s: g(p, 2, scale=s), params, 3.0)
+    assert out["n"].item() == 3 and out["y"].tolist() == [0, 6, 12]
+    (dp, ds) = pullback({"y": wnp.ones(3), "n": np.zeros((), "bool"), "z": wnp.asarray(2.0)})
+    assert dp["w"].tolist() == [6, 6, 6] and ds.item() == pytest.approx(6.0)
+    assert dp["b"].item() == pytest.approx(2 * np.cos(0.5), rel=1e-6)
+    assert [len(p) for p in c.programs.values()] == [1, 1]
+
+
+def test_partitions():
+    def deep(x):
+        for _ in range(4):
+            x = wnp.sin(x @ W[:, :3])
+        return x.sum()
+
+    saved, equations = {}, {}
+    for name, policy in (
+        ("all", None),
+        ("nothing", P.nothing_saveable),
+        ("dots", P.dots_saveable),
+        ("everything", P.everything_saveable),
+        ("function", lambda prim, *_, **__: prim.name == "sin"),
+    ):
+        c = Compilers()
+        g = c.aot(deep, partition=policy)
+        np.testing.assert_allclose(weft.grad(g)(X), weft.grad(deep)(X), rtol=1e-5)
+        [forward], [backward] = c.programs.values()
+        saved[name] = [r.primitive or r.kind for r in forward.residuals]
+        equations[name] = backward._fn.num_eqns
+        assert len(forward.residuals) == backward.num_residuals == len(forward.out_types) - 1
+    assert saved["nothing"] == ["argument"] or set(saved["nothing"]) <= {"argument", "constant"}
+    assert saved["dots"].count("contract") == 4 and set(saved["dots"]) <= {"contract", "argument", "constant"}
+    assert saved["all"].count("cos") == 4 and saved["everything"].count("cos") == 4
+    assert "sin" in saved["function"]
+    assert equations["all"] < equations["dots"] < equations["nothing"]
+
+
+def test_explain():
+    g = weft.aot(f, fw_compiler=lambda ir: ir)
+    g(W, X)
+    line = f.__code__.co_firstlineno + 1
+    text = g.explain()
+    assert text.splitlines()[0] == "f(f32[3,4], f32[2,3])"
+    assert f"saved: f32[2,4] output of cos from aot_test.py:{line} (f) via jvp" in text
+    assert "saved: f32[2,3] from the argument x" in text and "bytes in" in text
+
+
+def test_constants_and_errors():
+    big = wnp.arange(100.0)
+    g = weft.aot(lambda x: (x * big).sum(), fw_compiler=weft.jit)
+    assert weft.grad(g)(2.0).item() == pytest.approx(4950) and g(2.0).item() == 9900
+    with pytest.raises(TypeError, match="fw_compiler is 3"):
+        weft.aot(f, 3)
+    with pytest.raises(TypeError, match="bw_compiler returned None"):
+        weft.aot(f, lambda ir: ir, lambda ir: None)(W, X)
+    with pytest.raises(TypeError, match="returned 1 arrays, expected"):
+        weft.aot(f, lambda ir: lambda *args: args[0])(W, X)
+    with pytest.raises(TypeError, match=r"result 0 of the compiled forward pass is f32\[3,4\], expected f32\[\]"):
+        weft.aot(lambda w: w.sum(), lambda ir: lambda w: w)(W)
+    with pytest.raises(TypeError, match="make it an argument"):
+        weft.grad(lambda x: weft.aot(lambda y: x * y, weft.jit)(2.0))(1.0)

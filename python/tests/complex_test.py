@@ -1,0 +1,122 @@
+"""Derivatives of complex functions: conventions and errors are JAX's."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+Z = np.array([0.3 + 0.7j, -1.2 + 0.4j, 0.8 - 0.9j], dtype="complex64")
+
+HOLOMORPHIC = {
+    "sin": (lambda np_, z: np_.sin(z), np.cos),
+    "exp(z^2)": (lambda np_, z: np_.exp(z * z), lambda z: 2 * z * np.exp(z * z)),
+    "z^3": (lambda np_, z: z**3, lambda z: 3 * z**2),
+    "1/z": (lambda np_, z: 1 / z, lambda z: -1 / z**2),
+    "sqrt": (lambda np_, z: np_.sqrt(z), lambda z: 0.5 / np.sqrt(z)),
+    "log": (lambda np_, z: np_.log(z), lambda z: 1 / z),
+    "tanh": (lambda np_, z: np_.tanh(z), lambda z: 1 / np.cosh(z) ** 2),
+    "power": (lambda np_, z: z ** (1.5 + 0.5j), lambda z: (1.5 + 0.5j) * z ** (0.5 + 0.5j)),
+}
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_holomorphic_derivatives(name):
+    f, derivative = HOLOMORPHIC[name]
+    g = lambda z: f(wnp, z)
+    expected = derivative(Z.astype("complex128"))
+    close = lambda got, want=expected: np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+    close(weft.vmap(weft.grad(g, holomorphic=True))(Z))
+    close(np.diagonal(weft.jacfwd(g, holomorphic=True)(Z)))
+    close(np.diagonal(weft.jacrev(g, holomorphic=True)(Z)))
+    close(weft.jvp(g, (Z,), (np.ones(3, "complex64"),))[1])
+    close(weft.jvp(g, (Z,), (1j * np.ones(3, "complex64"),))[1], 1j * expected)
+    close(weft.vjp(g, Z)[1](np.ones(3, "complex64"))[0])  # no conjugate: JAX's convention
+    close(weft.vjp(g, Z)[1](1j * np.ones(3, "complex64"))[0], 1j * expected)
+    # Complex-step: the second derivative from differences of the first.
+    h = 1e-4
+    second = (derivative(Z.astype("complex128") + h) - derivative(Z.astype("complex128") - h)) / (2 * h)
+    np.testing.assert_allclose(
+        np.einsum("iii->i", np.asarray(weft.hessian(g, holomorphic=True)(Z))), second, rtol=1e-3, atol=1e-3
+    )
+
+
+def programs(np_):
+    return {
+        "abs2": lambda z: (np_.abs(z) ** 2).sum(),
+        "real": lambda z: (z * z).real.sum(),
+        "imag": lambda z: np_.imag(z**3).sum(),
+        "conj": lambda z: (z * np_.conj(z) * (1 + 2j)).real.sum(),
+        "angle": lambda z: np_.angle(z).sum(),
+        "matmul": lambda z: np_.abs(z @ np_.outer(z, z)).sum(),
+        "fft": lambda z: np_.abs(np_.fft.fft(z)).sum(),
+        "select": lambda z: np_.where(z.real > 0, np_.abs(z), z.imag).sum(),
+        "mixed": lambda z: (z.real * np_.exp(1j * z.imag)).real.sum(),
+    }
+
+
+@pytest.mark.parametrize("name", programs(wnp))
+def test_real_functions_of_complex_arguments(name):
+    jax = pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    f, theirs = programs(wnp)[name], programs(jnp)[name]
+    np.testing.assert_allclose(weft.grad(f)(Z), jax.grad(theirs)(Z), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(weft.jacrev(f)(Z), jax.jacrev(theirs)(Z), rtol=1e-4, atol=1e-5)
+    v = np.array([1 - 1j, 0.5j, 2], dtype="complex64")
+    np.testing.assert_allclose(weft.jvp(f, (Z,), (v,))[1], jax.jvp(theirs, (Z,), (v,))[1], rtol=1e-4, atol=1e-5)
+    # The gradient is the conjugate of the direction of steepest ascent.
+    g = np.asarray(weft.grad(f)(Z)).astype("complex128")
+    h, d = 1e-3, np.conj(g) / np.abs(g).max()
+    slope = (float(f((Z + h * d).astype("complex64"))) - float(f((Z - h * d).astype("complex64")))) / (2 * h)
+    assert slope == pytest.approx((g * d).sum().real, rel=2e-2)
+
+
+def test_complex_functions_of_real_arguments():
+    jax = pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    x = np.array([0.3, -1.2], dtype="float32")
+    f = lambda np_: lambda x: np_.exp(1j * x) * x
+    np.testing.assert_allclose(weft.jacfwd(f(wnp))(x), jax.jacfwd(f(jnp))(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weft.vjp(f(wnp), x)[1](Z[:2])[0], jax.vjp(f(jnp), x)[1](Z[:2])[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weft.jvp(f(wnp), (x,), (x,))[1], jax.jvp(f(jnp), (x,), (x,))[1], rtol=1e-5)
+    two = lambda f, grad: grad(lambda x: (abs(f(x)) ** 2).sum())
+    np.testing.assert_allclose(two(f(wnp), weft.grad)(x), 2 * x, rtol=1e-5)
+
+
+WRONG = {
+    "grad of a complex result": lambda m, np_: m.grad(lambda z: (z * z).sum())(Z),
+    "value_and_grad of a complex result": lambda m, np_: m.value_and_grad(lambda z: (z * z).sum())(Z),
+    "holomorphic grad at a real point": lambda m, np_: m.grad(lambda x: x * 1j, holomorphic=True)(1.0),
+    "holomorphic grad of a real result": lambda m, np_: m.grad(lambda z: np_.abs(z), holomorphic=True)(Z[0]),
+    "grad at an integer": lambda m, np_: m.grad(lambda x: x * 1.0)(3),
+    "jacfwd at a complex point": lambda m, np_: m.jacfwd(lambda z: z * z)(Z),
+    "jacfwd at an integer": lambda m, np_: m.jacfwd(lambda x: x * 1.0)(3),
+    "holomorphic jacfwd at a real point": lambda m, np_: m.jacfwd(lambda x: x * 1j, holomorphic=True)(1.0),
+    "holomorphic jacfwd of a real result": lambda m, np_: m.jacfwd(lambda z: np_.abs(z), holomorphic=True)(Z),
+    "jacrev of a complex result": lambda m, np_: m.jacrev(lambda z: z * z)(Z),
+    "jacrev at an integer": lambda m, np_: m.jacrev(lambda x: x * 1.0)(3),
+    "holomorphic jacrev at a real point": lambda m, np_: m.jacrev(lambda x: x * 1j, holomorphic=True)(1.0),
+    "holomorphic jacrev of a real result": lambda m, np_: m.jacrev(lambda z: np_.abs(z), holomorphic=True)(Z),
+    "hessian of a complex function": lambda m, np_: m.hessian(lambda z: z * z)(Z),
+    "jvp with a real tangent": lambda m, np_: m.jvp(lambda z: z * z, (Z,), (np.ones(3, "float32"),)),
+    "jvp with a complex tangent": lambda m, np_: m.jvp(lambda x: x * x, (np.ones(3, "float32"),), (Z,)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_errors(case):
+    with pytest.raises(TypeError, match=r"complex|float|holomorphic|tangent|dtype|i32"):
+        WRONG[case](weft, wnp)
+    jax = pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    with pytest.raises(TypeError):
+        WRONG[case](jax, jnp)
+
+
+def test_allow_int():
+    assert weft.jacrev(lambda x: x * 2.0, allow_int=True)(3).shape == ()
+    f = lambda n, x: x**n
+    assert float(weft.grad(f, 1)(3, 2.0)) == 12

@@ -1,0 +1,21 @@
+#include "ir/snapshots.h"
+
+#include "ir/prim.h"
+#include "transforms/pass.h"
+#include "transforms/rewrite.h"
+
+namespace weft {
+
+FnRef ExpandSnapshots(const FnRef& fn) {
+  std::vector<std::vector<int>> uses;
+  return Rewrite(
+      fn,
+      [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+        if (e.prim->name != "snapshot_scan") return std::nullopt;
+        const auto first = uses.back().begin() + e.first_result;
+        return ExpandSnapshotScan(b, e, operands, std::vector<int>(first, first + e.num_results));
+      },
+      [&](const Fn& f, Builder&) { uses.push_back(f.UseCounts()); }, [&] { uses.pop_back(); });
+}
+
+}  // namespace weft
