@@ -15,6 +15,7 @@
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
+#include "ir/sample_fns.h"
 
 namespace weft {
 namespace {
@@ -117,13 +118,15 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
   options.use_cache = options.use_disk_cache = false;
   int cases = 0;
   for (const Prim* prim : AllPrims()) {
-    if (!prim->samples || prim->family == Family::kCollective || prim->name == "custom_linear") continue;
+    if (!prim->samples || prim->name == "custom_linear") continue;
     int number = 0;
     for (const Sample& sample : prim->samples()) {
       SCOPED_TRACE(prim->name + " sample " + std::to_string(number++));
       std::vector<int> operand_of_param;
-      const FnRef fn = FnOf(*prim, sample, &operand_of_param);
+      const bool on_devices = prim->family == Family::kCollective;
+      const FnRef fn = on_devices ? OnDevices(*prim, sample) : FnOf(*prim, sample, &operand_of_param);
       Tensors in;
+      if (on_devices) in.push_back(RandomTensor(fn->params()[0].type, sample.low, sample.high, rng));
       for (int i : operand_of_param) {
         Tensor value;
         for (const auto& [j, v] : sample.values) {

@@ -37,13 +37,27 @@ struct Printer {
     if (v.empty()) return "[\"\"...]";
     return "[" + absl::StrJoin(v, ",", [](std::string* out, const std::string& s) { *out += Quoted(s); }) + "]";
   }
+  std::string operator()(const Mesh& m) const { return m.ToString(); }
+  std::string operator()(const Shardings& v) const {
+    return "shardings(" + absl::StrJoin(v, ",", [](std::string* out, const Sharding& s) { *out += s.ToString(); }) +
+           ")";
+  }
 };
 
 }  // namespace
 
 const char* KindName(const Attr& attr) {
-  static constexpr const char* kNames[] = {"bool",         "int",   "float",         "string",         "dtype",
-                                           "list of ints", "shape", "list of types", "list of strings"};
+  static constexpr const char* kNames[] = {"bool",
+                                           "int",
+                                           "float",
+                                           "string",
+                                           "dtype",
+                                           "list of ints",
+                                           "shape",
+                                           "list of types",
+                                           "list of strings",
+                                           "mesh",
+                                           "list of shardings"};
   return kNames[attr.index()];
 }
 

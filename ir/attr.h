@@ -14,14 +14,16 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/mesh.h"
 #include "ir/type.h"
 
 namespace weft {
 
 using Ints = std::vector<int64_t>;
 using Strings = std::vector<std::string>;
-// The text form of each kind, in this order: true, 3, 2.5, "text", f32, [1,2], <8,n>, types(f32[3], i32[]), ["a","b"].
-using Attr = std::variant<bool, int64_t, double, std::string, DType, Ints, Dims, Types, Strings>;
+// The text form of each kind, in this order: true, 3, 2.5, "text", f32, [1,2], <8,n>, types(f32[3], i32[]), ["a","b"],
+// mesh(x=2,y=4), shardings((x,-),()).
+using Attr = std::variant<bool, int64_t, double, std::string, DType, Ints, Dims, Types, Strings, Mesh, Shardings>;
 
 const char* KindName(const Attr& attr);  // "int", "list of ints" ... for errors
 std::string ToString(const Attr& attr);

@@ -36,7 +36,7 @@ Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
     if (prim.num_operands >= 0 && static_cast<int>(operands.size()) != prim.num_operands) {
       throw TypeError(prim.name, ": takes ", prim.num_operands, " operands, got ", operands.size());
     }
-    result_types = prim.infer(Sig{prim, operand_types, literal, attrs, regions});
+    result_types = InferTypes(Sig{prim, operand_types, literal, attrs, regions});
     for (const Type& t : result_types) {
       int64_t bytes = ByteWidth(t.dtype);
       bool empty = false, overflow = false;

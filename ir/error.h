@@ -23,6 +23,7 @@ enum class ErrorKind {
   kIndex,        // axis or index out of range                        -> Python IndexError
   kTracer,       // a traced value was used where a number is needed  -> weft.TracerError (a TypeError)
   kDerivative,   // an operation has no derivative                    -> weft.DerivativeError (a TypeError)
+  kName,         // a mesh or vmap axis that nothing binds           -> NameError
   kUnsupported,  // legal, but outside what this operation can do     -> NotImplementedError
   kParse,        // malformed text or bytes                           -> weft.ParseError (a ValueError)
   kRuntime,      // failed while running: assertion, callback, memory -> RuntimeError

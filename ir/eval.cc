@@ -56,7 +56,7 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands) {
     literal.push_back(eqn.operands[i].is_literal());
   }
   const Sig sig{*eqn.prim, types, literal, eqn.attrs, eqn.regions};
-  const Types results = eqn.prim->infer(sig);
+  const Types results = InferTypes(sig);
   const EvalTapes tapes;
   Tensors out = eqn.prim->eval(
       EvalContext{sig, results, [](const Fn& fn, const Tensors& args) { return Eval(fn, args); }}, operands);

@@ -57,6 +57,7 @@ void Fn::Finish() {
     }
     has_effects_ |= e.prim->has_effect;
     outward_calls_ = std::max(outward_calls_, e.OutwardCalls());
+    if (e.prim->family == Family::kCollective || !e.regions.empty()) free_axes_ = UnionOfAxes(free_axes_, e.FreeAxes());
   }
   for (const Atom& a : results_) h = absl::HashOf(h, HashAtom(a));
   hash_ = h;
@@ -68,6 +69,33 @@ int Eqn::OutwardCalls() const {
   for (const FnRef& r : regions) most = std::max(most, r->OutwardCalls());
   return prim->name == "recursive" ? std::max(0, most - 1) : most;
 }
+
+std::vector<std::string> Eqn::FreeAxes() const {
+  std::vector<std::string> axes;
+  if (prim->family == Family::kCollective) axes = UnionOfAxes({}, attrs.GetOr<Strings>("axes", {}));
+  for (const FnRef& r : regions) axes = UnionOfAxes(axes, r->FreeAxes());
+  if (const Attr* mesh = prim->family == Family::kCollective ? nullptr : attrs.Find("mesh")) {
+    std::vector<std::string> bound;
+    if (const Mesh* m = std::get_if<Mesh>(mesh)) {
+      for (const Mesh::Axis& a : m->axes) bound.push_back(a.name);
+    }
+    axes = AxesWithout(axes, bound);
+  }
+  return axes;
+}
+
+namespace {
+bool Contains(const std::vector<std::string>& sorted, const std::string& axis) {
+  return std::binary_search(sorted.begin(), sorted.end(), axis);
+}
+}  // namespace
+
+bool Eqn::UsesAxis(const std::string& axis) const {
+  if (prim->family != Family::kCollective && regions.empty()) return false;
+  return Contains(FreeAxes(), axis);
+}
+
+bool Fn::UsesAxis(const std::string& axis) const { return Contains(free_axes_, axis); }
 
 struct Fn::Compared {
   std::set<std::pair<const Fn*, const Fn*>> equal;

@@ -85,6 +85,11 @@ struct Eqn {
   bool CallsOutwards() const { return OutwardCalls() > 0; }
   // How many enclosing recursive functions it may refer to.
   int OutwardCalls() const;
+  // The named axes (of a mesh or of vmap) that it refers to and that something around it binds, sorted: those of a
+  // collective, and of regions less those that a mesh of its own binds. A transform that binds such an axis changes it
+  // whatever its operands.
+  std::vector<std::string> FreeAxes() const;
+  bool UsesAxis(const std::string& axis) const;
 };
 
 struct Param {
@@ -118,6 +123,9 @@ class Fn {
   bool HasEffects() const { return has_effects_; }
   // How many enclosing recursive functions it may refer to; 0 for a program.
   int OutwardCalls() const { return outward_calls_; }
+  // Named axes that something around it has to bind, sorted; none for a program.
+  const std::vector<std::string>& FreeAxes() const { return free_axes_; }
+  bool UsesAxis(const std::string& axis) const;
   // The dimension symbols that occur in parameter types, in order of first occurrence.
   std::vector<std::string> Symbols() const;
 
@@ -139,6 +147,7 @@ class Fn {
   int64_t num_eqns_ = 0;
   bool has_effects_ = false;
   int outward_calls_ = 0;
+  std::vector<std::string> free_axes_;
 };
 
 // For hash maps keyed by structure.

@@ -53,7 +53,25 @@ Atom Convert(Builder& b, const Atom& x, DType dtype) {
 }
 
 Atom Full(Builder& b, const Type& type, double value) {
-  return Broadcast(b, Atom::Scalar(type.dtype, value), type.dims, {});
+  return Pvary(b, Broadcast(b, Atom::Scalar(type.dtype, value), type.dims, {}), type.varying);
+}
+
+Atom Pvary(Builder& b, const Atom& x, const Strings& axes) {
+  if (axes.empty()) return x;
+  const Strings more = AxesWithout(axes, b.TypeOf(x).varying);
+  return more.empty() ? x : b.Emit1(FindPrim("pvary"), {x}, {{"axes", more}});
+}
+
+Atom Psum(Builder& b, const Atom& x, const Strings& axes) {
+  return axes.empty() ? x : b.Emit1(FindPrim("psum"), {x}, {{"axes", axes}});
+}
+
+Atom MatchVarying(Builder& b, const Atom& x, const Type& type, bool sum) {
+  if (x.is_var() ? b.TypeRef(x.var()).varying == type.varying : type.varying.empty()) return x;
+  const Type given = b.TypeOf(x);
+  const Strings extra = AxesWithout(given.varying, type.varying);
+  WEFT_CHECK(sum || extra.empty()) << "a value of type " << given << " where " << type << " is needed";
+  return Pvary(b, Psum(b, x, extra), type.varying);
 }
 
 Atom Broadcast(Builder& b, const Atom& x, const Dims& shape, const Ints& dims) {

@@ -44,7 +44,7 @@ Atom IntegerPow(Builder& b, const Atom& x, int64_t exponent);
 Atom Select(Builder& b, const Atom& pred, const Atom& on_true, const Atom& on_false);
 Atom Convert(Builder& b, const Atom& x, DType dtype);  // x itself when it has that type
 
-// An array of `type` full of `value`: a literal for rank 0, else its broadcast.
+// An array of `type` full of `value`: a literal for rank 0, else its broadcast; varying as the type says.
 Atom Full(Builder& b, const Type& type, double value);
 inline Atom Zeros(Builder& b, const Type& type) { return Full(b, type, 0); }
 
@@ -64,6 +64,15 @@ Atom DynamicUpdateSlice(Builder& b, const Atom& x, const Atom& update, const Ato
 // y[..., i, ...] = x[..., indices[..., i, ...], ...] along `dim`; the other sizes agree and every index is within
 // bounds.
 Atom TakeAlong(Builder& b, const Atom& x, const Atom& indices, int64_t dim);
+
+// x as a value that varies over `axes` too: x itself where it does.
+Atom Pvary(Builder& b, const Atom& x, const Strings& axes);
+// The sum over the devices along `axes`.
+Atom Psum(Builder& b, const Atom& x, const Strings& axes);
+// x, of the type `type` but for the axes over which it varies, as a value of `type`: what varies over too few is
+// declared to vary. With `sum`, the way back: the cotangent of a value that was taken as varying is the sum over
+// devices.
+Atom MatchVarying(Builder& b, const Atom& x, const Type& type, bool sum = false);
 
 // A + b where either may be a symbolic zero.
 std::optional<Atom> AddTangents(Builder& b, const std::optional<Atom>& x, const std::optional<Atom>& y);

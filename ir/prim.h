@@ -124,7 +124,8 @@ struct BatchContext {
   const Eqn& eqn;
   const Atoms& x;
   const Mask& batched;
-  const Dim& size;  // of the mapped dimension
+  const Dim& size;          // of the mapped dimension
+  const std::string& axis;  // its name; empty for none
   const RegionRules& regions;
   Atoms y;
   Mask batched_out;
@@ -169,6 +170,8 @@ struct Sample {
   // Operand values are drawn uniformly from [low, high] (integers: rounded; bool: coin), except those given here.
   double low = -2, high = 2;
   std::vector<std::pair<int, Tensor>> values;
+  // Named axes and their sizes that the sample needs around it: a collective means nothing alone.
+  std::vector<Mesh::Axis> axes = {};
   Mask linear;  // for transpose: the operands that are linear here (defaults to the primitive's linear set)
 };
 
@@ -241,6 +244,11 @@ struct Prim {
   std::function<std::vector<Sample>()> samples;
   std::vector<std::string> more_attributes;  // optional ones that no sample has
 };
+
+// The types of an equation's results: what `infer` says, and of operations without regions that values vary over
+// every mesh axis that an operand varies over (collectives say themselves how they change that). Rules need not look
+// at `Type::varying`.
+Types InferTypes(const Sig& sig);
 
 // All primitives, in name order. Built on first use from the explicit list in ir/prims/all.cc; never changes after.
 const std::vector<const Prim*>& AllPrims();

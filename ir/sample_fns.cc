@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/builder.h"
+#include "ir/ops.h"
 
 namespace weft {
 
@@ -25,6 +26,38 @@ std::vector<FnRef> SampleFns(const Prim& prim) {
   if (!prim.samples) return list;
   for (const Sample& sample : prim.samples()) list.push_back(SampleFn(prim, sample));
   return list;
+}
+
+FnRef OnDevices(const Prim& prim, const Sample& sample) {
+  const Mesh mesh{sample.axes};
+  const size_t n = mesh.axes.size();
+  Strings names;
+  for (const Mesh::Axis& a : mesh.axes) names.push_back(a.name);
+  const Type x = sample.operands.empty() ? Type{DType::kF32, {}, {}} : sample.operands[0];
+  Type local = x, whole = x;
+  for (size_t i = n; i-- > 0;) {
+    local.dims.insert(local.dims.begin(), Dim(1));
+    whole.dims.insert(whole.dims.begin(), Dim(mesh.axes[i].size));
+  }
+  local.varying = UnionOfAxes({}, names);
+  auto cut = [&](int rank) {
+    Sharding s;
+    for (int d = 0; d < rank; ++d) s.dims.push_back(d < static_cast<int>(n) ? Strings{names[d]} : Strings{});
+    return s;
+  };
+  Builder body("device");
+  const Atom block = Reshape(body, body.Parameter(local), x.dims);
+  const Atom y = body.Emit1(prim, sample.operands.empty() ? Atoms{} : Atoms{block}, sample.attrs);
+  Dims shape(n, Dim(1));
+  const Dims dims = body.TypeOf(y).dims;
+  shape.insert(shape.end(), dims.begin(), dims.end());
+  const FnRef region = body.Build({Pvary(body, Reshape(body, y, shape), names)});
+  Builder b("devices");
+  return b.Build(b.Emit(FindPrim("spmd"), {b.Parameter(whole)},
+                        {{"mesh", mesh},
+                         {"in_shardings", Shardings{cut(whole.rank())}},
+                         {"out_shardings", Shardings{cut(static_cast<int>(shape.size()))}}},
+                        {region}));
 }
 
 namespace {

@@ -17,6 +17,10 @@ namespace weft {
 FnRef SampleFn(const Prim& prim, const Sample& sample);
 std::vector<FnRef> SampleFns(const Prim& prim);
 
+// A sample of a collective on the devices of a mesh: its operand and result have a leading dimension for each of the
+// sample's axes, with one block per device. (One without operands takes a number and ignores it.)
+FnRef OnDevices(const Prim& prim, const Sample& sample);
+
 // Symbolic sizes, constants, literals of every dtype with their odd values, mesh axes, locations, dead equations.
 FnRef KitchenSinkFn();
 

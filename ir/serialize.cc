@@ -146,6 +146,24 @@ class Writer {
         exchange::Strings* list = out->mutable_strings();
         for (const std::string& s : v) list->add_values(s);
       }
+      void operator()(const Mesh& v) {
+        exchange::Mesh* mesh = out->mutable_mesh();
+        for (const Mesh::Axis& a : v.axes) {
+          mesh->add_axes(a.name);
+          mesh->add_sizes(a.size);
+        }
+      }
+      void operator()(const Shardings& v) {
+        exchange::Shardings* list = out->mutable_shardings();
+        for (const Sharding& s : v) {
+          exchange::Sharding* sharding = list->add_values();
+          for (const Strings& axes : s.dims) {
+            exchange::AxisList* dim = sharding->add_dims();
+            for (const std::string& a : axes) dim->add_axes(a);
+          }
+          for (const std::string& a : s.partial) sharding->mutable_partial()->add_axes(a);
+        }
+      }
     };
     std::visit(Visitor{*this, out}, entry.second);
   }
@@ -335,9 +353,39 @@ class Reader {
         return types;
       }
       case exchange::Attribute::kStrings: return Strings(a.strings().values().begin(), a.strings().values().end());
+      case exchange::Attribute::kMesh: return ReadMesh(a.mesh());
+      case exchange::Attribute::kShardings: {
+        Shardings list;
+        for (const exchange::Sharding& s : a.shardings().values()) list.push_back(ReadSharding(s));
+        return list;
+      }
       case exchange::Attribute::VALUE_NOT_SET: break;
     }
     Fail("attribute '" + String(a.name()) + "' has no value");
+  }
+
+  Mesh ReadMesh(const exchange::Mesh& m) const {
+    if (m.axes_size() != m.sizes_size() || m.axes_size() > kMaxRank)
+      Fail("a mesh of " + std::to_string(m.axes_size()) + " axes and " + std::to_string(m.sizes_size()) + " sizes");
+    Mesh mesh;
+    for (int i = 0; i < m.axes_size(); ++i) {
+      CheckName(m.axes(i), "a mesh axis");
+      mesh.axes.push_back({m.axes(i), m.sizes(i)});
+    }
+    return mesh;
+  }
+
+  Strings ReadAxes(const exchange::AxisList& list) const {
+    for (const std::string& axis : list.axes()) CheckName(axis, "a mesh axis");
+    return {list.axes().begin(), list.axes().end()};
+  }
+
+  Sharding ReadSharding(const exchange::Sharding& s) const {
+    if (s.dims_size() > kMaxRank) Fail("a sharding of " + std::to_string(s.dims_size()) + " dimensions");
+    Sharding sharding;
+    for (const exchange::AxisList& d : s.dims()) sharding.dims.push_back(ReadAxes(d));
+    sharding.partial = ReadAxes(s.partial());
+    return sharding;
   }
 
   void ReadFn(const exchange::Function& f) {

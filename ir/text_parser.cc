@@ -353,7 +353,52 @@ class Parser {
     return value;
   }
 
-  // true, 3, 2.5, "text", f32, [1,2], <8,n>, types(f32[3], i32[]), ["a","b"]; [""...] is an empty list of strings.
+  // Behind "mesh(".
+  Mesh MeshAttribute() {
+    Mesh mesh;
+    if (AcceptInside(')')) return mesh;
+    do {
+      SkipLines();
+      const std::string axis = Word("the name of a mesh axis");
+      Expect('=', " and the size after the name of a mesh axis, as in mesh(x=2)");
+      const size_t at = pos_;
+      mesh.axes.push_back({axis, Int(NumberToken(), at)});
+    } while (AcceptInside(','));
+    ExpectInside(')', " or ',' after an axis of the mesh");
+    return mesh;
+  }
+
+  Strings AxisNames() {  // x.y
+    Strings axes;
+    do axes.push_back(Word("the name of a mesh axis"));
+    while (Accept('.'));
+    return axes;
+  }
+
+  // Behind "shardings(": (x,-,y.z), ()+x, ...
+  Shardings ShardingList() {
+    Shardings list;
+    if (AcceptInside(')')) return list;
+    do {
+      SkipLines();
+      Expect('(', " before a sharding, as in (x,-)");
+      Sharding sharding;
+      if (!AcceptInside(')')) {
+        do {
+          SkipLines();
+          sharding.dims.push_back(Accept('-') ? Strings() : AxisNames());
+        } while (AcceptInside(','));
+        ExpectInside(')', " or ',' after the axes of a dimension");
+      }
+      if (Accept('+')) sharding.partial = AxisNames();
+      list.push_back(std::move(sharding));
+    } while (AcceptInside(','));
+    ExpectInside(')', " or ',' after a sharding");
+    return list;
+  }
+
+  // true, 3, 2.5, "text", f32, [1,2], <8,n>, types(f32[3], i32[]), ["a","b"], mesh(x=2,y=4), shardings((x,-),());
+  // [""...] is an empty list of strings.
   Attr AttributeValue() {
     SkipLines();
     const size_t at = pos_;
@@ -372,6 +417,12 @@ class Parser {
       pos_ += word.size();
       Expect('(', " after 'types'");
       return TypeList();
+    }
+    if (word == "mesh" || word == "shardings") {
+      pos_ += word.size();
+      Expect('(', " after '" + word + "'");
+      if (word == "mesh") return MeshAttribute();
+      return ShardingList();
     }
     if (!word.empty() && word != "nan" && word != "inf") {
       const std::optional<DType> dtype = TryDType();

@@ -130,7 +130,7 @@ class Verifier {
     for (uint32_t r = 0; r < e.num_results; ++r) results.push_back(fn.TypeOf(Var{e.first_result + r}));
     Types inferred;
     try {
-      inferred = e.prim->infer(Sig{*e.prim, operands, literal, e.attrs, e.regions});
+      inferred = InferTypes(Sig{*e.prim, operands, literal, e.attrs, e.regions});
     } catch (const Error& error) {
       FailEqn(fn, index, "the type rule refuses the equation: " + error.message(), "",
               "operands (" + ToString(operands) + ")");

@@ -296,6 +296,8 @@ void BlockLowering::EmitOpaque(Steps& steps, int unit) {
   if (name == "while") return EmitWhile(steps, e);
   if (name == "scan") return EmitScan(steps, e);
   if (name == "tape_scan") return EmitTapeScan(steps, e);
+  if (name == "spmd") return EmitSpmd(steps, e);
+  if (e.prim->family == Family::kCollective) return EmitCollective(steps, e);
   if (name == "recursive") return EmitRecursive(steps, e);
   if (name == "recur") return EmitCall(steps, e, p_.Enclosing(e.attrs.GetInt("depth")));
   if (name == "box") return EmitBox(steps, e);
@@ -467,7 +469,7 @@ void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
   for (int s : held) p_.Use(s);
   p_.EndLoop(begin);
   p_.NextPosition();
-  step.can_fail = body.HasEffects();
+  step.can_fail = body.HasEffects() || !body.FreeAxes().empty();
   steps.push_back(std::move(step));
 }
 

@@ -54,6 +54,11 @@ class ProgramBuilder {
   // The function that recur[depth] calls.
   int Enclosing(int64_t depth) const;
 
+  // The mesh whose devices run what is being laid out; null outside of one.
+  void PushMesh(const Mesh& mesh) { meshes_.push_back(mesh); }
+  void PopMesh() { meshes_.pop_back(); }
+  const Mesh* CurrentMesh() const { return meshes_.empty() ? nullptr : &meshes_.back(); }
+
  private:
   struct Saved {
     std::vector<Artifact::Slot> slots;
@@ -63,6 +68,7 @@ class ProgramBuilder {
   };
   std::vector<Saved> saved_;
   std::vector<int> enclosing_;
+  std::vector<Mesh> meshes_;
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, int> kernels_;
   std::map<std::string, int> constants_;
@@ -112,6 +118,9 @@ class BlockLowering {
   void EmitCall(Steps& steps, const Eqn& e, int function);
   void EmitBox(Steps& steps, const Eqn& e);
   void EmitUnbox(Steps& steps, const Eqn& e);
+  // lowering/devices.cc
+  void EmitSpmd(Steps& steps, const Eqn& e);
+  void EmitCollective(Steps& steps, const Eqn& e);
   // lowering/tape_loops.cc
   void EmitWhile(Steps& steps, const Eqn& e);
   void EmitTapeScan(Steps& steps, const Eqn& e);

@@ -22,9 +22,23 @@ std::string Generate(const Program& program, const Target& target, CodeStage sta
   return GenerateCode(*module, target, stage);
 }
 
+// A program is whole: something binds every axis.
+void CheckAxesBound(const Fn& fn) {
+  for (const Eqn& e : fn.eqns()) {
+    const std::vector<std::string> free = e.FreeAxes();
+    if (free.empty()) continue;
+    for (const FnRef& r : e.regions) {
+      if (r->UsesAxis(free[0])) CheckAxesBound(*r);
+    }
+    throw UserError(ErrorKind::kName, e.loc, e.prim->name, ": nothing binds the axis '", free[0],
+                    "'; collectives run inside vmap(..., axis_name=...), shard_map or pmap");
+  }
+}
+
 }  // namespace
 
 Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options) {
+  CheckAxesBound(*fn);
   Program program = BuildProgram(*WithoutCalls(fn), options.fusion, options.donated);
   program.artifact.code = Generate(program, target, CodeStage::kObject);
   program.artifact.target = target.ToString();
@@ -32,6 +46,7 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
 }
 
 std::string LowerToText(const FnRef& fn, const Target& target, const LowerOptions& options, const std::string& stage) {
+  CheckAxesBound(*fn);
   const FnRef flat = WithoutCalls(fn);
   if (stage == "fusion") {
     std::string text;

@@ -115,7 +115,8 @@ void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
   p_.Use(step.slot);
   p_.EndLoop(begin);
   p_.NextPosition();
-  step.can_fail = cond.HasEffects() || body.HasEffects() || !rows.empty() || MakesTapes(body);
+  step.can_fail = cond.HasEffects() || body.HasEffects() || !cond.FreeAxes().empty() || !body.FreeAxes().empty() ||
+                  !rows.empty() || MakesTapes(body);
   steps.push_back(std::move(step));
 }
 
@@ -179,7 +180,7 @@ void BlockLowering::EmitTapeScan(Steps& steps, const Eqn& e) {
   p_.Use(step.slot);
   p_.EndLoop(begin);
   p_.NextPosition();
-  step.can_fail = body.HasEffects() || !rows.empty() || MakesTapes(body);
+  step.can_fail = body.HasEffects() || !body.FreeAxes().empty() || !rows.empty() || MakesTapes(body);
   steps.push_back(std::move(step));
 }
 

@@ -146,6 +146,7 @@ PyObject* Iterate(PyObject* self) {
 void Dealloc(PyObject* self) {
   auto* array = reinterpret_cast<ArrayObject*>(self);
   if (array->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(array->sharding);
   array->value.~Value();
   array->deleted.~shared_ptr();
   PyTypeObject* type = Py_TYPE(self);
@@ -262,6 +263,16 @@ PyObject* GetInterface(PyObject* self, void*) {
   });
 }
 
+// What weft.mesh says of an array: its functions stand in its dictionary.
+PyObject* AskMesh(PyObject* self, void* function) {
+  return Guarded([&]() -> PyObject* {
+    Ref module(Check(PyImport_ImportModule("weft.mesh")));
+    return PyObject_CallMethod(module.get(), static_cast<const char*>(function), "O", self);
+  });
+}
+
+PyObject* Devices(PyObject* self, PyObject*) { return AskMesh(self, const_cast<char*>("_devices_of")); }
+
 PyGetSetDef kGetSet[] = {{"shape", GetShape, nullptr, docs::kShape, nullptr},
                          {"dtype", GetDType, nullptr, docs::kDType, nullptr},
                          {"ndim", GetNdim, nullptr, docs::kNdim, nullptr},
@@ -271,6 +282,8 @@ PyGetSetDef kGetSet[] = {{"shape", GetShape, nullptr, docs::kShape, nullptr},
                          {"T", GetT, nullptr, docs::kT, nullptr},
                          {"mT", GetMT, nullptr, docs::kMT, nullptr},
                          {"weak_type", GetWeak, nullptr, docs::kWeak, nullptr},
+                         {"sharding", AskMesh, nullptr, docs::kSharding, const_cast<char*>("_sharding_of")},
+                         {"addressable_shards", AskMesh, nullptr, docs::kShards, const_cast<char*>("_shards_of")},
                          {"type", GetType, nullptr, docs::kType, nullptr},
                          {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
                          {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
@@ -401,6 +414,7 @@ PyMethodDef kMethods[] = {{"astype", Function(AstypeMethod), METH_VARARGS | METH
                           {"item", Item, METH_VARARGS, docs::kItem},
                           {"tolist", ToList, METH_NOARGS, docs::kToList},
                           {"copy", Copy, METH_NOARGS, docs::kCopy},
+                          {"devices", Devices, METH_NOARGS, docs::kDevices},
                           {"block_until_ready", Self, METH_NOARGS, docs::kBlock},
                           {"delete", DeleteMethod, METH_NOARGS, docs::kDelete},
                           {"is_deleted", IsDeleted, METH_NOARGS, docs::kIsDeleted},

@@ -29,7 +29,8 @@ struct ArrayObject {
   PyObject* weakrefs;
   std::shared_ptr<const Deletion> deleted;  // then `value` is empty
   Loc deleted_at;
-  bool pinned;  // somebody was told its address and may use it as long as this object lives
+  PyObject* sharding;  // how it lies on devices (weft.mesh); null: on the first one
+  bool pinned;         // somebody was told its address and may use it as long as this object lives
 };
 
 extern PyTypeObject* g_array_type;   // concrete arrays; base of:
@@ -62,6 +63,7 @@ inline PyObject* WrapValue(Value value) {
   object->weakrefs = nullptr;
   new (&object->deleted) std::shared_ptr<const Deletion>();
   new (&object->deleted_at) Loc();
+  object->sharding = nullptr;
   object->pinned = false;
   return reinterpret_cast<PyObject*>(object);
 }

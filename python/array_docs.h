@@ -98,6 +98,21 @@ Example:
     >>> weft.jit(lambda x: x)(1.0).weak_type
     True
 )";
+inline constexpr const char* kSharding = R"(How the array lies on devices: a weft.Sharding.
+
+weft.device_put, shard_map and pmap say it; other results lie on the first device.
+
+Example:
+    >>> wnp.arange(3).sharding
+    SingleDeviceSharding(device=CpuDevice(id=0))
+)";
+inline constexpr const char* kShards =
+    R"(What each device holds of the array: a list of weft.Shard, with device, index, replica_id and data.
+
+Example:
+    >>> [shard.data for shard in wnp.arange(3).addressable_shards]
+    [Array([0, 1, 2], dtype=int32)]
+)";
 inline constexpr const char* kType = R"(The type in the IR's spelling.
 
 Example:
@@ -235,6 +250,17 @@ Raises:
 Example:
     >>> wnp.array([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
+)";
+inline constexpr const char* kDevices = R"(devices($self, /)
+--
+
+The devices that hold a part of the array.
+
+Returns: set of weft.Device.
+
+Example:
+    >>> wnp.arange(3).devices()
+    {CpuDevice(id=0)}
 )";
 inline constexpr const char* kCopy = R"(copy($self, /)
 --

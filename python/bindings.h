@@ -7,6 +7,7 @@
 
 #include "python/array.h"
 #include "python/convert.h"
+#include "tracer/axes.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -48,6 +49,10 @@ void BindTransforms(py::module_& m);  // transform_bindings.cc
 void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, regions
 void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
 void BindRandom(py::module_& m);      // random_bindings.cc
+void BindMesh(py::module_& m);        // mesh_bindings.cc: named axes, collectives
+
+// [(name, size, whether it is of a mesh), ...]
+std::vector<NamedAxis> NamedAxesFrom(py::handle list);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_BINDINGS_H_

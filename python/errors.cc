@@ -23,6 +23,7 @@ PyObject* ExceptionOf(ErrorKind kind) {
     case ErrorKind::kIndex: return PyExc_IndexError;
     case ErrorKind::kTracer: return g_tracer_error;
     case ErrorKind::kDerivative: return g_derivative_error;
+    case ErrorKind::kName: return PyExc_NameError;
     case ErrorKind::kUnsupported: return PyExc_NotImplementedError;
     case ErrorKind::kParse: return g_parse_error;
     case ErrorKind::kRuntime: return PyExc_RuntimeError;

@@ -25,6 +25,8 @@ py::object AttrObject(const Attr& attr) {
           return py::str(ShapeText(a));
         else if constexpr (std::is_same_v<T, Types>)
           return py::str(ToString(a));
+        else if constexpr (std::is_same_v<T, Mesh> || std::is_same_v<T, Shardings>)
+          return py::str(ToString(Attr(a)));
         else
           return py::cast(a);
       },

@@ -16,6 +16,7 @@
 #include "python/frames.h"
 #include "python/function.h"
 #include "python/run.h"
+#include "tracer/axes.h"
 #include "tracer/regions.h"
 
 namespace weft::python {
@@ -70,7 +71,9 @@ enum Token : uint64_t {
   kDictToken,
   kTreeToken,
   kStaticToken,
-  kKeywordToken
+  kKeywordToken,
+  kAxesToken,
+  kVaryingToken
 };
 
 struct Entry {
@@ -117,8 +120,13 @@ void AddType(const Value& v, Signature& s) {
     s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
     return;
   }
-  const Dims dims = v.dims();
+  const Type type = v.type();
+  const Dims& dims = type.dims;
   s.tokens.push_back(head | static_cast<uint64_t>(dims.size()) << 32);
+  if (!type.varying.empty()) {
+    s.tokens.push_back(kVaryingToken | type.varying.size() << 8);
+    for (const std::string& axis : type.varying) s.objects.emplace_back(Check(PyUnicode_FromString(axis.c_str())));
+  }
   for (const Dim& d : dims) {
     if (const auto size = d.TryValue()) {
       s.tokens.push_back(static_cast<uint64_t>(*size));
@@ -235,6 +243,11 @@ void FlattenArgument(PyObject* o, Arguments& a, bool donated) {
 
 void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   a.signature.tokens.push_back(static_cast<uint64_t>(n) << 1 | static_cast<uint64_t>(X64()));
+  // What is traced refers to the named axes around it; most calls are outside of any.
+  if (const uint64_t axes = AxesKey()) {
+    a.signature.tokens.push_back(kAxesToken);
+    a.signature.tokens.push_back(axes);
+  }
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (self->has_static && HasPosition(self->static_argnums, i))
       AddStatic(args[i], a, std::to_string(i), self->function);

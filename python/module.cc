@@ -87,4 +87,5 @@ PYBIND11_MODULE(_weft, m) {
   BindTransforms(m);
   BindNumpy(m);
   BindRandom(m);
+  BindMesh(m);
 }

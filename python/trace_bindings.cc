@@ -27,8 +27,11 @@ Spec SpecFrom(py::handle leaf) {
   }
   if (py::hasattr(leaf, "shape") && py::hasattr(leaf, "dtype")) {
     const bool weak = py::hasattr(leaf, "weak_type") && py::bool_(leaf.attr("weak_type"));
-    return {
-        Type{DTypeFrom(leaf.attr("dtype").ptr(), "dtype"), DimsFrom(leaf.attr("shape").ptr(), "shape"), {}}, weak, {}};
+    Strings varying;
+    if (py::hasattr(leaf, "varying")) varying = UnionOfAxes({}, leaf.attr("varying").cast<Strings>());
+    return {Type{DTypeFrom(leaf.attr("dtype").ptr(), "dtype"), DimsFrom(leaf.attr("shape").ptr(), "shape"), varying},
+            weak,
+            {}};
   }
   throw TypeError("expected an array, a number or a ShapeDtype, got ", Repr(leaf.ptr()), " of type '",
                   Py_TYPE(leaf.ptr())->tp_name, "'");
@@ -38,11 +41,13 @@ py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
 
 // `demanded`: if not null, takes the values that Python asked for; their variables become results, after the others.
 Traced TraceWith(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
-                 const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded) {
+                 const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded,
+                 const Strings& varying = {}) {
   std::vector<Spec> specs;
   for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
   ScopedTrace trace(name.empty() ? "f" : name, kind);
   if (std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
+  trace->set_varying(varying);
   py::list tracers;
   for (size_t i = 0; i < specs.size(); ++i) {
     const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
@@ -58,11 +63,6 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
     }
   }
   return trace->Finish(results);
-}
-
-Traced TraceFunction(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
-                     const std::string& name, const std::string& kind, const std::vector<bool>& known) {
-  return TraceWith(function, leaves, names, name, kind, known, nullptr);
 }
 
 std::vector<int> Range(int begin, int end) {
@@ -179,8 +179,18 @@ void BindTracing(py::module_& m) {
         }
         return false;
       });
-  // trace(function, leaves, names, name, kind, known): function takes and returns a list.
-  m.def("trace", &TraceFunction);
+  // trace(function, leaves, names, name, kind, known, axes): function takes and returns a list. `axes`: the named axes
+  // that are bound inside. `varying`: mesh axes over which all that it captures varies.
+  m.def(
+      "trace",
+      [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
+         const std::string& name, const std::string& kind, const std::vector<bool>& known, py::handle axes,
+         const Strings& varying) {
+        const ScopedAxes bound(NamedAxesFrom(axes));
+        return TraceWith(function, leaves, names, name, kind, known, nullptr, varying);
+      },
+      py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
+      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{});
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
@@ -243,9 +253,9 @@ void BindTracing(py::module_& m) {
   // --- Control flow ---
   m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands,
                    const std::vector<std::string>& names, const std::vector<std::string>& paths) {
-    UnifyResults(branches, "cond", names, paths);
-    Aligned a = AlignCaptures(branches);
     Value i = ValueFrom(index, "cond");
+    UnifyResults(branches, "cond", names, paths, i.type().varying);
+    Aligned a = AlignCaptures(branches);
     if (i.rank() != 0) throw TypeError("cond: the condition must be a single boolean or integer, got ", i.type());
     if (IsBool(i.dtype())) {
       if (a.fns.size() != 2) throw TypeError("cond: a boolean chooses between two functions, got ", a.fns.size());
@@ -273,7 +283,7 @@ void BindTracing(py::module_& m) {
         });
   m.def("while_loop", [](py::handle carry, const Traced& condition, const Traced& body, const std::string& strategy) {
     const Type type = condition.fn->TypeOf(condition.fn->results().at(0));
-    if (condition.fn->results().size() != 1 || !(type == Type{DType::kBool, {}, {}})) {
+    if (condition.fn->results().size() != 1 || !(type == Type{DType::kBool, {}, type.varying})) {
       throw TypeError("while_loop: the condition must return one boolean, got ", ToString(condition.fn->ResultTypes()));
     }
     Aligned a = AlignCaptures({condition, body});

@@ -66,11 +66,12 @@ void BindTransforms(py::module_& m) {
     return FnHandle{Transpose(Closed(t, "linear_transpose").fn, Extend(linear, t))};
   });
   m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size,
-                   std::vector<std::optional<int64_t>> out_axes) {
+                   std::vector<std::optional<int64_t>> out_axes, const std::string& axis) {
     VmapOptions options;
     for (bool b : Extend(batched, t)) options.in_axes.push_back(b ? std::optional<int64_t>(0) : std::nullopt);
     options.out_axes = std::move(out_axes);
     options.size = DimsFrom(size.ptr(), "vmap: size")[0];
+    options.axis = axis;
     return FnHandle{Vmap(t.fn, options)};
   });
 }

@@ -32,7 +32,14 @@ _ARROWS = {
     "examples": _EVERYTHING,
     "tools": _EVERYTHING,
 }
-_FOR_BACKENDS = {"lowering/artifact.h", "lowering/abi.h", "lowering/math_table.h", "ir/dtype.h", "ir/tape.h"}
+_FOR_BACKENDS = {
+    "lowering/artifact.h",
+    "lowering/abi.h",
+    "lowering/math_table.h",
+    "ir/dtype.h",
+    "ir/fibres.h",
+    "ir/tape.h",
+}
 
 # The first folder of third-party headers that are written in quotes.
 _FOREIGN = {

@@ -15,13 +15,13 @@ bool SameValue(const Value& a, const Value& b) {
          a.tensor().shape() == b.tensor().shape();
 }
 
-// `fn` with results converted to the given dtypes.
-FnRef ConvertResults(const FnRef& fn, const std::vector<DType>& dtypes) {
+// `fn` with results converted to the given dtypes, and varying over further mesh axes.
+FnRef ConvertResults(const FnRef& fn, const std::vector<DType>& dtypes, const std::vector<Strings>& varying) {
   Builder b(fn->name());
   Atoms args;
   for (const Param& p : fn->params()) args.push_back(b.Parameter(p.type, p.name, p.kind));
   Atoms results = b.Inline(*fn, args);
-  for (size_t i = 0; i < results.size(); ++i) results[i] = Convert(b, results[i], dtypes[i]);
+  for (size_t i = 0; i < results.size(); ++i) results[i] = Pvary(b, Convert(b, results[i], dtypes[i]), varying[i]);
   return b.Build(results);
 }
 
@@ -29,6 +29,12 @@ std::vector<DType> ResultDTypes(const Fn& fn) {
   std::vector<DType> dtypes;
   for (const Type& t : fn.ResultTypes()) dtypes.push_back(t.dtype);
   return dtypes;
+}
+
+std::vector<Strings> ResultVarying(const Fn& fn) {
+  std::vector<Strings> varying;
+  for (const Type& t : fn.ResultTypes()) varying.push_back(t.varying);
+  return varying;
 }
 
 std::string PathOf(const std::vector<std::string>& paths, size_t i) {
@@ -131,7 +137,7 @@ Traced AsRecursive(const Traced& f, const Values& captures) {
 }
 
 void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,
-                  const std::vector<std::string>& paths) {
+                  const std::vector<std::string>& paths, const Strings& varying) {
   const size_t n = functions[0].fn->results().size();
   for (const Traced& f : functions) {
     if (f.fn->results().size() != n)
@@ -157,8 +163,14 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
     dtypes[i] = joint.dtype;
     for (Traced& f : functions) f.weak_results[i] = joint.weak;
   }
+  std::vector<Strings> joint_varying(n, varying);
+  for (const Traced& f : functions) {
+    for (size_t i = 0; i < n; ++i)
+      joint_varying[i] = UnionOfAxes(joint_varying[i], f.fn->TypeOf(f.fn->results()[i]).varying);
+  }
   for (Traced& f : functions) {
-    if (ResultDTypes(*f.fn) != dtypes) f.fn = ConvertResults(f.fn, dtypes);
+    if (ResultDTypes(*f.fn) != dtypes || ResultVarying(*f.fn) != joint_varying)
+      f.fn = ConvertResults(f.fn, dtypes, joint_varying);
   }
 }
 
@@ -168,6 +180,7 @@ bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const st
   }
   std::vector<DType> dtypes = ResultDTypes(*body.fn);
   const Types types = body.fn->ResultTypes();
+  std::vector<Strings> varying = ResultVarying(*body.fn);
   bool again = false;
   for (size_t i = 0; i < carry.size(); ++i) {
     const Type in = carry[i].type(), out = types[i];
@@ -188,8 +201,16 @@ bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const st
       throw TypeError(what, ": carry", PathOf(paths, i), " is ", in, " on entry but ", out,
                       " after one step; the shapes must agree");
     }
+    // What is the same on all devices on entry may differ after a step.
+    varying[i] = UnionOfAxes(in.varying, out.varying);
+    if (varying[i] != in.varying) {
+      Site site;
+      carry[i] = site.Finish(Pvary(site.b(), site.Use(carry[i]), varying[i]), carry[i].weak());
+      again = true;
+    }
   }
-  if (!again && ResultDTypes(*body.fn) != dtypes) body.fn = ConvertResults(body.fn, dtypes);
+  if (!again && (ResultDTypes(*body.fn) != dtypes || ResultVarying(*body.fn) != varying))
+    body.fn = ConvertResults(body.fn, dtypes, varying);
   return again;
 }
 

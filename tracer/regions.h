@@ -34,9 +34,10 @@ bool SameCaptures(const Values& a, const Values& b);
 Traced AsRecursive(const Traced& f, const Values& captures);
 
 // Converts results whose dtype is weak to that of the other functions. Raises kType naming `what` and the result (its
-// path from `paths`) where types differ otherwise.
+// path from `paths`) where types differ otherwise. Each result varies over the mesh axes over which it does in any of
+// the functions, and over `varying`.
 void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,
-                  const std::vector<std::string>& paths);
+                  const std::vector<std::string>& paths, const Strings& varying = {});
 
 // A loop's carry: whether the results of `body` from `first` on have the types of the carry. Weak results are converted
 // in `body`; weak carries in `carry`, and then true is returned: trace the body again. Raises kType otherwise.

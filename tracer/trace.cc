@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/ops.h"
+
 namespace weft {
 namespace {
 
@@ -106,6 +108,7 @@ Atom Trace::Use(const Value& value) {
     const Tensor& t = value.tensor();
     WEFT_CHECK(t.defined()) << "an undefined value";
     if (t.size() <= kMaxLiteralElements) return Atom(t);
+    if (!varying_.empty()) return Use(Widened(value));
     auto& same_buffer = constants_[t.raw()];
     for (const auto& [tensor, var] : same_buffer) {
       if (tensor.dtype() == t.dtype() && tensor.shape() == t.shape()) return var;
@@ -117,6 +120,7 @@ Atom Trace::Use(const Value& value) {
     return v;
   }
   const Trace& home = *value.home();
+  if (home.open_ && !AxesWithout(varying_, value.type().varying).empty()) return Use(Widened(value));
   if (!home.open_) {
     throw UserError(ErrorKind::kTracer, CurrentLoc(), "a traced value escaped: ", home.Describe(value.var()),
                     " inside '", home.builder().name(), "' (", home.kind_,
@@ -134,6 +138,21 @@ Atom Trace::Use(const Value& value) {
     it->second = builder_.Parameter(value.type()).var();
     captures_.push_back(value);
     known_.emplace(it->second.id, value);
+  }
+  return it->second;
+}
+
+// A value from outside, declared there to vary over `varying_`.
+Value Trace::Widened(const Value& value) {
+  const void* const of = value.traced() ? static_cast<const void*>(value.home().get()) : value.tensor().raw();
+  auto [it, inserted] = widened_.try_emplace({of, value.traced() ? value.var().id : 0});
+  if (inserted) {
+    const auto& stack = Stack();
+    size_t mine = 0;
+    while (mine < stack.size() && stack[mine].get() != this) ++mine;
+    WEFT_CHECK(mine > 0 && mine < stack.size()) << "a trace under a varying choice has none around it";
+    Trace& around = *stack[mine - 1];
+    it->second = around.Wrap(Pvary(around.builder_, around.Use(value), varying_), value.weak());
   }
   return it->second;
 }
@@ -242,6 +261,10 @@ bool Trace::Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32
     }
     const int e = EqnOf(v);
     if (e < 0) {
+      *unknown = v;
+      return false;
+    }
+    if (!eqns[e].FreeAxes().empty()) {  // differs from lane to lane, or between devices
       *unknown = v;
       return false;
     }

@@ -16,6 +16,7 @@
 #define WEFT_TRACER_TRACE_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -79,6 +80,10 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // number depends on then happens at once (after the effects recorded before it), and is taken out of the program.
   void set_concrete() { concrete_ = true; }
 
+  // Everything that the function captures varies over these mesh axes: whether it runs differs between the devices
+  // along them.
+  void set_varying(const Strings& axes) { varying_ = axes; }
+
   bool open() const { return open_; }
   const std::string& kind() const { return kind_; }
   // "f32[3] made at model.py:12 (loss)", for messages.
@@ -95,6 +100,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   void AddEarlierEffects(int until, std::set<int>& slice, std::set<uint32_t>& leaves) const;
   bool Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const;
   FnRef WithoutDone(const Atoms& results);
+  Value Widened(const Value& value);
 
   Builder builder_;
   std::string kind_;
@@ -107,7 +113,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<std::pair<Var, Tensor>> demanded_;
   std::unordered_set<uint32_t> demanded_vars_;
   std::unordered_map<uint32_t, Value> known_;  // by variable
-  std::set<int> done_;                         // equations with effects that have happened
+  Strings varying_;
+  std::map<std::pair<const void*, uint32_t>, Value> widened_;  // by trace and variable, or by buffer
+  std::set<int> done_;                                         // equations with effects that have happened
 };
 
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.

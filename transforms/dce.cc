@@ -115,6 +115,13 @@ Kept KeepBranches(const Eqn& e, const Mask& needed, size_t first) {
   return k;
 }
 
+Kept KeepSpmd(const Eqn& e, const Mask& needed) {
+  Kept k = KeepBranches(e, needed, 0);
+  k.attrs.Set("in_shardings", Keep(e.attrs.Get<Shardings>("in_shardings"), k.operands));
+  k.attrs.Set("out_shardings", Keep(e.attrs.Get<Shardings>("out_shardings"), k.results));
+  return k;
+}
+
 bool RegionsHaveEffects(const Eqn& e) {
   return std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& r) { return r->HasEffects(); });
 }
@@ -125,6 +132,7 @@ Kept KeepOf(const Eqn& e, const Mask& needed) {
   if (e.prim->name == "while") return KeepWhile(e, needed);
   if (e.prim->name == "cond") return KeepBranches(e, needed, 1);
   if (e.prim->name == "call") return KeepBranches(e, needed, 0);
+  if (e.prim->name == "spmd") return KeepSpmd(e, needed);
   return All(e);
 }
 

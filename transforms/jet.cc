@@ -456,7 +456,7 @@ JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_acti
     }
     active_out.push_back(any);
     for (const Coefficient& c : y) {
-      if (any) companions.push_back(c ? *c : Zeros(b, type));
+      if (any) companions.push_back(c ? MatchVarying(b, *c, type) : Zeros(b, type));
     }
   }
   results.insert(results.end(), companions.begin(), companions.end());

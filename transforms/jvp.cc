@@ -130,7 +130,9 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
     WEFT_CHECK(c.y.size() == e.num_results && c.dy.size() == e.num_results) << "jvp of " << e.prim->name;
     for (uint32_t r = 0; r < e.num_results; ++r) {
       primal[e.first_result + r] = c.y[r];
-      if (HasTangents(b.DTypeOf(c.y[r]))) tangent[e.first_result + r] = c.dy[r];
+      // A tangent has the type of its value, over mesh axes too.
+      if (HasTangents(b.DTypeOf(c.y[r])) && c.dy[r])
+        tangent[e.first_result + r] = MatchVarying(b, *c.dy[r], b.TypeOf(c.y[r]));
     }
   }
   Atoms results, tangents;

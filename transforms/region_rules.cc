@@ -8,16 +8,20 @@
 
 namespace weft {
 
-const RegionRules& Regions() {
-  static const auto& rules = *new RegionRules{
+RegionRules RegionsOver(const std::string& axis) {
+  return {
       [](const FnRef& f, const Mask& active, const Mask& force) { return Jvp(f, active, force); },
       [](const FnRef& f, const Mask& active, int order, const Mask& force) { return Jet(f, active, order, force); },
-      [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) {
-        return Batch(f, batched, force, size);
+      [axis](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) {
+        return Batch(f, batched, force, size, axis);
       },
       [](const FnRef& f, const Mask& unknown, const Mask& force) { return Split(f, unknown, force); },
       [](const FnRef& f, const Mask& linear) { return Transpose(f, linear); },
   };
+}
+
+const RegionRules& Regions() {
+  static const auto& rules = *new RegionRules(RegionsOver(""));
   return rules;
 }
 

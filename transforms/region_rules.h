@@ -7,6 +7,8 @@
 namespace weft {
 
 const RegionRules& Regions();
+// The same under a vmap whose axis has that name.
+RegionRules RegionsOver(const std::string& axis);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_REGION_RULES_H_

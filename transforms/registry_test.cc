@@ -48,7 +48,10 @@ Tensor Draw(const Type& type, double low, double high, std::mt19937& rng) {
 
 Tensors DrawOperands(const Sample& s, std::mt19937& rng) {
   Tensors x;
-  for (const Type& t : s.operands) x.push_back(Draw(t, s.low, s.high, rng));
+  for (Type t : s.operands) {
+    for (size_t i = s.axes.size(); i-- > 0;) t.dims.insert(t.dims.begin(), Dim(s.axes[i].size));  // a value per lane
+    x.push_back(Draw(t, s.low, s.high, rng));
+  }
   for (const auto& [i, value] : s.values) x[i] = value;
   return x;
 }
@@ -73,11 +76,19 @@ class Effects : public testing::Environment {
 };
 [[maybe_unused]] testing::Environment* const kEffects = testing::AddGlobalTestEnvironment(new Effects);
 
-FnRef AsFn(const Prim& prim, const Sample& s) {
+FnRef Alone(const Prim& prim, const Sample& s) {
   Builder b("f");
   Atoms x;
   for (const Type& t : s.operands) x.push_back(b.Parameter(t));
   return b.Build(b.Emit(prim, x, s.attrs, s.regions));
+}
+
+// A collective means something over lanes only: its axes are mapped, from the last one on.
+FnRef AsFn(const Prim& prim, const Sample& s) {
+  FnRef fn = Alone(prim, s);
+  for (size_t i = s.axes.size(); i-- > 0;)
+    fn = Batch(fn, Mask(s.operands.size(), true), Mask(fn->results().size(), true), s.axes[i].size, s.axes[i].name).fn;
+  return fn;
 }
 
 // Differences need double precision. Region bodies hold their own dtypes: those samples come in f64 already.
@@ -214,7 +225,7 @@ TEST_P(EveryPrim, InferIsWhatEvalGives) {
 
 TEST_P(EveryPrim, TextRoundTrips) {
   for (const Sample& s : samples()) {
-    const FnRef fn = AsFn(prim(), s);
+    const FnRef fn = Alone(prim(), s);
     const FnRef again = ParseFn(Print(*fn));
     EXPECT_TRUE(fn->StructurallyEquals(*again)) << Print(*fn) << "\nbecame\n" << Print(*again);
   }

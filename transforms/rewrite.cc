@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/ops.h"
+
 namespace weft {
 
 FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
@@ -31,7 +33,11 @@ FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<vo
     std::optional<Atoms> replaced = rewrite(b, *e, operands);
     const Atoms results = replaced ? *replaced : b.Clone(*e, operands);
     WEFT_CHECK(results.size() == e->num_results) << "rewrite of " << e->prim->name;
-    std::copy(results.begin(), results.end(), env.begin() + original.first_result);
+    for (uint32_t r = 0; r < e->num_results; ++r) {
+      // What stands for a value that varies over mesh axes varies over them, as far as its readers know.
+      const Type& type = fn->TypeOf(original.result(static_cast<int>(r)));
+      env[original.first_result + r] = type.varying.empty() ? results[r] : MatchVarying(b, results[r], type);
+    }
   }
   FnRef out = b.Build(map(fn->results()));
   if (leave) leave();

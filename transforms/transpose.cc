@@ -99,9 +99,11 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     for (size_t i = 0; i < back.size(); ++i) {
       if (!operand_depends[i] || !back[i]) continue;
       std::optional<Atom>& sum = ct[e.operands[i].id()];
-      WEFT_CHECK(b.TypeOf(*back[i]) == types[i]) << "transpose of " << e.prim->name << ": cotangent of operand " << i
-                                                 << " is " << b.TypeOf(*back[i]) << ", expected " << types[i];
-      sum = AddTangents(b, sum, *back[i]);
+      // Beside a value that varies over a mesh axis, one that does not was used on every device along it.
+      const Atom back_i = MatchVarying(b, *back[i], types[i], /*sum=*/true);
+      WEFT_CHECK(b.TypeOf(back_i) == types[i]) << "transpose of " << e.prim->name << ": cotangent of operand " << i
+                                               << " is " << b.TypeOf(back_i) << ", expected " << types[i];
+      sum = AddTangents(b, sum, back_i);
     }
   }
   Atoms results;

@@ -38,12 +38,14 @@ int64_t Normalised(int64_t axis, int rank, const char* what, size_t index) {
 
 }  // namespace
 
-BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched, const Dim& size) {
+BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched, const Dim& size,
+                const std::string& axis) {
   WEFT_CHECK(batched.size() == fn->params().size())
       << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
   Atoms env(fn->num_vars());
   Mask is_batched(fn->num_vars(), false);
+  const RegionRules rules = RegionsOver(axis);
   for (size_t i = 0; i < batched.size(); ++i) {
     const Param& p = fn->params()[i];
     env[i] = b.Parameter(batched[i] ? WithLeading(p.type, size) : p.type, p.name, p.kind);
@@ -56,7 +58,7 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
       x.push_back(a.is_var() ? env[a.id()] : a);
       mask.push_back(a.is_var() && is_batched[a.id()]);
     }
-    const bool any = std::find(mask.begin(), mask.end(), true) != mask.end();
+    const bool any = std::find(mask.begin(), mask.end(), true) != mask.end() || (!axis.empty() && e.UsesAxis(axis));
     ScopedLoc loc(b, any ? e.loc.Through("vmap") : e.loc);
     Atoms y;
     Mask out(e.num_results, false);
@@ -65,7 +67,7 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
     } else {
       if (!e.prim->batch)
         throw UserError(ErrorKind::kUnsupported, e.loc, "vmap: ", e.prim->name, " has no batching rule");
-      BatchContext c{b, e, x, mask, size, Regions(), {}, {}};
+      BatchContext c{b, e, x, mask, size, axis, rules, {}, {}};
       e.prim->batch(c);
       y = c.y;
       out = c.batched_out;
@@ -89,14 +91,16 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
     results.push_back(value);
     batched_out.push_back(out);
   }
-  return {b.Build(results), batched_out};
+  BatchedFn out{b.Build(results), batched_out};
+  WEFT_CHECK(axis.empty() || !out.fn->UsesAxis(axis)) << "vmap left a collective over its axis '" << axis << "'";
+  return out;
 }
 
 FnRef Vmap(const FnRef& fn, const VmapOptions& options) {
   Mask batched, force;
   for (const auto& axis : options.in_axes) batched.push_back(axis.has_value());
   for (const auto& axis : options.out_axes) force.push_back(axis.has_value());
-  const BatchedFn f = Batch(fn, batched, force, options.size);
+  const BatchedFn f = Batch(fn, batched, force, options.size, options.axis);
   Builder b(fn->name());
   Atoms args;
   for (size_t i = 0; i < fn->params().size(); ++i) {

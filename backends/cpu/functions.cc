@@ -1,11 +1,10 @@
 // Calls of recursive functions: a frame for each, on a stack of memory that the call of the program keeps.
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "backends/cpu/runtime.h"
+#include "ir/fibres.h"
 
 namespace weft::cpu {
 namespace {
@@ -20,20 +19,6 @@ int64_t MostCalls() {
     return given != nullptr ? static_cast<int64_t>(std::atoll(given)) : int64_t{1000000};
   }();
   return most;
-}
-
-// The lowest address of this thread's stack.
-intptr_t StackEnd() {
-  thread_local const intptr_t end = [] {
-    pthread_attr_t attributes;
-    void* address = nullptr;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return intptr_t{0};
-    pthread_attr_getstack(&attributes, &address, &size);
-    pthread_attr_destroy(&attributes);
-    return reinterpret_cast<intptr_t>(address);
-  }();
-  return end;
 }
 
 bool TooDeep(const Call& call) {

@@ -56,11 +56,11 @@ std::string ShapeText(const int64_t* shape, size_t rank) {
 }
 
 // Results that are tapes own what they refer to: tapes made by the call and those of its arguments.
-void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::shared_ptr<TapeRegion> made,
+void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::vector<std::shared_ptr<TapeRegion>> made,
                std::vector<Array>* results) {
   struct Owner {
     std::shared_ptr<void> memory;
-    std::shared_ptr<TapeRegion> made;
+    std::vector<std::shared_ptr<TapeRegion>> made;
     std::vector<std::shared_ptr<void>> given;
   };
   for (size_t i = 0; i < results->size(); ++i) {
@@ -237,7 +237,9 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
   main_(&frame);
   if (frame.error != 0) throw std::runtime_error(call.error);
-  KeepTapes(a, arguments, std::move(call.tapes), &results);
+  std::vector<std::shared_ptr<TapeRegion>> made = std::move(call.device_tapes);
+  made.push_back(std::move(call.tapes));
+  KeepTapes(a, arguments, std::move(made), &results);
   return results;
 }
 

@@ -53,6 +53,7 @@ const WeftRuntime& Runtime() {
     FillEffects(ops);
     FillTapes(ops);
     FillFunctions(ops);
+    FillDevices(ops);
     auto* math = new WeftMath[kNumMathOps * kMathDTypes]();
     FillMath(math);
     return new WeftRuntime{WEFT_ABI_VERSION, NumThreads(), ParallelForEntry, ops, math};

@@ -35,6 +35,8 @@ class FrameStack {
   int64_t used_ = 0;
 };
 
+struct Devices;  // backends/cpu/devices.cc
+
 // What a running program's operations may need besides the frame.
 struct Call {
   const std::vector<std::string>* strings = nullptr;
@@ -49,8 +51,11 @@ struct Call {
   std::vector<Function> functions;
   char* constants = nullptr;
   FrameStack frames;
-  int64_t depth = 0;                  // of calls of recursive functions
-  std::shared_ptr<TapeRegion> tapes;  // made by this call; nullptr until there is one
+  int64_t depth = 0;                                      // of calls of recursive functions
+  std::shared_ptr<TapeRegion> tapes;                      // made by this call; nullptr until there is one
+  std::vector<std::shared_ptr<TapeRegion>> device_tapes;  // made by the devices of meshes inside
+  Devices* devices = nullptr;                             // of the mesh that runs this, and which one it is
+  int64_t device = 0;
 };
 
 // Marks the call as failed; the first message wins.
@@ -70,6 +75,7 @@ void FillFft(WeftOp* ops);
 void FillEffects(WeftOp* ops);
 void FillTapes(WeftOp* ops);
 void FillFunctions(WeftOp* ops);
+void FillDevices(WeftOp* ops);
 
 // Reads a desc in order.
 class DescReader {

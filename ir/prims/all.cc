@@ -41,6 +41,8 @@ struct Registry {
     RegisterRandom(r);
     RegisterEffects(r);
     RegisterCumulative(r);
+    RegisterCollectives(r);
+    RegisterSpmd(r);
     owned = r.Take();
     for (const auto& p : owned) {
       WEFT_CHECK(by_name.emplace(p->name, p.get()).second) << "primitive " << p->name << " is registered twice";
@@ -94,6 +96,22 @@ const char* Name(Family family) {
                                            "indexing",     "sorting",   "window",     "linear algebra", "random",
                                            "control flow", "effect",    "collective"};
   return kNames[static_cast<int>(family)];
+}
+
+Types InferTypes(const Sig& sig) {
+  const bool varies =
+      std::any_of(sig.operands.begin(), sig.operands.end(), [](const Type& t) { return !t.varying.empty(); });
+  const bool says_itself = !sig.regions.empty() || sig.prim.family == Family::kCollective || sig.prim.name == "recur";
+  if (!varies || says_itself) return sig.prim.infer(sig);
+  Types plain = sig.operands;
+  std::vector<std::string> varying;
+  for (Type& t : plain) {
+    varying = UnionOfAxes(varying, t.varying);
+    t.varying.clear();
+  }
+  Types results = sig.prim.infer(Sig{sig.prim, plain, sig.literal, sig.attrs, sig.regions});
+  for (Type& t : results) t.varying = varying;
+  return results;
 }
 
 Atom BatchContext::Batched(int i) const {

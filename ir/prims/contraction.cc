@@ -84,11 +84,6 @@ Types Infer(const Sig& s) {
   }
   result.dims.clear();
   for (char letter : spec.out) result.dims.push_back(sizes.at(letter));
-  for (const std::string& axis : y.varying) {
-    if (std::find(result.varying.begin(), result.varying.end(), axis) == result.varying.end())
-      result.varying.push_back(axis);
-  }
-  std::sort(result.varying.begin(), result.varying.end());
   return {result};
 }
 

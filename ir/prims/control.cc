@@ -1,6 +1,8 @@
 // call and cond.
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
+#include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -23,6 +25,29 @@ void CheckRegionResults(const Sig& s, size_t index, const Types& types) {
   if (given != types)
     throw TypeError(s.prim.name, ": region ", index, " gives (", ToString(given), "); expected (", ToString(types),
                     ")");
+}
+
+void CheckVaryingChoice(const Sig& s, const Strings& choice, size_t first) {
+  if (choice.empty()) return;
+  for (const FnRef& region : s.regions) {
+    for (const std::string& axis : choice) {
+      if (!region->UsesAxis(axis)) continue;
+      throw TypeError(s.prim.name, ": devices along '", axis,
+                      "' may choose differently, but a region has a collective ", "over '", axis,
+                      "', where all of them have to meet. Make the choice the same on all devices (a ",
+                      "psum or pmax of it), or compute the collective outside");
+    }
+  }
+  const auto check = [&](const Type& type, const char* what, size_t i) {
+    if (!AxesWithout(choice, type.varying).empty())
+      throw TypeError(s.prim.name, ": what runs varies over {", absl::StrJoin(choice, ","), "}, but ", what, " ", i,
+                      " is ", type, "; expected a value that varies over the same axes (pvary)");
+  };
+  for (size_t i = first; i < s.operands.size(); ++i) check(s.operands[i], "operand", i);
+  for (const FnRef& region : s.regions) {
+    const Types results = region->ResultTypes();
+    for (size_t i = 0; i < results.size(); ++i) check(results[i], "result", i);
+  }
 }
 
 Mask ActiveOf(const OptionalAtoms& dx) {
@@ -101,6 +126,7 @@ void PushCall(PushContext& c) {
 
 // Lane by lane: each stops where it stops, and no lane's values reach a branch that another one takes.
 void BatchByLanes(BatchContext& c) {
+  RefuseMappedAxis(c, "runs lane by lane");
   Builder body(c.eqn.prim->name);
   Atoms args(c.x.size()), consts, xs;
   for (size_t i = 0; i < c.x.size(); ++i) {
@@ -250,6 +276,7 @@ void CondBatch(BatchContext& c) {
     c.batched_out = branches[0].second;
     return;
   }
+  RefuseMappedAxis(c, "the lanes may take different branches");
   // Lanes disagree: every branch runs on all lanes and each lane selects its own.
   const Mask all(c.eqn.num_results, true);
   const Atoms x = Part(c.x, 1, c.x.size());
@@ -293,12 +320,14 @@ void CondSplit(SplitContext& c) {
     return std::make_pair(f, splits.back().unknown_out);
   });
   const Mask unknown_out = splits[0].unknown_out;
+  const Strings predicate_axes = c.known_b.TypeOf(c.known_x[0]).varying;
   // Residuals of different branches share slots of equal type.
   Types slots;
   std::vector<std::vector<size_t>> slot_of(splits.size());
   for (size_t k = 0; k < splits.size(); ++k) {
     std::vector<bool> used(slots.size(), false);
-    for (const Type& t : splits[k].residuals) {
+    for (Type t : splits[k].residuals) {
+      t.varying = UnionOfAxes(t.varying, predicate_axes);
       size_t slot = 0;
       while (slot < slots.size() && (used[slot] || !(slots[slot] == t))) ++slot;
       if (slot == slots.size()) slots.push_back(t), used.push_back(false);
@@ -315,7 +344,10 @@ void CondSplit(SplitContext& c) {
     const Atoms out = kb.Inline(*splits[k].known, Parameters(kb, known_types));
     Atoms results = Part(out, 0, num_known);
     std::vector<std::optional<Atom>> slot_values(slots.size());
-    for (size_t i = 0; i < slot_of[k].size(); ++i) slot_values[slot_of[k][i]] = out[num_known + i];
+    for (size_t i = 0; i < slot_of[k].size(); ++i) {
+      const size_t slot = slot_of[k][i];
+      slot_values[slot] = Pvary(kb, out[num_known + i], slots[slot].varying);
+    }
     for (size_t s = 0; s < slots.size(); ++s) results.push_back(slot_values[s] ? *slot_values[s] : Zeros(kb, slots[s]));
     known_regions.push_back(kb.Build(results));
     const Atoms slot_params = Parameters(ub, slots), unknown_params = Parameters(ub, unknown_types);
@@ -369,6 +401,7 @@ void RegisterCond(PrimRegistry& r) {
       CheckRegionParams(s, i, Part(s.operands, 1, s.operands.size()));
       CheckRegionResults(s, i, s.regions[0]->ResultTypes());
     }
+    CheckVaryingChoice(s, s.operands[0].varying, 1);
     return s.regions[0]->ResultTypes();
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {

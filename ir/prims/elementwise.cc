@@ -152,10 +152,6 @@ Type JoinShapes(const Sig& sig) {
       throw TypeError(sig.prim.name, ": operand ", i, " is ", t, ", but operand ", shape, " is ", type,
                       "; shapes must be equal");
     }
-    for (const std::string& axis : t.varying) {
-      auto it = std::lower_bound(type.varying.begin(), type.varying.end(), axis);
-      if (it == type.varying.end() || *it != axis) type.varying.insert(it, axis);
-    }
   }
   return type;
 }

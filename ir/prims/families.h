@@ -30,6 +30,8 @@ void RegisterSorting(PrimRegistry& r);
 void RegisterRandom(PrimRegistry& r);
 void RegisterEffects(PrimRegistry& r);
 void RegisterCumulative(PrimRegistry& r);
+void RegisterCollectives(PrimRegistry& r);
+void RegisterSpmd(PrimRegistry& r);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_FAMILIES_H_

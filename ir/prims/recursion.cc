@@ -6,10 +6,9 @@
 // Which values a recursive function differentiates, or knows before others, has to be the same at every call of it: all
 // inexact values have tangents, and `split` finds the smallest set of unknown ones that fits all calls. What the linear
 // half needs goes back from a call as one `box`, the boxes of the calls inside it among its contents.
-#include <pthread.h>
-
 #include <algorithm>
 
+#include "ir/fibres.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -25,15 +24,18 @@ struct Running {
   const Fn* fn;
   std::shared_ptr<const Running> outer;
 };
-thread_local std::shared_ptr<const Running> t_running;
-thread_local int t_depth = 0;
+struct Calls {
+  std::shared_ptr<const Running> running;
+  int depth = 0;
+};
+thread_local Calls t_calls;
 
 class Within {
  public:
-  explicit Within(std::shared_ptr<const Running> running) : saved_(std::move(t_running)) {
-    t_running = std::move(running);
+  explicit Within(std::shared_ptr<const Running> running) : saved_(std::move(t_calls.running)) {
+    t_calls.running = std::move(running);
   }
-  ~Within() { t_running = std::move(saved_); }
+  ~Within() { t_calls.running = std::move(saved_); }
   Within(const Within&) = delete;
 
  private:
@@ -44,28 +46,17 @@ class Within {
 constexpr int kMostInterpretedCalls = 1500;
 constexpr intptr_t kStackReserve = 1 << 20;
 
-// Bytes of this thread's stack that are left.
-intptr_t StackLeft() {
-  thread_local const intptr_t end = [] {
-    pthread_attr_t attributes;
-    void* address = nullptr;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return intptr_t{0};
-    pthread_attr_getstack(&attributes, &address, &size);
-    pthread_attr_destroy(&attributes);
-    return reinterpret_cast<intptr_t>(address);
-  }();
-  return reinterpret_cast<intptr_t>(__builtin_frame_address(0)) - end;
-}
+// Bytes of the stack that are left.
+intptr_t StackLeft() { return reinterpret_cast<intptr_t>(__builtin_frame_address(0)) - StackEnd(); }
 
 Tensors RunFunction(const EvalContext& c, const std::shared_ptr<const Running>& running, const Tensors& in) {
   struct Deeper {
-    Deeper() { ++t_depth; }
-    ~Deeper() { --t_depth; }
+    Deeper() { ++t_calls.depth; }
+    ~Deeper() { --t_calls.depth; }
   } deeper;
-  if (t_depth > kMostInterpretedCalls || StackLeft() < kStackReserve) {
+  if (t_calls.depth > kMostInterpretedCalls || StackLeft() < kStackReserve) {
     throw UserError(ErrorKind::kRuntime, {}, "recursion: '", running->fn->name(), "' calls itself more than ",
-                    t_depth - 1, " calls deep in the interpreter; does it end?");
+                    t_calls.depth - 1, " calls deep in the interpreter; does it end?");
   }
   Within within(running);
   return c.run(*running->fn, in);
@@ -262,6 +253,8 @@ FnRef SampleFunction(DType t, bool tail) {
 }  // namespace
 
 void RegisterRecursion(PrimRegistry& r) {
+  RegisterFibreState({[]() -> std::shared_ptr<void> { return std::make_shared<Calls>(t_calls); },
+                      [](void* own) { std::swap(t_calls, *static_cast<Calls*>(own)); }});
   Prim& group = r.Add("recursive", Family::kControl, -1,
                       "The results of the region on the operands, where recur[depth=0] inside the region is a call of "
                       "the region itself. num_known (0 when absent): the leading operands in which it is not linear.");
@@ -274,7 +267,7 @@ void RegisterRecursion(PrimRegistry& r) {
     return results;
   };
   group.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
-    return RunFunction(c, std::make_shared<Running>(Running{c.sig.regions[0].get(), t_running}), in);
+    return RunFunction(c, std::make_shared<Running>(Running{c.sig.regions[0].get(), t_calls.running}), in);
   };
   group.push = [](PushContext& c) {
     const FnRef& fn = c.eqn.regions[0];
@@ -314,7 +307,7 @@ void RegisterRecursion(PrimRegistry& r) {
     return s.attrs.Get<Types>("results");
   };
   call.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
-    std::shared_ptr<const Running> running = t_running;
+    std::shared_ptr<const Running> running = t_calls.running;
     for (int64_t d = Depth(c.sig.attrs); d > 0 && running; --d) running = running->outer;
     if (!running) throw ValueError("recur: there is no enclosing recursive function");
     return RunFunction(c, running, in);

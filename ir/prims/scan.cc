@@ -138,6 +138,7 @@ Types InferScan(const Sig& s) {
   Types params = scan.Rest(s.operands);
   for (size_t i = scan.first_x(); i < params.size(); ++i) params[i] = SliceType(scan, name, params[i], i);
   CheckRegionParams(s, 0, params);
+  if (scan.taped) CheckVaryingChoice(s, s.operands[0].varying, 1);
   Types results = scan.body->ResultTypes();
   for (size_t i = 0; i < scan.carries; ++i) {
     if (!(results[i] == params[scan.consts + i])) {

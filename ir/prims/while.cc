@@ -8,6 +8,7 @@
 // that the second time the tapes have their final size at once.
 #include <algorithm>
 
+#include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -74,6 +75,7 @@ Types InferWhile(const Sig& s) {
                     "), and after them rows to record");
   }
   CheckLanes("while", loop.lanes, loop.Rows(out));
+  if (!predicate[0].varying.empty()) CheckVaryingChoice(s, predicate[0].varying, 0);
   Types results = carry;
   for (size_t i = loop.carries; i < out.size(); ++i) results.push_back(TapeOf(out[i], loop.lanes[i - loop.carries]));
   return results;
@@ -163,6 +165,7 @@ void WhileBatch(BatchContext& c) {
     cond_fn = c.regions.batch(loop.cond, mask, {false}, c.size);
     batched_predicate = cond_fn.batched_out[0];
     if (batched_predicate) {
+      RefuseMappedAxis(c, "the lanes may end after different numbers of trips");
       carry.assign(n, true);
       mask = carry;
       Append(mask, inv);
@@ -207,7 +210,7 @@ struct KnownLoop {
 
 // The loop that counts its trips in the last carry; it records its rows, and the residuals if asked to.
 Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Ints& row_lanes, bool record) {
-  const Type count{DType::kI64, {}, {}};
+  const Type count{DType::kI64, {}, k.cond->ResultTypes()[0].varying};
   const size_t n = k.carries.size();
   auto region = [&](const FnRef& fn, bool is_body) {
     Builder b(fn->name());
@@ -225,7 +228,7 @@ Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operand
     return b.Build(results);
   };
   Atoms all = Part(operands, 0, n);
-  all.push_back(Atom(Tensor::Scalar<int64_t>(DType::kI64, 0)));
+  all.push_back(Pvary(c.known_b, Atom(Tensor::Scalar<int64_t>(DType::kI64, 0)), count.varying));
   Append(all, Part(operands, n, operands.size()));
   Ints lanes = row_lanes;
   if (record) lanes.resize(lanes.size() + k.recorded.size(), 0);

@@ -18,6 +18,7 @@ class ShapeDtype:
         shape: the dimensions: integers, weft.Dim or their text, such as "n" or "2*n+1".
         dtype: the dtype; float: the default float dtype.
         weak_type: whether it takes the dtype of what it meets, like a Python number.
+        varying: inside shard_map, the axes of the mesh along which the value differs between devices.
 
     Raises:
         TypeError: dtype is no dtype.
@@ -30,12 +31,13 @@ class ShapeDtype:
         ['f32[3,n]']
     """
 
-    __slots__ = ("shape", "dtype", "weak_type")
+    __slots__ = ("shape", "dtype", "weak_type", "varying")
 
-    def __init__(self, shape: Sequence, dtype: Any = float, weak_type: bool = False):
+    def __init__(self, shape: Sequence, dtype: Any = float, weak_type: bool = False, varying: Sequence[str] = ()):
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
         self.dtype = _weft.dtype(dtype)
         self.weak_type = weak_type
+        self.varying = list(varying)
 
     @property
     def ndim(self) -> int:
@@ -64,10 +66,11 @@ class ShapeDtype:
         return f"ShapeDtype({self.shape}, {self.dtype}{', weak_type=True' if self.weak_type else ''})"
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, ShapeDtype) and (self.shape, self.dtype, self.weak_type) == (
+        return isinstance(other, ShapeDtype) and (self.shape, self.dtype, self.weak_type, self.varying) == (
             other.shape,
             other.dtype,
             other.weak_type,
+            other.varying,
         )
 
     def __hash__(self) -> int:
@@ -176,8 +179,16 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def trace_flat(flat: Flat, kind: str, known: bool | Sequence[bool]):
-    """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python."""
+def trace_flat(
+    flat: Flat,
+    kind: str,
+    known: bool | Sequence[bool],
+    axes: Sequence[tuple[str, Any, bool]] = (),
+    varying: Sequence[str] = (),
+):
+    """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
+    named axes that are bound inside, with their sizes and whether they belong to a mesh. `varying`: mesh axes over
+    which all that the function captures is to vary."""
 
     def run(leaves):
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
@@ -185,7 +196,7 @@ def trace_flat(flat: Flat, kind: str, known: bool | Sequence[bool]):
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]
-    return _weft.trace(run, flat.specs, hints, flat.name, kind, mask)
+    return _weft.trace(run, flat.specs, hints, flat.name, kind, mask, axes, list(varying))
 
 
 def flatten_result(flat: Flat, result: Any) -> list:

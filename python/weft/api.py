@@ -16,6 +16,7 @@ from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE, ShapeDtype, call_name, flat_function, trace_flat
 from .autograph import autograph as _autograph
+from .collectives import check_axis_name
 from .recording import Recorded
 from .typing import Jitted
 
@@ -25,7 +26,6 @@ __all__ = [
     "block_until_ready",
     "deserialize_ir",
     "device_get",
-    "device_put",
     "eval_shape",
     "jit",
     "make_ir",
@@ -581,7 +581,12 @@ class IR:
         return hash(self._fn)
 
 
-def make_ir(function: Callable[..., Any], *, static_argnums: int | Iterable[int] | None = None) -> Callable[..., IR]:
+def make_ir(
+    function: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    axis_env: Iterable[tuple[str, int]] | None = None,
+) -> Callable[..., IR]:
     """A function that traces instead of computing: make_ir(f)(*args) is the IR of f for such arguments.
 
     Arguments may be arrays, numbers, or weft.ShapeDtype where only the type matters; dimensions may be symbolic.
@@ -589,6 +594,7 @@ def make_ir(function: Callable[..., Any], *, static_argnums: int | Iterable[int]
     Args:
         function: the function.
         static_argnums: positions of arguments that are passed to Python as they are.
+        axis_env: named axes that collectives inside may refer to, with their sizes: [("i", 4)].
 
     Returns: function that takes the arguments of `function` and returns weft.IR.
 
@@ -600,6 +606,7 @@ def make_ir(function: Callable[..., Any], *, static_argnums: int | Iterable[int]
         >>> weft.make_ir(lambda x: x.sum(0))(weft.ShapeDtype(("n", 784), "float32")).out_types
         ['f32[784]']
     """
+    axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
 
     @functools.wraps(function, updated=())
     def traced(*args, **kwargs) -> IR:
@@ -616,7 +623,7 @@ def make_ir(function: Callable[..., Any], *, static_argnums: int | Iterable[int]
             )
         else:
             flat = flat_function(function, args, kwargs)
-        t = trace_flat(flat, "make_ir", known=False)
+        t = trace_flat(flat, "make_ir", known=False, axes=axes)
         return IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
 
     return traced
@@ -694,7 +701,11 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def vmap(
-    function: Callable[_P, _R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
+    function: Callable[_P, _R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: str | None = None,
+    axis_size: int | None = None,
 ) -> Callable[_P, _R]:
     """A function of one more dimension: maps a function over an axis of its arguments. It is traced once, and each
     operation made one on batches; there is no loop.
@@ -705,6 +716,8 @@ def vmap(
             prefix of the argument's structure suffices); a tuple has one per argument. Keyword arguments map axis 0.
         out_axes: where the new axis is in each result: an integer, None for a result that is the same for all, or a
             tree.
+        axis_name: a name for the mapped axis: collectives inside over that name (weft.lax.psum, all_gather, ppermute,
+            axis_index ...) work across the lanes.
         axis_size: the size of the axis, where no argument says; otherwise it must agree.
 
     Returns: function of the same arguments, with one more dimension each.
@@ -717,7 +730,11 @@ def vmap(
     Example:
         >>> weft.vmap(lambda x, w: x @ w, in_axes=(0, None))(wnp.ones((5, 3)), wnp.ones(3)).shape
         (5,)
+        >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "batch"), axis_name="batch")(wnp.array([1.0, 2.0, 6.0]))
+        Array([-2., -1.,  3.], dtype=float32)
     """
+    if axis_name is not None:
+        check_axis_name(axis_name, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
@@ -755,12 +772,15 @@ def vmap(
                     f"{axis} of argument {path})"
                 )
             moved.append(_weft.moveaxis(leaf, axis, 0) if axis else leaf)
-            specs.append(ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak))
+            specs.append(
+                ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak, varying=_weft.varying(leaf))
+            )
         if size is None:
             raise ValueError(f"vmap: no argument of '{name}' is mapped")
         flat.specs = specs
         batched = [axis is not None for axis in axes]
-        t = trace_flat(flat, "vmap", known=[not b for b in batched])
+        bound = [] if axis_name is None else [(axis_name, size, False)]
+        t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
         outs = _tree.prefix_leaves(
             out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes"
         )
@@ -770,7 +790,7 @@ def vmap(
                 raise ValueError(
                     f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
                 )
-        fn = _weft.vmap(t, batched, size, outs)
+        fn = _weft.vmap(t, batched, size, outs, axis_name or "")
         return _tree.unflatten(flat.out_tree, _weft.apply(fn, moved + t.captures, t.weak_results))
 
     return mapped
@@ -826,27 +846,6 @@ def named_scope(name: str) -> contextlib.AbstractContextManager[None]:
     """
     del name
     return contextlib.nullcontext()
-
-
-def device_put(x: Any, device: Any = None) -> Any:
-    """The arrays of a tree as Weft's arrays, with memory of their own.
-
-    Args:
-        x: NumPy array, array, number or tree of them.
-        device: accepted, without effect: there is host memory only.
-
-    Returns: tree of arrays.
-
-    Raises:
-        TypeError: a leaf is no array or number.
-
-    Example:
-        >>> import numpy as np
-        >>> weft.device_put({"w": np.ones(2, np.float32)})
-        {'w': Array([1., 1.], dtype=float32)}
-    """
-    del device
-    return _tree.map(lambda leaf: _weft.array(leaf, None, True), x)
 
 
 def device_get(x: Any) -> Any:

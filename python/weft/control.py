@@ -100,12 +100,16 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any) ->
 
 
 def _branches(index, functions: list[Callable], operands: tuple, what: str):
+    # Where devices of a mesh may choose differently, whatever a branch reads counts as different on them.
+    varying = _weft.varying(index)
+    if varying:
+        operands = _tree.map(lambda leaf: _weft.pvary(leaf, varying), operands)
     flats = [flat_function(f, operands, {}) for f in functions]
     traced: list = []
     suspended = None
     for flat in flats:
         try:
-            traced.append(trace_flat(flat, what, known=False))
+            traced.append(trace_flat(flat, what, known=False, varying=varying))
         except _weft.RecursionPending as pending:
             traced.append(None)
             suspended = pending
@@ -180,16 +184,24 @@ def loop_while(
         return value
     carry, tree = _tree.flatten(init_val)
     paths = _result_paths(tree) if paths is None else list(paths)
-    for _ in range(3):
-        body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
-        traced = trace_flat(body, "while_loop", known=False)
-        if body.out_tree != tree:
-            raise TypeError(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
-        carry, again = _weft.promote_carry(carry, traced, what, paths)
-        if not again:
+    varying: list[str] = []
+    while True:
+        for _ in range(3 + len(carry)):
+            body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
+            traced = trace_flat(body, "while_loop", known=False, varying=varying)
+            if body.out_tree != tree:
+                raise TypeError(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
+            carry, again = _weft.promote_carry(carry, traced, what, paths)
+            if not again:
+                break
+        test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
+        condition = trace_flat(test, "while_loop", known=False, varying=varying)
+        # Where devices of a mesh may go on for longer than others, all that the loop reads counts as different on them.
+        differ = _weft.result_varying(condition, 0)[0] if condition.num_results == 1 else []
+        if set(differ) <= set(varying):
             break
-    test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
-    condition = trace_flat(test, "while_loop", known=False)
+        varying = differ
+        carry = [_weft.pvary(leaf, varying) for leaf in carry]
     return _tree.unflatten(tree, _weft.while_loop(carry, condition, traced, strategy))
 
 
@@ -372,9 +384,9 @@ def loop_scan(
     slices = []
     for leaf in xs_leaves:
         shape, dtype, weak, _ = _weft.abstract(leaf)
-        slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak))
+        slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak, varying=_weft.varying(leaf)))
     carry_paths = _result_paths(carry_tree) if paths is None else list(paths)
-    for _ in range(3):
+    for _ in range(3 + len(carry)):
         flat = Flat()
         flat.function, flat.name = f, call_name(f)
         flat.leaves = flat.specs = carry + slices

@@ -9,8 +9,9 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from .mesh import visualize_array_sharding
 
-__all__ = ["callback", "check", "print"]
+__all__ = ["callback", "check", "print", "visualize_array_sharding"]
 
 
 def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:

@@ -1,7 +1,9 @@
 """The operations under weft.numpy: element-wise ones straight from the registry, and structured ones with explicit
 shapes."""
 
+from .. import collectives
 from ..api import stop_gradient
+from ..collectives import *  # noqa: F403
 from ..control import cond, fori_loop, map, scan, switch, while_loop
 from ..implicit import custom_linear_solve, custom_root
 from . import (
@@ -42,5 +44,5 @@ __all__ = [
 ]
 for _part in (_convolution, _elementwise, _gather, _primitives, _products, _reductions, _scans):
     __all__.extend(_part.__all__)
-for _part in (_shapes, _slicing, _sorting):
+for _part in (_shapes, _slicing, _sorting, collectives):
     __all__.extend(_part.__all__)

@@ -1,0 +1,169 @@
+// spmd: the body is a function of its own, as a recursive one is (lowering/functions.cc), of which the runtime runs one
+// instance per device in a fibre. Collectives are operations of the runtime, where the fibres meet.
+#include <algorithm>
+
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "ir/prim.h"
+#include "lowering/block_lowering.h"
+
+namespace weft {
+namespace {
+
+Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
+
+// The region without what only types say: over which axes values vary. pvary is its operand.
+FnRef WithoutVarying(const Fn& fn, const Shardings* out) {
+  Builder b(fn.name());
+  Atoms env;
+  for (Param p : fn.params()) {
+    p.type.varying.clear();
+    env.push_back(b.Parameter(p.type, p.name, p.kind));
+  }
+  env.resize(fn.num_vars());
+  auto get = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->name == "pvary") {
+      env[e.first_result] = get(e.operands[0]);
+      continue;
+    }
+    Atoms operands;
+    for (const Atom& a : e.operands) operands.push_back(get(a));
+    std::vector<FnRef> regions;
+    for (const FnRef& r : e.regions) regions.push_back(WithoutVarying(*r, nullptr));
+    Attrs attrs = e.attrs;
+    if (e.prim->name == "axis_index") attrs = {{"axes", e.attrs.Get<Strings>("axes")}};
+    ScopedLoc loc(b, e.loc);
+    const Atoms y = b.Emit(*e.prim, operands, attrs, regions);
+    std::copy(y.begin(), y.end(), env.begin() + e.first_result);
+  }
+  Atoms results;
+  for (size_t i = 0; i < fn.results().size(); ++i) {
+    const Atom a = get(fn.results()[i]);
+    // A sum that the sharding leaves open is taken here.
+    results.push_back(out == nullptr ? a : Psum(b, a, (*out)[i].partial));
+  }
+  return b.Build(results);
+}
+
+// What WEFT_OP_COLLECTIVE does, by its first entry: these, and after them running the devices of a mesh.
+const std::vector<std::string>& Kinds() {
+  static const auto& kinds = *new std::vector<std::string>{"psum",         "pmax",       "pmin",     "all_gather",
+                                                           "psum_scatter", "all_to_all", "ppermute", "axis_index"};
+  return kinds;
+}
+
+// Where the block of each device begins in the whole array, in bytes.
+std::vector<Dim> Starts(const Mesh& mesh, const Sharding& sharding, const Type& local,
+                        const std::vector<Dim>& strides) {
+  std::vector<Dim> starts;
+  for (int64_t device = 0; device < mesh.num_devices(); ++device) {
+    const std::vector<int64_t> at = mesh.Coordinates(device);
+    Dim start = 0;
+    for (size_t d = 0; d < sharding.dims.size(); ++d) {
+      const int64_t index = BlockOf(mesh, sharding, d, at).index;
+      if (index != 0) start = start + Dim(index) * local.dims[d] * strides[d];
+    }
+    starts.push_back(start * Dim(ByteWidth(local.dtype)));
+  }
+  return starts;
+}
+
+// [slot, bytes of a block, bytes of an element, rank, (size of the block, stride in the whole array in elements)...,
+//  start of each device's block in bytes..., whether each device is the first that holds its block...]
+void AppendBlocks(std::vector<Dim>& desc, int slot, const Mesh& mesh, const Sharding& sharding, const Type& local,
+                  const Type& whole) {
+  const std::vector<Dim> strides = Strides(whole.dims);
+  desc.insert(desc.end(), {Dim(slot), Bytes(local), Dim(ByteWidth(local.dtype)), Dim(local.rank())});
+  for (int d = 0; d < local.rank(); ++d) desc.insert(desc.end(), {local.dims[d], strides[d]});
+  const std::vector<Dim> starts = Starts(mesh, sharding, local, strides);
+  desc.insert(desc.end(), starts.begin(), starts.end());
+  const Strings cut = sharding.Axes();
+  for (int64_t device = 0; device < mesh.num_devices(); ++device) {
+    const std::vector<int64_t> at = mesh.Coordinates(device);
+    bool first = true;
+    for (size_t a = 0; a < at.size(); ++a)
+      first = first && (at[a] == 0 || std::binary_search(cut.begin(), cut.end(), mesh.axes[a].name));
+    desc.push_back(Dim(first ? 1 : 0));
+  }
+}
+
+}  // namespace
+
+// [8, function, axes, sizes..., operands, results, a description by AppendBlocks for each operand and result]
+void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
+  const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
+  const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");
+  if (e.regions[0]->OutwardCalls() > 0) {
+    throw UserError(ErrorKind::kUnsupported, e.loc,
+                    "spmd: the body calls a recursive function that is defined outside of it");
+  }
+  const FnRef body = WithoutVarying(*e.regions[0], &out);
+  p_.Log("devices of " + mesh.ToString());
+  ++p_.indent;
+  const int index = p_.BeginFunction(body->name());
+  p_.PushMesh(mesh);
+  std::vector<int> params, results;
+  for (size_t i = 0; i < body->params().size(); ++i)
+    params.push_back(p_.NewSlot(Artifact::Place::kParam, static_cast<int64_t>(i)));
+  for (size_t i = 0; i < body->results().size(); ++i)
+    results.push_back(p_.NewSlot(Artifact::Place::kResult, static_cast<int64_t>(i)));
+  Steps steps_of_body;
+  BlockLowering(p_, *body, params, results).Run(steps_of_body);
+  p_.PopMesh();
+  p_.EndFunction(index, std::move(steps_of_body));
+  --p_.indent;
+  std::vector<Dim> desc = {Dim(static_cast<int64_t>(Kinds().size())), Dim(index),
+                           Dim(static_cast<int64_t>(mesh.axes.size()))};
+  for (const Mesh::Axis& a : mesh.axes) desc.push_back(Dim(a.size));
+  desc.push_back(Dim(static_cast<int64_t>(e.operands.size())));
+  desc.push_back(Dim(static_cast<int64_t>(e.num_results)));
+  std::vector<int> slots;
+  for (size_t i = 0; i < e.operands.size(); ++i) {
+    slots.push_back(SlotOf(e.operands[i]));
+    AppendBlocks(desc, slots.back(), mesh, in[i], body->params()[i].type, fn_.TypeOf(e.operands[i]));
+  }
+  const Types local = body->ResultTypes();
+  for (uint32_t r = 0; r < e.num_results; ++r) {
+    slots.push_back(ResultSlot(e.first_result + r, {}));
+    AppendBlocks(desc, slots.back(), mesh, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
+  }
+  p_.EmitOp(steps, WEFT_OP_COLLECTIVE, desc, slots);
+}
+
+// [kind, result slot, axes, place of each axis in the mesh..., operand, parameters of the kind...]
+void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
+  const std::string& name = e.prim->name;
+  const Mesh* mesh = p_.CurrentMesh();
+  const Strings& axes = e.attrs.Get<Strings>("axes");
+  const auto kind = std::find(Kinds().begin(), Kinds().end(), name);
+  WEFT_CHECK(kind != Kinds().end()) << "no compiled code for the collective " << name;
+  const int to = ResultSlot(e.first_result, {});
+  std::vector<int> slots = {to};
+  std::vector<Dim> desc = {Dim(static_cast<int64_t>(kind - Kinds().begin())), Dim(to),
+                           Dim(static_cast<int64_t>(axes.size()))};
+  for (const std::string& axis : axes) {
+    size_t place = 0;
+    while (mesh != nullptr && place < mesh->axes.size() && mesh->axes[place].name != axis) ++place;
+    if (mesh == nullptr || place == mesh->axes.size()) {
+      throw UserError(ErrorKind::kUnsupported, e.loc, name, ": the axis '", axis,
+                      "' belongs to a mesh around the innermost one, ", mesh == nullptr ? "none" : mesh->ToString());
+    }
+    desc.push_back(Dim(static_cast<int64_t>(place)));
+  }
+  if (!e.operands.empty()) {
+    AppendTensor(desc, e.operands[0]);
+    slots.push_back(SlotOf(e.operands[0]));
+  }
+  for (const char* attr : {"dim", "split", "concat"}) {
+    if (e.attrs.Find(attr) != nullptr) desc.push_back(Dim(e.attrs.GetInt(attr)));
+  }
+  if (name == "ppermute") {
+    const Ints& perm = e.attrs.Get<Ints>("perm");
+    desc.push_back(Dim(static_cast<int64_t>(perm.size() / 2)));
+    for (int64_t place : perm) desc.push_back(Dim(place));
+  }
+  p_.EmitOp(steps, WEFT_OP_COLLECTIVE, desc, slots);
+}
+
+}  // namespace weft

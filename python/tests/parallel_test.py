@@ -1,0 +1,414 @@
+"""shard_map and pmap on eight virtual devices: against whole arrays, and JAX with eight host devices."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+os.environ["WEFT_NUM_CPU_DEVICES"] = "8"
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+
+import numpy as np
+import pytest
+
+import weft
+import weft.debug
+import weft.lax
+import weft.numpy as wnp
+from weft import P, lax
+
+rng = np.random.default_rng(0)
+LINE = weft.make_mesh((8,), ("x",))
+GRID = weft.make_mesh((4, 2), ("x", "y"))
+
+
+def arrays(*shape):
+    return rng.uniform(-2, 2, shape).astype(np.float32)
+
+
+# --- Devices, meshes, shardings ---------------------------------------------------------------------------------------
+
+
+def test_devices_and_meshes():
+    assert weft.device_count() == len(weft.devices()) == weft.local_device_count() == 8
+    assert repr(weft.devices()[3]) == "CpuDevice(id=3)"
+    assert pickle.loads(pickle.dumps(weft.devices()[3])) is weft.devices()[3]
+    assert GRID.shape == {"x": 4, "y": 2} and GRID.size == 8 and GRID.axis_names == ("x", "y")
+    assert weft.Mesh(np.array(weft.devices()).reshape(4, 2), ("x", "y")) == GRID and GRID != LINE
+    assert hash(GRID) == hash(weft.make_mesh((4, 2), ("x", "y")))
+    for bad, words in [
+        (lambda: weft.make_mesh((3, 3), ("x", "y")), "9 devices, but there are 8"),
+        (lambda: weft.make_mesh((2,), ("x", "y")), "2 axis names"),
+        (lambda: weft.make_mesh((2, 2), ("x", "x")), "named twice"),
+        (lambda: weft.make_mesh((2,), ("a b",)), "a word such as"),
+        (lambda: weft.Mesh([weft.devices()[0]] * 2, "x"), "there twice"),
+        (lambda: weft.devices("tpu"), "no backend 'tpu'"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            bad()
+    for count in ("0", "many", "100000"):
+        code = "import weft; weft.devices()"
+        env = {**os.environ, "WEFT_NUM_CPU_DEVICES": count, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+        assert run.returncode != 0 and f"WEFT_NUM_CPU_DEVICES is '{count}'" in run.stderr
+
+
+def test_shardings():
+    s = weft.NamedSharding(GRID, P("x", None, "y"))
+    assert s.shard_shape((8, 3, 4)) == (2, 3, 2)
+    assert s.num_devices == 8 and not s.is_fully_replicated
+    places = s.devices_indices_map((8, 3, 4))
+    assert places[weft.devices()[5]] == (slice(4, 6), slice(0, 3), slice(2, 4))
+    assert weft.NamedSharding(GRID, P(("y", "x"))).devices_indices_map((8,))[weft.devices()[1]] == (slice(4, 5),)
+    assert weft.NamedSharding(GRID, P()).is_fully_replicated
+    assert P("x", ["x", "y"]) == P("x", ("x", "y")) and repr(P("x", None)) == "PartitionSpec('x', None)"
+    assert pickle.loads(pickle.dumps(P("x", None))) == P("x", None)
+    with pytest.raises(ValueError, match="'z', which is no axis"):
+        weft.NamedSharding(GRID, P("z"))
+    with pytest.raises(ValueError, match="uses the axis 'x' twice"):
+        weft.NamedSharding(GRID, P("x", "x"))
+    with pytest.raises(ValueError, match="size 6, which 4 devices cannot share evenly"):
+        s.shard_shape((6, 1, 2))
+
+
+def test_device_put():
+    x = arrays(8, 4)
+    y = weft.device_put(x, weft.NamedSharding(GRID, P("x", "y")))
+    np.testing.assert_array_equal(np.asarray(y), x)
+    assert y.sharding == weft.NamedSharding(GRID, P("x", "y")) and len(y.devices()) == 8
+    shards = y.addressable_shards
+    assert len(shards) == 8 and shards[3].data.shape == (2, 2) and shards[3].device.id == 3
+    for shard in shards:
+        np.testing.assert_array_equal(np.asarray(shard.data), x[shard.index])
+        assert shard.data.devices() == {shard.device}
+    tree = weft.device_put({"a": x, "b": 1.0}, {"a": weft.NamedSharding(LINE, P("x")), "b": weft.devices()[2]})
+    assert tree["b"].devices() == {weft.devices()[2]}
+    assert tree["a"].sharding.spec == P("x")
+    half = weft.device_put(x, weft.NamedSharding(GRID, P("x")))
+    assert [s.replica_id for s in half.addressable_shards] == [0, 1] * 4
+    assert weft.device_put(x).sharding == weft.SingleDeviceSharding(weft.devices()[0])
+    with pytest.raises(ValueError, match=r"device_put: dimension 0.*cannot share evenly"):
+        weft.device_put(arrays(3), weft.NamedSharding(LINE, P("x")))
+    with pytest.raises(TypeError, match="expected a device or a sharding"):
+        weft.device_put(x, "cpu:0")
+
+
+def test_picture(capsys):
+    picture = weft.debug.visualize_array_sharding(weft.device_put(arrays(4, 4), weft.NamedSharding(GRID, P("x", "y"))))
+    assert capsys.readouterr().out == picture + "\n"
+    assert picture.splitlines()[1] == "│ CPU 0 │ CPU 1 │" and picture.count("CPU") == 8
+    rows = weft.debug.visualize_array_sharding(weft.device_put(arrays(4, 4), weft.NamedSharding(GRID, P("x"))))
+    assert "CPU 0,1" in rows and "CPU 6,7" in rows
+
+
+# --- shard_map: meaning -----------------------------------------------------------------------------------------------
+
+
+def both(f, *args):
+    """f as it is and compiled."""
+    a, b = f(*args), weft.jit(f)(*args)
+    for x, y in zip(weft.tree.leaves(a), weft.tree.leaves(b)):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+    return a
+
+
+def test_blocks_go_there_and_back():
+    x = arrays(8, 4, 6)
+    for spec in (
+        P(),
+        P("x"),
+        P(None, "x"),
+        P("x", "y"),
+        P(("x", "y")),
+        P(("y", "x")),
+        P("y", None, None),
+        P(None, ("y",), None),
+    ):
+        f = weft.shard_map(lambda a: 2 * a, GRID, spec, spec)
+        np.testing.assert_array_equal(both(f, x), 2 * x)
+    out = weft.shard_map(lambda a: a, GRID, P("x", "y"), P("y", "x"))(x)
+    assert out.shape == (4, 8, 6) and out.sharding == weft.NamedSharding(GRID, P("y", "x"))
+
+
+def test_all_gather_everywhere():
+    """Each device's number + 100 arrives everywhere."""
+    f = weft.shard_map(
+        lambda: lax.all_gather(lax.axis_index("x") + 100, "x")[None], LINE, in_specs=(), out_specs=P("x")
+    )
+    np.testing.assert_array_equal(both(f), np.broadcast_to(np.arange(8) + 100, (8, 8)))
+
+
+def test_collectives_on_devices():
+    x = arrays(8, 16)
+
+    def f(a):
+        return (
+            lax.psum(a, "x"),
+            lax.pmean(a, "x"),
+            lax.pmax(a, "x"),
+            lax.pmin(a, "x"),
+            lax.all_gather(a, "x", axis=1, tiled=True),
+            lax.psum_scatter(a, "x", scatter_dimension=1, tiled=True),
+            lax.all_to_all(a, "x", 1, 0, tiled=True),
+            lax.ppermute(a, "x", [(k, (k + 1) % 8) for k in range(7)]),
+            a + lax.axis_index("x"),
+        )
+
+    specs = (P(), P(), P(), P(), P("x"), P("x"), P("x"), P("x"), P("x"))
+    total, mean, top, low, every, part, swapped, moved, placed = both(weft.shard_map(f, LINE, P("x"), specs), x)
+    np.testing.assert_allclose(total, x.sum(0, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(mean, x.mean(0, keepdims=True), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(top, x.max(0, keepdims=True))
+    np.testing.assert_array_equal(low, x.min(0, keepdims=True))
+    np.testing.assert_array_equal(every, np.broadcast_to(x.reshape(1, -1), (8, 128)))
+    np.testing.assert_allclose(part, x.sum(0).reshape(8, 2), rtol=1e-5)
+    np.testing.assert_array_equal(swapped, np.concatenate([x[:, 2 * k : 2 * k + 2] for k in range(8)]))
+    np.testing.assert_array_equal(moved, np.concatenate([x[7:] * 0, x[:7]]))
+    np.testing.assert_array_equal(placed, x + np.arange(8)[:, None].astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int32", "int64", "uint8", "complex64"])
+def test_sums_of_every_kind(dtype):
+    x = (rng.uniform(0, 4, (8, 5)) + (1j if dtype == "complex64" else 0)).astype(dtype)
+    total = both(weft.shard_map(lambda a: lax.psum(a, ("x", "y")), GRID, P(("x", "y")), P()), x)
+    assert total.dtype == dtype
+    np.testing.assert_allclose(np.asarray(total), x.sum(0, keepdims=True, dtype=dtype), rtol=2e-3)
+
+
+def test_closed_over_values_are_the_same_everywhere():
+    w, small = arrays(100), np.float32(3)
+    f = weft.shard_map(lambda a: a * w + small, LINE, P("x"), P("x"))
+    x = arrays(8, 100)
+    np.testing.assert_allclose(both(f, x), x * w + small, rtol=1e-5, atol=1e-6)
+
+
+def test_trees_and_a_mesh_around():
+    f = weft.shard_map(
+        lambda tree, n: {"sum": lax.psum(tree["a"].sum() + tree["b"][0].sum(), "x"), "same": n},
+        in_specs=({"a": P("x"), "b": P("x")}, P()),
+        out_specs=P(),
+    )
+    with GRID:
+        out = f({"a": arrays(8), "b": (np.ones(4, np.float32),)}, 7)
+    assert int(out["same"]) == 7
+    with pytest.raises(ValueError, match="no mesh is given"):
+        f({"a": arrays(8), "b": (np.ones(4, np.float32),)}, 7)
+
+
+def test_loops_and_branches():
+    x = np.arange(8, dtype=np.float32)
+
+    def f(a):
+        shifted = lax.fori_loop(0, 3, lambda _, v: lax.ppermute(v, "x", [(k, (k + 1) % 8) for k in range(8)]), a)
+        grown = lax.while_loop(lambda v: lax.psum(v, "x")[0] < 1000, lambda v: 2 * v, a)
+        own = lax.while_loop(lambda v: v[0] < 100, lambda v: 3 * v + 1, a)
+        w = wnp.ones(1)
+        chosen = lax.cond(lax.axis_index("x") > 3, lambda v: v + w, lambda v: -v, a)
+        total, parts = lax.scan(lambda c, k: (c + lax.psum(a * k, "x")[0], c), 0.0, wnp.arange(3.0))
+        return shifted, grown, own, chosen, parts[None], total
+
+    out = both(weft.shard_map(f, LINE, P("x"), (P("x"),) * 4 + (P(), P())), x)
+    np.testing.assert_array_equal(out[0], np.roll(x, 3))
+    np.testing.assert_array_equal(out[1], x * 64)
+    own = x.copy()
+    while (own < 100).any():
+        own = np.where(own < 100, 3 * own + 1, own)
+    np.testing.assert_array_equal(out[2], own)
+    np.testing.assert_array_equal(out[3], np.where(np.arange(8) > 3, x + 1, -x))
+    np.testing.assert_array_equal(out[4], [[0, 0, 28]])
+    assert float(out[5]) == 84
+
+
+def test_what_a_result_may_not_hide():
+    x = arrays(8)
+    f = lambda a: {"good": lax.psum(a, "x"), "bad": 2 * a}
+    with pytest.raises(
+        ValueError, match=r"result\['bad'\] of 'f' may differ between the devices along 'x'.*'mul' at .*parallel_test"
+    ):
+        weft.shard_map(f, LINE, P("x"), P())(x)
+    first = weft.shard_map(f, LINE, P("x"), P(), check_vma=False)(x)
+    np.testing.assert_allclose(first["bad"], 2 * x[:1], rtol=1e-6)
+    assert weft.shard_map(lambda a: a > 0, LINE, P("x"), P(), check_rep=False)(x).dtype == bool
+
+
+def test_shard_map_errors():
+    x = arrays(8, 4)
+    with pytest.raises(ValueError, match=r"argument a of 'f'.*size 4, which 8 devices cannot share evenly"):
+
+        def f(a):
+            return a
+
+        weft.shard_map(f, LINE, P(None, "x"), P("x"))(x)
+    with pytest.raises(ValueError, match="names 'z'"):
+        weft.shard_map(f, LINE, P("z"), P())(x)
+    with pytest.raises(ValueError, match="3 entries for an array of shape"):
+        weft.shard_map(f, LINE, P("x", None, None), P())(x)
+    with pytest.raises(ValueError, match="no prefix"):
+        weft.shard_map(f, LINE, (P(), P()), P())(x)
+    with pytest.raises(NameError, match="nothing binds the axis 'y' here; bound are 'x'"):
+        weft.shard_map(lambda a: lax.psum(a, "y"), LINE, P("x"), P("x"))(x)
+    with pytest.raises(TypeError, match="devices along 'x' may choose differently"):
+        weft.shard_map(
+            lambda a: lax.cond(a[0, 0] > 0, lambda v: lax.psum(v, "x"), lambda v: v, a), LINE, P("x"), P("x")
+        )(x)
+
+
+def test_a_failing_device_ends_all():
+    def check(a):
+        if a[0] > 5:
+            raise RuntimeError("device 6 says no")
+        return a
+
+    def f(a):
+        return lax.psum(weft.pure_callback(check, weft.ShapeDtype((1,), "float32"), a), "x")
+
+    x = np.arange(8, dtype=np.float32)
+    for run in (weft.shard_map(f, LINE, P("x"), P()), weft.jit(weft.shard_map(f, LINE, P("x"), P()))):
+        with pytest.raises(RuntimeError, match="device 6 says no"):
+            run(x)
+
+
+# --- Transforms -------------------------------------------------------------------------------------------------------
+
+
+def mlp(w, x):
+    return wnp.tanh(x @ w[0]) @ w[1]
+
+
+def test_gradient_of_shard_map_and_shard_map_of_gradient():
+    w, x, t = (arrays(4, 6), arrays(6, 3)), arrays(16, 4), arrays(16, 3)
+    whole = lambda w, x, t: ((mlp(w, x) - t) ** 2).sum()
+    cut = weft.shard_map(lambda w, x, t: lax.psum(whole(w, x, t), "x"), LINE, (P(), P("x"), P("x")), P())
+    np.testing.assert_allclose(both(cut, w, x, t), whole(w, x, t), rtol=1e-5)
+    expected = weft.grad(whole, argnums=(0, 1))(w, x, t)
+    outside = weft.jit(weft.grad(cut, argnums=(0, 1)))(w, x, t)
+    # Inside, the weights are the same on all devices, so that their gradient is summed over them.
+    inside = weft.jit(weft.shard_map(weft.grad(whole, argnums=(0, 1)), LINE, (P(), P("x"), P("x")), (P(), P("x"))))(
+        w, x, t
+    )
+    for got in (outside, inside):
+        for a, b in zip(weft.tree.leaves(got), weft.tree.leaves(expected)):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_second_order():
+    x = arrays(8)
+    f = lambda x: weft.shard_map(lambda a: lax.psum(wnp.sin(a) ** 3, "x").sum(), LINE, P("x"), P())(x)
+    expected = weft.hessian(lambda x: (wnp.sin(x) ** 3).sum())(x)
+    np.testing.assert_allclose(weft.hessian(f)(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_vmap_outside_and_inside():
+    w, x = arrays(4, 3), arrays(5, 16, 4)
+    f = weft.shard_map(lambda w, a: lax.psum((a @ w).sum(), "x"), LINE, (P(), P("x")), P())
+    got = both(weft.vmap(f, in_axes=(None, 0)), w, x)
+    np.testing.assert_allclose(got, (x @ w).sum((1, 2)), rtol=1e-4)
+    g = weft.shard_map(weft.vmap(lambda a: a - lax.pmean(a, "x")), LINE, P("x"), P("x"))
+    y = arrays(16, 3)
+    mean = y.reshape(8, 2, 3).mean(0)
+    np.testing.assert_allclose(both(g, y), (y.reshape(8, 2, 3) - mean).reshape(16, 3), rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_lanes_inside():
+    """vmap(grad(psum)) inside shard_map: types go through vmap, so that nothing is summed twice."""
+    x = arrays(16)
+    f = lambda a: weft.vmap(weft.grad(lambda v: lax.psum(v**2, "x")))(a)
+    np.testing.assert_allclose(both(weft.shard_map(f, LINE, P("x"), P("x")), x), 2 * x, rtol=1e-5)
+
+
+def test_ir_is_one_equation():
+    f = weft.shard_map(lambda a: lax.psum(a, "x"), GRID, P("x"), P())
+    ir = weft.make_ir(f)(arrays(4))
+    assert [e["name"] for e in ir.eqns] == ["spmd"]
+    assert "mesh=mesh(x=4,y=2)" in ir.text and weft.parse_ir(ir.text) == ir
+    assert weft.make_ir(f)(weft.ShapeDtype((4,), "float32")).out_types == ["f32[1]"]
+
+
+# --- pmap -------------------------------------------------------------------------------------------------------------
+
+
+def test_pmap():
+    x = arrays(8, 3)
+    np.testing.assert_allclose(weft.pmap(lambda a: a / lax.psum(a, "i"), axis_name="i")(x), x / x.sum(0), rtol=1e-4)
+    out = weft.pmap(lambda a, b: a + b, in_axes=(1, None), out_axes=1)(x.T, 2.0)
+    np.testing.assert_allclose(out, x.T + 2, rtol=1e-6)
+    assert out.sharding.spec == P(None, "devices") and len(out.devices()) == 8
+    one = weft.pmap(lambda a: (lax.psum(a, "i"), a), axis_name="i", out_axes=None)(x)
+    np.testing.assert_allclose(one[0], x.sum(0), rtol=1e-5)
+    np.testing.assert_array_equal(one[1], x[0])
+    scaled = weft.pmap(lambda a, n: a * n, static_broadcasted_argnums=1)(x[:3], 4)
+    np.testing.assert_allclose(scaled, x[:3] * 4, rtol=1e-6)
+    tree = weft.pmap(lambda t: {"y": t["a"] + t["b"]}, in_axes=({"a": 0, "b": None},))({"a": x, "b": x[0]})
+    np.testing.assert_allclose(tree["y"], x + x[0], rtol=1e-6)
+
+
+def test_pmap_under_transforms():
+    x, w = arrays(8, 3), arrays(3)
+    f = lambda w, x: weft.pmap(lambda a: wnp.tanh(a @ w) - lax.pmean(a @ w, "i"), axis_name="i")(x).sum()
+    plain = lambda w, x: (wnp.tanh(x @ w) - (x @ w).mean()).sum()
+    np.testing.assert_allclose(weft.grad(f)(w, x), weft.grad(plain)(w, x), rtol=1e-4, atol=1e-5)
+    lanes = weft.vmap(weft.pmap(lambda a: lax.psum(a, "i"), axis_name="i"))(arrays(5, 8, 3) * 0 + x)
+    np.testing.assert_allclose(lanes, np.broadcast_to(x.sum(0), (5, 8, 3)), rtol=1e-5)
+
+
+def test_pmap_errors():
+    for call, words in [
+        (lambda: weft.pmap(lambda a: a)(arrays(9)), "9 devices are needed, but there are 8"),
+        (lambda: weft.pmap(lambda a, b: a)(arrays(8), arrays(4)), "mapped sizes of 'f' differ: 8"),
+        (lambda: weft.pmap(lambda a: a, in_axes=None)(arrays(8)), "no argument of 'f' is mapped"),
+        (lambda: weft.pmap(lambda a: a, in_axes=3)(arrays(8)), "maps axis 3 of argument a"),
+        (lambda: weft.pmap(lambda a: a, out_axes=4)(arrays(8)), "out_axes has 4"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+# --- JAX --------------------------------------------------------------------------------------------------------------
+
+# (function of (lax, np), specs in, spec out) on a mesh x=4, y=2; arguments [8, 8] and [8].
+PROGRAMS = [
+    (lambda lax, np: lambda a, b: lax.psum(a * b, "x"), ("x", None), (), (None,)),
+    (lambda lax, np: lambda a, b: np.sin(a) + lax.pmean(b, "y"), ("x", "y"), ("y",), ("x", "y")),
+    (
+        lambda lax, np: lambda a, b: lax.pmean(lax.all_gather(a, "y", axis=1, tiled=True) @ b, "y"),
+        ("x", "y"),
+        (),
+        ("x",),
+    ),
+    (
+        lambda lax, np: lambda a, b: lax.psum_scatter(np.tanh(a @ np.ones((8, 8))), "x", tiled=True),
+        (None, None),
+        (),
+        ("x",),
+    ),
+    (lambda lax, np: lambda a, b: lax.all_to_all(a, "y", 1, 0, tiled=True), ("x", None), (), (("x", "y"), None)),
+    (lambda lax, np: lambda a, b: lax.ppermute(a * b[0], "x", [(0, 1), (1, 2), (2, 3), (3, 0)]), ("x",), (), ("x",)),
+    (lambda lax, np: lambda a, b: a * lax.axis_index("x") + lax.axis_index("y"), ("x", "y"), (), ("x", "y")),
+    (
+        lambda lax, np: lambda a, b: lax.fori_loop(0, 3, lambda _, v: np.sin(v) + lax.psum(v, "y") / 2, a),
+        ("x", "y"),
+        (),
+        ("x", "y"),
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_beside_jax(number):
+    jax = pytest.importorskip("jax")
+    if len(jax.devices()) < 8:
+        pytest.skip("JAX was loaded with fewer devices")
+    program, a_spec, b_spec, out_spec = PROGRAMS[number]
+    a, b = arrays(8, 8), arrays(8)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:8]).reshape(4, 2), ("x", "y"))
+    JP = jax.sharding.PartitionSpec
+    theirs = jax.shard_map(
+        program(jax.lax, jax.numpy), mesh=mesh, in_specs=(JP(*a_spec), JP(*b_spec)), out_specs=JP(*out_spec)
+    )
+    ours = weft.shard_map(program(lax, wnp), GRID, (P(*a_spec), P(*b_spec)), P(*out_spec))
+    np.testing.assert_allclose(both(ours, a, b), theirs(a, b), rtol=1e-4, atol=1e-5)
+    loss = lambda f, sin: lambda a, b: sin(f(a, b)).sum()
+    expected = jax.jit(jax.grad(loss(theirs, jax.numpy.sin), argnums=(0, 1)))(a, b)
+    for f in (weft.grad(loss(ours, wnp.sin), argnums=(0, 1)), weft.jit(weft.grad(loss(ours, wnp.sin), argnums=(0, 1)))):
+        for x, y in zip(f(a, b), expected):
+            np.testing.assert_allclose(x, y, rtol=2e-3, atol=2e-4)

@@ -1,0 +1,412 @@
+"""Operations between the lanes of vmap(axis_name=...), and between the devices of pmap and shard_map.
+
+An axis is given by its name, several by a list of names, the first one major. Every function takes trees of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from . import _weft
+from . import tree as _tree
+from ._weft import Array
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+    "pvary",
+]
+
+AxisName = Hashable  # a string, or a tuple of them
+
+
+def check_axis_name(name: Any, what: str) -> str:
+    """The name itself. Raises TypeError or ValueError for what cannot name an axis."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what}: the name of an axis is a string, got {name!r} of type '{type(name).__name__}'")
+    if not (name.isidentifier() and name.isascii()):
+        raise ValueError(f"{what}: the name of an axis is a word such as 'batch', got {name!r}")
+    return name
+
+
+def axis_names(axis_name: Any, what: str) -> list[str]:
+    """One name or several, as a list."""
+    names = list(axis_name) if isinstance(axis_name, (tuple, list)) else [axis_name]
+    if not names:
+        raise ValueError(f"{what}: axis_name is empty; expected at least one name")
+    for name in names:
+        check_axis_name(name, what)
+    if len(set(names)) != len(names):
+        raise ValueError(f"{what}: an axis is named twice in {tuple(names)}")
+    return names
+
+
+def _no_groups(groups: Any, what: str) -> None:
+    if groups is not None:
+        raise NotImplementedError(
+            f"{what}: axis_index_groups is not supported; give the groups an axis of their own (a mesh of two axes)"
+        )
+
+
+def _reduce(name: str, x: Any, axis_name: Any, groups: Any) -> Any:
+    _no_groups(groups, name)
+    names = axis_names(axis_name, name)
+    return _tree.map(lambda leaf: _weft.reduce_over_devices(name, leaf, names), x)
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The sum of x over all lanes or devices along an axis, the same on each. A Python number is multiplied by the size
+    of the axis: psum(1, axis_name) is a plain number.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x; booleans become integers.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+
+    Example:
+        >>> weft.vmap(lambda x: x / weft.lax.psum(x, "i"), axis_name="i")(wnp.array([1.0, 1.0, 2.0]))
+        Array([0.25, 0.25, 0.5 ], dtype=float32)
+    """
+    _no_groups(axis_index_groups, "psum")
+    names = axis_names(axis_name, "psum")
+
+    def total(leaf):
+        if type(leaf) in (int, float, complex, bool):
+            size = _weft.axis_size(names, "psum")
+            if isinstance(size, int):
+                return leaf * size
+        return _weft.reduce_over_devices("psum", leaf, names)
+
+    return _tree.map(total, x)
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The mean of x over all lanes or devices along an axis, the same on each.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x, of inexact dtypes.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+
+    Example:
+        >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "i"), axis_name="i")(wnp.array([1.0, 2.0, 6.0]))
+        Array([-2., -1.,  3.], dtype=float32)
+    """
+    _no_groups(axis_index_groups, "pmean")
+    names = axis_names(axis_name, "pmean")
+    size = _weft.axis_size(names, "pmean")
+    every = tuple(names)
+    count = size if isinstance(size, int) else psum(_weft.array(1, None, True), every)
+    return _tree.map(lambda leaf: psum(leaf, every) / count, x)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The largest of x over all lanes or devices along an axis, element by element, the same on each. Cotangents go to
+    those that attain it, in equal parts.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pmax(x, "i"), axis_name="i")(wnp.array([1, 5, 2]))
+        Array([5, 5, 5], dtype=int32)
+    """
+    return _reduce("pmax", x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The smallest of x over all lanes or devices along an axis, element by element, the same on each. Cotangents go to
+    those that attain it, in equal parts.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pmin(x, "i"), axis_name="i")(wnp.array([1, 5, 2]))
+        Array([1, 1, 1], dtype=int32)
+    """
+    return _reduce("pmin", x, axis_name, axis_index_groups)
+
+
+def all_gather(
+    x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = False, axis_index_groups: Any = None
+) -> Any:
+    """x of all lanes or devices along an axis, on each of them.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis: where the values stand: a new dimension, or with `tiled` the one along which they follow each other.
+        tiled: whether the values are put one after the other instead of stacked.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x, with one dimension more, or a longer one.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.all_gather(x, "i"), axis_name="i")(wnp.array([1, 2]))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
+    _no_groups(axis_index_groups, "all_gather")
+    names = axis_names(axis_name, "all_gather")
+    return _tree.map(lambda leaf: _weft.all_gather(leaf, names, axis, tiled), x)
+
+
+def psum_scatter(
+    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, tiled: bool = False, axis_index_groups: Any = None
+) -> Any:
+    """The sum of x over an axis, of which each lane or device keeps its part.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        scatter_dimension: the dimension that is divided: element k, or with `tiled` block k, stays with the k-th.
+        tiled: whether the dimension is cut in blocks; otherwise it has the size of the axis and goes away.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x, with one dimension less, or a shorter one.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+        ValueError, TypeError: the dimension does not have the size of the axis, or no multiple of it.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.psum_scatter(x, "i"), axis_name="i")(wnp.array([[1, 2], [10, 20]]))
+        Array([11, 22], dtype=int32)
+    """
+    _no_groups(axis_index_groups, "psum_scatter")
+    names = axis_names(axis_name, "psum_scatter")
+    return _tree.map(lambda leaf: _weft.psum_scatter(leaf, names, scatter_dimension, tiled), x)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """Every lane or device sends part k of x to the k-th, and puts together what it gets.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        split_axis: the dimension that is cut: of the size of the axis, or with `tiled` of a multiple.
+        concat_axis: where the parts are put together.
+        axis_index_groups: must be None; give groups an axis of their own.
+        tiled: whether dimensions are cut and grow; otherwise split_axis goes away, and concat_axis is a new one.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+        ValueError, TypeError: split_axis does not have the size of the axis, or no multiple of it.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.all_to_all(x, "i", 0, 0), axis_name="i")(wnp.array([[1, 2], [3, 4]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
+    _no_groups(axis_index_groups, "all_to_all")
+    names = axis_names(axis_name, "all_to_all")
+    return _tree.map(lambda leaf: _weft.all_to_all(leaf, names, split_axis, concat_axis, tiled), x)
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """x of another lane or device; zeros where nothing arrives.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        perm: pairs (from, to), each place at most once on either side.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        ValueError: a place is out of range, or twice on one side.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(wnp.array([7, 8, 9]))
+        Array([0, 7, 8], dtype=int32)
+    """
+    names = axis_names(axis_name, "ppermute")
+    pairs = [(int(source), int(target)) for source, target in perm]
+    return _tree.map(lambda leaf: _weft.ppermute(leaf, names, pairs), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """x of lane or device perm[k], on the k-th.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        perm: a permutation of the places along the axis.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        ValueError: perm is no permutation.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(wnp.array([7, 8, 9]))
+        Array([9, 7, 8], dtype=int32)
+    """
+    names = axis_names(axis_name, "pshuffle")
+    size = _weft.axis_size(names, "pshuffle")
+    if sorted(perm) != list(range(size)):
+        raise ValueError(f"pshuffle: perm={list(perm)} is not a permutation of the {size} places along {axis_name!r}")
+    return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Exchanges a named axis with a dimension of x of the same size: all_to_all(x, axis_name, axis, axis).
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        axis: the dimension.
+        axis_index_groups: must be None; give groups an axis of their own.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        NotImplementedError: axis_index_groups is given.
+        ValueError: the dimension does not have the size of the axis.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pswapaxes(x, "i", 0), axis_name="i")(wnp.array([[1, 2], [3, 4]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def axis_index(axis_name: AxisName) -> Array:
+    """The place of this lane or device along an axis; along several axes, in row-major order.
+
+    Args:
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+
+    Returns: int32 array of no dimensions.
+
+    Raises:
+        NameError: nothing around binds the axis.
+
+    Example:
+        >>> weft.vmap(lambda x: x + 100 * weft.lax.axis_index("i"), axis_name="i")(wnp.array([1, 1, 1]))
+        Array([  1, 101, 201], dtype=int32)
+    """
+    return _weft.axis_index(axis_names(axis_name, "axis_index"))
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """How many lanes or devices there are along an axis, or along several together.
+
+    Args:
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+
+    Returns: integer (weft.Dim, where vmap maps a symbolic size).
+
+    Raises:
+        NameError: nothing around binds the axis.
+
+    Example:
+        >>> weft.vmap(lambda x: x / weft.lax.axis_size("i"), axis_name="i")(wnp.array([2.0, 4.0]))
+        Array([1., 2.], dtype=float32)
+    """
+    return _weft.axis_size(axis_names(axis_name, "axis_size"), "axis_size")
+
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """x as a value that may differ between the devices along an axis of a mesh, though it is the same on all.
+    Operations do that by themselves where they need it. Along an axis of vmap it is x.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pvary(x, "i"), axis_name="i")(wnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
+    """
+    names = axis_names(axis_name, "pvary")
+    return _tree.map(lambda leaf: _weft.pvary(leaf, names), x)
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """The same as pvary(x, axis_name), for to="varying".
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        to: "varying".
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        ValueError: `to` is something else.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pcast(x, "i", to="varying"), axis_name="i")(wnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
+    """
+    if to != "varying":
+        raise ValueError(f"pcast: to={to!r}; expected 'varying'")
+    return pvary(x, axis_name)

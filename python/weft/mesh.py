@@ -1,0 +1,613 @@
+"""Devices, meshes of them, and how arrays lie on them.
+
+There is one device, the CPU, unless the environment variable WEFT_NUM_CPU_DEVICES asks for more: then the process has
+that many virtual devices, which share its memory and its threads. What holds for them holds for a mesh of machines,
+but for the time it takes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _weft
+from . import tree as _tree
+from .collectives import check_axis_name
+
+__all__ = [
+    "Device",
+    "Mesh",
+    "NamedSharding",
+    "P",
+    "PartitionSpec",
+    "Shard",
+    "Sharding",
+    "SingleDeviceSharding",
+    "device_count",
+    "device_put",
+    "devices",
+    "local_device_count",
+    "local_devices",
+    "make_mesh",
+    "visualize_array_sharding",
+]
+
+
+class Device:
+    """One device: `id`, `platform` and `device_kind` ("cpu") and `process_index`. weft.devices() lists them.
+
+    Args:
+        number: its place in that list.
+
+    Example:
+        >>> weft.devices()[0].platform
+        'cpu'
+    """
+
+    __slots__ = ("device_kind", "id", "platform", "process_index")
+
+    def __init__(self, number: int):
+        self.id, self.platform, self.device_kind, self.process_index = number, "cpu", "cpu", 0
+
+    def __repr__(self) -> str:
+        return f"CpuDevice(id={self.id})"
+
+    def __reduce__(self):
+        return _device, (self.id,)
+
+
+def _device(number: int) -> Device:
+    return devices()[number]
+
+
+_MOST_DEVICES = 4096
+_devices: list[Device] = []
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of this process, in order: one, or as many virtual ones as WEFT_NUM_CPU_DEVICES says.
+
+    Args:
+        backend: "cpu" or None.
+
+    Returns: list of weft.Device.
+
+    Raises:
+        ValueError: there is no such backend; WEFT_NUM_CPU_DEVICES is no number of devices.
+
+    Example:
+        >>> weft.devices()
+        [CpuDevice(id=0)]
+    """
+    if backend not in (None, "cpu"):
+        raise ValueError(f"devices: there is no backend {backend!r}; there is 'cpu'")
+    if not _devices:
+        given = os.environ.get("WEFT_NUM_CPU_DEVICES", "1")
+        if not given.isdecimal() or not 1 <= int(given) <= _MOST_DEVICES:
+            raise ValueError(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
+        _devices.extend(Device(i) for i in range(int(given)))
+    return list(_devices)
+
+
+def local_devices() -> list[Device]:
+    """The same as weft.devices(): there is one process.
+
+    Returns: list of weft.Device.
+
+    Example:
+        >>> weft.local_devices()
+        [CpuDevice(id=0)]
+    """
+    return devices()
+
+
+def device_count() -> int:
+    """How many devices there are.
+
+    Returns: integer.
+
+    Example:
+        >>> weft.device_count()
+        1
+    """
+    return len(devices())
+
+
+local_device_count = device_count
+
+
+class Mesh:
+    """Devices in an array, each dimension of which has a name. `with mesh:` makes it the mesh that shard_map uses where
+    none is given.
+
+    Args:
+        devices: array of weft.Device, each at most once.
+        axis_names: a name for each dimension: words.
+
+    Raises:
+        TypeError: something is no device.
+        ValueError: names do not fit the dimensions or are there twice; a device is there twice; there is none.
+
+    Example:
+        >>> mesh = weft.Mesh(np.array(weft.devices()[:1]).reshape(1, 1), ("data", "model"))
+        >>> mesh.shape
+        {'data': 1, 'model': 1}
+    """
+
+    def __init__(self, devices: Any, axis_names: str | Sequence[str]):
+        self.devices = np.asarray(devices, dtype=object)
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        if self.devices.ndim != len(names):
+            raise ValueError(f"Mesh: {len(names)} axis names {names} for devices in {self.devices.ndim} dimensions")
+        for name in names:
+            check_axis_name(name, "Mesh")
+        if len(set(names)) != len(names):
+            raise ValueError(f"Mesh: an axis is named twice in {names}")
+        for device in self.devices.flat:
+            if not isinstance(device, Device):
+                raise TypeError(f"Mesh: expected devices, got {device!r} of type '{type(device).__name__}'")
+        if len({d.id for d in self.devices.flat}) != self.devices.size:
+            raise ValueError("Mesh: a device is there twice")
+        if self.devices.size == 0:
+            raise ValueError("Mesh: no devices")
+        self.axis_names = names
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The size of each axis."""
+        return dict(zip(self.axis_names, self.devices.shape))
+
+    @property
+    def size(self) -> int:
+        """How many devices it has."""
+        return self.devices.size
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Mesh)
+            and self.axis_names == other.axis_names
+            and self.devices.shape == other.devices.shape
+            and all(a is b for a, b in zip(self.devices.flat, other.devices.flat))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.axis_names, self.devices.shape, tuple(d.id for d in self.devices.flat)))
+
+    def __repr__(self) -> str:
+        return "Mesh(" + ", ".join(f"{name!r}: {size}" for name, size in self.shape.items()) + ")"
+
+    # The mesh that shard_map uses where none is given.
+    def __enter__(self) -> Mesh:
+        _current.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.pop()
+
+
+_current: list[Mesh] = []
+
+
+def current_mesh() -> Mesh | None:
+    """The innermost mesh of a `with mesh:` around the caller."""
+    return _current[-1] if _current else None
+
+
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices: Sequence[Device] | None = None
+) -> Mesh:
+    """A mesh of the first devices there are, in order.
+
+    Args:
+        axis_shapes: the size of each axis.
+        axis_names: its name.
+        devices: the devices to take from; None: all.
+
+    Returns: weft.Mesh.
+
+    Raises:
+        ValueError: there are not enough devices; names do not fit.
+
+    Example:
+        >>> weft.make_mesh((1,), ("x",))
+        Mesh('x': 1)
+    """
+    shape = tuple(int(n) for n in axis_shapes)
+    if any(n < 1 for n in shape):
+        raise ValueError(f"make_mesh: sizes of axes are 1 or more, got {shape}")
+    given = _all_devices() if devices is None else list(devices)
+    if math.prod(shape) > len(given):
+        raise ValueError(
+            f"make_mesh: a mesh of shape {shape} has {math.prod(shape)} devices, but there are {len(given)} "
+            "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
+        )
+    return Mesh(np.array(given[: math.prod(shape)], dtype=object).reshape(shape), tuple(axis_names))
+
+
+_all_devices = devices
+
+
+class PartitionSpec(tuple):
+    """How an array is cut over a mesh, dimension by dimension. Dimensions that are left out are not cut.
+
+    Args:
+        dims: for each dimension the name of an axis, a tuple of names (the first one major), or None if it is not cut.
+
+    Raises:
+        TypeError, ValueError: something is no name of an axis.
+
+    Example:
+        >>> weft.P("data", None, ("x", "y"))
+        PartitionSpec('data', None, ('x', 'y'))
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *dims: Any) -> PartitionSpec:
+        checked: list[Any] = []
+        for dim in dims:
+            if isinstance(dim, (tuple, list)):
+                for name in dim:
+                    check_axis_name(name, "PartitionSpec")
+                checked.append(tuple(dim))
+            elif dim is None:
+                checked.append(None)
+            else:
+                checked.append(check_axis_name(dim, "PartitionSpec"))
+        return super().__new__(cls, checked)
+
+    def __repr__(self) -> str:
+        return f"PartitionSpec({', '.join(map(repr, self))})"
+
+    def __reduce__(self):
+        return PartitionSpec, tuple(self)
+
+
+P = PartitionSpec
+
+
+def spec_axes(spec: PartitionSpec) -> list[tuple[str, ...]]:
+    """The names of the axes of each dimension that a spec has an entry for."""
+    return [() if dim is None else (dim,) if isinstance(dim, str) else dim for dim in spec]
+
+
+def cuts_of(mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str) -> list[tuple[str, ...]]:
+    """The axes of every dimension of an array of this shape. Raises ValueError, beginning with `what`, where the spec
+    fits neither the mesh nor the shape."""
+    axes = spec_axes(spec)
+    if len(axes) > len(shape):
+        raise ValueError(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
+    seen: set[str] = set()
+    for names in axes:
+        for name in names:
+            if name not in mesh.shape:
+                raise ValueError(f"{what}: {spec} names '{name}', which is no axis of {mesh}")
+            if name in seen:
+                raise ValueError(f"{what}: {spec} uses the axis '{name}' twice")
+            seen.add(name)
+    axes += [()] * (len(shape) - len(axes))
+    for d, names in enumerate(axes):
+        count = math.prod(mesh.shape[name] for name in names)
+        if count > 1 and isinstance(shape[d], int) and shape[d] % count:
+            raise ValueError(
+                f"{what}: dimension {d} of an array of shape {tuple(shape)} has size {shape[d]}, which {count} devices "
+                f"cannot share evenly ({spec} on {mesh})"
+            )
+    return axes
+
+
+class Sharding:
+    """How an array lies on devices: weft.SingleDeviceSharding or weft.NamedSharding.
+
+    Example:
+        >>> isinstance(wnp.arange(3).sharding, weft.Sharding)
+        True
+    """
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        """For every device, the part of an array of this shape that it holds."""
+        raise NotImplementedError
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of one device's part of an array of this shape."""
+        raise NotImplementedError
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices that hold a part."""
+        return set(self._device_list())
+
+    addressable_devices = device_set
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices hold a part."""
+        return len(self._device_list())
+
+    def _device_list(self) -> list[Device]:
+        raise NotImplementedError
+
+
+class SingleDeviceSharding(Sharding):
+    """All of an array on one device.
+
+    Args:
+        device: the device.
+
+    Example:
+        >>> weft.SingleDeviceSharding(weft.devices()[0]).shard_shape((4, 2))
+        (4, 2)
+    """
+
+    def __init__(self, device: Device):
+        self._device = device
+
+    is_fully_replicated = True
+    is_fully_addressable = True
+
+    def _device_list(self) -> list[Device]:
+        return [self._device]
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        return {self._device: tuple(slice(0, n) for n in shape)}
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding) and self._device is other._device
+
+    def __hash__(self) -> int:
+        return hash(self._device.id)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self._device})"
+
+
+class NamedSharding(Sharding):
+    """Cut over a mesh as a PartitionSpec says; the same on all devices along axes that it does not name.
+
+    Args:
+        mesh: the mesh.
+        spec: the PartitionSpec.
+
+    Raises:
+        TypeError: they are something else.
+        ValueError: the spec names an axis that the mesh does not have, or one twice.
+
+    Example:
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> weft.NamedSharding(mesh, weft.P("x")).shard_shape((4, 2))
+        (4, 2)
+    """
+
+    is_fully_addressable = True
+
+    def __init__(self, mesh: Mesh, spec: PartitionSpec):
+        if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
+            raise TypeError(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
+        cuts_of(mesh, spec, [0] * len(spec), "NamedSharding")
+        self.mesh, self.spec = mesh, spec
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds all of it."""
+        return all(self.mesh.shape[name] == 1 for names in spec_axes(self.spec) for name in names)
+
+    def _device_list(self) -> list[Device]:
+        return list(self.mesh.devices.flat)
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding")
+        return tuple(n // math.prod(self.mesh.shape[a] for a in names) for n, names in zip(shape, cuts))
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding")
+        block = self.shard_shape(shape)
+        found: dict[Device, tuple[slice, ...]] = {}
+        for at in np.ndindex(self.mesh.devices.shape):
+            place = dict(zip(self.mesh.axis_names, at))
+            index = []
+            for names, size in zip(cuts, block):
+                k = 0
+                for name in names:
+                    k = k * self.mesh.shape[name] + place[name]
+                index.append(slice(k * size, (k + 1) * size))
+            found[self.mesh.devices.item(at)] = tuple(index)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedSharding) and self.mesh == other.mesh and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((self.mesh, self.spec))
+
+    def __repr__(self) -> str:
+        return f"NamedSharding({self.mesh}, {self.spec})"
+
+
+class Shard:
+    """What one device holds of an array: `device`, `index` (slices of the whole), `replica_id` (how many devices before
+    this one hold the same) and `data`. Array.addressable_shards lists them.
+
+    Args:
+        array: the whole.
+        device: the device.
+        index: which part.
+        replica_id: how many devices before this one hold the same.
+
+    Example:
+        >>> wnp.arange(3).addressable_shards
+        [Shard(device=CpuDevice(id=0), index=(slice(0, 3, None),), replica_id=0)]
+    """
+
+    __slots__ = ("_array", "device", "index", "replica_id")
+
+    def __init__(self, array: Any, device: Device, index: tuple[slice, ...], replica_id: int):
+        self._array, self.device, self.index, self.replica_id = array, device, index, replica_id
+
+    @property
+    def data(self):
+        """The part as an array of its own."""
+        return put(self._array[self.index] if self.index else self._array, SingleDeviceSharding(self.device))
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device}, index={self.index}, replica_id={self.replica_id})"
+
+
+def put(x: Any, sharding: Sharding):
+    """A concrete array with another sharding. Virtual devices share their memory, so nothing moves."""
+    return _weft.with_sharding(_weft.array(x, None, False), sharding)
+
+
+def device_put(x: Any, device: Any = None) -> Any:
+    """The arrays of a tree on a device, or cut over a mesh. Virtual devices share their memory, so little moves. Traced
+    values have no place yet: they stay as they are.
+
+    Args:
+        x: NumPy array, array, number or tree of them.
+        device: a weft.Device, a weft.Sharding, or a tree of them (a prefix of x suffices); None: the first device.
+
+    Returns: tree of arrays.
+
+    Raises:
+        TypeError: a leaf is no array or number, or `device` something else.
+        ValueError: a sharding does not fit an array.
+
+    Example:
+        >>> weft.device_put(np.arange(4.0), weft.devices()[0]).sharding
+        SingleDeviceSharding(device=CpuDevice(id=0))
+    """
+    leaves, tree = _tree.flatten(x)
+    places = (
+        [device] * len(leaves) if not _is_container(device) else _tree.prefix_leaves(device, x, "device_put: device")
+    )
+    out = []
+    for leaf, place in zip(leaves, places):
+        array = _weft.array(leaf, None, True)
+        if isinstance(place, Device):
+            place = SingleDeviceSharding(place)
+        if place is not None and not isinstance(place, Sharding):
+            raise TypeError(
+                f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
+            )
+        if place is not None and not _weft.is_traced(array):
+            if isinstance(place, NamedSharding):
+                cuts_of(place.mesh, place.spec, array.shape, "device_put")
+            array = put(array, place)
+        out.append(array)
+    return _tree.unflatten(tree, out)
+
+
+def _is_container(x: Any) -> bool:
+    return isinstance(x, (tuple, list, dict)) and not isinstance(x, PartitionSpec)
+
+
+def _sharding_of(array: Any) -> Sharding:
+    """Array.sharding."""
+    return _weft.sharding_of(array) or SingleDeviceSharding(devices()[0])
+
+
+def _shards_of(array: Any) -> list[Shard]:
+    """Array.addressable_shards."""
+    seen: dict[tuple, int] = {}
+    shards = []
+    for device, index in _sharding_of(array).devices_indices_map(array.shape).items():
+        key = tuple((s.start, s.stop) for s in index)
+        shards.append(Shard(array, device, index, seen.get(key, 0)))
+        seen[key] = seen.get(key, 0) + 1
+    return shards
+
+
+def _devices_of(array: Any) -> set[Device]:
+    """Array.devices()."""
+    return set(_sharding_of(array)._device_list())
+
+
+def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
+    """Prints a picture of who holds what of an array.
+
+    Args:
+        x: array of one or two dimensions.
+        use_color: accepted, without effect.
+
+    Returns: the picture, a string.
+
+    Raises:
+        ValueError: the array has other dimensions.
+
+    Example:
+        >>> picture = weft.debug.visualize_array_sharding(wnp.zeros((4, 4)))
+        ┌───────┐
+        │ CPU 0 │
+        └───────┘
+    """
+    del use_color
+    if not 1 <= x.ndim <= 2:
+        raise ValueError(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
+    holders: dict[tuple[int, int], list[int]] = {}
+    for shard in x.addressable_shards:
+        starts = [s.start for s in shard.index]
+        row, column = (0, starts[0]) if x.ndim == 1 else (starts[0], starts[1])
+        holders.setdefault((row, column), []).append(shard.device.id)
+    rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
+    text = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}
+    width = max(map(len, text.values())) + 2
+    line = lambda left, middle, right: left + middle.join(["─" * width] * len(columns)) + right
+    lines = [line("┌", "┬", "┐")]
+    for i, row in enumerate(rows):
+        lines.append("│" + "│".join(text[row, column].center(width) for column in columns) + "│")
+        lines.append(line("├", "┼", "┤") if i + 1 < len(rows) else line("└", "┴", "┘"))
+    picture = "\n".join(lines)
+    print(picture)
+    return picture
+
+
+def mesh_axes(mesh: Mesh) -> list[tuple[str, int]]:
+    """The names and sizes of the axes, as the native module takes them."""
+    return list(mesh.shape.items())
+
+
+def check_mesh(mesh: Any, what: str) -> Mesh:
+    """The mesh that is given, or the one around the caller."""
+    mesh = current_mesh() if mesh is None else mesh
+    if mesh is None:
+        raise ValueError(f"{what}: no mesh is given, and there is none around the call (`with mesh:`)")
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"{what}: mesh is {mesh!r} of type '{type(mesh).__name__}'; expected a weft.Mesh")
+    return mesh
+
+
+def prefix_specs(specs: Any, tree: Any, what: str) -> list:
+    """One entry of a tree of PartitionSpecs for every leaf of `tree`: a prefix suffices."""
+
+    class Entry:  # a PartitionSpec is a tuple, which would be taken for a container
+        def __init__(self, spec: Any):
+            self.spec = spec
+
+    def wrap(node: Any) -> Any:
+        if node is None or isinstance(node, PartitionSpec):
+            return Entry(node)
+        if isinstance(node, (tuple, list)):
+            kind = type(node)
+            return kind(*map(wrap, node)) if hasattr(node, "_fields") else kind(map(wrap, node))
+        if isinstance(node, dict):
+            return type(node)((k, wrap(v)) for k, v in node.items())
+        raise TypeError(f"{what}: expected PartitionSpecs, got {node!r} of type '{type(node).__name__}'")
+
+    return [entry.spec for entry in _tree.prefix_leaves(wrap(specs), tree, what)]
+
+
+def first_devices(count: int, given: Iterable[Device] | None, what: str) -> list[Device]:
+    """So many devices. Raises ValueError when there are fewer."""
+    among = devices() if given is None else list(given)
+    if count > len(among):
+        raise ValueError(
+            f"{what}: {count} devices are needed, but there are {len(among)} "
+            "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
+        )
+    return among[:count]

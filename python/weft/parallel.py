@@ -1,0 +1,287 @@
+"""One program for many devices: shard_map and pmap."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _weft
+from . import tree as _tree
+from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from .collectives import check_axis_name
+from .mesh import (
+    Device,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    check_mesh,
+    cuts_of,
+    first_devices,
+    mesh_axes,
+    prefix_specs,
+    put,
+)
+
+__all__ = ["pmap", "shard_map"]
+
+
+def shard_map(
+    f: Callable | None = None,
+    mesh: Mesh | None = None,
+    in_specs: Any = None,
+    out_specs: Any = None,
+    *,
+    check_vma: bool | None = None,
+    check_rep: bool | None = None,
+) -> Callable:
+    """A function that runs `f` on every device of a mesh, each with its part of the arguments. Collectives over the
+    axes of the mesh (weft.lax.psum ...) work between the devices; what `f` closes over is the same on all of them.
+
+    A result that may differ between the devices along an axis (it depends on an argument that is cut along it, and no
+    psum or other reduction made it the same) has to name that axis in its spec.
+
+    Args:
+        f: the function of one device; None: shard_map is used as a decorator with arguments.
+        mesh: the mesh; None: that of the `with mesh:` around the call.
+        in_specs: how arguments are cut: a PartitionSpec for each, or a tree of them (a prefix suffices). Along axes
+            that a spec does not name all devices get the same.
+        out_specs: likewise how the parts of the results are put together.
+        check_vma: False: of results that differ along an axis that their spec leaves out, the first device's are taken.
+        check_rep: an older spelling of check_vma.
+
+    Returns: function of whole arrays.
+
+    Raises:
+        ValueError: when called: specs do not fit the mesh or the shapes, devices cannot share a size evenly, or a
+            result may differ along an axis that its spec leaves out.
+        NameError: when called: a collective names an axis that nothing binds.
+
+    Example:
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> total = weft.shard_map(lambda x: weft.lax.psum(x.sum(), "x"), mesh, weft.P("x"), weft.P())
+        >>> total(wnp.arange(4.0))
+        Array(6., dtype=float32)
+    """
+    if f is None:
+        return functools.partial(
+            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma, check_rep=check_rep
+        )
+    check = check_vma is not False and check_rep is not False
+
+    @functools.wraps(f, updated=())
+    def sharded(*args):
+        where = check_mesh(mesh, "shard_map")
+        specs = prefix_specs(in_specs, args, "shard_map: in_specs")
+        return _run(f, where, args, specs, out_specs, check, "shard_map")
+
+    return sharded
+
+
+def _run(f: Callable, mesh: Mesh, args: tuple, in_specs: list, out_specs: Any, check: bool, what: str) -> Any:
+    flat = flat_function(f, args, {})
+    cuts = []
+    for leaf, spec, name in zip(flat.leaves, in_specs, flat.names):
+        where = f"{what}: argument {name} of '{flat.name}'"
+        cuts.append(cuts_of(mesh, spec or PartitionSpec(), _weft.abstract(leaf)[0], where))
+    outs: list = []
+
+    def cut_results(t: Any) -> tuple[list, list]:
+        outs[:] = prefix_specs(out_specs, flat.out_tree.unflatten([0] * flat.out_tree.num_leaves), f"{what}: out_specs")
+        paths = [path for path, _ in _tree.flatten_with_path(flat.out_tree.unflatten([0] * flat.out_tree.num_leaves))]
+        out_cuts, unchecked = [], []
+        for i, (shape, _, _) in enumerate(_weft.result_specs(t)):
+            which = f"result{paths[i]}" if paths[i] else "the result"
+            outs[i] = spec = outs[i] or PartitionSpec()
+            axes = cuts_of(mesh, spec, [0] * len(shape), f"{what}: {which} of '{flat.name}'")
+            differ, because = _weft.result_varying(t, i)
+            missing = [a for a in differ if a in mesh.shape and not any(a in names for names in axes)]
+            if missing and check:
+                raise ValueError(
+                    f"{what}: {which} of '{flat.name}' may differ between the devices along "
+                    f"{', '.join(map(repr, missing))}, but its out_specs entry, {spec}, does not name "
+                    f"{'that axis' if len(missing) == 1 else 'these axes'}: it is {because}. Name the axis in "
+                    "out_specs, make the value the same on all devices (lax.psum, lax.pmean, lax.pmax ...), or take "
+                    "the first device's with check_vma=False"
+                )
+            out_cuts.append(axes)
+            unchecked.append(missing)
+        return out_cuts, unchecked
+
+    results = _on_devices(flat, mesh, cuts, cut_results, what)
+    for i, (result, spec) in enumerate(zip(results, outs)):
+        if not _weft.is_traced(result):
+            results[i] = put(result, NamedSharding(mesh, spec))
+    return _tree.unflatten(flat.out_tree, results)
+
+
+def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str) -> list:
+    """Traces the function for one device, whose arguments are cut over the mesh as `cuts` says, and applies it to the
+    leaves of the call. cut_results(traced) gives for each result the axes that cut its dimensions, and the axes along
+    which the first device's is taken."""
+    specs = []
+    for leaf, axes in zip(flat.leaves, cuts):
+        shape, dtype, weak, _ = _weft.abstract(leaf)
+        local = tuple(
+            n // count if (count := math.prod(mesh.shape[a] for a in names)) > 1 else n for n, names in zip(shape, axes)
+        )
+        varying = sorted({*_weft.varying(leaf), *(a for names in axes for a in names)})
+        specs.append(ShapeDtype(local, dtype, weak_type=weak, varying=varying))
+    flat.specs = specs
+    t = trace_flat(flat, what, known=False, axes=[(name, size, True) for name, size in mesh_axes(mesh)])
+    out_cuts, unchecked = cut_results(t)
+    return _weft.spmd(t, mesh_axes(mesh), cuts, out_cuts, unchecked, flat.leaves)
+
+
+# --- pmap -------------------------------------------------------------------------------------------------------------
+
+
+def pmap(
+    fun: Callable | None = None,
+    axis_name: str | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    axis_size: int | None = None,
+) -> Callable:
+    """Like weft.vmap, with one device for each lane, and compiled. Collectives over axis_name work between the devices.
+
+    Args:
+        fun: the function of one lane; None: pmap is used as a decorator with arguments.
+        axis_name: the name of the mapped axis.
+        in_axes: the axis per argument, as in vmap.
+        out_axes: where the new axis is in each result; None: the first device's result is taken.
+        static_broadcasted_argnums: positions of arguments that are passed to Python as they are.
+        devices: the devices to use, in order; None: the first ones there are.
+        axis_size: the number of lanes, where no argument says.
+
+    Returns: function of the same arguments, with one more dimension each.
+
+    Raises:
+        ValueError: when called: there are fewer devices than lanes; what vmap refuses.
+
+    Example:
+        >>> weft.pmap(lambda x: x / weft.lax.psum(x, "i"), axis_name="i")(wnp.array([3.0]))
+        Array([1.], dtype=float32)
+    """
+    if fun is None:
+        return functools.partial(
+            pmap,
+            axis_name=axis_name,
+            in_axes=in_axes,
+            out_axes=out_axes,
+            static_broadcasted_argnums=static_broadcasted_argnums,
+            devices=devices,
+            axis_size=axis_size,
+        )
+    name = "devices" if axis_name is None else check_axis_name(axis_name, "pmap")
+    static = (
+        (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
+    )
+    from .api import jit
+
+    @functools.wraps(fun, updated=())
+    def one_program(*args):
+        return _pmap(fun, name, in_axes, out_axes, tuple(static), devices, axis_size, args)
+
+    jitted = jit(one_program, static_argnums=tuple(static))
+
+    @functools.wraps(fun, updated=())
+    def mapped(*args):
+        out = jitted(*args)
+        # What comes out of compiled code has no place yet.
+        leaves, tree = _tree.flatten(out)
+        axes = _tree.prefix_leaves(out_axes, out, "pmap: out_axes")
+        for i, (leaf, axis) in enumerate(zip(leaves, axes)):
+            if _weft.is_traced(leaf):
+                continue
+            count = leaf.shape[axis] if axis is not None else None
+            if count is not None:
+                mesh = Mesh(np.array(first_devices(count, devices, "pmap"), dtype=object), (name,))
+                spec = PartitionSpec(*[name if d == axis % leaf.ndim else None for d in range(leaf.ndim)])
+                leaves[i] = put(leaf, NamedSharding(mesh, spec))
+        return _tree.unflatten(tree, leaves)
+
+    mapped.lower = jitted.lower  # type: ignore[attr-defined]
+    return mapped
+
+
+def _pmap(
+    fun: Callable,
+    name: str,
+    in_axes: Any,
+    out_axes: Any,
+    static: tuple[int, ...],
+    devices: Sequence[Device] | None,
+    axis_size: int | None,
+    args: tuple,
+) -> Any:
+    fixed = {i % len(args): args[i] for i in static} if static else {}
+    dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
+    axes = in_axes
+    if isinstance(in_axes, (tuple, list)):
+        if len(in_axes) != len(args):
+            raise ValueError(
+                f"pmap: in_axes has {len(in_axes)} entries, but '{call_name(fun)}' was called with {len(args)} "
+                "arguments"
+            )
+        axes = tuple(a for i, a in enumerate(in_axes) if i not in fixed)
+    places = _tree.prefix_leaves(axes, dynamic, "pmap: in_axes") if dynamic else []
+    flat = flat_function(fun, dynamic, {}, positions=[i for i in range(len(args)) if i not in fixed])
+    size, first, specs = axis_size, "axis_size", []
+    for i, (leaf, axis, path) in enumerate(zip(flat.leaves, places, flat.names)):
+        shape = _weft.abstract(leaf)[0]
+        if axis is None:
+            specs.append(PartitionSpec())
+            continue
+        if not isinstance(axis, int) or isinstance(axis, bool):
+            raise TypeError(f"pmap: in_axes must hold integers and None, got {axis!r}")
+        if not -len(shape) <= axis < len(shape):
+            raise ValueError(f"pmap: in_axes maps axis {axis} of argument {path}, which has {len(shape)} dimensions")
+        places[i] = axis = axis % len(shape)
+        if size is None:
+            size, first = shape[axis], f"axis {axis} of argument {path}"
+        elif size != shape[axis]:
+            raise ValueError(
+                f"pmap: mapped sizes of '{flat.name}' differ: {size} ({first}) and {shape[axis]} (axis {axis} of "
+                f"argument {path})"
+            )
+        specs.append(PartitionSpec(*[name if d == axis else None for d in range(len(shape))]))
+    if size is None:
+        raise ValueError(f"pmap: no argument of '{flat.name}' is mapped")
+    mesh = Mesh(np.array(first_devices(size, devices, "pmap"), dtype=object), (name,))
+    outs: list = []
+
+    def on_one_device(*given):
+        leaves, tree = _tree.flatten(given)
+        lanes = [leaf if axis is None else _weft.squeeze(leaf, axis) for leaf, axis in zip(leaves, places)]
+        rest = iter(_tree.unflatten(tree, lanes))
+        results = fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))])
+        found, out_tree = _tree.flatten(results)
+        outs[:] = _tree.prefix_leaves(out_axes, results, "pmap: out_axes")
+        wide = []
+        for leaf, axis in zip(found, outs):
+            rank = len(_weft.abstract(leaf)[0])
+            if axis is not None and not -rank - 1 <= axis <= rank:
+                raise ValueError(
+                    f"pmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
+                )
+            wide.append(leaf if axis is None else _weft.expand_dims(leaf, axis))
+        return _tree.unflatten(out_tree, wide)
+
+    def cut_results(t: Any) -> tuple[list, list]:
+        out_cuts, unchecked = [], []
+        for i, ((shape, _, _), axis) in enumerate(zip(_weft.result_specs(t), outs)):
+            out_cuts.append([(name,) if axis is not None and d == axis % len(shape) else () for d in range(len(shape))])
+            unchecked.append([name] if axis is None and name in _weft.result_varying(t, i)[0] else [])
+        return out_cuts, unchecked
+
+    flat.function = on_one_device
+    cuts = [cuts_of(mesh, spec, _weft.abstract(leaf)[0], "pmap") for leaf, spec in zip(flat.leaves, specs)]
+    results = _on_devices(flat, mesh, cuts, cut_results, "pmap")
+    return _tree.unflatten(flat.out_tree, results)
