@@ -57,7 +57,7 @@ LaneCost Dearest(const std::vector<FnRef>& regions) {
   LaneCost all;
   double work = 0;
   for (const FnRef& r : regions) {
-    const LaneCost one = CostOf(*r);
+    const LaneCost one = LaneCostOf(*r);
     work = std::max(work, one.work);
     all += one;
   }
@@ -70,17 +70,17 @@ LaneCost ControlCost(const Eqn& e) {
   if (name == "cond") return Dearest(e.regions);
   LaneCost cost;
   if (name == "call" || name == "scan" || name == "while" || name == "tape_scan") {
-    for (const FnRef& r : e.regions) cost += CostOf(*r);
+    for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
     if (name == "scan") cost.work *= SizeOf(e.attrs.Get<Dims>("length")[0]);
     if (name == "while" || name == "tape_scan") cost.repeats = true;
     return cost;
   }
   if (name == "recursive" || name == "recur" || name == "box" || name == "unbox") {
     cost.one_by_one = true;  // that is how they are batched
-    for (const FnRef& r : e.regions) cost += CostOf(*r);
+    for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
     return cost;
   }
-  if (!e.regions.empty()) return CostOf(*e.regions[0]);  // rules of differentiation beside what is run
+  if (!e.regions.empty()) return LaneCostOf(*e.regions[0]);  // rules of differentiation beside what is run
   return cost;
 }
 
@@ -148,7 +148,7 @@ LaneCost& LaneCost::operator+=(const LaneCost& other) {
   return *this;
 }
 
-LaneCost CostOf(const Fn& fn) {
+LaneCost LaneCostOf(const Fn& fn) {
   LaneCost all;
   for (const Eqn& e : fn.eqns()) all += EqnCost(fn, e);
   return all;

@@ -27,7 +27,7 @@ struct LaneCost {
 };
 
 // Of a region, those inside included.
-LaneCost CostOf(const Fn& fn);
+LaneCost LaneCostOf(const Fn& fn);
 double BytesOf(const Type& type);
 
 // Running a lane for nothing is cheaper than finding out which lanes need not run: 512 units, and moving the lane's

@@ -77,7 +77,7 @@ Atom SelectLanes(Builder& b, const Atom& mask, const Atom& x, const Atom& y) {
 }
 
 LaneRegion::LaneRegion(const FnRef& region, const Mask& has_lanes, const Atoms& operands)
-    : fn(region), batched(has_lanes), copied(has_lanes.size(), false), cost(CostOf(*region)) {
+    : fn(region), batched(has_lanes), copied(has_lanes.size(), false), cost(LaneCostOf(*region)) {
   const std::vector<int> uses = fn->UseCounts();
   for (size_t i = 0; i < batched.size(); ++i) {
     if (uses[i] == 0) continue;
