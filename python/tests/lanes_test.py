@@ -260,6 +260,23 @@ def test_ordered_callbacks_in_lanes():
     assert first.tolist() == [1, 2, 3, 4] and second.tolist() == [0, 0, 5, 6]
 
 
+def test_pure_and_debug_callbacks_of_taken_lanes():
+    pure, debug = [], []
+
+    def f(lane, x):
+        def true():
+            weft.debug.callback(lambda i: debug.append(int(i)), lane)
+            return weft.pure_callback(lambda i, v: (pure.append(int(i)), np.sqrt(np.asarray(v)))[1], FLOAT, lane, x)
+
+        return weft.cond(x > 0, true, lambda: x)
+
+    x = np.array([4.0, -1.0, 9.0, 0.0], np.float32)
+    for g in (weft.vmap(f), weft.jit(weft.vmap(f))):
+        np.testing.assert_allclose(g(np.arange(4), x), [2, -1, 3, 0])
+        assert pure == debug == [0, 2]
+        pure.clear(), debug.clear()
+
+
 def test_checks_of_taken_lanes():
     def f(x):
         def true():
@@ -331,6 +348,21 @@ def test_dear_branch_in_every_order():
     hvp = weft.jit(weft.grad(lambda x: (weft.grad(lambda x: weft.vmap(dear, (None, 0))(w, x).sum())(x) ** 2).sum()))(x)
     want = [float(weft.grad(lambda v: weft.grad(dear, 1)(w, v) ** 2)(v)) for v in x]
     np.testing.assert_allclose(hvp, want, rtol=2e-3, atol=1e-3)
+
+
+def test_dear_branch_inside_a_scan():
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(16, 16)).astype(np.float32) * 0.3
+    x = rng.normal(size=40).astype(np.float32)
+
+    def f(w, x):
+        return weft.scan(lambda c, step: (dear(w, c - step), c), x, wnp.arange(5.0))[0]
+
+    each = [weft.value_and_grad(f, (0, 1))(w, v) for v in x]
+    np.testing.assert_allclose(weft.jit(weft.vmap(f, (None, 0)))(w, x), [float(v) for v, _ in each], rtol=1e-4)
+    dw, dx = weft.jit(weft.grad(lambda w, x: weft.vmap(f, (None, 0))(w, x).sum(), (0, 1)))(w, x)
+    np.testing.assert_allclose(dw, sum(np.asarray(g[0]) for _, g in each), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(dx, [float(g[1]) for _, g in each], rtol=1e-3, atol=1e-3)
 
 
 def newton(x):
