@@ -6,6 +6,8 @@
 #include "ir/prim.h"
 
 namespace weft {
+namespace {
+
 double SizeOfDim(const Dim& d, const CostOptions& options) {
   if (const std::optional<int64_t> n = d.TryValue()) return static_cast<double>(*n);
   double size = 0;
@@ -16,8 +18,6 @@ double SizeOfDim(const Dim& d, const CostOptions& options) {
   }
   return std::max(size, 0.0);
 }
-
-namespace {
 
 double Elements(const Type& t, const CostOptions& options) {
   double n = 1;

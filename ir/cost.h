@@ -30,8 +30,6 @@ struct CostOptions {
   double trips = 1;    // the trips taken for a loop that is not counted
 };
 
-double SizeOfDim(const Dim& dim, const CostOptions& options);
-
 // Of one equation of `fn`. A scan counts its body times its length, a while its condition and body times the assumed
 // trips, a cond its most expensive branch, an operation of custom derivative its primal region, an enclosing recursive
 // function once.

@@ -1,6 +1,8 @@
 #include "ir/prims/lane_cost.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ir/cost.h"
 
@@ -8,6 +10,12 @@ namespace weft {
 namespace {
 
 constexpr CostOptions kOptions = {.symbol = 256, .trips = 1};
+
+double DimSize(const Dim& d) {
+  std::map<std::string, int64_t> symbols;
+  for (const std::string& s : d.Symbols()) symbols[s] = static_cast<int64_t>(kOptions.symbol);
+  return static_cast<double>(std::max<int64_t>(0, d.Evaluate(symbols)));
+}
 
 // Of alternatives: the work of the dearest.
 LaneCost Dearest(const std::vector<FnRef>& regions) {
@@ -28,7 +36,7 @@ LaneCost ControlCost(const Eqn& e) {
   LaneCost cost;
   if (name == "call" || name == "scan" || name == "while" || name == "tape_scan") {
     for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
-    if (name == "scan") cost.work *= SizeOfDim(e.attrs.Get<Dims>("length")[0], kOptions);
+    if (name == "scan") cost.work *= DimSize(e.attrs.Get<Dims>("length")[0]);
     cost.repeats = cost.repeats || name == "while" || name == "tape_scan";
     return cost;
   }
@@ -37,7 +45,9 @@ LaneCost ControlCost(const Eqn& e) {
     cost.one_by_one = true;  // that is how they are batched
     return cost;
   }
-  if (!e.regions.empty()) return LaneCostOf(*e.regions[0]);  // rules of differentiation beside what is run
+  static const auto& kWithRules = *new std::set<std::string>{"custom_jvp", "custom_vjp", "custom_linear", "remat"};
+  if (kWithRules.count(name)) return LaneCostOf(*e.regions[0]);  // the others are rules of differentiation
+  for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
   return cost;
 }
 
@@ -67,7 +77,7 @@ LaneCost EqnCost(const Fn& fn, const Eqn& e) {
 
 double BytesOf(const Type& type) {
   double n = ByteWidth(type.dtype);
-  for (const Dim& d : type.dims) n *= SizeOfDim(d, kOptions);
+  for (const Dim& d : type.dims) n *= DimSize(d);
   return n;
 }
 
