@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "ir/evaluated.h"
 #include "ir/prim.h"
 #include "ir/prims/tapes.h"
 
@@ -66,7 +67,18 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands) {
 
 namespace {
 std::atomic<int64_t> g_eval_count{0};
+thread_local EvaluatedElements* t_evaluated = nullptr;
 }  // namespace
+
+EvaluatedElements::EvaluatedElements() : outer_(t_evaluated) { t_evaluated = this; }
+EvaluatedElements::~EvaluatedElements() { t_evaluated = outer_; }
+void EvaluatedElements::Add(const std::string& prim, int64_t elements) {
+  if (t_evaluated != nullptr) t_evaluated->counts_[prim] += elements;
+}
+int64_t EvaluatedElements::Of(const std::string& prim) const {
+  const auto at = counts_.find(prim);
+  return at == counts_.end() ? 0 : at->second;
+}
 
 int64_t EvalCount() { return g_eval_count.load(std::memory_order_relaxed); }
 
@@ -104,6 +116,7 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
       for (uint32_t r = 0; r < e.num_results; ++r) {
         WEFT_CHECK(out[r].type().dtype == results[r].dtype && out[r].type().dims == results[r].dims)
             << e.prim->name << ": eval gave " << out[r].type() << ", infer says " << results[r];
+        EvaluatedElements::Add(e.prim->name, out[r].size());
         env[e.first_result + r] = std::move(out[r]);
       }
     } catch (Error& error) {

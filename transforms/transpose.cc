@@ -84,6 +84,7 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     if (e.num_results == 0 || !depends[e.first_result]) continue;
     const OptionalAtoms cts(ct.begin() + e.first_result, ct.begin() + e.first_result + e.num_results);
     if (std::none_of(cts.begin(), cts.end(), [](const auto& c) { return c.has_value(); })) continue;
+    if (e.prim->name == "stop_gradient") continue;  // no cotangent passes, as in a vjp
     OptionalAtoms x;
     Types types;
     Mask operand_depends;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
+#include "ir/prims/lanes.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
@@ -264,43 +265,19 @@ void CondPush(PushContext& c) {
 }
 
 void CondBatch(BatchContext& c) {
+  if (c.batched[0]) {
+    RefuseMappedAxis(c, "the lanes may take different branches");
+    return BatchDisagreeingCond(c);
+  }
   const Mask batched = Part(c.batched, 1, c.batched.size());
-  if (!c.batched[0]) {
-    const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
-      const BatchedFn b = c.regions.batch(f, batched, force, c.size);
-      return std::make_pair(b.fn, b.batched_out);
-    });
-    std::vector<FnRef> regions;
-    for (const auto& [fn, out] : branches) regions.push_back(fn);
-    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
-    c.batched_out = branches[0].second;
-    return;
-  }
-  RefuseMappedAxis(c, "the lanes may take different branches");
-  // Lanes disagree: every branch runs on all lanes and each lane selects its own.
-  const Mask all(c.eqn.num_results, true);
-  const Atoms x = Part(c.x, 1, c.x.size());
-  const size_t n = c.eqn.regions.size();
-  for (size_t k = 0; k < n; ++k) {
-    const FnRef f = c.regions.batch(c.eqn.regions[k], batched, all, c.size).fn;
-    if (f->HasEffects())
-      throw UserError(ErrorKind::kUnsupported, c.eqn.loc,
-                      "vmap: cond with a batched predicate has a branch with side effects");
-    const Atoms y = c.b.Inline(*f, x);
-    if (k == 0) {
-      c.y = y;
-      continue;
-    }
-    Atom taken = c.x[0];
-    if (c.b.DTypeOf(taken) != DType::kBool) {
-      // Clamped from above: the last branch serves every larger index.
-      const Atom number = Atom(Tensor::Scalar<int32_t>(DType::kI32, static_cast<int32_t>(k)));
-      taken = k + 1 == n ? Ge(c.b, taken, number) : Eq(c.b, taken, number);
-    }
-    for (size_t i = 0; i < y.size(); ++i)
-      c.y[i] = Select(c.b, Broadcast(c.b, taken, c.b.TypeOf(y[i]).dims, {0}), y[i], c.y[i]);
-  }
-  c.batched_out = all;
+  const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
+    const BatchedFn b = c.regions.batch(f, batched, force, c.size);
+    return std::make_pair(b.fn, b.batched_out);
+  });
+  std::vector<FnRef> regions;
+  for (const auto& [fn, out] : branches) regions.push_back(fn);
+  c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
+  c.batched_out = branches[0].second;
 }
 
 void CondSplit(SplitContext& c) {

@@ -296,7 +296,8 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
                            "lgamma", "digamma", "trigamma"})
     r.Get(name).work = 30;
   for (const char* name : {"sqrt", "rsqrt"}) r.Get(name).work = 4;
-  Prim& stop = AddUnary(r, "stop_gradient", kAll, {}, ZeroDerivative, "x itself; declared to have derivative zero.");
+  Prim& stop = AddUnary(r, "stop_gradient", kAll | DTypeSet{DType::kTape}, {}, ZeroDerivative,
+                        "x itself; declared to have derivative zero.");
   stop.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return {in[0]}; };
   stop.work = 0;
 }

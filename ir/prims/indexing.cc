@@ -62,7 +62,12 @@ GatherDims ScatterDims::AsGather(const Dims& operand, const Dims& updates) const
   size_t window = 0;
   for (int d = 0; d < static_cast<int>(operand.size()); ++d) {
     const bool one = Contains(inserted_dims, d) || Contains(operand_batch_dims, d);
-    sizes.push_back(one ? 1 : updates[update_window_dims[window++]].value("scatter"));
+    if (one) {
+      sizes.push_back(1);
+      continue;
+    }
+    const Dim& size = updates[update_window_dims[window++]];
+    sizes.push_back(!size.is_static() && size == operand[d] ? -1 : size.value("scatter"));
   }
   return {update_window_dims,
           inserted_dims,
@@ -626,8 +631,8 @@ void ScatterMulJvp(JvpContext& c) {
 }
 
 void RegisterScatter(PrimRegistry& r) {
-  Prim& set =
-      AddScatter(r, "scatter", kAll, "Operand 0 with windows replaced by operand 2 (the updates), later ones winning.");
+  Prim& set = AddScatter(r, "scatter", kAll | DTypeSet{DType::kKey, DType::kTape},
+                         "Operand 0 with windows replaced by operand 2 (the updates), later ones winning.");
   set.linear = {0, 2};
   set.transpose = [](TransposeContext& c) -> OptionalAtoms {
     const ScatterDims d = ScatterDims::Of(c.eqn.attrs);

@@ -25,6 +25,7 @@ void RegisterThreefry(PrimRegistry& r) {
                   "words (operands 2 and 3) under the key words (operands 0 "
                   "and 1), all u32 of one shape; the same bits as JAX's threefry2x32.");
   p.dtypes = {DType::kU32};
+  p.work = 100;  // 20 rounds of an addition, a rotation and a difference
   p.infer = [](const Sig& s) -> Types {
     const Type t = InferElementwise(s);
     return {t, t};

@@ -5,97 +5,17 @@
 //
 // tape_scan: the same as often as operand 0 says, over tapes (ir/tape.h) instead of arrays. It is what `split` makes of
 // a while loop. One set of rules serves both.
+#include "ir/prims/scan.h"
+
 #include <algorithm>
 
 #include "ir/prims/families.h"
+#include "ir/prims/lanes.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {
-
-const Dim& OneLength(const Dims& length) {
-  if (length.size() != 1 || (length[0].is_static() && length[0].value() < 0)) {
-    throw ValueError("scan: length=<", ToString(length), ">; expected one size of 0 or more");
-  }
-  return length[0];
-}
-
-// The parts of the operands (but for the trip count of tape_scan, see Rest), results and attributes.
-struct Scan {
-  bool taped;  // tape_scan
-  size_t consts, carries;
-  Dim length;  // of scan
-  Ints lanes;  // of tape_scan: for each y, how many of its leading dimensions are lanes: they have a tape each
-  bool reverse;
-  FnRef body;
-  size_t operands, results;
-
-  Scan(const Prim& prim, const Attrs& attrs, const FnRef& region)
-      : taped(prim.name == "tape_scan"),
-        consts(static_cast<size_t>(attrs.GetInt("num_consts"))),
-        carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
-        length(taped ? Dim(0) : OneLength(attrs.Get<Dims>("length"))),
-        lanes(taped ? attrs.Get<Ints>("lanes") : Ints{}),
-        reverse(attrs.GetBool("reverse")),
-        body(region),
-        operands(region->params().size()),
-        results(region->results().size()) {
-    for (const char* name : {"num_consts", "num_carry"}) {
-      const int64_t count = attrs.GetInt(name);
-      if (count < 0 || count > static_cast<int64_t>(operands)) {
-        throw ValueError(prim.name, ": ", name, "=", count, " does not fit a body of ", operands, " parameters");
-      }
-    }
-  }
-
-  size_t first_x() const { return consts + carries; }
-  // Operands of the equation before those of the body.
-  size_t lead() const { return taped ? 1 : 0; }
-  template <class L>
-  L Rest(const L& l) const {
-    return Part(l, lead(), l.size());
-  }
-  template <class L>
-  L Consts(const L& l) const {
-    return Part(l, 0, consts);
-  }
-  template <class L>
-  L Carries(const L& l) const {
-    return Part(l, consts, first_x());
-  }
-  template <class L>
-  L Xs(const L& l) const {
-    return Part(l, first_x(), operands);
-  }
-  template <class L>
-  L CarriesOut(const L& l) const {
-    return Part(l, 0, carries);
-  }
-  template <class L>
-  L Ys(const L& l) const {
-    return Part(l, carries, results);
-  }
-  // The attributes of a loop like this one.
-  Attrs With(size_t num_consts, size_t num_carries, Ints y_lanes, bool backwards) const {
-    Attrs attrs = {{"num_consts", static_cast<int64_t>(num_consts)},
-                   {"num_carry", static_cast<int64_t>(num_carries)},
-                   {"reverse", backwards}};
-    if (taped)
-      attrs.Set("lanes", std::move(y_lanes));
-    else
-      attrs.Set("length", Dims{length});
-    return attrs;
-  }
-  // The type of all steps' values together, for a y or x of type `slice`.
-  Type Stacked(const Type& slice, int64_t tape_lanes) const {
-    if (taped) return TapeOf(slice, tape_lanes);
-    Type t = slice;
-    t.dims.insert(t.dims.begin(), length);
-    return t;
-  }
-};
 
 Attrs ScanAttrs(size_t consts, size_t carries, const Dim& length, bool reverse) {
   return {{"num_consts", static_cast<int64_t>(consts)},
@@ -195,17 +115,6 @@ Tensors EvalScan(const EvalContext& c, const Tensors& in) {
   return carry;
 }
 
-// Repeats `transform(mask of carries)` -> mask of carries out until the masks agree.
-template <class F>
-auto CarryFixpoint(Mask carry, size_t carries, F transform) {
-  while (true) {
-    auto result = transform(carry);
-    const Mask grown = Union(carry, Part(result.second, 0, carries));
-    if (grown == carry) return std::make_pair(carry, result);
-    carry = grown;
-  }
-}
-
 Mask Joined(const Mask& a, const Mask& b, const Mask& c) {
   Mask all = a;
   Append(all, b);
@@ -270,48 +179,17 @@ void ScanPush(PushContext& c) {
   c.dy = Spread(tangents, out_mask, c.count);
 }
 
-// A step of lanes whose own number of steps is over (going up) or has not come yet (going down) changes nothing.
-// The body gets the lanes' numbers of steps as constant 0 and the step as carry 0.
-FnRef MaskFinishedLanes(const Scan& scan, const Fn& body, const Type& trips) {
-  const Types types = body.ParamTypes();
-  Builder b(body.name());
-  const Atom lane_trips = b.Parameter(trips);
-  Atoms args = Parameters(b, scan.Consts(types));
-  const Atom step = b.Parameter(Type{DType::kI64, {}, {}});
-  const Atoms carry = Parameters(b, scan.Carries(types));
-  Append(args, carry);
-  Append(args, Parameters(b, scan.Xs(types)));
-  Atoms out = b.Inline(body, args);
-  const Atom running = Lt(b, Broadcast(b, step, trips.dims, {}), lane_trips);
-  for (size_t i = 0; i < scan.carries; ++i)
-    out[i] = Select(b, Broadcast(b, running, b.TypeOf(out[i]).dims, {0}), out[i], carry[i]);
-  out.insert(out.begin(), Add(b, step, Atom(Tensor::Scalar<int64_t>(DType::kI64, scan.reverse ? -1 : 1))));
-  return b.Build(out);
-}
-
 void ScanBatch(BatchContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
+  if (scan.taped && c.batched[0]) return BatchDisagreeingTapeScan(c);  // each lane has its own number of steps
   const Mask mask = scan.Rest(c.batched), consts = scan.Consts(mask), xs = scan.Xs(mask);
   const Atoms x = scan.Rest(c.x);
-  const bool own_trips = scan.taped && c.batched[0];  // each lane has its own number of steps
-  const Mask start = own_trips ? Mask(scan.carries, true) : scan.Carries(mask);
-  const auto [carry, batched] = CarryFixpoint(start, scan.carries, [&](const Mask& m) {
+  const auto [carry, batched] = CarryFixpoint(scan.Carries(mask), scan.carries, [&](const Mask& m) {
     const BatchedFn f = c.regions.batch(scan.body, Joined(consts, m, xs), ForceCarries(scan, m), c.size);
     return std::make_pair(f.fn, f.batched_out);
   });
   Atoms operands = Part(c.x, 0, scan.lead());
-  FnRef body = batched.first;
-  if (own_trips) {
-    const Atom trips = Reduce(c.b, "reduce_max", c.x[0], Range(1, c.b.TypeOf(c.x[0]).rank()));
-    operands.push_back(trips);
-    body = MaskFinishedLanes(scan, *body, c.b.TypeOf(trips));
-  }
   Append(operands, scan.Consts(x));
-  if (own_trips) {
-    const Atom one(Tensor::Scalar<int64_t>(DType::kI64, 1)), zero(Tensor::Scalar<int64_t>(DType::kI64, 0));
-    operands.push_back(
-        scan.reverse ? Sub(c.b, Reduce(c.b, "reduce_max", c.x[0], Range(0, c.b.TypeOf(c.x[0]).rank())), one) : zero);
-  }
   for (size_t i = 0; i < scan.carries; ++i)
     operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.lead() + scan.consts + i)) : x[scan.consts + i]);
   auto swap_leading = [&](const Atom& value) {  // lanes and steps change places
@@ -325,10 +203,7 @@ void ScanBatch(BatchContext& c) {
   for (size_t i = 0; i < scan.carries; ++i) c.batched_out[i] = carry[i];
   Ints lanes = scan.lanes;
   for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += c.batched_out[scan.carries + i] ? 1 : 0;
-  const size_t more = own_trips ? 1 : 0;
-  c.y =
-      c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts + more, scan.carries + more, lanes, scan.reverse), {body});
-  if (own_trips) c.y.erase(c.y.begin());
+  c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts, scan.carries, lanes, scan.reverse), {batched.first});
   for (size_t i = scan.carries; i < scan.results; ++i) {
     if (c.batched_out[i] && !scan.taped) c.y[i] = swap_leading(c.y[i]);
   }
@@ -456,6 +331,29 @@ OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
   return Spread(c.b.Inline(*c.regions.transpose(split.unknown, unknown_linear), args), linear);
 }
 
+// The gather whose cotangent `ct` is: a scatter_add into zeros.
+const Eqn* ScatteredIntoZeros(Builder& b, const Atom& ct) {
+  const Eqn* e = b.Definition(ct);
+  if (e == nullptr || e->prim->name != "scatter_add") return nullptr;
+  const Eqn* zeros = b.Definition(e->operands[0]);
+  return zeros != nullptr && zeros->prim->name == "broadcast" && zeros->operands[0].IsSplat(0) ? e : nullptr;
+}
+
+// sum + ct. What was scattered into zeros is scattered into the sum itself: a step that reads a few rows of an array
+// costs a few rows backwards, too.
+Atom AddInto(Builder& b, const Atom& sum, const Atom& ct) {
+  if (const Eqn* e = ScatteredIntoZeros(b, ct)) {
+    const Eqn scatter = *e;
+    return b.Clone(scatter, {sum, scatter.operands[1], scatter.operands[2]})[0];
+  }
+  const Eqn* e = b.Definition(ct);
+  if (e != nullptr && e->prim->name == "add") {
+    const Atom x = e->operands[0], y = e->operands[1];
+    if (ScatteredIntoZeros(b, x) || ScatteredIntoZeros(b, y)) return AddInto(b, AddInto(b, sum, x), y);
+  }
+  return *AddTangents(b, sum, ct);
+}
+
 // Runs backwards. Carries: cotangents of linear constants (summed up) and of carries; xs: known arrays and cotangents
 // of ys. A carry that starts from a known value (the zero tangent) but becomes linear is linear.
 OptionalAtoms ScanTranspose(TransposeContext& c) {
@@ -486,7 +384,7 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   for (const Atoms* more : {&p_xs, &p_ct, &p_cty}) Append(args, *more);
   const Atoms cts = b.Inline(*back, args);  // of linear constants, carries, linear xs
   Atoms out;
-  for (size_t i = 0; i < p_sums.size(); ++i) out.push_back(*AddTangents(b, p_sums[i], cts[i]));
+  for (size_t i = 0; i < p_sums.size(); ++i) out.push_back(AddInto(b, p_sums[i], cts[i]));
   Append(out, Part(cts, p_sums.size(), cts.size()));
 
   Atoms operands;

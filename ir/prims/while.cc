@@ -6,54 +6,19 @@
 // Reverse mode: `split` makes the known loop count its trips and record, trip by trip, what the linear half needs; the
 // linear half is a tape_scan over the records. strategy="recount" runs the known loop twice, first only to count, so
 // that the second time the tapes have their final size at once.
+#include "ir/prims/while.h"
+
 #include <algorithm>
 
 #include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
+#include "ir/prims/lanes.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 #include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {
-
-struct While {
-  size_t carries, operands, results;  // results of the body: carries, then rows
-  Ints lanes;                         // of each row: how many leading dimensions have a tape each
-  FnRef cond, body;
-
-  explicit While(const Attrs& attrs, const std::vector<FnRef>& regions)
-      : carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
-        operands(regions[1]->params().size()),
-        results(regions[1]->results().size()),
-        lanes(attrs.GetOr<Ints>("lanes", {})),
-        cond(regions[0]),
-        body(regions[1]) {}
-  template <class L>
-  L Carries(const L& l) const {
-    return Part(l, 0, carries);
-  }
-  template <class L>
-  L Invariants(const L& l) const {
-    return Part(l, carries, operands);
-  }
-  template <class L>
-  L Rows(const L& l) const {
-    return Part(l, carries, results);
-  }
-  // The body's carries forced to `carry`, its rows left as they are.
-  Mask ForceCarries(Mask carry) const {
-    carry.resize(results, false);
-    return carry;
-  }
-};
-
-Attrs WhileAttrs(const Attrs& like, size_t num_carry, const Ints& lanes) {
-  Attrs attrs = {{"num_carry", static_cast<int64_t>(num_carry)}};
-  if (const Attr* strategy = like.Find("strategy")) attrs.Set("strategy", *strategy);
-  if (!lanes.empty()) attrs.Set("lanes", lanes);
-  return attrs;
-}
 
 Types InferWhile(const Sig& s) {
   CheckRegionCount(s, 2);
@@ -151,25 +116,19 @@ void WhilePush(PushContext& c) {
   c.dy = Spread(tangents, out_mask, c.count);
 }
 
-// A lane whose predicate is false keeps its carry; the loop ends when every lane's is false.
+// One predicate for all lanes: the loop as it is, on lanes. See lanes.h for predicates that differ.
 void WhileBatch(BatchContext& c) {
   const While loop(c.eqn.attrs, c.eqn.regions);
-  const size_t n = loop.carries;
   const Mask inv = loop.Invariants(c.batched);
   Mask carry = loop.Carries(c.batched);
   BatchedFn cond_fn, body_fn;
-  bool batched_predicate = false;
   while (true) {
     Mask mask = carry;
     Append(mask, inv);
     cond_fn = c.regions.batch(loop.cond, mask, {false}, c.size);
-    batched_predicate = cond_fn.batched_out[0];
-    if (batched_predicate) {
+    if (cond_fn.batched_out[0]) {
       RefuseMappedAxis(c, "the lanes may end after different numbers of trips");
-      carry.assign(n, true);
-      mask = carry;
-      Append(mask, inv);
-      cond_fn = c.regions.batch(loop.cond, mask, {true}, c.size);
+      return BatchDisagreeingWhile(c);
     }
     body_fn = c.regions.batch(loop.body, mask, loop.ForceCarries(carry), c.size);
     const Mask grown = Union(carry, loop.Carries(body_fn.batched_out));
@@ -179,23 +138,10 @@ void WhileBatch(BatchContext& c) {
   const Mask rows = loop.Rows(body_fn.batched_out);
   Atoms operands;
   for (size_t i = 0; i < c.x.size(); ++i)
-    operands.push_back(i < n && carry[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
-  FnRef cond_region = cond_fn.fn, body_region = body_fn.fn;
-  if (batched_predicate) {
-    Builder cb("any_lane");
-    const Atoms lanes = cb.Inline(*cond_fn.fn, Parameters(cb, cond_fn.fn->ParamTypes()));
-    cond_region = cb.Build({Reduce(cb, "reduce_or", lanes[0], {0})});
-    Builder bb(loop.body->name());
-    const Atoms params = Parameters(bb, body_fn.fn->ParamTypes());
-    const Atom running = bb.Inline(*cond_fn.fn, params)[0];
-    Atoms next = bb.Inline(*body_fn.fn, params);
-    for (size_t i = 0; i < n; ++i)
-      next[i] = Select(bb, Broadcast(bb, running, bb.TypeOf(next[i]).dims, {0}), next[i], params[i]);
-    body_region = bb.Build(next);
-  }
+    operands.push_back(i < loop.carries && carry[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
   Ints lanes = loop.lanes;
   for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += rows[i] ? 1 : 0;
-  c.y = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, n, lanes), {cond_region, body_region});
+  c.y = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, loop.carries, lanes), {cond_fn.fn, body_fn.fn});
   c.batched_out = carry;
   Append(c.batched_out, rows);
 }

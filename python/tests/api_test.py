@@ -367,6 +367,18 @@ def test_vmap():
     assert weft.vmap(lambda: 1.0, axis_size=3)().tolist() == [1, 1, 1]
 
 
+def test_jit_keeps_the_structure_of_results():
+    for structure in [
+        lambda x: (x, {"a": x}),
+        lambda x: (x, [x]),
+        lambda x: ((x,), x),
+        lambda x: (x, None),
+        lambda x: (),
+    ]:
+        want = weft.tree_util.tree_structure(structure(1.0))
+        assert weft.tree_util.tree_structure(weft.jit(structure)(1.0)) == want
+
+
 def test_vmap_knows_what_is_not_mapped():
     def g(x, n):
         return x * 2 if n > 1 else x

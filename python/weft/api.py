@@ -317,7 +317,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
     tree = flat.out_tree
     if tree == LEAF_TREE:
         return traced, None, flat.names
-    if tree.num_children == tree.num_leaves and tree.type is tuple:
+    if tree.type is tuple and tree.num_nodes == tree.num_leaves + 1:
         return traced, tree.num_leaves, flat.names
     return traced, tree, flat.names
 
