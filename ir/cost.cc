@@ -25,9 +25,7 @@ double Elements(const Type& t, const CostOptions& options) {
   return n;
 }
 
-double Bytes(const Type& t, const CostOptions& options) {
-  return IsOpaque(t.dtype) ? 0 : Elements(t, options) * ByteWidth(t.dtype);
-}
+double Bytes(const Type& t, const CostOptions& options) { return BytesPerArray(t, options); }
 
 bool IsOneOf(const std::string& name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -91,6 +89,10 @@ double TrafficOf(const Eqn& e, const Types& operands, const Types& results, cons
 }
 
 }  // namespace
+
+double BytesPerArray(const Type& t, const CostOptions& options) {
+  return IsOpaque(t.dtype) ? 0 : Elements(t, options) * ByteWidth(t.dtype);
+}
 
 Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
   if (!e.regions.empty()) return OfRegions(e, options);

@@ -30,6 +30,8 @@ struct CostOptions {
   double trips = 1;    // the trips taken for a loop that is not counted
 };
 
+// Of an array of this type.
+double BytesPerArray(const Type& type, const CostOptions& options = {});
 // Of one equation of `fn`. A scan counts its body times its length, a while its condition and body times the assumed
 // trips, a cond its most expensive branch, an operation of custom derivative its primal region, an enclosing recursive
 // function once.
