@@ -102,9 +102,42 @@ Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
   return {OperationsOf(e, operands, results, options), TrafficOf(e, operands, results, options)};
 }
 
+namespace {
+
+// Computed where it is read, in registers.
+bool Fuses(const Eqn& e) {
+  return e.regions.empty() && e.num_results == 1 &&
+         (e.prim->is_elementwise() || IsOneOf(e.prim->name, {"broadcast", "iota", "reshape"}));
+}
+// Reads what fuses without asking for an array of it.
+bool ReadsFused(const Eqn& e) { return Fuses(e) || e.prim->family == Family::kReduction; }
+
+}  // namespace
+
 Cost CostOf(const Fn& fn, const CostOptions& options) {
   Cost total;
-  for (const Eqn& e : fn.eqns()) total += CostOf(fn, e, options);
+  std::vector<bool> fused(fn.num_vars(), false), in_memory(fn.num_vars(), false), read(fn.num_vars(), false);
+  for (const Eqn& e : fn.eqns()) fused[e.first_result] = Fuses(e);
+  auto write = [&](const Atom& a) {  // a fused value that somebody wants as an array
+    if (!a.is_var() || !fused[a.id()] || in_memory[a.id()]) return;
+    in_memory[a.id()] = true;
+    total.bytes += BytesPerArray(fn.TypeOf(a), options);
+  };
+  for (const Atom& a : fn.results()) write(a);
+  for (const Eqn& e : fn.eqns()) {
+    Cost own = CostOf(fn, e, options);
+    if (ReadsFused(e)) {
+      own.bytes = Fuses(e) ? 0 : BytesPerArray(fn.TypeOf(e.result()), options);
+      for (const Atom& a : e.operands) {
+        if (!a.is_var() || fused[a.id()] || read[a.id()]) continue;
+        read[a.id()] = true;
+        own.bytes += BytesPerArray(fn.TypeOf(a), options);
+      }
+    } else {
+      for (const Atom& a : e.operands) write(a);
+    }
+    total += own;
+  }
   return total;
 }
 

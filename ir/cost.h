@@ -4,8 +4,10 @@
 //   Cost c = CostOf(*fn);
 //   double per_element = c.flops / 1e6;
 //
-// An equation counts by itself, as if nothing were fused: bytes are those of its array operands and results. Views
-// (reshape, stop_gradient) and numbers cost nothing; indexing counts what it touches, not the array it indexes.
+// An equation by itself reads its array operands and writes its results. In a function element-wise work is taken as
+// fused: what is made and read by element-wise equations only never reaches memory, and what several of them read is
+// read once. Views (reshape, stop_gradient) and numbers cost nothing; indexing counts what it touches, not the array it
+// indexes.
 #ifndef WEFT_IR_COST_H_
 #define WEFT_IR_COST_H_
 

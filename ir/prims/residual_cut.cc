@@ -11,15 +11,9 @@ namespace weft {
 namespace {
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
-// What may be computed again: element-wise operations of up to so many operations per element, ...
-constexpr double kCheapWork = 4;
-// ... and in all so many operations per byte that is not kept. A byte kept is written once and read once.
-constexpr double kWorkPerByte = 4;
-
-bool IsCheap(const Eqn& e) {
-  if (e.num_results != 1 || e.prim->has_effect || !e.regions.empty()) return false;
-  return (e.prim->is_elementwise() && e.prim->work <= kCheapWork) || e.prim->name == "broadcast" ||
-         e.prim->name == "iota";
+bool CanBeMadeAgain(const Eqn& e) {
+  return e.num_results == 1 && e.regions.empty() &&
+         (e.prim->is_elementwise() || e.prim->name == "broadcast" || e.prim->name == "iota");
 }
 
 // Maximum flow by shortest augmenting paths (Dinic 1970) on a small graph.
@@ -38,8 +32,7 @@ class FlowNetwork {
   std::vector<bool> SinkSide(int source, int sink) {
     while (Level(source, sink)) {
       next_.assign(edges_of_.size(), 0);
-      while (Push(source, sink, kEndless) > 0) {
-      }
+      while (Push(source, sink, kEndless) > 0) {}
     }
     std::vector<bool> reaches(edges_of_.size(), false);
     std::queue<int> todo;
@@ -114,7 +107,7 @@ class ResidualCut {
         first_residual_(known_.results().size() - split.residuals.size()),
         maker_(known_.num_vars(), nullptr) {
     for (const Eqn& e : known_.eqns()) {
-      if (IsCheap(e)) maker_[e.first_result] = &e;
+      if (CanBeMadeAgain(e)) maker_[e.first_result] = &e;
     }
     std::vector<bool> seen(known_.num_vars(), false);
     for (size_t r = first_residual_; r < known_.results().size(); ++r) {
@@ -126,26 +119,19 @@ class ResidualCut {
 
   SplitFn Run() {
     FindAncestors();
-    std::vector<uint32_t> kept = MinimumCut();
-    double before = 0, after = 0;
-    for (const Atom& a : residuals_) before += Price(a.id());
-    for (uint32_t v : kept) after += Price(v);
+    const std::vector<uint32_t> kept = MinimumCut();
     MarkRemade(kept);
-    double work = 0;
-    for (const Eqn& e : known_.eqns()) {
-      if (remade_[e.first_result]) work += CostOf(known_, e).flops;
-    }
-    if (after >= before || work > kWorkPerByte * (before - after)) return split_;
     return Rebuilt(kept);
   }
 
  private:
-  double Price(uint32_t v) const {
+  double CostToKeep(uint32_t v) const {
     if (v < stored_.size() && stored_[v]) return 0;
-    return std::max(1.0, BytesPerArray(known_.TypeOf(Var{v})));
+    return 2 * std::max(1.0, BytesPerArray(known_.TypeOf(Var{v})));
   }
+  double CostToMake(uint32_t v) const { return maker_[v] ? CostOf(known_, *maker_[v]).flops : kEndless; }
 
-  // The values that residuals follow from by cheap equations, themselves included.
+  // The values that residuals follow from by equations that can be made again, themselves included.
   void FindAncestors() {
     wanted_.assign(known_.num_vars(), false);
     for (const Atom& a : residuals_) wanted_[a.id()] = true;
@@ -158,18 +144,17 @@ class ResidualCut {
     }
   }
 
-  // In the network a value is a pair of nodes, 2v and 2v + 1, joined by an edge that costs what keeping it costs.
+  // In the network a value is a pair of nodes, 2v and 2v + 1. The edge between them costs what keeping it costs, the
+  // one from the source what making it again costs; it can be made only where its operands are there too.
   std::vector<uint32_t> MinimumCut() {
     const int n = static_cast<int>(known_.num_vars()), source = 2 * n, sink = 2 * n + 1;
     FlowNetwork network(2 * n + 2);
     for (uint32_t v = 0; v < known_.num_vars(); ++v) {
       if (!wanted_[v]) continue;
       const int in = static_cast<int>(2 * v);
-      network.Add(in, in + 1, Price(v));
-      if (maker_[v] == nullptr) {
-        network.Add(source, in, kEndless);
-        continue;
-      }
+      network.Add(in, in + 1, CostToKeep(v));
+      network.Add(source, in, CostToMake(v));
+      if (maker_[v] == nullptr) continue;
       for (const Atom& a : maker_[v]->operands) {
         if (a.is_var()) network.Add(static_cast<int>(2 * a.id() + 1), in, kEndless);
       }
@@ -263,9 +248,9 @@ class ResidualCut {
   const Fn& known_;
   const Mask& stored_;
   const size_t first_residual_;
-  std::vector<const Eqn*> maker_;  // per variable: the cheap equation that makes it
-  Atoms residuals_;                // those that are variables, each once
-  std::vector<bool> wanted_;       // residuals and what they follow from by cheap equations
+  std::vector<const Eqn*> maker_;    // per variable: the equation that makes it, if it can be made again
+  Atoms residuals_;                  // those that are variables, each once
+  std::vector<bool> wanted_;         // residuals and what they can be made from
   std::vector<bool> read_, remade_;  // by the new linear half
 };
 
