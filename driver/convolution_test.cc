@@ -1,4 +1,4 @@
-// Convolutions large enough to be cut into blocks of rows, against the interpreter.
+// Convolutions large enough to be cut into blocks of rows or of images, against the interpreter.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,6 +27,13 @@ TEST(Convolution, BlocksOfRowsEqualTheWhole) {
       {{1, 2, 700}, {3, 2, 9}, {5}, {20}, {3}, {1}, {3}},
       {{1, 2, 9, 12, 40}, {3, 2, 2, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}, {1, 1, 2}},
       {{1, 2, 300}, {3, 2, 3}, {4}, {-5}, {-7}, {1}, {1}},
+      // Batches that are cut into blocks, with and without a shorter last one; a window as large as the image.
+      {{32, 6, 20, 20}, {16, 6, 5, 5}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}},
+      {{37, 8, 15, 17}, {12, 4, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+      {{6, 16, 12, 12}, {16, 16, 8, 8}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}},
+      // A stride that does not reach the end.
+      {{2, 3, 28, 29}, {4, 3, 3, 3}, {2, 4}, {0, 0}, {0, 0}, {1, 1}, {1, 1}},
+      {{2, 3, 28}, {4, 3, 3}, {2}, {0}, {-6}, {1}, {1}},
   };
   CompileOptions options;
   options.use_disk_cache = false;

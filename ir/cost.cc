@@ -26,9 +26,7 @@ double Elements(const Type& t, const CostOptions& options) {
   return n;
 }
 
-double Bytes(const Type& t, const CostOptions& options) {
-  return IsOpaque(t.dtype) ? 0 : Elements(t, options) * ByteWidth(t.dtype);
-}
+double Bytes(const Type& t, const CostOptions& options) { return BytesPerArray(t, options); }
 
 bool IsOneOf(const std::string& name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -101,6 +99,10 @@ double TrafficOf(const Eqn& e, const Types& operands, const Types& results, cons
 
 }  // namespace
 
+double BytesPerArray(const Type& t, const CostOptions& options) {
+  return IsOpaque(t.dtype) ? 0 : Elements(t, options) * ByteWidth(t.dtype);
+}
+
 Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
   if (!e.regions.empty()) return OfRegions(e, options);
   Types operands, results;
@@ -109,9 +111,42 @@ Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
   return {OperationsOf(e, operands, results, options), TrafficOf(e, operands, results, options)};
 }
 
+namespace {
+
+// Computed where it is read, in registers.
+bool Fuses(const Eqn& e) {
+  return e.regions.empty() && e.num_results == 1 &&
+         (e.prim->is_elementwise() || IsOneOf(e.prim->name, {"broadcast", "iota", "reshape"}));
+}
+// Reads what fuses without asking for an array of it.
+bool ReadsFused(const Eqn& e) { return Fuses(e) || e.prim->family == Family::kReduction; }
+
+}  // namespace
+
 Cost CostOf(const Fn& fn, const CostOptions& options) {
   Cost total;
-  for (const Eqn& e : fn.eqns()) total += CostOf(fn, e, options);
+  std::vector<bool> fused(fn.num_vars(), false), in_memory(fn.num_vars(), false), read(fn.num_vars(), false);
+  for (const Eqn& e : fn.eqns()) fused[e.first_result] = Fuses(e);
+  auto write = [&](const Atom& a) {  // a fused value that somebody wants as an array
+    if (!a.is_var() || !fused[a.id()] || in_memory[a.id()]) return;
+    in_memory[a.id()] = true;
+    total.bytes += BytesPerArray(fn.TypeOf(a), options);
+  };
+  for (const Atom& a : fn.results()) write(a);
+  for (const Eqn& e : fn.eqns()) {
+    Cost own = CostOf(fn, e, options);
+    if (ReadsFused(e)) {
+      own.bytes = Fuses(e) ? 0 : BytesPerArray(fn.TypeOf(e.result()), options);
+      for (const Atom& a : e.operands) {
+        if (!a.is_var() || fused[a.id()] || read[a.id()]) continue;
+        read[a.id()] = true;
+        own.bytes += BytesPerArray(fn.TypeOf(a), options);
+      }
+    } else {
+      for (const Atom& a : e.operands) write(a);
+    }
+    total += own;
+  }
   return total;
 }
 

@@ -4,8 +4,10 @@
 //   Cost c = CostOf(*fn);
 //   double per_element = c.flops / 1e6;
 //
-// An equation counts by itself, as if nothing were fused: bytes are those of its array operands and results. Views
-// (reshape, stop_gradient) and numbers cost nothing; indexing counts what it touches, not the array it indexes.
+// An equation by itself reads its array operands and writes its results. In a function element-wise work is taken as
+// fused: what is made and read by element-wise equations only never reaches memory, and what several of them read is
+// read once. Views (reshape, stop_gradient) and numbers cost nothing; indexing counts what it touches, not the array it
+// indexes.
 #ifndef WEFT_IR_COST_H_
 #define WEFT_IR_COST_H_
 
@@ -30,6 +32,8 @@ struct CostOptions {
   double trips = 1;    // the trips taken for a loop that is not counted
 };
 
+// Of an array of this type.
+double BytesPerArray(const Type& type, const CostOptions& options = {});
 // Of one equation of `fn`. A scan counts its body times its length, a while its condition and body times the assumed
 // trips, a cond its most expensive branch, an operation of custom derivative its primal region, an enclosing recursive
 // function once.

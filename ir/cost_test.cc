@@ -48,5 +48,18 @@ TEST(CostTest, ACountedLoopCostsItsBodyTimesItsLength) {
   EXPECT_EQ(c.bytes, 9 * 2 * 16);  // a is read once
 }
 
+TEST(CostTest, FusedValuesDoNotReachMemory) {
+  const Cost c =
+      Of("fn f(x: f32[10], y: f32[10]) -> (f32[10], f32[]) {\n"
+         "  a: f32[10] = mul x y\n  b: f32[10] = add a x\n  s: f32[] = reduce_sum[dims=[0]] a\n  return b, s\n}");
+  EXPECT_EQ(c.flops, 30);
+  EXPECT_EQ(c.bytes, 3 * 40 + 4);  // x and y are read, b and s written
+  // A product wants its operand as an array.
+  const Cost d =
+      Of("fn f(x: f32[10]) -> (f32[]) {\n"
+         "  a: f32[10] = neg x\n  s: f32[] = contract[spec=\"i,i->\"] a a\n  return s\n}");
+  EXPECT_EQ(d.bytes, 40 + 40 + 40 + 4);
+}
+
 }  // namespace
 }  // namespace weft

@@ -250,5 +250,62 @@ TEST(Recursion, WithoutEndIsAnError) {
                Error);
 }
 
+// Twenty Newton steps for x^3 = a. The linear half reads four values of each step; all follow from x.
+TEST(ResidualsTest, ALoopKeepsWhatTheOthersFollowFrom) {
+  const FnRef f = ParseFn(R"(
+fn solve(a: f64[5], b: f64[5]) -> (f64[]) {
+  c: f64[5] = scan[length=<20>, num_carry=1, num_consts=1, reverse=false] a b (a: f64[5], x: f64[5]) {
+    p: f64[5] = integer_pow[y=3] x
+    q: f64[5] = sub p a
+    r: f64[5] = mul x x
+    s: f64[5] = mul 3.0:f64 r
+    t: f64[5] = div q s
+    u: f64[5] = sub x t
+    return u
+  }
+  d: f64[] = reduce_sum[dims=[0]] c
+  return d
+})");
+  const FnRef g = Grad(f, {.wrt = {true, false}});
+  int stacked = 0, loops = 0;
+  for (const Eqn& e : g->eqns()) {
+    if (e.prim->name != "scan") continue;
+    ++loops;
+    for (uint32_t r = static_cast<uint32_t>(e.attrs.GetInt("num_carry")); r < e.num_results; ++r) ++stacked;
+  }
+  EXPECT_EQ(loops, 2) << Print(*g);
+  EXPECT_EQ(stacked, 1) << Print(*g);
+  Tensor a(DType::kF64, {5}), x(DType::kF64, {5});
+  for (int64_t i = 0; i < 5; ++i) {
+    a.Set(i, 1.0 + static_cast<double>(i));
+    x.Set(i, 1.5);
+  }
+  // d/da of the cube root: a^(-2/3) / 3.
+  const Tensor slope = Eval(*g, {a, x})[0];
+  for (int64_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(slope.Get(i).real(), std::pow(1.0 + static_cast<double>(i), -2.0 / 3) / 3, 1e-12);
+}
+
+// What takes more to compute again than to keep is kept: an exponential is, and not what follows from it.
+TEST(ResidualsTest, ExpensiveValuesAreKept) {
+  const FnRef f = ParseFn(R"(
+fn f(x: f64[4]) -> (f64[]) {
+  c: f64[4] = scan[length=<3>, num_carry=1, num_consts=0, reverse=false] x (x: f64[4]) {
+    e: f64[4] = exp x
+    p: f64[4] = mul e e
+    q: f64[4] = mul p e
+    s: f64[4] = sin q
+    return s
+  }
+  d: f64[] = reduce_sum[dims=[0]] c
+  return d
+})");
+  const FnRef g = Grad(f, {.wrt = {true}});
+  for (const Eqn& e : g->eqns()) {
+    if (e.prim->name != "scan" || e.attrs.GetBool("reverse")) continue;
+    EXPECT_EQ(e.num_results, 3u) << Print(*g);  // the carry, exp x, cos q
+  }
+}
+
 }  // namespace
 }  // namespace weft

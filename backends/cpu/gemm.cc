@@ -6,33 +6,11 @@
 #include <algorithm>
 #include <complex>
 
+#include "backends/cpu/openmp.h"
 #include "backends/cpu/thread_pool.h"
-
-// Debian's oneDNN parallelises with OpenMP; its threads would fight with the pool's. Weak: absent in other builds.
-extern "C" {
-void omp_set_num_threads(int) __attribute__((weak));
-int omp_get_max_threads() __attribute__((weak));
-}
 
 namespace weft::cpu {
 namespace {
-
-// One OpenMP thread for the calling thread, for as long as this lives. The setting belongs to the thread, so the user's
-// own OpenMP regions must find it as they left it.
-class SingleOpenMpThread {
- public:
-  SingleOpenMpThread() {
-    if (omp_set_num_threads == nullptr) return;
-    saved_ = omp_get_max_threads();
-    if (saved_ != 1) omp_set_num_threads(1);
-  }
-  ~SingleOpenMpThread() {
-    if (saved_ > 1) omp_set_num_threads(saved_);
-  }
-
- private:
-  int saved_ = 1;
-};
 
 void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
             float* c, int64_t ldc) {

@@ -1,5 +1,6 @@
-// Windows sliding over arrays: reduce_window and convolution. Convolution of floats gathers the windows of one image
-// into a matrix (im2col) and multiplies; everything else is a direct loop.
+// Windows sliding over arrays: reduce_window and convolution. Convolution of f32 is oneDNN's where it has it; other
+// convolutions of inexact numbers gather the windows of one image into a matrix (im2col) and multiply; the rest is a
+// direct loop.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <type_traits>
 
 #include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/convolution.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
@@ -109,26 +111,26 @@ void ReduceWindow(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-struct Convolution {
-  std::vector<int64_t> x_shape, w_shape, y_shape;
+// The shape, and where its windows read.
+struct Convolution : ConvolutionShape {
+  explicit Convolution(const ConvolutionShape& shape)
+      : ConvolutionShape(shape), windows{strides, lo, base_dilation, window_dilation} {}
   Windows windows;
-  int64_t feature_groups, batch_groups;
 };
 
 template <class T>
 void Direct(const Convolution& c, const T* x, const T* w, T* y) {
   using W = Wide<T>;
-  const std::vector<int64_t> xs = Strides(c.x_shape), ws = Strides(c.w_shape);
-  const int64_t inputs = c.w_shape[1],
-                group = std::max<int64_t>(1, c.y_shape[1] / std::max(c.feature_groups, c.batch_groups));
-  const std::vector<int64_t> window(c.w_shape.begin() + 1, c.w_shape.end());
-  const int64_t size = Count(window), total = Count(c.y_shape);
+  const std::vector<int64_t> xs = Strides(c.x), ws = Strides(c.w);
+  const int64_t inputs = c.w[1], group = std::max<int64_t>(1, c.y[1] / std::max(c.feature_groups, c.batch_groups));
+  const std::vector<int64_t> window(c.w.begin() + 1, c.w.end());
+  const int64_t size = Count(window), total = Count(c.y);
   ParallelFor(total, 2 * total * size, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> out(c.y_shape.size()), at(window.size());
+    std::vector<int64_t> out(c.y.size()), at(window.size());
     for (int64_t i = begin; i < end; ++i) {
-      Unravel(i, c.y_shape, out);
+      Unravel(i, c.y, out);
       const int64_t g = out[1] / group;
-      const int64_t n = c.batch_groups > 1 ? g * c.y_shape[0] + out[0] : out[0];
+      const int64_t n = c.batch_groups > 1 ? g * c.y[0] + out[0] : out[0];
       const int64_t first = c.feature_groups > 1 ? g * inputs : 0;
       W sum = W(0);
       std::fill(at.begin(), at.end(), 0);
@@ -138,7 +140,7 @@ void Direct(const Convolution& c, const T* x, const T* w, T* y) {
           int64_t from = n * xs[0] + (first + at[0]) * xs[1];
           bool inside = true;
           for (size_t d = 1; d < at.size() && inside; ++d) {
-            const int64_t s = c.windows.Source(d - 1, out[d + 1], at[d], c.x_shape[d + 1]);
+            const int64_t s = c.windows.Source(d - 1, out[d + 1], at[d], c.x[d + 1]);
             inside = s >= 0;
             from += s * xs[d + 1];
           }
@@ -153,14 +155,13 @@ void Direct(const Convolution& c, const T* x, const T* w, T* y) {
 
 template <class T>
 void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
-  const std::vector<int64_t> xs = Strides(c.x_shape), ys = Strides(c.y_shape);
+  const std::vector<int64_t> xs = Strides(c.x), ys = Strides(c.y);
   const int64_t groups = std::max(c.feature_groups, c.batch_groups);
-  const int64_t outputs = c.y_shape[1] / groups, inputs = c.w_shape[1];
-  const std::vector<int64_t> places(c.y_shape.begin() + 2, c.y_shape.end()),
-      window(c.w_shape.begin() + 2, c.w_shape.end());
+  const int64_t outputs = c.y[1] / groups, inputs = c.w[1];
+  const std::vector<int64_t> places(c.y.begin() + 2, c.y.end()), window(c.w.begin() + 2, c.w.end());
   const int64_t num_places = Count(places), num_window = Count(window), depth = inputs * num_window;
   const size_t spatial = places.size();
-  const int64_t images = c.y_shape[0];
+  const int64_t images = c.y[0];
   // Rows of places, so many at a time that what their windows read stays in the nearer caches, but enough of them that
   // the weights are read for a reason.
   const int64_t width = spatial == 0 ? 1 : places[spatial - 1], num_rows = num_places / std::max<int64_t>(width, 1);
@@ -196,7 +197,7 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
             int64_t base = i * xs[1];
             bool inside = true;
             for (size_t d = 0; d < last && inside; ++d) {
-              const int64_t s = c.windows.Source(d, p[d], at[d], c.x_shape[d + 2]);
+              const int64_t s = c.windows.Source(d, p[d], at[d], c.x[d + 2]);
               inside = s >= 0;
               base += s * xs[d + 2];
             }
@@ -204,7 +205,7 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
               std::fill(row + q, row + q + width, T(0));
             } else if (c.windows.strides[last] == 1 && c.windows.base_dilation[last] == 1) {
               const int64_t shift = at[last] * c.windows.window_dilation[last] - c.windows.lo[last],
-                            n_last = c.x_shape[last + 2];
+                            n_last = c.x[last + 2];
               const int64_t first = std::clamp<int64_t>(-shift, 0, width),
                             end = std::clamp<int64_t>(n_last - shift, first, width);
               std::fill(row + q, row + q + first, T(0));
@@ -214,7 +215,7 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
               std::fill(row + q + end, row + q + width, T(0));
             } else if (c.windows.base_dilation[last] == 1) {
               // Every stride-th element, from the first place that reads inside to the last.
-              const int64_t stride = c.windows.strides[last], n_last = c.x_shape[last + 2],
+              const int64_t stride = c.windows.strides[last], n_last = c.x[last + 2],
                             shift = at[last] * c.windows.window_dilation[last] - c.windows.lo[last];
               const int64_t first = std::min(width, shift >= 0 ? 0 : (-shift + stride - 1) / stride);
               const int64_t end = std::clamp<int64_t>((n_last - shift + stride - 1) / stride, first, width);
@@ -224,7 +225,7 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
               std::fill(row + q + end, row + q + width, T(0));
             } else {
               for (int64_t j = 0; j < width; ++j) {
-                const int64_t s = c.windows.Source(last, j, at[last], c.x_shape[last + 2]);
+                const int64_t s = c.windows.Source(last, j, at[last], c.x[last + 2]);
                 row[q + j] = s < 0 ? T(0) : from[base + s];
               }
             }
@@ -252,13 +253,16 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
 void Conv(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
   const DenseTensor x(r), w(r), y(r);
-  Convolution c{x.shape, w.shape, y.shape, {}, 1, 1};
-  c.windows.strides = r.Ints(), c.windows.lo = r.Ints(), c.windows.base_dilation = r.Ints(),
-  c.windows.window_dilation = r.Ints();
-  c.feature_groups = r.Int(), c.batch_groups = r.Int();
+  ConvolutionShape shape{x.shape, w.shape, y.shape, {}, {}, {}, {}, 1, 1};
+  shape.strides = r.Ints(), shape.lo = r.Ints(), shape.base_dilation = r.Ints(), shape.window_dilation = r.Ints();
+  shape.feature_groups = r.Int(), shape.batch_groups = r.Int();
   if (y.size() == 0) return;
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, float>) {
+      if (x.size() != 0 && w.size() != 0 && ConvolveByLibrary(shape, x.as<T>(), w.as<T>(), y.as<T>())) return;
+    }
+    const Convolution c(shape);
     if constexpr (std::is_floating_point_v<T> || kIsComplex<T>) {
       if (w.size() != 0) return ByProducts<T>(c, x.as<T>(), w.as<T>(), y.as<T>());
     }

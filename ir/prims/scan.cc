@@ -12,6 +12,7 @@
 #include "ir/prims/families.h"
 #include "ir/prims/lanes.h"
 #include "ir/prims/regions.h"
+#include "ir/prims/residual_cut.h"
 #include "ir/prims/shape.h"
 
 namespace weft {
@@ -228,6 +229,11 @@ void ScanSplit(SplitContext& c) {
                        split = c.regions.split(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
                        return std::make_pair(0, split.unknown_out);
                      }).first;
+  // Constants and arrays are there for the linear half as they are.
+  Mask stored(static_cast<size_t>(std::count(consts.begin(), consts.end(), false)), true);
+  stored.resize(stored.size() + static_cast<size_t>(std::count(carry.begin(), carry.end(), false)), false);
+  stored.resize(split.known->params().size(), true);
+  split = WithFewestResiduals(split, stored);
   Mask unknown_out = split.unknown_out;
   const Mask ys = scan.Ys(unknown_out);
   const Types types = scan.body->ParamTypes();

@@ -14,6 +14,7 @@
 #include "ir/prims/families.h"
 #include "ir/prims/lanes.h"
 #include "ir/prims/regions.h"
+#include "ir/prims/residual_cut.h"
 #include "ir/prims/shape.h"
 #include "ir/prims/tapes.h"
 
@@ -224,6 +225,9 @@ void WhileSplit(SplitContext& c) {
     if (grown == carry) break;
     carry = grown;
   }
+  Mask stored(static_cast<size_t>(std::count(carry.begin(), carry.end(), false)), false);  // invariants are there
+  stored.resize(split.known->params().size(), true);
+  split = WithFewestResiduals(split, stored);
   const Mask rows = loop.Rows(split.unknown_out);
   const Types types = loop.body->ParamTypes();
   KnownLoop k;

@@ -446,16 +446,16 @@ class IR:
         return self._fn.num_eqns
 
     def cost_analysis(self) -> dict[str, float]:
-        """What the optimised program costs, counted on its equations as if nothing were fused.
+        """What the optimised program costs, counted on its equations.
 
-        Bytes are those of array operands and results. A scan counts its body times its length, a while loop one trip, a
-        cond its most expensive branch; a symbolic size is taken as 64.
+        Element-wise work is taken as fused. A scan counts its body times its length, a while
+        loop one trip, a cond its most expensive branch; a symbolic size is taken as 64.
 
         Returns: {"flops": number, "bytes accessed": number}, under JAX's names.
 
         Example:
             >>> weft.make_ir(lambda x: x * x + 1)(wnp.ones(100)).cost_analysis()
-            {'flops': 200.0, 'bytes accessed': 1600.0}
+            {'flops': 200.0, 'bytes accessed': 800.0}
         """
         flops, accessed = _weft.cost(self._fn)
         return {"flops": flops, "bytes accessed": accessed}

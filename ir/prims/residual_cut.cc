@@ -1,0 +1,264 @@
+#include "ir/prims/residual_cut.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+
+#include "ir/builder.h"
+#include "ir/cost.h"
+
+namespace weft {
+namespace {
+
+constexpr double kEndless = std::numeric_limits<double>::infinity();
+bool CanBeMadeAgain(const Eqn& e) {
+  return e.num_results == 1 && e.regions.empty() &&
+         (e.prim->is_elementwise() || e.prim->name == "broadcast" || e.prim->name == "iota");
+}
+
+// Maximum flow by shortest augmenting paths (Dinic 1970) on a small graph.
+class FlowNetwork {
+ public:
+  explicit FlowNetwork(int nodes) : edges_of_(nodes) {}
+
+  void Add(int from, int to, double capacity) {
+    edges_of_[from].push_back(static_cast<int>(edges_.size()));
+    edges_.push_back({to, capacity});
+    edges_of_[to].push_back(static_cast<int>(edges_.size()));
+    edges_.push_back({from, 0});
+  }
+
+  // The nodes from which `sink` can still be reached once the flow is largest: the cut nearest to the sink.
+  std::vector<bool> SinkSide(int source, int sink) {
+    while (Level(source, sink)) {
+      next_.assign(edges_of_.size(), 0);
+      while (Push(source, sink, kEndless) > 0) {}
+    }
+    std::vector<bool> reaches(edges_of_.size(), false);
+    std::queue<int> todo;
+    reaches[sink] = true;
+    todo.push(sink);
+    while (!todo.empty()) {
+      const int node = todo.front();
+      todo.pop();
+      for (int e : edges_of_[node]) {  // e ^ 1 goes from its target to this node
+        const int from = edges_[e].to;
+        if (!reaches[from] && edges_[e ^ 1].capacity > 0) {
+          reaches[from] = true;
+          todo.push(from);
+        }
+      }
+    }
+    return reaches;
+  }
+
+ private:
+  struct Edge {
+    int to;
+    double capacity;
+  };
+
+  bool Level(int source, int sink) {
+    level_.assign(edges_of_.size(), -1);
+    level_[source] = 0;
+    std::queue<int> todo;
+    todo.push(source);
+    while (!todo.empty()) {
+      const int node = todo.front();
+      todo.pop();
+      for (int e : edges_of_[node]) {
+        if (edges_[e].capacity > 0 && level_[edges_[e].to] < 0) {
+          level_[edges_[e].to] = level_[node] + 1;
+          todo.push(edges_[e].to);
+        }
+      }
+    }
+    return level_[sink] >= 0;
+  }
+
+  double Push(int node, int sink, double limit) {
+    if (node == sink) return limit;
+    for (size_t& i = next_[node]; i < edges_of_[node].size(); ++i) {
+      const int e = edges_of_[node][i];
+      const int to = edges_[e].to;
+      if (edges_[e].capacity <= 0 || level_[to] != level_[node] + 1) continue;
+      const double pushed = Push(to, sink, std::min(limit, edges_[e].capacity));
+      if (pushed > 0) {
+        edges_[e].capacity -= pushed;
+        edges_[e ^ 1].capacity += pushed;
+        return pushed;
+      }
+    }
+    return 0;
+  }
+
+  std::vector<Edge> edges_;
+  std::vector<std::vector<int>> edges_of_;
+  std::vector<int> level_;
+  std::vector<size_t> next_;
+};
+
+class ResidualCut {
+ public:
+  ResidualCut(const SplitFn& split, const Mask& stored)
+      : split_(split),
+        known_(*split.known),
+        stored_(stored),
+        first_residual_(known_.results().size() - split.residuals.size()),
+        maker_(known_.num_vars(), nullptr) {
+    for (const Eqn& e : known_.eqns()) {
+      if (CanBeMadeAgain(e)) maker_[e.first_result] = &e;
+    }
+    std::vector<bool> seen(known_.num_vars(), false);
+    for (size_t r = first_residual_; r < known_.results().size(); ++r) {
+      const Atom& a = known_.results()[r];
+      if (a.is_var() && !seen[a.id()]) residuals_.push_back(a);
+      if (a.is_var()) seen[a.id()] = true;
+    }
+  }
+
+  SplitFn Run() {
+    FindAncestors();
+    const std::vector<uint32_t> kept = MinimumCut();
+    MarkRemade(kept);
+    return Rebuilt(kept);
+  }
+
+ private:
+  double CostToKeep(uint32_t v) const {
+    if (v < stored_.size() && stored_[v]) return 0;
+    return 2 * std::max(1.0, BytesPerArray(known_.TypeOf(Var{v})));
+  }
+  double CostToMake(uint32_t v) const { return maker_[v] ? CostOf(known_, *maker_[v]).flops : kEndless; }
+
+  // The values that residuals follow from by equations that can be made again, themselves included.
+  void FindAncestors() {
+    wanted_.assign(known_.num_vars(), false);
+    for (const Atom& a : residuals_) wanted_[a.id()] = true;
+    for (size_t i = known_.eqns().size(); i-- > 0;) {
+      const Eqn& e = known_.eqns()[i];
+      if (maker_[e.first_result] == nullptr || !wanted_[e.first_result]) continue;
+      for (const Atom& a : e.operands) {
+        if (a.is_var()) wanted_[a.id()] = true;
+      }
+    }
+  }
+
+  // In the network a value is a pair of nodes, 2v and 2v + 1. The edge between them costs what keeping it costs, the
+  // one from the source what making it again costs; it can be made only where its operands are there too.
+  std::vector<uint32_t> MinimumCut() {
+    const int n = static_cast<int>(known_.num_vars()), source = 2 * n, sink = 2 * n + 1;
+    FlowNetwork network(2 * n + 2);
+    for (uint32_t v = 0; v < known_.num_vars(); ++v) {
+      if (!wanted_[v]) continue;
+      const int in = static_cast<int>(2 * v);
+      network.Add(in, in + 1, CostToKeep(v));
+      network.Add(source, in, CostToMake(v));
+      if (maker_[v] == nullptr) continue;
+      for (const Atom& a : maker_[v]->operands) {
+        if (a.is_var()) network.Add(static_cast<int>(2 * a.id() + 1), in, kEndless);
+      }
+    }
+    for (const Atom& a : residuals_) network.Add(static_cast<int>(2 * a.id() + 1), sink, kEndless);
+    const std::vector<bool> below = network.SinkSide(source, sink);
+    std::vector<uint32_t> kept;
+    for (uint32_t v = 0; v < known_.num_vars(); ++v) {
+      if (wanted_[v] && !below[2 * v] && below[2 * v + 1]) kept.push_back(v);
+    }
+    return kept;
+  }
+
+  void MarkRemade(const std::vector<uint32_t>& kept) {
+    std::vector<bool> is_kept(known_.num_vars(), false);
+    for (uint32_t v : kept) is_kept[v] = true;
+    read_.assign(known_.num_vars(), false);
+    remade_.assign(known_.num_vars(), false);
+    for (const Atom& a : residuals_) read_[a.id()] = true;
+    for (size_t i = known_.eqns().size(); i-- > 0;) {
+      const Eqn& e = known_.eqns()[i];
+      if (e.num_results != 1 || !read_[e.first_result] || is_kept[e.first_result]) continue;
+      remade_[e.first_result] = true;
+      for (const Atom& a : e.operands) {
+        if (a.is_var()) read_[a.id()] = true;
+      }
+    }
+  }
+
+  SplitFn Rebuilt(const std::vector<uint32_t>& kept) const {
+    SplitFn out;
+    out.unknown_out = split_.unknown_out;
+    // The linear half: what is kept, then what is made again, then what it was.
+    Builder linear(split_.unknown->name());
+    Atoms env(known_.num_vars());
+    std::vector<uint32_t> read;
+    for (uint32_t v : kept) {
+      if (!read_[v]) continue;
+      read.push_back(v);
+      out.residuals.push_back(known_.TypeOf(Var{v}));
+      env[v] = linear.Parameter(out.residuals.back());
+    }
+    Atoms args;
+    const size_t old = split_.residuals.size();
+    for (size_t i = old; i < split_.unknown->params().size(); ++i) {
+      const Param& p = split_.unknown->params()[i];
+      args.push_back(linear.Parameter(p.type, p.name, p.kind));
+    }
+    for (const Eqn& e : known_.eqns()) {
+      if (!remade_[e.first_result]) continue;
+      Atoms x;
+      for (const Atom& a : e.operands) x.push_back(a.is_var() ? env[a.id()] : a);
+      ScopedLoc loc(linear, e.loc);
+      env[e.first_result] = linear.Clone(e, x)[0];
+    }
+    Atoms values;
+    for (size_t r = first_residual_; r < known_.results().size(); ++r) {
+      const Atom& a = known_.results()[r];
+      values.push_back(a.is_var() ? env[a.id()] : a);
+    }
+    values.insert(values.end(), args.begin(), args.end());
+    out.unknown = linear.Build(linear.Inline(*split_.unknown, values));
+
+    Builder known(known_.name());
+    Atoms params;
+    for (const Param& p : known_.params()) params.push_back(known.Parameter(p.type, p.name, p.kind));
+    out.known = WithResults(known, params, read);
+    return out;
+  }
+
+  FnRef WithResults(Builder& b, const Atoms& params, const std::vector<uint32_t>& kept) const {
+    Atoms env = params;
+    env.resize(known_.num_vars());
+    for (const Eqn& e : known_.eqns()) {
+      Atoms x;
+      for (const Atom& a : e.operands) x.push_back(a.is_var() ? env[a.id()] : a);
+      ScopedLoc loc(b, e.loc);
+      const Atoms y = b.Clone(e, x);
+      std::copy(y.begin(), y.end(), env.begin() + e.first_result);
+    }
+    Atoms results;
+    for (size_t r = 0; r < first_residual_; ++r) {
+      const Atom& a = known_.results()[r];
+      results.push_back(a.is_var() ? env[a.id()] : a);
+    }
+    for (uint32_t v : kept) results.push_back(env[v]);
+    return b.Build(results);
+  }
+
+  const SplitFn& split_;
+  const Fn& known_;
+  const Mask& stored_;
+  const size_t first_residual_;
+  std::vector<const Eqn*> maker_;    // per variable: the equation that makes it, if it can be made again
+  Atoms residuals_;                  // those that are variables, each once
+  std::vector<bool> wanted_;         // residuals and what they can be made from
+  std::vector<bool> read_, remade_;  // by the new linear half
+};
+
+}  // namespace
+
+SplitFn WithFewestResiduals(const SplitFn& split, const Mask& stored) {
+  if (split.residuals.empty()) return split;
+  return ResidualCut(split, stored).Run();
+}
+
+}  // namespace weft
