@@ -42,6 +42,13 @@ class Parser {
  public:
   Parser(const std::string& text, const ParseOptions& options) : text_(text), options_(options) {}
 
+  Attr Attribute() {
+    Attr value = AttributeValue();
+    SkipLines();
+    if (!AtEnd()) Fail(pos_, "expected the end of the attribute");
+    return value;
+  }
+
   std::vector<FnRef> Module() {
     SkipLines();
     if (PeekWord() == "weft") Version();
@@ -738,6 +745,11 @@ class Parser {
 
 std::vector<FnRef> ParseModule(const std::string& text, const ParseOptions& options) {
   return Parser(text, options).Module();
+}
+
+Attr ParseAttribute(const std::string& text) {
+  const ParseOptions options;
+  return Parser(text, options).Attribute();
 }
 
 FnRef ParseFn(const std::string& text, const ParseOptions& options) { return ParseModule(text, options).back(); }

@@ -32,6 +32,8 @@ struct ParseOptions {
 FnRef ParseFn(const std::string& text, const ParseOptions& options = {});
 // All functions, in order. At least one.
 std::vector<FnRef> ParseModule(const std::string& text, const ParseOptions& options = {});
+// The value of one attribute, as it stands behind `name=`.
+Attr ParseAttribute(const std::string& text);
 
 }  // namespace weft
 #endif  // WEFT_IR_TEXT_PARSER_H_

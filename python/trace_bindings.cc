@@ -78,6 +78,11 @@ Attr ProgramAttr(const std::string& name, const std::string& kind, const py::obj
   if (kind == "string") return value.cast<std::string>();
   if (kind == "list of ints") return value.cast<Ints>();
   if (kind == "list of strings") return value.cast<Strings>();
+  if (kind == "mesh" || kind == "list of shardings") {
+    const Attr attr = ParseAttribute(value.cast<std::string>());
+    if (KindName(attr) != kind) throw ValueError("attribute '", name, "' is a ", KindName(attr), ", not a ", kind);
+    return attr;
+  }
   const auto texts = value.cast<std::vector<std::string>>();
   auto parsed = [&](auto parse, auto list) -> Attr {
     for (const std::string& text : texts) {

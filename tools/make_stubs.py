@@ -137,6 +137,8 @@ def array_stub() -> str:
         "real": "Array",
         "imag": "Array",
         "flat": "Array",
+        "sharding": "Any",
+        "addressable_shards": "list[Any]",
     }
     for name, kind in types.items():
         text += f"    @property\n    def {name}(self) -> {kind}: ...\n"

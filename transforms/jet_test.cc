@@ -14,6 +14,7 @@
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "transforms/jvp.h"
+#include "transforms/vmap.h"
 
 namespace weft {
 namespace {
@@ -136,13 +137,17 @@ TEST_P(EveryPrim, JetIsNestedJvp) {
     Builder b("f");
     Atoms operands;
     for (const Type& t : s.operands) operands.push_back(b.Parameter(t));
-    const FnRef fn = b.Build(b.Emit(prim, operands, s.attrs, s.regions));
+    FnRef fn = b.Build(b.Emit(prim, operands, s.attrs, s.regions));
+    // A collective means something over lanes only.
+    for (size_t i = s.axes.size(); i-- > 0;)
+      fn =
+          Batch(fn, Mask(s.operands.size(), true), Mask(fn->results().size(), true), s.axes[i].size, s.axes[i].name).fn;
     if (!InDoublePrecision(*fn)) continue;
     Mask active, force;
     Tensors x;
     std::vector<Tensors> coefficients;
     for (size_t i = 0; i < s.operands.size(); ++i) {
-      x.push_back(Draw(s.operands[i], s.low, s.high, rng));
+      x.push_back(Draw(fn->params()[i].type, s.low, s.high, rng));
       active.push_back(HasTangents(s.operands[i].dtype));
       coefficients.emplace_back();
     }

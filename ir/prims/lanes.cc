@@ -228,7 +228,8 @@ void BatchDisagreeingCond(BatchContext& c) {
     branches.emplace_back(f, batched, x);
     all += branches.back().cost;
   }
-  RefuseCollective(c, all);
+  // Over axes that are not mapped here every device takes part, if every lane runs the branch.
+  if (!all.SafeOnForeignValues()) RefuseCollective(c, all);
   if (all.one_by_one) return BatchByLanes(c);
   const size_t n = branches.size();
   auto taken = [&](size_t k) {  // indices are clamped
@@ -240,7 +241,7 @@ void BatchDisagreeingCond(BatchContext& c) {
   };
   // First the branches that all lanes run, then the others in their own lanes.
   auto runs_everywhere = [](const LaneRegion& r) {
-    return r.cost.SafeOnForeignValues() && CheapForAllLanes(r.cost, r.lane_bytes);
+    return r.cost.SafeOnForeignValues() && (CheapForAllLanes(r.cost, r.lane_bytes) || !r.cost.collective.empty());
   };
   c.y.clear();
   for (size_t k = 0; k < n; ++k) {

@@ -228,7 +228,7 @@ def test_what_is_saved_and_explained():
     assert any("5 snapshots of 100 steps" in r.repeats for r in saved)
     tape = weft.jit(weft.grad(lambda x: logistic_map("tape", 100)(x).sum()))
     tape(np.ones(3, "float32"))
-    assert any("100 steps of 24 bytes, 2400 bytes together" in line for line in tape.explain()[0]["loops"])
+    assert any("100 steps of 12 bytes, 1200 bytes together" in line for line in tape.explain()[0]["loops"])  # the state
     growing = weft.jit(weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * c, x)))
     growing(2.0)
     assert any("tapes, 4 bytes per trip" in line for line in growing.explain()[0]["loops"])

@@ -133,7 +133,7 @@ class Mesh:
         ValueError: names do not fit the dimensions or are there twice; a device is there twice; there is none.
 
     Example:
-        >>> mesh = weft.Mesh(np.array(weft.devices()[:1]).reshape(1, 1), ("data", "model"))
+        >>> mesh = weft.Mesh([[weft.devices()[0]]], ("data", "model"))
         >>> mesh.shape
         {'data': 1, 'model': 1}
     """
@@ -479,7 +479,7 @@ def device_put(x: Any, device: Any = None) -> Any:
         ValueError: a sharding does not fit an array.
 
     Example:
-        >>> weft.device_put(np.arange(4.0), weft.devices()[0]).sharding
+        >>> weft.device_put(wnp.arange(4.0), weft.devices()[0]).sharding
         SingleDeviceSharding(device=CpuDevice(id=0))
     """
     leaves, tree = _tree.flatten(x)

@@ -23,13 +23,13 @@ from collections.abc import Callable, Sequence
 
 from . import _weft
 
-__all__ = ["constant", "dtype", "function", "literal", "names", "sizes", "to_python", "types"]
+__all__ = ["constant", "dtype", "function", "literal", "mesh", "names", "shardings", "sizes", "to_python", "types"]
 
 
 class _Attribute:
     """An attribute of a kind that Python has no literal for."""
 
-    def __init__(self, kind: str, value: list):
+    def __init__(self, kind: str, value: list | str):
         self.kind, self.value = kind, value
 
 
@@ -51,6 +51,16 @@ def dtype(text: str) -> _Attribute:
 def names(*texts: str) -> _Attribute:
     """Strings, perhaps none: names("a", "b")."""
     return _Attribute("list of strings", list(texts))
+
+
+def mesh(text: str) -> _Attribute:
+    """A mesh in the text form: mesh("mesh(x=2,y=4)")."""
+    return _Attribute("mesh", text)
+
+
+def shardings(text: str) -> _Attribute:
+    """Shardings in the text form: shardings("shardings((x,-),())")."""
+    return _Attribute("list of shardings", text)
 
 
 def literal(text: str):
@@ -148,6 +158,8 @@ def _attribute(kind: str, value) -> str:
         return repr(value) if value == value and abs(value) != float("inf") else f"float({str(value)!r})"
     if kind in ("bool", "int", "string", "list of ints"):
         return repr(list(value)) if kind == "list of ints" else repr(value)
+    if kind in ("mesh", "list of shardings"):
+        return f"prim.{kind.removeprefix('list of ')}({value!r})"
     maker = {"shape": "sizes", "list of types": "types", "dtype": "dtype", "list of strings": "names"}[kind]
     return f"prim.{maker}({', '.join(repr(item) for item in value)})"
 
