@@ -140,6 +140,16 @@ bool RestoreInterrupt(const std::string& message) {
   return false;
 }
 
+InsidePython::InsidePython() {
+  g_inside.fetch_add(1);
+  if (g_ending.load() && std::this_thread::get_id() != g_main_thread) {
+    g_inside.fetch_sub(1);
+    PyEval_SaveThread();
+    StayForever();
+  }
+}
+InsidePython::~InsidePython() { g_inside.fetch_sub(1); }
+
 void EndEffects() {
   g_ending = true;
   PyThreadState* state = PyEval_SaveThread();

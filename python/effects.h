@@ -13,6 +13,14 @@ void InstallEffects();
 // The interpreter is about to end: other threads than its own do not enter it any more, and those inside have a second
 // to leave.
 void EndEffects();
+// For a thread that holds the lock and is about to run Python code which may let go of it inside a library (the tree
+// library does): the interpreter does not end meanwhile, or the thread stays here when it is ending already.
+class InsidePython {
+ public:
+  InsidePython();
+  ~InsidePython();
+  InsidePython(const InsidePython&) = delete;
+};
 // Keeps a Python function for as long as the process lives and gives it a number for the IR.
 int64_t RegisterCallback(PyObject* function);
 // Sets the KeyboardInterrupt (or SystemExit) that ended a callback, if the message of an error speaks of one.

@@ -13,6 +13,7 @@
 #include "ir/residuals.h"
 #include "python/array.h"
 #include "python/convert.h"
+#include "python/effects.h"
 #include "python/frames.h"
 #include "python/function.h"
 #include "python/run.h"
@@ -429,7 +430,10 @@ std::pair<Ref, Ref> Packed(PyObject* const* args, Py_ssize_t n, PyObject* kwname
 std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   const auto [tuple, kwargs] = Packed(args, n, kwnames);
   auto entry = std::make_shared<Entry>();
-  const Ref pair = TraceFunction(self, tuple.get(), kwargs.get(), a.signature, &entry->traced, &entry->cacheable);
+  const Ref pair = [&] {
+    const InsidePython inside;
+    return TraceFunction(self, tuple.get(), kwargs.get(), a.signature, &entry->traced, &entry->cacheable);
+  }();
   entry->signature = std::move(a.signature);
   entry->tree = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 1));
   WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size()))
