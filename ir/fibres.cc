@@ -72,7 +72,7 @@ std::vector<FibreState>& States() {
 struct Fibre {
   context::fiber at;               // where it goes on
   context::fiber* back = nullptr;  // where its scheduler goes on, while it runs
-  intptr_t stack_end = 0;
+  const char* stack_end = nullptr;
   size_t stack_bytes = 0;
   bool waiting = false, ended = false, cancelled = false;
   std::exception_ptr failure;
@@ -116,7 +116,7 @@ void Resume(Fibre& f) {
   __tsan_switch_to_fiber(f.tsan, 0);
 #endif
   {
-    const Leaving leaving(reinterpret_cast<const void*>(f.stack_end), f.stack_bytes, false);
+    const Leaving leaving(f.stack_end, f.stack_bytes, false);
     f.at = std::move(f.at).resume();
     leaving.Back(nullptr, nullptr);
   }
@@ -170,7 +170,7 @@ void RunFibres(int count, const std::function<void(int)>& body,
     for (const FibreState& state : States()) f.states.push_back(state.copy());
     const context::stack_context stack = TheStacks().Take();
     f.stack_bytes = stack.size;
-    f.stack_end = reinterpret_cast<intptr_t>(stack.sp) - static_cast<intptr_t>(stack.size);
+    f.stack_end = static_cast<const char*>(stack.sp) - stack.size;
     f.at = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), KeptStack(),
                           [&f, i, &body](context::fiber&& scheduler) {
                             return Live(f, std::move(scheduler), [&] { body(static_cast<int>(i)); });
@@ -210,7 +210,7 @@ void RunFibres(int count, const std::function<void(int)>& body,
 }
 
 intptr_t StackEnd() {
-  if (t_fibre != nullptr) return t_fibre->stack_end;
+  if (t_fibre != nullptr) return reinterpret_cast<intptr_t>(t_fibre->stack_end);
   thread_local const intptr_t end = [] {
     pthread_attr_t attributes;
     void* address = nullptr;

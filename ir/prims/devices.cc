@@ -226,7 +226,9 @@ void RunDevices(const Mesh& mesh, const std::function<void(int64_t)>& body) {
         t_here = {&devices, device};
         try {
           body(device);
-        } catch (const Cancelled&) {}
+        } catch (const Cancelled&) {
+          return;  // another device failed: its error is the one that is told
+        }
       },
       [&](const std::vector<bool>& waiting) { return Meet(devices, waiting); });
 }
