@@ -284,7 +284,7 @@ class Expansion {
     Builder r(bwd_->name());
     const Atoms consts = Parameters(r, TypesOf(b_, consts_)), arrays = Parameters(r, TypesOf(b_, xs_));
     const Atoms carries = Parameters(r, TypesOf(b_, Slice(operands, num_consts, num_carry)));
-    const Atom i = carries[0];
+    const Atom& i = carries[0];
     Atoms results = {Sub(r, i, Number(1))}, state;
     if (n > 0) {
       // A snapshot of a step that has been turned is none any more.

@@ -42,7 +42,9 @@ std::vector<std::string> CheckMesh(const Mesh& mesh) {
   std::vector<std::string> names;
   int64_t devices = 1;
   for (const Mesh::Axis& a : mesh.axes) {
-    if (a.name.empty() || a.size < 1 || a.size > kMostDevices || (devices *= a.size) > kMostDevices)
+    const bool sound = !a.name.empty() && a.size >= 1 && a.size <= kMostDevices;
+    if (sound) devices *= a.size;
+    if (!sound || devices > kMostDevices)
       throw ValueError("spmd: ", mesh.ToString(), " is no mesh of 1 to ", kMostDevices, " devices with named axes");
     names.push_back(a.name);
   }
