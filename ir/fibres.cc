@@ -10,6 +10,7 @@
 #include <boost/context/protected_fixedsize_stack.hpp>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -40,6 +41,10 @@ class Stacks {
     return context::protected_fixedsize_stack(kStackBytes).allocate();
   }
   void Give(context::stack_context stack) {
+#if defined(__SANITIZE_ADDRESS__)
+    // A fibre's last frames never return, so their red zones would stay.
+    ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size, stack.size);
+#endif
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (free_.size() < kKeptStacks) {
@@ -84,17 +89,21 @@ struct Fibre {
 thread_local Fibre* t_fibre = nullptr;
 
 // What a sanitizer has to know about a change of stacks: before leaving one, and after arriving on another.
-struct Leaving {
+void Arrive([[maybe_unused]] void* fake, [[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* bytes) {
 #if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake, bottom, bytes);
+#endif
+}
+struct Leaving {
   void* fake = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
   Leaving(const void* bottom, size_t bytes, bool for_good) {
     __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, bottom, bytes);
   }
-  void Back(const void** bottom, size_t* bytes) const { __sanitizer_finish_switch_fiber(fake, bottom, bytes); }
 #else
   Leaving(const void*, size_t, bool) {}
-  void Back(const void**, size_t*) const {}
 #endif
+  void Back(const void** bottom, size_t* bytes) const { Arrive(fake, bottom, bytes); }
 };
 thread_local const void* t_scheduler_stack = nullptr;
 thread_local size_t t_scheduler_bytes = 0;
@@ -128,7 +137,7 @@ void Resume(Fibre& f) {
 
 // The whole life of a fibre, on its own stack.
 context::fiber Live(Fibre& f, context::fiber&& scheduler, const std::function<void()>& body) {
-  Leaving(nullptr, 0, false).Back(&t_scheduler_stack, &t_scheduler_bytes);
+  Arrive(nullptr, &t_scheduler_stack, &t_scheduler_bytes);
   f.back = &scheduler;
   try {
     body();

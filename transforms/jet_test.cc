@@ -239,7 +239,9 @@ TEST(Jet, ClosedForms) {
     EXPECT_NEAR(exp[k], std::exp(0.5) / factorial, 1e-14);
     EXPECT_NEAR(sin[k], std::sin(0.5 + k * std::acos(-1) / 2) / factorial, 1e-14);
     EXPECT_NEAR(inverse[k], std::pow(-1, k) / std::pow(0.5, k + 1), 1e-11);
-    if (k > 0) EXPECT_NEAR(log[k], -std::pow(-1, k) / (k * std::pow(0.5, k)), 1e-11);
+    if (k > 0) {
+      EXPECT_NEAR(log[k], -std::pow(-1, k) / (k * std::pow(0.5, k)), 1e-11);
+    }
     EXPECT_EQ(cube[k], k == 3 ? 1 : 0) << k;
   }
 }
