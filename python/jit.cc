@@ -1,5 +1,5 @@
 // The jitted function object: a signature of the arguments finds the traced and compiled function; everything else is
-// one call of Python (weft.api._trace_jit) per new signature.
+// one call of Python (weft.compiled._trace_jit) per new signature.
 #include "python/jit.h"
 
 #include <Python.h>

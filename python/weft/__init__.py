@@ -44,24 +44,11 @@ from .ad_checkpoint import (
     saved_residuals,
 )
 from .aot import aot
-from .api import (
-    IR,
-    ShapeDtype,
-    block_until_ready,
-    deserialize_ir,
-    device_get,
-    disable_jit,
-    eval_shape,
-    jit,
-    make_ir,
-    named_call,
-    named_scope,
-    parse_ir,
-    stop_gradient,
-    vmap,
-)
+from .api import block_until_ready, device_get, named_call, named_scope, stop_gradient
 from .autograph import autograph
+from .batching import vmap
 from .callbacks import io_callback, pure_callback
+from .compiled import disable_jit, jit
 from .config import config, debug_nans, enable_x64
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
@@ -94,6 +81,7 @@ from .mesh import (
     make_mesh,
 )
 from .parallel import pmap, shard_map
+from .program import IR, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
 if _typing.TYPE_CHECKING:

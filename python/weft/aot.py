@@ -9,8 +9,8 @@ from . import _weft
 from . import tree as _tree
 from ._tracing import ShapeDtype, call_name, flat_function, trace_flat
 from .ad_checkpoint import Policy, Residual, checkpoint, residual_lines, residuals_of
-from .api import IR
 from .callbacks import pure_callback
+from .program import IR
 
 __all__ = ["aot"]
 

@@ -482,7 +482,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
 
 
 def _vmap():
-    from .api import vmap
+    from .batching import vmap
 
     return vmap
 

@@ -183,7 +183,7 @@ def pmap(
     static = (
         (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
     )
-    from .api import jit
+    from .compiled import jit
 
     @functools.wraps(fun, updated=())
     def one_program(*args):

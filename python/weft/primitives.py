@@ -79,7 +79,7 @@ def function(*parameters: str) -> Callable[[Callable], object]:
     """
 
     def decorate(python_function: Callable):
-        from .api import IR
+        from .program import IR
 
         given = list(inspect.signature(python_function).parameters)
         if len(given) != len(parameters):

@@ -28,12 +28,14 @@ _LIBRARIES = tuple(
 _PYTHON_CALLERS = frozenset((map, filter, functools.reduce))
 _CALLERS = frozenset(
     (
-        "weft.api",
+        "weft.batching",
+        "weft.compiled",
         "weft.control",
         "weft.custom",
         "weft.derivatives",
         "weft.lax._reductions",
         "weft.lax._scans",
+        "weft.program",
         "weft.tree",
     )
 )

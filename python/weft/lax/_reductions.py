@@ -113,7 +113,7 @@ _REDUCTIONS: dict[str, tuple[str, Callable[..., Array]]] = {
 
 def _primitive_of(computation: Callable, dtype: Any) -> str | None:
     """The primitive that reduces by a function of two numbers, if there is one: what it is traced to says so."""
-    from ..api import ShapeDtype, make_ir
+    from ..program import ShapeDtype, make_ir
 
     number = ShapeDtype((), dtype)
     try:

@@ -1,0 +1,113 @@
+"""vmap: a function of one value, made one of a batch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from . import _weft
+from . import tree as _tree
+from ._tracing import ShapeDtype, flat_function, trace_flat
+from .collectives import check_axis_name
+
+__all__ = ["vmap"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def vmap(
+    function: Callable[_P, _R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: str | None = None,
+    axis_size: int | None = None,
+) -> Callable[_P, _R]:
+    """A function of one more dimension: maps a function over an axis of its arguments. It is traced once, and each
+    operation made one on batches; there is no loop.
+
+    Args:
+        function: the function.
+        in_axes: the axis per argument: an integer, None for an argument that is the same for all, or a tree of them (a
+            prefix of the argument's structure suffices); a tuple has one per argument. Keyword arguments map axis 0.
+        out_axes: where the new axis is in each result: an integer, None for a result that is the same for all, or a
+            tree.
+        axis_name: a name for the mapped axis: collectives inside over that name (weft.lax.psum, all_gather, ppermute,
+            axis_index ...) work across the lanes.
+        axis_size: the size of the axis, where no argument says; otherwise it must agree.
+
+    Returns: function of the same arguments, with one more dimension each.
+
+    Raises:
+        ValueError: when called: sizes differ, nothing is mapped, an axis is out of range, or a mapped result has
+            out_axes None.
+        TypeError: when called: in_axes holds something else.
+
+    Example:
+        >>> weft.vmap(lambda x, w: x @ w, in_axes=(0, None))(wnp.ones((5, 3)), wnp.ones(3)).shape
+        (5,)
+        >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "batch"), axis_name="batch")(wnp.array([1.0, 2.0, 6.0]))
+        Array([-2., -1.,  3.], dtype=float32)
+    """
+    if axis_name is not None:
+        check_axis_name(axis_name, "vmap")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+
+    @functools.wraps(function, updated=())
+    def mapped(*args, **kwargs):
+        flat = flat_function(function, args, kwargs)
+        name = flat.name
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                f"vmap: in_axes has {len(in_axes)} entries, but '{name}' was called with {len(args)} "
+                f"positional arguments"
+            )
+        axes = _tree.prefix_leaves(in_axes, args, "vmap: in_axes") if args else []
+        axes += [0] * (len(flat.leaves) - len(axes))
+        specs, moved, size, first = [], [], axis_size, "axis_size"
+        for leaf, axis, path in zip(flat.leaves, axes, flat.names):
+            shape, dtype, weak, text = _weft.abstract(leaf)
+            if axis is None:
+                moved.append(leaf)
+                specs.append(leaf)
+                continue
+            if not isinstance(axis, int) or isinstance(axis, bool):
+                raise TypeError(f"vmap: in_axes must hold integers and None, got {axis!r}")
+            if not -len(shape) <= axis < len(shape):
+                raise ValueError(
+                    f"vmap: in_axes maps axis {axis} of argument {path} of '{name}', which is {text}, of "
+                    f"{len(shape)} dimensions"
+                )
+            axis %= len(shape)
+            if size is None:
+                size, first = shape[axis], f"axis {axis} of argument {path}"
+            elif size != shape[axis]:
+                raise ValueError(
+                    f"vmap: mapped sizes of '{name}' differ: {size} ({first}) and {shape[axis]} (axis "
+                    f"{axis} of argument {path})"
+                )
+            moved.append(_weft.moveaxis(leaf, axis, 0) if axis else leaf)
+            specs.append(
+                ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak, varying=_weft.varying(leaf))
+            )
+        if size is None:
+            raise ValueError(f"vmap: no argument of '{name}' is mapped")
+        flat.specs = specs
+        batched = [axis is not None for axis in axes]
+        bound = [] if axis_name is None else [(axis_name, size, False)]
+        t = trace_flat(flat, "vmap", known=[not b for b in batched], axes=bound)
+        outs = _tree.prefix_leaves(
+            out_axes, _tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves), "vmap: out_axes"
+        )
+        ranks = [len(shape) for shape, _, _ in _weft.result_specs(t)]
+        for axis, rank in zip(outs, ranks):
+            if axis is not None and not -rank - 1 <= axis <= rank:
+                raise ValueError(
+                    f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
+                )
+        fn = _weft.vmap(t, batched, size, outs, axis_name or "")
+        return _tree.unflatten(flat.out_tree, _weft.apply(fn, moved + t.captures, t.weak_results))
+
+    return mapped

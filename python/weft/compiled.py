@@ -1,0 +1,343 @@
+"""jit: compiled functions, and a look at what they compile to."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar, overload
+
+from . import _weft
+from . import tree as _tree
+from ._tracing import LEAF_TREE, call_name, flat_function, trace_flat
+from .autograph import autograph as _autograph
+from .program import IR, ints
+from .recording import Recorded
+from .typing import Jitted
+
+__all__ = ["disable_jit", "jit"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@overload
+def jit(
+    function: Callable[_P, _R],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    autograph: bool = False,
+    capture: str = "trace",
+    inline: bool = False,
+    keep_unused: bool = False,
+) -> Jitted[_P, _R]: ...
+@overload
+def jit(
+    function: None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    autograph: bool = False,
+    capture: str = "trace",
+    inline: bool = False,
+    keep_unused: bool = False,
+) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    autograph: bool = False,
+    capture: str = "trace",
+    inline: bool = False,
+    keep_unused: bool = False,
+) -> Any:
+    """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
+    run the compiled code without Python.
+
+    Arguments are arrays, numbers, or containers of them (see weft.tree). An array whose memory somebody else sees (a
+    NumPy or DLPack view, a second array) is not donated, with a UserWarning; neither are NumPy arrays and numbers,
+    which are copied.
+
+    Args:
+        function: the function; without it a decorator is returned.
+        static_argnums: positions of arguments that are passed to Python as they are; they must be hashable, and every
+            new value compiles anew.
+        static_argnames: names of such arguments.
+        donate_argnums: positions of arguments that are given away: their memory is used for results or temporaries, in
+            place where the program allows it, and the arrays are deleted; using one afterwards raises RuntimeError.
+        donate_argnames: names of such arguments.
+        autograph: whether Python's if, for and while may depend on traced values (see weft.autograph).
+        capture: "trace"; "script", the same as autograph=True; or "auto": Python decides on the numbers of a call, the
+            path that it took is compiled, and used again where its recorded decisions come out the same; otherwise
+            Python runs anew. That the function depends on its arguments alone is then the caller's promise.
+        inline: accepted, without effect.
+        keep_unused: accepted, without effect.
+
+    Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
+        lower(*args) gives the program for such arguments without running it.
+
+    Raises:
+        TypeError: function is none; when called: an argument is no array, number or container of them; the message
+            names it.
+        ValueError: there is no such argument, or it is static and donated; when called: a static argument is not
+            hashable.
+        weft.TracerError: when called: the function needs the number behind a traced value.
+
+    Example:
+        >>> @weft.jit
+        ... def f(x):
+        ...     return x * 2 + 1
+        >>> f(wnp.arange(3))
+        Array([1, 3, 5], dtype=int32)
+    """
+    del inline, keep_unused
+    if function is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            autograph=autograph,
+            capture=capture,
+        )
+    if not callable(function):
+        raise TypeError(f"jit: expected a function, got {function!r}")
+    nums, names = _static(function, static_argnums, static_argnames)
+    donate_nums, donate_names = _static(function, donate_argnums, donate_argnames, "donate")
+    if both := sorted(map(str, nums & donate_nums | names & donate_names)):
+        raise ValueError(f"jit: argument {both[0]} of '{call_name(function)}' cannot be both static and donated")
+    original = function
+    if capture not in ("trace", "script", "auto"):
+        raise ValueError(f"jit: capture is 'trace', 'script' or 'auto', got {capture!r}")
+    if capture == "auto":
+        if autograph or donate_nums or donate_names:
+            raise ValueError("jit: capture='auto' takes neither autograph nor donated arguments")
+        return Recorded(function, nums, names)
+    if autograph or capture == "script":
+        function = _autograph(function)
+    jitted = _weft.JitFunction(
+        function, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names)
+    )
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        if hasattr(original, attribute):
+            jitted.__dict__[attribute] = getattr(original, attribute)
+    jitted.__dict__["__wrapped__"] = original
+    jitted.__dict__["lower"] = lambda *args, **kwargs: Lowered(jitted, args, kwargs)
+    return jitted
+
+
+class Lowered:
+    """The program of a jitted function for arguments of given types: look at it, or compile it.
+    weft.jit(f).lower(*args) makes one.
+
+    Example:
+        >>> lowered = weft.jit(lambda x: x + 1).lower(1.0)
+        >>> lowered.compile()(2.0)
+        Array(3., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, jitted, args: tuple, kwargs: dict):
+        traced, self._out = _trace_jit(jitted, args, kwargs)[:2]
+        self._jitted, self._fn = jitted, traced.fn
+        dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
+        self._in_tree = _tree.structure(
+            (tuple(dynamic), {k: v for k, v in kwargs.items() if k not in jitted._static_argnames})
+        )
+        self._ir = IR(traced.fn, traced.captures, self._in_tree, None, traced.weak_results)
+
+    def as_text(self, dialect: str | None = None) -> str:
+        """The program as text.
+
+        Args:
+            dialect: a stage, as IR.stage names it; None: the traced program.
+
+        Returns: str.
+
+        Raises:
+            ValueError: there is no such stage.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).as_text().splitlines()[0]
+            'fn f(x: f32[]) -> (f32[]) {'
+        """
+        return self._ir.text if dialect is None else self._ir.stage(dialect)
+
+    def compile(self) -> Compiled:
+        """Compiles the program now.
+
+        Returns: Compiled, which is called like the function without its static arguments.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
+            Array(3., dtype=float32, weak_type=True)
+        """
+        return Compiled(self)
+
+
+class Compiled:
+    """A compiled program for arguments of one structure and types, without the static ones.
+
+    Raises:
+        TypeError: when called with arguments of another structure or type.
+
+    Example:
+        >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
+        Array(3., dtype=float32, weak_type=True)
+    """
+
+    def __init__(self, lowered: Lowered):
+        self._lowered = lowered
+        self._ir = lowered._ir
+        self._run = jit(lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak))
+        self._text = self._ir.stage("schedule")  # compiles
+
+    def as_text(self) -> str:
+        """The kernels and their memory.
+
+        Returns: str.
+
+        Example:
+            >>> "kernel" in weft.jit(lambda x: x + 1).lower(wnp.ones(3)).compile().as_text()
+            True
+        """
+        return self._text
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree = _tree.flatten((args, kwargs))
+        if tree != self._lowered._in_tree:
+            raise TypeError(f"the program was compiled for arguments of structure {self._lowered._in_tree}, got {tree}")
+        for leaf, wanted in zip(leaves, self._ir.in_types):
+            text = _weft.abstract(leaf)[3]
+            if text != wanted:
+                raise TypeError(f"the program was compiled for an argument {wanted}, got {text}")
+        results = self._run(*leaves)
+        out = self._lowered._out
+        if out is None:
+            return results[0]
+        return tuple(results) if isinstance(out, int) else _tree.unflatten(out, results)
+
+
+def _strings(value) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
+    """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
+    nums, names = set(ints(argnums)), set(_strings(argnames))
+    if not nums and not names:
+        return nums, names
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return nums, names
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    for n in list(nums):
+        if n < 0:
+            nums.discard(n)
+            n += len(positional)
+            nums.add(n)
+        if n < 0 or (n >= len(positional) and not varargs):
+            raise ValueError(
+                f"jit: {kind}_argnums has {n}, but '{call_name(function)}' takes {len(positional)} positional arguments"
+            )
+        if n < len(positional):
+            names.add(positional[n])
+    for name in _strings(argnames):
+        if name in positional:
+            nums.add(positional.index(name))
+        elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
+            raise ValueError(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
+    return nums, names
+
+
+def _trace_jit(jitted, args: tuple, kwargs: dict):
+    """Called from C++ for arguments of a new signature. Returns the traced function and how to build its result."""
+    function, nums, names = jitted._function, jitted._static_argnums, jitted._static_argnames
+    static_args = {i: a for i, a in enumerate(args) if i in nums}
+    static_kwargs = {k: v for k, v in kwargs.items() if k in names}
+    if static_args or static_kwargs:
+        inner = function
+
+        def function(*dynamic, **keywords):
+            rest = iter(dynamic)
+            full = [static_args[i] if i in static_args else next(rest) for i in range(len(args))]
+            return inner(*full, **keywords, **static_kwargs)
+
+        functools.update_wrapper(function, inner)
+        signature_args = [(i, a) for i, a in enumerate(args) if i not in nums]
+    else:
+        signature_args = list(enumerate(args))
+    dynamic = tuple(a for _, a in signature_args)
+    keywords = {k: v for k, v in kwargs.items() if k not in names}
+    flat = flat_function(
+        function, dynamic, keywords, positions=[i for i, _ in signature_args], original=jitted._function
+    )
+    traced = trace_flat(flat, "jit", known=False)
+    tree = flat.out_tree
+    if tree == LEAF_TREE:
+        return traced, None, flat.names
+    if tree.type is tuple and tree.num_nodes == tree.num_leaves + 1:
+        return traced, tree.num_leaves, flat.names
+    return traced, tree, flat.names
+
+
+def _refuse(jitted, args: tuple, kwargs: dict):
+    """Called from C++ where a leaf of the arguments is no array: raises TypeError, which names its argument."""
+    nums, names = jitted._static_argnums, jitted._static_argnames
+    positions = [i for i in range(len(args)) if i not in nums]
+    dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
+    try:
+        flat_function(jitted._function, dynamic, keywords, positions)
+    except TypeError as error:
+        hint = "Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
+        raise TypeError(f"jit: {error}. {hint}") from None
+
+
+def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """A context manager: inside it jitted functions run as plain Python, operation by operation, and so do cond, scan
+    and the other loops.
+
+    Args:
+        disable: whether to.
+
+    Returns: context manager.
+
+    Example:
+        >>> @weft.jit
+        ... def f(x):
+        ...     print(x)
+        ...     return x * 2
+        >>> with weft.disable_jit():
+        ...     f(wnp.array(3.0))
+        3.0
+        Array(6., dtype=float32)
+    """
+    return _DisableJit(disable)
+
+
+class _DisableJit(contextlib.AbstractContextManager[None]):
+    def __init__(self, disable: bool):
+        self._disable = disable
+
+    def __enter__(self) -> None:
+        self._saved = _weft.disable_jit()
+        _weft.set_disable_jit(self._disable)
+
+    def __exit__(self, *_) -> None:
+        _weft.set_disable_jit(self._saved)
+
+
+_weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)

@@ -1,0 +1,347 @@
+"""Traced functions as objects: weft.IR, and what makes one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from . import _weft
+from . import tree as _tree
+from ._tracing import ShapeDtype, flat_function, trace_flat
+from .collectives import check_axis_name
+
+__all__ = ["IR", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
+
+
+class IR:
+    """A traced function: look at it, call it, transform it. weft.make_ir and weft.parse_ir make one.
+
+    Its text is what print shows. Called with arguments of the structure and types that it was traced for it runs;
+    weft.grad, weft.vmap and the others take it like any function. Two are equal where their programs are.
+
+    Raises:
+        TypeError: when called with arguments of another structure or type.
+
+    Example:
+        >>> ir = weft.make_ir(lambda x: wnp.sin(x) * 2)(1.0)
+        >>> print(ir, end="")
+        fn f(x: f32[]) -> (f32[]) {
+          a: f32[] = sin x
+          b: f32[] = mul a 2.0:f32
+          return b
+        }
+        >>> ir(0.0), weft.grad(ir)(0.0)
+        (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32))
+    """
+
+    def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=()):
+        self._fn, self._captures, self._in_tree, self._out_tree, self._weak = (
+            fn,
+            list(captures),
+            in_tree,
+            out_tree,
+            list(weak),
+        )
+        self.__name__ = fn.name
+
+    @property
+    def text(self) -> str:
+        """The text form; weft.parse_ir reads it back.
+
+        Example:
+            >>> weft.make_ir(lambda x: x + 1)(1.0).text == str(weft.make_ir(lambda x: x + 1)(1.0))
+            True
+        """
+        return self._fn.text()
+
+    def text_with_locations(self) -> str:
+        """The text form with the user's line of every equation.
+
+        Returns: str.
+
+        Example:
+            >>> "# " in weft.make_ir(lambda x: x + 1)(1.0).text_with_locations()
+            True
+        """
+        return self._fn.text(locations=True)
+
+    @property
+    def eqns(self) -> list[dict]:
+        """The equations in order: dicts with name, operands, results, attrs, regions, location (as text) and origin.
+
+        The origin is a dict: the user's file, line, function and stack, and the transforms it has been through.
+
+        Example:
+            >>> [eqn["name"] for eqn in weft.make_ir(lambda x: wnp.sin(x) + 1)(1.0).eqns]
+            ['sin', 'add']
+        """
+        return self._fn.eqns
+
+    @property
+    def num_eqns(self) -> int:
+        """The number of equations, those of regions included.
+
+        Example:
+            >>> weft.make_ir(lambda x: wnp.sin(x) + 1)(1.0).num_eqns
+            2
+        """
+        return self._fn.num_eqns
+
+    def cost_analysis(self) -> dict[str, float]:
+        """What the optimised program costs, counted on its equations.
+
+        Element-wise work is taken as fused. A scan counts its body times its length, a while
+        loop one trip, a cond its most expensive branch; a symbolic size is taken as 64.
+
+        Returns: {"flops": number, "bytes accessed": number}, under JAX's names.
+
+        Example:
+            >>> weft.make_ir(lambda x: x * x + 1)(wnp.ones(100)).cost_analysis()
+            {'flops': 200.0, 'bytes accessed': 800.0}
+        """
+        flops, accessed = _weft.cost(self._fn)
+        return {"flops": flops, "bytes accessed": accessed}
+
+    @property
+    def in_types(self) -> list[str]:
+        """The types of the parameters, as text.
+
+        Example:
+            >>> weft.make_ir(lambda x: x.sum())(wnp.ones((2, 3))).in_types
+            ['f32[2,3]']
+        """
+        return self._fn.param_types
+
+    @property
+    def out_types(self) -> list[str]:
+        """The types of the results, as text.
+
+        Example:
+            >>> weft.make_ir(lambda x: x.sum())(wnp.ones((2, 3))).out_types
+            ['f32[]']
+        """
+        return self._fn.result_types
+
+    @property
+    def constants(self) -> list:
+        """The arrays that the function captured, in the order of its `const` parameters.
+
+        Example:
+            >>> table = wnp.arange(100.0)
+            >>> [c.shape for c in weft.make_ir(lambda i: table[i])(3).constants]
+            [(100,)]
+        """
+        return list(self._captures)
+
+    def to_python(self, locations: bool = False) -> str:
+        """Python source of the program, equation by equation, in terms of weft.primitives.
+
+        Running it defines a function of the program's name, which is the same program. Captured arrays are its last
+        parameters, in the order of `constants`.
+
+        Args:
+            locations: whether every equation has its user line and transforms as a comment.
+
+        Returns: str.
+
+        Example:
+            >>> def f(x):
+            ...     return wnp.sin(x) * 2
+            >>> print(weft.make_ir(f)(1.0).to_python())
+            from weft import primitives as prim
+            <BLANKLINE>
+            <BLANKLINE>
+            @prim.function('f32[]')
+            def f(x):
+                a = prim.sin(x)
+                b = prim.mul(a, prim.literal('2.0:f32'))
+                return b
+            <BLANKLINE>
+        """
+        from .primitives import to_python
+
+        return to_python(self._fn, locations)[0]
+
+    def serialize(self) -> bytes:
+        """The program in the exchange form (docs/ir.md), with its locations; weft.deserialize_ir reads it.
+
+        Captured arrays are no part of it: they become the last arguments, in the order of `constants`.
+
+        Returns: bytes.
+
+        Example:
+            >>> weft.deserialize_ir(weft.make_ir(wnp.sin)(1.0).serialize())(0.0)
+            Array(0., dtype=float32)
+        """
+        return _weft.serialize(self._fn)
+
+    def loops(self) -> list[str]:
+        """What each loop records for later: bytes per trip, and trips or snapshots where they are known.
+
+        Returns: list of str, a line for each such loop.
+
+        Example:
+            >>> g = weft.grad(lambda x: weft.fori_loop(0, 100, lambda i, c: c * c, x))
+            >>> [line.split(": ")[1] for line in weft.make_ir(g)(1.0).loops()]
+            ['100 steps of 4 bytes, 400 bytes together']
+        """
+        return _weft.loop_memory(self._fn)
+
+    def stage(self, name: str) -> str:
+        """The program at a stage of compilation.
+
+        Args:
+            name: "ir", "optimized", "schedule", "mlir", "llvm" or "asm".
+
+        Returns: str.
+
+        Raises:
+            ValueError: there is no such stage.
+
+        Example:
+            >>> "sin" in weft.make_ir(lambda x: wnp.sin(x) * 1)(wnp.ones(3)).stage("optimized")
+            True
+        """
+        return _weft.stage(self._fn, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = _tree.flatten((args, kwargs))
+        if self._in_tree is not None and in_tree != self._in_tree:
+            raise TypeError(f"'{self.__name__}' was traced for arguments of structure {self._in_tree}, got {in_tree}")
+        results = _weft.apply(self._fn, leaves + self._captures, self._weak)
+        if self._out_tree is not None:
+            return _tree.unflatten(self._out_tree, results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, IR) and self._fn == other._fn
+
+    def __hash__(self) -> int:
+        return hash(self._fn)
+
+
+def make_ir(
+    function: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    axis_env: Iterable[tuple[str, int]] | None = None,
+) -> Callable[..., IR]:
+    """A function that traces instead of computing: make_ir(f)(*args) is the IR of f for such arguments.
+
+    Arguments may be arrays, numbers, or weft.ShapeDtype where only the type matters; dimensions may be symbolic.
+
+    Args:
+        function: the function.
+        static_argnums: positions of arguments that are passed to Python as they are.
+        axis_env: named axes that collectives inside may refer to, with their sizes: [("i", 4)].
+
+    Returns: function that takes the arguments of `function` and returns weft.IR.
+
+    Raises:
+        TypeError: when called: an argument or a result is no array, number or container of them.
+        weft.TracerError: when called: the function needs the number behind a traced value.
+
+    Example:
+        >>> weft.make_ir(lambda x: x.sum(0))(weft.ShapeDtype(("n", 784), "float32")).out_types
+        ['f32[784]']
+    """
+    axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
+
+    @functools.wraps(function, updated=())
+    def traced(*args, **kwargs) -> IR:
+        static = {i % max(len(args), 1) for i in ints(static_argnums)}
+        if static:
+            fixed = {i: args[i] for i in static}
+            inner = lambda *dynamic, **kw: function(*_merge(fixed, dynamic, len(args)), **kw)
+            flat = flat_function(
+                inner,
+                tuple(a for i, a in enumerate(args) if i not in static),
+                kwargs,
+                original=function,
+                positions=[i for i in range(len(args)) if i not in static],
+            )
+        else:
+            flat = flat_function(function, args, kwargs)
+        t = trace_flat(flat, "make_ir", known=False, axes=axes)
+        return IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
+
+    return traced
+
+
+def ints(value: int | Iterable[int] | None) -> tuple[int, ...]:
+    """Positions, as an argument names them: one, several, or None."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
+def _merge(fixed: dict, dynamic: Sequence, n: int) -> list:
+    rest = iter(dynamic)
+    return [fixed[i] if i in fixed else next(rest) for i in range(n)]
+
+
+def parse_ir(text: str, file: str = "") -> IR:
+    """The function that a text in the IR's form describes.
+
+    Args:
+        text: the text, as weft.IR prints it; docs/ir.md has the grammar.
+        file: what messages call the text.
+
+    Returns: weft.IR.
+
+    Raises:
+        weft.ParseError: the text is malformed, or no valid program; the message shows the place.
+
+    Example:
+        >>> text = weft.make_ir(lambda x: x + 1)(2.0).text
+        >>> weft.parse_ir(text)(3.0)
+        Array(4., dtype=float32)
+    """
+    return IR(_weft.parse_fn(text, file))
+
+
+def deserialize_ir(data: bytes) -> IR:
+    """The function that bytes in the exchange form (IR.serialize, `weft opt --binary`) describe.
+
+    Args:
+        data: the bytes.
+
+    Returns: weft.IR.
+
+    Raises:
+        weft.ParseError: the bytes are damaged, foreign or of a later version.
+
+    Example:
+        >>> data = weft.make_ir(lambda x: x + 1)(2.0).serialize()
+        >>> weft.deserialize_ir(data)(3.0)
+        Array(4., dtype=float32)
+    """
+    return IR(_weft.deserialize(data))
+
+
+def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of a function's result, without computing anything.
+
+    Args:
+        function: the function.
+        *args: its arguments: arrays, numbers, or weft.ShapeDtype where only the type matters.
+        **kwargs: its keyword arguments.
+
+    Returns: tree of weft.ShapeDtype.
+
+    Raises:
+        TypeError: an argument or a result is no array, number or container of them.
+
+    Example:
+        >>> weft.eval_shape(lambda x: x @ x.T, weft.ShapeDtype((3, 4), "float32"))
+        ShapeDtype((3, 3), float32)
+    """
+    flat = flat_function(function, args, kwargs)
+    t = trace_flat(flat, "eval_shape", known=False)
+    return _tree.unflatten(
+        flat.out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(t)]
+    )
