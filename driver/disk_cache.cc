@@ -4,18 +4,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
+#include <tuple>
+#include <vector>
+
+#include "ir/environment.h"
+#include "lowering/digest.h"
 
 namespace weft {
 namespace {
 
 constexpr char kMagic[] = "weft artifact 1\n";
-
-uint32_t Rotate(uint32_t v, int by) { return v >> by | v << (32 - by); }
 
 // The folder, made if need be; empty when there is none that is ours alone.
 const std::string& Folder() {
@@ -59,52 +65,49 @@ const std::string& Folder() {
 
 std::string PathOf(const std::string& key) { return Folder() + "/" + Sha256(key) + ".weft"; }
 
-}  // namespace
-
-// FIPS 180-4.
-std::string Sha256(const std::string& bytes) {
-  static constexpr uint32_t k[64] = {
-      0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-      0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-      0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-      0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-      0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-      0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-      0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-      0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-  uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::string padded = bytes;
-  padded += '\x80';
-  while (padded.size() % 64 != 56) padded += '\0';
-  const uint64_t bits = static_cast<uint64_t>(bytes.size()) * 8;
-  for (int i = 7; i >= 0; --i) padded += static_cast<char>(bits >> (8 * i));
-  for (size_t at = 0; at < padded.size(); at += 64) {
-    uint32_t w[64];
-    for (int i = 0; i < 16; ++i) {
-      w[i] = 0;
-      for (int b = 0; b < 4; ++b) w[i] = w[i] << 8 | static_cast<unsigned char>(padded[at + 4 * i + b]);
-    }
-    for (int i = 16; i < 64; ++i) {
-      const uint32_t a = w[i - 15], b = w[i - 2];
-      w[i] = w[i - 16] + w[i - 7] + (Rotate(a, 7) ^ Rotate(a, 18) ^ a >> 3) + (Rotate(b, 17) ^ Rotate(b, 19) ^ b >> 10);
-    }
-    uint32_t v[8];
-    std::memcpy(v, h, sizeof v);
-    for (int i = 0; i < 64; ++i) {
-      const uint32_t t1 = v[7] + (Rotate(v[4], 6) ^ Rotate(v[4], 11) ^ Rotate(v[4], 25)) +
-                          ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[i] + w[i];
-      const uint32_t t2 =
-          (Rotate(v[0], 2) ^ Rotate(v[0], 13) ^ Rotate(v[0], 22)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-      for (int j = 7; j > 0; --j) v[j] = v[j - 1];
-      v[4] += t1;
-      v[0] = t1 + t2;
-    }
-    for (int i = 0; i < 8; ++i) h[i] += v[i];
-  }
-  char text[65];
-  for (int i = 0; i < 8; ++i) std::snprintf(text + 8 * i, 9, "%08x", h[i]);
-  return text;
+// How many bytes the entries of the folder may take together.
+uint64_t Limit() {
+  static const auto limit = static_cast<uint64_t>(EnvironmentNumber("WEFT_CACHE_BYTES", 0, int64_t{4} << 30));
+  return limit;
 }
+
+// Removes entries, those first that nobody has read or written for the longest time, when all take more than the limit;
+// then down to three quarters of it, so that this is rare. Other processes may do the same: what has gone is no error.
+void RemoveOldest(uint64_t written) {
+  static std::mutex mutex;
+  static uint64_t total = 0;  // as far as this process knows
+  static bool counted = false;
+  std::lock_guard<std::mutex> lock(mutex);
+  total += written;
+  if (counted && total <= Limit()) return;
+  struct Entry {
+    timespec used;
+    uint64_t bytes;
+    std::string path;
+  };
+  std::vector<Entry> entries;
+  counted = true;
+  total = 0;
+  std::error_code failure;
+  for (const auto& file : std::filesystem::directory_iterator(Folder(), failure)) {
+    struct stat info;
+    if (file.path().extension() != ".weft" || lstat(file.path().c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+      continue;
+    entries.push_back({info.st_atim, static_cast<uint64_t>(info.st_size), file.path().string()});
+    total += entries.back().bytes;
+  }
+  if (total <= Limit()) return;
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.used.tv_sec, a.used.tv_nsec) < std::tie(b.used.tv_sec, b.used.tv_nsec);
+  });
+  for (const Entry& e : entries) {
+    if (total <= Limit() / 4 * 3) break;
+    unlink(e.path.c_str());
+    total -= e.bytes;
+  }
+}
+
+}  // namespace
 
 std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
   if (Folder().empty()) return std::nullopt;
@@ -121,6 +124,9 @@ std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
       done += static_cast<size_t>(n);
     }
     bytes.resize(done);
+    // Read now, whether or not the file system keeps that time itself.
+    const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+    futimens(fd, times);
   }
   close(fd);
   // magic, digest, length of the key, key, artifact
@@ -152,7 +158,10 @@ void WriteCachedArtifact(const std::string& key, const Artifact& artifact) {
     done += static_cast<size_t>(n);
   }
   if (fd >= 0) close(fd);
-  if (fd >= 0 && done == bytes.size() && rename(temporary.c_str(), PathOf(key).c_str()) == 0) return;
+  if (fd >= 0 && done == bytes.size() && rename(temporary.c_str(), PathOf(key).c_str()) == 0) {
+    RemoveOldest(bytes.size());
+    return;
+  }
   if (fd >= 0) unlink(temporary.c_str());
   static std::once_flag once;
   std::call_once(once, [] {

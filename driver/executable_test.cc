@@ -10,12 +10,12 @@
 #include <random>
 #include <thread>
 
-#include "driver/disk_cache.h"
 #include "ir/effects.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/sample_fns.h"
+#include "lowering/digest.h"
 
 namespace weft {
 namespace {

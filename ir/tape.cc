@@ -9,16 +9,17 @@
 #include <new>
 #include <type_traits>
 
+#include "ir/environment.h"
+
 namespace weft {
 namespace {
 
 // A loop that does not end would take all memory, and the system's answer to that names no line. So tapes together
 // take at most this much.
 int64_t MostTapeBytes() {
-  static const int64_t bytes = [] {
-    if (const char* given = std::getenv("WEFT_TAPE_BYTES")) return static_cast<int64_t>(std::atoll(given));
-    return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) / 10 * 6 * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
-  }();
+  static const int64_t bytes = EnvironmentNumber(
+      "WEFT_TAPE_BYTES", 0,
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) / 10 * 6 * static_cast<int64_t>(sysconf(_SC_PAGESIZE)));
   return bytes;
 }
 std::atomic<int64_t> g_tape_bytes{0}, g_peak_tape_bytes{0};

@@ -1,329 +1,12 @@
 #include "lowering/mlir/emit_kernel.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "ir/error.h"
-#include "lowering/math_table.h"
-#include "lowering/mlir/emit_body.h"
+#include "lowering/mlir/kernel_emitter.h"
 
 namespace weft {
-namespace {
-
-using Kind = KernelNode::Kind;
-
-class KernelEmitter {
- public:
-  KernelEmitter(const KernelSpec& spec, const LoopPlan& plan, const Target& target, MlirBuilder& m)
-      : spec_(spec),
-        plan_(plan),
-        target_(target),
-        m_(m),
-        body_(m, [this](const std::string& op, DType dtype, const std::vector<Lanes>& x,
-                        DType result) { return CallLibrary(op, dtype, x, result); }),
-        dependence_(spec.Dependence()),
-        after_reduction_(spec.nodes.size(), false),
-        phases_(spec.Phases()),
-        symbols_(spec.SymbolicSizes()),
-        dims_(spec.sizes.size()),
-        memo_(spec.nodes.size()) {
-    for (size_t i = 0; i < spec.nodes.size(); ++i) {
-      after_reduction_[i] = spec.nodes[i].kind == Kind::kReduce;
-      for (int o : spec.nodes[i].operands) after_reduction_[i] = after_reduction_[i] || after_reduction_[o];
-      for (const auto& d : spec.nodes[i].access.dynamic)
-        after_reduction_[i] = after_reduction_[i] || after_reduction_[d.node];
-    }
-  }
-
-  void Emit(mlir::ModuleOp module, const std::string& name);
-
- private:
-  struct Loop {
-    uint64_t dims = 0;              // the domain dimensions whose value this loop sets
-    mlir::Operation* op = nullptr;  // code of the levels outside is put before it
-  };
-  struct Memo {
-    Lanes value;
-    int level = -1;  // valid while this many loops are open; -1: none
-  };
-
-  Value Size(const Dim& d) {
-    if (d.is_static()) return m_.I64(*d.TryValue());
-    for (size_t i = 0; i < symbols_.size(); ++i) {
-      if (symbols_[i] == d) return symbol_values_[i];
-    }
-    WEFT_CHECK(false) << "kernel: size " << d << " is not among its parameters";
-    return {};
-  }
-  Value CeilDiv(Value x, int64_t by) { return m_.Make<arith::DivUIOp>(m_.IAdd(x, m_.I64(by - 1)), m_.I64(by)); }
-
-  bool IsVector(uint64_t mask) const { return plan_.lanes > 0 && ((mask >> plan_.vector_dim) & 1); }
-  int LevelOf(uint64_t mask) const {
-    int level = 0;
-    for (size_t l = 0; l < loops_.size(); ++l) {
-      if (loops_[l].dims & mask) level = static_cast<int>(l) + 1;
-    }
-    return level;
-  }
-  // Runs f with the insertion point in the innermost place where `level` loops are open.
-  template <class F>
-  auto AtLevel(int level, F f) {
-    if (level == static_cast<int>(loops_.size())) return f();
-    mlir::OpBuilder::InsertionGuard guard(m_.b);
-    m_.b.setInsertionPoint(loops_[level].op);
-    return f();
-  }
-
-  Value ScalarOffset(const Affine& a, bool with_vector_dim);
-  struct Address {
-    Value base;   // scalar part, elements
-    Value lanes;  // vector part (i64 lanes), null when none
-    bool contiguous = false;
-  };
-  Address Locate(const Access& a);
-  Lanes Evaluate(int node);
-  Lanes EvaluateHere(int node);
-  Lanes LoadHere(const Access& a);
-  Lanes ReadVector(const Access& a, Value pointer);
-  std::vector<Lanes> ReadGuarded(const std::vector<Access>& accesses);
-  void Prefetch(const std::vector<int>& roots);
-  void CollectLoads(int node, std::vector<bool>& seen, std::vector<int>& loads);
-  void StoreAll(const std::vector<const KernelStore*>& stores);
-  Lanes CallLibrary(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result);
-
-  void OpenLoop(scf::ForOp loop, uint64_t dims);
-  void CloseLoop();
-  void UnitBody();
-  void TileBody();
-  void TransposeIntoScratch(int node);
-  void Phases();
-  void RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
-  Lanes Horizontal(const KernelNode& n, Lanes v);
-  const KernelStore* SpillOf(int node) const {
-    for (const KernelStore& s : spec_.spills) {
-      if (s.node == node) return &s;
-    }
-    return nullptr;
-  }
-  bool IsInner(uint64_t mask) const { return (mask >> spec_.num_outer) != 0; }
-  bool NativeMask(DType t) const {
-    const int bytes = ByteWidth(t);
-    return target_.vector_bytes >= 32 && (bytes >= 4 || target_.masked_bytes);
-  }
-  Value Pointer(int operand) { return pointers_[operand]; }
-  Value Alloca(MType type) {
-    mlir::OpBuilder::InsertionGuard guard(m_.b);
-    m_.b.setInsertionPointToStart(entry_);
-    return m_.b.create<LLVM::AllocaOp>(m_.loc, m_.ptr(), type, m_.I64(1), 64).getResult();
-  }
-  // Scratch memory for one raw vector, reused by everybody of the same type and role.
-  Value Scratch(MType type, int role) {
-    auto [it, inserted] = scratch_.try_emplace({type.getAsOpaquePointer(), role});
-    if (inserted) it->second = Alloca(type);
-    return it->second;
-  }
-  void Memcpy(Value to, Value from, Value bytes) {
-    m_.b.create<LLVM::MemcpyOp>(m_.loc, to, from, bytes, /*isVolatile=*/false);
-  }
-
-  const KernelSpec& spec_;
-  const LoopPlan& plan_;
-  const Target& target_;
-  MlirBuilder& m_;
-  BodyEmitter body_;
-  std::vector<uint64_t> dependence_;
-  std::vector<bool>
-      after_reduction_;  // uses the value of a reduction, so exists only inside of the loops over outer dimensions
-  std::vector<int> phases_;
-  std::vector<Dim> symbols_;
-  std::vector<Value> symbol_values_, pointers_, dims_;
-  std::vector<Memo> memo_;
-  std::vector<Loop> loops_;
-  mlir::Block* entry_ = nullptr;
-  Value math_table_;
-  int current_phase_ = 0;
-  // Set inside the vector loop when it may end in part of a vector.
-  Value full_, mask_, remaining_;
-  // Tiles of transposed reads: where the current one begins, and their transposed squares by node.
-  Value tile_base_;
-  bool streams_ = false;  // wrote past the caches
-  std::map<int, Value> squares_;
-  std::map<std::pair<const void*, int>, Value> scratch_;
-};
-
-// Sum of coefficient * dimension, without the lanes.
-Value KernelEmitter::ScalarOffset(const Affine& a, bool with_vector_dim) {
-  Value sum;
-  auto add = [&](Value v) { sum = sum ? m_.IAdd(sum, v) : v; };
-  for (const auto& [v, c] : a.terms()) {
-    if (v == plan_.vector_dim && !with_vector_dim) continue;
-    add(c == Dim(1) ? dims_[v] : m_.IMul(dims_[v], Size(c)));
-  }
-  if (!(a.constant() == Dim(0)) || !sum) add(Size(a.constant()));
-  return sum;
-}
-
-KernelEmitter::Address KernelEmitter::Locate(const Access& a) {
-  Address at;
-  at.base = ScalarOffset(a.offset, true);
-  MType i64 = m_.i64();
-  for (const Access::Dynamic& d : a.dynamic) {
-    const DType dtype = spec_.nodes[d.node].dtype;
-    Value index = Evaluate(d.node).re;
-    if (m_.Element(index).getIntOrFloatBitWidth() < 64)
-      index = IsSigned(dtype) ? m_.ExtS(index, i64) : m_.ExtU(index, i64);
-    const int64_t lanes = m_.Lanes(index);
-    Value limit = m_.Splat(Size(d.limit), lanes), stride = m_.Splat(Size(d.stride), lanes),
-          zero = m_.I(index.getType(), 0);
-    // As unsigned numbers, 64-bit indices above 2^63 are too large, not negative.
-    if (IsSigned(dtype)) {
-      index = m_.Select(m_.Cmp(IPred::slt, index, zero), zero, index);
-      index = m_.Select(m_.Cmp(IPred::sgt, index, limit), limit, index);
-    } else {
-      index = m_.Select(m_.Cmp(IPred::ugt, index, limit), limit, index);
-    }
-    Value part = m_.IMul(index, stride);
-    if (lanes == 0)
-      at.base = m_.IAdd(at.base, part);
-    else
-      at.lanes = at.lanes ? m_.IAdd(at.lanes, part) : part;
-  }
-  if (plan_.lanes > 0) {
-    const Dim c = a.offset.Coefficient(plan_.vector_dim);
-    if (c == Dim(1) && !at.lanes) {
-      at.contiguous = true;
-    } else if (!(c == Dim(0))) {
-      Value lane = m_.Iota(plan_.lanes, i64);
-      // Lanes behind the end read the first one.
-      if (full_) lane = m_.Select(mask_, lane, m_.I(lane.getType(), 0));
-      lane = m_.IMul(lane, m_.Splat(Size(c), plan_.lanes));
-      at.lanes = at.lanes ? m_.IAdd(at.lanes, lane) : lane;
-    }
-  }
-  return at;
-}
-
-Lanes KernelEmitter::ReadVector(const Access& a, Value pointer) {
-  const bool pair = IsComplex(a.dtype);
-  MType element = body_.Memory(a.dtype);
-  const unsigned align = element.getIntOrFloatBitWidth() / 8;
-  return body_.FromMemory(a.dtype, m_.Load(m_.Vector(plan_.lanes * (pair ? 2 : 1), element), pointer, align));
-}
-
-Lanes KernelEmitter::LoadHere(const Access& a) {
-  Address at = Locate(a);
-  const bool pair = IsComplex(a.dtype);
-  MType element = body_.Memory(a.dtype);
-  const unsigned align = element.getIntOrFloatBitWidth() / 8;
-  if (pair) at.base = m_.Shl(at.base, 1);
-  Value pointer = m_.Gep(element, Pointer(a.operand), at.base);
-  if (at.lanes) {
-    const int64_t n = m_.Lanes(at.lanes);
-    if (pair) at.lanes = m_.Shl(at.lanes, 1);
-    MType pointers = LLVM::getFixedVectorType(m_.ptr(), static_cast<unsigned>(n));
-    Value all = m_.I(m_.Vector(n, m_.i1()), -1);
-    auto gather = [&](Value base) {
-      Value addresses = m_.Make<LLVM::GEPOp>(pointers, element, base, llvm::ArrayRef<LLVM::GEPArg>{at.lanes});
-      return m_.b.create<LLVM::masked_gather>(m_.loc, m_.Vector(n, element), addresses, all, mlir::ValueRange{}, align)
-          .getRes();
-    };
-    if (pair) return {gather(pointer), gather(m_.GepAt(element, pointer, 1))};
-    return body_.FromMemory(a.dtype, gather(pointer));
-  }
-  if (at.contiguous) {
-    return full_ ? ReadGuarded({a})[0] : ReadVector(a, pointer);
-  }
-  if (pair) return {m_.Load(element, pointer, align), m_.Load(element, m_.GepAt(element, pointer, 1), align)};
-  return body_.FromMemory(a.dtype, m_.Load(element, pointer, align));
-}
-
-// The loads of contiguous vectors that computing `node` needs and that nobody made yet.
-void KernelEmitter::CollectLoads(int node, std::vector<bool>& seen, std::vector<int>& loads) {
-  if (seen[node] || memo_[node].level >= 0) return;
-  seen[node] = true;
-  const KernelNode& n = spec_.nodes[node];
-  if (n.kind == Kind::kReduce) return;
-  const KernelStore* spill = SpillOf(node);
-  const Access* access = n.kind == Kind::kLoad ? &n.access : nullptr;
-  if (spill != nullptr && current_phase_ > phases_[node]) access = &spill->access;
-  if (access != nullptr) {
-    for (const auto& d : access->dynamic) CollectLoads(d.node, seen, loads);
-    bool scalar_index = true;
-    for (const auto& d : access->dynamic) scalar_index = scalar_index && !IsVector(dependence_[d.node]);
-    if (scalar_index && access->offset.Coefficient(plan_.vector_dim) == Dim(1)) loads.push_back(node);
-    return;
-  }
-  for (int o : n.operands) CollectLoads(o, seen, loads);
-}
-
-// Contiguous vectors, of which only the first lanes exist where a row ends.
-std::vector<Lanes> KernelEmitter::ReadGuarded(const std::vector<Access>& accesses) {
-  struct Wanted {
-    Access access;
-    Value pointer;
-    MType raw;
-  };
-  std::vector<Wanted> wanted;
-  std::vector<MType> types;
-  for (const Access& access : accesses) {
-    const bool pair = IsComplex(access.dtype);
-    MType element = body_.Memory(access.dtype);
-    Address at = Locate(access);
-    Value pointer = m_.Gep(element, Pointer(access.operand), pair ? m_.Shl(at.base, 1) : at.base);
-    wanted.push_back({access, pointer, m_.Vector(plan_.lanes * (pair ? 2 : 1), element)});
-    types.push_back(wanted.back().raw);
-  }
-  auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange(types), full_, /*withElseRegion=*/true);
-  {
-    mlir::OpBuilder::InsertionGuard guard(m_.b);
-    m_.b.setInsertionPointToStart(branch.thenBlock());
-    std::vector<Value> raw;
-    for (const Wanted& w : wanted)
-      raw.push_back(m_.Load(w.raw, w.pointer, m_.Element(w.raw).getIntOrFloatBitWidth() / 8));
-    m_.b.create<scf::YieldOp>(m_.loc, raw);
-    m_.b.setInsertionPointToStart(branch.elseBlock());
-    raw.clear();
-    for (const Wanted& w : wanted) {
-      MType element = m_.Element(w.raw);
-      const bool pair = IsComplex(w.access.dtype);
-      Value zero = mlir::isa<mlir::FloatType>(element) ? m_.F(w.raw, 0) : m_.I(w.raw, 0);
-      if (NativeMask(w.access.dtype) && !pair) {
-        raw.push_back(m_.b.create<LLVM::MaskedLoadOp>(m_.loc, w.raw, w.pointer, mask_, mlir::ValueRange{zero},
-                                                      element.getIntOrFloatBitWidth() / 8)
-                          .getRes());
-      } else {
-        Value memory = Scratch(w.raw, 0);
-        m_.Store(zero, memory, 64);
-        Memcpy(memory, w.pointer, m_.IMul(remaining_, m_.I64(ByteWidth(w.access.dtype))));
-        raw.push_back(m_.Load(w.raw, memory, 64));
-      }
-    }
-    m_.b.create<scf::YieldOp>(m_.loc, raw);
-  }
-  std::vector<Lanes> values;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    values.push_back(body_.FromMemory(wanted[i].access.dtype, branch.getResult(static_cast<unsigned>(i))));
-  return values;
-}
-
-// One branch decides for all of them whether whole vectors can be read.
-void KernelEmitter::Prefetch(const std::vector<int>& roots) {
-  if (!full_) return;
-  std::vector<bool> seen(spec_.nodes.size(), false);
-  std::vector<int> loads;
-  for (int root : roots) CollectLoads(root, seen, loads);
-  if (loads.empty()) return;
-  std::vector<Access> accesses;
-  for (int node : loads) {
-    const KernelStore* spill = SpillOf(node);
-    accesses.push_back(spill != nullptr && current_phase_ > phases_[node] ? spill->access : spec_.nodes[node].access);
-  }
-  const std::vector<Lanes> values = ReadGuarded(accesses);
-  for (size_t i = 0; i < loads.size(); ++i) {
-    memo_[loads[i]] = {values[i], static_cast<int>(loops_.size())};
-  }
-}
 
 Lanes KernelEmitter::Evaluate(int node) {
   Memo& memo = memo_[node];
@@ -337,9 +20,9 @@ Lanes KernelEmitter::Evaluate(int node) {
       Evaluate(o);
       level = std::max(level, memo_[o].level);
     };
-    if (spec_.nodes[node].kind == Kind::kOp) {
+    if (spec_.nodes[node].kind == KernelNode::Kind::kOp) {
       for (int o : spec_.nodes[node].operands) reads(o);
-    } else if (spec_.nodes[node].kind == Kind::kLoad) {
+    } else if (spec_.nodes[node].kind == KernelNode::Kind::kLoad) {
       for (const Access::Dynamic& d : spec_.nodes[node].access.dynamic) reads(d.node);
     }
   }
@@ -353,7 +36,7 @@ Lanes KernelEmitter::EvaluateHere(int node) {
   if (const KernelStore* spill = SpillOf(node); spill != nullptr && current_phase_ > phases_[node])
     return LoadHere(spill->access);
   switch (n.kind) {
-    case Kind::kLoad:
+    case KernelNode::Kind::kLoad:
       if (auto square = squares_.find(node); square != squares_.end()) {
         MType element = body_.Memory(n.dtype);
         Value row = m_.IMul(m_.ISub(dims_[plan_.tile_dim], tile_base_), m_.I64(plan_.lanes));
@@ -362,8 +45,8 @@ Lanes KernelEmitter::EvaluateHere(int node) {
                                         static_cast<unsigned>(plan_.lanes) * element.getIntOrFloatBitWidth() / 8));
       }
       return LoadHere(n.access);
-    case Kind::kLiteral: return body_.Literal(n.literal);
-    case Kind::kIndex: {
+    case KernelNode::Kind::kLiteral: return body_.Literal(n.literal);
+    case KernelNode::Kind::kIndex: {
       Value base = ScalarOffset(n.index, true);
       KernelNode convert;
       convert.op = "convert";
@@ -379,10 +62,10 @@ Lanes KernelEmitter::EvaluateHere(int node) {
       Value lane = m_.IMul(m_.Iota(plan_.lanes, t), m_.Splat(step, plan_.lanes));
       return body_.Op(convert, {narrow ? DType::kI32 : DType::kI64}, {{m_.IAdd(m_.Splat(base, plan_.lanes), lane)}});
     }
-    case Kind::kReduce:
+    case KernelNode::Kind::kReduce:
       WEFT_CHECK(false) << "kernel: reduction %" << node << " is used before it is computed";
       return {};
-    case Kind::kOp: break;
+    case KernelNode::Kind::kOp: break;
   }
   std::vector<Lanes> x;
   std::vector<DType> dtypes;
@@ -391,54 +74,6 @@ Lanes KernelEmitter::EvaluateHere(int node) {
     dtypes.push_back(spec_.nodes[o].dtype);
   }
   return body_.Op(n, dtypes, x);
-}
-
-Lanes KernelEmitter::CallLibrary(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) {
-  const int index = MathIndex(op, static_cast<int>(dtype));
-  if (index < 0) throw Error(ErrorKind::kUnsupported, op + " has no compiled form for " + Name(dtype));
-  int64_t lanes = 0;
-  for (const Lanes& v : x) lanes = std::max(lanes, m_.Lanes(v.re));
-  const int64_t n = std::max<int64_t>(lanes, 1);
-  // Registers of halves are f32 already, so memory has the registers' type; complex numbers are interleaved.
-  std::vector<Value> arguments;
-  auto memory_type = [&](DType t) {
-    return m_.Vector(n * (IsComplex(t) ? 2 : 1), t == DType::kBool ? m_.i8() : body_.Register(t));
-  };
-  MType out_type = memory_type(result);
-  Value out = Scratch(out_type, 1);
-  arguments.push_back(out);
-  for (size_t i = 0; i < 2; ++i) {
-    if (i >= x.size()) {
-      arguments.push_back(out);
-      continue;
-    }
-    Value memory = Scratch(
-        memory_type(dtype == DType::kF8E4M3FN || dtype == DType::kF8E5M2 ? (op == "load_f8" ? dtype : DType::kF32)
-                                                                         : dtype),
-        2 + static_cast<int>(i));
-    MType element = m_.Element(x[i].re);
-    if (lanes == 0) {
-      m_.Store(x[i].re, memory);
-      if (x[i].im) m_.Store(x[i].im, m_.GepAt(element, memory, 1));
-    } else {
-      m_.Store(x[i].im ? body_.ToMemory(dtype, x[i]) : x[i].re, memory, 64);
-    }
-    arguments.push_back(memory);
-  }
-  arguments.push_back(m_.I64(n));
-  Value function = m_.Load(m_.ptr(), m_.GepAt(m_.ptr(), math_table_, index));
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.ptr(), m_.i64()});
-  arguments.insert(arguments.begin(), function);
-  m_.b.create<LLVM::CallOp>(m_.loc, type, arguments);
-  MType element = m_.Element(out_type);
-  if (lanes == 0) {
-    Lanes value{m_.Load(element, out)};
-    if (IsComplex(result)) value.im = m_.Load(element, m_.GepAt(element, out, 1));
-    return value;
-  }
-  Value raw = m_.Load(out_type, out, 64);
-  return IsComplex(result) ? body_.FromMemory(result, raw) : Lanes{raw};
 }
 
 void KernelEmitter::OpenLoop(scf::ForOp loop, uint64_t dims) {
@@ -453,86 +88,6 @@ void KernelEmitter::CloseLoop() {
   }
   m_.b.setInsertionPointAfter(loops_.back().op);
   loops_.pop_back();
-}
-
-// Writes every store of the current point; the values are computed first, so that one branch serves all.
-void KernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores) {
-  struct Write {
-    Value raw, pointer;
-    DType dtype;
-    bool streamed;
-  };
-  std::vector<Write> writes;
-  // A store may overwrite what another one's value is made from, so all is read before anything is written.
-  std::vector<std::pair<Lanes, Address>> values;
-  for (const KernelStore* s : stores) {
-    Lanes v = Evaluate(s->node);
-    values.emplace_back(v, Locate(s->access));
-  }
-  for (size_t i = 0; i < stores.size(); ++i) {
-    auto [v, at] = values[i];
-    const Access& a = stores[i]->access;
-    const bool pair = IsComplex(a.dtype);
-    MType element = body_.Memory(a.dtype);
-    const unsigned align = element.getIntOrFloatBitWidth() / 8;
-    Value pointer = m_.Gep(element, Pointer(a.operand), pair ? m_.Shl(at.base, 1) : at.base);
-    if (at.contiguous) {
-      writes.push_back({body_.ToMemory(a.dtype, body_.Splat(v, plan_.lanes)), pointer, a.dtype,
-                        stores[i]->streamed && plan_.tile_dim < 0});
-    } else if (at.lanes) {
-      v = body_.Splat(v, plan_.lanes);
-      MType pointers = LLVM::getFixedVectorType(m_.ptr(), static_cast<unsigned>(plan_.lanes));
-      Value mask = full_ ? mask_ : m_.I(m_.Vector(plan_.lanes, m_.i1()), -1);
-      if (pair) at.lanes = m_.Shl(at.lanes, 1);
-      auto scatter = [&](Value raw, Value base) {
-        Value addresses = m_.Make<LLVM::GEPOp>(pointers, element, base, llvm::ArrayRef<LLVM::GEPArg>{at.lanes});
-        m_.b.create<LLVM::masked_scatter>(m_.loc, raw, addresses, mask, align);
-      };
-      if (pair) {
-        scatter(v.re, pointer);
-        scatter(v.im, m_.GepAt(element, pointer, 1));
-      } else {
-        scatter(body_.ToMemory(a.dtype, v), pointer);
-      }
-    } else {
-      if (m_.Lanes(v.re) != 0) v = {m_.Extract(v.re, 0), v.im ? m_.Extract(v.im, 0) : Value()};
-      if (pair) {
-        m_.Store(v.re, pointer, align);
-        m_.Store(v.im, m_.GepAt(element, pointer, 1), align);
-      } else {
-        m_.Store(body_.ToMemory(a.dtype, v), pointer, align);
-      }
-    }
-  }
-  if (writes.empty()) return;
-  auto write_full = [&] {
-    for (const Write& w : writes) {
-      if (!w.streamed) {
-        m_.Store(w.raw, w.pointer, m_.Element(w.raw).getIntOrFloatBitWidth() / 8);
-        continue;
-      }
-      // Register by register: only aligned ones bypass the caches.
-      const int64_t bytes = std::min<int64_t>(64, m_.Lanes(w.raw) * m_.Element(w.raw).getIntOrFloatBitWidth() / 8);
-      m_.b.create<LLVM::StoreOp>(m_.loc, w.raw, w.pointer, static_cast<unsigned>(bytes), /*isVolatile=*/false,
-                                 /*isNonTemporal=*/true);
-      streams_ = true;
-    }
-  };
-  if (!full_) return write_full();
-  auto branch = m_.b.create<scf::IfOp>(m_.loc, full_, /*withElseRegion=*/true);
-  mlir::OpBuilder::InsertionGuard guard(m_.b);
-  m_.b.setInsertionPointToStart(branch.thenBlock());
-  write_full();
-  m_.b.setInsertionPointToStart(branch.elseBlock());
-  for (const Write& w : writes) {
-    if (NativeMask(w.dtype) && !IsComplex(w.dtype)) {
-      m_.b.create<LLVM::MaskedStoreOp>(m_.loc, w.raw, w.pointer, mask_, m_.Element(w.raw).getIntOrFloatBitWidth() / 8);
-    } else {
-      Value memory = Scratch(w.raw.getType(), 0);
-      m_.Store(w.raw, memory, 64);
-      Memcpy(w.pointer, memory, m_.IMul(remaining_, m_.I64(ByteWidth(w.dtype))));
-    }
-  }
 }
 
 // Folds the lanes of an accumulator by halves.
@@ -648,10 +203,13 @@ void KernelEmitter::Phases() {
   for (int phase = 0; phase <= last && has_inner; ++phase) {
     std::vector<int> reductions;
     for (size_t i = 0; i < spec_.nodes.size(); ++i) {
-      if (spec_.nodes[i].kind == Kind::kReduce && phases_[i] == phase) reductions.push_back(static_cast<int>(i));
+      if (spec_.nodes[i].kind == KernelNode::Kind::kReduce && phases_[i] == phase)
+        reductions.push_back(static_cast<int>(i));
     }
     std::vector<const KernelStore*> stores;
-    auto available = [&](int node) { return phases_[node] + (spec_.nodes[node].kind == Kind::kReduce ? 1 : 0); };
+    auto available = [&](int node) {
+      return phases_[node] + (spec_.nodes[node].kind == KernelNode::Kind::kReduce ? 1 : 0);
+    };
     for (const KernelStore& s : spec_.stores) {
       if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available(s.node) == phase) stores.push_back(&s);
     }
@@ -667,7 +225,7 @@ void KernelEmitter::Phases() {
   if (has_inner) {
     std::vector<const KernelStore*> stores;
     for (const KernelStore& s : spec_.stores) {
-      const int available = phases_[s.node] + (spec_.nodes[s.node].kind == Kind::kReduce ? 1 : 0);
+      const int available = phases_[s.node] + (spec_.nodes[s.node].kind == KernelNode::Kind::kReduce ? 1 : 0);
       if (std::find(rows.begin(), rows.end(), &s) == rows.end() && available > last) stores.push_back(&s);
     }
     if (!stores.empty()) RunPhase(last + 1, {}, stores);
@@ -704,52 +262,6 @@ void KernelEmitter::UnitBody() {
     Phases();
   full_ = mask_ = remaining_ = Value();
   CloseLoop();
-}
-
-// Reads the square of `node` whose rows follow the vector dimension and whose columns follow the tile's, and leaves its
-// transpose in memory that stays in the nearest cache.
-void KernelEmitter::TransposeIntoScratch(int node) {
-  const Access& a = spec_.nodes[node].access;
-  const int lanes = plan_.lanes;
-  const unsigned bits = body_.Memory(a.dtype).getIntOrFloatBitWidth();
-  MType element = m_.b.getIntegerType(bits), vector = m_.Vector(lanes, element);
-  dims_[plan_.tile_dim] = tile_base_;
-  Value start = ScalarOffset(a.offset, true), step = Size(a.offset.Coefficient(plan_.vector_dim));
-  const std::optional<int64_t> tiled = spec_.sizes[plan_.tile_dim].TryValue();
-  Value columns;  // which of a row's lanes exist
-  if (!tiled || *tiled % lanes != 0) {
-    Value rest = m_.ISub(Size(spec_.sizes[plan_.tile_dim]), tile_base_);
-    columns = m_.Cmp(IPred::slt, m_.Iota(lanes, m_.i32()), m_.Splat(m_.TruncI(rest, m_.i32()), lanes));
-  }
-  std::vector<Value> rows;
-  for (int k = 0; k < lanes; ++k) {
-    Value row = m_.I64(k);
-    // Rows behind the end: the last one again.
-    if (plan_.may_have_tail) row = m_.Select(m_.Cmp(IPred::slt, row, remaining_), row, m_.ISub(remaining_, m_.I64(1)));
-    Value pointer = m_.Gep(element, Pointer(a.operand), m_.IAdd(start, m_.IMul(row, step)));
-    rows.push_back(columns ? Value(m_.b.create<LLVM::MaskedLoadOp>(m_.loc, vector, pointer, columns,
-                                                                   mlir::ValueRange{m_.I(vector, 0)}, bits / 8)
-                                       .getRes())
-                           : m_.Load(vector, pointer, bits / 8));
-  }
-  // Exchanges the off-diagonal blocks of blocks of half the size, and so on.
-  for (int half = lanes / 2; half > 0; half /= 2) {
-    std::vector<int32_t> low, high;
-    for (int l = 0; l < lanes; ++l) {
-      low.push_back(l & half ? lanes + l - half : l);
-      high.push_back(l & half ? lanes + l : l + half);
-    }
-    for (int i = 0; i < lanes; ++i) {
-      if (i & half) continue;
-      Value x = rows[i], y = rows[i + half];
-      rows[i] = m_.Shuffle(x, y, low);
-      rows[i + half] = m_.Shuffle(x, y, high);
-    }
-  }
-  Value& square = squares_[node];
-  if (!square) square = Alloca(LLVM::LLVMArrayType::get(vector, static_cast<unsigned>(lanes)));
-  for (int k = 0; k < lanes; ++k)
-    m_.Store(rows[k], m_.GepAt(element, square, int64_t{k} * lanes), static_cast<unsigned>(lanes) * bits / 8);
 }
 
 void KernelEmitter::TileBody() {
@@ -828,8 +340,6 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
   CloseLoop();
   m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
 }
-
-}  // namespace
 
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
                 const std::string& name) {

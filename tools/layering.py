@@ -37,6 +37,7 @@ _FOR_BACKENDS = {
     "lowering/abi.h",
     "lowering/math_table.h",
     "ir/dtype.h",
+    "ir/environment.h",
     "ir/fibres.h",
     "ir/tape.h",
 }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "backends/cpu/runtime.h"
+#include "ir/environment.h"
 #include "ir/fibres.h"
 
 namespace weft::cpu {
@@ -14,10 +15,7 @@ constexpr int64_t kAlign = 64;
 constexpr intptr_t kStackReserve = 256 << 10;
 
 int64_t MostCalls() {
-  static const int64_t most = [] {
-    const char* given = std::getenv("WEFT_MAX_RECURSION");
-    return given != nullptr ? static_cast<int64_t>(std::atoll(given)) : int64_t{1000000};
-  }();
+  static const int64_t most = EnvironmentNumber("WEFT_MAX_RECURSION", 1, 1000000);
   return most;
 }
 

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "ir/environment.h"
+
 namespace weft::cpu {
 namespace {
 
@@ -112,8 +114,9 @@ class Pool {
 };
 
 int DefaultThreads() {
-  if (const char* text = std::getenv("WEFT_NUM_THREADS"); text != nullptr && std::atoi(text) > 0)
-    return std::atoi(text);
+  constexpr int64_t kMost = 4096;
+  if (const int64_t given = EnvironmentNumber("WEFT_NUM_THREADS", 1, 0); given > 0)
+    return static_cast<int>(std::min(given, kMost));
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1u, std::thread::hardware_concurrency());

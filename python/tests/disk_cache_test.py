@@ -19,14 +19,16 @@ for k in range(3):
 """
 
 
-def run(folder=None, **environment):
-    """Runs the program with the folder as its cache; what it wrote to stderr."""
+def run(folder=None, more="", **environment):
+    """Runs the program, and `more` after it, with the folder as its cache; what it wrote to stderr."""
     env = {k: v for k, v in os.environ.items() if k not in ("WEFT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
     env["PYTHONPATH"] = os.pathsep.join(sys.path)
     if folder is not None:
         env["WEFT_CACHE_DIR"] = str(folder)
     env |= {k: str(v) for k, v in environment.items()}
-    done = subprocess.run([sys.executable, "-P", "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM + more], env=env, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -256,3 +258,33 @@ def test_many_processes_at_once(tmp_path):
         _, err = p.communicate(timeout=120)
         assert (p.returncode, err) == (0, b"")
     assert len(entries(path)) == 3 and sorted(path.iterdir()) == entries(path)
+
+
+MORE = "\nnp.testing.assert_allclose(np.asarray(weft.jit(lambda v: wnp.cos(v) - 7)(x)), np.cos(x) - 7, rtol=1e-5)"
+
+
+def test_the_least_recently_used_go_first(folder):
+    size = sum(e.stat().st_size for e in entries(folder))
+    for e in entries(folder):
+        os.utime(e, ns=(10**18, e.stat().st_mtime_ns))
+    unread = folder / ("0" * 64 + ".weft")
+    unread.write_bytes(b"x" * 1000)
+    os.utime(unread, ns=(10**18, 10**18))
+    first = entries(folder)
+    # There is room: nothing goes, and reading shows in the time of the last access, wherever the folder lies.
+    assert run(folder, more=MORE, WEFT_CACHE_BYTES=10 * size) == ""
+    (written,) = set(entries(folder)) - set(first)
+    order = sorted(entries(folder), key=lambda e: e.stat().st_atime_ns)
+    assert order[0] == unread and order[-1] == written and order[1].stat().st_atime_ns > 1.5 * 10**18
+    # There is none for the fourth: the one that nobody reads goes first, and then the first to be read.
+    written.unlink()
+    assert run(folder, more=MORE, WEFT_CACHE_BYTES=size + size // 4) == ""
+    left = entries(folder)
+    assert unread not in left and order[1] not in left and written in left and order[-2] in left
+    # What went is made again.
+    assert run(folder) == "" and order[1] in entries(folder)
+
+
+def test_a_limit_that_is_no_number(tmp_path):
+    said = run(tmp_path / "cache", WEFT_CACHE_BYTES="4 GiB")
+    assert said.count("WEFT_CACHE_BYTES is '4 GiB', which is no whole number") == 1 and len(said.splitlines()) == 1

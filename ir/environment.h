@@ -1,0 +1,14 @@
+// Numbers that environment variables give (docs/environment.md).
+#ifndef WEFT_IR_ENVIRONMENT_H_
+#define WEFT_IR_ENVIRONMENT_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// The value of the variable `name`; `otherwise` where it is not set or empty, or where it is no whole number of at
+// least `least`: that is said on stderr. Read once and keep it.
+int64_t EnvironmentNumber(const char* name, int64_t least, int64_t otherwise);
+
+}  // namespace weft
+#endif  // WEFT_IR_ENVIRONMENT_H_

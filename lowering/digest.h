@@ -1,0 +1,13 @@
+// SHA-256 (FIPS 180-4), as LLVM implements it: what names and checks the entries of the disk cache.
+#ifndef WEFT_LOWERING_DIGEST_H_
+#define WEFT_LOWERING_DIGEST_H_
+
+#include <string>
+
+namespace weft {
+
+// 64 hexadecimal digits, lower case.
+std::string Sha256(const std::string& bytes);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_DIGEST_H_

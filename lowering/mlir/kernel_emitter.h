@@ -1,0 +1,158 @@
+// Internal to lowering/emit_kernel.cc and emit_memory.cc: one kernel on its way to MLIR.
+#ifndef WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
+#define WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/error.h"
+#include "lowering/kernel_spec.h"
+#include "lowering/loop_plan.h"
+#include "lowering/mlir/builder.h"
+#include "lowering/mlir/emit_body.h"
+
+namespace weft {
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const KernelSpec& spec, const LoopPlan& plan, const Target& target, MlirBuilder& m)
+      : spec_(spec),
+        plan_(plan),
+        target_(target),
+        m_(m),
+        body_(m, [this](const std::string& op, DType dtype, const std::vector<Lanes>& x,
+                        DType result) { return CallLibrary(op, dtype, x, result); }),
+        dependence_(spec.Dependence()),
+        after_reduction_(spec.nodes.size(), false),
+        phases_(spec.Phases()),
+        symbols_(spec.SymbolicSizes()),
+        dims_(spec.sizes.size()),
+        memo_(spec.nodes.size()) {
+    for (size_t i = 0; i < spec.nodes.size(); ++i) {
+      after_reduction_[i] = spec.nodes[i].kind == KernelNode::Kind::kReduce;
+      for (int o : spec.nodes[i].operands) after_reduction_[i] = after_reduction_[i] || after_reduction_[o];
+      for (const auto& d : spec.nodes[i].access.dynamic)
+        after_reduction_[i] = after_reduction_[i] || after_reduction_[d.node];
+    }
+  }
+
+  void Emit(mlir::ModuleOp module, const std::string& name);
+
+ private:
+  struct Loop {
+    uint64_t dims = 0;              // the domain dimensions whose value this loop sets
+    mlir::Operation* op = nullptr;  // code of the levels outside is put before it
+  };
+  struct Memo {
+    Lanes value;
+    int level = -1;  // valid while this many loops are open; -1: none
+  };
+
+  Value Size(const Dim& d) {
+    if (d.is_static()) return m_.I64(*d.TryValue());
+    for (size_t i = 0; i < symbols_.size(); ++i) {
+      if (symbols_[i] == d) return symbol_values_[i];
+    }
+    WEFT_CHECK(false) << "kernel: size " << d << " is not among its parameters";
+    return {};
+  }
+  Value CeilDiv(Value x, int64_t by) { return m_.Make<arith::DivUIOp>(m_.IAdd(x, m_.I64(by - 1)), m_.I64(by)); }
+
+  bool IsVector(uint64_t mask) const { return plan_.lanes > 0 && ((mask >> plan_.vector_dim) & 1); }
+  int LevelOf(uint64_t mask) const {
+    int level = 0;
+    for (size_t l = 0; l < loops_.size(); ++l) {
+      if (loops_[l].dims & mask) level = static_cast<int>(l) + 1;
+    }
+    return level;
+  }
+  // Runs f with the insertion point in the innermost place where `level` loops are open.
+  template <class F>
+  auto AtLevel(int level, F f) {
+    if (level == static_cast<int>(loops_.size())) return f();
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPoint(loops_[level].op);
+    return f();
+  }
+
+  Value ScalarOffset(const Affine& a, bool with_vector_dim);
+  struct Address {
+    Value base;   // scalar part, elements
+    Value lanes;  // vector part (i64 lanes), null when none
+    bool contiguous = false;
+  };
+  Address Locate(const Access& a);
+  Lanes Evaluate(int node);
+  Lanes EvaluateHere(int node);
+  Lanes LoadHere(const Access& a);
+  Lanes ReadVector(const Access& a, Value pointer);
+  std::vector<Lanes> ReadGuarded(const std::vector<Access>& accesses);
+  void Prefetch(const std::vector<int>& roots);
+  void CollectLoads(int node, std::vector<bool>& seen, std::vector<int>& loads);
+  void StoreAll(const std::vector<const KernelStore*>& stores);
+  Lanes CallLibrary(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result);
+
+  void OpenLoop(scf::ForOp loop, uint64_t dims);
+  void CloseLoop();
+  void UnitBody();
+  void TileBody();
+  void TransposeIntoScratch(int node);
+  void Phases();
+  void RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
+  Lanes Horizontal(const KernelNode& n, Lanes v);
+  const KernelStore* SpillOf(int node) const {
+    for (const KernelStore& s : spec_.spills) {
+      if (s.node == node) return &s;
+    }
+    return nullptr;
+  }
+  bool IsInner(uint64_t mask) const { return (mask >> spec_.num_outer) != 0; }
+  bool NativeMask(DType t) const {
+    const int bytes = ByteWidth(t);
+    return target_.vector_bytes >= 32 && (bytes >= 4 || target_.masked_bytes);
+  }
+  Value Pointer(int operand) { return pointers_[operand]; }
+  Value Alloca(MType type) {
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToStart(entry_);
+    return m_.b.create<LLVM::AllocaOp>(m_.loc, m_.ptr(), type, m_.I64(1), 64).getResult();
+  }
+  // Scratch memory for one raw vector, reused by everybody of the same type and role.
+  Value Scratch(MType type, int role) {
+    auto [it, inserted] = scratch_.try_emplace({type.getAsOpaquePointer(), role});
+    if (inserted) it->second = Alloca(type);
+    return it->second;
+  }
+  void Memcpy(Value to, Value from, Value bytes) {
+    m_.b.create<LLVM::MemcpyOp>(m_.loc, to, from, bytes, /*isVolatile=*/false);
+  }
+
+  const KernelSpec& spec_;
+  const LoopPlan& plan_;
+  const Target& target_;
+  MlirBuilder& m_;
+  BodyEmitter body_;
+  std::vector<uint64_t> dependence_;
+  // Uses the value of a reduction, so exists only inside of the loops over outer dimensions.
+  std::vector<bool> after_reduction_;
+  std::vector<int> phases_;
+  std::vector<Dim> symbols_;
+  std::vector<Value> symbol_values_, pointers_, dims_;
+  std::vector<Memo> memo_;
+  std::vector<Loop> loops_;
+  mlir::Block* entry_ = nullptr;
+  Value math_table_;
+  int current_phase_ = 0;
+  // Set inside the vector loop when it may end in part of a vector.
+  Value full_, mask_, remaining_;
+  // Tiles of transposed reads: where the current one begins, and their transposed squares by node.
+  Value tile_base_;
+  bool streams_ = false;  // wrote past the caches
+  std::map<int, Value> squares_;
+  std::map<std::pair<const void*, int>, Value> scratch_;
+};
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
