@@ -105,6 +105,16 @@ def described(doc):
     return [name.strip().lstrip("*") for entry in entries for name in entry.split(",")]
 
 
+def untyped(function):
+    """What has no type in a function that is written in Python (the stubs say those of C++)."""
+    if not isinstance(function, types.FunctionType):
+        return []
+    signature = inspect.signature(function)
+    names = [p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name != "self"]
+    gaps = [f"parameter {name} has no type" for name in names]
+    return gaps if signature.return_annotation is not signature.empty else [*gaps, "its result has no type"]
+
+
 def missing(value):
     doc = inspect.getdoc(value)
     if not doc:
@@ -118,8 +128,10 @@ def missing(value):
         gaps += [f"there is no parameter {name}" for name in described(doc) if names and name not in names]
     if callable(value) and not inspect.isclass(value) and not re.search(r"^Returns: \S", doc, re.M):
         gaps.append("what it returns is not said")
-    if isinstance(value, types.FunctionType) and "return" not in value.__annotations__ and value.__module__ != __name__:
-        gaps.append("its result has no type")
+    if isinstance(value, property):
+        gaps += untyped(value.fget)
+    elif isinstance(value, types.FunctionType):
+        gaps += untyped(value)
     if ">>> " not in doc:
         gaps.append("no example")
     if callable(value) and len(doc.strip().split("\n")) < 3:
@@ -166,7 +178,7 @@ def test_modules_are_described(name):
 class _Gaps:
     """What the test must notice."""
 
-    def undescribed(x, y):
+    def undescribed(x: int, y: int) -> int:
         """The sum.
 
         Args:
@@ -179,7 +191,7 @@ class _Gaps:
             2
         """
 
-    def without_example(x):
+    def without_example(x: int) -> int:
         """The same.
 
         Args:
@@ -188,7 +200,7 @@ class _Gaps:
         Returns: a number.
         """
 
-    def silent(x):
+    def silent(x: int) -> int:
         """The same.
 
         Args:
@@ -199,7 +211,7 @@ class _Gaps:
             1
         """
 
-    def outdated(x):
+    def outdated(x: int) -> int:
         """The same.
 
         Args:
@@ -213,8 +225,23 @@ class _Gaps:
             1
         """
 
+    def untyped(x, y: int):
+        """The sum.
+
+        Args:
+            x: a number.
+            y: a number.
+
+        Returns: a number.
+
+        Example:
+            >>> 1 + 1
+            2
+        """
+
 
 def test_a_gap_is_noticed():
+    assert missing(_Gaps.untyped) == ["parameter x has no type", "its result has no type"]
     assert missing(_Gaps.undescribed) == ["parameter y is not described"]
     assert missing(_Gaps.without_example) == ["no example"]
     assert missing(_Gaps.silent) == ["what it returns is not said"]

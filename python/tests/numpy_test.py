@@ -487,3 +487,21 @@ def test_polydiv(u, v):
 def test_trim_zeros(x, trim):
     x = np.array(x, np.int32)
     np.testing.assert_array_equal(np.asarray(wnp.trim_zeros(x, trim)), np.trim_zeros(x, trim))
+
+
+def test_lists_and_numpy_arrays_where_shapes_matter():
+    """Functions that look at a shape before they compute take what NumPy's take."""
+    np.testing.assert_allclose(wnp.fft.hfft([1.0, 2.0, 1.0]), np.fft.hfft([1.0, 2.0, 1.0]), atol=1e-6)
+    np.testing.assert_allclose(wnp.fft.ihfft([6.0, 0.0, -2.0, 0.0]), np.fft.ihfft([6.0, 0.0, -2.0, 0.0]), atol=1e-6)
+    np.testing.assert_allclose(
+        wnp.gradient([1.0, 4.0, 9.0], [0.0, 1.0, 3.0]), np.gradient([1.0, 4.0, 9.0], [0.0, 1.0, 3.0]), rtol=1e-6
+    )
+    np.testing.assert_allclose(wnp.polyint([2.0, 2.0], 2, [3, 4]), np.polyint([2.0, 2.0], 2, [3, 4]), rtol=1e-6)
+    np.testing.assert_array_equal(wnp.roll(np.eye(3), np.array([1, 2]), (0, 1)), np.roll(np.eye(3), [1, 2], (0, 1)))
+    assert wnp.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]) == 1
+    np.testing.assert_allclose(wnp.tile([[1, 2]], 2), np.tile([[1, 2]], 2))
+    x = np.arange(6.0, dtype=np.float32)
+    for part in (weft.lax.slice_in_dim(x, 1, 5, 2), weft.lax.index_in_dim(x, 1)):
+        assert isinstance(part, weft.Array)
+    with pytest.raises(ValueError, match="no norm 'fro'"):
+        wnp.linalg.norm(wnp.ones(3), "fro")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _docs, _weft
 from . import numpy as wnp
 from ._weft import Array
@@ -33,7 +35,9 @@ def _extreme(which: str):
     return neutral
 
 
-def segment_sum(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
+def segment_sum(
+    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+) -> Array:
     """The sums of rows that have the same id.
 
     Args:
@@ -54,7 +58,9 @@ def segment_sum(data: NestedLike, segment_ids: NestedLike, num_segments: int | N
     return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda _: 0)
 
 
-def segment_prod(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
+def segment_prod(
+    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+) -> Array:
     """The products of rows that have the same id.
 
     Args:
@@ -74,7 +80,9 @@ def segment_prod(data: NestedLike, segment_ids: NestedLike, num_segments: int | 
     return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda _: 1)
 
 
-def segment_max(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
+def segment_max(
+    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+) -> Array:
     """The largest of rows that have the same id.
 
     Args:
@@ -94,7 +102,9 @@ def segment_max(data: NestedLike, segment_ids: NestedLike, num_segments: int | N
     return _segments("segment_max", "max", data, segment_ids, num_segments, _extreme("max"))
 
 
-def segment_min(data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_, **__) -> Array:
+def segment_min(
+    data: NestedLike, segment_ids: NestedLike, num_segments: int | None = None, *_: Any, **__: Any
+) -> Array:
     """The smallest of rows that have the same id.
 
     Args:

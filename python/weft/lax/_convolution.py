@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike
+from ..typing import DTypeLike, NDArrayLike, NestedLike
 
 __all__ = [
     "conv",
@@ -18,13 +19,13 @@ __all__ = [
 
 
 def conv_general_dilated(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
+    lhs: NDArrayLike,
+    rhs: NDArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
 ) -> Array:
@@ -91,12 +92,12 @@ def conv_general_dilated(
 
 
 def conv(
-    lhs: NestedLike,
-    rhs: NestedLike,
+    lhs: NDArrayLike,
+    rhs: NDArrayLike,
     window_strides: Sequence[int],
     padding: str,
-    precision=None,
-    preferred_element_type=None,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W].
 
@@ -118,7 +119,13 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: NestedLike, rhs: NestedLike, window_strides, padding, lhs_dilation, rhs_dilation, precision=None
+    lhs: NDArrayLike,
+    rhs: NDArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    precision: Any = None,
 ) -> Array:
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W], with padding and dilation.
 
@@ -144,11 +151,11 @@ def conv_transpose(
     lhs: NestedLike,
     rhs: NestedLike,
     strides: Sequence[int],
-    padding,
+    padding: str | Sequence[tuple[int, int]],
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers=None,
+    dimension_numbers: Any = None,
     transpose_kernel: bool = False,
-    precision=None,
+    precision: Any = None,
 ) -> Array:
     """The convolution that enlarges: images are spread by the strides first.
 

@@ -36,7 +36,7 @@ def abs(x: NestedLike) -> Array:
     return _weft.absolute(x)
 
 
-def select(pred, on_true, on_false) -> Array:
+def select(pred: NestedLike, on_true: NestedLike, on_false: NestedLike) -> Array:
     """For each element on_true where a condition holds, else on_false. Both are computed.
 
     Args:
@@ -53,7 +53,7 @@ def select(pred, on_true, on_false) -> Array:
     return _weft.where(pred, on_true, on_false)
 
 
-def clamp(min, x: NestedLike, max) -> Array:
+def clamp(min: NestedLike, x: NestedLike, max: NestedLike) -> Array:
     """Numbers limited to an interval; NaN stays.
 
     Args:
@@ -183,7 +183,7 @@ def reciprocal(x: NestedLike) -> Array:
     return integer_pow(x, -1)
 
 
-def select_n(which, *cases) -> Array:
+def select_n(which: NestedLike, *cases: NestedLike) -> Array:
     """For each element the case that a number chooses; with booleans the first is for False.
 
     Args:

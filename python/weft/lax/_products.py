@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike
+from ..typing import DTypeLike, NDArrayLike, NestedLike
 
 __all__ = [
     "batch_matmul",
@@ -32,7 +34,13 @@ def dot(lhs: NestedLike, rhs: NestedLike) -> Array:
     return _weft.dot(lhs, rhs)
 
 
-def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
+def dot_general(
+    lhs: NDArrayLike,
+    rhs: NDArrayLike,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum over pairs of contracting dimensions, for each pair of batch dimensions.
 
     Args:
@@ -72,7 +80,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
-def batch_matmul(lhs: NestedLike, rhs: NestedLike, precision=None) -> Array:
+def batch_matmul(lhs: NestedLike, rhs: NestedLike, precision: Any = None) -> Array:
     """Matrix products of the last two dimensions; the others are batches.
 
     Args:

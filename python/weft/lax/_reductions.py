@@ -11,7 +11,7 @@ from .. import _docs, _weft
 from .. import tree as _tree
 from .._weft import Array
 from ..control import scan
-from ..typing import NestedLike
+from ..typing import DTypeLike, NDArrayLike, NestedLike
 from . import _primitives
 from ._shapes import pad
 from ._slicing import slice
@@ -55,7 +55,7 @@ def _described(function, name: str, what: str, arguments: str, returns: str, exa
 
 
 def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
-    def reduction(operand, axes: Sequence[int]) -> Array:
+    def reduction(operand: NDArrayLike, axes: Sequence[int]) -> Array:
         return _weft.bind(name, [operand], {"dims": [_weft.check_axis(a, operand.ndim, name) for a in axes]})[0]
 
     axes = "axes: the axes that are gone over, negative from the end."
@@ -63,7 +63,7 @@ def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
 
 
 def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
-    def cumulative(operand, axis: int = 0, reverse: bool = False) -> Array:
+    def cumulative(operand: NestedLike, axis: int = 0, reverse: bool = False) -> Array:
         return _weft.cumulative(name, operand, axis, reverse)
 
     axis = """axis: the axis, negative from the end.
@@ -71,7 +71,7 @@ def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
     return _described(cumulative, name, what, axis, "array of the shape of the operand.", example)
 
 
-def argmax(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
+def argmax(operand: NestedLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
     """The index of the first largest element along an axis.
 
     Returns: array without the axis.
@@ -86,7 +86,7 @@ def argmax(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
     return _weft.argreduce("argmax", operand, axis, False).astype(index_dtype)
 
 
-def argmin(operand: NestedLike, axis: int, index_dtype="int32") -> Array:
+def argmin(operand: NestedLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
     """The index of the first smallest element along an axis.
 
     Returns: array without the axis.
@@ -127,7 +127,7 @@ def _primitive_of(computation: Callable, dtype: Any) -> str | None:
     return prim if ir in same else None
 
 
-def reduce(operands: Any, init_values, computation: Callable, dimensions: Sequence[int]) -> Any:
+def reduce(operands: Any, init_values: NestedLike, computation: Callable, dimensions: Sequence[int]) -> Any:
     """The elements along dimensions combined by an associative function.
 
     A sum, product, maximum, minimum, and, or (lax.add, lax.mul, lax.max, lax.min, lax.bitwise_and, lax.bitwise_or,
@@ -180,11 +180,11 @@ def _window_padding(padding, shape, window, strides, base, dilation) -> list[tup
 
 def reduce_window(
     operand: NestedLike,
-    init_value,
+    init_value: NestedLike,
     computation: Callable,
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
-    padding="VALID",
+    padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import ArrayLike, DTypeLike, NestedLike, Shape
+from ..typing import ArrayLike, DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
     "broadcast",
@@ -94,7 +94,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     return _weft.iota((size,), 0, dtype)
 
 
-def broadcasted_iota(dtype, shape, dimension: int) -> Array:
+def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int) -> Array:
     """The indices along one dimension of a shape.
 
     Returns: array of that shape.
@@ -107,7 +107,7 @@ def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     return _weft.iota(tuple(shape), dimension, dtype)
 
 
-def reshape(operand: NestedLike, new_sizes, dimensions=None) -> Array:
+def reshape(operand: NestedLike, new_sizes: Shape, dimensions: Shape | None = None) -> Array:
     """The same elements in another shape, in row-major order.
 
     Args:
@@ -128,7 +128,7 @@ def reshape(operand: NestedLike, new_sizes, dimensions=None) -> Array:
     return _weft.reshape(operand if dimensions is None else _weft.transpose(operand, dimensions), new_sizes)
 
 
-def transpose(operand: NestedLike, permutation) -> Array:
+def transpose(operand: NestedLike, permutation: Shape) -> Array:
     """Dimensions in another order.
 
     Args:
@@ -146,7 +146,7 @@ def transpose(operand: NestedLike, permutation) -> Array:
     return _weft.transpose(operand, permutation)
 
 
-def expand_dims(array: NestedLike, dimensions) -> Array:
+def expand_dims(array: NestedLike, dimensions: Shape) -> Array:
     """New dimensions of size 1.
 
     Args:
@@ -162,7 +162,7 @@ def expand_dims(array: NestedLike, dimensions) -> Array:
     return _weft.expand_dims(array, dimensions)
 
 
-def squeeze(array: NestedLike, dimensions) -> Array:
+def squeeze(array: NestedLike, dimensions: Shape) -> Array:
     """Without given dimensions of size 1.
 
     Args:
@@ -181,7 +181,7 @@ def squeeze(array: NestedLike, dimensions) -> Array:
     return _weft.squeeze(array, dimensions)
 
 
-def collapse(operand, start_dimension: int, stop_dimension: int | None = None) -> Array:
+def collapse(operand: NDArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Several neighbouring dimensions made one.
 
     Args:
@@ -202,7 +202,7 @@ def collapse(operand, start_dimension: int, stop_dimension: int | None = None) -
     return _weft.reshape(operand, shape[:start_dimension] + (n,) + shape[stop:])
 
 
-def broadcast(operand: NestedLike, sizes) -> Array:
+def broadcast(operand: NestedLike, sizes: Shape) -> Array:
     """New dimensions in front, along which the array repeats.
 
     Args:
@@ -220,7 +220,7 @@ def broadcast(operand: NestedLike, sizes) -> Array:
     return _weft.broadcast_to(operand, tuple(sizes) + operand.shape)
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions) -> Array:
+def broadcast_in_dim(operand: NestedLike, shape: Shape, broadcast_dimensions: Shape) -> Array:
     """An array placed into a larger shape, along whose other dimensions it repeats.
 
     Args:
@@ -241,7 +241,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions) -> Array:
     return _weft.bind("broadcast", [operand], {"shape": tuple(shape), "dims": list(broadcast_dimensions)})[0]
 
 
-def broadcast_shapes(*shapes) -> tuple:
+def broadcast_shapes(*shapes: Shape) -> tuple:
     """The shape that arrays of these shapes have together.
 
     Args:
@@ -275,7 +275,7 @@ def broadcast_to_rank(x: NestedLike, rank: int) -> Array:
     return _weft.reshape(x, (1,) * (rank - x.ndim) + x.shape)
 
 
-def concatenate(operands, dimension: int) -> Array:
+def concatenate(operands: Sequence[NestedLike], dimension: int) -> Array:
     """Arrays joined along a dimension.
 
     Args:
@@ -338,7 +338,7 @@ def tile(operand: NestedLike, reps: Sequence[int]) -> Array:
     return tiled(operand, tuple(reps))
 
 
-def rev(operand: NestedLike, dimensions) -> Array:
+def rev(operand: NestedLike, dimensions: Shape) -> Array:
     """Elements in reverse order along dimensions.
 
     Args:
@@ -353,7 +353,7 @@ def rev(operand: NestedLike, dimensions) -> Array:
     return _weft.flip(operand, dimensions)
 
 
-def pad(operand: NestedLike, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(operand: NestedLike, padding_value: NestedLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """An array widened by a value: at both ends, and between elements.
 
     Args:

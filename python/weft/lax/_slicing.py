@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike
+from ..typing import ArrayLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 
-def slice(operand, start_indices, limit_indices, strides=None) -> Array:
+def slice(operand: NestedLike, start_indices: Shape, limit_indices: Shape, strides: Shape | None = None) -> Array:
     """Elements start, start + stride ... below limit, in each dimension, all of them known.
 
     Args:
@@ -49,7 +50,9 @@ def slice(operand, start_indices, limit_indices, strides=None) -> Array:
     )[0]
 
 
-def slice_in_dim(operand, start_index, limit_index, stride: int = 1, axis: int = 0) -> Array:
+def slice_in_dim(
+    operand: NDArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """A slice of one dimension.
 
     Args:
@@ -64,10 +67,12 @@ def slice_in_dim(operand, start_index, limit_index, stride: int = 1, axis: int =
         Array([2, 4, 6], dtype=int32)
     """
     axis = _weft.check_axis(axis, operand.ndim, "slice_in_dim")
-    return operand[(builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)]
+    return _weft.array(operand, None, False)[
+        (builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)
+    ]
 
 
-def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(operand: NDArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One known index of a dimension.
 
     Args:
@@ -83,7 +88,7 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True) -> A
         Array(20, dtype=int32)
     """
     axis = _weft.check_axis(axis, operand.ndim, "index_in_dim")
-    out = operand[(builtins.slice(None),) * axis + (index,)]
+    out = _weft.array(operand, None, False)[(builtins.slice(None),) * axis + (index,)]
     return _weft.expand_dims(out, axis) if keepdims else out
 
 
@@ -110,7 +115,7 @@ def _beyond_int32(n) -> bool:
     return isinstance(n, int) and n > 2**31 - 1
 
 
-def dynamic_slice(operand, start_indices, slice_sizes) -> Array:
+def dynamic_slice(operand: NDArrayLike, start_indices: Sequence[ArrayLike] | NDArrayLike, slice_sizes: Shape) -> Array:
     """A slice of known size at a computed place, which is moved inside where the slice would stick out.
 
     Args:
@@ -130,7 +135,9 @@ def dynamic_slice(operand, start_indices, slice_sizes) -> Array:
     ]
 
 
-def dynamic_update_slice(operand, update, start_indices) -> Array:
+def dynamic_update_slice(
+    operand: NDArrayLike, update: NestedLike, start_indices: Sequence[ArrayLike] | NDArrayLike
+) -> Array:
     """A copy in which a block at a computed place is replaced; it is moved inside where the block would stick out.
 
     Args:
@@ -149,7 +156,7 @@ def dynamic_update_slice(operand, update, start_indices) -> Array:
     return _weft.bind("dynamic_update_slice", [operand, update, *_starts(start_indices, operand.shape)], {})[0]
 
 
-def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -> Array:
+def dynamic_slice_in_dim(operand: NDArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0) -> Array:
     """A slice of one dimension, of known size at a computed place.
 
     Args:
@@ -169,7 +176,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0) -
     )
 
 
-def dynamic_index_in_dim(operand: NestedLike, index, axis: int = 0, keepdims: bool = True) -> Array:
+def dynamic_index_in_dim(operand: NDArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True) -> Array:
     """One computed index of a dimension; out of range it takes the nearest.
 
     Returns: array of the dtype of the operand.
@@ -182,7 +189,7 @@ def dynamic_index_in_dim(operand: NestedLike, index, axis: int = 0, keepdims: bo
     return out if keepdims else _weft.squeeze(out, axis)
 
 
-def dynamic_update_slice_in_dim(operand, update, start_index, axis: int) -> Array:
+def dynamic_update_slice_in_dim(operand: NDArrayLike, update: NestedLike, start_index: ArrayLike, axis: int) -> Array:
     """A copy in which a slice of one dimension at a computed place is replaced.
 
     Args:
@@ -198,7 +205,7 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int) -> Arra
     return dynamic_update_slice(operand, update, [start_index if d == axis else 0 for d in range(operand.ndim)])
 
 
-def dynamic_update_index_in_dim(operand, update, index, axis: int) -> Array:
+def dynamic_update_index_in_dim(operand: NDArrayLike, update: NDArrayLike, index: ArrayLike, axis: int) -> Array:
     """A copy in which one computed index of a dimension is replaced.
 
     Args:

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-def sort(operand, dimension: int = -1, num_keys: int = 1) -> Any:
+def sort(operand: NestedLike, dimension: int = -1, num_keys: int = 1) -> Any:
     """Arrays sorted along a dimension, stably.
 
     Args:
@@ -31,7 +31,8 @@ def sort(operand, dimension: int = -1, num_keys: int = 1) -> Any:
         (Array([1, 2, 3], dtype=int32), Array([20, 30, 10], dtype=int32))
     """
     many = isinstance(operand, (tuple, list))
-    operands = list(operand) if many else [operand]
+    given: Any = operand if many else (operand,)
+    operands = [_weft.array(x, None, False) for x in given]
     out = _weft.bind(
         "sort", operands, {"dim": _weft.check_axis(dimension, operands[0].ndim, "sort"), "num_keys": num_keys}
     )
@@ -72,7 +73,7 @@ def top_k(operand: NestedLike, k: int) -> tuple[Array, Array]:
     return values, places
 
 
-def approx_max_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_) -> list[Array]:
+def approx_max_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_: Any) -> list[Array]:
     """The largest elements along a dimension, in order. They are exact here.
 
     Args:
@@ -91,7 +92,7 @@ def approx_max_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_
     return [_weft.moveaxis(x, -1, reduction_dimension) for x in top_k(operand, k)]
 
 
-def approx_min_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_) -> list[Array]:
+def approx_min_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_: Any) -> list[Array]:
     """The smallest elements along a dimension, in order. They are exact here.
 
     Args:

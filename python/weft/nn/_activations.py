@@ -185,7 +185,7 @@ def selu(x: NestedLike) -> Array:
     return 1.0507009873554805 * elu(x, 1.6732632423543772)
 
 
-def leaky_relu(x: NestedLike, negative_slope=0.01) -> Array:
+def leaky_relu(x: NestedLike, negative_slope: Array | float = 0.01) -> Array:
     """x for x >= 0, a small multiple of it otherwise.
 
     Args:

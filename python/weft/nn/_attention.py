@@ -7,6 +7,7 @@ import math
 from .. import _docs
 from .. import numpy as wnp
 from .._weft import Array
+from ..typing import ArrayLike
 from ._softmax import softmax
 
 __all__ = [
@@ -15,7 +16,14 @@ __all__ = [
 
 
 def dot_product_attention(
-    query, key, value, bias=None, mask=None, *, scale: float | None = None, is_causal: bool = False
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
 ) -> Array:
     """Attention: softmax(scale query key^T + bias) value, computed in float32.
 

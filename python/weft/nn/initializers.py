@@ -6,12 +6,12 @@ Fans follow JAX: the last two axes of a shape are in and out, those before them 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import numpy as wnp
 from .. import random
 from .._weft import Array
-from ..typing import DTypeLike, NestedLike
+from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
     "constant",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-def zeros(key, shape, dtype=float) -> Array:
+def zeros(key: NestedLike, shape: Shape, dtype: DTypeLike = float) -> Array:
     """Zeros.
 
     Args:
@@ -53,7 +53,7 @@ def zeros(key, shape, dtype=float) -> Array:
     return wnp.zeros(shape, dtype)
 
 
-def ones(key, shape, dtype=float) -> Array:
+def ones(key: NestedLike, shape: Shape, dtype: DTypeLike = float) -> Array:
     """Ones.
 
     Args:
@@ -86,7 +86,7 @@ def constant(value: NestedLike) -> Callable[..., Array]:
     return lambda key, shape, dtype=float: wnp.full(shape, value, dtype)
 
 
-def normal(stddev=1e-2) -> Callable[..., Array]:
+def normal(stddev: Array | float = 1e-2) -> Callable[..., Array]:
     """An initialiser of normal numbers.
 
     Args:
@@ -101,7 +101,7 @@ def normal(stddev=1e-2) -> Callable[..., Array]:
     return lambda key, shape, dtype=float: random.normal(key, shape, dtype) * stddev
 
 
-def uniform(scale=1e-2) -> Callable[..., Array]:
+def uniform(scale: Array | float = 1e-2) -> Callable[..., Array]:
     """An initialiser of numbers uniform in [0, scale).
 
     Args:
@@ -117,7 +117,7 @@ def uniform(scale=1e-2) -> Callable[..., Array]:
 
 
 def truncated_normal(
-    stddev=1e-2, dtype: DTypeLike = float, lower: NestedLike = -2.0, upper: NestedLike = 2.0
+    stddev: Array | float = 1e-2, dtype: DTypeLike = float, lower: NestedLike = -2.0, upper: NestedLike = 2.0
 ) -> Callable[..., Array]:
     """An initialiser of normal numbers limited to an interval, then multiplied.
 
@@ -136,7 +136,7 @@ def truncated_normal(
     return lambda key, shape, dtype=dtype: random.truncated_normal(key, lower, upper, shape, dtype) * stddev
 
 
-def orthogonal(scale=1.0, column_axis: int = -1, dtype=float) -> Callable[..., Array]:
+def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Callable[..., Array]:
     """An initialiser of matrices with orthonormal rows or columns (whichever are fewer).
 
     Args:
@@ -168,7 +168,13 @@ def orthogonal(scale=1.0, column_axis: int = -1, dtype=float) -> Callable[..., A
 
 
 def variance_scaling(
-    scale: float, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(), dtype: DTypeLike = float
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike = float,
 ) -> Callable[..., Array]:
     """An initialiser of random numbers whose variance is scale / n, where n counts the inputs or outputs of a layer.
 
@@ -222,7 +228,12 @@ def variance_scaling(
 
 
 def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) -> Callable[..., Callable[..., Array]]:
-    def initializer(in_axis=-2, out_axis=-1, batch_axis=(), dtype=float) -> Callable[..., Array]:
+    def initializer(
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: int | Sequence[int] = (),
+        dtype: DTypeLike = float,
+    ) -> Callable[..., Array]:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     initializer.__name__ = initializer.__qualname__ = name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import _docs, _weft
@@ -19,7 +19,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def apply_along_axis(func1d, axis: int, arr: NestedLike, *args, **kwargs) -> Array:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: NestedLike, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors, applied to every vector along an axis.
 
     Args:
@@ -48,7 +48,7 @@ def apply_along_axis(func1d, axis: int, arr: NestedLike, *args, **kwargs) -> Arr
     return _weft.moveaxis(out, list(range(out.ndim - extra, out.ndim)), list(range(axis, axis + extra)))
 
 
-def apply_over_axes(func, a, axes) -> Array:
+def apply_over_axes(func: Callable[..., Any], a: NestedLike, axes: int | Sequence[int]) -> Array:
     """A function such as sum, applied over one axis after another.
 
     Args:
@@ -81,7 +81,9 @@ def _parse(signature: str):
     return sides[0], sides[1]
 
 
-def vectorize(pyfunc, *, excluded=frozenset(), signature: str | None = None) -> Callable[..., Any]:
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Iterable[int | str] = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
     """A function of numbers made a function of arrays; with a signature, one of vectors and matrices made one of arrays
     of them. It is traced once and vectorised (weft.vmap), not called in a loop.
 

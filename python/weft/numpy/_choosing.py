@@ -58,7 +58,7 @@ def where(
     return _weft.where(condition, x, y)
 
 
-def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], default=0) -> Array:
+def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], default: NestedLike = 0) -> Array:
     """For each element the first choice whose condition holds, else a default.
 
     Args:
@@ -77,13 +77,13 @@ def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], def
     """
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
-    out = default
+    out: Any = default
     for condition, choice in reversed(list(zip(condlist, choicelist))):
         out = _weft.where(condition, choice, out)
     return out
 
 
-def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist, *args, **kw) -> Array:
+def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """Functions chosen by conditions, element by element; all of them are computed.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -243,7 +244,7 @@ def ones_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape 
 empty_like = zeros_like
 
 
-def arange(start, stop=None, step=None, dtype=None) -> Array:
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | None = None) -> Array:
     """start, start + step ... below stop.
 
     Args:
@@ -339,7 +340,7 @@ def logspace(
     stop: NestedLike,
     num: int = 50,
     endpoint: bool = True,
-    base=10.0,
+    base: NestedLike = 10.0,
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
@@ -400,7 +401,7 @@ def geomspace(
     return out if dtype is None else out.astype(dtype)
 
 
-def copy(a: NestedLike, order=None) -> Array:
+def copy(a: NestedLike, order: str | None = None) -> Array:
     """An equal array with memory of its own.
 
     Args:
@@ -449,7 +450,7 @@ def meshgrid(*xi: NestedLike, indexing: str = "xy", sparse: bool = False) -> lis
     return [_weft.broadcast_to(x, shape) for x in out]
 
 
-def indices(dimensions, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
+def indices(dimensions: Shape, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The indices of a grid.
 
     Args:
@@ -472,7 +473,7 @@ def indices(dimensions, dtype: DTypeLike | None = None, sparse: bool = False) ->
     return _weft.stack([_weft.iota(dims, d, kind) for d in range(len(dims))], 0)
 
 
-def fromfunction(function, shape, dtype=float, **kwargs) -> Array:
+def fromfunction(function: Callable[..., Any], shape: Shape, dtype: DTypeLike = float, **kwargs: Any) -> Array:
     """A function called with the indices of a grid.
 
     Args:

@@ -122,7 +122,7 @@ generic, number, inexact, floating, complexfloating = (
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
 
 
-def result_type(*args) -> Any:
+def result_type(*args: Any) -> Any:
     """The dtype that arrays, numbers and dtypes have together, by JAX's promotion table: Python numbers are weak,
     integers with floats give that float, 64-bit stays.
 
@@ -165,7 +165,7 @@ def promote_types(a: NestedLike, b: NestedLike) -> Any:
     return _weft.result_type(_weft.dtype(a), _weft.dtype(b))
 
 
-def issubdtype(arg1, arg2) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether a dtype is of a kind of NumPy's hierarchy; bfloat16 is a floating dtype.
 
     Args:
@@ -188,7 +188,7 @@ def issubdtype(arg1, arg2) -> bool:
     return np.issubdtype(arg1, arg2)
 
 
-def isdtype(dtype: DTypeLike, kind) -> bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype is of a kind of the array API.
 
     Args:
@@ -225,7 +225,7 @@ def isdtype(dtype: DTypeLike, kind) -> bool:
     return _weft.dtype(dtype) == _weft.dtype(kind)
 
 
-def can_cast(from_, to, casting: str = "safe") -> bool:
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether a dtype converts to another by a rule of NumPy's.
 
     Args:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike, Shape
+from ..typing import NDArrayLike, NestedLike, Shape
 
 __all__ = [
     "argwhere",
@@ -414,7 +414,7 @@ def _broadcast_all(arrays) -> list[Array]:
     return [_weft.broadcast_to(c, shape) for c in arrays]
 
 
-def ix_(*args) -> tuple[Array, ...]:
+def ix_(*args: Any) -> tuple[Array, ...]:
     """Index arrays that select a block of rows, columns ...
 
     Args:
@@ -454,7 +454,7 @@ def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
     return tuple(reversed(out))
 
 
-def ravel_multi_index(multi_index, dims) -> Array:
+def ravel_multi_index(multi_index: Sequence[NestedLike] | NDArrayLike, dims: Shape) -> Array:
     """Indices of each dimension as indices of the flattened array. They are not checked against the sizes.
 
     Args:
@@ -537,7 +537,7 @@ class _Place:
             return _weft.where(mask, at.astype(self._array.dtype), self._array)
         return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
 
-    def set(self, values, *, mode=None, **_) -> Array:
+    def set(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy with values at this place.
 
         Args:
@@ -557,7 +557,7 @@ class _Place:
         """
         return self._update(values, "set", mode)
 
-    def add(self, values, *, mode=None, **_) -> Array:
+    def add(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy with values added at this place; an index that occurs twice adds twice.
 
         Args:
@@ -577,7 +577,7 @@ class _Place:
         """
         return self._update(values, "add", mode)
 
-    def subtract(self, values, *, mode=None, **_) -> Array:
+    def subtract(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy with values subtracted at this place; an index that occurs twice subtracts twice.
 
         Args:
@@ -593,7 +593,7 @@ class _Place:
         """
         return self._update(-_weft.array(values, None, False), "add", mode)
 
-    def multiply(self, values, *, mode=None, **_) -> Array:
+    def multiply(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy multiplied by values at this place; an index that occurs twice multiplies twice.
 
         Args:
@@ -611,7 +611,7 @@ class _Place:
 
     mul = multiply
 
-    def divide(self, values, *, mode=None, **_) -> Array:
+    def divide(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy divided by values at this place.
 
         Args:
@@ -627,7 +627,7 @@ class _Place:
         """
         return self.apply(lambda x: x / values, mode=mode)
 
-    def power(self, values, *, mode=None, **_) -> Array:
+    def power(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy raised to powers at this place.
 
         Args:
@@ -643,7 +643,7 @@ class _Place:
         """
         return self.apply(lambda x: x**values, mode=mode)
 
-    def min(self, values, *, mode=None, **_) -> Array:
+    def min(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy with the smaller of element and value at this place.
 
         Args:
@@ -659,7 +659,7 @@ class _Place:
         """
         return self._update(values, "min", mode)
 
-    def max(self, values, *, mode=None, **_) -> Array:
+    def max(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
         """A copy with the larger of element and value at this place.
 
         Args:
@@ -675,7 +675,7 @@ class _Place:
         """
         return self._update(values, "max", mode)
 
-    def apply(self, function, *, mode=None, **_) -> Array:
+    def apply(self, function: Callable[..., Any], *, mode: str | None = None, **_: Any) -> Array:
         """A copy with a function applied to the elements at this place.
 
         Args:
@@ -694,7 +694,7 @@ class _Place:
             return _weft.where(mask, function(self._array), self._array)
         return self._update(function(self.get()), "set", mode)
 
-    def get(self, *, mode=None, fill_value=None, **_) -> Array:
+    def get(self, *, mode: str | None = None, fill_value: Any = None, **_: Any) -> Array:
         """The elements at this place.
 
         Args:

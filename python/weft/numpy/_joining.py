@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 
 from .. import _docs, _weft
@@ -325,7 +326,7 @@ def dsplit(ary: NestedLike, indices_or_sections: int | Sequence[int]) -> list[Ar
     return split(ary, indices_or_sections, 2)
 
 
-def tile(A: NestedLike, reps) -> Array:
+def tile(A: NestedLike, reps: int | Sequence[int]) -> Array:
     """An array repeated as a block.
 
     Args:
@@ -339,15 +340,17 @@ def tile(A: NestedLike, reps) -> Array:
         Array([[1, 2, 1, 2],
                [1, 2, 1, 2]], dtype=int32)
     """
-    a, reps = _array(A), tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
-    n = builtins.max(a.ndim, len(reps))
-    a, reps = a.reshape((1,) * (n - a.ndim) + a.shape), (1,) * (n - len(reps)) + reps
+    a, times = _array(A), (reps,) if isinstance(reps, int) else tuple(reps)
+    n = builtins.max(a.ndim, len(times))
+    a, times = a.reshape((1,) * (n - a.ndim) + a.shape), (1,) * (n - len(times)) + times
     wide = _weft.expand_dims(a, [2 * i for i in range(n)])
-    out = _weft.broadcast_to(wide, [v for r, d in zip(reps, a.shape) for v in (r, d)])
-    return out.reshape([r * d for r, d in zip(reps, a.shape)])
+    out = _weft.broadcast_to(wide, [v for r, d in zip(times, a.shape) for v in (r, d)])
+    return out.reshape([r * d for r, d in zip(times, a.shape)])
 
 
-def repeat(a: NestedLike, repeats, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+def repeat(
+    a: NestedLike, repeats: NestedLike, axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Array:
     """Each element (or slice) several times.
 
     Args:
@@ -396,7 +399,7 @@ def repeat(a: NestedLike, repeats, axis: int | None = None, *, total_repeat_leng
     return _weft.take(a, _weft.array(rows.astype(np.int32), None, True), axis, "clip")
 
 
-def resize(a, new_shape) -> Array:
+def resize(a: NestedLike, new_shape: int | Sequence[int]) -> Array:
     """The elements repeated or cut to fill a shape.
 
     Args:
@@ -409,12 +412,10 @@ def resize(a, new_shape) -> Array:
         Array([[1, 2],
                [3, 1]], dtype=int32)
     """
-    new_shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (new_shape,)
-    flat, n = ravel(a), 1
-    for d in new_shape:
-        n *= d
+    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    flat, n = ravel(a), math.prod(shape)
     times = -(-n // builtins.max(flat.shape[0], 1))
-    return tile(flat, times)[:n].reshape(new_shape)
+    return tile(flat, times)[:n].reshape(shape)
 
 
 def kron(a: NestedLike, b: NestedLike) -> Array:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import DTypeLike, NestedLike
+from ..typing import DTypeLike, NDArrayLike, NestedLike
 from ._creation import ones
 
 __all__ = [
@@ -141,7 +143,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     return tuple(_weft.array(i.astype(np.int32), None, True) for i in np.triu_indices(n, k, m))
 
 
-def tril_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
+def tril_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
     """The places at and below a diagonal of a matrix, row by row.
 
     Returns: pair of int32 vectors, rows and columns.
@@ -153,7 +155,7 @@ def tril_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def triu_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
+def triu_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
     """The places at and above a diagonal of a matrix, row by row.
 
     Returns: pair of int32 vectors, rows and columns.
@@ -165,7 +167,7 @@ def triu_indices_from(arr, k: int = 0) -> tuple[Array, ...]:
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def mask_indices(n: int, mask_func, k: int = 0) -> tuple[Array, ...]:
+def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0) -> tuple[Array, ...]:
     """The places of an n x n matrix that a function such as triu keeps.
 
     Args:
@@ -199,7 +201,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (_weft.iota((n,), 0, int),) * ndim
 
 
-def diag_indices_from(arr) -> tuple[Array, ...]:
+def diag_indices_from(arr: NDArrayLike) -> tuple[Array, ...]:
     """The places of the main diagonal of an array.
 
     Args:

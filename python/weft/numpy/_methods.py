@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _weft
 from .._weft import Array
+from ..typing import DTypeLike, NestedLike
 from . import _indexing
 
 _FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max
@@ -17,7 +18,7 @@ def _no_assignment(self, key, value):
     raise TypeError("arrays never change: use x = x.at[index].set(value) instead of x[index] = value")
 
 
-def compress(self, condition, axis: int | None = None) -> Array:
+def compress(self, condition: NestedLike, axis: int | None = None) -> Array:
     """The slices along an axis where a condition holds: see weft.numpy.compress.
 
     Args:
@@ -37,7 +38,7 @@ def compress(self, condition, axis: int | None = None) -> Array:
     return _indexing.compress(condition, self, axis)
 
 
-def view(self, dtype) -> Array:
+def view(self, dtype: DTypeLike) -> Array:
     """The bits of the elements as another dtype of the same width.
 
     Args:
@@ -87,14 +88,22 @@ Example:
 """
 
 
+def _at(self) -> _indexing._At:
+    return _indexing._At(self)
+
+
+def _flat(self) -> Array:
+    return self.ravel()
+
+
 def attach(functions: Mapping[str, Any]) -> None:
     """Gives arrays their methods, other than those that are written in C++."""
     for name in _FUNCTIONS.split():
         setattr(Array, name, functions[name])
     more = {
-        "at": property(lambda self: _indexing._At(self), doc=_AT),
+        "at": property(_at, doc=_AT),
         "compress": compress,
-        "flat": property(lambda self: self.ravel(), doc=_FLAT),
+        "flat": property(_flat, doc=_FLAT),
         "flatten": functions["ravel"],
         "imag": property(functions["imag"], doc=_IMAG),
         "real": property(functions["real"], doc=_REAL),

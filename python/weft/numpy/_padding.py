@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def pad(array: NestedLike, pad_width, mode: str = "constant", **kwargs) -> Array:
+def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Array:
     """An array widened at its borders.
 
     Args:
@@ -123,7 +124,7 @@ def _statistic(a, d: int, n: int, mode: str, which: int) -> Array:
     return _weft.broadcast_to(value, _block(a, d, n))
 
 
-def delete(arr: NestedLike, obj, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(arr: NestedLike, obj: NestedLike, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """An array without some of its elements or slices.
 
     Args:
@@ -149,7 +150,7 @@ def delete(arr: NestedLike, obj, axis: int | None = None, *, assume_unique_indic
     return _weft.take(a, _weft.array(kept.astype(np.int32), None, True), axis, "clip")
 
 
-def insert(arr: NestedLike, obj, values: NestedLike, axis: int | None = None) -> Array:
+def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | None = None) -> Array:
     """An array with values before some of its elements or slices.
 
     Args:

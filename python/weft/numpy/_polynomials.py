@@ -150,7 +150,7 @@ def polyder(p: NestedLike, m: int = 1) -> Array:
     return p
 
 
-def polyint(p: NestedLike, m: int = 1, k=None) -> Array:
+def polyint(p: NestedLike, m: int = 1, k: NestedLike | None = None) -> Array:
     """An integral of a polynomial, in floating point.
 
     Args:
@@ -167,14 +167,23 @@ def polyint(p: NestedLike, m: int = 1, k=None) -> Array:
         Array([1., 2., 0.], dtype=float32)
     """
     p = _weft.promote_inexact(_vector(p, "polyint"))
-    constants = [0] * m if k is None else [k] * m if m == 1 and not getattr(k, "ndim", 0) else list(k)
+    given = _weft.array(0 if k is None else k, None, False)
+    constants = [given] * m if k is None or (m == 1 and given.ndim == 0) else [given[i] for i in range(given.shape[0])]
     for c in constants:
         n = p.shape[0]
         p = _weft.pad_constant(p / _weft.flip(_weft.iota((n,), 0, p.dtype) + 1, 0), [0], [1], c)
     return p
 
 
-def polyfit(x, y, deg: int, rcond: float | None = None, full: bool = False, w=None, cov: bool = False) -> Array:
+def polyfit(
+    x: NestedLike,
+    y: NestedLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: NestedLike | None = None,
+    cov: bool = False,
+) -> Array:
     """The polynomial with the least squared error at given points.
 
     Args:
@@ -387,7 +396,7 @@ def bartlett(M: int) -> Array:
     return 1 - _weft.absolute(2 * n / (M - 1) - 1)
 
 
-def kaiser(M: int, beta) -> Array:
+def kaiser(M: int, beta: Array | float) -> Array:
     """The Kaiser window: I0(beta sqrt(1 - r^2)) / I0(beta) for r from -1 to 1.
 
     Args:

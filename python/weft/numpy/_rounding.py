@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike
+from ..typing import ArrayLike, NestedLike
 from ._elementwise import imag, log2, real
 from ._primitives import exp2, floor_divide, nextafter, remainder
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def _whole(name: str, doc: str):
-    def function(x) -> Array:
+    def function(x: NestedLike) -> Array:
         x = _weft.array(x, None, False)
         return _weft.bind_elementwise(name, (x,), {}) if _weft.is_inexact(x.dtype) else x
 
@@ -107,7 +107,7 @@ def fmod(x1: NestedLike, x2: NestedLike) -> Array:
     return _weft.where(zero, 0, _weft.bind_elementwise("rem", (x1, _weft.where(zero, 1, x2)), {}))
 
 
-def divmod(x1, x2) -> tuple[Array, Array]:
+def divmod(x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     """(x1 // x2, x1 % x2).
 
     Returns: pair of arrays of the common shape and dtype.
@@ -146,7 +146,7 @@ def frexp(x: NestedLike) -> tuple[Array, Array]:
     return _weft.where(x == 0, x, x / exp2(exponent)), _weft.where(x == 0, 0, exponent).astype("int32")
 
 
-def ldexp(x1, x2) -> Array:
+def ldexp(x1: NestedLike, x2: ArrayLike) -> Array:
     """x1 times 2 to the power x2, in floating point.
 
     Args:

@@ -306,7 +306,7 @@ def intersect1d(
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
-    size=None,
+    size: int | None = None,
     fill_value: NestedLike | None = None,
 ) -> Any:
     """The sorted different elements that are in both of two arrays.

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike, Shape
+from ..typing import NDArrayLike, NestedLike, Shape
 
 __all__ = [
     "atleast_1d",
@@ -158,7 +158,7 @@ def matrix_transpose(x: NestedLike) -> Array:
     return swapaxes(x, -1, -2)
 
 
-def moveaxis(a: NestedLike, source, destination) -> Array:
+def moveaxis(a: NestedLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Dimensions moved to other places; the others keep their order.
 
     Args:
@@ -271,7 +271,7 @@ def broadcast_to(array: NestedLike, shape: int | Shape) -> Array:
     return _weft.broadcast_to(_array(array), shape)
 
 
-def broadcast_shapes(*shapes) -> tuple:
+def broadcast_shapes(*shapes: Shape) -> tuple:
     """The shape that arrays of these shapes have together.
 
     Args:
@@ -289,7 +289,7 @@ def broadcast_shapes(*shapes) -> tuple:
     return _weft.broadcast_shapes(*shapes)
 
 
-def broadcast_arrays(*args) -> list[Array]:
+def broadcast_arrays(*args: Any) -> list[Array]:
     """Arrays stretched to their common shape.
 
     Args:
@@ -415,7 +415,7 @@ def fliplr(m: NestedLike) -> Array:
     return flip(m, 1)
 
 
-def rot90(m, k: int = 1, axes=(0, 1)) -> Array:
+def rot90(m: NestedLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """An array turned by right angles, from the first axis towards the second.
 
     Args:
@@ -440,7 +440,7 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> Array:
     return flip(swapaxes(m, *axes), axes[1])
 
 
-def roll(a: NestedLike, shift, axis: int | Sequence[int] | None = None) -> Array:
+def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Elements moved along axes; those that leave at the end come in at the front.
 
     Args:
@@ -457,9 +457,12 @@ def roll(a: NestedLike, shift, axis: int | Sequence[int] | None = None) -> Array
     if axis is None:
         return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    if getattr(shift, "ndim", 0):
-        shift = [shift[i] for i in range(len(axes))]
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    if isinstance(shift, (tuple, list)):
+        shifts = list(shift)
+    elif getattr(shift, "ndim", 0):
+        shifts = [_array(shift)[i] for i in range(len(axes))]
+    else:
+        shifts = [shift] * len(axes)
     for d, s in zip(axes, shifts):
         d = _weft.check_axis(d, a.ndim, "roll")
         n = a.shape[d]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import NestedLike
@@ -19,7 +21,13 @@ __all__ = [
 
 
 def sort(
-    a: NestedLike, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
+    a: NestedLike,
+    axis: int | None = -1,
+    *,
+    kind: Any = None,
+    order: str | None = None,
+    stable: bool = True,
+    descending: bool = False,
 ) -> Array:
     """Elements sorted along an axis, stably, NaN last; complex numbers by real, then by imaginary part.
 
@@ -39,15 +47,20 @@ def sort(
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "sort")
     if _weft.dtype_kind(a.dtype) == "complex":
-        order = argsort(a, axis)
-        out = _weft.take_along_axis(a, order, axis)
+        out = _weft.take_along_axis(a, argsort(a, axis), axis)
     else:
         out = _weft.bind("sort", [a], {"dim": axis, "num_keys": 1})[0]
     return _weft.flip(out, axis) if descending else out
 
 
 def argsort(
-    a: NestedLike, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
+    a: NestedLike,
+    axis: int | None = -1,
+    *,
+    kind: Any = None,
+    order: str | None = None,
+    stable: bool = True,
+    descending: bool = False,
 ) -> Array:
     """The indices that sort along an axis; equal elements keep their order.
 
@@ -68,8 +81,7 @@ def argsort(
     axis = _weft.check_axis(axis, a.ndim, "argsort")
     if descending:
         # Order of the reversed array, counted from the other end, keeps equal elements in their order.
-        order = argsort(_weft.flip(a, axis), axis)
-        return _weft.flip(a.shape[axis] - 1 - order, axis)
+        return _weft.flip(a.shape[axis] - 1 - argsort(_weft.flip(a, axis), axis), axis)
     index = _weft.iota(a.shape, axis, "int32")
     if _weft.dtype_kind(a.dtype) == "complex":
         parts = [_weft.bind_elementwise(p, (a,), {}) for p in ("real", "imag")]
@@ -123,7 +135,7 @@ def _kth(kth: int, n: int) -> None:
         raise ValueError(f"partition: kth {kth} is out of range for {n} elements")
 
 
-def lexsort(keys, axis: int = -1) -> Array:
+def lexsort(keys: Any, axis: int = -1) -> Array:
     """The indices that sort by several keys, the last one first.
 
     Args:
@@ -141,7 +153,9 @@ def lexsort(keys, axis: int = -1) -> Array:
     return _weft.bind("sort", [*keys[::-1], index], {"dim": axis, "num_keys": len(keys)})[-1]
 
 
-def searchsorted(a: NestedLike, v: NestedLike, side: str = "left", sorter=None, *, method: str = "scan") -> Array:
+def searchsorted(
+    a: NestedLike, v: NestedLike, side: str = "left", sorter: NestedLike | None = None, *, method: str = "scan"
+) -> Array:
     """Where values go into a sorted vector.
 
     Args:

@@ -35,7 +35,9 @@ def _array(a, dtype=None) -> Array:
 # --- Differences ------------------------------------------------------------------------------------------------------
 
 
-def diff(a: NestedLike, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
+def diff(
+    a: NestedLike, n: int = 1, axis: int = -1, prepend: NestedLike | None = None, append: NestedLike | None = None
+) -> Array:
     """Differences of neighbours along an axis: a[i+1] - a[i]; of booleans whether they differ.
 
     Args:
@@ -68,7 +70,7 @@ def diff(a: NestedLike, n: int = 1, axis: int = -1, prepend=None, append=None) -
     return a
 
 
-def ediff1d(ary: NestedLike, to_end=None, to_begin=None) -> Array:
+def ediff1d(ary: NestedLike, to_end: NestedLike | None = None, to_begin: NestedLike | None = None) -> Array:
     """Differences of neighbours of the flattened array.
 
     Args:
@@ -86,7 +88,7 @@ def ediff1d(ary: NestedLike, to_end=None, to_begin=None) -> Array:
     return _weft.concatenate([p for p in (parts[0], diff(ary), parts[1]) if p is not None], 0)
 
 
-def gradient(f: NestedLike, *varargs, axis: int | Sequence[int] | None = None) -> Any:
+def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | None = None) -> Any:
     """Differences along axes as an estimate of the derivative: central ones inside, one-sided ones at the ends.
 
     Args:
@@ -114,12 +116,12 @@ def gradient(f: NestedLike, *varargs, axis: int | Sequence[int] | None = None) -
         raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
     spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     out = []
-    for d, given in zip(axes, spacing):
+    for d, given in zip(axes, [_array(h) for h in spacing]):
         if f.shape[d] < 2:
             raise ValueError(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
         key = (slice(None),) * d
         at = lambda lo, hi: f[key + (slice(lo, hi),)]  # noqa: B023
-        if getattr(given, "ndim", 0):
+        if given.ndim:
             if given.shape != (f.shape[d],):
                 raise ValueError(f"gradient: {given.shape} coordinates for {f.shape[d]} elements along axis {d}")
             steps = diff(_weft.promote_inexact(given)).reshape((-1,) + (1,) * (f.ndim - d - 1))
@@ -134,7 +136,7 @@ def gradient(f: NestedLike, *varargs, axis: int | Sequence[int] | None = None) -
     return out[0] if len(out) == 1 else out
 
 
-def trapezoid(y: NestedLike, x: NestedLike | None = None, dx=1.0, axis: int = -1) -> Array:
+def trapezoid(y: NestedLike, x: NestedLike | None = None, dx: Array | float = 1.0, axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule.
 
     Args:
@@ -157,7 +159,7 @@ def trapezoid(y: NestedLike, x: NestedLike | None = None, dx=1.0, axis: int = -1
     return 0.5 * sum((y[..., 1:] + y[..., :-1]) * dx, -1)
 
 
-def unwrap(p: NestedLike, discont=None, axis: int = -1, period=6.283185307179586) -> Array:
+def unwrap(p: NestedLike, discont: float | None = None, axis: int = -1, period: float = 6.283185307179586) -> Array:
     """Angles without jumps: whole periods are added where neighbours differ by more than discont.
 
     Args:
@@ -198,8 +200,8 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights=None,
-    aweights=None,
+    fweights: NestedLike | None = None,
+    aweights: NestedLike | None = None,
 ) -> Array:
     """The covariance matrix of variables.
 
@@ -309,7 +311,9 @@ def bincount(
     return _weft.full((length,), 0, weights.dtype).at[x].add(weights)
 
 
-def histogram_bin_edges(a: NestedLike, bins: NestedLike = 10, range=None, weights: NestedLike | None = None) -> Array:
+def histogram_bin_edges(
+    a: NestedLike, bins: NestedLike = 10, range: Any = None, weights: NestedLike | None = None
+) -> Array:
     """The edges of the bins of histogram.
 
     Args:
@@ -345,7 +349,11 @@ def histogram_bin_edges(a: NestedLike, bins: NestedLike = 10, range=None, weight
 
 
 def histogram(
-    a: NestedLike, bins: NestedLike = 10, range=None, weights: NestedLike | None = None, density: bool | None = None
+    a: NestedLike,
+    bins: NestedLike = 10,
+    range: Any = None,
+    weights: NestedLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Array, Array]:
     """How many elements each bin holds, or what sum of weights. Bins contain their left edge, the last one also its
     right.
@@ -381,7 +389,13 @@ def histogram(
     return counts, edges
 
 
-def histogramdd(sample, bins=10, range=None, weights=None, density: bool | None = None) -> tuple[Array, list[Array]]:
+def histogramdd(
+    sample: NestedLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: NestedLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
     """How many points each cell of a grid holds, or what sum of weights.
 
     Args:
@@ -428,7 +442,7 @@ def histogram2d(
     x: NestedLike,
     y: NestedLike,
     bins: NestedLike = 10,
-    range=None,
+    range: Any = None,
     weights: NestedLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -455,7 +469,14 @@ def histogram2d(
     return counts, edges[0], edges[1]
 
 
-def interp(x, xp, fp, left=None, right=None, period=None) -> Array:
+def interp(
+    x: NestedLike,
+    xp: NestedLike,
+    fp: NestedLike,
+    left: NestedLike | None = None,
+    right: NestedLike | None = None,
+    period: float | None = None,
+) -> Array:
     """Piecewise linear interpolation through points.
 
     Args:

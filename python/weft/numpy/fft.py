@@ -82,14 +82,16 @@ def _transform(kind: str, a, s, axes, norm) -> Array:
 
 
 def _one(kind):
-    def transform(a, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    def transform(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _transform(kind, a, None if n is None else [n], [axis], norm)
 
     return transform
 
 
 def _many(kind, default=None):
-    def transform(a, s=None, axes=default, norm: str | None = None) -> Array:
+    def transform(
+        a: NestedLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = default, norm: str | None = None
+    ) -> Array:
         if axes is None:
             rank = np.ndim(a) if not isinstance(a, Array) else a.ndim
             axes = list(range(rank if s is None else rank - len(s), rank)) if s is not None else list(range(rank))
@@ -229,7 +231,7 @@ irfftn = _named(
 )
 
 
-def hfft(a, n: int | None = None, axis: int = -1) -> Array:
+def hfft(a: NestedLike, n: int | None = None, axis: int = -1) -> Array:
     """The Fourier transform of a signal whose spectrum is real: of the first half of a Hermitian sequence.
 
     Args:
@@ -247,11 +249,12 @@ def hfft(a, n: int | None = None, axis: int = -1) -> Array:
     """
     from ._elementwise import conjugate
 
+    a = _weft.array(a, None, False)
     n = 2 * (a.shape[axis] - 1) if n is None else n
     return _transform("irfft", conjugate(a), [n], [axis], None) * n
 
 
-def ihfft(a, n: int | None = None, axis: int = -1) -> Array:
+def ihfft(a: NestedLike, n: int | None = None, axis: int = -1) -> Array:
     """The inverse of hfft.
 
     Args:
@@ -269,6 +272,7 @@ def ihfft(a, n: int | None = None, axis: int = -1) -> Array:
     """
     from ._elementwise import conjugate
 
+    a = _weft.array(a, None, False)
     n = a.shape[axis] if n is None else n
     return conjugate(_transform("rfft", a, [n], [axis], None)) / n
 

@@ -271,7 +271,7 @@ def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Arr
     return x, residuals, rank, s
 
 
-def multi_dot(arrays) -> Array:
+def multi_dot(arrays: Sequence[NestedLike]) -> Array:
     """The product of several matrices, in the order that takes the fewest operations.
 
     Args:
@@ -289,16 +289,16 @@ def multi_dot(arrays) -> Array:
         >>> wnp.linalg.multi_dot([wnp.ones((2, 3)), wnp.ones((3, 4)), wnp.ones(4)])
         Array([12., 12.], dtype=float32)
     """
-    arrays = [_weft.array(a, None, False) for a in arrays]
-    if len(arrays) < 2:
+    factors = [_weft.array(a, None, False) for a in arrays]
+    if len(factors) < 2:
         raise ValueError("multi_dot: at least two arrays are needed")
-    first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
+    first, last = factors[0].ndim == 1, factors[-1].ndim == 1
     if first:
-        arrays[0] = arrays[0][None, :]
+        factors[0] = factors[0][None, :]
     if last:
-        arrays[-1] = arrays[-1][:, None]
-    n = len(arrays)
-    sizes = [a.shape[0] for a in arrays] + [arrays[-1].shape[1]]
+        factors[-1] = factors[-1][:, None]
+    n = len(factors)
+    sizes = [a.shape[0] for a in factors] + [factors[-1].shape[1]]
     cost = {(i, i): (0, i) for i in range(n)}
     for span in range(1, n):
         for i in range(n - span):
@@ -309,7 +309,7 @@ def multi_dot(arrays) -> Array:
 
     def product(i: int, j: int) -> Array:
         if i == j:
-            return arrays[i]
+            return factors[i]
         k = cost[i, j][1]
         return matmul(product(i, k), product(k + 1, j))
 
@@ -392,7 +392,7 @@ def tensorinv(a: NestedLike, ind: int = 2) -> Array:
     return inv(a.reshape(n, n)).reshape(a.shape[ind:] + rows)
 
 
-def tensorsolve(a, b, axes=None) -> Array:
+def tensorsolve(a: NestedLike, b: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
     """The x with tensordot(a, x, x.ndim) = b.
 
     Args:
@@ -412,13 +412,13 @@ def tensorsolve(a, b, axes=None) -> Array:
     """
     a, b = _weft.array(a, None, False), _weft.array(b, None, False)
     if axes is not None:
-        rest = [d for d in range(a.ndim) if d not in {x % a.ndim for x in axes}]
-        a = _weft.transpose(a, rest + [x % a.ndim for x in axes])
+        last = [x % a.ndim for x in ((axes,) if isinstance(axes, int) else axes)]
+        a = _weft.transpose(a, [d for d in range(a.ndim) if d not in last] + last)
     shape = a.shape[b.ndim :]
     return solve(a.reshape(b.size, math.prod(shape)), b.reshape(-1)).reshape(shape)
 
 
-def matrix_rank(a, rtol: float | None = None) -> Array:
+def matrix_rank(a: NestedLike, rtol: float | None = None) -> Array:
     """The number of singular values that do not count as 0.
 
     Args:
@@ -435,6 +435,7 @@ def matrix_rank(a, rtol: float | None = None) -> Array:
     """
     import numpy as np
 
+    a = _weft.array(a, None, False)
     s = svdvals(a)
     rtol = max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
     return _weft.reduce("reduce_sum", (s > rtol * s[..., :1]).astype("int32"), -1, False)
@@ -468,7 +469,9 @@ def matrix_power(a: NestedLike, n: int) -> Array:
     return _weft.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape) if out is None else out
 
 
-def norm(x: NestedLike, ord=None, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
+def norm(
+    x: NestedLike, ord: int | float | str | None = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Array:
     """The norm of vectors or matrices.
 
     Args:
@@ -495,13 +498,17 @@ def norm(x: NestedLike, ord=None, axis: int | Sequence[int] | None = None, keepd
         axis = tuple(range(x.ndim))
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"norm: of vectors there is no norm {ord!r}; expected a number")
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
         return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
     raise ValueError(f"norm: one or two axes, got {axes}")
 
 
-def vector_norm(x: NestedLike, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord=2) -> Array:
+def vector_norm(
+    x: NestedLike, *, axis: int | Sequence[int] | None = None, keepdims: bool = False, ord: int | float = 2
+) -> Array:
     """The p-norm of vectors: (sum of |x|^p) ^ (1/p).
 
     Args:
@@ -551,7 +558,7 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
     return _weft.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out
 
 
-def matrix_norm(x: NestedLike, *, keepdims: bool = False, ord="fro") -> Array:
+def matrix_norm(x: NestedLike, *, keepdims: bool = False, ord: int | float | str = "fro") -> Array:
     """The norm of matrices.
 
     Args:
@@ -570,7 +577,7 @@ def matrix_norm(x: NestedLike, *, keepdims: bool = False, ord="fro") -> Array:
     return norm(x, ord, (-2, -1), keepdims)
 
 
-def cond(x: NestedLike, p: NestedLike | None = None) -> Array:
+def cond(x: NestedLike, p: int | float | str | None = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse.
 
     Args:

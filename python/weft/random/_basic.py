@@ -9,7 +9,7 @@ import numpy as np
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
-from ..typing import DTypeLike, NestedLike, Shape
+from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._keys import KEY_ERRORS, _shape, bits, split
 
 __all__ = [
@@ -107,7 +107,7 @@ def truncated_normal(
     return wnp.clip(out, wnp.nextafter(lower, inf), wnp.nextafter(upper, -inf))
 
 
-def randint(key, shape, minval, maxval, dtype=int) -> Array:
+def randint(key: Array, shape: Shape, minval: NestedLike, maxval: NestedLike, dtype: DTypeLike = int) -> Array:
     """Whole numbers uniform in [minval, maxval).
 
     Args:
@@ -124,12 +124,12 @@ def randint(key, shape, minval, maxval, dtype=int) -> Array:
         >>> weft.random.randint(weft.random.key(0), (3,), 0, 10)
         Array([9, 0, 2], dtype=int32)
     """
-    dtype = _weft.dtype(dtype)
-    if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise TypeError(f"random.randint: an integer dtype is needed, got {dtype}")
-    width = max(8 * dtype.itemsize, 32)
+    integer = _weft.dtype(dtype)
+    if _weft.dtype_kind(integer) not in ("signed", "unsigned"):
+        raise TypeError(f"random.randint: an integer dtype is needed, got {integer}")
+    width = max(8 * integer.itemsize, 32)
     unsigned = f"uint{width}"
-    low, high = wnp.asarray(minval).astype(dtype), wnp.asarray(maxval).astype(dtype)
+    low, high = wnp.asarray(minval).astype(integer), wnp.asarray(maxval).astype(integer)
     k1, k2 = split(key)
     upper, lower = bits(k1, shape, unsigned), bits(k2, shape, unsigned)
     span = wnp.where(high <= low, wnp.ones((), unsigned), _weft.astype(high, unsigned) - _weft.astype(low, unsigned))
@@ -137,7 +137,7 @@ def randint(key, shape, minval, maxval, dtype=int) -> Array:
     factor = wnp.asarray(2 ** (width // 2), unsigned) % span
     factor = (factor * factor) % span
     offset = ((upper % span) * factor + lower % span) % span
-    return low + offset.astype(dtype)
+    return low + offset.astype(integer)
 
 
 def _shuffled(key, x, axis: int = 0) -> Array:
@@ -148,7 +148,7 @@ def _shuffled(key, x, axis: int = 0) -> Array:
     return x
 
 
-def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
+def permutation(key: Array, x: int | NDArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """Slices in random order.
 
     Args:
@@ -198,7 +198,7 @@ def choice(
     if not replace and count > n:
         raise ValueError(f"choice: {count} different elements of {n}")
     if p is None:
-        index = randint(key, shape, 0, n) if replace else permutation(key, n)[:count].reshape(_shape(shape))
+        index = randint(key, _shape(shape), 0, n) if replace else permutation(key, n)[:count].reshape(_shape(shape))
     elif replace:
         total = wnp.cumsum(wnp.asarray(p))
         index = wnp.searchsorted(total, total[-1] * (1 - uniform(key, shape, total.dtype)))
@@ -266,7 +266,7 @@ def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
     return -wnp.log(-wnp.log(uniform(key, shape, dtype, float(np.finfo(dtype).tiny), 1.0)))
 
 
-def categorical(key, logits, axis: int = -1, shape=None) -> Array:
+def categorical(key: Array, logits: NDArrayLike, axis: int = -1, shape: Shape | None = None) -> Array:
     """Indices along an axis, with probabilities softmax(logits).
 
     Args:

@@ -74,7 +74,9 @@ def rayleigh(key: Array, scale: NestedLike, shape: int | Shape | None = None, dt
     return wnp.asarray(scale, dtype) * wnp.sqrt(-2 * wnp.log(uniform(key, shape, dtype)))
 
 
-def weibull_min(key, scale, concentration, shape=(), dtype=float) -> Array:
+def weibull_min(
+    key: Array, scale: Array | float, concentration: Array | float, shape: Shape = (), dtype: DTypeLike = float
+) -> Array:
     """Weibull numbers: scale (-log(1 - u)) ^ (1 / concentration).
 
     Args:

@@ -159,7 +159,7 @@ def t(key: Array, df: NestedLike, shape: int | Shape = (), dtype: DTypeLike = fl
     return normal(k1, shape, dtype) * wnp.sqrt(half / gamma(k2, half, shape, dtype))
 
 
-def ball(key, d: int, p=2, shape=(), dtype=float) -> Array:
+def ball(key: Array, d: int, p: Array | float = 2, shape: Shape = (), dtype: DTypeLike = float) -> Array:
     """Points uniform in the unit ball of a p-norm. Not JAX's numbers.
 
     Args:

@@ -23,7 +23,7 @@ def _shape(shape) -> tuple:
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 
-def key(seed) -> Array:
+def key(seed: int) -> Array:
     """A key made from an integer.
 
     Returns: array without dimensions, of dtype key.
@@ -38,7 +38,7 @@ def key(seed) -> Array:
     return _weft.random_key(seed, True)
 
 
-def PRNGKey(seed) -> Array:
+def PRNGKey(seed: int) -> Array:
     """A key made from an integer, as two words, in JAX's older form.
 
     Returns: array uint32[2].
@@ -71,7 +71,7 @@ def key_data(keys: NestedLike) -> Array:
     return _weft.random_unwrap(keys)
 
 
-def wrap_key_data(words) -> Array:
+def wrap_key_data(words: NestedLike) -> Array:
     """Keys made from words.
 
     Args:
@@ -89,7 +89,7 @@ def wrap_key_data(words) -> Array:
     return _weft.random_wrap(words)
 
 
-def split(key: Array, num=2) -> Array:
+def split(key: Array, num: int | Shape = 2) -> Array:
     """New keys from a key, independent of each other and of it.
 
     Args:

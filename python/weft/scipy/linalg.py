@@ -77,7 +77,9 @@ def cho_factor(
     return cholesky(a, lower, overwrite_a, check_finite), lower
 
 
-def cho_solve(c_and_lower, b: NestedLike, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def cho_solve(
+    c_and_lower: tuple[NestedLike, bool], b: NestedLike, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
     """The x with a x = b, from the Cholesky factor of a.
 
     Args:
@@ -104,8 +106,8 @@ def solve_triangular(
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
-    overwrite_b=False,
-    check_finite=True,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> Array:
     """The x with op(a) x = b, for triangular a.
 
@@ -134,10 +136,10 @@ def solve(
     a: NestedLike,
     b: NestedLike,
     lower: bool = False,
-    overwrite_a=False,
-    overwrite_b=False,
-    check_finite=True,
-    assume_a="gen",
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
 ) -> Array:
     """The x with a x = b, for square a.
 
@@ -180,7 +182,13 @@ def lu_factor(a: NestedLike, overwrite_a: bool = False, check_finite: bool = Tru
     return _linalg.lu_factor(a)[:2]
 
 
-def lu_solve(lu_and_piv, b: NestedLike, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def lu_solve(
+    lu_and_piv: tuple[NestedLike, NestedLike],
+    b: NestedLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """The x with op(a) x = b, from the LU factorisation of a.
 
     Args:
@@ -199,7 +207,7 @@ def lu_solve(lu_and_piv, b: NestedLike, trans: int = 0, overwrite_b: bool = Fals
     del overwrite_b, check_finite
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans is 0, 1 or 2, got {trans!r}")
-    factors, pivots = lu_and_piv
+    factors, pivots = wnp.asarray(lu_and_piv[0]), wnp.asarray(lu_and_piv[1])
     rows = wnp.arange(factors.shape[-1])
     for i in range(pivots.shape[-1]):
         other = rows[pivots[i]]

@@ -53,7 +53,7 @@ def _float(x) -> Array:
 
 
 def _unary(prim: str, name: str, what: str, source: str, argument: str, result: str):
-    def function(x) -> Array:
+    def function(x: NestedLike) -> Array:
         return _weft.bind_elementwise(prim, (_float(x),), {})
 
     function.__name__ = function.__qualname__ = name

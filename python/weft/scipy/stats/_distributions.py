@@ -6,6 +6,7 @@ import math
 
 from ... import numpy as wnp
 from ..._weft import Array
+from ...typing import NestedLike
 from .. import special as sp
 
 _INF = float("inf")
@@ -149,35 +150,35 @@ class norm:
     """The normal distribution."""
 
     @staticmethod
-    def logpdf(x, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: -(z^2 + log(2 pi)) / 2 - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
         return -0.5 * (z * z + math.log(2 * math.pi)) - log_scale
 
     @staticmethod
-    def cdf(x, loc=0, scale=1) -> Array:
+    def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The distribution function."""
         return sp.ndtr(_standard(x, loc, scale)[0])
 
     @staticmethod
-    def logcdf(x, loc=0, scale=1) -> Array:
+    def logcdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the distribution function."""
         return sp.log_ndtr(_standard(x, loc, scale)[0])
 
     @staticmethod
-    def sf(x, loc=0, scale=1) -> Array:
+    def sf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The survival function: 1 - cdf, without cancellation."""
         return sp.ndtr(-_standard(x, loc, scale)[0])
 
     @staticmethod
-    def logsf(x, loc=0, scale=1) -> Array:
+    def logsf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the survival function."""
         return sp.log_ndtr(-_standard(x, loc, scale)[0])
 
     @staticmethod
-    def ppf(q, loc=0, scale=1) -> Array:
+    def ppf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The quantile function: the inverse of cdf."""
-        return sp.ndtri(q) * scale + loc
+        return sp.ndtri(q) * sp._float(scale) + sp._float(loc)
 
 
 @_described(_UNIVARIATE.format(26))
@@ -185,13 +186,13 @@ class uniform:
     """The uniform distribution in [loc, loc + scale]."""
 
     @staticmethod
-    def logpdf(x, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: -log(scale), -inf outside."""
         z, log_scale = _standard(x, loc, scale)
         return wnp.where((z < 0) | (z > 1), -_INF, -log_scale)
 
     @staticmethod
-    def cdf(x, loc=0, scale=1) -> Array:
+    def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The distribution function."""
         return wnp.clip(_standard(x, loc, scale)[0], 0, 1)
 
@@ -201,13 +202,13 @@ class expon:
     """The exponential distribution."""
 
     @staticmethod
-    def logpdf(x, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: -z - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
         return wnp.where(z < 0, -_INF, -z - log_scale)
 
     @staticmethod
-    def cdf(x, loc=0, scale=1) -> Array:
+    def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The distribution function."""
         z = _standard(x, loc, scale)[0]
         return wnp.where(z < 0, 0, -wnp.expm1(-wnp.where(z < 0, 0, z)))
@@ -218,7 +219,7 @@ class gamma:
     """The gamma distribution with shape parameter a."""
 
     @staticmethod
-    def logpdf(x, a, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, a: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: (a - 1) log z - z - gammaln(a) - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
         a = sp._float(a)
@@ -230,7 +231,7 @@ class beta:
     """The beta distribution with parameters a and b."""
 
     @staticmethod
-    def logpdf(x, a, b, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: (a - 1) log z + (b - 1) log(1 - z) - betaln(a, b) - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
         a, b = sp._float(a), sp._float(b)
@@ -245,7 +246,7 @@ class laplace:
     """The Laplace distribution."""
 
     @staticmethod
-    def logpdf(x, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: -|z| - log(2 scale)."""
         z, log_scale = _standard(x, loc, scale)
         return -wnp.abs(z) - math.log(2) - log_scale
@@ -256,13 +257,13 @@ class logistic:
     """The logistic distribution."""
 
     @staticmethod
-    def logpdf(x, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: -z - 2 log(1 + exp(-z)) - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
         return -z - 2 * wnp.logaddexp(-z, 0.0) - log_scale
 
     @staticmethod
-    def cdf(x, loc=0, scale=1) -> Array:
+    def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The distribution function."""
         return sp.expit(_standard(x, loc, scale)[0])
 
@@ -272,7 +273,7 @@ class cauchy:
     """The Cauchy distribution."""
 
     @staticmethod
-    def logpdf(x, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: -log(pi scale (1 + z^2))."""
         z, log_scale = _standard(x, loc, scale)
         return -math.log(math.pi) - log_scale - wnp.log1p(z * z)
@@ -283,7 +284,7 @@ class t:
     """Student's t-distribution with df degrees of freedom."""
 
     @staticmethod
-    def logpdf(x, df, loc=0, scale=1) -> Array:
+    def logpdf(x: NestedLike, df: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density (Abramowitz and Stegun 26.7.1, differentiated)."""
         z, log_scale = _standard(x, loc, scale)
         df = sp._float(df)
@@ -296,9 +297,9 @@ class bernoulli:
     """The Bernoulli distribution: 1 with probability p, otherwise 0."""
 
     @staticmethod
-    def logpmf(k, p, loc=0) -> Array:
+    def logpmf(k: NestedLike, p: NestedLike, loc: NestedLike = 0) -> Array:
         """log of the probability."""
-        k, p = sp._float(k) - loc, sp._float(p)
+        k, p = sp._float(k) - sp._float(loc), sp._float(p)
         return wnp.where((k == 0) | (k == 1), sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), -_INF)
 
 
@@ -307,9 +308,9 @@ class poisson:
     """The Poisson distribution with mean mu."""
 
     @staticmethod
-    def logpmf(k, mu, loc=0) -> Array:
+    def logpmf(k: NestedLike, mu: NestedLike, loc: NestedLike = 0) -> Array:
         """log of the probability: k log(mu) - mu - log(k!)."""
-        k, mu = sp._float(k) - loc, sp._float(mu)
+        k, mu = sp._float(k) - sp._float(loc), sp._float(mu)
         value = sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu
         return wnp.where((k < 0) | (wnp.round(k) != k), -_INF, value)
 
@@ -319,7 +320,7 @@ class multivariate_normal:
     """The normal distribution of vectors."""
 
     @staticmethod
-    def logpdf(x, mean, cov, allow_singular=None) -> Array:
+    def logpdf(x: NestedLike, mean: NestedLike, cov: NestedLike, allow_singular: bool | None = None) -> Array:
         """log of the density of the vectors along the last axis, from the Cholesky factor of cov."""
         del allow_singular
         x, mean, cov = sp._float(x), sp._float(mean), sp._float(cov)
@@ -337,7 +338,7 @@ class dirichlet:
     """The Dirichlet distribution."""
 
     @staticmethod
-    def logpdf(x, alpha) -> Array:
+    def logpdf(x: NestedLike, alpha: NestedLike) -> Array:
         """log of the density: the sum of (alpha - 1) log x, minus the log of the multivariate beta function."""
         x, alpha = sp._float(x), sp._float(alpha)
         normalizer = wnp.sum(sp.gammaln(alpha), -1) - sp.gammaln(wnp.sum(alpha, -1))
