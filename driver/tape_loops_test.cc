@@ -8,6 +8,7 @@
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
+#include "ir/recursive_samples.h"
 #include "ir/tape.h"
 #include "ir/text_parser.h"
 #include "transforms/grad.h"
@@ -131,42 +132,6 @@ TEST(TapeLoops, TheScheduleSaysWhatATripCosts) {
   const std::string schedule = Compile(GradOf(ParseFn(kLoss)), options)->Stage("schedule");
   EXPECT_NE(schedule.find("512 bytes per trip"), std::string::npos) << schedule;
 }
-
-// x ^ n by repeated squaring, with a branch for odd n; and a tree of calls.
-constexpr const char* kPower = R"(fn f(x: f64[], n: i32[]) {
-  y = recursive x n (x: f64[], n: i32[]) {
-    more = gt n 0:i32
-    y = cond more x n (x: f64[], n: i32[]) { return 1:f64 } (x: f64[], n: i32[]) {
-      h = div n 2:i32
-      s = mul x x
-      r = recur[depth=0, results=types(f64[])] s h
-      rest = rem n 2:i32
-      odd = eq rest 1:i32
-      y = cond odd r x (r: f64[], x: f64[]) { return r } (r: f64[], x: f64[]) { y = mul r x; return y }
-      return y
-    }
-    return y
-  }
-  return y
-}
-)";
-constexpr const char* kTree = R"(fn f(x: f64[], n: i32[]) {
-  y = recursive x n (x: f64[], n: i32[]) {
-    more = gt n 1:i32
-    y = cond more x n (x: f64[], n: i32[]) { return x } (x: f64[], n: i32[]) {
-      a = sub n 1:i32
-      b = sub n 2:i32
-      p = recur[depth=0, results=types(f64[])] x a
-      q = recur[depth=0, results=types(f64[])] x b
-      r = mul x q
-      y = add p r
-      return y
-    }
-    return y
-  }
-  return y
-}
-)";
 
 double CompiledAt(const FnRef& f, double x, int n) {
   return Compiled(f, {Tensor::Scalar<double>(DType::kF64, x), Tensor::Scalar<int32_t>(DType::kI32, n)})[0].at<double>(

@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
+#include "ir/recursive_samples.h"
 #include "ir/serialize.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
@@ -148,45 +149,6 @@ TEST(While, TapesOutliveTheirEvaluation) {
   }
 }
 
-// x ^ n by repeated squaring, with a branch for odd n: f(n, x) = n < 1 ? 1 : n odd ? x * f(n / 2, x * x) : f(n / 2, x *
-// x).
-constexpr const char* kPower = R"(fn f(x: f64[], n: i32[]) {
-  y = recursive x n (x: f64[], n: i32[]) {
-    more = gt n 0:i32
-    y = cond more x n (x: f64[], n: i32[]) { return 1:f64 } (x: f64[], n: i32[]) {
-      h = div n 2:i32
-      s = mul x x
-      r = recur[depth=0, results=types(f64[])] s h
-      rest = rem n 2:i32
-      odd = eq rest 1:i32
-      y = cond odd r x (r: f64[], x: f64[]) { return r } (r: f64[], x: f64[]) { y = mul r x; return y }
-      return y
-    }
-    return y
-  }
-  return y
-}
-)";
-
-// Fibonacci with weights: f(n, x) = n < 2 ? x : f(n - 1, x) + x * f(n - 2, x). Two calls, both on the way to the
-// result.
-constexpr const char* kTree = R"(fn f(x: f64[], n: i32[]) {
-  y = recursive x n (x: f64[], n: i32[]) {
-    more = gt n 1:i32
-    y = cond more x n (x: f64[], n: i32[]) { return x } (x: f64[], n: i32[]) {
-      a = sub n 1:i32
-      b = sub n 2:i32
-      p = recur[depth=0, results=types(f64[])] x a
-      q = recur[depth=0, results=types(f64[])] x b
-      r = mul x q
-      y = add p r
-      return y
-    }
-    return y
-  }
-  return y
-}
-)";
 double Tree(double x, int n) { return n < 2 ? x : Tree(x, n - 1) + x * Tree(x, n - 2); }
 
 FnRef GradOfFirst(const FnRef& f) { return Grad(f, {.wrt = {true, false}}); }

@@ -82,7 +82,7 @@ std::shared_ptr<const Plan> PlanFor(const Problem& problem) {
   std::shared_ptr<const Plan> plan;
   try {
     plan = Make(problem);
-  } catch (const dnnl::error&) {  // not implemented
+  } catch (const dnnl::error&) {  // oneDNN has no such convolution: the caller has one
   }
   const std::lock_guard<ForkSafeMutex> lock(mutex);
   if (plans.size() >= kMaxPlans) plans.clear();
