@@ -16,6 +16,7 @@
 #include "python/effects.h"
 #include "python/frames.h"
 #include "python/function.h"
+#include "python/nans.h"
 #include "python/run.h"
 #include "tracer/axes.h"
 #include "tracer/regions.h"
@@ -26,7 +27,6 @@ PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tr
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
 PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
 bool g_disable_jit = false;
-bool g_debug_nans = false;
 
 namespace {
 
@@ -511,22 +511,6 @@ void WarnOfUseless(const Entry& entry) {
   }
 }
 
-// weft.config.debug_nans: names the first result that holds a NaN.
-void CheckNans(const Values& values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].traced() || !IsInexact(values[i].dtype())) continue;
-    const Tensor& t = values[i].tensor();
-    for (int64_t k = 0; k < t.size(); ++k) {
-      const std::complex<double> v = t.Get(k);
-      if (v.real() == v.real() && v.imag() == v.imag()) continue;
-      PyErr_Format(PyExc_FloatingPointError,
-                   "result %zu of a jitted function holds a NaN (element %lld); weft.disable_jit() shows the operation",
-                   i, static_cast<long long>(k));
-      throw PythonError();
-    }
-  }
-}
-
 PyObject* BuildResult(const Entry& entry, Values values) {
   if (entry.out == Entry::Out::kLeaf) return WrapValue(std::move(values[0]));
   if (entry.out == Entry::Out::kTuple) {
@@ -587,7 +571,11 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
           tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
+      // Only memory that stays as it is can be looked at again.
+      std::optional<Tensors> kept;
+      if (g_debug_nans && std::find(give.begin(), give.end(), true) == give.end()) kept = tensors;
       Tensors out = RunProgram(*entry->program, std::move(tensors));
+      if (g_debug_nans) CheckNans(entry->traced.fn, kept, out);
       results.reserve(out.size());
       for (size_t i = 0; i < out.size(); ++i) {
         // A result that is an argument unchanged must not share NumPy's memory.
@@ -597,7 +585,6 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
         results.push_back(Value(std::move(out[i]), entry->traced.weak_results[i]));
       }
     }
-    if (g_debug_nans) CheckNans(results);
     return BuildResult(*entry, std::move(results));
   });
 }

@@ -12,7 +12,6 @@ extern PyObject* g_flatten_hook;
 extern PyObject* g_trace_jit_hook;
 extern PyObject* g_refuse_hook;
 extern bool g_disable_jit;
-extern bool g_debug_nans;
 
 // The traced function inside a weft._weft.Traced object.
 const Traced& TracedOf(PyObject* object);

@@ -4,6 +4,7 @@
 #include "python/frames.h"
 #include "python/function.h"
 #include "python/jit.h"
+#include "python/nans.h"
 #include "python/run.h"
 
 namespace weft::python {

@@ -13,6 +13,7 @@
 #include "ir/text_printer.h"
 #include "python/effects.h"
 #include "python/errors.h"
+#include "python/nans.h"
 #include "tracer/trace.h"
 #include "transforms/pass.h"
 
@@ -151,7 +152,9 @@ void InstallRunner() {
       if (programs.size() > 20000) programs.clear();
       programs.emplace(fn, program);
     }
-    return RunProgram(*program, args);
+    Tensors results = RunProgram(*program, args);
+    if (g_debug_nans) CheckNans(fn, args, results);
+    return results;
   });
   InstallEffects();
   if (InterpretAlways()) return;

@@ -21,7 +21,7 @@ class _Config:
 
     @property
     def debug_nans(self) -> bool:
-        """Whether results of jitted functions are searched for NaN; one raises FloatingPointError."""
+        """Whether results are searched for NaN; one raises FloatingPointError, which names the operation and its line."""
         return _weft.debug_nans()
 
     @debug_nans.setter
@@ -54,17 +54,22 @@ def _set_to(name: str, value: bool):
 
 
 def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it results of jitted functions are searched for NaN.
+    """A context manager: inside it the results of jitted functions, and of operations outside of them, are searched
+    for NaN. A program that gives one runs once more (what it prints is not repeated, callbacks are), to find out which
+    operation made it.
 
     Args:
         on: whether to.
 
-    Returns: context manager; a NaN raises FloatingPointError inside.
+    Returns: context manager; a NaN raises FloatingPointError inside, with the operation and the user's line.
 
     Example:
         >>> with weft.debug_nans():
-        ...     weft.jit(lambda x: x + 1)(1.0)
-        Array(2., dtype=float32, weak_type=True)
+        ...     try:
+        ...         weft.jit(lambda x: wnp.log(x) + 1)(-1.0)
+        ...     except FloatingPointError as error:
+        ...         print(str(error).splitlines()[0])
+        'log' gives a NaN
     """
     return _set_to("debug_nans", on)
 

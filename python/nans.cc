@@ -1,0 +1,105 @@
+#include "python/nans.h"
+
+#include <Python.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/ops.h"
+#include "ir/prim.h"
+#include "python/errors.h"
+#include "python/run.h"
+#include "transforms/pass.h"
+
+namespace weft::python {
+
+bool g_debug_nans = false;
+
+namespace {
+
+bool HoldsNan(const Tensor& t) {
+  if (!IsInexact(t.dtype())) return false;
+  for (int64_t k = 0; k < t.size(); ++k) {
+    const std::complex<double> v = t.Get(k);
+    if (v.real() != v.real() || v.imag() != v.imag()) return true;
+  }
+  return false;
+}
+
+Atom AnyNan(Builder& b, const Atom& x) {
+  Ints dims(static_cast<size_t>(b.TypeOf(x).rank()));
+  std::iota(dims.begin(), dims.end(), int64_t{0});
+  return Reduce(b, "reduce_or", b.Emit1(FindPrim("ne"), {x, x}), dims);
+}
+
+// The same parameters; for each watched equation of `fn` (calls have been inlined), whether it gives a NaN. What only
+// prints does not print again.
+struct Watch {
+  FnRef fn;
+  std::vector<const Eqn*> eqns;  // by result
+};
+Watch WatchEverything(const Fn& fn) {
+  Watch watch;
+  Builder b(fn.name());
+  std::vector<Atom> env(static_cast<size_t>(fn.num_vars()));
+  for (size_t i = 0; i < fn.params().size(); ++i) {
+    const Param& p = fn.params()[i];
+    env[i] = b.Parameter(p.type, p.name, p.kind);  // parameters are the first variables
+  }
+  Atoms flags;
+  for (const Eqn& e : fn.eqns()) {
+    if (e.num_results == 0) continue;
+    Atoms operands;
+    for (const Atom& a : e.operands) operands.push_back(a.is_var() ? env[a.id()] : a);
+    b.set_loc(e.loc);
+    const Atoms out = b.Clone(e, std::move(operands));
+    for (uint32_t r = 0; r < e.num_results; ++r) {
+      env[e.first_result + r] = out[r];
+      if (!IsInexact(b.DTypeOf(out[r]))) continue;
+      flags.push_back(AnyNan(b, out[r]));
+      watch.eqns.push_back(&e);
+    }
+  }
+  watch.fn = b.Build(flags);
+  return watch;
+}
+
+}  // namespace
+
+void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results) {
+  size_t result = 0;
+  while (result < results.size() && !HoldsNan(results[result])) ++result;
+  if (result == results.size()) return;
+  std::string message;
+  if (!args) {
+    message = "result " + std::to_string(result) + " of '" + fn->name() +
+              "' holds a NaN; which operation made it cannot be told, since an argument was donated";
+  } else {
+    const FnRef inlined = InlineEveryCall(fn);
+    const Watch watch = WatchEverything(*inlined);
+    const Tensors flags = RunProgram(*ProgramOf(watch.fn), *args);
+    size_t first = 0;
+    while (first < flags.size() && !flags[first].at<bool>(0)) ++first;
+    std::string given;
+    for (size_t i = 0; i < args->size() && given.empty(); ++i) {
+      if (HoldsNan((*args)[i])) {
+        const std::string& name = fn->params()[i].name;
+        given = "argument " + (name.empty() ? std::to_string(i) : "'" + name + "'") + " of '" + fn->name() +
+                "' holds a NaN";
+      }
+    }
+    if (first < flags.size()) {
+      const Eqn& e = *watch.eqns[first];
+      message = "'" + e.prim->name + "' gives a NaN" + (given.empty() ? "" : " (" + given + ")");
+      if (e.loc) message += "\n" + e.loc.Stack();
+    } else {
+      message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + "' holds a NaN" : given;
+    }
+  }
+  PyErr_SetString(PyExc_FloatingPointError, message.c_str());
+  throw PythonError();
+}
+
+}  // namespace weft::python

@@ -1,0 +1,109 @@
+"""weft.debug_nans: the operation that gave a NaN, with the user's line."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+
+@pytest.fixture(autouse=True)
+def searched():
+    with weft.debug_nans():
+        yield
+
+
+def line_of(function, text):
+    """file:line of the line of a function that holds a text."""
+    lines, first = inspect.getsourcelines(function)
+    (at,) = [i for i, line in enumerate(lines) if text in line]
+    return f"{__file__.rsplit('/', 1)[-1]}:{first + at}"
+
+
+def raised(function, *args):
+    with pytest.raises(FloatingPointError) as caught:
+        function(*args)
+    return str(caught.value)
+
+
+def loss(x):
+    y = x * 2
+    z = wnp.log(y)  # here
+    return z.sum()
+
+
+def test_compiled():
+    message = raised(weft.jit(loss), np.array([1.0, -1.0], np.float32))
+    assert message.startswith("'log' gives a NaN") and line_of(loss, "# here") in message
+
+
+def test_one_operation_at_a_time():
+    message = raised(loss, wnp.array([1.0, -1.0]))
+    assert message.startswith("'log' gives a NaN") and line_of(loss, "# here") in message
+    assert raised(lambda: wnp.array([[np.inf]]) @ wnp.array([[0.0]])).startswith("'contract' gives a NaN")
+    assert wnp.sqrt(wnp.array(-1 + 0j)) == 1j
+
+
+def test_derivatives():
+    """The value is finite, its derivative 0 * inf."""
+
+    def norm(x):
+        return wnp.sqrt((x * x).sum())  # here
+
+    for transform in (weft.grad(norm), weft.jit(weft.grad(norm))):
+        message = raised(transform, wnp.zeros(3))
+        assert "gives a NaN" in message and line_of(norm, "# here") in message
+    assert "gives a NaN" in raised(weft.vmap(weft.grad(norm)), wnp.zeros((2, 3)))
+
+
+def test_what_is_left_out_does_not_count():
+    """Only results are searched: a NaN that is not used is none, as in JAX."""
+    assert weft.jit(lambda x: wnp.where(x > 0, wnp.log(x), 0.0))(-1.0) == 0
+
+
+def test_loops_are_named():
+    def walk(x):
+        return weft.fori_loop(0, 3, lambda i, c: wnp.sqrt(c - 1.0), x)  # here
+
+    message = raised(weft.jit(walk), 1.5)
+    assert "gives a NaN" in message and line_of(walk, "# here") in message
+
+
+def test_nested_functions_are_looked_into():
+    inner = weft.jit(lambda x: wnp.arccos(x) + 1)
+    assert raised(weft.jit(lambda x: inner(x) * 2), 2.0).startswith("'acos' gives a NaN")
+
+
+def test_arguments():
+    message = raised(weft.jit(lambda value: value + 1), np.float32("nan"))
+    assert message.startswith("'add' gives a NaN (argument 'value' of ") and "holds a NaN)" in message
+    assert "argument 'x' of" in raised(weft.jit(lambda x: x), np.float32("nan"))
+
+
+def test_symbolic_sizes():
+    f = weft.jit(weft.make_ir(loss)(weft.ShapeDtype(("n",), "float32")))
+    assert f(wnp.ones(3)) == pytest.approx(3 * np.log(2))
+    assert raised(f, -wnp.ones(5)).startswith("'log' gives a NaN")
+
+
+def test_donated_arguments_cannot_be_looked_at_again():
+    f = weft.jit(lambda x: wnp.log(x), donate_argnums=0)
+    x = wnp.full((64, 64), -1.0) * 1
+    assert "donated" in raised(f, x)
+
+
+def test_printing_does_not_repeat(capfd):
+    def printed(x):
+        weft.debug.print("seen {}", x)
+        return wnp.log(x)
+
+    raised(weft.jit(printed), -1.0)
+    assert capfd.readouterr().out.count("seen") == 1
+
+
+def test_off():
+    with weft.debug_nans(False):
+        assert np.isnan(weft.jit(loss)(-np.ones(1, np.float32)))
+        assert np.isnan(loss(-wnp.ones(1)))
