@@ -21,7 +21,7 @@ class _Config:
 
     @property
     def debug_nans(self) -> bool:
-        """Whether results are searched for NaN; one raises FloatingPointError, which names the operation and its line."""
+        """Whether results are searched for NaN; FloatingPointError names the operation that gave one, and its line."""
         return _weft.debug_nans()
 
     @debug_nans.setter
