@@ -11,9 +11,7 @@
 #include "ir/ops.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
-#include "transforms/condense.h"
 #include "transforms/grad.h"
-#include "transforms/jvp.h"
 #include "transforms/pass.h"
 #include "transforms/vmap.h"
 
@@ -74,51 +72,6 @@ void TransformGrad(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(Grad(loss, {.wrt = {true, true, false, false}}));
 }
 BENCHMARK(TransformGrad);
-
-// A loss of about `length` equations of numbers, with values that are used more than once.
-FnRef LongLoss(int length) {
-  Builder b("long_loss");
-  Expr x{&b, b.Parameter(F32({}))}, y = x;
-  for (int i = 0; i < length / 4; ++i) {
-    const Expr z = Sin(y) * x;
-    y = y + z * 0.5;
-  }
-  return b.Build({y});
-}
-
-// Each transform by itself; seconds per equation of its input must not depend on their number.
-template <class F>
-void PerEquation(benchmark::State& state, F transform) {
-  const FnRef fn = LongLoss(static_cast<int>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(transform(fn));
-  state.counters["per_equation"] = benchmark::Counter(
-      static_cast<double>(fn->NumEqns()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-}
-
-void JvpPerEquation(benchmark::State& state) {
-  PerEquation(state, [](const FnRef& f) { return Condense(Jvp(f, {true}).fn); });
-}
-void LinearizePerEquation(benchmark::State& state) {
-  PerEquation(state, [](const FnRef& f) { return Linearize(f, {true}); });
-}
-void GradPerEquation(benchmark::State& state) {
-  PerEquation(state, [](const FnRef& f) { return Grad(f, {.wrt = {true}}); });
-}
-void VmapPerEquation(benchmark::State& state) {
-  VmapOptions options;
-  options.in_axes = {0};
-  options.out_axes = {0};
-  options.size = 32;
-  PerEquation(state, [&](const FnRef& f) { return Vmap(f, options); });
-}
-void OptimizePerEquation(benchmark::State& state) {
-  PerEquation(state, [](const FnRef& f) { return Optimize(f); });
-}
-BENCHMARK(JvpPerEquation)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
-BENCHMARK(LinearizePerEquation)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
-BENCHMARK(GradPerEquation)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
-BENCHMARK(VmapPerEquation)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
-BENCHMARK(OptimizePerEquation)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
 
 void Passes(benchmark::State& state) {
   const FnRef gradient = Gradient();

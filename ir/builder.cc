@@ -85,11 +85,28 @@ Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
   Atoms env(args.begin(), args.end());
   env.resize(fn.num_vars());
   auto map = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
+  // On variables of the parameters' own types every result has the type it has in `fn`; nothing is inferred again.
+  bool same_types = true;
+  for (size_t i = 0; i < args.size(); ++i) same_types &= args[i].is_var() && TypeOf(args[i]) == fn.params()[i].type;
+  if (fn.eqns().size() > eqns_.size()) {
+    eqns_.reserve(eqns_.size() + fn.eqns().size());
+    types_.reserve(types_.size() + fn.num_vars());
+    definition_.reserve(types_.size() + fn.num_vars());
+  }
   for (const Eqn& e : fn.eqns()) {
     Atoms operands;
     operands.reserve(e.operands.size());
     for (const Atom& a : e.operands) operands.push_back(map(a));
     ScopedLoc scope(*this, e.loc ? e.loc : loc_);
+    if (same_types) {
+      for (uint32_t r = 0; r < e.num_results; ++r) {
+        env[e.first_result + r] = NewVar(fn.TypeOf(e.result(static_cast<int>(r))));
+        definition_.back() = static_cast<int32_t>(eqns_.size());
+      }
+      const uint32_t first = static_cast<uint32_t>(types_.size()) - e.num_results;
+      eqns_.push_back({e.prim, std::move(operands), first, e.num_results, e.attrs, e.regions, loc_});
+      continue;
+    }
     const Atoms results = Clone(e, std::move(operands));
     std::copy(results.begin(), results.end(), env.begin() + e.first_result);
   }
@@ -130,6 +147,8 @@ FnRef Builder::Build(const Atoms& results, bool keep_dead) const {
     }
     return atoms;
   };
+  fn->eqns_.reserve(static_cast<size_t>(std::count(keep.begin(), keep.end(), true)));
+  fn->types_.reserve(types_.size());
   for (size_t i = 0; i < eqns_.size(); ++i) {
     if (!keep[i]) continue;
     Eqn e = eqns_[i];

@@ -1,6 +1,6 @@
 #include "ir/loc.h"
 
-#include <deque>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -14,18 +14,24 @@ struct LocNode {
   std::string function;
   std::string transform;
   const LocNode* next = nullptr;
+  // The last node that Through made of this one: most equations go through the same transforms as their neighbours.
+  mutable std::atomic<const LocNode*> through = nullptr;
+
+  LocNode(std::string file, int line, std::string function, std::string transform, const LocNode* next)
+      : file(std::move(file)), line(line), function(std::move(function)), transform(std::move(transform)), next(next) {}
 };
 
 namespace {
 
 // Grows with the number of distinct source lines and transform chains; nodes live until the process ends.
-const LocNode* Intern(LocNode node) {
+const LocNode* Intern(const std::string& file, int line, const std::string& function, const std::string& transform,
+                      const LocNode* next) {
   using Key = std::tuple<std::string, int, std::string, std::string, const LocNode*>;
   static std::mutex mutex;
   static auto& table = *new std::map<Key, LocNode>();
   std::lock_guard<std::mutex> lock(mutex);
-  Key key{node.file, node.line, node.function, node.transform, node.next};
-  return &table.try_emplace(std::move(key), std::move(node)).first->second;
+  return &table.try_emplace(Key{file, line, function, transform, next}, file, line, function, transform, next)
+              .first->second;
 }
 
 }  // namespace
@@ -35,12 +41,17 @@ Loc Loc::File(const std::string& file, int line, const std::string& function) {
 }
 
 Loc Loc::File(const std::string& file, int line, const std::string& function, Loc caller) {
-  return Loc(Intern({file, line, function, "", caller.node_}));
+  return Loc(Intern(file, line, function, "", caller.node_));
 }
 
 Loc Loc::Through(const std::string& transform) const {
   if (node_ == nullptr) return {};
-  return Loc(Intern({"", 0, "", transform, node_}));
+  const LocNode* last = node_->through.load(std::memory_order_acquire);
+  if (last == nullptr || last->transform != transform) {
+    last = Intern("", 0, "", transform, node_);
+    node_->through.store(last, std::memory_order_release);
+  }
+  return Loc(last);
 }
 
 const LocNode* Loc::Frame() const {

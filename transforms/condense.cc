@@ -19,13 +19,13 @@ FnRef Condense(const FnRef& fn) {
           if (b.num_eqns() != before + 1) return simple;
           const Eqn made = b.eqns().back();
           if (simple->size() != 1 || !(*simple)[0].is_var() || (*simple)[0].id() != made.first_result) return simple;
-          if (const Atoms* same = seen.Find(made, made.operands)) return *same;
-          seen.Add(made, made.operands, *simple);
+          if (const Eqn* same = seen.Find(b, made, made.operands)) return ResultsOf(*same);
+          seen.AddLast(b);
           return simple;
         }
-        if (const Atoms* same = seen.Find(e, operands)) return *same;
+        if (const Eqn* same = seen.Find(b, e, operands)) return ResultsOf(*same);
         const Atoms results = b.Clone(e, operands);
-        seen.Add(e, operands, results);
+        seen.AddLast(b);
         return results;
       },
       [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });

@@ -47,25 +47,32 @@ bool HasEffect(const Eqn& e) {
 
 }  // namespace
 
-const Atoms* EquationTable::Find(const Eqn& e, const Atoms& operands) {
-  found_hash_ = HashOf(e, operands, Commutes(*e.prim));
-  const auto [begin, end] = entries_.equal_range(found_hash_);
-  for (auto it = begin; it != end; ++it) {
-    const Eqn& seen = it->second.eqn;
-    if (seen.prim != e.prim || !SameOperands(seen.operands, operands, Commutes(*e.prim)) || !(seen.attrs == e.attrs) ||
+const Eqn* EquationTable::Find(const Builder& b, const Eqn& e, const Atoms& operands) {
+  const bool commutes = Commutes(*e.prim);
+  found_hash_ = HashOf(e, operands, commutes);
+  const auto it = last_.find(found_hash_);
+  for (int32_t i = it == last_.end() ? -1 : it->second; i >= 0; i = entries_[static_cast<size_t>(i)].before) {
+    const Eqn& seen = b.eqns()[entries_[static_cast<size_t>(i)].eqn];
+    if (seen.prim != e.prim || !SameOperands(seen.operands, operands, commutes) || !(seen.attrs == e.attrs) ||
         seen.regions.size() != e.regions.size())
       continue;
     const bool same = std::equal(e.regions.begin(), e.regions.end(), seen.regions.begin(),
                                  [](const FnRef& a, const FnRef& b) { return a->StructurallyEquals(*b); });
-    if (same) return &it->second.results;
+    if (same) return &seen;
   }
   return nullptr;
 }
 
-void EquationTable::Add(const Eqn& e, const Atoms& operands, const Atoms& results) {
-  Entry entry{e, results};
-  entry.eqn.operands = operands;
-  entries_.emplace(found_hash_, std::move(entry));
+void EquationTable::AddLast(const Builder& b) {
+  const auto [it, first] = last_.try_emplace(found_hash_, -1);
+  entries_.push_back({static_cast<uint32_t>(b.num_eqns() - 1), it->second});
+  it->second = static_cast<int32_t>(entries_.size() - 1);
+}
+
+Atoms ResultsOf(const Eqn& e) {
+  Atoms results;
+  for (uint32_t r = 0; r < e.num_results; ++r) results.push_back(e.result(static_cast<int>(r)));
+  return results;
 }
 
 bool EquationTable::Takes(const Eqn& e) { return !HasEffect(e); }
@@ -76,9 +83,9 @@ FnRef EliminateCommonSubexpressions(const FnRef& fn) {
       fn,
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
         if (!EquationTable::Takes(e)) return std::nullopt;
-        if (const Atoms* seen = scopes.back().Find(e, operands)) return *seen;
+        if (const Eqn* seen = scopes.back().Find(b, e, operands)) return ResultsOf(*seen);
         const Atoms results = b.Clone(e, operands);
-        scopes.back().Add(e, operands, results);
+        scopes.back().AddLast(b);
         return results;
       },
       [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });

@@ -2,9 +2,10 @@
 #ifndef WEFT_TRANSFORMS_CSE_H_
 #define WEFT_TRANSFORMS_CSE_H_
 
-#include <unordered_map>
+#include <vector>
 
-#include "ir/fn.h"
+#include "absl/container/flat_hash_map.h"
+#include "ir/builder.h"
 
 namespace weft {
 
@@ -12,20 +13,24 @@ class EquationTable {
  public:
   // Whether an equation may be shared at all: effects happen as often as they are written.
   static bool Takes(const Eqn& e);
-  // The results of an equation equal to `e` with these operands (atoms of the function under construction); null when
-  // there is none. Operands of a commutative operation may be in either order.
-  const Atoms* Find(const Eqn& e, const Atoms& operands);
-  // Follows a Find of the same equation that gave null.
-  void Add(const Eqn& e, const Atoms& operands, const Atoms& results);
+  // The equation of `b`, the function under construction, that equals `e` with these operands; null when there is none.
+  // Operands of a commutative operation may be in either order. Valid until the next equation.
+  const Eqn* Find(const Builder& b, const Eqn& e, const Atoms& operands);
+  // Follows a Find that gave null: the equation looked for is now the last one of `b`.
+  void AddLast(const Builder& b);
 
  private:
   struct Entry {
-    Eqn eqn;  // operands in the function under construction
-    Atoms results;
+    uint32_t eqn;    // in the function under construction
+    int32_t before;  // the entry before of the same hash, or -1
   };
-  std::unordered_multimap<size_t, Entry> entries_;
-  size_t found_hash_ = 0;  // of the last Find
+  std::vector<Entry> entries_;
+  absl::flat_hash_map<size_t, int32_t> last_;  // per hash
+  size_t found_hash_ = 0;                      // of the last Find
 };
+
+// The variables that `e` defines.
+Atoms ResultsOf(const Eqn& e);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_CSE_H_

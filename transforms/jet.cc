@@ -5,6 +5,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -13,13 +15,14 @@
 namespace weft {
 namespace {
 
-using Coefficient = std::optional<Atom>;  // nullopt = zero
+using Coefficient = std::optional<Atom>;                   // nullopt = zero
+using Coefficients = absl::InlinedVector<Coefficient, 1>;  // one per result
 
 // Values whose coefficients are found one by one, in order, when somebody asks for them. Asking late is what makes a
 // series that is defined by itself (y' = y) work.
 class Source {
  public:
-  explicit Source(Types types) : types_(std::move(types)) {}
+  explicit Source(const Types& types) : types_(types.begin(), types.end()) {}
   virtual ~Source() = default;
   Source(const Source&) = delete;
 
@@ -50,9 +53,9 @@ class Source {
   // Appends coefficient k of every result, or several coefficients from k on.
   virtual void Extend(int k) = 0;
 
-  Types types_;
+  absl::InlinedVector<Type, 1> types_;
   bool active_ = false, online_ = false, extending_ = false;
-  std::vector<std::vector<Coefficient>> known_;  // [k][result]
+  absl::InlinedVector<Coefficients, 3> known_;  // [k][result]
 };
 
 // A result of a source, or a literal.
@@ -72,7 +75,7 @@ struct Term {
     return a.source == b.source && (a.source != nullptr ? a.result == b.result : a.literal == b.literal);
   }
 };
-using Terms = std::vector<Term>;
+using Terms = absl::InlinedVector<Term, 2>;
 
 class Equation;
 
@@ -88,16 +91,27 @@ class Sources {
     return made;
   }
   // Equal equations are one: the rule of sin finds the cos, whose rule finds the sin again.
-  Equation* Find(const Eqn& e, const Terms& x) const;
-  void Remember(const Eqn& e, const Terms& x, Equation* made);
+  Equation* Find(const Eqn& e, const Terms& x, size_t* hash) const;
+  void Remember(size_t hash, Equation* made) { seen_[hash].push_back(made); }
   Term DerivativeOf(const Term& x);
+  // The derivative rule of an operation on such operands: a function of those that are no literals and of the tangents
+  // of those in `active` to the tangents of the results in `active_out`. Made once for all equations alike.
+  struct Rule {
+    Eqn eqn;
+    Types types;
+    Mask active;
+    FnRef fn;
+    Mask active_out;
+  };
+  const Rule& RuleOf(const Eqn& e, const Terms& x, const Mask& active);
 
   Builder& b;
 
  private:
   std::map<std::pair<Source*, int>, Source*> derivatives_;
   std::vector<std::unique_ptr<Source>> owned_;
-  std::unordered_multimap<size_t, Equation*> seen_;
+  absl::flat_hash_map<size_t, absl::InlinedVector<Equation*, 1>> seen_;  // by hash
+  std::unordered_multimap<size_t, Rule> rules_;
 };
 
 // A parameter: its coefficients are given.
@@ -149,8 +163,8 @@ Terms Instantiate(Sources& sources, const Fn& fn, const Terms& args, int order, 
 class Equation : public Source {
  public:
   // `order`: the coefficients that will be asked for, as far as is known.
-  Equation(Sources& sources, const Eqn& e, Loc loc, Types types, Terms x, int order)
-      : Source(std::move(types)), sources_(sources), eqn_(e), loc_(loc), x_(std::move(x)), order_(order) {
+  Equation(Sources& sources, const Eqn& e, Loc loc, const Types& types, Terms x, int order)
+      : Source(types), sources_(sources), eqn_(e), loc_(loc), x_(std::move(x)), order_(order) {
     bool any = eqn_.CallsOutwards(), has_tangents = false;
     for (const Term& t : x_) {
       any |= t.active();
@@ -185,7 +199,7 @@ class Equation : public Source {
     return true;
   }
 
-  std::vector<Coefficient> First() {
+  Coefficients First() {
     Atoms x;
     for (const Term& t : x_) {
       const Coefficient c = t.At(0);
@@ -194,12 +208,12 @@ class Equation : public Source {
     return Emitted(x);
   }
 
-  std::vector<Coefficient> Emitted(const Atoms& x) {
+  Coefficients Emitted(const Atoms& x) {
     const Atoms y = sources_.b.Emit(*eqn_.prim, x, eqn_.attrs, eqn_.regions);
     return {y.begin(), y.end()};
   }
 
-  std::vector<Coefficient> Next(int k) {
+  Coefficients Next(int k) {
     const Prim& prim = *eqn_.prim;
     if (!prim.not_differentiable.empty()) return Refused(k);
     if (prim.taylor) {
@@ -207,7 +221,7 @@ class Equation : public Source {
                       [this](int j) { return At(0, j); }};
       return {prim.taylor(c)};
     }
-    std::vector<Coefficient> y(num_results());
+    Coefficients y(num_results());
     if (LinearInActive()) {
       if (prim.multilinear)
         AddProducts(y, Atoms(x_.size()), 0, k);
@@ -223,7 +237,7 @@ class Equation : public Source {
   }
 
   // Nothing is known of its derivative: fine where nothing that it depends on changes.
-  std::vector<Coefficient> Refused(int k) {
+  Coefficients Refused(int k) {
     for (const Term& t : x_) {
       for (int j = 1; j <= k; ++j) {
         if (!t.At(j)) continue;
@@ -231,10 +245,10 @@ class Equation : public Source {
                         " cannot be differentiated: ", eqn_.prim->not_differentiable);
       }
     }
-    return std::vector<Coefficient>(num_results());
+    return Coefficients(num_results());
   }
 
-  std::vector<Coefficient> EachOperand(int k) {
+  Coefficients EachOperand(int k) {
     const Prim& prim = *eqn_.prim;
     Atoms x;
     bool any = false;
@@ -249,15 +263,15 @@ class Equation : public Source {
       else
         x.push_back(Zeros(sources_.b, x_[i].type()));
     }
-    return any ? Emitted(x) : std::vector<Coefficient>(num_results());
+    return any ? Emitted(x) : Coefficients(num_results());
   }
 
   // Sum over all ways to share order k among the operands from `i` on that vary.
-  void AddProducts(std::vector<Coefficient>& sum, Atoms x, size_t i, int k) {
+  void AddProducts(Coefficients& sum, Atoms x, size_t i, int k) {
     bool last = true;
     for (size_t j = i + 1; j < x_.size(); ++j) last &= !x_[j].active();
     if (i == x_.size()) {
-      const std::vector<Coefficient> term = Emitted(x);
+      const Coefficients term = Emitted(x);
       for (size_t r = 0; r < sum.size(); ++r) sum[r] = AddTangents(sources_.b, sum[r], term[r]);
       return;
     }
@@ -271,46 +285,33 @@ class Equation : public Source {
   }
 
   // The operation's own derivative, as an equation for y'.
-  std::vector<Coefficient> FromDerivative(int k) {
+  Coefficients FromDerivative(int k) {
     if (derivative_.empty()) derivative_ = MakeDerivative();
     // In order, so that the depth of calls here does not grow with the length of a rule.
     for (Source* s : derivative_sources_) s->Reach(k - 1);
-    std::vector<Coefficient> y(num_results());
+    Coefficients y(num_results());
     for (size_t r = 0; r < y.size(); ++r) {
       if (derivative_[r]) y[r] = Scaled(sources_.b, derivative_[r]->At(k - 1), 1.0 / k);
     }
     return y;
   }
 
-  std::vector<std::optional<Term>> MakeDerivative() {
-    Builder one(eqn_.prim->name);
-    one.set_loc(eqn_.loc);
-    Atoms operands;
+  absl::InlinedVector<std::optional<Term>, 1> MakeDerivative() {
     Terms args, tangents;
     Mask active;
     for (const Term& t : x_) {
-      if (t.is_literal()) {
-        operands.push_back(t.literal);
-        continue;
-      }
-      operands.push_back(one.Parameter(t.type()));
+      if (t.is_literal()) continue;
       args.push_back(t);
       active.push_back(t.active() && HasTangents(t.type().dtype));
       if (active.back()) tangents.push_back(sources_.DerivativeOf(t));
     }
-    const FnRef fn = one.Build(one.Emit(*eqn_.prim, operands, eqn_.attrs, eqn_.regions));
-    const JvpFn d = Jvp(fn, active);
     args.insert(args.end(), tangents.begin(), tangents.end());
-    Builder tangents_only(eqn_.prim->name);  // what makes the values alone is dropped
-    Atoms params;
-    for (const Param& p : d.fn->params()) params.push_back(tangents_only.Parameter(p.type));
-    const Atoms all = tangents_only.Inline(*d.fn, params);
-    const FnRef rule = tangents_only.Build(Atoms(all.begin() + static_cast<int64_t>(num_results()), all.end()));
-    const Terms out = Instantiate(sources_, *rule, args, order_ - 1, &loc_, &derivative_sources_);
-    std::vector<std::optional<Term>> terms(num_results());
+    const Sources::Rule& rule = sources_.RuleOf(eqn_, x_, active);
+    const Terms out = Instantiate(sources_, *rule.fn, args, order_ - 1, &loc_, &derivative_sources_);
+    absl::InlinedVector<std::optional<Term>, 1> terms(num_results());
     size_t next = 0;
     for (size_t r = 0; r < terms.size(); ++r) {
-      if (d.active_out[r]) terms[r] = out[next++];
+      if (rule.active_out[r]) terms[r] = out[next++];
     }
     return terms;
   }
@@ -354,7 +355,7 @@ class Equation : public Source {
     WEFT_CHECK(c.y.size() == num_results() && c.dy.size() == num_results()) << "jet of " << eqn_.prim->name;
     if (k == 0) known_.emplace_back(c.y.begin(), c.y.end());
     for (int j = std::max(k, 1); j <= to; ++j) {
-      std::vector<Coefficient> y(num_results());
+      Coefficients y(num_results());
       for (size_t r = 0; r < y.size(); ++r) {
         if (c.dy[r] && HasTangents(types_[r].dtype)) y[r] = (*c.dy[r])[j - 1];
       }
@@ -363,12 +364,12 @@ class Equation : public Source {
   }
 
   Sources& sources_;
-  const Eqn eqn_;
+  const Eqn& eqn_;  // of the function transformed, or of a rule, which the sources keep
   Loc loc_;
   Terms x_;
   int order_;
-  std::vector<std::optional<Term>> derivative_;  // of each result, once it was needed
-  std::vector<Source*> derivative_sources_;      // what it is made of, in order
+  absl::InlinedVector<std::optional<Term>, 1> derivative_;  // of each result, once it was needed
+  std::vector<Source*> derivative_sources_;                 // what it is made of, in order
 };
 
 size_t HashOf(const Eqn& e, const Terms& x) {
@@ -378,18 +379,52 @@ size_t HashOf(const Eqn& e, const Terms& x) {
   return h;
 }
 
-Equation* Sources::Find(const Eqn& e, const Terms& x) const {
-  const auto [begin, end] = seen_.equal_range(HashOf(e, x));
+const Sources::Rule& Sources::RuleOf(const Eqn& e, const Terms& x, const Mask& active) {
+  Rule rule{e, {}, active, nullptr, {}};
+  rule.eqn.operands.assign(x.size(), Atom());  // literals; others are told apart by their types
+  size_t h = absl::HashOf(e.prim, e.attrs, e.regions.size(), active);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (x[i].is_literal()) {
+      rule.eqn.operands[i] = x[i].literal;
+      h = absl::HashOf(h, x[i].literal.literal().Hash());
+    } else {
+      rule.types.push_back(x[i].type());
+      h = absl::HashOf(h, rule.types.back());
+    }
+  }
+  const auto [begin, end] = rules_.equal_range(h);
   for (auto it = begin; it != end; ++it) {
-    const Equation& other = *it->second;
-    if (other.eqn().prim == e.prim && other.eqn().attrs == e.attrs && other.eqn().regions == e.regions &&
-        other.operands() == x)
-      return it->second;
+    const Rule& r = it->second;
+    if (r.eqn.prim == e.prim && r.eqn.operands == rule.eqn.operands && r.types == rule.types && r.active == active &&
+        r.eqn.attrs == e.attrs && r.eqn.regions == e.regions)
+      return r;
+  }
+  Builder one(e.prim->name);
+  one.set_loc(e.loc);
+  Atoms operands;
+  for (const Term& t : x) operands.push_back(t.is_literal() ? t.literal : one.Parameter(t.type()));
+  const Atoms values = one.Emit(*e.prim, operands, e.attrs, e.regions);
+  const JvpFn d = Jvp(one.Build(values), active);
+  Builder tangents_only(e.prim->name);  // what makes the values alone is dropped
+  Atoms params;
+  for (const Param& p : d.fn->params()) params.push_back(tangents_only.Parameter(p.type));
+  const Atoms all = tangents_only.Inline(*d.fn, params);
+  rule.fn = tangents_only.Build(Atoms(all.begin() + static_cast<int64_t>(values.size()), all.end()));
+  rule.active_out = d.active_out;
+  return rules_.emplace(h, std::move(rule))->second;
+}
+
+Equation* Sources::Find(const Eqn& e, const Terms& x, size_t* hash) const {
+  *hash = HashOf(e, x);
+  const auto it = seen_.find(*hash);
+  if (it == seen_.end()) return nullptr;
+  for (Equation* other : it->second) {
+    if (other->eqn().prim == e.prim && other->eqn().attrs == e.attrs && other->eqn().regions == e.regions &&
+        other->operands() == x)
+      return other;
   }
   return nullptr;
 }
-
-void Sources::Remember(const Eqn& e, const Terms& x, Equation* made) { seen_.emplace(HashOf(e, x), made); }
 
 Terms Instantiate(Sources& sources, const Fn& fn, const Terms& args, int order, const Loc* origin,
                   std::vector<Source*>* made) {
@@ -404,10 +439,11 @@ Terms Instantiate(Sources& sources, const Fn& fn, const Terms& args, int order, 
     const bool effect = e.prim->has_effect ||
                         std::any_of(e.regions.begin(), e.regions.end(), [](const FnRef& f) { return f->HasEffects(); });
     const bool shared = !e.prim->push && !effect;
-    Equation* equation = shared ? sources.Find(e, x) : nullptr;
+    size_t hash = 0;
+    Equation* equation = shared ? sources.Find(e, x, &hash) : nullptr;
     if (equation == nullptr) {
       equation = sources.Make<Equation>(sources, e, origin != nullptr ? *origin : e.loc, types, x, order);
-      if (shared) sources.Remember(e, x, equation);
+      if (shared) sources.Remember(hash, equation);
     }
     if (origin == nullptr)
       equation->Reach(order);
@@ -448,7 +484,7 @@ JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_acti
   for (const Term& t : terms) results.push_back(*t.At(0));
   for (size_t i = 0; i < terms.size(); ++i) {
     const Type type = fn->TypeOf(fn->results()[i]);
-    std::vector<Coefficient> y;
+    Coefficients y;
     bool any = !force_active.empty() && force_active[i] && HasTangents(type.dtype);
     for (int k = 1; k <= order; ++k) {
       y.push_back(terms[i].At(k));

@@ -269,5 +269,75 @@ fn f(x: f64[4]) -> (f64[]) {
   }
 }
 
+// Bodies of about 100,000 equations: what is kept for the linear half is found without a stack as deep as the body.
+constexpr int kLong = 25000;
+
+// y = y + 1e-5 sin(y) x again and again; every other y is read by the linear half.
+Atom Winding(Builder& b, const Atom& from) {
+  const Expr x{&b, from};
+  Expr y = x;
+  for (int i = 0; i < kLong; ++i) y = y + Sin(y) * x * 1e-5;
+  return y;
+}
+
+// sin(x) of an x that went through 100,000 products with numbers, which the linear half can make again from the first.
+Atom Stretched(Builder& b, const Atom& from) {
+  Expr y{&b, from};
+  for (int i = 0; i < 4 * kLong; ++i) y = y * (i % 2 == 0 ? 1.25 : 0.8);
+  return y + 0.5 * Sin(y);
+}
+
+// x times an x that went through 100,000 equations that cost nothing to make again: no way to it is shorter.
+Atom Held(Builder& b, const Atom& from) {
+  const Expr x{&b, from};
+  Expr y = x;
+  for (int i = 0; i < 4 * kLong; ++i) y = StopGradient(y);
+  return y * x + 0.6;
+}
+
+// One trip, and its derivative.
+std::pair<double, double> WindingAt(double x) {
+  double y = x, dy = 1;
+  for (int i = 0; i < kLong; ++i) {
+    const double s = std::sin(y), ds = std::cos(y) * dy;
+    dy += 1e-5 * (ds * x + s);
+    y += 1e-5 * s * x;
+  }
+  return {y, dy};
+}
+std::pair<double, double> StretchedAt(double x) { return {x + 0.5 * std::sin(x), 1 + 0.5 * std::cos(x)}; }
+
+std::pair<double, double> HeldAt(double x) { return {x * x + 0.6, x}; }
+
+TEST(LongBodies, OfScansAndWhileLoops) {
+  const Type f64{DType::kF64, {}, {}};
+  struct Body {
+    Atom (*make)(Builder&, const Atom&);
+    std::pair<double, double> (*at)(double);
+  };
+  for (const Body& body : {Body{Winding, WindingAt}, Body{Stretched, StretchedAt}, Body{Held, HeldAt}}) {
+    Builder sb("step"), cb("below"), b("f"), wb("f");
+    const FnRef step = sb.Build({body.make(sb, sb.Parameter(f64))});
+    ASSERT_GT(step->eqns().size(), 4u * kLong - 1);
+    const FnRef below = cb.Build({Lt(cb, cb.Parameter(f64), Atom::Scalar(DType::kF64, 1.5))});
+    const FnRef scan = b.Build(b.Emit(
+        FindPrim("scan"), {b.Parameter(f64)},
+        {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{3}}, {"reverse", false}}, {step}));
+    const FnRef loop =
+        wb.Build(wb.Emit(FindPrim("while"), {wb.Parameter(f64)}, {{"num_carry", int64_t{1}}}, {below, step}));
+    const double x = 0.7;
+    double y = x, dy = 1;
+    const auto trip = [&] {
+      const auto [next, slope] = body.at(y);
+      y = next, dy *= slope;
+    };
+    while (y < 1.5) trip();
+    EXPECT_NEAR(At(GradOf(loop), x), dy, 1e-9 * dy);
+    y = x, dy = 1;
+    for (int i = 0; i < 3; ++i) trip();
+    EXPECT_NEAR(At(GradOf(scan), x), dy, 1e-9 * dy);
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -30,10 +30,7 @@ class FlowNetwork {
 
   // The nodes from which `sink` can still be reached once the flow is largest: the cut nearest to the sink.
   std::vector<bool> SinkSide(int source, int sink) {
-    while (Level(source, sink)) {
-      next_.assign(edges_of_.size(), 0);
-      while (Push(source, sink, kEndless) > 0) {}
-    }
+    while (Level(source, sink)) Block(source, sink);
     std::vector<bool> reaches(edges_of_.size(), false);
     std::queue<int> todo;
     reaches[sink] = true;
@@ -58,6 +55,7 @@ class FlowNetwork {
     double capacity;
   };
 
+  // How far each node is from the source, up to the sink's distance; whether the sink can be reached.
   bool Level(int source, int sink) {
     level_.assign(edges_of_.size(), -1);
     level_[source] = 0;
@@ -66,6 +64,7 @@ class FlowNetwork {
     while (!todo.empty()) {
       const int node = todo.front();
       todo.pop();
+      if (level_[sink] >= 0 && level_[node] + 1 >= level_[sink]) break;  // nothing further lies on a shortest path
       for (int e : edges_of_[node]) {
         if (edges_[e].capacity > 0 && level_[edges_[e].to] < 0) {
           level_[edges_[e].to] = level_[node] + 1;
@@ -76,20 +75,48 @@ class FlowNetwork {
     return level_[sink] >= 0;
   }
 
-  double Push(int node, int sink, double limit) {
-    if (node == sink) return limit;
-    for (size_t& i = next_[node]; i < edges_of_[node].size(); ++i) {
-      const int e = edges_of_[node][i];
-      const int to = edges_[e].to;
-      if (edges_[e].capacity <= 0 || level_[to] != level_[node] + 1) continue;
-      const double pushed = Push(to, sink, std::min(limit, edges_[e].capacity));
-      if (pushed > 0) {
-        edges_[e].capacity -= pushed;
-        edges_[e ^ 1].capacity += pushed;
-        return pushed;
+  // Saturates an edge of every shortest path. The path so far is a list rather than a stack of calls: it is as long as
+  // the body of the loop in which the cut is made.
+  void Block(int source, int sink) {
+    next_.assign(edges_of_.size(), 0);
+    std::vector<int> path;  // of edges
+    int node = source;
+    while (true) {
+      if (node == sink) {
+        double pushed = kEndless;
+        for (int e : path) pushed = std::min(pushed, edges_[e].capacity);
+        size_t full = path.size();
+        for (size_t i = path.size(); i-- > 0;) {
+          edges_[path[i]].capacity -= pushed;
+          edges_[path[i] ^ 1].capacity += pushed;
+          if (edges_[path[i]].capacity <= 0) full = i;
+        }
+        // On from where the first full edge leaves.
+        node = edges_[path[full] ^ 1].to;
+        path.resize(full);
+        continue;
+      }
+      const int e = NextEdge(node);
+      if (e >= 0) {
+        path.push_back(e);
+        node = edges_[e].to;
+      } else if (path.empty()) {
+        return;
+      } else {  // a dead end
+        node = edges_[path.back() ^ 1].to;
+        path.pop_back();
+        ++next_[node];
       }
     }
-    return 0;
+  }
+
+  // An edge from `node` to a node one further that may lead on, or -1.
+  int NextEdge(int node) {
+    for (size_t& i = next_[node]; i < edges_of_[node].size(); ++i) {
+      const int e = edges_of_[node][i];
+      if (edges_[e].capacity > 0 && level_[edges_[e].to] == level_[node] + 1) return e;
+    }
+    return -1;
   }
 
   std::vector<Edge> edges_;

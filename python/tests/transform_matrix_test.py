@@ -8,8 +8,9 @@ transforms' meanings in difference quotients of such numbers: it knows nothing o
 
 The table in docs/transforms.md is written by this test:
     WEFT_WRITE_TABLE=1 ./bazelw run //python:transform_matrix_test -- --test_filter=table
-Chains of three (a fixed sample of them runs in CI), all of them:
+Chains of three (a fixed sample of them runs in CI), all of them; or those of some constructs:
     ./bazelw run //python -- python/tests/transform_matrix_test.py 3
+    ./bazelw run //python -- python/tests/transform_matrix_test.py 3 scan custom_vjp
 """
 
 import dataclasses
@@ -442,9 +443,14 @@ def test_table_in_the_documentation_is_current():
         assert written == table(), "docs/transforms.md is not current; see the head of this file"
 
 
-def main(depth: int) -> int:
+def main(depth: int, names: list[str]) -> int:
+    unknown = set(names) - {c.name for c in CONSTRUCTS}
+    if unknown:
+        raise SystemExit(
+            f"no construct is called {', '.join(sorted(unknown))}: {', '.join(c.name for c in CONSTRUCTS)}"
+        )
     failed = 0
-    for construct in CONSTRUCTS:
+    for construct in [c for c in CONSTRUCTS if not names or c.name in names]:
         for chain in itertools.product(NAMES, repeat=depth):
             try:
                 check(construct, chain)
@@ -459,4 +465,4 @@ def main(depth: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2, sys.argv[2:]))
