@@ -1,6 +1,7 @@
 #include "lowering/loop_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft {
 namespace {
@@ -32,6 +33,49 @@ double Score(const KernelSpec& spec, int v) {
   for (const KernelStore& s : spec.stores) add(s.access, 1.5);
   if (auto size = spec.sizes[v].TryValue(); size && *size < 4) score -= 2;
   return score;
+}
+
+// About how many vector instructions the kernel takes with dimension v in lanes. What does not depend on v is computed
+// once per step of the others, at the price of a whole vector; a jumping access takes an instruction per lane.
+double Instructions(const KernelSpec& spec, int v, const Target& target) {
+  const auto size = [&](int u) { return static_cast<double>(spec.sizes[u].TryValue().value_or(256)); };
+  const std::vector<uint64_t> dependence = spec.Dependence();
+  const auto steps = [&](uint64_t mask, double width) {
+    double n = 1;
+    for (int u = 0; u < static_cast<int>(spec.sizes.size()); ++u) {
+      const bool depends = ((mask >> u) & 1) != 0;
+      if (u == v)
+        n *= depends ? std::ceil(size(u) / width) : 1;
+      else if (depends || u < spec.num_outer)
+        n *= size(u);
+    }
+    return n;
+  };
+  const auto access = [&](const Access& a, double width) {
+    const Dim c = a.offset.Coefficient(v);
+    return a.dynamic.empty() && (c == Dim(0) || c == Dim(1)) ? 1 : width;
+  };
+  double total = 0;
+  for (size_t i = 0; i < spec.nodes.size(); ++i) {
+    const KernelNode& n = spec.nodes[i];
+    const double width = target.vector_bytes / static_cast<double>(RegisterBytes(n.dtype));
+    if (n.kind == KernelNode::Kind::kLoad) total += steps(dependence[i], width) * access(n.access, width);
+    if (n.kind == KernelNode::Kind::kOp) {
+      KernelSpec alone;
+      alone.nodes = {n};
+      total += steps(dependence[i], width) * std::max(1.0, 16 * alone.PointCost());
+    }
+    if (n.kind == KernelNode::Kind::kReduce) {
+      total += steps(dependence[n.operands[0]], width);
+      if (v >= spec.num_outer) total += 2 * std::log2(width) * steps(dependence[i], width);  // the lanes' own sum
+    }
+  }
+  const uint64_t outer = (uint64_t{1} << spec.num_outer) - 1;
+  for (const KernelStore& s : spec.stores) {
+    const double width = target.vector_bytes / static_cast<double>(RegisterBytes(s.access.dtype));
+    total += steps(dependence[s.node] | outer, width) * access(s.access, width);
+  }
+  return total;
 }
 
 // A dimension along which every load that jumps along `vector_dim` is contiguous, and those loads.
@@ -89,6 +133,18 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
     if (score > best) {
       best = score;
       plan.vector_dim = v;
+    }
+  }
+  // A dimension of a few elements leaves most lanes empty, and what does not depend on it is computed one by one.
+  const std::optional<int64_t> few = rank > 1 ? spec.sizes[plan.vector_dim].TryValue() : std::nullopt;
+  if (few && *few < target.vector_bytes / 8) {
+    double least = Instructions(spec, plan.vector_dim, target);
+    for (int v = 0; v < rank; ++v) {
+      const double instructions = Instructions(spec, v, target);
+      if (instructions < least) {
+        least = instructions;
+        plan.vector_dim = v;
+      }
     }
   }
   plan.vector_inner = plan.vector_dim >= spec.num_outer;

@@ -1,0 +1,80 @@
+// Which dimension of a kernel goes into vector lanes.
+#include "lowering/loop_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+struct Kernel : KernelSpec {
+  int Add(KernelNode n) {
+    n.dtype = DType::kF32;
+    nodes.push_back(std::move(n));
+    return static_cast<int>(nodes.size()) - 1;
+  }
+  int Load(const Affine& offset) {
+    KernelNode n;
+    n.kind = KernelNode::Kind::kLoad;
+    n.access = {num_operands++, DType::kF32, offset, {}};
+    return Add(n);
+  }
+  int Op(const std::string& op, std::vector<int> operands) {
+    KernelNode n;
+    n.op = op;
+    n.operands = std::move(operands);
+    return Add(n);
+  }
+  int Sum(int x) {
+    KernelNode n;
+    n.kind = KernelNode::Kind::kReduce;
+    n.op = "sum";
+    n.operands = {x};
+    return Add(n);
+  }
+  void Store(int node, const Affine& offset) { stores.push_back({node, {num_operands++, DType::kF32, offset, {}}}); }
+};
+
+Target Avx512() {
+  Target t;
+  t.vector_bytes = 64;
+  return t;
+}
+
+// The distances of 64 points in space, and a power of them: one power per pair, three coordinates that are next to each
+// other. The pairs go into lanes, not the coordinates.
+TEST(LoopPlan, AShortContiguousDimensionLeavesLanesEmpty) {
+  const Affine i = Affine::Var(0), j = Affine::Var(1), axis = Affine::Var(2);
+  Kernel k;
+  k.sizes = {64, 64, 3};
+  k.num_outer = 2;
+  const int apart = k.Op("sub", {k.Load(j * 3 + axis), k.Load(i * 3 + axis)});
+  const int r2 = k.Sum(k.Op("mul", {apart, apart}));
+  k.Store(apart, i * 192 + j * 3 + axis);
+  k.Store(k.Op("pow", {r2, k.Load(Affine(Dim(0)))}), i * 64 + j);
+  EXPECT_EQ(PlanLoops(k, Avx512()).vector_dim, 1);
+}
+
+// The sum over 64 points of weighted coordinates: the points, although each lane reads an address of its own.
+TEST(LoopPlan, ALongReductionRatherThanThreeResults) {
+  const Affine i = Affine::Var(0), axis = Affine::Var(1), j = Affine::Var(2);
+  Kernel k;
+  k.sizes = {64, 3, 64};
+  k.num_outer = 2;
+  k.Store(k.Sum(k.Op("mul", {k.Load(i * 192 + axis + j * 3), k.Load(i * 64 + j)})), i * 3 + axis);
+  const LoopPlan plan = PlanLoops(k, Avx512());
+  EXPECT_EQ(plan.vector_dim, 2);
+  EXPECT_TRUE(plan.vector_inner);
+}
+
+// Contiguous rows that fill the lanes stay: of 16 results with 64 addends each, the results.
+TEST(LoopPlan, FullLanesStayContiguous) {
+  const Affine row = Affine::Var(0), j = Affine::Var(1);
+  Kernel k;
+  k.sizes = {16, 64};
+  k.num_outer = 1;
+  k.Store(k.Sum(k.Load(row + j * 16)), row);
+  EXPECT_EQ(PlanLoops(k, Avx512()).vector_dim, 0);
+}
+
+}  // namespace
+}  // namespace weft
