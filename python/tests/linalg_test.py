@@ -70,6 +70,47 @@ def test_gradients():
         )
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shapes", [((4, 4), (4,)), ((4, 4), (4, 3)), ((5, 4, 4), (5, 4, 2)), ((4, 4), (5, 4, 2))])
+def test_solve_is_differentiated_as_an_equation(shapes, dtype):
+    """d (A^-1 b) = A^-1 (db - dA A^-1 b), to second order, along random directions; and lane by lane."""
+    chance = np.random.default_rng(1)
+
+    def draw(shape):
+        x = chance.normal(size=shape)
+        return x + 1j * chance.normal(size=shape) if dtype == "complex128" else x
+
+    a, b = draw(shapes[0]) + 4 * np.eye(4), draw(shapes[1])
+    da, db = draw(shapes[0]), draw(shapes[1])
+    columns = b.ndim > 1
+    inverse = np.linalg.inv(a)
+    times = lambda m, v: m @ v if columns else (m @ v[:, None])[:, 0]
+    x = times(inverse, b)
+    dx = times(inverse, db - times(da, x))
+    ddx = -2 * times(inverse, times(da, dx))
+    got = weft.jvp(wnp.linalg.solve, (a, b), (da, db))
+    np.testing.assert_allclose(np.asarray(got[1]), dx, rtol=1e-9, atol=1e-11)
+    along = lambda a, b: weft.jvp(wnp.linalg.solve, (a, b), (da, db))[1]
+    got = weft.jit(lambda a, b: weft.jvp(along, (a, b), (da, db))[1])(a, b)
+    np.testing.assert_allclose(np.asarray(got), ddx, rtol=1e-9, atol=1e-11)
+    # The adjoint: <ct, dx> = <ct_a, da> + <ct_b, db>.
+    ct = draw(x.shape)
+    y, pullback = weft.vjp(wnp.linalg.solve, a, b)
+    ct_a, ct_b = (np.asarray(v) for v in pullback(ct))
+    np.testing.assert_allclose(np.asarray(y), x, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose((ct * dx).sum(), (ct_a * da).sum() + (ct_b * db).sum(), rtol=1e-9)
+    lanes = weft.vmap(weft.grad(lambda a, b: abs(wnp.linalg.solve(a, b)).sum()), in_axes=(0, None))(
+        np.stack([a, 2 * a]), b
+    )
+    alone = weft.grad(lambda a: abs(wnp.linalg.solve(a, b)).sum())(2 * a)
+    np.testing.assert_allclose(np.asarray(lanes[1]), np.asarray(alone), rtol=1e-9, atol=1e-11)
+
+
+def test_the_gradient_of_solve_factorises_once():
+    text = str(weft.make_ir(weft.grad(lambda a: wnp.linalg.solve(a, B).sum()))(A[0]))
+    assert text.count(" = lu ") == 1  # forwards; backwards and forwards again solve with it
+
+
 @pytest.mark.parametrize(
     "name, args",
     [

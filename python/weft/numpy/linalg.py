@@ -131,10 +131,24 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
         raise ValueError(f"solve: a of shape {a.shape} and b of shape {b.shape} do not fit")
     batch = _weft.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = _weft.broadcast_to(a, batch + a.shape[-2:]), _weft.broadcast_to(b, batch + b.shape[-2:])
-    lu, _, permutation = _weft.bind("lu", [a], {})
-    rows = _weft.take_along_axis(b, _weft.broadcast_to(permutation[..., None], b.shape), -2)
-    x = solve_triangular(lu, rows, lower=True, unit_diagonal=True)
-    x = solve_triangular(lu, x)
+    # Differentiated as a x = b, not through the factorisation, which both directions share.
+    from ..implicit import custom_linear_solve
+
+    lu, _, permutation = _weft.bind("lu", [_weft.bind_elementwise("stop_gradient", (a,), {})], {})
+
+    def by_lu(_, b):
+        rows = _weft.take_along_axis(b, _weft.broadcast_to(permutation[..., None], b.shape), -2)
+        return solve_triangular(lu, solve_triangular(lu, rows, lower=True, unit_diagonal=True))
+
+    def by_transposed_lu(_, b):
+        rows = solve_triangular(lu, solve_triangular(lu, b, trans=1), lower=True, unit_diagonal=True, trans=1)
+        back = permutation.argsort(-1)
+        return _weft.take_along_axis(rows, _weft.broadcast_to(back[..., None], b.shape), -2)
+
+    if _weft.is_traced(a) or _weft.is_traced(b):
+        x = custom_linear_solve(lambda x: a @ x, b, by_lu, by_transposed_lu)
+    else:
+        x = by_lu(None, b)
     return x[..., 0] if vector else x
 
 
