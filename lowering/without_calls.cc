@@ -18,7 +18,8 @@ bool IsCallLike(const Eqn& e) {
 }
 
 bool IsExpanded(const Eqn& e) {
-  static const std::set<std::string> kExpanded = {"checkpoint_name", "snapshot_scan", "threefry2x32"};
+  static const std::set<std::string> kExpanded = {"checkpoint_name", "sharding_constraint", "snapshot_scan",
+                                                  "threefry2x32"};
   return kExpanded.count(e.prim->name) != 0;
 }
 
@@ -44,7 +45,7 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     Atoms results;
     if (IsCallLike(e)) {
       results = InlineInto(b, *e.regions[0], operands);
-    } else if (e.prim->name == "checkpoint_name") {
+    } else if (e.prim->name == "checkpoint_name" || e.prim->name == "sharding_constraint") {
       results = operands;
     } else if (e.prim->name == "snapshot_scan") {
       Eqn inner = e;

@@ -50,6 +50,7 @@ void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, region
 void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
 void BindRandom(py::module_& m);      // random_bindings.cc
 void BindMesh(py::module_& m);        // mesh_bindings.cc: named axes, collectives
+void BindPartition(py::module_& m);   // partition_bindings.cc: programs cut over meshes
 
 // [(name, size, whether it is of a mesh), ...]
 std::vector<NamedAxis> NamedAxesFrom(py::handle list);

@@ -20,12 +20,16 @@
 #include "python/run.h"
 #include "tracer/axes.h"
 #include "tracer/regions.h"
+#include "transforms/partition.h"
 
 namespace weft::python {
 
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
 PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
+PyObject* g_named_sharding = nullptr;  // the class weft.NamedSharding
+// (Traced, a sharding or None for each argument) -> (Fn, a sharding for each result), or None where there is no mesh
+PyObject* g_partition_hook = nullptr;
 bool g_disable_jit = false;
 
 namespace {
@@ -74,7 +78,8 @@ enum Token : uint64_t {
   kStaticToken,
   kKeywordToken,
   kAxesToken,
-  kVaryingToken
+  kVaryingToken,
+  kShardingToken
 };
 
 struct Entry {
@@ -89,10 +94,13 @@ struct Entry {
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;
+  bool on_mesh = false;        // an argument is cut over a mesh, or a constraint says that a value is
+  std::vector<Ref> shardings;  // of the results, once compiled for a mesh
 };
 
 struct Arguments {
   Signature signature;
+  bool sharded = false;  // one of them is cut over a mesh
   absl::InlinedVector<Leaf, 8> leaves;
   std::vector<Ref> keep;
 };
@@ -138,6 +146,12 @@ void AddType(const Value& v, Signature& s) {
   }
 }
 
+// How a concrete array is cut over a mesh; null where it is on one device.
+PyObject* ShardingOf(PyObject* array) {
+  PyObject* sharding = reinterpret_cast<ArrayObject*>(array)->sharding;
+  return sharding && reinterpret_cast<PyObject*>(Py_TYPE(sharding)) == g_named_sharding ? sharding : nullptr;
+}
+
 // A leaf of the arguments that no jitted function takes.
 struct NoArray {
   PyObject* leaf;  // alive during the call
@@ -168,6 +182,11 @@ bool FlattenDict(PyObject* o, Arguments& a) {
 bool FlattenLeaf(PyObject* o, Arguments& a) {
   if (IsArray(o)) {
     AddType(PeekValue(o), a.signature);
+    if (PyObject* sharding = ShardingOf(o)) {
+      a.signature.tokens.push_back(kShardingToken);
+      a.signature.objects.push_back(Ref::Borrow(sharding));
+      a.sharded = true;
+    }
     a.leaves.push_back({o, {}, {}});
     return true;
   }
@@ -442,6 +461,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     entry->out = Entry::Out::kLeaf;
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
+  entry->on_mesh = a.sharded || HasConstraint(*entry->traced.fn);
   for (const Value& v : entry->traced.captures) {
     entry->cacheable &= !v.traced();
     if (!v.traced()) entry->constants.push_back(v.tensor());
@@ -511,16 +531,46 @@ void WarnOfUseless(const Entry& entry) {
   }
 }
 
+// Result i as an array, which lies as the program left it.
+PyObject* WrapResult(const Entry& entry, Value value, size_t i) {
+  const bool concrete = !value.traced();
+  PyObject* array = Check(WrapValue(std::move(value)));
+  if (concrete && i < entry.shardings.size())
+    reinterpret_cast<ArrayObject*>(array)->sharding = Py_NewRef(entry.shardings[i].get());
+  return array;
+}
+
 PyObject* BuildResult(const Entry& entry, Values values) {
-  if (entry.out == Entry::Out::kLeaf) return WrapValue(std::move(values[0]));
+  if (entry.out == Entry::Out::kLeaf) return WrapResult(entry, std::move(values[0]), 0);
   if (entry.out == Entry::Out::kTuple) {
     Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
     for (size_t i = 0; i < values.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), WrapValue(std::move(values[i])));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), WrapResult(entry, std::move(values[i]), i));
     return tuple.release();
   }
-  Ref list(WrapValues(values));
+  Ref list(Check(PyList_New(static_cast<Py_ssize_t>(values.size()))));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapResult(entry, std::move(values[i]), i));
   return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "O", list.get()); });
+}
+
+// What is compiled: the traced program, or for a mesh that of its devices. Sets how the results lie.
+FnRef FnToCompile(Entry& entry, const Arguments& a) {
+  if (!entry.on_mesh) return entry.traced.fn;
+  Ref shardings(Check(PyList_New(0)));
+  for (const Leaf& leaf : a.leaves) {
+    PyObject* sharding = leaf.array && !PeekValue(leaf.array).traced() ? ShardingOf(leaf.array) : nullptr;
+    CheckStatus(PyList_Append(shardings.get(), sharding ? sharding : Py_None));
+  }
+  Ref traced(WrapTraced(entry.traced));
+  Ref pair(Check(RunningPython(
+      [&] { return PyObject_CallFunctionObjArgs(g_partition_hook, traced.get(), shardings.get(), nullptr); })));
+  if (pair.get() == Py_None) return entry.traced.fn;
+  PyObject* results = PyTuple_GET_ITEM(pair.get(), 1);
+  std::vector<Ref> lie;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) lie.push_back(Ref::Borrow(PyList_GET_ITEM(results, i)));
+  entry.shardings = std::move(lie);
+  return FnOf(PyTuple_GET_ITEM(pair.get(), 0));
 }
 
 PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames) {
@@ -550,7 +600,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
-        std::shared_ptr<Program> program = ProgramOf(entry->traced.fn, entry->donated);
+        std::shared_ptr<Program> program = ProgramOf(FnToCompile(*entry, a), entry->donated);
         if (!entry->program) entry->program = std::move(program);  // another thread may run the first
         if (self->has_donated) WarnOfUseless(*entry);
       }

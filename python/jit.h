@@ -11,10 +11,16 @@ namespace weft::python {
 extern PyObject* g_flatten_hook;
 extern PyObject* g_trace_jit_hook;
 extern PyObject* g_refuse_hook;
+extern PyObject* g_named_sharding;
+extern PyObject* g_partition_hook;
 extern bool g_disable_jit;
 
 // The traced function inside a weft._weft.Traced object.
 const Traced& TracedOf(PyObject* object);
+// A new reference to one that holds `traced`.
+PyObject* WrapTraced(const Traced& traced);
+// The function inside a weft._weft.Fn object.
+FnRef FnOf(PyObject* object);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_JIT_H_

@@ -73,6 +73,10 @@ PYBIND11_MODULE(_weft, m) {
     g_trace_jit_hook = trace_jit.release().ptr();
     g_refuse_hook = refuse.release().ptr();
   });
+  m.def("set_partition_hook", [](py::object named_sharding, py::object partition) {
+    g_named_sharding = named_sharding.release().ptr();
+    g_partition_hook = partition.release().ptr();
+  });
   m.def("x64", &X64);
   m.def("set_x64", &SetX64);
   m.def("disable_jit", [] { return g_disable_jit; });
@@ -89,4 +93,5 @@ PYBIND11_MODULE(_weft, m) {
   BindNumpy(m);
   BindRandom(m);
   BindMesh(m);
+  BindPartition(m);
 }

@@ -160,6 +160,8 @@ BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t
 
 }  // namespace
 
+PyObject* WrapTraced(const Traced& traced) { return py::cast(traced).release().ptr(); }
+FnRef FnOf(PyObject* object) { return py::handle(object).cast<FnHandle>().fn; }
 const Traced& TracedOf(PyObject* object) { return *py::handle(object).cast<const Traced*>(); }
 
 void BindTracing(py::module_& m) {
@@ -243,6 +245,15 @@ void BindTracing(py::module_& m) {
     py::list dims;
     for (const Dim& d : s.type.dims) dims.append(Take(DimObject(d)));
     return py::make_tuple(py::tuple(dims), Take(DTypeObject(s.type.dtype)), s.weak, s.type.ToString());
+  });
+  m.def("param_specs", [](const Traced& t) {
+    py::list list;
+    for (const Param& p : t.fn->params()) {
+      py::list dims;
+      for (const Dim& d : p.type.dims) dims.append(Take(DimObject(d)));
+      list.append(py::make_tuple(py::tuple(dims), Take(DTypeObject(p.type.dtype)), p.name));
+    }
+    return list;
   });
   m.def("result_specs", [](const Traced& t) {
     py::list list;

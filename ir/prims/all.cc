@@ -43,6 +43,7 @@ struct Registry {
     RegisterCumulative(r);
     RegisterCollectives(r);
     RegisterSpmd(r);
+    RegisterShardingConstraint(r);
     owned = r.Take();
     for (const auto& p : owned) {
       WEFT_CHECK(by_name.emplace(p->name, p.get()).second) << "primitive " << p->name << " is registered twice";

@@ -13,6 +13,8 @@
 #include "ir/prims/collectives.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "ir/ops.h"
 #include "ir/prims/devices.h"
@@ -52,6 +54,33 @@ void RefuseMappedAxis(const BatchContext& c, const char* why) {
                     " holds a collective over the mapped axis '", c.axis, "', but ", why,
                     ": all lanes have to meet at a collective");
   }
+}
+
+Atom FirstIndex(Builder& b, const Strings& axes, const Dims& sizes, int64_t block) {
+  const int64_t most = std::accumulate(sizes.begin(), sizes.end(), block, [](int64_t n, const Dim& d) {
+    return n * d.value("the place of a device's block");
+  });
+  const DType t = most > std::numeric_limits<int32_t>::max() ? DType::kI64 : DType::kI32;
+  std::optional<Atom> place;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Atom along =
+        Convert(b, b.Emit1(FindPrim("axis_index"), {}, {{"axes", Strings{axes[i]}}, {"varying", true}}), t);
+    place = place ? Add(b, Mul(b, *place, Atom::Scalar(t, static_cast<double>(sizes[i].value()))), along) : along;
+  }
+  return place ? Mul(b, *place, Atom::Scalar(t, static_cast<double>(block))) : Atom::Scalar(t, 0);
+}
+
+Atom OwnBlock(Builder& b, const Atom& x, const Strings& axes, const Dims& sizes, int64_t dim) {
+  const Type type = b.TypeOf(x);
+  Ints window;
+  int64_t count = 1;
+  for (const Dim& d : type.dims) window.push_back(d.is_static() ? d.value() : -1);
+  for (const Dim& d : sizes) count *= d.value("a block");
+  window[dim] = type.dims[dim].value("a block") / count;
+  const Atom first = FirstIndex(b, axes, sizes, window[dim]);
+  Atoms start(window.size(), Atom::Scalar(b.DTypeOf(first), 0));
+  start[dim] = first;
+  return DynamicSlice(b, x, start, window);
 }
 
 namespace {
@@ -353,20 +382,27 @@ void RegisterGather(PrimRegistry& r) {
   Prim& p =
       r.Add("all_gather", Family::kCollective, 1,
             "The blocks x of all devices along `axes`, one after the other along dimension `dim`, on each device. "
-            "`sizes` are those of the axes.");
+            "`sizes` are those of the axes. `invariant`: its type says that the result is the same on all of them.");
   p.infer = [](const Sig& s) -> Types {
     const Dim n = Product(CheckSizes(s));
     Type t = s.operands[0];
     const int64_t dim = CheckDim(s, "dim", t.rank());
     t.dims[dim] = n * t.dims[dim];
+    if (s.attrs.GetOr<bool>("invariant", false)) t.varying = AxesWithout(t.varying, s.attrs.Get<Strings>("axes"));
     return {t};
   };
   p.eval = MeetAt;
   p.linear = {0};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
+    // The cotangent of what is the same on all devices is the same on all: each takes its own block.
+    if (c.eqn.attrs.GetOr<bool>("invariant", false)) {
+      return {OwnBlock(c.b, *c.ct[0], c.eqn.attrs.Get<Strings>("axes"), c.eqn.attrs.Get<Dims>("sizes"),
+                       c.eqn.attrs.GetInt("dim"))};
+    }
     return {c.b.Emit1(FindPrim("psum_scatter"), {*c.ct[0]}, c.eqn.attrs)};
   };
   p.batch = BatchGather;
+  p.more_attributes = {"invariant"};
   p.samples = [] {
     std::vector<Sample> samples = {Over(kOne, F32({2, 3}), {{"dim", int64_t{0}}}, true),
                                    Over(kBoth, F32({2, 3}), {{"dim", int64_t{1}}}, true),

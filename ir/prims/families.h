@@ -32,6 +32,7 @@ void RegisterEffects(PrimRegistry& r);
 void RegisterCumulative(PrimRegistry& r);
 void RegisterCollectives(PrimRegistry& r);
 void RegisterSpmd(PrimRegistry& r);
+void RegisterShardingConstraint(PrimRegistry& r);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_FAMILIES_H_

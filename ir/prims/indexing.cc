@@ -233,8 +233,10 @@ void RegisterDynamicSlice(PrimRegistry& r) {
       if (IsUnsigned(t)) s.low = 0;
       return s;
     };
+    Sample rows = sample(DType::kF32, 2, 1);  // of whole rows
+    rows.attrs = {{"sizes", Ints{2, 7}}};
     return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kBool, 4, 6),
-                               sample(DType::kI64, 3, 0)};
+                               sample(DType::kI64, 3, 0), rows};
   };
 }
 
@@ -296,8 +298,10 @@ void RegisterDynamicUpdateSlice(PrimRegistry& r) {
       if (IsUnsigned(t)) s.low = 0;
       return s;
     };
+    Sample rows = sample(DType::kF32, 2, 1);  // whole rows
+    rows.operands[1].dims = {2, 7};
     return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kU8, 4, 6),
-                               sample(DType::kI64, 3, 0)};
+                               sample(DType::kI64, 3, 0), rows};
   };
 }
 

@@ -406,7 +406,8 @@ void RegisterPad(PrimRegistry& r) {
   p.samples = InSeveralDTypes(
       {SampleOf({F32({3, 4}), F32({})}, {{"lo", Ints{1, 0}}, {"hi", Ints{2, 1}}, {"interior", Ints{0, 2}}}),
        SampleOf({F32({5}), F32({})}, {{"lo", Ints{-1}}, {"hi", Ints{-2}}, {"interior", Ints{0}}}),
-       SampleOf({F32({5}), F32({})}, {{"lo", Ints{-2}}, {"hi", Ints{1}}, {"interior", Ints{1}}})});
+       SampleOf({F32({5}), F32({})}, {{"lo", Ints{-2}}, {"hi", Ints{1}}, {"interior", Ints{1}}}),
+       SampleOf({F32({3, 4}), F32({})}, {{"lo", Ints{1, 0}}, {"hi", Ints{2, 0}}, {"interior", Ints{0, 0}}})});
 }
 
 void RegisterConcatenate(PrimRegistry& r) {

@@ -81,6 +81,7 @@ from .mesh import (
     make_mesh,
 )
 from .parallel import pmap, shard_map
+from .partitioning import Communication, pjit, with_sharding_constraint
 from .program import IR, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
 
@@ -111,6 +112,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "Communication",
     "DerivativeError",
     "Device",
     "Dim",
@@ -179,6 +181,7 @@ __all__ = [
     "ops",
     "parse_ir",
     "print_saved_residuals",
+    "pjit",
     "pmap",
     "pure_callback",
     "random",
@@ -196,4 +199,5 @@ __all__ = [
     "vjp",
     "vmap",
     "while_loop",
+    "with_sharding_constraint",
 ]

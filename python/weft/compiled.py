@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
+from . import partitioning as _partitioning
 from . import tree as _tree
 from ._tracing import LEAF_TREE, call_name, flat_function, trace_flat
 from .autograph import autograph as _autograph
+from .mesh import NamedSharding
+from .partitioning import Communication
 from .program import IR, ints
 from .recording import Recorded
 from .typing import Jitted
@@ -34,6 +37,8 @@ def jit(
     capture: str = "trace",
     inline: bool = False,
     keep_unused: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
@@ -47,6 +52,8 @@ def jit(
     capture: str = "trace",
     inline: bool = False,
     keep_unused: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
     function: Callable[..., Any] | None = None,
@@ -59,6 +66,8 @@ def jit(
     capture: str = "trace",
     inline: bool = False,
     keep_unused: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -81,6 +90,9 @@ def jit(
             Python runs anew. That the function depends on its arguments alone is then the caller's promise.
         inline: accepted, without effect.
         keep_unused: accepted, without effect.
+        in_shardings: how arguments lie on a mesh, as with_sharding_constraint takes it: one for all, or a tuple with
+            one for each argument that is not static; an argument that lies otherwise is moved.
+        out_shardings: likewise for the results.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it.
@@ -109,6 +121,8 @@ def jit(
             donate_argnames=donate_argnames,
             autograph=autograph,
             capture=capture,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
         )
     if not callable(function):
         raise TypeError(f"jit: expected a function, got {function!r}")
@@ -122,6 +136,8 @@ def jit(
     if capture == "auto":
         if autograph or donate_nums or donate_names:
             raise ValueError("jit: capture='auto' takes neither autograph nor donated arguments")
+        if in_shardings is not None or out_shardings is not None:
+            raise ValueError("jit: capture='auto' takes no shardings")
         return Recorded(function, nums, names)
     if autograph or capture == "script":
         function = _autograph(function)
@@ -132,6 +148,10 @@ def jit(
         if hasattr(original, attribute):
             jitted.__dict__[attribute] = getattr(original, attribute)
     jitted.__dict__["__wrapped__"] = original
+    if in_shardings is not None or out_shardings is not None:
+        _partitioning.check_shardings(in_shardings, "jit: in_shardings")
+        _partitioning.check_shardings(out_shardings, "jit: out_shardings")
+        jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
     jitted.__dict__["lower"] = lambda *args, **kwargs: Lowered(jitted, args, kwargs)
     return jitted
 
@@ -147,19 +167,39 @@ class Lowered:
     """
 
     def __init__(self, jitted, args: tuple, kwargs: dict):
-        traced, self._out = _trace_jit(jitted, args, kwargs)[:2]
-        self._jitted, self._fn = jitted, traced.fn
+        traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
+        self._jitted, self._fn, self._traced = jitted, traced.fn, traced
         dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
         self._in_tree = _tree.structure(
             (tuple(dynamic), {k: v for k, v in kwargs.items() if k not in jitted._static_argnames})
         )
         self._ir = IR(traced.fn, traced.captures, self._in_tree, None, traced.weak_results)
+        leaves = _tree.flatten((tuple(dynamic), {k: v for k, v in kwargs.items() if k not in jitted._static_argnames}))[
+            0
+        ]
+        self._shardings = [
+            found if isinstance(found := getattr(leaf, "sharding", None), NamedSharding) else None for leaf in leaves
+        ]
+
+    def comms(self) -> list[Communication]:
+        """What devices send each other, where arguments are cut over a mesh or a constraint says that values are: every
+        collective with its bytes, axes, cause and line, and the spec of an argument that would be cheaper, if there is
+        one.
+
+        Returns: list of weft.Communication.
+
+        Example:
+            >>> weft.jit(lambda x: x + 1).lower(1.0).comms()
+            []
+        """
+        return _partitioning.comms(self._traced, self._shardings, self._names)
 
     def as_text(self, dialect: str | None = None) -> str:
         """The program as text.
 
         Args:
-            dialect: a stage, as IR.stage names it; None: the traced program.
+            dialect: a stage, as IR.stage names it; "partitioned", the program of the devices of a mesh; None: the
+                traced program.
 
         Returns: str.
 
@@ -170,6 +210,8 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).as_text().splitlines()[0]
             'fn f(x: f32[]) -> (f32[]) {'
         """
+        if dialect == "partitioned":
+            return _partitioning.partitioned_text(self._traced, self._shardings)
         return self._ir.text if dialect is None else self._ir.stage(dialect)
 
     def compile(self) -> Compiled:
@@ -282,9 +324,14 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
         signature_args = list(enumerate(args))
     dynamic = tuple(a for _, a in signature_args)
     keywords = {k: v for k, v in kwargs.items() if k not in names}
+    shardings = getattr(jitted, "_shardings", None)
+    names_of_leaves: list[str] = []
+    if shardings is not None:
+        function = _partitioning.with_shardings(function, shardings[0], shardings[1], names_of_leaves)
     flat = flat_function(
         function, dynamic, keywords, positions=[i for i, _ in signature_args], original=jitted._function
     )
+    names_of_leaves += flat.names
     traced = trace_flat(flat, "jit", known=False)
     tree = flat.out_tree
     if tree == LEAF_TREE:

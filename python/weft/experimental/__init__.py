@@ -1,5 +1,5 @@
 """Names that programs for JAX import from jax.experimental."""
 
-from . import jet
+from . import jet, pjit
 
-__all__ = ["jet"]
+__all__ = ["jet", "pjit"]

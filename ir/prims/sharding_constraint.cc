@@ -1,0 +1,62 @@
+// sharding_constraint: how a value is to lie on a mesh. It says nothing about what the value is.
+#include "ir/builder.h"
+#include "ir/prims/families.h"
+#include "ir/prims/shape.h"
+
+namespace weft {
+namespace {
+
+void Batch(BatchContext& c) {
+  Attrs attrs = c.eqn.attrs;
+  if (c.batched[0]) {
+    // Nothing is said about the mapped dimension.
+    Shardings s = attrs.Get<Shardings>("sharding");
+    s[0].dims.insert(s[0].dims.begin(), Strings());
+    attrs.Set("sharding", s);
+    attrs.Set("open", Prepend(0, Shifted(attrs.Get<Ints>("open"))));
+  }
+  c.y = c.b.Emit(*c.eqn.prim, c.x, attrs);
+  c.batched_out = c.batched;
+}
+
+}  // namespace
+
+void RegisterShardingConstraint(PrimRegistry& r) {
+  Prim& p =
+      r.Add("sharding_constraint", Family::kControl, 1,
+            "The operand. Where a program is cut over the devices of a mesh, the value lies on `mesh` as `sharding` "
+            "says, but for the dimensions in `open`, about which it says nothing.");
+  p.infer = [](const Sig& s) -> Types {
+    const Shardings& shardings = s.attrs.Get<Shardings>("sharding");
+    const Type& x = s.operands[0];
+    CheckDims(s, "open", s.attrs.Get<Ints>("open"), x.rank());
+    if (shardings.size() != 1 || !shardings[0].partial.empty())
+      throw ValueError("sharding_constraint: sharding=", ToString(Attr(shardings)), "; expected one, without sums");
+    const Mesh& mesh = s.attrs.Get<Mesh>("mesh");
+    CheckSharding(mesh, shardings[0], x.rank(), "sharding_constraint");
+    for (int64_t d : s.attrs.Get<Ints>("open")) {
+      if (!shardings[0].dims[d].empty())
+        throw ValueError("sharding_constraint: dimension ", d, " is open, but sharding=", ToString(Attr(shardings)),
+                         " cuts it");
+    }
+    LocalType(mesh, shardings[0], x, "sharding_constraint");
+    return {x};
+  };
+  p.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return in; };
+  p.linear = {0};
+  p.transpose = [](TransposeContext& c) -> OptionalAtoms { return {c.b.Emit1(*c.eqn.prim, {*c.ct[0]}, c.eqn.attrs)}; };
+  p.batch = Batch;
+  p.samples = [] {
+    std::vector<Sample> samples;
+    const Mesh mesh{{{"x", 2}, {"y", 3}}};
+    for (DType t : {DType::kF32, DType::kF64, DType::kI32}) {
+      samples.push_back(SampleOf({Type{t, {4, 3}, {}}},
+                                 {{"mesh", mesh}, {"sharding", Shardings{{{{"x"}, {"y"}}, {}}}}, {"open", Ints{}}}));
+    }
+    samples.push_back(SampleOf({Type{DType::kF32, {4, 3}, {}}},
+                               {{"mesh", mesh}, {"sharding", Shardings{{{{"x"}, {}}, {}}}}, {"open", Ints{1}}}));
+    return samples;
+  };
+}
+
+}  // namespace weft

@@ -1,0 +1,332 @@
+"""jit over arrays that are cut over a mesh: against NumPy, one device, and JAX with eight host devices."""
+
+import os
+import subprocess
+import sys
+
+os.environ["WEFT_NUM_CPU_DEVICES"] = "8"
+
+import numpy as np
+import pytest
+
+import weft
+import weft.experimental.pjit
+import weft.numpy as wnp
+from weft import P, lax
+
+rng = np.random.default_rng(0)
+GRID = weft.make_mesh((4, 2), ("x", "y"))
+LINE = weft.make_mesh((8,), ("x",))
+
+
+def arrays(*shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+def on(spec, mesh=GRID):
+    return weft.NamedSharding(mesh, spec)
+
+
+def put(array, spec, mesh=GRID):
+    return weft.device_put(array, on(spec, mesh))
+
+
+def collectives(f, *args):
+    found = {}
+    for c in f.lower(*args).comms():
+        found[c.operation] = found.get(c.operation, 0) + 1
+    return found
+
+
+# --- Plain jit on sharded arrays --------------------------------------------------------------------------------------
+
+
+def test_jit_of_sharded_arrays_just_works():
+    a, b = arrays(8, 16), arrays(16, 4)
+    f = weft.jit(lambda a, b: (wnp.tanh(a @ b), a.sum(), {"t": a.T}))
+    product, total, rest = f(put(a, P("x", "y")), put(b, P("y")))
+    np.testing.assert_allclose(product, np.tanh(a @ b), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(total, a.sum(), rtol=1e-4)
+    np.testing.assert_array_equal(rest["t"], a.T)
+    assert product.sharding == on(P("x"))
+    assert total.sharding == on(P())
+    assert rest["t"].sharding == on(P("y", "x"))
+    assert [s.data.shape for s in rest["t"].addressable_shards] == [(8, 2)] * 8
+
+
+def test_executables_are_cached_by_shardings():
+    f = weft.jit(lambda x: x + 1)
+    x = arrays(8, 8)
+    first = f(put(x, P("x")))
+    f(first)
+    f(put(x, P("x")))
+    assert f._cache_size() == 1
+    assert f(put(x, P("y"))).sharding == on(P("y"))
+    assert f(x).sharding == weft.SingleDeviceSharding(weft.devices()[0])
+    assert f._cache_size() == 3
+    assert f(put(x, P("x"), LINE)).sharding == on(P("x"), LINE)
+    np.testing.assert_array_equal(f(put(x, P("x"))), x + 1)
+
+
+def test_arguments_on_several_meshes_are_refused():
+    x = arrays(8)
+    with pytest.raises(ValueError, match=r"several meshes.*device_put"):
+        weft.jit(lambda x, y: x + y)(put(x, P("x")), put(x, P("x"), LINE))
+
+
+def test_what_is_captured_and_donated():
+    w = put(arrays(8, 8), P(None, "y"))
+    values = arrays(8, 8)
+    x = put(values, P("x"))
+    want = values @ np.asarray(w)
+    np.testing.assert_allclose(weft.jit(lambda x: x @ w)(x), want, rtol=1e-5, atol=1e-5)
+    step = weft.jit(lambda p: p * 2, donate_argnums=0)
+    with pytest.warns(UserWarning, match="brings nothing"):  # yet: each device writes its own block of the result
+        y = step(x)
+    np.testing.assert_array_equal(y, 2 * values)
+    assert x.is_deleted()
+    assert y.sharding == on(P("x"))
+
+
+def test_control_flow_random_numbers_and_indices():
+    x, i = arrays(8, 12), rng.integers(-9, 9, (8, 12)).astype(np.int32)
+
+    def f(x, i):
+        y = weft.scan(lambda c, row: (c + row, c.sum()), x[0], x)
+        z = weft.while_loop(lambda s: s.sum() < 1000, lambda s: s + abs(s) + 1, i)
+        b = weft.cond(x.sum() > 0, lambda: x * 2, lambda: wnp.sin(x))
+        noise = weft.random.normal(weft.random.key(0), x.shape)
+        return (
+            y,
+            z,
+            b,
+            noise,
+            x.at[i[0, :3] % 8].set(0),
+            wnp.take(x, abs(i[:, 0]) % 8, axis=0),
+            wnp.sort(x, 1),
+            wnp.cumsum(x, 0),
+        )
+
+    whole = weft.jit(f)(x, i)
+    for spec in (P("x", "y"), P("y", "x"), P(None, "x"), P(("x", "y"))):
+        cut = weft.jit(f)(put(x, spec), put(i, spec))
+        for a, b in zip(weft.tree.leaves(cut), weft.tree.leaves(whole)):
+            if np.asarray(a).dtype == np.int32:
+                np.testing.assert_array_equal(a, b)
+            else:
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_effects_happen_once(capsys):
+    def f(x):
+        weft.debug.print("sum {}", x.sum())
+        n = weft.pure_callback(lambda v: np.float32(v.shape[0]), weft.ShapeDtype((), np.float32), x)
+        return x * n
+
+    x = put(np.arange(8, dtype=np.float32), P("x"))
+    np.testing.assert_array_equal(weft.jit(f)(x), 8 * np.arange(8))
+    assert capsys.readouterr().out.strip() == "sum 28"
+
+
+def test_io_callback_of_the_first_device():
+    seen = []
+
+    def log(v):
+        seen.append(v.tolist())
+        return np.float32(len(seen))
+
+    f = weft.jit(lambda x: x + weft.io_callback(log, weft.ShapeDtype((), np.float32), x, ordered=True))
+    x = put(np.arange(4, dtype=np.float32), P("x"))
+    np.testing.assert_array_equal(f(x), np.arange(4) + 1)
+    assert seen == [[0, 1, 2, 3]]
+
+
+def test_shard_map_inside_is_part_of_the_program():
+    def f(x):
+        y = weft.shard_map(lambda v: lax.psum(v, "x"), GRID, P("x"), P())(x * 2)
+        return y + 1
+
+    x = arrays(8, 2)
+    got = weft.jit(f)(put(x, P("x")))
+    np.testing.assert_allclose(got, 2 * x.reshape(4, 2, 2).sum(0) + 1, rtol=1e-5, atol=1e-5)
+    assert collectives(weft.jit(f), put(x, P("x"))) == {}  # its own psum is not the partitioner's
+    other = weft.jit(lambda x: weft.shard_map(lambda v: lax.psum(v, "x"), LINE, P("x"), P())(x))
+    np.testing.assert_allclose(other(put(x, P("x"))), x.reshape(8, 1, 2).sum(0), rtol=1e-5, atol=1e-5)
+
+
+# --- Constraints ------------------------------------------------------------------------------------------------------
+
+
+def test_in_and_out_shardings():
+    x, w = arrays(8, 6), arrays(6, 4)
+    f = weft.jit(
+        lambda p, x: x @ p["w"], in_shardings=({"w": on(P(None, "y"))}, on(P("x"))), out_shardings=on(P("x", "y"))
+    )
+    y = f({"w": w}, x)
+    assert y.sharding == on(P("x", "y"))
+    np.testing.assert_allclose(y, x @ w, rtol=1e-5, atol=1e-5)
+    assert f.lower({"w": w}, x).comms() == []
+    one = weft.jit(lambda x, w: x @ w, in_shardings=on(P()), out_shardings=None)
+    assert one(x, w).sharding == on(P())
+    with GRID:
+        g = weft.jit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P(None, "y"))
+        assert g(x).sharding == on(P(None, "y"))
+
+
+def test_with_sharding_constraint():
+    x = arrays(8, 4)
+    f = weft.jit(lambda x: weft.with_sharding_constraint(wnp.sin(x), on(P("x"))) * 2)
+    np.testing.assert_allclose(f(x), 2 * np.sin(x), rtol=1e-6)
+    assert f(x).sharding == on(P("x"))
+    # Outside it puts; grad, vmap and jvp see an ordinary program.
+    assert weft.with_sharding_constraint(x, on(P("y"))).sharding == on(P("y"))
+    np.testing.assert_allclose(weft.grad(lambda x: f(x).sum())(x), 2 * np.cos(x), rtol=1e-5)
+    np.testing.assert_allclose(weft.jit(weft.grad(lambda x: f(x).sum()))(x), 2 * np.cos(x), rtol=1e-5)
+    np.testing.assert_allclose(weft.jvp(f, (x,), (x,))[1], 2 * np.cos(x) * x, rtol=1e-5, atol=1e-6)
+    rows = weft.jit(weft.vmap(lambda r: weft.with_sharding_constraint(r * 2, on(P("y")))))
+    assert rows(put(x, P("x"))).sharding == on(P("x", "y"))
+    np.testing.assert_array_equal(rows(x), 2 * x)
+
+
+@pytest.mark.parametrize("order", ["grad of jit", "jit of grad"])
+def test_gradients_on_meshes(order):
+    w, v, x, t = arrays(6, 8), arrays(8, 4), arrays(8, 6), arrays(8, 4)
+
+    def loss(w, v, x, t):
+        return ((wnp.tanh(x @ w) @ v - t) ** 2).mean()
+
+    want = weft.grad(loss, argnums=(0, 1))(w, v, x, t)
+    shardings = (on(P(None, "y")), on(P("y")), on(P("x")), on(P("x")))
+    if order == "grad of jit":
+        got = weft.grad(weft.jit(loss, in_shardings=shardings), argnums=(0, 1))(w, v, x, t)
+    else:
+        got = weft.jit(weft.grad(loss, argnums=(0, 1)), in_shardings=shardings)(w, v, x, t)
+        assert got[0].sharding == on(P(None, "y")) and got[1].sharding == on(P("y"))
+    for a, b in zip(got, want):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_spellings_of_pjit():
+    x = arrays(8, 8)
+    f = weft.pjit(lambda x, y: x @ y, GRID, (P("x"), P(None, "y")), P("x", "y"))
+    np.testing.assert_allclose(f(x, x), x @ x, rtol=1e-5, atol=1e-5)
+    assert f(x, x).sharding == on(P("x", "y"))
+    g = weft.experimental.pjit.pjit(lambda x: x + 1, in_shardings=on(P("x")), out_shardings=on(P("y")))
+    assert g(x).sharding == on(P("y"))
+    with GRID:
+        assert weft.pjit(lambda x: x + 1, in_specs=P("x"))(x).sharding == on(P("x"))
+
+
+def test_refusals_name_the_argument():
+    f = weft.jit(lambda batch: batch["x"] * 2, in_shardings=on(P("x")))
+    for call, words in [
+        (
+            lambda: f({"x": arrays(6)}),
+            r"in_shardings, argument batch\['x'\].*size 6, which 4 devices cannot share evenly",
+        ),
+        (lambda: f({"x": arrays()}), r"has 1 entries for an array of shape \(\)"),
+        (
+            lambda: weft.jit(lambda x: x, out_shardings=on(P("x")))(arrays(6)),
+            "out_shardings, result.*cannot share evenly",
+        ),
+        (
+            lambda: weft.jit(lambda x: x, in_shardings=on(P()))(x=arrays(2)),
+            "says nothing of arguments by keyword; .* got 'x'",
+        ),
+        (lambda: weft.jit(lambda x: weft.with_sharding_constraint(x, on(P("x"))))(arrays(6)), "cannot share evenly"),
+        (lambda: weft.jit(lambda x: x, in_shardings=P("x"))(arrays(8)), "no mesh is given"),
+        (
+            lambda: weft.shard_map(lambda x: weft.with_sharding_constraint(x, on(P("x"))), GRID, P("x"), P("x"))(
+                arrays(8)
+            ),
+            "nothing to cut",
+        ),
+        (
+            lambda: weft.jit(
+                lambda x: weft.with_sharding_constraint(weft.with_sharding_constraint(x, on(P("x"))), on(P("x"), LINE))
+            )(arrays(8)),
+            "several meshes",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            call()
+    for bad in (3, "x"):
+        with pytest.raises(TypeError, match=r"in_shardings: expected weft\.NamedSharding"):
+            weft.jit(lambda x: x, in_shardings=bad)
+    with pytest.raises(ValueError, match="capture='auto'"):
+        weft.jit(lambda x: x, capture="auto", in_shardings=on(P()))
+
+
+# --- What is sent -----------------------------------------------------------------------------------------------------
+
+
+def test_comms():
+    w, v, x = put(arrays(16, 64), P(None, "y")), put(arrays(64, 16), P("y")), put(arrays(8, 16), P("x"))
+    f = weft.jit(lambda w, v, x: wnp.tanh(x @ w) @ v)
+    (only,) = f.lower(w, v, x).comms()
+    assert only.operation == "psum" and only.axes == ("y",) and only.times == 1 and only.cheaper is None
+    assert only.bytes == 2 * (2 * 16 * 4) / 2  # twice half of what a device holds, on two devices
+    assert "partition_test.py" in only.where and "contract" not in only.where
+    assert "+y" in only.cause
+    # A weight cut along what is summed has to be gathered, or the rows exchanged: another spec sends nothing.
+    g = weft.jit(lambda w, x: wnp.tanh(x @ w), in_shardings=(on(P("x")), on(P("x"))), out_shardings=on(P("x")))
+    found = g.lower(np.ones((64, 64), np.float32), np.ones((1024, 64), np.float32)).comms()
+    assert [c.operation for c in found] == ["all_gather"]
+    assert "w as PartitionSpec(): 0 bytes in all" in found[0].cheaper
+    assert "operand 1 of contract" in found[0].cause and "cheaper" in str(found[0])
+    # In a loop it counts its trips.
+    h = weft.jit(lambda x: weft.scan(lambda c, _: (wnp.sin(c) / c.sum(), None), x, None, length=5)[0])
+    (inside,) = h.lower(put(arrays(8), P("x"))).comms()
+    assert inside.operation == "psum" and inside.times == 5 and inside.bytes == 2 * 4 * 3 / 4
+    assert weft.jit(lambda x: x).lower(1.0).comms() == []
+
+
+def test_stage_shows_the_program_of_a_device():
+    low = weft.jit(lambda x: x * 2).lower(put(arrays(8), P("x")))
+    assert "spmd[" in low.as_text("partitioned") and "f32[2]{x}" in low.as_text("partitioned")
+    np.testing.assert_array_equal(low.compile()(put(np.ones(8, np.float32), P("x"))), np.full(8, 2))
+    with pytest.raises(ValueError, match="one device"):
+        weft.jit(lambda x: x).lower(1.0).as_text("partitioned")
+
+
+# --- JAX --------------------------------------------------------------------------------------------------------------
+
+JAX_PROGRAM = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+import numpy as np, jax, jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+rng = np.random.default_rng(1)
+w, v, x, t = (rng.uniform(-1, 1, s).astype(np.float32) for s in [(6, 8), (8, 4), (8, 6), (8, 4)])
+def loss(w, v, x, t):
+    h = jax.lax.with_sharding_constraint(jnp.tanh(x @ w), NamedSharding(mesh, P("x", "y")))
+    return ((h @ v - t) ** 2).mean()
+specs = (P(None, "y"), P("y"), P("x"), P("x"))
+f = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)), in_shardings=tuple(NamedSharding(mesh, s) for s in specs))
+value, grads = f(w, v, x, t)
+import sys
+np.savez(sys.argv[1], value=value, dw=grads[0], dv=grads[1])
+"""
+
+
+def test_beside_jax(tmp_path):
+    pytest.importorskip("jax")
+    path = tmp_path / "jax.npz"
+    subprocess.run([sys.executable, "-c", JAX_PROGRAM, str(path)], check=True, timeout=300)
+    text = JAX_PROGRAM.replace("jax.numpy", "weft.numpy").replace("jax.lax.with", "weft.with")
+    text = (
+        text.replace("from jax.sharding import", "from weft import").replace(" jax,", " weft,").replace("jax.", "weft.")
+    )
+    text = text.replace("PartitionSpec as P", "P")
+    space: dict = {}
+    mine = tmp_path / "weft.npz"
+    old = sys.argv
+    sys.argv = ["", str(mine)]
+    try:
+        exec(text, space)
+    finally:
+        sys.argv = old
+    theirs, ours = np.load(path), np.load(mine)
+    for name in ("value", "dw", "dv"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,298 @@
+"""One program for arrays that are cut over a mesh: constraints, pjit, and what moves between devices."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import _weft
+from . import tree as _tree
+from .mesh import Mesh, NamedSharding, PartitionSpec, check_mesh, cuts_of, mesh_axes, put
+
+__all__ = ["Communication", "pjit", "with_sharding_constraint"]
+
+# A mesh by its axes: programs name the axes, arrays the devices.
+_meshes: dict[tuple[tuple[str, int], ...], Mesh] = {}
+
+
+def _remember(mesh: Mesh) -> Mesh:
+    return _meshes.setdefault(tuple(mesh_axes(mesh)), mesh)
+
+
+class _Entry:  # a PartitionSpec is a tuple, which would be taken for a container
+    def __init__(self, sharding: Any):
+        self.sharding = sharding
+
+
+def _wrapped(node: Any, what: str) -> Any:
+    if node is None or isinstance(node, (NamedSharding, PartitionSpec)):
+        return _Entry(node)
+    if isinstance(node, (tuple, list)):
+        kind = type(node)
+        items = [_wrapped(item, what) for item in node]
+        return kind(*items) if hasattr(node, "_fields") else kind(items)
+    if isinstance(node, dict):
+        return type(node)((k, _wrapped(v, what)) for k, v in node.items())
+    raise TypeError(
+        f"{what}: expected weft.NamedSharding, or PartitionSpecs where a mesh is around the call, "
+        f"got {node!r} of type '{type(node).__name__}'"
+    )
+
+
+def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | None]:
+    """A sharding, or None where nothing is said, for every leaf of `tree`; a prefix suffices."""
+    found: list[NamedSharding | None] = []
+    for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
+        sharding = entry.sharding
+        if isinstance(sharding, PartitionSpec):
+            sharding = NamedSharding(check_mesh(None, what), sharding)
+        found.append(sharding)
+    return found
+
+
+def check_shardings(shardings: Any, what: str) -> None:
+    """Raises TypeError for what is no sharding."""
+    _wrapped(shardings, what)
+
+
+def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
+    """One array that lies as the sharding says."""
+    if sharding is None:
+        return x
+    mesh = sharding.mesh
+    for name in mesh.axis_names:
+        if _weft.axis_is_bound(name):
+            raise ValueError(
+                f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
+                "device holds, and there is nothing to cut"
+            )
+    _remember(mesh)
+    cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what)
+    y = _weft.sharding_constraint(x, mesh_axes(mesh), cuts)
+    return y if _weft.is_traced(y) else put(y, sharding)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """x, which is to lie on a mesh as the shardings say. Inside a jitted function it decides how the program is cut
+    over devices; outside it puts arrays there. It is x itself for all derivatives and for vmap, which says nothing
+    about the dimension that it maps.
+
+    Args:
+        x: array, number or tree of them.
+        shardings: a weft.NamedSharding, a PartitionSpec for the mesh of the `with mesh:` around the call, None (nothing
+            is said), or a tree of them (a prefix of x suffices).
+
+    Returns: tree like x.
+
+    Raises:
+        TypeError: something is no sharding.
+        ValueError: a sharding does not fit an array, or devices cannot share a size evenly.
+
+    Example:
+        >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
+        >>> f = weft.jit(lambda x: weft.with_sharding_constraint(x * 2, rows).sum())
+        >>> f(wnp.arange(3.0))
+        Array(6., dtype=float32)
+    """
+    leaves, tree = _tree.flatten(x)
+    what = "with_sharding_constraint"
+    places = shardings_of(shardings, x, what)
+    return _tree.unflatten(tree, [constrain(leaf, place, what) for leaf, place in zip(leaves, places)])
+
+
+def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, names: list[str]) -> Callable:
+    """The function with constraints on its arguments and results. `names` are those of its arguments' leaves once it is
+    called."""
+
+    @functools.wraps(function, updated=())
+    def constrained(*args, **kwargs):
+        if in_shardings is not None:
+            if kwargs:
+                raise ValueError(
+                    f"jit: in_shardings says nothing of arguments by keyword; '{function.__name__}' got "
+                    + ", ".join(map(repr, kwargs))
+                )
+            leaves, tree = _tree.flatten(args)
+            places = shardings_of(in_shardings, args, "jit: in_shardings")
+            args = _tree.unflatten(
+                tree,
+                [
+                    constrain(leaf, place, f"jit: in_shardings, argument {name}")
+                    for leaf, place, name in zip(leaves, places, names)
+                ],
+            )
+        out = function(*args, **kwargs)
+        if out_shardings is not None:
+            leaves, tree = _tree.flatten(out)
+            places = shardings_of(out_shardings, out, "jit: out_shardings")
+            paths = [path for path, _ in _tree.flatten_with_path(_tree.unflatten(tree, [0] * len(leaves)))]
+            out = _tree.unflatten(
+                tree,
+                [
+                    constrain(leaf, place, f"jit: out_shardings, result{path}")
+                    for leaf, place, path in zip(leaves, places, paths)
+                ],
+            )
+        return out
+
+    return constrained
+
+
+def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
+    """The mesh that a program is for: the one that it names, or the one that its arguments are cut over. Arguments on
+    another mesh than the one that the program names are taken as they are, whole."""
+    named = [tuple(axes) for axes in _weft.meshes_of(traced)]
+    given: list[Mesh] = []
+    for sharding in shardings:
+        if sharding is not None and sharding.mesh not in given:
+            given.append(sharding.mesh)
+    if len(named) > 1:
+        if not _weft.has_constraint(traced):
+            return None  # functions for several meshes: each cuts its own arguments
+        raise ValueError(
+            f"jit: '{traced.fn.name}' has constraints or functions for several meshes: "
+            + ", ".join(repr(dict(axes)) for axes in named)
+        )
+    if named:
+        for mesh in given:
+            if tuple(mesh_axes(mesh)) == named[0]:
+                return mesh
+        return _meshes.get(named[0])
+    if len(given) > 1:
+        raise ValueError(
+            f"jit: the arguments of '{traced.fn.name}' are cut over several meshes, {given[0]} and {given[1]}; "
+            "weft.device_put moves them to one"
+        )
+    return given[0] if given else None
+
+
+def _spec(dims: list[list[str]]) -> PartitionSpec:
+    while dims and not dims[-1]:
+        dims = dims[:-1]
+    return PartitionSpec(*[None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims])
+
+
+def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
+    cuts = []
+    for sharding, (shape, _, _) in zip(shardings, _weft.param_specs(traced)):
+        same = sharding is not None and tuple(mesh_axes(sharding.mesh)) == tuple(mesh_axes(mesh))
+        cuts.append(cuts_of(mesh, sharding.spec, shape, "jit") if same else None)
+    return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
+
+
+def _partition(traced: Any, shardings: list) -> tuple | None:
+    """Called from C++ when a program with sharded arguments or constraints is compiled: the program of the devices and
+    how its results lie, or None where it has no mesh."""
+    mesh = _program_mesh(traced, shardings)
+    if mesh is None:
+        return None
+    fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), _cuts(traced, mesh, shardings), False)
+    return fn, [NamedSharding(mesh, _spec(dims)) for dims in results]
+
+
+class Communication(NamedTuple):
+    """A collective of a program that is cut over devices.
+
+    Args:
+        operation: psum, all_gather, psum_scatter, all_to_all, ppermute, pmax or pmin.
+        axes: the axes of the mesh along which devices talk.
+        bytes: that each device receives, each time.
+        times: how often it runs; the trips of a loop of unknown length count once.
+        cause: which value lies how, and who needs it otherwise.
+        where: the line of who needs it.
+        cheaper: the spec of an argument that would make the whole program send less, in words; None: there is none.
+
+    Example:
+        >>> weft.Communication("psum", ("x",), 8.0, 1.0, "", "", None).operation
+        'psum'
+    """
+
+    operation: str
+    axes: tuple[str, ...]
+    bytes: float
+    times: float
+    cause: str
+    where: str
+    cheaper: str | None
+
+    def __str__(self) -> str:
+        times = f" x {self.times:g}" if self.times != 1 else ""
+        lines = f"{self.operation} over {', '.join(self.axes)}: {self.bytes:g} bytes{times} at {self.where or '?'}\n"
+        lines += f"  {self.cause}\n"
+        return lines + (f"  cheaper: {self.cheaper}\n" if self.cheaper else "")
+
+
+def comms(traced: Any, shardings: list, names: list[str]) -> list[Communication]:
+    """What moves between devices in the program, for arguments that lie so."""
+    mesh = _program_mesh(traced, shardings)
+    if mesh is None:
+        return []
+    found = []
+    _, _, _, records, total = _weft.partition(traced, mesh_axes(mesh), _cuts(traced, mesh, shardings), True)
+    for operation, axes, sent, times, cause, where, better in records:
+        cheaper = None
+        if better is not None:
+            param, dims, bytes_then = better
+            name = names[param] if param < len(names) else "a captured array"
+            cheaper = f"{name} as {_spec(dims)}: {bytes_then:g} bytes in all, now {total:g}"
+        found.append(Communication(operation, tuple(axes), sent, times, cause, where, cheaper))
+    return found
+
+
+def partitioned_text(traced: Any, shardings: list) -> str:
+    """The program of the devices as text."""
+    pair = _partition(traced, shardings)
+    if pair is None:
+        raise ValueError(
+            "stage: the program is for one device: no argument is cut over a mesh, and no constraint names one"
+        )
+    return pair[0].text()
+
+
+def pjit(
+    f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any = None, out_specs: Any = None, **options: Any
+) -> Callable:
+    """weft.jit for arrays that are cut over a mesh: the function is written for whole arrays, and compiled for what
+    each device holds.
+
+    Args:
+        f: the function; None: pjit is used as a decorator with arguments.
+        mesh: the mesh; None: that of the `with mesh:` around the call.
+        in_specs: a PartitionSpec for each argument, or a tree of them (a prefix suffices); None: nothing is said.
+        out_specs: likewise for the results.
+        options: those of weft.jit.
+
+    Returns: function of whole arrays; its lower(*args).comms() says what moves between devices.
+
+    Raises:
+        ValueError: when called: specs do not fit the mesh or the shapes, or devices cannot share a size evenly.
+
+    Example:
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> f = weft.pjit(lambda x: x * 2, mesh, weft.P("x"), weft.P("x"))
+        >>> f(wnp.arange(3.0)).sharding.spec
+        PartitionSpec('x')
+    """
+    if f is None:
+        return functools.partial(pjit, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+    from .compiled import jit
+
+    where = check_mesh(mesh, "pjit")
+
+    def named(specs: Any, what: str) -> Any:
+        if specs is None:
+            return None
+        if isinstance(specs, PartitionSpec):
+            return NamedSharding(where, specs)
+        if isinstance(specs, (tuple, list)):
+            items = [named(item, what) for item in specs]
+            return type(specs)(*items) if hasattr(specs, "_fields") else type(specs)(items)
+        if isinstance(specs, dict):
+            return type(specs)((k, named(v, what)) for k, v in specs.items())
+        raise TypeError(f"pjit: {what}: expected PartitionSpecs, got {specs!r} of type '{type(specs).__name__}'")
+
+    return jit(f, in_shardings=named(in_specs, "in_specs"), out_shardings=named(out_specs, "out_specs"), **options)
+
+
+_weft.set_partition_hook(NamedSharding, _partition)

@@ -1,0 +1,701 @@
+#include "transforms/partition.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "absl/strings/str_join.h"
+#include "ir/cost.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/prims/scan.h"
+#include "ir/prims/while.h"
+#include "transforms/implicit_batch.h"
+#include "transforms/pass.h"
+#include "transforms/rewrite.h"
+
+namespace weft {
+namespace {
+
+constexpr double kBytesPerFlop = 0.01;  // bytes that could be sent in the time of one operation
+constexpr double kBytesPerByte = 0.05;  // and while one byte is read or written
+constexpr double kSameWork = 3;  // per byte that is gathered for devices to do the same work: it also has to be held
+constexpr size_t kMostCandidates = 512;
+
+using Kind = FactorMap::Kind;
+using Cuts = std::vector<std::vector<int>>;  // the axes of each factor
+
+// A value of the program of one device, in every layout that was needed so far.
+struct Value {
+  Type type;  // of the whole
+  std::vector<std::pair<Layout, Atom>> versions;
+  int param = -1;
+};
+
+uint32_t PartialOf(const Value& v) {
+  for (const auto& [layout, atom] : v.versions) {
+    if (layout.partial == 0) return 0;
+  }
+  return v.versions[0].first.partial;
+}
+
+bool IsZero(const Atom& a) { return a.is_literal() && a.IsSplat(0); }
+
+Layout WithPartial(Layout l, uint32_t partial) {
+  l.partial = partial;
+  return l;
+}
+Layout Stacked(Layout l) {
+  l.dims.insert(l.dims.begin(), std::vector<int>());
+  return l;
+}
+Layout Slice(Layout l) {
+  l.dims.erase(l.dims.begin());
+  return l;
+}
+
+FnRef WithoutConstraints(const FnRef& fn) {
+  return Rewrite(fn, [](Builder&, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+    if (e.prim->name == "sharding_constraint") return x;
+    return std::nullopt;
+  });
+}
+
+// Sums stay in parts through these for all dtypes: they only move, add or scale, without rounding of integers.
+bool ExactlyLinear(const std::string& name) {
+  static const auto& names =
+      *new std::vector<std::string>{"add",        "sub",         "neg",     "mul",           "contract",
+                                    "reduce_sum", "broadcast",   "reshape", "reverse",       "slice",
+                                    "pad",        "concatenate", "gather",  "dynamic_slice", "dynamic_update_slice",
+                                    "transpose"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+class Partitioner {
+ public:
+  Partitioner(const Mesh& mesh, std::vector<Communication>* comms) : reshard_(mesh), comms_(comms) {}
+
+  // The region of the scope: parameters lie as `params`, results as `results`.
+  FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
+    Builder b(scope.fn->name());
+    std::vector<Value> env(scope.fn->num_vars());
+    for (size_t i = 0; i < params.size(); ++i) {
+      const Param& p = scope.fn->params()[i];
+      const Atom a = b.Parameter(LocalTypeOf(mesh(), params[i], p.type), p.name);
+      env[i] = {p.type, {{params[i], a}}, outermost_ ? static_cast<int>(i) : -1};
+    }
+    return Finish(b, scope, env, results);
+  }
+
+  bool outermost_ = true;
+
+ private:
+  const Mesh& mesh() const { return reshard_.mesh(); }
+  std::string Text(const Layout& l) const { return ShardingOf(mesh(), l).ToString(); }
+
+  FnRef Finish(Builder& b, const Scope& scope, std::vector<Value>& env, const std::vector<Layout>& results) {
+    const bool outermost = outermost_;
+    outermost_ = false;
+    const std::vector<int> uses = scope.fn->UseCounts();
+    for (size_t k = 0; k < scope.fn->eqns().size(); ++k) {
+      const Eqn& e = scope.fn->eqns()[k];
+      ScopedLoc loc(b, e.loc);
+      EmitEqn(b, scope, k, env, uses);
+    }
+    Atoms out;
+    for (size_t i = 0; i < results.size(); ++i) {
+      Value v = Read(scope, env, scope.fn->results()[i]);
+      const std::string who = (outermost ? "result " : "result of the region ") + std::to_string(i);
+      const Atom a = Reach(b, v, results[i], who, LocOf(scope, scope.fn->results()[i]));
+      Write(scope, env, scope.fn->results()[i], v);
+      out.push_back(Declare(b, a, results[i]));
+    }
+    return b.Build(out);
+  }
+
+  static Loc LocOf(const Scope& scope, const Atom& a) {
+    for (const Eqn& e : scope.fn->eqns()) {
+      if (a.is_var() && a.id() >= e.first_result && a.id() < e.first_result + e.num_results) return e.loc;
+    }
+    return {};
+  }
+
+  static Value Read(const Scope& scope, const std::vector<Value>& env, const Atom& a) {
+    if (a.is_var()) return env[a.id()];
+    return {scope.fn->TypeOf(a), {{Replicated(scope.fn->TypeOf(a).rank()), a}}, -1};
+  }
+  // What was moved is kept for who needs it next.
+  static void Write(const Scope&, std::vector<Value>& env, const Atom& a, const Value& v) {
+    if (a.is_var()) env[a.id()] = v;
+  }
+
+  // Of a type that varies over exactly the axes of the layout.
+  Atom Declare(Builder& b, Atom a, const Layout& layout) {
+    const Strings axes = AxisNames(mesh(), layout.Axes());
+    const Strings extra = AxesWithout(b.TypeOf(a).varying, axes);
+    if (!extra.empty()) {  // axes of size 1, of a user's own spmd
+      for (const std::string& axis : extra) WEFT_CHECK(mesh().Size(axis) == 1) << "a value that varies over " << axis;
+      const Dims dims = b.TypeOf(a).dims;
+      a = Reshape(b, GatherStacked(b, a, mesh(), extra), dims);
+    }
+    return Pvary(b, a, axes);
+  }
+
+  // `used`: the axes that divide the work. Gathering along another one makes all devices do the same.
+  double CostTo(const Value& v, const Layout& to, uint32_t used) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [layout, atom] : v.versions) {
+      if ((to.partial & ~layout.partial) != 0) continue;
+      const ReshardPlan& plan = reshard_.Plan(v.type, layout, to);
+      least = std::min(least, plan.cost + ((plan.gathers & ~used) != 0 ? kSameWork * plan.gathered : 0));
+    }
+    return least;
+  }
+
+  Atom Reach(Builder& b, Value& v, const Layout& to, const std::string& who, Loc loc) {
+    const std::pair<Layout, Atom>* from = nullptr;
+    const ReshardPlan* plan = nullptr;
+    for (const auto& version : v.versions) {
+      if ((to.partial & ~version.first.partial) != 0) continue;
+      const ReshardPlan& p = reshard_.Plan(v.type, version.first, to);
+      if (plan == nullptr || p.cost < plan->cost) plan = &p, from = &version;
+    }
+    WEFT_CHECK(plan != nullptr) << "no version that reaches " << Text(to);
+    if (plan->steps.empty()) return from->second;
+    std::vector<Emitted> emitted;
+    const Atom a = reshard_.Emit(b, from->second, *plan, &emitted);
+    for (const Emitted& m : emitted) {
+      Communication c{m.prim, m.axes, m.bytes, times_, "", loc, v.param, to};
+      c.cause = who + " is " + v.type.ToString() + ", which lies " + Text(from->first) + " and is needed " + Text(to);
+      comms_->push_back(std::move(c));
+    }
+    v.versions.emplace_back(to, a);
+    return a;
+  }
+
+  Atom Reach(Builder& b, const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& to) {
+    Value v = Read(scope, env, e.operands[i]);
+    const Atom a = Reach(b, v, to, "operand " + std::to_string(i) + " of " + e.prim->name, e.loc);
+    Write(scope, env, e.operands[i], v);
+    return a;
+  }
+
+  void Define(const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& layout,
+              const Atom& a) {
+    const uint32_t id = e.first_result + static_cast<uint32_t>(i);
+    env[id] = {scope.fn->TypeOf(Var{id}), {{layout, a}}, -1};
+  }
+
+  const Layout& Target(const Scope& scope, const Eqn& e, size_t i) const {
+    return scope.vars[e.first_result + i].layout;
+  }
+
+  void EmitEqn(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env, const std::vector<int>& uses) {
+    const Eqn& e = scope.fn->eqns()[k];
+    const std::string& name = e.prim->name;
+    if (name == "sharding_constraint") {
+      Layout to = Target(scope, e, 0);
+      Value v = Read(scope, env, e.operands[0]);
+      const Atom a = Reach(b, v, to, "the constraint's operand", e.loc);
+      Write(scope, env, e.operands[0], v);
+      Define(scope, env, e, 0, to, a);
+      env[e.first_result].param = v.param;
+    } else if (name == "cond") {
+      EmitCond(b, scope, k, env);
+    } else if (name == "while" && RegionsAreCut(e)) {
+      EmitWhile(b, scope, k, env);
+    } else if (name == "scan") {
+      EmitScan(b, scope, k, env);
+    } else if (name == "spmd") {
+      EmitSpmd(b, scope, e, env);
+    } else if (e.prim->has_effect && name != "assert" && name != "pure_callback") {
+      EmitOnce(b, scope, e, env);
+    } else if (!FactorRuleOf(*e.prim).map) {
+      EmitWhole(b, scope, e, env);
+    } else {
+      EmitCut(b, scope, k, env, uses);
+    }
+  }
+
+  // --- Operations that run on whole arrays ---
+
+  Atoms WholeOperands(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+    Atoms x;
+    for (size_t i = 0; i < e.operands.size(); ++i)
+      x.push_back(Reach(b, scope, env, e, i, Replicated(scope.fn->TypeOf(e.operands[i]).rank())));
+    return x;
+  }
+
+  void EmitWhole(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+    std::vector<FnRef> regions;
+    for (const FnRef& r : e.regions) {
+      if (!r->FreeAxes().empty() || HasMesh(*r))
+        throw UserError(ErrorKind::kUnsupported, e.loc, e.prim->name,
+                        ": holds a function for the devices of a mesh, and is itself cut over devices, which is not "
+                        "supported: ",
+                        FactorRuleOf(*e.prim).reason);
+      regions.push_back(WithoutConstraints(r));
+    }
+    const Atoms y = b.Emit(*e.prim, WholeOperands(b, scope, e, env), e.attrs, regions);
+    for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, Replicated(b.TypeOf(y[i]).rank()), y[i]);
+  }
+
+  static bool HasMesh(const Fn& fn) {
+    for (const Eqn& e : fn.eqns()) {
+      if (e.prim->name == "spmd") return true;
+      for (const FnRef& r : e.regions) {
+        if (HasMesh(*r)) return true;
+      }
+    }
+    return false;
+  }
+
+  // The first device does it, with whole arrays; all have what it gives.
+  void EmitOnce(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+    Strings axes;
+    for (const Mesh::Axis& a : mesh().axes) axes.push_back(a.name);
+    std::sort(axes.begin(), axes.end());
+    std::optional<Atom> first;
+    for (const std::string& axis : axes) {
+      const Atom at = b.Emit1(FindPrim("axis_index"), {}, {{"axes", Strings{axis}}, {"varying", true}});
+      const Atom here = Eq(b, at, Atom::Scalar(DType::kI32, 0));
+      first = first ? And(b, *first, here) : here;
+    }
+    // Operands: the predicate, what stands for results on other devices, then those of the operation. All of them vary,
+    // so that results do without a collective inside.
+    Builder yes(e.prim->name), no(e.prim->name);
+    Atoms operands = {*first}, args, instead, done, nothing;
+    auto pass = [&](const Atom& a) {
+      operands.push_back(Pvary(b, a, axes));
+      nothing.push_back(no.Parameter(b.TypeOf(operands.back())));
+      return yes.Parameter(b.TypeOf(operands.back()));
+    };
+    const Atom here = pass(*first);
+    for (uint32_t i = 0; i < e.num_results; ++i)
+      instead.push_back(pass(Zeros(b, scope.fn->TypeOf(Var{e.first_result + i}))));
+    for (const Atom& a : WholeOperands(b, scope, e, env)) args.push_back(pass(a));
+    yes.set_loc(e.loc);
+    const Atoms result = yes.Emit(*e.prim, args, e.attrs, e.regions);
+    for (size_t i = 0; i < result.size(); ++i)
+      done.push_back(Select(yes, Broadcast(yes, here, yes.TypeOf(result[i]).dims, {}), result[i], instead[i]));
+    nothing = Part(nothing, 1, 1 + result.size());
+    const Atoms y = b.Emit(FindPrim("cond"), operands, {}, {no.Build(nothing), yes.Build(done, true)});
+    for (size_t i = 0; i < y.size(); ++i) {
+      const Type type = scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)});
+      const Atom all = GatherStacked(b, y[i], mesh(), axes);
+      Ints start(type.rank() + 1, 0), limit = {1}, ones(type.rank() + 1, 1);
+      for (const Dim& d : type.dims) limit.push_back(d.value("a callback"));
+      Record(b, "all_gather", axes, y[i], e, "the first device's result of " + e.prim->name + " is needed by all");
+      Define(scope, env, e, i, Replicated(type.rank()), Reshape(b, weft::Slice(b, all, start, limit, ones), type.dims));
+    }
+  }
+
+  // Of an emitted collective over `axes` whose operand is x.
+  void Record(Builder& b, const char* prim, const Strings& axes, const Atom& x, const Eqn& e, std::string cause) {
+    double n = 1;
+    for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
+    const double bytes = static_cast<double>(b.TypeOf(x).Bytes());
+    const double sent = std::string(prim) == "all_gather" ? bytes * (n - 1) : 2 * bytes * (n - 1) / n;
+    comms_->push_back({prim, axes, sent, times_, std::move(cause), e.loc, -1, {}});
+  }
+
+  // A program that was for the devices of the mesh anyway.
+  void EmitSpmd(Builder& b, const Scope& scope, const Eqn& e, std::vector<Value>& env) {
+    const Mesh& own = e.attrs.Get<Mesh>("mesh");
+    if (!(own == mesh()))
+      throw UserError(ErrorKind::kValue, e.loc, "a function for the devices of ", own.ToString(),
+                      " stands in a program that is cut over ", mesh().ToString(), "; give both the same mesh");
+    const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");
+    Atoms args;
+    for (size_t i = 0; i < in.size(); ++i)
+      args.push_back(Pvary(b, Reach(b, scope, env, e, i, LayoutOf(mesh(), in[i])), in[i].Axes()));
+    const Atoms y = b.Inline(*e.regions[0], args);
+    for (size_t i = 0; i < out.size(); ++i) Define(scope, env, e, i, LayoutOf(mesh(), out[i]), y[i]);
+  }
+
+  // --- Control flow ---
+
+  // The layout of an operand as it is: no parts of sums.
+  Layout AsItIs(const Scope& scope, const std::vector<Value>& env, const Atom& a) {
+    const Value v = Read(scope, env, a);
+    for (const auto& [layout, atom] : v.versions) {
+      if (layout.partial == 0) return layout;
+    }
+    return a.is_var() ? scope.vars[a.id()].layout : WithPartial(v.versions[0].first, 0);
+  }
+
+  Atom Operand(Builder& b, const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& to) {
+    return Declare(b, Reach(b, scope, env, e, i, to), to);
+  }
+
+  void EmitCond(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+    const Eqn& e = scope.fn->eqns()[k];
+    Atoms x = {Reach(b, scope, env, e, 0, Replicated(0))};
+    std::vector<Layout> params, results;
+    for (size_t i = 1; i < e.operands.size(); ++i) {
+      params.push_back(AsItIs(scope, env, e.operands[i]));
+      x.push_back(Operand(b, scope, env, e, i, params.back()));
+    }
+    for (size_t i = 0; i < e.num_results; ++i) results.push_back(Target(scope, e, i));
+    std::vector<FnRef> regions;
+    for (size_t r = 0; r < e.regions.size(); ++r) regions.push_back(Region(*scope.regions[k][r], params, results));
+    const Atoms y = b.Emit(*e.prim, x, e.attrs, regions);
+    for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, results[i], y[i]);
+  }
+
+  void EmitWhile(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+    const Eqn& e = scope.fn->eqns()[k];
+    const While loop(e.attrs, e.regions);
+    Atoms x;
+    std::vector<Layout> params;
+    for (size_t i = 0; i < e.operands.size(); ++i) {
+      params.push_back(i < loop.carries ? Target(scope, e, i) : AsItIs(scope, env, e.operands[i]));
+      x.push_back(Operand(b, scope, env, e, i, params.back()));
+    }
+    const std::vector<Layout> carries = loop.Carries(params);
+    const FnRef cond = Region(*scope.regions[k][0], params, {Replicated(0)});
+    const FnRef body = Region(*scope.regions[k][1], params, carries);
+    const Atoms y = b.Emit(*e.prim, x, e.attrs, {cond, body});
+    for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, carries[i], y[i]);
+  }
+
+  void EmitScan(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+    const Eqn& e = scope.fn->eqns()[k];
+    const Scan loop(*e.prim, e.attrs, e.regions[0]);
+    const Scope& body = *scope.regions[k][0];
+    Atoms x;
+    std::vector<Layout> params, results;
+    for (size_t i = 0; i < e.operands.size(); ++i) {
+      Layout lies, param;
+      if (i >= loop.first_x()) {
+        param = body.vars[i].layout;
+        lies = Stacked(param);
+      } else {
+        param = lies = i >= loop.consts ? Target(scope, e, i - loop.consts) : AsItIs(scope, env, e.operands[i]);
+      }
+      params.push_back(param);
+      x.push_back(Operand(b, scope, env, e, i, lies));
+    }
+    for (size_t i = 0; i < loop.results; ++i)
+      results.push_back(i < loop.carries ? Target(scope, e, i) : Slice(WithoutStep(Target(scope, e, i))));
+    const double times = times_;
+    times_ *= static_cast<double>(loop.length.value("a scan"));
+    const FnRef region = Region(body, params, results);
+    times_ = times;
+    const Atoms y = b.Emit(*e.prim, x, e.attrs, {region});
+    for (size_t i = 0; i < y.size(); ++i)
+      Define(scope, env, e, i, i < loop.carries ? results[i] : Stacked(results[i]), y[i]);
+  }
+
+  // The dimension of steps is whole inside a scan.
+  static Layout WithoutStep(Layout l) {
+    l.dims[0].clear();
+    return l;
+  }
+
+  // --- Operations that have a factor map ---
+
+  struct Choice {
+    double cost = std::numeric_limits<double>::infinity();
+    Cuts cuts;
+    std::vector<Layout> operands, results;  // results with the sums that are left in parts
+    uint32_t kept = 0;                      // axes along which operands stay in parts
+  };
+
+  // Axes along which the equation may run on parts of sums, and the operands that are such parts.
+  uint32_t Keepable(const Scope& scope, const Eqn& e, const std::vector<Value>& x, const std::vector<int>& uses) const {
+    const Prim& p = *e.prim;
+    if (!p.is_linear()) return 0;
+    uint32_t axes = 0;
+    for (const Value& v : x) axes |= PartialOf(v);
+    const Type result = scope.fn->TypeOf(Var{e.first_result});
+    for (size_t i = 0; i < x.size(); ++i) {
+      const uint32_t partial = PartialOf(x[i]);
+      const bool linear = p.LinearIn(static_cast<int>(i));
+      if (partial == 0) {
+        // Where the operation is linear in several operands together, all of them have to be parts.
+        if (linear && !p.multilinear && !IsZero(e.operands[i])) return 0;
+        continue;
+      }
+      if (!linear || uses[e.operands[i].id()] > 1) return 0;
+      if (p.multilinear && axes != partial) return 0;
+      if (!ExactlyLinear(p.name) && (!IsInexact(x[i].type.dtype) || !IsInexact(result.dtype) ||
+                                     ByteWidth(result.dtype) < ByteWidth(x[i].type.dtype)))
+        return 0;
+      if (!p.multilinear) axes &= partial;
+    }
+    int parts = 0;
+    for (const Value& v : x) parts += PartialOf(v) != 0;
+    return p.multilinear && parts > 1 ? 0 : axes;
+  }
+
+  void EmitCut(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env, const std::vector<int>& uses) {
+    const Eqn& e = scope.fn->eqns()[k];
+    const FactorMap& map = scope.maps[k];
+    std::vector<Value> x;
+    Types global, results;
+    for (const Atom& a : e.operands) {
+      x.push_back(Read(scope, env, a));
+      global.push_back(x.back().type);
+    }
+    const uint32_t keepable = Keepable(scope, e, x, uses);
+    Choice best;
+    if (keepable != 0) Choose(scope, e, map, x, keepable, best);
+    Choose(scope, e, map, x, 0, best);
+    Atoms operands;
+    for (size_t i = 0; i < x.size(); ++i) {
+      // A number stands beside arrays as it is.
+      operands.push_back(e.operands[i].is_literal() && x[i].type.rank() == 0
+                             ? e.operands[i]
+                             : Reach(b, scope, env, e, i, best.operands[i]));
+    }
+    std::vector<Strings> cuts;
+    for (const auto& axes : best.cuts) {
+      auto& names = cuts.emplace_back();
+      for (int a : axes) names.push_back(mesh().axes[a].name);
+    }
+    for (size_t i = 0; i < e.num_results; ++i)
+      results.push_back(
+          LocalTypeOf(mesh(), best.results[i], scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)})));
+    Atoms y = EmitLocal({b, e, operands, global, results, map, mesh(), cuts});
+    for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, best.results[i], Joined(b, e, map, cuts, y[i]));
+  }
+
+  // What devices hold of something that is not a sum, put together at once.
+  Atom Joined(Builder& b, const Eqn& e, const FactorMap& map, const std::vector<Strings>& cuts, Atom y) {
+    for (size_t f = 0; f < map.factors.size(); ++f) {
+      const Kind kind = map.factors[f].kind;
+      if (cuts[f].empty() || kind == Kind::kPass || kind == Kind::kSum) continue;
+      const std::string cause =
+          e.prim->name + " runs along a dimension that is cut along " + absl::StrJoin(cuts[f], ".");
+      if (kind != Kind::kAgain && !IsBool(b.DTypeOf(y))) {
+        const char* prim = kind == Kind::kMax ? "pmax" : "pmin";
+        Record(b, prim, cuts[f], y, e, cause);
+        y = b.Emit1(FindPrim(prim), {y}, {{"axes", cuts[f]}});
+      } else {
+        Record(b, "all_gather", cuts[f], y, e, cause);
+        y = b.Emit1(*e.prim, {GatherStacked(b, y, mesh(), cuts[f])}, e.attrs.With("dims", Ints{0}));
+      }
+    }
+    return y;
+  }
+
+  // The cheapest way to cut the equation, if it is cheaper than `best`.
+  void Choose(const Scope& scope, const Eqn& e, const FactorMap& map, const std::vector<Value>& x, uint32_t kept,
+              Choice& best) {
+    // For every factor the ways in which somebody cuts it, longest first.
+    std::vector<Cuts> options(map.factors.size());
+    auto offer = [&](const FactorMap::Tensor& tensor, const Layout& layout) {
+      const Cuts cuts = FactorCuts(mesh(), map, tensor, layout);
+      for (size_t f = 0; f < cuts.size(); ++f) {
+        for (size_t n = cuts[f].size(); n > 0; --n) {
+          const std::vector<int> axes(cuts[f].begin(), cuts[f].begin() + static_cast<int64_t>(n));
+          if (std::find(options[f].begin(), options[f].end(), axes) == options[f].end()) options[f].push_back(axes);
+        }
+      }
+    };
+    for (size_t i = 0; i < e.num_results; ++i) offer(map.results[i], Target(scope, e, i));
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (e.operands[i].is_var()) offer(map.operands[i], scope.vars[e.operands[i].id()].layout);
+      for (const auto& [layout, atom] : x[i].versions) offer(map.operands[i], layout);
+    }
+    const Cost cost = CostOf(*scope.fn, e);
+    Cuts cuts(map.factors.size());
+    size_t seen = 0;
+    std::function<void(size_t, uint32_t)> visit = [&](size_t f, uint32_t used) {
+      while (f < options.size() && options[f].empty()) ++f;
+      if (f == options.size()) {
+        ++seen;
+        Consider(scope, e, map, x, kept, cuts, cost, best);
+        return;
+      }
+      for (const auto& axes : options[f]) {
+        uint32_t bits = 0;
+        for (int a : axes) bits |= AxisBit(a);
+        if ((bits & used) || seen >= kMostCandidates) continue;
+        cuts[f] = axes;
+        visit(f + 1, used | bits);
+      }
+      cuts[f].clear();
+      visit(f + 1, used);
+    };
+    visit(0, kept);
+  }
+
+  void Consider(const Scope& scope, const Eqn& e, const FactorMap& map, const std::vector<Value>& x, uint32_t kept,
+                const Cuts& cuts, const Cost& work, Choice& best) {
+    Choice c;
+    c.kept = kept;
+    c.cuts = cuts;
+    uint32_t sums = 0, used = 0;
+    double devices = 1;
+    for (size_t f = 0; f < cuts.size(); ++f) {
+      for (int a : cuts[f]) {
+        used |= AxisBit(a);
+        devices *= static_cast<double>(mesh().axes[a].size);
+        if (map.factors[f].kind != Kind::kPass) sums |= AxisBit(a);
+      }
+    }
+    c.cost = (work.flops * kBytesPerFlop + work.bytes * kBytesPerByte) / devices;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const std::optional<Layout> l = LayoutOfCuts(mesh(), map, map.operands[i], cuts);
+      if (!l) return;
+      c.operands.push_back(WithPartial(*l, kept & PartialOf(x[i])));
+      if (e.operands[i].is_literal() && x[i].type.rank() == 0) continue;
+      c.cost += CostTo(x[i], c.operands.back(), used | kept);
+      if (c.cost >= best.cost) return;
+    }
+    uint32_t left = kept;  // of sums: those that are not joined at once
+    for (size_t f = 0; f < cuts.size(); ++f) {
+      if (map.factors[f].kind != Kind::kSum) continue;
+      for (int a : cuts[f]) left |= AxisBit(a);
+    }
+    for (size_t i = 0; i < e.num_results; ++i) {
+      const std::optional<Layout> l = LayoutOfCuts(mesh(), map, map.results[i], cuts);
+      if (!l) return;
+      const Type type = scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)});
+      const Layout all = WithPartial(*l, kept | sums);
+      c.cost += reshard_.Plan(type, all, Target(scope, e, i)).cost;
+      c.results.push_back(WithPartial(*l, left));
+    }
+    if (c.cost < best.cost) best = std::move(c);
+  }
+
+  Resharder reshard_;
+  std::vector<Communication>* comms_;
+  double times_ = 1;
+};
+
+void CollectMeshes(const Fn& fn, std::vector<Mesh>& meshes) {
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->name == "spmd" || e.prim->name == "sharding_constraint") {
+      const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
+      if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
+    }
+    if (e.prim->name == "spmd") continue;
+    for (const FnRef& r : e.regions) CollectMeshes(*r, meshes);
+  }
+}
+
+void CheckLayouts(const Mesh& mesh, const OptionalLayouts& layouts, const Types& types, const char* what) {
+  if (!layouts.empty() && layouts.size() != types.size())
+    throw ValueError("partition: ", layouts.size(), " layouts for ", types.size(), " ", what, "s");
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    if (layouts[i])
+      LocalType(mesh, ShardingOf(mesh, *layouts[i]), types[i],
+                "partition: " + std::string(what) + " " + std::to_string(i));
+  }
+}
+
+}  // namespace
+
+double Partitioned::Bytes() const {
+  double bytes = 0;
+  for (const Communication& c : comms) bytes += c.bytes * c.times;
+  return bytes;
+}
+
+std::vector<Mesh> MeshesOf(const Fn& fn) {
+  std::vector<Mesh> meshes;
+  CollectMeshes(fn, meshes);
+  return meshes;
+}
+
+bool HasConstraint(const Fn& fn) {
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->name == "sharding_constraint") return true;
+    for (const FnRef& r : e.regions) {
+      if (HasConstraint(*r)) return true;
+    }
+  }
+  return false;
+}
+
+Partitioned Partition(const FnRef& given, const PartitionOptions& options) {
+  const Mesh& mesh = options.mesh;
+  if (!given->Symbols().empty())
+    throw TypeError("a program is cut over devices for sizes that are known; '", given->name(), "' has the symbols ",
+                    absl::StrJoin(given->Symbols(), ", "));
+  for (const Mesh& own : MeshesOf(*given)) {
+    if (!(own == mesh))
+      throw ValueError("'", given->name(), "' is cut over ", mesh.ToString(),
+                       ", but holds a constraint or function for ", own.ToString(), "; all have to be for one mesh");
+  }
+  CheckLayouts(mesh, options.params, given->ParamTypes(), "parameter");
+  CheckLayouts(mesh, options.results, given->ResultTypes(), "result");
+  const FnRef plain = RunPasses(given, {"drop-rules", "snapshots", "inline", "fold", "simplify", "cse"});
+  const FnRef fn = EliminateDeadCode(FindBatchDimensions(plain));
+  const std::unique_ptr<Scope> scope = Propagate(fn, mesh, options.params, options.results);
+  Partitioned p;
+  for (size_t i = 0; i < fn->params().size(); ++i) p.params.push_back(scope->vars[i].layout);
+  for (size_t i = 0; i < fn->results().size(); ++i) {
+    const Atom& a = fn->results()[i];
+    if (i < options.results.size() && options.results[i])
+      p.results.push_back(*options.results[i]);
+    else
+      p.results.push_back(a.is_var() ? scope->vars[a.id()].layout : Replicated(fn->TypeOf(a).rank()));
+  }
+  if (mesh.num_devices() == 1 && MeshesOf(*fn).empty()) {
+    p.fn = fn;
+    return p;
+  }
+  Partitioner partitioner(mesh, &p.comms);
+  const FnRef body = partitioner.Region(*scope, p.params, p.results);
+  Builder b(fn->name());
+  Atoms params;
+  Shardings in, out;
+  for (size_t i = 0; i < fn->params().size(); ++i) {
+    const Param& param = fn->params()[i];
+    params.push_back(b.Parameter(param.type, param.name, param.kind));
+    in.push_back(ShardingOf(mesh, p.params[i]));
+  }
+  for (const Layout& l : p.results) out.push_back(ShardingOf(mesh, l));
+  p.fn =
+      b.Build(b.Emit(FindPrim("spmd"), params, {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}}, {body}));
+  return p;
+}
+
+namespace {
+
+// The program in which constraints on parameter i say something else.
+FnRef WithParamAs(const FnRef& fn, const Mesh& mesh, uint32_t i, const Layout& layout) {
+  Builder b(fn->name());
+  Atoms env;
+  for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
+  env.resize(fn->num_vars());
+  auto map = [&](const Atoms& atoms) {
+    Atoms out;
+    for (const Atom& a : atoms) out.push_back(a.is_var() ? env[a.id()] : a);
+    return out;
+  };
+  for (const Eqn& e : fn->eqns()) {
+    ScopedLoc loc(b, e.loc);
+    const bool says = e.prim->name == "sharding_constraint" && e.operands[0].is_var() && e.operands[0].id() == i;
+    const Attrs attrs =
+        says ? e.attrs.With("sharding", Shardings{ShardingOf(mesh, layout)}).With("open", Ints{}) : e.attrs;
+    const Atoms y = b.Emit(*e.prim, map(e.operands), attrs, e.regions);
+    std::copy(y.begin(), y.end(), env.begin() + e.first_result);
+  }
+  return b.Build(map(fn->results()));
+}
+
+}  // namespace
+
+std::vector<CheaperLayout> CheaperLayouts(const FnRef& fn, const PartitionOptions& options, const Partitioned& given) {
+  std::vector<CheaperLayout> found;
+  for (const Communication& c : given.comms) {
+    if (c.param < 0 || c.needed.partial != 0) continue;
+    const bool seen = std::any_of(found.begin(), found.end(),
+                                  [&](const CheaperLayout& f) { return f.param == c.param && f.layout == c.needed; });
+    if (seen || c.needed == given.params[c.param]) continue;
+    PartitionOptions other = options;
+    other.params.resize(given.params.size());
+    other.params[c.param] = c.needed;
+    const double bytes =
+        Partition(WithParamAs(fn, options.mesh, static_cast<uint32_t>(c.param), c.needed), other).Bytes();
+    if (bytes < given.Bytes()) found.push_back({c.param, c.needed, bytes});
+  }
+  return found;
+}
+
+}  // namespace weft

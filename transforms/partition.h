@@ -1,0 +1,65 @@
+// A program for the devices of a mesh, from one for whole arrays.
+//
+//   Partitioned p = Partition(fn, {.mesh = mesh, .params = {LayoutOf(...), std::nullopt}, .results = {std::nullopt}});
+//   p.fn        // the same parameters and results, and one equation: spmd
+//   p.comms     // every collective that was put in: where, how much, and why
+//
+// How values are cut spreads from what is said of parameters, results and in sharding_constraint (propagation.h). Then
+// each equation is cut in the way that costs least: bytes sent for its operands and results, and work per device. A
+// sum over a cut dimension stays in parts as long as what follows is linear in it. Nothing depends on how many devices
+// an axis has.
+#ifndef WEFT_TRANSFORMS_PARTITION_H_
+#define WEFT_TRANSFORMS_PARTITION_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/fn.h"
+#include "transforms/propagation.h"
+#include "transforms/reshard.h"
+
+namespace weft {
+
+struct PartitionOptions {
+  Mesh mesh;
+  OptionalLayouts params, results;  // empty: nothing is said of any
+};
+
+// A collective of a partitioned program.
+struct Communication {
+  std::string prim;
+  Strings axes;
+  double bytes = 0;   // that each device receives, each time
+  double times = 1;   // how often it runs; trips of a loop of unknown length count once
+  std::string cause;  // what lies how, and who needs it otherwise
+  Loc loc;            // of who needs it
+  int param = -1;     // the parameter of the program that is moved, if it is one, and how it is needed
+  Layout needed;
+};
+
+struct Partitioned {
+  FnRef fn;
+  std::vector<Layout> params, results;
+  std::vector<Communication> comms;
+  double Bytes() const;  // that each device receives
+};
+
+// Raises kType for a program with symbolic sizes, kValue for one that holds meshes of its own that are another one, and
+// for layouts that do not divide sizes evenly. A mesh of one device needs no spmd.
+Partitioned Partition(const FnRef& fn, const PartitionOptions& options);
+
+// What another layout of a parameter would save: the same program partitioned with it.
+struct CheaperLayout {
+  int param = 0;
+  Layout layout;
+  double bytes = 0;  // of the whole program then
+};
+std::vector<CheaperLayout> CheaperLayouts(const FnRef& fn, const PartitionOptions& options, const Partitioned& given);
+
+// The meshes that a program names, in constraints and spmd, at any depth.
+std::vector<Mesh> MeshesOf(const Fn& fn);
+// Whether a program says how a value is to lie, at any depth.
+bool HasConstraint(const Fn& fn);
+
+}  // namespace weft
+#endif  // WEFT_TRANSFORMS_PARTITION_H_
