@@ -2,7 +2,7 @@
 
 # ruff: noqa
 
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 

@@ -2,7 +2,7 @@
 
 # ruff: noqa
 
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from weft._weft import Array
 from weft.typing import ArrayLike, DTypeLike, NestedLike, Shape
