@@ -283,3 +283,35 @@ def test_derivatives_and_lanes_of_associative_scan():
 def test_errors_of_associative_scan(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_what_is_not_differentiated_may_be_anything():
+    """As in JAX: strings, functions, objects beside the argument that is differentiated, by position or by name."""
+
+    class Config:
+        scale = 2.0
+
+    def f(x, how, config=None):
+        y = wnp.sin(x) if how["kind"] == "sin" else how["function"](x)
+        return y if config is None else y * config.scale * how["weight"]
+
+    point, weight = 0.3, wnp.array(3.0)
+    for how, slope in [
+        ({"kind": "sin", "function": None, "weight": weight}, np.cos(point)),
+        ({"kind": "given", "function": wnp.exp, "weight": weight}, np.exp(point)),
+    ]:
+        np.testing.assert_allclose(weft.grad(f)(point, how), slope, rtol=1e-6)
+        np.testing.assert_allclose(weft.grad(f)(point, how, config=Config()), 6 * slope, rtol=1e-6)
+        np.testing.assert_allclose(weft.value_and_grad(f)(point, how, Config())[1], 6 * slope, rtol=1e-6)
+        np.testing.assert_allclose(weft.jacrev(f)(point, how, Config()), 6 * slope, rtol=1e-6)
+        np.testing.assert_allclose(
+            weft.grad(weft.grad(weft.grad(f)))(0.3, how), [-slope, slope][how["kind"] != "sin"], rtol=1e-5
+        )
+
+    def power(x, n):
+        return x**2 if n == "square" else x
+
+    np.testing.assert_allclose(weft.jit(weft.grad(power), static_argnums=1)(3.0, "square"), 6)
+    np.testing.assert_allclose(weft.grad(lambda x, some: x * len(some))(1.0, {1, 2}), 2)
+    with pytest.raises(TypeError, match="argument n of 'power' is 'square' of type 'str'"):
+        weft.grad(power, argnums=1)(3.0, "square")

@@ -47,6 +47,44 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     return mask, nums, single
 
 
+class _Held:
+    """What is no array, in an argument that is not differentiated: a container without leaves, handed on as it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+_tree.register(_Held, lambda held: ((), held.value), lambda value, _: _Held(value))
+
+
+def _is_array(leaf) -> bool:
+    return _weft.is_operand(leaf) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
+
+
+def _hold(function: Callable[..., Any], args: tuple, kwargs: dict, argnums) -> tuple[Callable[..., Any], tuple, dict]:
+    """The call with what is no array (a mode, a function, a configuration) held fixed, outside `argnums`."""
+    nums = [n % max(len(args), 1) for n in ([argnums] if isinstance(argnums, int) else argnums)]
+    others = [a for i, a in enumerate(args) if i not in nums]
+    if all(_is_array(leaf) for leaf in _tree.leaves((others, kwargs))):
+        return function, args, kwargs
+
+    def hold(tree):
+        return _tree.map(lambda leaf: leaf if _is_array(leaf) else _Held(leaf), tree)
+
+    def release(tree):
+        return _tree.map(
+            lambda leaf: leaf.value if isinstance(leaf, _Held) else leaf, tree, is_leaf=lambda v: isinstance(v, _Held)
+        )
+
+    def released(*args, **kwargs):
+        args, kwargs = release((args, kwargs))
+        return function(*args, **kwargs)
+
+    return released, tuple(a if i in nums else hold(a) for i, a in enumerate(args)), hold(kwargs)
+
+
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
     for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
         if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
@@ -130,7 +168,8 @@ def grad(
 
     Args:
         function: returns one real number, or (number, aux) with has_aux.
-        argnums: with respect to which positional arguments: an integer, or a tuple of them.
+        argnums: with respect to which positional arguments: an integer, or a tuple of them. The other arguments may
+            also be, or hold, what is no array: a string, a function, an object.
         has_aux: whether the function returns something else, too, which is passed on.
         holomorphic: whether it is a complex function of complex numbers; then the gradient is its complex derivative.
         allow_int: whether arguments may be integers; their gradient is of dtype bool (there is none).
@@ -205,7 +244,8 @@ def value_and_grad(
     @functools.wraps(function, updated=())
     def value_and_gradient(*args, **kwargs):
         what = "grad"
-        flat = flat_function(function, args, kwargs)
+        called, args, kwargs = _hold(function, args, kwargs, argnums)
+        flat = flat_function(called, args, kwargs, original=function)
         if not args:
             raise TypeError(
                 f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
