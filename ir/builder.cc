@@ -85,9 +85,13 @@ Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
   Atoms env(args.begin(), args.end());
   env.resize(fn.num_vars());
   auto map = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
-  // On variables of the parameters' own types every result has the type it has in `fn`; nothing is inferred again.
+  // On variables of the parameters' own types every result has the type it has in `fn`; nothing is inferred again. (In
+  // place of a parameter that is not used there may be no variable at all.)
+  const auto fits = [&](size_t i) {
+    return args[i].is_var() && args[i].id() < types_.size() && types_[args[i].id()] == fn.params()[i].type;
+  };
   bool same_types = true;
-  for (size_t i = 0; i < args.size(); ++i) same_types &= args[i].is_var() && TypeOf(args[i]) == fn.params()[i].type;
+  for (size_t i = 0; same_types && i < args.size(); ++i) same_types = fits(i);
   if (fn.eqns().size() > eqns_.size()) {
     eqns_.reserve(eqns_.size() + fn.eqns().size());
     types_.reserve(types_.size() + fn.num_vars());

@@ -151,3 +151,15 @@ def test_debug_print(capfd):
     f(3.0)
     out = capfd.readouterr().out
     assert "x = 3" in out and "4" in out
+
+
+def test_branches_that_read_none_of_their_operands():
+    for p, expected in [(True, 1.0), (False, 2.0)]:
+        assert weft.jit(lambda p, x: weft.cond(p, lambda x: 1.0, lambda x: 2.0, x))(p, 3.0).item() == expected
+
+    @weft.jit
+    def fact(n):
+        return weft.cond(n <= 1, lambda n: 1.0, lambda n: n * fact(n - 1), n)
+
+    assert fact(3.0).item() == 6
+    assert weft.grad(fact)(3.0).item() == 5
