@@ -7,7 +7,8 @@ kind="$1"
 shift
 folder="$PWD/tools"   # tests start in the root of their runfiles
 common="print_stacktrace=1:suppressions=$folder/suppressions/$kind.txt"
-export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
+# LLVM gives its threads signal stacks of its own, which AddressSanitizer would take for its own when they end.
+export ASAN_OPTIONS="use_sigaltstack=0:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
 export LSAN_OPTIONS="suppressions=$folder/suppressions/lsan.txt:print_suppressions=0"
 export UBSAN_OPTIONS="$common"
 # A fork takes every lock there is (backends/cpu/fork_safe_mutex.h), and the deadlock detector gives up at 64. Children of a
