@@ -517,6 +517,129 @@ fn f(a: f64[8,8], b: f64[8,8], c: f64[8,8], d: f64[8,8]) -> (f64[8,8]) {
   EXPECT_EQ(CollectivesOf(*p.fn), (Counts{{"psum_scatter", 1}})) << Print(*p.fn);
 }
 
+// What becomes of three programs, word for word.
+struct Golden {
+  const char *name, *program, *partitioned;
+  Shardings in;
+};
+
+TEST(Partition, Golden) {
+  const Mesh mesh{{{"d", 4}}};
+  const std::vector<Golden> goldens = {
+      {"DataParallelStep",
+       R"(
+fn step(w: f64[16,4], x: f64[64,16], t: f64[64,4]) -> (f64[16,4]) {
+  y: f64[64,4] = contract[spec="bi,ij->bj"] x w
+  d: f64[64,4] = sub y t
+  g: f64[16,4] = contract[spec="bi,bj->ij"] x d
+  s: f64[16,4] = mul g 0.01:f64
+  v: f64[16,4] = sub w s
+  return v
+})",
+       R"(fn step(w: f64[16,4], x: f64[64,16], t: f64[64,4]) -> (f64[16,4]) {
+  a: f64[16,4] = spmd[in_shardings=shardings((-,-),(d,-),(d,-)), mesh=mesh(d=4), out_shardings=shardings((-,-))] w x t (w: f64[16,4], x: f64[16,16]{d}, t: f64[16,4]{d}) -> (f64[16,4]) {
+    a: f64[16,4]{d} = contract[spec="bi,ij->bj"] x w
+    b: f64[16,4]{d} = sub a t
+    c: f64[16,4]{d} = contract[spec="bi,bj->ij"] x b
+    d: f64[16,4]{d} = mul c 0.01:f64
+    e: f64[16,4] = psum[axes=["d"]] d
+    f: f64[16,4] = sub w e
+    return f
+  }
+  return a
+}
+)",
+       {{{{}, {}}, {}}, {{{"d"}, {}}, {}}, {{{"d"}, {}}, {}}}},
+      {"TensorParallelForward",
+       R"(
+fn mlp(w: f64[16,64], v: f64[64,16], x: f64[8,16]) -> (f64[8,16]) {
+  h: f64[8,64] = contract[spec="bi,ij->bj"] x w
+  g: f64[8,64] = tanh h
+  y: f64[8,16] = contract[spec="bj,jk->bk"] g v
+  return y
+})",
+       R"(fn mlp(w: f64[16,64], v: f64[64,16], x: f64[8,16]) -> (f64[8,16]) {
+  a: f64[8,16] = spmd[in_shardings=shardings((-,d),(d,-),(-,-)), mesh=mesh(d=4), out_shardings=shardings((-,-))] w v x (w: f64[16,16]{d}, v: f64[16,16]{d}, x: f64[8,16]) -> (f64[8,16]) {
+    a: f64[8,16]{d} = contract[spec="bi,ij->bj"] x w
+    b: f64[8,16]{d} = tanh a
+    c: f64[8,16]{d} = contract[spec="bj,jk->bk"] b v
+    d: f64[8,16] = psum[axes=["d"]] c
+    return d
+  }
+  return a
+}
+)",
+       {{{{}, {"d"}}, {}}, {{{"d"}, {}}, {}}, {{{}, {}}, {}}}},
+      {"EmbeddingLookup",
+       R"(
+fn embed(table: f64[32,6], i: i32[10,1]) -> (f64[10,6]) {
+  y: f64[10,6] = gather[collapsed_dims=[0], indices_batch_dims=[], mode="clip", offset_dims=[1], operand_batch_dims=[], slice_sizes=[1,6], start_index_map=[0]] table i
+  return y
+})",
+       R"(fn embed(table: f64[32,6], i: i32[10,1]) -> (f64[10,6]) {
+  a: f64[10,6] = spmd[in_shardings=shardings((d,-),(-,-)), mesh=mesh(d=4), out_shardings=shardings((-,-))] table i (table: f64[8,6]{d}, i: i32[10,1]) -> (f64[10,6]) {
+    a: i32[]{d} = axis_index[axes=["d"], varying=true]
+    b: i32[]{d} = mul a 8:i32
+    c: i32[1]{d} = reshape[shape=<1>] b
+    d: i32[10,1] = broadcast[dims=[1], shape=<10,1>] [31]:i32[1]
+    e: i32[10,1] = broadcast[dims=[], shape=<10,1>] 0:i32
+    f: i32[10,1] = max i e
+    g: i32[10,1] = min f d
+    h: i32[10,1]{d} = broadcast[dims=[1], shape=<10,1>] c
+    j: i32[10,1]{d} = sub g h
+    k: f64[10,6]{d} = gather[collapsed_dims=[0], indices_batch_dims=[], mode="zero", offset_dims=[1], operand_batch_dims=[], slice_sizes=[1,6], start_index_map=[0]] table j
+    l: f64[10,6] = psum[axes=["d"]] k
+    return l
+  }
+  return a
+}
+)",
+       {{{{"d"}, {}}, {}}, {{{}, {}}, {}}}},
+  };
+  for (const Golden& g : goldens) EXPECT_EQ(Print(*Cut(g.program, mesh, g.in).p.fn), g.partitioned) << g.name;
+}
+
+// A product of two sums is no sum of products: they are added first.
+TEST(Partition, ProductsOfSums) {
+  std::mt19937 rng(8);
+  const Mesh mesh{{{"x", 2}, {"y", 2}}};
+  const char* text = R"(
+fn f(a: f64[8,8], b: f64[8,8], c: f64[8,8], d: f64[8,8]) -> (f64[8,8], f64[8,8]) {
+  p: f64[8,8] = contract[spec="ij,jk->ik"] a b
+  q: f64[8,8] = contract[spec="ij,jk->ik"] c d
+  r: f64[8,8] = mul p q
+  u: f64[8,8] = contract[spec="ij,jk->ik"] a d
+  v: f64[8,8] = contract[spec="ij,jk->ik"] c b
+  w: f64[8,8] = contract[spec="ij,jk->ik"] u v
+  return r, w
+})";
+  const Sharding x_columns{{{}, {"x"}}, {}}, x_rows{{{"x"}, {}}, {}}, y_columns{{{}, {"y"}}, {}},
+      y_rows{{{"y"}, {}}, {}};
+  ExpectMeaning(Cut(text, mesh, {x_columns, x_rows, x_columns, x_rows}), rng);
+  ExpectMeaning(Cut(text, mesh, {x_columns, x_rows, y_columns, y_rows}), rng);
+}
+
+// take_along_axis counts along the dimension that is cut: no device needs another one's rows.
+TEST(Partition, IndicesThatCountAreABatch) {
+  std::mt19937 rng(9);
+  const char* text = R"(
+fn f(s: f64[8,10], l: i32[8]) -> (f64[8,1], f64[8,10]) {
+  b: i32[8,1] = iota[dim=0, dtype=i32, shape=<8,1>]
+  c: i32[8,1] = add b 8:i32
+  d: bool[8,1] = lt b 0:i32
+  e: i32[8,1] = select d c b
+  f: i32[8,1,1] = reshape[shape=<8,1,1>] e
+  j: i32[8,1,1] = reshape[shape=<8,1,1>] l
+  k: i32[8,1,2] = concatenate[dim=2] f j
+  m: f64[8,1] = gather[collapsed_dims=[0,1], indices_batch_dims=[], mode="clip", offset_dims=[], operand_batch_dims=[], slice_sizes=[1,1], start_index_map=[0,1]] s k
+  n: f64[8,10] = scatter_add[indices_batch_dims=[], inserted_dims=[0,1], mode="clip", operand_batch_dims=[], scatter_dims=[0,1], unique=false, update_window_dims=[]] s k m
+  return m, n
+})";
+  const Case c = Cut(text, Mesh{{{"x", 4}}}, {{{{"x"}, {}}, {}}, {{{"x"}}, {}}});
+  EXPECT_EQ(CollectivesOf(*c.p.fn), Counts()) << Print(*c.p.fn);
+  ExpectMeaning(c, rng, -3, 13);
+}
+
 TEST(Partition, ConstraintsAreKept) {
   const Mesh mesh{{{"x", 2}, {"y", 2}}};
   const Case c = Cut(R"(
