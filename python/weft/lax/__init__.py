@@ -6,6 +6,7 @@ from ..api import stop_gradient
 from ..collectives import *  # noqa: F403
 from ..control import cond, fori_loop, map, scan, switch, while_loop
 from ..implicit import custom_linear_solve, custom_root
+from ..partitioning import with_sharding_constraint
 from . import (
     _convolution,
     _elementwise,
@@ -41,6 +42,7 @@ __all__ = [
     "stop_gradient",
     "switch",
     "while_loop",
+    "with_sharding_constraint",
 ]
 for _part in (_convolution, _elementwise, _gather, _primitives, _products, _reductions, _scans):
     __all__.extend(_part.__all__)
