@@ -51,8 +51,9 @@ inline void CheckStatus(int status) {
 // f(), for an f that runs Python code or asks for its lock. An interpreter that has ended takes threads which ask for
 // its lock down with pthread_exit, and that would unwind our frames, compiled code and destructors, without the lock.
 // Such a thread stays here instead: the process is about to end.
+// (A forced unwinding has no object that the reference could be bound to, which UndefinedBehaviorSanitizer minds.)
 template <class F>
-auto RunningPython(F&& f) -> decltype(f()) {
+__attribute__((no_sanitize("null"))) auto RunningPython(F&& f) -> decltype(f()) {
   try {
     return f();
   } catch (abi::__forced_unwind&) {

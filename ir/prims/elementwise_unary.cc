@@ -202,13 +202,25 @@ Prim& PartOf(Prim& p, bool real) {
   return p;
 }
 
+// Arithmetic of signed integers modulo 2^n, as in the binary operations.
+template <class F>
+auto Wrapping(F f) {
+  return [f](auto x) -> decltype(x) {
+    if constexpr (std::is_same_v<decltype(x), int64_t>) {
+      return static_cast<int64_t>(f(static_cast<uint64_t>(x)));
+    } else {
+      return f(x);
+    }
+  };
+}
+
 void RegisterSignAndParts(PrimRegistry& r) {
-  Linear(AddUnary(r, "neg", kNumbers, OnNumbers<1>(WEFT_F(-x)), nullptr, "-x."),
+  Linear(AddUnary(r, "neg", kNumbers, OnNumbers<1>(Wrapping(WEFT_F(-x))), nullptr, "-x."),
          [](TransposeContext& c) -> OptionalAtoms { return {Neg(c.b, Ct(c))}; });
   ScalarMeaning<1> sign = OnInts<1>([](auto x) -> decltype(x) { return x > 0 ? 1 : (x == 0 ? 0 : -1); });
   sign.on_double = SignOf;
   AddUnary(r, "sign", kReals, sign, ZeroDerivative, "-1, 0 or 1 with the sign of x; NaN for NaN.");
-  ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? -x : x; });
+  ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? Wrapping(WEFT_F(-x))(x) : x; });
   magnitude.on_double = WEFT_F(std::fabs(x));
   magnitude.on_complex = WEFT_F(Complex(std::abs(x)));
   Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, nullptr,
@@ -280,7 +292,7 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
   RegisterSignAndParts(r);
   RegisterBits(r);
 
-  AddUnary(r, "square", kNumbers, OnNumbers<1>(WEFT_F(x * x)), WEFT_D(x * 2.0), "x * x.").taylor =
+  AddUnary(r, "square", kNumbers, OnNumbers<1>(Wrapping(WEFT_F(x * x))), WEFT_D(x * 2.0), "x * x.").taylor =
       [](TaylorContext& c) { return SquareCoefficient(c.b, [&c](int j) { return c.x(0, j); }, c.k, 0); };
   Prim& finite = AddUnary(r, "is_finite", kFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
   finite.infer = [](const Sig& s) -> Types { return {InferElementwise(s).With(DType::kBool)}; };
