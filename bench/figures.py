@@ -13,6 +13,7 @@ Weft's disk cache is off too, except in the line that says so.
 from __future__ import annotations
 
 import argparse
+import atexit
 import functools
 import json
 import os
@@ -21,6 +22,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 
@@ -107,6 +109,13 @@ WEFT = "import weft as lib, weft.numpy as np\nfrom weft.nn import logsumexp\n"
 JAX = "import jax as lib, jax.numpy as np\nfrom jax.scipy.special import logsumexp\n"
 
 
+@functools.cache
+def _bytecode() -> str:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return folder.name
+
+
 def fresh(library: str, body: str, **env: str) -> dict:
     """Runs `body` in a new process after the library's imports; it assigns `result`."""
     script = (
@@ -121,8 +130,11 @@ def fresh(library: str, body: str, **env: str) -> dict:
         "JAX_PLATFORMS": "cpu",
         "WEFT_CACHE_DIR": "off",
         "PYTHONPATH": os.pathsep.join(sys.path),
+        # Both have their modules as bytecode, as they have when installed, whatever the environment says.
+        "PYTHONPYCACHEPREFIX": _bytecode(),
         **env,
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
@@ -132,6 +144,7 @@ def fresh(library: str, body: str, **env: str) -> dict:
 
 def fresh_ratio(body: str, repeats: int, key: str = "value") -> tuple[float, float, float]:
     a, b = [], []
+    fresh(WEFT, body), fresh(JAX, body)  # writes the bytecode
     for _ in range(repeats):
         a.append(fresh(WEFT, body)[key])
         b.append(fresh(JAX, body)[key])
