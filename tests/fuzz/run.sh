@@ -14,35 +14,37 @@ cxx=${CXX:-clang++-19}
 command -v "$cxx" >/dev/null || { echo "run.sh: needs $cxx (apt-get install clang-19 libclang-rt-19-dev)" >&2; exit 1; }
 what=${1:-all}
 seconds=${2:-60}
-mkdir -p "$work/obj" "$work/gen" "$work/text" "$work/bytes"
+# Objects name their sources, so each checkout has its own.
+build=$work/build-$(printf %s "$root" | cksum | cut -d ' ' -f 1)
+mkdir -p "$build/obj" "$build/gen" "$work/text" "$work/bytes"
 
-flags="-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$root -I$work/gen"
-(cd "$root" && protoc --proto_path=. --cpp_out="$work/gen" ir/weft.proto)
+flags="-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$root -I$build/gen"
+(cd "$root" && protoc --proto_path=. --cpp_out="$build/gen" ir/weft.proto)
 
 # make compiles what changed; one rule per source.
 {
   objects=
-  for source in "$root"/ir/*.cc "$root"/ir/prims/*.cc "$work/gen/ir/weft.pb.cc"; do
+  for source in "$root"/ir/*.cc "$root"/ir/prims/*.cc "$build/gen/ir/weft.pb.cc"; do
     case $source in *_test.cc|*/eval.cc|*/op_reference.cc|*/sample_fns.cc) continue ;; esac
-    object=$work/obj/$(printf %s "${source#"$root"/}" | tr / _).o
+    object=$build/obj/$(printf %s "${source#"$root"/}" | tr / _).o
     objects="$objects $object"
-    printf '%s: %s\n\t%s %s -fsanitize=fuzzer-no-link -MMD -c -o $@ %s\n' "$object" "$source" "$cxx" "$flags" "$source"
+    printf '%s: %s\n\t%s %s -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ %s\n' "$object" "$source" "$cxx" "$flags" "$source"
   done
   for target in text bytes; do
-    printf '%s: %s%s\n\t%s %s -fsanitize=fuzzer -o $@ $^ %s\n' "$work/$target-fuzzer" "$root/tests/fuzz/${target}_fuzzer.cc" "$objects" \
-      "$cxx" "$flags" "-lprotobuf -labsl_strings -labsl_strings_internal -labsl_hash -labsl_city -labsl_low_level_hash -labsl_raw_hash_set -labsl_throw_delegate -labsl_raw_logging_internal -labsl_int128"
+    printf '%s: %s%s\n\t%s %s -fsanitize=fuzzer -o $@ $^ %s\n' "$build/$target-fuzzer" "$root/tests/fuzz/${target}_fuzzer.cc" "$objects" \
+      "$cxx" "$flags" "-lprotobuf -labsl_strings -labsl_strings_internal -labsl_hash -labsl_city -labsl_low_level_hash -labsl_raw_hash_set -labsl_throw_delegate -labsl_raw_logging_internal -labsl_int128 -lboost_context"
   done
-  echo "-include $work/obj/*.d"
-} >"$work/Makefile"
-make -s -j"$(nproc)" -f "$work/Makefile" "$work/text-fuzzer" "$work/bytes-fuzzer"
+  echo "-include $build/obj/*.d"
+} >"$build/Makefile"
+make -s -j"$(nproc)" -f "$build/Makefile" "$build/text-fuzzer" "$build/bytes-fuzzer"
 
 for target in text bytes; do
   corpus=$root/tests/fuzz/corpus/$target
   case $what in
-    merge) "$work/$target-fuzzer" -merge=1 -max_len=4096 "$corpus" "$work/$target" ;;
+    merge) "$build/$target-fuzzer" -merge=1 -max_len=4096 "$corpus" "$work/$target" ;;
     "$target"|all)
       dictionary=
       [ "$target" = text ] && dictionary="-dict=$root/tests/fuzz/text.dict"
-      (cd "$work" && "./$target-fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 $dictionary "$target" "$corpus") ;;
+      (cd "$work" && "$build/$target-fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1 $dictionary "$target" "$corpus") ;;
   esac
 done
