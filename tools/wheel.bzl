@@ -40,9 +40,11 @@ def weft_wheel(name, version, summary, files, module, smoke, requires = [], scri
       scripts: commands that the wheel installs, as in "weft=weft.__main__:main".
       **kwargs: as for py_binary.
     """
+    # "manual": //... does not compile everything a second time.
     _release_file(
         name = name + "_module",
         src = module,
+        tags = ["manual"],
     )
     native.filegroup(
         name = name + "_files",
@@ -53,6 +55,7 @@ def weft_wheel(name, version, summary, files, module, smoke, requires = [], scri
         srcs = ["//tools:build_wheel.py"],
         main = "//tools:build_wheel.py",
         data = [":" + name + "_files", ":" + name + "_module", smoke],
+        tags = ["manual"],
         args = [
             "--version=" + version,
             "'--summary=%s'" % summary,
