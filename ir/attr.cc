@@ -63,25 +63,35 @@ const char* KindName(const Attr& attr) {
 
 std::string ToString(const Attr& attr) { return std::visit(Printer(), attr); }
 
-Attrs::Attrs(std::initializer_list<Entry> entries) : entries_(entries) {
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
+Attrs::Attrs(std::initializer_list<Entry> entries) {
+  if (entries.size() == 0) return;
+  std::vector<Entry> sorted(entries);
+  std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
+  entries_ = std::make_shared<const std::vector<Entry>>(std::move(sorted));
+}
+
+const std::vector<Attrs::Entry>& Attrs::entries() const {
+  static const auto& none = *new std::vector<Entry>();
+  return entries_ == nullptr ? none : *entries_;
 }
 
 const Attr* Attrs::Find(const char* name) const {
-  for (const Entry& e : entries_) {
+  for (const Entry& e : entries()) {
     if (e.first == name) return &e.second;
   }
   return nullptr;
 }
 
 void Attrs::Set(const std::string& name, Attr value) {
-  auto it = std::lower_bound(entries_.begin(), entries_.end(), name,
+  std::vector<Entry> changed = entries();
+  auto it = std::lower_bound(changed.begin(), changed.end(), name,
                              [](const Entry& e, const std::string& n) { return e.first < n; });
-  if (it != entries_.end() && it->first == name) {
+  if (it != changed.end() && it->first == name) {
     it->second = std::move(value);
   } else {
-    entries_.insert(it, {name, std::move(value)});
+    changed.insert(it, {name, std::move(value)});
   }
+  entries_ = std::make_shared<const std::vector<Entry>>(std::move(changed));
 }
 
 bool operator==(const Attrs& a, const Attrs& b) {
@@ -90,7 +100,9 @@ bool operator==(const Attrs& a, const Attrs& b) {
     const double *p = std::get_if<double>(&x.second), *q = std::get_if<double>(&y.second);
     return p && q ? std::bit_cast<uint64_t>(*p) == std::bit_cast<uint64_t>(*q) : x.second == y.second;
   };
-  return std::equal(a.entries_.begin(), a.entries_.end(), b.entries_.begin(), b.entries_.end(), same);
+  if (a.entries_ == b.entries_) return true;
+  const std::vector<Attrs::Entry>&x = a.entries(), &y = b.entries();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Static attributes of an equation: a small map, sorted by name, of plain values.
+// Static attributes of an equation: a small map, sorted by name, of plain values. Copies share them, since transforms
+// copy equations more often than they change what they say.
 //
 //   Attrs a = {{"dims", Ints{0, 1}}, {"keep", true}};
 //   a.Get<Ints>("dims")                    // raises kValue naming the attribute when missing or of another kind
@@ -8,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -34,8 +36,8 @@ class Attrs {
   Attrs() = default;
   Attrs(std::initializer_list<Entry> entries);
 
-  bool empty() const { return entries_.empty(); }
-  const std::vector<Entry>& entries() const { return entries_; }
+  bool empty() const { return entries_ == nullptr; }
+  const std::vector<Entry>& entries() const;
   const Attr* Find(const char* name) const;
   void Set(const std::string& name, Attr value);
   Attrs With(const std::string& name, Attr value) const {
@@ -66,7 +68,7 @@ class Attrs {
   friend bool operator==(const Attrs& a, const Attrs& b);
   template <class H>
   friend H AbslHashValue(H h, const Attrs& a) {
-    for (const Entry& e : a.entries_) {
+    for (const Entry& e : a.entries()) {
       h = H::combine(std::move(h), e.first, e.second.index());
       h = std::visit(
           [&](const auto& value) {
@@ -81,7 +83,7 @@ class Attrs {
   }
 
  private:
-  std::vector<Entry> entries_;
+  std::shared_ptr<const std::vector<Entry>> entries_;  // null when there are none
 };
 
 }  // namespace weft

@@ -1,6 +1,8 @@
 #include "ir/builder.h"
 
 #include <algorithm>
+#include <type_traits>
+#include <utility>
 
 namespace weft {
 
@@ -119,55 +121,74 @@ Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
   return results;
 }
 
-FnRef Builder::Build(const Atoms& results, bool keep_dead) const {
-  std::vector<bool> live(types_.size(), false);
-  auto mark = [&](const Atoms& atoms) {
+std::vector<bool> Builder::Needed(const Atoms& results, bool keep_dead) const {
+  std::vector<bool> live(types_.size(), false), needed(eqns_.size(), true);
+  if (keep_dead) return needed;
+  const auto mark = [&](const Atoms& atoms) {
     for (const Atom& a : atoms) {
       if (a.is_var()) live[a.id()] = true;
     }
   };
   mark(results);
-  std::vector<bool> keep(eqns_.size(), true);
   for (size_t i = eqns_.size(); i-- > 0;) {
     const Eqn& e = eqns_[i];
-    bool needed = keep_dead || e.prim->has_effect;
-    for (uint32_t r = 0; r < e.num_results; ++r) needed |= live[e.first_result + r];
-    for (const FnRef& region : e.regions) needed |= region->HasEffects();
-    keep[i] = needed;
-    if (needed) mark(e.operands);
+    bool need = e.prim->has_effect;
+    for (uint32_t r = 0; r < e.num_results; ++r) need |= live[e.first_result + r];
+    for (const FnRef& region : e.regions) need |= region->HasEffects();
+    needed[i] = need;
+    if (need) mark(e.operands);
   }
+  return needed;
+}
+
+template <class B>
+FnRef Builder::BuildFrom(B&& b, const Atoms& results, bool keep_dead) {
+  // A member of the builder, given on as the builder itself was given.
+  const auto from = [](auto& member) -> decltype(auto) {
+    if constexpr (std::is_lvalue_reference_v<B>)
+      return (member);
+    else
+      return std::move(member);
+  };
+  const std::vector<bool> needed = b.Needed(results, keep_dead);
+  const size_t count = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
 
   std::shared_ptr<Fn> fn(new Fn());
-  fn->name_ = name_;
-  fn->params_ = params_;
-  std::vector<uint32_t> number(types_.size(), 0);
-  for (uint32_t v : param_vars_) {
+  fn->name_ = from(b.name_);
+  fn->params_ = from(b.params_);
+  std::vector<uint32_t> number(b.types_.size(), 0);
+  fn->types_.reserve(b.types_.size());
+  for (uint32_t v : b.param_vars_) {
     number[v] = static_cast<uint32_t>(fn->types_.size());
-    fn->types_.push_back(types_[v]);
+    fn->types_.push_back(from(b.types_[v]));
   }
-  auto rename = [&](Atoms atoms) {
+  const auto rename = [&](Atoms& atoms) {
     for (Atom& a : atoms) {
       if (a.is_var()) a = Var{number[a.id()]};
     }
-    return atoms;
   };
-  fn->eqns_.reserve(static_cast<size_t>(std::count(keep.begin(), keep.end(), true)));
-  fn->types_.reserve(types_.size());
-  for (size_t i = 0; i < eqns_.size(); ++i) {
-    if (!keep[i]) continue;
-    Eqn e = eqns_[i];
-    e.operands = rename(std::move(e.operands));
+  fn->eqns_.reserve(count);
+  for (size_t i = 0; i < b.eqns_.size(); ++i) {
+    if (!needed[i]) continue;
+    Eqn& e = fn->eqns_.emplace_back(from(b.eqns_[i]));
+    rename(e.operands);
     const uint32_t first = static_cast<uint32_t>(fn->types_.size());
     for (uint32_t r = 0; r < e.num_results; ++r) {
       number[e.first_result + r] = first + r;
-      fn->types_.push_back(types_[e.first_result + r]);
+      fn->types_.push_back(from(b.types_[e.first_result + r]));
     }
     e.first_result = first;
-    fn->eqns_.push_back(std::move(e));
   }
-  fn->results_ = rename(results);
+  fn->results_ = results;
+  rename(fn->results_);
   fn->Finish();
   return fn;
+}
+
+FnRef Builder::Build(const Atoms& results, bool keep_dead) const& { return BuildFrom(*this, results, keep_dead); }
+
+FnRef Builder::Build(const Atoms& results, bool keep_dead) && {
+  return BuildFrom(std::move(*this), results, keep_dead);
 }
 
 }  // namespace weft

@@ -46,8 +46,10 @@ class Builder {
   }
 
   // Finishes the function: renumbers variables, and drops pure equations whose results are never used unless
-  // `keep_dead`. The builder can go on and build again (a trace shows its program while it grows).
-  FnRef Build(const Atoms& results, bool keep_dead = false) const;
+  // `keep_dead`. The builder can go on and build again (a trace shows its program while it grows), unless it is given
+  // away: `std::move(b).Build(...)` copies no equation.
+  FnRef Build(const Atoms& results, bool keep_dead = false) const&;
+  FnRef Build(const Atoms& results, bool keep_dead = false) &&;
 
   // The location given to the equations that follow.
   Loc loc() const { return loc_; }
@@ -60,6 +62,11 @@ class Builder {
 
  private:
   Var NewVar(Type type);
+  // One flag per equation: whether it is needed for the results or has effects.
+  std::vector<bool> Needed(const Atoms& results, bool keep_dead) const;
+  // `B` is a builder that is copied from, or one that is moved from.
+  template <class B>
+  static FnRef BuildFrom(B&& b, const Atoms& results, bool keep_dead);
 
   std::string name_;
   std::vector<Param> params_;

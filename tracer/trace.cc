@@ -249,12 +249,12 @@ void Trace::RaiseUnknown(Var wanted, Var parameter, const std::string& why) cons
                   Describe(parameter), ". ", Advice(why));
 }
 
-// Adds the equations that `todo` needs, down to known values. False if that ends at a parameter that is not known.
-bool Trace::Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const {
+// Adds the equations that `pending` needs, down to known values. False if that ends at a parameter that is not known.
+bool Trace::Collect(std::vector<Var> pending, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const {
   const auto& eqns = builder_.eqns();
-  while (!todo.empty()) {
-    const Var v = todo.back();
-    todo.pop_back();
+  while (!pending.empty()) {
+    const Var v = pending.back();
+    pending.pop_back();
     if (known_.count(v.id)) {
       leaves.insert(v.id);
       continue;
@@ -270,7 +270,7 @@ bool Trace::Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32
     }
     if (!slice.insert(e).second) continue;
     for (const Atom& a : eqns[e].operands) {
-      if (a.is_var()) todo.push_back(a.var());
+      if (a.is_var()) pending.push_back(a.var());
     }
   }
   return true;

@@ -98,7 +98,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   [[noreturn]] void RaiseUnknown(Var wanted, Var parameter, const std::string& why) const;
 
   void AddEarlierEffects(int until, std::set<int>& slice, std::set<uint32_t>& leaves) const;
-  bool Collect(std::vector<Var> todo, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const;
+  bool Collect(std::vector<Var> pending, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const;
   FnRef WithoutDone(const Atoms& results);
   Value Widened(const Value& value);
 

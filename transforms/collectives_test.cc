@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ir/builder.h"
+#include "ir/drawn_tensors.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/text_parser.h"
@@ -19,19 +20,6 @@
 
 namespace weft {
 namespace {
-
-Tensor Draw(const Type& type, std::mt19937& rng) {
-  Tensor t(type.dtype, StaticSizes(type.dims, "test"));
-  std::uniform_real_distribution<double> uniform(-2, 2);
-  for (int64_t i = 0; i < t.size(); ++i) t.Set(i, uniform(rng));
-  return t;
-}
-
-Tensors DrawArguments(const Fn& fn, std::mt19937& rng) {
-  Tensors x;
-  for (const Type& t : fn.ParamTypes()) x.push_back(Draw(t, rng));
-  return x;
-}
 
 void ExpectNear(const Tensor& a, const Tensor& b, const std::string& what) {
   ASSERT_EQ(a.type(), b.type()) << what;

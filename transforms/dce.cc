@@ -33,7 +33,7 @@ FnRef Restrict(const FnRef& fn, const Mask& needed, const Mask& params) {
     // A dropped parameter is read by nothing that is kept; any value of its type stands for it.
     args.push_back(params[i] ? b.Parameter(p.type, p.name, p.kind) : Zeros(b, p.type));
   }
-  return b.Build(Keep(b.Inline(*fn, args), needed));
+  return std::move(b).Build(Keep(b.Inline(*fn, args), needed));
 }
 
 // Which parameters the results in `needed` depend on, counting what effects read.
@@ -191,7 +191,7 @@ FnRef EliminateDeadCode(const FnRef& fn) {
   }
   Atoms results;
   for (const Atom& a : fn->results()) results.push_back(a.is_var() ? env[a.id()] : a);
-  return b.Build(results);
+  return std::move(b).Build(results);
 }
 
 }  // namespace weft

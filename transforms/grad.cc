@@ -69,7 +69,7 @@ FnRef GradForward(const FnRef& fn, const GradOptions& options) {
   // Result 0 is active, so its tangent comes first.
   out.push_back(y[num_results]);
   out.insert(out.end(), y.begin() + 1, y.begin() + static_cast<int64_t>(num_results));
-  return Condense(b.Build(out));
+  return Condense(std::move(b).Build(out));
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
   if (options.value) out.push_back(forward[0]);
   out.insert(out.end(), grads.begin(), grads.end());
   out.insert(out.end(), forward.begin() + 1, forward.begin() + static_cast<int64_t>(results.size()));
-  return Condense(b.Build(out));
+  return Condense(std::move(b).Build(out));
 }
 
 }  // namespace weft

@@ -496,7 +496,7 @@ JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_acti
     }
   }
   results.insert(results.end(), companions.begin(), companions.end());
-  return {b.Build(results), active_out};
+  return {std::move(b).Build(results), active_out};
 }
 
 }  // namespace weft

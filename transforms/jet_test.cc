@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/drawn_tensors.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/text_parser.h"
@@ -20,22 +21,6 @@ namespace weft {
 namespace {
 
 constexpr int kOrder = 3;
-
-Tensor Draw(const Type& type, double low, double high, std::mt19937& rng) {
-  Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
-  std::uniform_real_distribution<double> uniform(low, high);
-  for (int64_t i = 0; i < t.size(); ++i) {
-    if (IsBool(type.dtype))
-      t.Set(i, static_cast<double>(rng() % 2));
-    else if (IsInteger(type.dtype))
-      t.Set(i, std::round(uniform(rng)));
-    else if (IsComplex(type.dtype))
-      t.Set(i, {uniform(rng), uniform(rng)});
-    else
-      t.Set(i, uniform(rng));
-  }
-  return t;
-}
 
 bool InDoublePrecision(const Fn& fn) {
   bool in = false, out = false;

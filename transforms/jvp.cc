@@ -147,7 +147,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
     if (d) tangents.push_back(*d);
   }
   results.insert(results.end(), tangents.begin(), tangents.end());
-  return {b.Build(results), active_out};
+  return {std::move(b).Build(results), active_out};
 }
 
 }  // namespace weft

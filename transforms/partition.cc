@@ -676,7 +676,7 @@ FnRef WithParamAs(const FnRef& fn, const Mesh& mesh, uint32_t i, const Layout& l
     const Atoms y = b.Emit(*e.prim, map(e.operands), attrs, e.regions);
     std::copy(y.begin(), y.end(), env.begin() + e.first_result);
   }
-  return b.Build(map(fn->results()));
+  return std::move(b).Build(map(fn->results()));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "ir/cost.h"
+#include "ir/drawn_tensors.h"
 #include "ir/effects.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
@@ -23,22 +24,6 @@ namespace weft {
 namespace {
 
 using Kind = FactorMap::Kind;
-
-Tensor Draw(const Type& type, double low, double high, std::mt19937& rng) {
-  Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
-  std::uniform_real_distribution<double> uniform(low, high);
-  for (int64_t i = 0; i < t.size(); ++i) {
-    if (IsBool(type.dtype))
-      t.Set(i, static_cast<double>(rng() % 2));
-    else if (IsInteger(type.dtype))
-      t.Set(i, std::round(uniform(rng)));
-    else if (IsComplex(type.dtype))
-      t.Set(i, {uniform(rng), uniform(rng)});
-    else
-      t.Set(i, uniform(rng));
-  }
-  return t;
-}
 
 double Epsilon(DType t) {
   switch (t) {
@@ -358,8 +343,7 @@ Case Cut(const std::string& text, const Mesh& mesh, const Shardings& in, const s
 }
 
 void ExpectMeaning(const Case& c, std::mt19937& rng, double low = -2, double high = 2) {
-  Tensors x;
-  for (const Type& t : c.fn->ParamTypes()) x.push_back(Draw(t, low, high, rng));
+  const Tensors x = DrawArguments(*c.fn, rng, low, high);
   const Tensors a = Eval(*c.p.fn, x), b = Eval(*c.fn, x);
   for (size_t i = 0; i < a.size(); ++i) ExpectSame(a[i], b[i], false, Print(*c.p.fn));
 }

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/drawn_tensors.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/text_parser.h"
@@ -28,22 +29,6 @@ namespace {
 std::map<std::string, std::set<std::string>>& Ran() {
   static auto& ran = *new std::map<std::string, std::set<std::string>>();
   return ran;
-}
-
-Tensor Draw(const Type& type, double low, double high, std::mt19937& rng) {
-  Tensor t(type.dtype, StaticSizes(type.dims, "sample"));
-  std::uniform_real_distribution<double> uniform(low, high);
-  for (int64_t i = 0; i < t.size(); ++i) {
-    if (IsBool(type.dtype))
-      t.Set(i, static_cast<double>(rng() % 2));
-    else if (IsInteger(type.dtype))
-      t.Set(i, std::round(uniform(rng)));
-    else if (IsComplex(type.dtype))
-      t.Set(i, {uniform(rng), uniform(rng)});
-    else
-      t.Set(i, uniform(rng));
-  }
-  return t;
 }
 
 Tensors DrawOperands(const Sample& s, std::mt19937& rng) {

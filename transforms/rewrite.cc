@@ -39,7 +39,7 @@ FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<vo
       env[original.first_result + r] = type.varying.empty() ? results[r] : MatchVarying(b, results[r], type);
     }
   }
-  FnRef out = b.Build(map(fn->results()));
+  FnRef out = std::move(b).Build(map(fn->results()));
   if (leave) leave();
   return out;
 }

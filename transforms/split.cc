@@ -39,7 +39,7 @@ class Splitter {
         unknown_results.push_back(IsUnknown(a) ? ValueOf(a) : Residual(ValueOf(a)));
     }
     unknown_.MoveParametersToFront(num_unknown_params_);
-    out.unknown = unknown_.Build(unknown_results);
+    out.unknown = std::move(unknown_).Build(unknown_results);
     // Residuals that turned out not to be needed (their readers were dead) are dropped on both sides.
     const std::vector<int> uses = out.unknown->UseCounts();
     Builder trimmed(fn_.name());
@@ -59,9 +59,9 @@ class Splitter {
         const Param& p = out.unknown->params()[i];
         args.push_back(trimmed.Parameter(p.type, p.name, p.kind));
       }
-      out.unknown = trimmed.Build(trimmed.Inline(*out.unknown, args));
+      out.unknown = std::move(trimmed).Build(trimmed.Inline(*out.unknown, args));
     }
-    out.known = known_.Build(known_results);
+    out.known = std::move(known_).Build(known_results);
     return out;
   }
 

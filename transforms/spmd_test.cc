@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ir/builder.h"
+#include "ir/drawn_tensors.h"
 #include "ir/effects.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
@@ -20,13 +21,6 @@
 
 namespace weft {
 namespace {
-
-Tensor Draw(const Type& type, std::mt19937& rng) {
-  Tensor t(type.dtype, StaticSizes(type.dims, "test"));
-  std::uniform_real_distribution<double> uniform(-2, 2);
-  for (int64_t i = 0; i < t.size(); ++i) t.Set(i, uniform(rng));
-  return t;
-}
 
 FnRef Parsed(const std::string& text) {
   FnRef f = ParseFn(text);
@@ -68,7 +62,7 @@ TEST(Spmd, DevicesAndLanesAgree) {
       FnRef on_lanes = lb.Build(lb.Emit(*prim, {lb.Parameter(x)}, s.attrs));
       for (size_t i = s.axes.size(); i-- > 0;)
         on_lanes = Batch(on_lanes, {true}, {true}, s.axes[i].size, s.axes[i].name).fn;
-      const Tensor value = Draw(on_devices->params()[0].type, rng);
+      const Tensor value = Draw(on_devices->params()[0].type, -2, 2, rng);
       ExpectNear(Eval(*on_devices, {value})[0], Eval(*on_lanes, {value})[0], Print(*on_devices));
       ++ran;
     }
@@ -103,8 +97,7 @@ fn loss(w: f64[3,2], x: f64[8,3], t: f64[8,2]) -> (f64[]) {
 TEST(Spmd, DataParallelGradient) {
   std::mt19937 rng(2);
   const FnRef cut = Parsed(kLoss), whole = Parsed(kWhole);
-  Tensors x;
-  for (const Type& t : whole->ParamTypes()) x.push_back(Draw(t, rng));
+  const Tensors x = DrawArguments(*whole, rng);
   ExpectNear(Eval(*cut, x)[0], Eval(*whole, x)[0], "loss");
   const Mask all(3, true);
   const FnRef grad = Grad(cut, {.wrt = all}), expected = Grad(whole, {.wrt = all});
@@ -131,8 +124,7 @@ TEST(Spmd, BatchedOverExamples) {
   const FnRef cut = Parsed(kLoss), whole = Parsed(kWhole);
   const FnRef a = Batch(cut, {false, true, false}, {true}, 5).fn, b = Batch(whole, {false, true, false}, {true}, 5).fn;
   Verify(*a);
-  Tensors x;
-  for (const Type& t : a->ParamTypes()) x.push_back(Draw(t, rng));
+  const Tensors x = DrawArguments(*a, rng);
   ExpectNear(Eval(*a, x)[0], Eval(*b, x)[0], Print(*a));
 }
 

@@ -47,7 +47,7 @@ FnRef Transpose(const FnRef& fn, const Mask& linear) {
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
   Mask half(split.unknown->params().size(), true);
   std::fill(half.begin(), half.begin() + static_cast<int64_t>(split.residuals.size()), false);
-  return b.Build(b.Inline(*TransposeLinearHalf(split.unknown, half), args));
+  return std::move(b).Build(b.Inline(*TransposeLinearHalf(split.unknown, half), args));
 }
 
 FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
@@ -111,7 +111,7 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
   for (size_t i = 0; i < linear.size(); ++i) {
     if (linear[i]) results.push_back(ct[i] ? *ct[i] : Zeros(b, fn->params()[i].type));
   }
-  return b.Build(results);
+  return std::move(b).Build(results);
 }
 
 }  // namespace weft

@@ -91,7 +91,7 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
     results.push_back(value);
     batched_out.push_back(out);
   }
-  BatchedFn out{b.Build(results), batched_out};
+  BatchedFn out{std::move(b).Build(results), batched_out};
   WEFT_CHECK(axis.empty() || !out.fn->UsesAxis(axis)) << "vmap left a collective over its axis '" << axis << "'";
   return out;
 }
@@ -124,7 +124,7 @@ FnRef Vmap(const FnRef& fn, const VmapOptions& options) {
     const int64_t axis = Normalised(*options.out_axes[i], b.TypeOf(results[i]).rank(), "result", i);
     results[i] = MoveDim(b, results[i], 0, axis);
   }
-  return b.Build(results);
+  return std::move(b).Build(results);
 }
 
 }  // namespace weft

@@ -326,12 +326,12 @@ void CondSplit(SplitContext& c) {
       slot_values[slot] = Pvary(kb, out[num_known + i], slots[slot].varying);
     }
     for (size_t s = 0; s < slots.size(); ++s) results.push_back(slot_values[s] ? *slot_values[s] : Zeros(kb, slots[s]));
-    known_regions.push_back(kb.Build(results));
+    known_regions.push_back(std::move(kb).Build(results));
     const Atoms slot_params = Parameters(ub, slots), unknown_params = Parameters(ub, unknown_types);
     Atoms args;
     for (size_t slot : slot_of[k]) args.push_back(slot_params[slot]);
     Append(args, unknown_params);
-    unknown_regions.push_back(ub.Build(ub.Inline(*splits[k].unknown, args)));
+    unknown_regions.push_back(std::move(ub).Build(ub.Inline(*splits[k].unknown, args)));
   }
   Atoms known_operands = {c.known_x[0]};
   Append(known_operands, Where(Part(c.known_x, 1, c.known_x.size()), unknown, false));

@@ -171,7 +171,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
     for (size_t i = 0; i < cts.size(); ++i) {
       if (!shared[i]) cts[i] = ReduceSum(b, cts[i], {0});
     }
-    std::vector<FnRef> regions = {primal, fwd, b.Build(cts)};
+    std::vector<FnRef> regions = {primal, fwd, std::move(b).Build(cts)};
     if (c.eqn.regions.size() == 4) {
       const FnRef& map = c.eqn.regions[3];
       Mask batched(map->params().size() - shared.size(), true);
@@ -360,7 +360,7 @@ void RegisterRemat(PrimRegistry& r) {
       Append(args, Parameters(b, Where(types, c.unknown, false)));
       Atoms all = b.Inline(*cut.rest, args);
       Append(all, Parameters(b, Where(types, c.unknown)));
-      const FnRef whole = b.Build(b.Inline(*s.unknown, all));
+      const FnRef whole = std::move(b).Build(b.Inline(*s.unknown, all));
       // An operand that is not read is no residual.
       Atoms values = Part(known, s.known->results().size(), known.size()), operands;
       Append(values, known_x);

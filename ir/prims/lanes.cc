@@ -201,7 +201,7 @@ Atoms OnTakenLanes(Builder& b, const RegionRules& rules, const LaneRegion& regio
     for (size_t k = 0; k < y.size(); ++k) out.push_back(WithLanesAt(r.b, r.base[k], to, y[k]));
   }
   out.insert(out.begin(), Add(r.b, r.at, Atom::Scalar(index, static_cast<double>(block))));
-  const FnRef body = r.b.Build(out);
+  const FnRef body = std::move(r.b).Build(out);
 
   Atoms operands = {Atom::Scalar(index, 0)};
   Append(operands, base);

@@ -65,7 +65,7 @@ FnRef StepOf(const While& loop) {
   Append(args, loop.Invariants(params));
   results.push_back(b.Inline(*loop.cond, args)[0]);
   Append(results, loop.Rows(out));
-  return b.Build(results);
+  return std::move(b).Build(results);
 }
 
 // The loop on `lanes` lanes that stay in step, for as long as more than `floor` of them are live; without a floor,
@@ -106,7 +106,7 @@ Atoms EmitInStep(Builder& b, const LaneLoop& l, const Dim& lanes, const Atoms& c
     for (size_t i = 0; i < n; ++i) results[i] = SelectLanes(r.b, r.live, results[i], r.carries[i]);
     results[n] = And(r.b, r.live, results[n]);
   }
-  const FnRef body = r.b.Build(results);
+  const FnRef body = std::move(r.b).Build(results);
 
   Atoms operands = carries;
   operands.push_back(live);
@@ -173,7 +173,7 @@ Atoms EmitSlots(Builder& b, const LaneLoop& l, int64_t block, const Atoms& x) {
   for (size_t i = 0; i < n; ++i) results.push_back(WithLanesAt(sb, sc[i], to, out[i]));
   Append(results, Part(out, 0, n));
   for (const Atom& a : {in_slot, out[n], waiting}) results.push_back(a);
-  const FnRef body = sb.Build(results);
+  const FnRef body = std::move(sb).Build(results);
 
   Atoms operands;
   for (const Type& t : carries) operands.push_back(Zeros(b, t));
@@ -256,7 +256,7 @@ void BatchDisagreeingTapeScan(BatchContext& c) {
   Ints tapes = scan.lanes;
   for (int64_t& k : tapes) ++k;
   c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts + 1, scan.carries + 1, tapes, scan.reverse),
-                 {b.Build(out)});
+                 {std::move(b).Build(out)});
   c.y.erase(c.y.begin());
   c.batched_out.assign(c.y.size(), true);
 }

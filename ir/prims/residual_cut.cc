@@ -32,17 +32,17 @@ class FlowNetwork {
   std::vector<bool> SinkSide(int source, int sink) {
     while (Level(source, sink)) Block(source, sink);
     std::vector<bool> reaches(edges_of_.size(), false);
-    std::queue<int> todo;
+    std::queue<int> pending;
     reaches[sink] = true;
-    todo.push(sink);
-    while (!todo.empty()) {
-      const int node = todo.front();
-      todo.pop();
+    pending.push(sink);
+    while (!pending.empty()) {
+      const int node = pending.front();
+      pending.pop();
       for (int e : edges_of_[node]) {  // e ^ 1 goes from its target to this node
         const int from = edges_[e].to;
         if (!reaches[from] && edges_[e ^ 1].capacity > 0) {
           reaches[from] = true;
-          todo.push(from);
+          pending.push(from);
         }
       }
     }
@@ -59,16 +59,16 @@ class FlowNetwork {
   bool Level(int source, int sink) {
     level_.assign(edges_of_.size(), -1);
     level_[source] = 0;
-    std::queue<int> todo;
-    todo.push(source);
-    while (!todo.empty()) {
-      const int node = todo.front();
-      todo.pop();
+    std::queue<int> pending;
+    pending.push(source);
+    while (!pending.empty()) {
+      const int node = pending.front();
+      pending.pop();
       if (level_[sink] >= 0 && level_[node] + 1 >= level_[sink]) break;  // nothing further lies on a shortest path
       for (int e : edges_of_[node]) {
         if (edges_[e].capacity > 0 && level_[edges_[e].to] < 0) {
           level_[edges_[e].to] = level_[node] + 1;
-          todo.push(edges_[e].to);
+          pending.push(edges_[e].to);
         }
       }
     }
@@ -243,7 +243,7 @@ class ResidualCut {
       values.push_back(a.is_var() ? env[a.id()] : a);
     }
     values.insert(values.end(), args.begin(), args.end());
-    out.unknown = linear.Build(linear.Inline(*split_.unknown, values));
+    out.unknown = std::move(linear).Build(linear.Inline(*split_.unknown, values));
 
     Builder known(known_.name());
     Atoms params;

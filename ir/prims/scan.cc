@@ -169,7 +169,7 @@ void ScanPush(PushContext& c) {
   Ints lanes = scan.lanes;
   if (scan.taped) Append(lanes, Repeated(Where(scan.lanes, ys), c.count));
   const Attrs attrs = scan.With(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, lanes, scan.reverse);
-  const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(results)});
+  const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {std::move(b).Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
   c.y = Part(all, 0, scan.carries);
   Append(c.y, Part(all, end_carry, end_ys));
@@ -272,7 +272,7 @@ void ScanSplit(SplitContext& c) {
   Atoms all_known = Part(c.known_x, 0, scan.lead());
   Append(all_known, known_operands);
   const Atoms known_y = c.known_b.Emit(
-      *c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_lanes, scan.reverse), {kb.Build(kresults)});
+      *c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_lanes, scan.reverse), {std::move(kb).Build(kresults)});
 
   // The unknown scan: constants = residual constants, unknown constants; xs = residual arrays, unknown xs.
   Builder ub(scan.body->name());
@@ -309,7 +309,7 @@ void ScanSplit(SplitContext& c) {
   const Atoms unknown_y =
       Any(unknown_out)
           ? c.unknown_b.Emit(*c.eqn.prim, operands, scan.With(num_consts, up_carry.size(), unknown_lanes, scan.reverse),
-                             {ub.Build(out)})
+                             {std::move(ub).Build(out)})
           : Atoms{};
   size_t k = 0, u = 0;
   for (bool is_unknown : unknown_out) c.y.push_back(is_unknown ? unknown_y[u++] : known_y[k++]);
@@ -411,7 +411,7 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
     if (linear[i]) lanes.push_back(c.types[scan.lead() + i].rank());
   }
   const Attrs attrs = scan.With(p_consts.size(), p_sums.size() + scan.carries, lanes, !scan.reverse);
-  OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {b.Build(out)}), linear);
+  OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {std::move(b).Build(out)}), linear);
   for (size_t i = 0; i < all.size(); ++i) {
     if (!operand_linear[i]) all[i] = std::nullopt;
   }

@@ -300,7 +300,7 @@ void SweepsJvp(JvpContext& c) {
     Append(results, Part(out, all, all + dcarries));
     Append(results, Part(out, carries, all));
     Append(results, Part(out, all + dcarries, out.size()));
-    return b.Build(results);
+    return std::move(b).Build(results);
   };
   Atoms operands;
   auto with_tangents = [&](const Atoms& x, const OptionalAtoms& dx, const Mask& mask) {
@@ -414,7 +414,7 @@ Halves SplitRegions(const Sweeps& s, const Mask& operands, const RegionRules& re
 FnRef WithoutResiduals(const SplitFn& split) {
   Builder b(split.known->name());
   const Atoms out = b.Inline(*split.known, Parameters(b, split.known->ParamTypes()));
-  return b.Build(Part(out, 0, out.size() - split.residuals.size()));
+  return std::move(b).Build(Part(out, 0, out.size() - split.residuals.size()));
 }
 
 // The known half is the loop of what is known, which keeps snapshots; the unknown half is the whole loop again, from
@@ -583,7 +583,7 @@ OptionalAtoms SweepsTranspose(TransposeContext& c) {
       const Atoms cts = transposed_at(b, h.bwd, bwd_t, known_backward(b, p, l), p.m, p.ct_z);
       Append(results, Part(cts, nc + nf, nc + nf + nb));
     }
-    return b.Build(results);
+    return std::move(b).Build(results);
   };
   if (!backward.empty() && nb > 0) {
     // What becomes of the cotangents of linear carries depends on the states alone, because a backward sweep is affine
@@ -619,7 +619,7 @@ OptionalAtoms SweepsTranspose(TransposeContext& c) {
   for (const auto& ct : ct_forward) results.push_back(*ct);
   for (size_t i = 0; i < nc; ++i) results.push_back(*AddTangents(b, p.sums[i], ct_consts[i]));
   for (const auto& ct : ct_xs) results.push_back(*ct);
-  const FnRef bwd = b.Build(results);
+  const FnRef bwd = std::move(b).Build(results);
 
   // Operands.
   Atoms operands;

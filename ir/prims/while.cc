@@ -87,7 +87,7 @@ void WhilePush(PushContext& c) {
     const Atoms p_inv = Parameters(b, inv_types), p_dinv = Parameters(b, Repeated(Where(inv_types, inv), c.count));
     Atoms args = p_carry;
     Append(args, p_inv);
-    if (!is_body) return b.Build(b.Inline(*primal, args));
+    if (!is_body) return std::move(b).Build(b.Inline(*primal, args));
     Append(args, p_dcarry);
     Append(args, p_dinv);
     const Atoms out = b.Inline(*jvp.fn, args), y = Part(out, 0, loop.results), dy = Part(out, loop.results, out.size());
@@ -95,7 +95,7 @@ void WhilePush(PushContext& c) {
     Append(results, Part(dy, 0, p_dcarry.size()));
     Append(results, loop.Rows(y));
     Append(results, Part(dy, p_dcarry.size(), dy.size()));
-    return b.Build(results);
+    return std::move(b).Build(results);
   };
   const Atoms x_carry = loop.Carries(c.x), x_inv = loop.Invariants(c.x);
   Atoms operands = x_carry;
@@ -165,14 +165,14 @@ Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operand
     const Atom trips = b.Parameter(count);
     Append(args, Parameters(b, k.invariants));
     const Atoms out = b.Inline(*fn, args);
-    if (!is_body) return b.Build(Part(out, 0, 1));
+    if (!is_body) return std::move(b).Build(Part(out, 0, 1));
     Atoms results = Part(out, 0, n);
     results.push_back(Add(b, trips, Atom(Tensor::Scalar<int64_t>(DType::kI64, 1))));
     Append(results, Part(out, n, n + k.rows));
     for (size_t r : k.recorded) {
       if (record) results.push_back(out[n + k.rows + r]);
     }
-    return b.Build(results);
+    return std::move(b).Build(results);
   };
   Atoms all = Part(operands, 0, n);
   all.push_back(Pvary(c.known_b, Atom(Tensor::Scalar<int64_t>(DType::kI64, 0)), count.varying));
@@ -200,7 +200,7 @@ Atoms EmitRecordingScan(SplitContext& c, const KnownLoop& k, const Atoms& operan
                                   {"num_carry", static_cast<int64_t>(n)},
                                   {"lanes", Ints(k.recorded.size(), 0)},
                                   {"reverse", false}},
-                                 {b.Build(results)});
+                                 {std::move(b).Build(results)});
   return Part(y, n, y.size());
 }
 
@@ -285,7 +285,7 @@ void WhileSplit(SplitContext& c) {
                                 {"num_carry", static_cast<int64_t>(std::count(carry.begin(), carry.end(), true))},
                                 {"lanes", Where(loop.lanes, rows)},
                                 {"reverse", false}},
-                               {b.Build(b.Inline(*split.unknown, args))});
+                               {std::move(b).Build(b.Inline(*split.unknown, args))});
   }
   Atoms known_results = Part(known, 0, n);
   Append(known_results, Part(known, n + 1, n + 1 + k.rows));
