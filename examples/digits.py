@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import resource
 import sys
 import time
 from typing import NamedTuple
@@ -96,7 +97,8 @@ def accuracy(params, images, labels) -> float:
     return float(np.mean(np.asarray(predict(params, images)) == labels))
 
 
-def train(seed: int, data, progress) -> tuple[dict, list[float], list[float]]:
+def train(seed: int, data, progress, seconds: dict) -> tuple[dict, list[float], list[float]]:
+    """Parameters, and loss and test accuracy after each epoch. What epochs and tests took is added to `seconds`."""
     train_x, test_x, train_y, test_y = data
     params = initial(seed)
     zeros = weft.tree.map(np.zeros_like, params)
@@ -106,13 +108,17 @@ def train(seed: int, data, progress) -> tuple[dict, list[float], list[float]]:
     losses, accuracies = [], []
     for _ in range(EPOCHS):
         chosen = order.permutation(len(train_x))[: batches * BATCH]
+        began = time.perf_counter()
         state, value = epoch(
             state, train_x[chosen].reshape(batches, BATCH, 64), train_y[chosen].reshape(batches, BATCH)
         )
         losses.append(float(value))
+        trained = time.perf_counter()
         accuracies.append(accuracy(state.params, test_x, test_y))
+        seconds["epochs"] += trained - began
+        seconds["tests"] += time.perf_counter() - trained
         progress.update()
-        progress.set_postfix(seed=seed, loss=f"{losses[-1]:.4f}")
+        progress.set_postfix(seed=seed, loss=f"{losses[-1]:.4f}", refresh=False)
     return state.params, losses, accuracies
 
 
@@ -153,34 +159,63 @@ def figure(path, curves, confusion) -> None:
     plt.close(fig)
 
 
-def tour(params, images, labels) -> None:
-    """What was compiled: the loss of one image, its gradient, the gradients of a batch, and the epoch's cost."""
+def show(title: str, program, whole: bool, most: int = 12) -> None:
+    """Prints a program; unless the whole is wanted, not more than `most` lines of at most 118 characters."""
+    lines = str(program).rstrip().split("\n")
+    if not whole and len(lines) > most:
+        hidden = len(lines) - most + 1
+        lines[most - 5 : -4] = [f"  … {hidden} equations more (--whole prints them)"]
+    print(f"\n— {title}")
+    for line in lines:
+        print(line if whole or len(line) <= 118 else line[:117] + "…")
+
+
+def tour(params, images, labels, seconds: dict, whole: bool) -> None:
+    """What was compiled: the loss of one image, its gradient, the gradients of a batch; where time and memory went."""
     image, label = images[0, 0], labels[0, 0]
-    print("\n— the loss of one image, as Weft sees it: weft.make_ir(loss_of_one)(params, image, label)")
-    print(weft.make_ir(loss_of_one)(params, image, label))
-    print("\n— its gradient, simplified: weft.make_ir(weft.grad(loss_of_one))(…).stage('optimized')")
-    print(weft.make_ir(weft.grad(loss_of_one))(params, image, label).stage("optimized"))
-    print("\n— the gradients of a whole batch, one for each image: weft.vmap(weft.grad(loss_of_one))")
+    show("the loss of one image: weft.make_ir(loss_of_one)", weft.make_ir(loss_of_one)(params, image, label), whole)
+    gradient = weft.make_ir(weft.grad(loss_of_one))(params, image, label).stage("optimized")
+    show("its gradient, simplified: weft.grad(loss_of_one)", gradient, whole)
     per_image = weft.vmap(weft.grad(loss_of_one), in_axes=(None, 0, 0))
-    print(weft.make_ir(per_image)(params, images[0], labels[0]).stage("optimized"))
+    batched = weft.make_ir(per_image)(params, images[0], labels[0]).stage("optimized")
+    show("the gradients of a batch, one for each image: weft.vmap(weft.grad(loss_of_one))", batched, whole)
+
+    (cost,) = epoch.explain()
+    compiled = (cost["compile_milliseconds"] + predict.explain()[0]["compile_milliseconds"]) / 1000
+    epochs, kib = cost["calls"], 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / kib  # from KiB
+    print("\n— where the time and the memory went: epoch.explain() and the clock")
+    print(f"  {seconds['data']:5.2f} s  reading and splitting the images")
+    print(f"  {seconds['epochs']:5.2f} s  {epochs} epochs, {1e3 * seconds['epochs'] / epochs:.1f} ms each")
+    print(f"  {seconds['tests']:5.2f} s  {epochs} tests; of both, tracing and compiling took {compiled:.2f} s")
+    print(
+        f"  {cost['equations']} equations became {cost['kernels']} kernels and {cost['library_calls']} library calls;"
+    )
+    moved, copied, temporaries = (cost[name] / kib for name in ("bytes_moved", "bytes_copied", "arena_bytes"))
+    print(
+        f"  a step moves {moved:.0f} KiB, {copied:.0f} of them copies; temporaries take {temporaries:.0f} KiB,", end=""
+    )
+    print(f" the process {peak:.0f} MiB")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figure", default="digits.png", help="where to save the figure (default: %(default)s)")
-    parser.add_argument("--no-tour", action="store_true", help="do not print the programs at the end")
+    parser.add_argument("--whole", action="store_true", help="print the programs at the end without leaving lines out")
     options = parser.parse_args()
 
     began = time.perf_counter()
+    seconds = {"epochs": 0.0, "tests": 0.0}
     digits = load_digits()
     images = (digits.data / 16).astype(np.float32)
     data = train_test_split(
         images, digits.target.astype(np.int32), test_size=0.2, stratify=digits.target, random_state=0
     )
+    seconds["data"] = time.perf_counter() - began
     curves, finals, confusion = [], [], np.zeros((10, 10))
     with tqdm(total=SEEDS * EPOCHS, unit="epoch", file=sys.stdout, mininterval=0.2) as progress:
         for seed in range(SEEDS):
-            params, losses, accuracies = train(seed, data, progress)
+            params, losses, accuracies = train(seed, data, progress, seconds)
             curves.append((losses, accuracies))
             finals.append(accuracies[-1])
             np.add.at(confusion, (data[3], np.asarray(predict(params, data[1]))), 1)
@@ -189,13 +224,8 @@ def main() -> int:
     # `bazel run` starts programs elsewhere; results belong where the command was given.
     target = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", ".")) / options.figure
     figure(target, curves, confusion)
-    if not options.no_tour:
-        batches = data[0][: 2 * BATCH].reshape(2, BATCH, 64), data[2][: 2 * BATCH].reshape(2, BATCH)
-        tour(initial(0), *batches)
-    print("\n— where the time and the memory went: epoch.explain()")
-    for version in epoch.explain():
-        for name, value in version.items():
-            print(f"  {name:22} {value if len(str(value)) < 90 else str(value)[:87] + '...'}")
+    batches = data[0][: 2 * BATCH].reshape(2, BATCH, 64), data[2][: 2 * BATCH].reshape(2, BATCH)
+    tour(initial(0), *batches, seconds, options.whole)
     print(f"\nseeds: {', '.join(f'{100 * a:.1f} %' for a in finals)}   figure: {target}   trained in {trained:.1f} s")
     print(f"test accuracy: {100 * np.mean(finals):.1f} %")
     return 0 if np.mean(finals) >= 0.97 and min(finals) >= 0.96 else 1

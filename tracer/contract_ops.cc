@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "tracer/ops.h"
@@ -20,8 +21,6 @@ Named Reduce(Builder& b, Named x, const std::string& needed) {
     if (j == std::string::npos) continue;
     // Diagonal: keep where the two indices agree, then sum one of them away.
     const Type type = b.TypeOf(x.atom);
-    if (!(type.dims[i] == type.dims[j]))
-      throw TypeError("einsum: index '", x.letters[i], "' has sizes ", type.dims[i], " and ", type.dims[j]);
     const Atom row = Iota(b, type.dims, static_cast<int64_t>(i), DType::kI32);
     const Atom column = Iota(b, type.dims, static_cast<int64_t>(j), DType::kI32);
     const Atom kept = Select(b, Eq(b, row, column), x.atom, Zeros(b, type));
@@ -48,7 +47,31 @@ Named Permute(Builder& b, const Named& x, const std::string& order) {
   return {Transpose(b, x.atom, perm), order};
 }
 
-// Dimensions of size 1 stretch, as NumPy's einsum allows.
+// An index has one size, but that dimensions of size 1 stretch between operands, as in NumPy's einsum.
+void CheckSizes(const std::string& text, const std::vector<std::string>& terms, Operands xs) {
+  std::map<char, std::pair<Dim, size_t>> sizes;  // and the operand that has it
+  for (size_t k = 0; k < terms.size(); ++k) {
+    const Dims dims = xs[k].dims();
+    for (size_t i = 0; i < terms[k].size(); ++i) {
+      const char index = terms[k][i];
+      if (const size_t j = terms[k].find(index); !(dims[j] == dims[i])) {
+        throw TypeError("einsum: in '", text, "' index '", index, "' is both ", dims[j], " and ", dims[i],
+                        " in operand ", k);
+      }
+      const auto [it, first] = sizes.try_emplace(index, dims[i], k);
+      auto& [size, operand] = it->second;
+      const bool stretches = operand != k && (size == Dim(1) || dims[i] == Dim(1));
+      if (!first && !(size == dims[i]) && !stretches) {
+        const std::string name =
+            absl::ascii_isdigit(static_cast<unsigned char>(index)) ? "of '...'" : std::string("'") + index + "'";
+        throw TypeError("einsum: in '", text, "' index ", name, " is ", size, " in operand ", operand, " and ", dims[i],
+                        " in operand ", k);
+      }
+      if (size == Dim(1)) it->second = {dims[i], k};
+    }
+  }
+}
+
 Named ContractTwo(Builder& b, Named x, Named y, const std::string& result) {
   x = Reduce(b, x, y.letters + result);
   y = Reduce(b, y, x.letters + result);
@@ -64,10 +87,8 @@ Named ContractTwo(Builder& b, Named x, Named y, const std::string& result) {
     if (dx == Dim(1)) {
       drop(x, i);
       --i;
-    } else if (dy == Dim(1)) {
-      drop(y, j);
     } else {
-      throw TypeError("einsum: index '", x.letters[i], "' has sizes ", dx, " and ", dy);
+      drop(y, j);
     }
   }
   x = Reduce(b, x, y.letters + result);
@@ -234,6 +255,7 @@ Value Einsum(const std::string& text, Operands xs) {
   } else if (const size_t dots = result.find("..."); dots != std::string::npos) {
     result = result.substr(0, dots) + ellipsis + result.substr(dots + 3);
   }
+  CheckSizes(text, terms, xs);
   std::map<char, char> rename;
   for (const std::string& t : terms) {
     for (char c : t) {

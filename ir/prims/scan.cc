@@ -271,8 +271,9 @@ void ScanSplit(SplitContext& c) {
   known_lanes.resize(kresults.size() - known_carries, 0);
   Atoms all_known = Part(c.known_x, 0, scan.lead());
   Append(all_known, known_operands);
-  const Atoms known_y = c.known_b.Emit(
-      *c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_lanes, scan.reverse), {std::move(kb).Build(kresults)});
+  const Atoms known_y =
+      c.known_b.Emit(*c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_lanes, scan.reverse),
+                     {std::move(kb).Build(kresults)});
 
   // The unknown scan: constants = residual constants, unknown constants; xs = residual arrays, unknown xs.
   Builder ub(scan.body->name());

@@ -50,6 +50,17 @@ MISTAKES = {
     "matmul": (lambda: X @ X, TypeError, "3 columns against 2 rows"),
     "matmul of a number": (lambda: X @ wnp.ones(()), TypeError, "at least one dimension"),
     "einsum": (lambda: wnp.einsum("ij->k", X), ValueError, "no operand has"),
+    "einsum sizes": (
+        lambda: wnp.einsum("pq,qr->pr", wnp.ones((2, 3)), wnp.ones((4, 2))),
+        TypeError,
+        "'pq,qr->pr' index 'q' is 3 in operand 0 and 4 in operand 1",
+    ),
+    "einsum diagonal": (
+        lambda: wnp.einsum("ij,ii->j", wnp.ones((3, 2)), wnp.ones((1, 3))),
+        TypeError,
+        "index 'i' is both 1 and 3 in operand 1",
+    ),
+    "negative size of zeros": (lambda: wnp.zeros((2, -1)), ValueError, r"zeros: the shape \(2, -1\)"),
     "einsum letters": (lambda: wnp.einsum("i&->i", X), ValueError, "'&'"),
     "negative size": (lambda: wnp.zeros((-1,)), ValueError, "negative"),
     "size that is no integer": (lambda: wnp.zeros("a"), TypeError, "integer"),

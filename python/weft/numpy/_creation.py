@@ -123,8 +123,11 @@ def astype(x: NestedLike, dtype: DTypeLike) -> Array:
     return _weft.astype(x, dtype)
 
 
-def _shape(shape):
-    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+def _shape(shape, name):
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if builtins.any(isinstance(size, int) and size < 0 for size in sizes):
+        raise ValueError(f"{name}: the shape {sizes} has a negative size")
+    return sizes
 
 
 def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = None) -> Array:
@@ -143,7 +146,7 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
         Array([[7, 7],
                [7, 7]], dtype=int32)
     """
-    shape = _shape(shape)
+    shape = _shape(shape, "full")
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         return _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
     return _weft.full(shape, fill_value, dtype)
@@ -165,7 +168,7 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    return _weft.full(_shape(shape), 0, float if dtype is None else dtype)
+    return _weft.full(_shape(shape, "zeros"), 0, float if dtype is None else dtype)
 
 
 def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
@@ -183,7 +186,7 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
         >>> wnp.ones(3, dtype="int32")
         Array([1, 1, 1], dtype=int32)
     """
-    return _weft.full(_shape(shape), 1, float if dtype is None else dtype)
+    return _weft.full(_shape(shape, "ones"), 1, float if dtype is None else dtype)
 
 
 empty = zeros
