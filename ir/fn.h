@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "ir/attr.h"
 #include "ir/loc.h"
 #include "ir/tensor.h"
@@ -67,7 +68,8 @@ class Atom {
   std::shared_ptr<const Tensor> literal_;
 };
 
-using Atoms = std::vector<Atom>;
+// Most operations have one or two operands: those lie in the equation itself.
+using Atoms = absl::InlinedVector<Atom, 2>;
 using Mask = std::vector<bool>;  // one flag per parameter, operand or result
 
 struct Eqn {

@@ -34,7 +34,7 @@ bool Needed(const Fn& fn) {
 }
 
 Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
-  std::vector<Atom> map(fn.num_vars());
+  Atoms map(fn.num_vars());
   for (size_t i = 0; i < args.size(); ++i) map[i] = args[i];
   const std::vector<int> uses = fn.UseCounts();
   auto get = [&](const Atom& a) { return a.is_var() ? map[a.id()] : a; };

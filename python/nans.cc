@@ -43,7 +43,7 @@ struct Watch {
 Watch WatchEverything(const Fn& fn) {
   Watch watch;
   Builder b(fn.name());
-  std::vector<Atom> env(static_cast<size_t>(fn.num_vars()));
+  Atoms env(static_cast<size_t>(fn.num_vars()));
   for (size_t i = 0; i < fn.params().size(); ++i) {
     const Param& p = fn.params()[i];
     env[i] = b.Parameter(p.type, p.name, p.kind);  // parameters are the first variables

@@ -279,7 +279,7 @@ void ScanSplit(SplitContext& c) {
   Builder ub(scan.body->name());
   Atoms operands;
   for (size_t i = 0; i < scan.lead(); ++i) operands.push_back(c.residual(c.known_x[i]));
-  std::vector<Atom> args(source.size());
+  Atoms args(source.size());
   size_t num_consts = 0;
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] != Source::kConst) continue;

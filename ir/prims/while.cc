@@ -258,7 +258,7 @@ void WhileSplit(SplitContext& c) {
   // The linear half. Constants: residual invariants, unknown invariants; tapes: recorded residuals.
   Builder b(loop.body->name());
   Atoms all = {c.residual(trips)};
-  std::vector<Atom> args(split.residuals.size());
+  Atoms args(split.residuals.size());
   int64_t num_consts = 0;
   for (size_t r = 0; r < args.size(); ++r) {
     if (!invariant[r]) continue;
