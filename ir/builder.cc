@@ -81,6 +81,12 @@ Atoms Builder::Clone(const Eqn& eqn, Atoms operands) {
   return Emit(*eqn.prim, std::move(operands), eqn.attrs, eqn.regions);
 }
 
+void Builder::ReserveLike(const Fn& fn) {
+  eqns_.reserve(eqns_.size() + fn.eqns().size());
+  types_.reserve(types_.size() + fn.num_vars());
+  definition_.reserve(definition_.size() + fn.num_vars());
+}
+
 Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
   WEFT_CHECK(args.size() == fn.params().size())
       << "inlining " << fn.name() << ": " << args.size() << " arguments for " << fn.params().size();
@@ -94,11 +100,7 @@ Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
   };
   bool same_types = true;
   for (size_t i = 0; same_types && i < args.size(); ++i) same_types = fits(i);
-  if (fn.eqns().size() > eqns_.size()) {
-    eqns_.reserve(eqns_.size() + fn.eqns().size());
-    types_.reserve(types_.size() + fn.num_vars());
-    definition_.reserve(types_.size() + fn.num_vars());
-  }
+  if (fn.eqns().size() > eqns_.size()) ReserveLike(fn);
   for (const Eqn& e : fn.eqns()) {
     Atoms operands;
     operands.reserve(e.operands.size());

@@ -33,6 +33,9 @@ class Builder {
   Atom Emit1(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
   // Appends `eqn` of another function with operands replaced; types are inferred again.
   Atoms Clone(const Eqn& eqn, Atoms operands);
+  // Room for as many further equations and results as `fn` has: a transform that makes about as many does not move
+  // what it has made.
+  void ReserveLike(const Fn& fn);
   // Appends the body of `fn` with its parameters replaced by `args`; returns its results.
   Atoms Inline(const Fn& fn, absl::Span<const Atom> args);
 

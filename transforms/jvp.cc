@@ -91,6 +91,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
   WEFT_CHECK(active.size() == fn->params().size())
       << "jvp: " << active.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
+  b.ReserveLike(*fn);
   Atoms primal(fn->num_vars());
   OptionalAtoms tangent(fn->num_vars());
   for (size_t i = 0; i < active.size(); ++i) {

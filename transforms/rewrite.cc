@@ -9,6 +9,7 @@ namespace weft {
 FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
               const std::function<void()>& leave) {
   Builder b(fn->name());
+  b.ReserveLike(*fn);
   Atoms env;
   env.reserve(fn->num_vars());
   for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));

@@ -74,7 +74,7 @@ class Splitter {
     if (a.is_literal()) return a;
     auto it = residual_.find(a.id());
     if (it != residual_.end()) return it->second;
-    if (auto made = maker_.find(a.id()); made != maker_.end() && CheaperToRemake(*made->second.first)) {
+    if (auto made = maker_.find(a.id()); made != maker_.end()) {
       Atoms operands;
       for (const Atom& x : made->second.second) operands.push_back(Residual(x));
       ScopedLoc loc(unknown_, made->second.first->loc);
@@ -96,7 +96,7 @@ class Splitter {
       ScopedLoc loc(known_, e.loc);
       const Atoms y = known_.Clone(e, x);
       for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, y[r], false);
-      if (y.size() == 1) maker_[y[0].id()] = {&e, x};
+      if (y.size() == 1 && CheaperToRemake(e)) maker_[y[0].id()] = {&e, x};
       return;
     }
     if (e.prim->split) {
@@ -128,7 +128,7 @@ class Splitter {
   Atoms residuals_;  // in known_, in the order of their parameters in unknown_
   std::unordered_map<uint32_t, Atom> residual_;
   std::unordered_map<uint32_t, std::pair<const Eqn*, Atoms>>
-      maker_;  // of known values: equation and operands in known_
+      maker_;  // of known values that are made again: equation and operands in known_
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ FnRef Transpose(const FnRef& fn, const Mask& linear) {
 
 FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
   Builder b(fn->name());
+  b.ReserveLike(*fn);
   std::vector<bool> depends(fn->num_vars(), false);
   Atoms value(fn->num_vars());
   for (size_t i = 0; i < linear.size(); ++i) {

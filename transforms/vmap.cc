@@ -43,6 +43,7 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
   WEFT_CHECK(batched.size() == fn->params().size())
       << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
+  b.ReserveLike(*fn);
   Atoms env(fn->num_vars());
   Mask is_batched(fn->num_vars(), false);
   const RegionRules rules = RegionsOver(axis);
