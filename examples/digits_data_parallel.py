@@ -2,9 +2,15 @@
 curve. The program is that of one device; what makes it data-parallel is how its arguments lie.
 
     WEFT_NUM_CPU_DEVICES=8 ./bazelw run //examples:digits_data_parallel
+
+On two processes with four devices each, which compare their curve with that of one device:
+
+    ./bazelw build //examples:digits_data_parallel
+    WEFT_NUM_CPU_DEVICES=4 mpirun -n 2 bazel-bin/examples/digits_data_parallel
 """
 
 import os
+import sys
 
 os.environ.setdefault("WEFT_NUM_CPU_DEVICES", "8")
 
@@ -35,6 +41,7 @@ def epoch(params, images, labels):
 
 
 def main(epochs=15):
+    weft.distributed.initialize()
     data = load_digits()
     count = BATCH * STEPS
     images = (data.data[:count] / 16).astype(np.float32).reshape(STEPS, BATCH, 64)
@@ -48,8 +55,10 @@ def main(epochs=15):
     }
     run = weft.jit(epoch)
     curves = {}
-    for devices in (1, 2, 4, 8):
-        mesh = weft.make_mesh((devices,), ("data",))
+    alone = weft.process_count() == 1
+    for devices in (1, 2, 4, 8) if alone else (1, weft.device_count()):
+        among = weft.devices() if devices > 1 else weft.local_devices()
+        mesh = weft.make_mesh((devices,), ("data",), devices=among)
         batches = weft.device_put((images, labels), weft.NamedSharding(mesh, P(None, "data")))
         params = weft.device_put(start, weft.NamedSharding(mesh, P()))
         curve = []
@@ -57,16 +66,18 @@ def main(epochs=15):
             params, losses = run(params, *batches)
             curve += np.asarray(losses).tolist()
         curves[devices] = curve
-        print(f"{devices} devices: loss {curve[0]:.6f} -> {curve[-1]:.6f}")
+        if weft.process_index() == 0:
+            print(f"{devices} devices: loss {curve[0]:.6f} -> {curve[-1]:.6f}")
         assert params["w1"].sharding.is_fully_replicated
         sent = run.lower(params, *batches).comms()
         # The loss and the gradients of the four arrays of weights, in every step.
         assert [c.operation for c in sent] == ["psum"] * (5 if devices > 1 else 0), sent
-    print(*sent, sep="")
-    for devices in (2, 4, 8):
-        np.testing.assert_allclose(curves[devices], curves[1], rtol=1e-4)
+    if alone:
+        print(*sent, sep="")
+    for curve in curves.values():
+        np.testing.assert_allclose(curve, curves[1], rtol=1e-4)
     assert curves[1][-1] < 0.25 * curves[1][0]
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -6,6 +6,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "lowering/block_lowering.h"
+#include "transforms/processes.h"
 
 namespace weft {
 namespace {
@@ -53,6 +54,16 @@ const std::vector<std::string>& Kinds() {
   return kinds;
 }
 
+// [slot, bytes of a block, bytes of an element, rank, (size of the block, stride in the whole array in elements)...,
+//  start of each device's block in bytes..., whether each device is the first that holds its block...]
+void AppendLayout(std::vector<Dim>& desc, int slot, const Type& local, const std::vector<Dim>& strides,
+                  const std::vector<Dim>& starts, const std::vector<bool>& first) {
+  desc.insert(desc.end(), {Dim(slot), Bytes(local), Dim(ByteWidth(local.dtype)), Dim(local.rank())});
+  for (int d = 0; d < local.rank(); ++d) desc.insert(desc.end(), {local.dims[d], strides[d]});
+  desc.insert(desc.end(), starts.begin(), starts.end());
+  for (bool is_first : first) desc.push_back(Dim(is_first ? 1 : 0));
+}
+
 // Where the block of each device begins in the whole array, in bytes.
 std::vector<Dim> Starts(const Mesh& mesh, const Sharding& sharding, const Type& local,
                         const std::vector<Dim>& strides) {
@@ -69,28 +80,41 @@ std::vector<Dim> Starts(const Mesh& mesh, const Sharding& sharding, const Type& 
   return starts;
 }
 
-// [slot, bytes of a block, bytes of an element, rank, (size of the block, stride in the whole array in elements)...,
-//  start of each device's block in bytes..., whether each device is the first that holds its block...]
+// How the devices hold an array that is in one piece.
 void AppendBlocks(std::vector<Dim>& desc, int slot, const Mesh& mesh, const Sharding& sharding, const Type& local,
                   const Type& whole) {
-  const std::vector<Dim> strides = Strides(whole.dims);
-  desc.insert(desc.end(), {Dim(slot), Bytes(local), Dim(ByteWidth(local.dtype)), Dim(local.rank())});
-  for (int d = 0; d < local.rank(); ++d) desc.insert(desc.end(), {local.dims[d], strides[d]});
-  const std::vector<Dim> starts = Starts(mesh, sharding, local, strides);
-  desc.insert(desc.end(), starts.begin(), starts.end());
   const Strings cut = sharding.Axes();
+  std::vector<bool> firsts;
   for (int64_t device = 0; device < mesh.num_devices(); ++device) {
     const std::vector<int64_t> at = mesh.Coordinates(device);
     bool first = true;
     for (size_t a = 0; a < at.size(); ++a)
       first = first && (at[a] == 0 || std::binary_search(cut.begin(), cut.end(), mesh.axes[a].name));
-    desc.push_back(Dim(first ? 1 : 0));
+    firsts.push_back(first);
   }
+  const std::vector<Dim> strides = Strides(whole.dims);
+  AppendLayout(desc, slot, local, strides, Starts(mesh, sharding, local, strides), firsts);
+}
+
+// How the devices of one process hold a stack of blocks.
+void AppendStack(std::vector<Dim>& desc, int slot, const Mesh& mesh, Sharding sharding, const Type& local,
+                 const Ints& processes) {
+  sharding.partial.clear();
+  const HeldBlocks held = BlocksHeld(mesh, sharding, processes);
+  std::vector<Dim> starts;
+  std::vector<bool> firsts, seen(held.index.size(), false);
+  for (size_t place : held.place) {
+    starts.push_back(Dim(static_cast<int64_t>(place)) * Bytes(local));
+    firsts.push_back(!seen[place]);
+    seen[place] = true;
+  }
+  AppendLayout(desc, slot, local, Strides(local.dims), starts, firsts);
 }
 
 }  // namespace
 
-// [8, function, axes, sizes..., operands, results, a description by AppendBlocks for each operand and result]
+// [8, function, axes, sizes..., this process or -1, (where there are several: digest, name of the program, process of
+//  each device...), operands, results, a description by AppendLayout for each operand and result]
 void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
   const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");
@@ -116,22 +140,34 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   std::vector<Dim> desc = {Dim(static_cast<int64_t>(Kinds().size())), Dim(index),
                            Dim(static_cast<int64_t>(mesh.axes.size()))};
   for (const Mesh::Axis& a : mesh.axes) desc.push_back(Dim(a.size));
+  const Ints processes = e.attrs.GetOr<Ints>("processes", {});
+  desc.push_back(Dim(processes.empty() ? -1 : processes[0]));
+  if (!processes.empty()) {
+    desc.insert(desc.end(), {Dim(e.attrs.GetInt("digest")), Dim(p_.AddString(e.attrs.Get<std::string>("program")))});
+    for (size_t d = 1; d < processes.size(); ++d) desc.push_back(Dim(processes[d]));
+  }
+  const auto append = [&](int slot, const Sharding& sharding, const Type& local, const Type& whole) {
+    if (processes.empty())
+      AppendBlocks(desc, slot, mesh, sharding, local, whole);
+    else
+      AppendStack(desc, slot, mesh, sharding, local, processes);
+  };
   desc.push_back(Dim(static_cast<int64_t>(e.operands.size())));
   desc.push_back(Dim(static_cast<int64_t>(e.num_results)));
   std::vector<int> slots;
   for (size_t i = 0; i < e.operands.size(); ++i) {
     slots.push_back(SlotOf(e.operands[i]));
-    AppendBlocks(desc, slots.back(), mesh, in[i], body->params()[i].type, fn_.TypeOf(e.operands[i]));
+    append(slots.back(), in[i], body->params()[i].type, fn_.TypeOf(e.operands[i]));
   }
   const Types local = body->ResultTypes();
   for (uint32_t r = 0; r < e.num_results; ++r) {
     slots.push_back(ResultSlot(e.first_result + r, {}));
-    AppendBlocks(desc, slots.back(), mesh, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
+    append(slots.back(), out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
   }
   p_.EmitOp(steps, WEFT_OP_COLLECTIVE, desc, slots);
 }
 
-// [kind, result slot, axes, place of each axis in the mesh..., operand, parameters of the kind...]
+// [kind, result slot, axes, place of each axis in the mesh..., its name, operand, parameters of the kind...]
 void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
   const std::string& name = e.prim->name;
   const Mesh* mesh = p_.CurrentMesh();
@@ -151,6 +187,7 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
     }
     desc.push_back(Dim(static_cast<int64_t>(place)));
   }
+  desc.push_back(Dim(p_.AddString(name)));
   if (!e.operands.empty()) {
     AppendTensor(desc, e.operands[0]);
     slots.push_back(SlotOf(e.operands[0]));

@@ -17,6 +17,12 @@ namespace {
 
 std::string DeletedText(PyObject* self) {
   const auto* array = reinterpret_cast<ArrayObject*>(self);
+  if (array->deleted->spans) {
+    return "the array " + array->deleted->type.ToString() +
+           " spans devices of several processes, and this one holds only a part: x.addressable_shards has that, "
+           "weft.experimental.multihost_utils.process_allgather(x) brings all of it, and jitted functions take it as "
+           "an argument (one that they close over cannot be cut)";
+  }
   std::string text = "the array " + array->deleted->type.ToString() + " " + array->deleted->how;
   if (array->deleted_at) text += " at " + array->deleted_at.ToString();
   return text + "; its memory is gone";
@@ -165,6 +171,11 @@ PyObject* Numpy(PyObject* self) {
 
 PyObject* Repr(PyObject* self) {
   return Guarded([&]() -> PyObject* {
+    if (BlocksOf(self) != nullptr) {
+      const Type type = reinterpret_cast<ArrayObject*>(self)->deleted->type;
+      return PyUnicode_FromFormat("Array(shape=%s, dtype=%s)", ShapeText(type.dims).c_str(),
+                                  NumpyName(type.dtype).c_str());
+    }
     if (const auto& deleted = reinterpret_cast<ArrayObject*>(self)->deleted)
       return PyUnicode_FromString(("Array<" + deleted->type.ToString() + ", deleted>").c_str());
     const Value& v = ValueOf(self);
@@ -273,21 +284,24 @@ PyObject* AskMesh(PyObject* self, void* function) {
 
 PyObject* Devices(PyObject* self, PyObject*) { return AskMesh(self, const_cast<char*>("_devices_of")); }
 
-PyGetSetDef kGetSet[] = {{"shape", GetShape, nullptr, docs::kShape, nullptr},
-                         {"dtype", GetDType, nullptr, docs::kDType, nullptr},
-                         {"ndim", GetNdim, nullptr, docs::kNdim, nullptr},
-                         {"size", GetSize, nullptr, docs::kSize, nullptr},
-                         {"nbytes", GetNbytes, nullptr, docs::kNbytes, nullptr},
-                         {"itemsize", GetItemsize, nullptr, docs::kItemsize, nullptr},
-                         {"T", GetT, nullptr, docs::kT, nullptr},
-                         {"mT", GetMT, nullptr, docs::kMT, nullptr},
-                         {"weak_type", GetWeak, nullptr, docs::kWeak, nullptr},
-                         {"sharding", AskMesh, nullptr, docs::kSharding, const_cast<char*>("_sharding_of")},
-                         {"addressable_shards", AskMesh, nullptr, docs::kShards, const_cast<char*>("_shards_of")},
-                         {"type", GetType, nullptr, docs::kType, nullptr},
-                         {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
-                         {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
-                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef kGetSet[] = {
+    {"shape", GetShape, nullptr, docs::kShape, nullptr},
+    {"dtype", GetDType, nullptr, docs::kDType, nullptr},
+    {"ndim", GetNdim, nullptr, docs::kNdim, nullptr},
+    {"size", GetSize, nullptr, docs::kSize, nullptr},
+    {"nbytes", GetNbytes, nullptr, docs::kNbytes, nullptr},
+    {"itemsize", GetItemsize, nullptr, docs::kItemsize, nullptr},
+    {"T", GetT, nullptr, docs::kT, nullptr},
+    {"mT", GetMT, nullptr, docs::kMT, nullptr},
+    {"weak_type", GetWeak, nullptr, docs::kWeak, nullptr},
+    {"sharding", AskMesh, nullptr, docs::kSharding, const_cast<char*>("_sharding_of")},
+    {"addressable_shards", AskMesh, nullptr, docs::kShards, const_cast<char*>("_shards_of")},
+    {"is_fully_addressable", AskMesh, nullptr, docs::kFullyAddressable, const_cast<char*>("_is_fully_addressable")},
+    {"is_fully_replicated", AskMesh, nullptr, docs::kFullyReplicated, const_cast<char*>("_is_fully_replicated")},
+    {"type", GetType, nullptr, docs::kType, nullptr},
+    {"__array_priority__", GetPriority, nullptr, nullptr, nullptr},
+    {"__array_interface__", GetInterface, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // --- Methods ---------------------------------------------------------------------------------------------------------
 
@@ -355,13 +369,17 @@ PyObject* Copy(PyObject* self, PyObject*) {
 }
 PyObject* Self(PyObject* self, PyObject*) {  // values never change
   return Guarded([&] {
-    ValueOf(self);
+    if (BlocksOf(self) == nullptr) ValueOf(self);
     return Py_NewRef(self);
   });
 }
 
 PyObject* DeleteMethod(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
+    if (BlocksOf(self) != nullptr) {
+      const Deletion& was = *reinterpret_cast<ArrayObject*>(self)->deleted;
+      Delete(self, std::make_shared<Deletion>(Deletion{was.type, was.weak, "was deleted by delete()"}), UserLoc());
+    }
     if (IsGone(self)) Py_RETURN_NONE;
     const Value& v = ValueOf(self);
     if (v.traced()) throw TypeError("delete(): a traced value has no memory");
@@ -369,7 +387,7 @@ PyObject* DeleteMethod(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
   });
 }
-PyObject* IsDeleted(PyObject* self, PyObject*) { return PyBool_FromLong(IsGone(self)); }
+PyObject* IsDeleted(PyObject* self, PyObject*) { return PyBool_FromLong(IsGone(self) && BlocksOf(self) == nullptr); }
 
 PyObject* Reduce(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
@@ -538,6 +556,14 @@ Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where) {
   object->deleted = std::move(how);
   object->deleted_at = where;
   return value;
+}
+
+PyObject* WrapBlocks(Tensor blocks, const Type& whole, bool weak, PyObject* sharding) {
+  PyObject* array = Check(WrapValue(Value(std::move(blocks), weak)));
+  auto* object = reinterpret_cast<ArrayObject*>(array);
+  object->deleted = std::make_shared<Deletion>(Deletion{whole, weak, "", true});
+  object->sharding = Py_NewRef(sharding);
+  return array;
 }
 
 PyObject* WrapValues(const Values& values) {

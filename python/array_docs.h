@@ -106,8 +106,20 @@ Example:
     >>> wnp.arange(3).sharding
     SingleDeviceSharding(device=CpuDevice(id=0))
 )";
+inline constexpr const char* kFullyAddressable = R"(Whether this process has all devices that hold a part.
+
+Example:
+    >>> wnp.arange(3).is_fully_addressable
+    True
+)";
+inline constexpr const char* kFullyReplicated = R"(Whether every device that holds a part holds all of it.
+
+Example:
+    >>> wnp.arange(3).is_fully_replicated
+    True
+)";
 inline constexpr const char* kShards =
-    R"(What each device holds of the array: a list of weft.Shard, with device, index, replica_id and data.
+    R"(What each device of this process holds of the array: a list of weft.Shard, with device, index, replica_id, data.
 
 Example:
     >>> [shard.data for shard in wnp.arange(3).addressable_shards]

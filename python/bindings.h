@@ -51,6 +51,7 @@ void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes
 void BindRandom(py::module_& m);      // random_bindings.cc
 void BindMesh(py::module_& m);        // mesh_bindings.cc: named axes, collectives
 void BindPartition(py::module_& m);   // partition_bindings.cc: programs cut over meshes
+void BindJob(py::module_& m);         // job_bindings.cc: several processes
 
 // [(name, size, whether it is of a mesh), ...]
 std::vector<NamedAxis> NamedAxesFrom(py::handle list);

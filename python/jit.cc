@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "backends/cpu/job.h"
 #include "driver/executable.h"
 #include "ir/residuals.h"
 #include "python/array.h"
@@ -21,6 +22,7 @@
 #include "tracer/axes.h"
 #include "tracer/regions.h"
 #include "transforms/partition.h"
+#include "transforms/processes.h"
 
 namespace weft::python {
 
@@ -94,8 +96,10 @@ struct Entry {
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;
-  bool on_mesh = false;        // an argument is cut over a mesh, or a constraint says that a value is
-  std::vector<Ref> shardings;  // of the results, once compiled for a mesh
+  bool on_mesh = false;              // an argument is cut over a mesh, or a constraint says that a value is
+  std::vector<Ref> shardings;        // of the results, once compiled for a mesh
+  FnRef part;                        // what this process runs of a program for several; null: there is one
+  bool part_constants_made = false;  // then `constants` are stacks of blocks
 };
 
 struct Arguments {
@@ -146,6 +150,12 @@ void AddType(const Value& v, Signature& s) {
   }
 }
 
+void AddType(const Type& type, bool weak, Signature& s) {
+  s.tokens.push_back(kLeafToken | static_cast<uint64_t>(type.dtype) << 8 | static_cast<uint64_t>(weak) << 16 |
+                     static_cast<uint64_t>(type.dims.size()) << 32);
+  for (const Dim& d : type.dims) s.tokens.push_back(static_cast<uint64_t>(d.value("jit")));
+}
+
 // How a concrete array is cut over a mesh; null where it is on one device.
 PyObject* ShardingOf(PyObject* array) {
   PyObject* sharding = reinterpret_cast<ArrayObject*>(array)->sharding;
@@ -181,7 +191,12 @@ bool FlattenDict(PyObject* o, Arguments& a) {
 
 bool FlattenLeaf(PyObject* o, Arguments& a) {
   if (IsArray(o)) {
-    AddType(PeekValue(o), a.signature);
+    if (BlocksOf(o) != nullptr) {
+      const Deletion& spans = *reinterpret_cast<ArrayObject*>(o)->deleted;
+      AddType(spans.type, spans.weak, a.signature);
+    } else {
+      AddType(PeekValue(o), a.signature);
+    }
     if (PyObject* sharding = ShardingOf(o)) {
       a.signature.tokens.push_back(kShardingToken);
       a.signature.objects.push_back(Ref::Borrow(sharding));
@@ -446,6 +461,10 @@ std::pair<Ref, Ref> Packed(PyObject* const* args, Py_ssize_t n, PyObject* kwname
                   Py_TYPE(leaf)->tp_name, "'; expected an array, a number, or a container of them");
 }
 
+bool WeakOf(PyObject* array) {
+  return BlocksOf(array) != nullptr ? reinterpret_cast<ArrayObject*>(array)->deleted->weak : PeekValue(array).weak();
+}
+
 std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   const auto [tuple, kwargs] = Packed(args, n, kwnames);
   auto entry = std::make_shared<Entry>();
@@ -461,7 +480,8 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     entry->out = Entry::Out::kLeaf;
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
-  entry->on_mesh = a.sharded || HasConstraint(*entry->traced.fn);
+  entry->on_mesh = a.sharded || HasConstraint(*entry->traced.fn) ||
+                   (cpu::Job::Current() != nullptr && !MeshesOf(*entry->traced.fn).empty());
   for (const Value& v : entry->traced.captures) {
     entry->cacheable &= !v.traced();
     if (!v.traced()) entry->constants.push_back(v.tensor());
@@ -470,7 +490,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     const std::string name = NameOf(self->function);
     PyObject* names = PyTuple_GET_ITEM(pair.get(), 2);
     for (size_t i = 0; i < a.leaves.size(); ++i) {
-      Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && PeekValue(a.leaves[i].array).weak(), ""};
+      Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && WeakOf(a.leaves[i].array), ""};
       d.how =
           std::string("was donated as argument ") + PyUnicode_AsUTF8(PyList_GET_ITEM(names, i)) + " of '" + name + "'";
       entry->deletions.push_back(std::make_shared<Deletion>(std::move(d)));
@@ -501,7 +521,8 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   std::vector<bool> give(a.leaves.size(), false);
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Leaf& leaf = a.leaves[i];
-    if (!leaf.donated || leaf.array == nullptr || PeekValue(leaf.array).traced()) continue;
+    if (!leaf.donated || leaf.array == nullptr || BlocksOf(leaf.array) != nullptr || PeekValue(leaf.array).traced())
+      continue;
     for (size_t k = 0; k < a.leaves.size(); ++k) {
       if (k != i && a.leaves[k].array == leaf.array) {
         throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
@@ -534,6 +555,16 @@ void WarnOfUseless(const Entry& entry) {
 // Result i as an array, which lies as the program left it.
 PyObject* WrapResult(const Entry& entry, Value value, size_t i) {
   const bool concrete = !value.traced();
+  if (concrete && entry.part) {
+    const Type whole = entry.traced.fn->TypeOf(entry.traced.fn->results()[i]);
+    // What every device holds all of is there.
+    const Tensor& blocks = value.tensor();
+    const Shape& shape = blocks.shape();
+    const bool all = shape[0] == 1 && std::equal(shape.begin() + 1, shape.end(), whole.dims.begin(), whole.dims.end(),
+                                                 [](int64_t n, const Dim& d) { return d == Dim(n); });
+    if (!all) return WrapBlocks(blocks, whole, value.weak(), entry.shardings[i].get());
+    value = Value(blocks.Reshaped(Shape(shape.begin() + 1, shape.end())), value.weak());
+  }
   PyObject* array = Check(WrapValue(std::move(value)));
   if (concrete && i < entry.shardings.size())
     reinterpret_cast<ArrayObject*>(array)->sharding = Py_NewRef(entry.shardings[i].get());
@@ -554,12 +585,19 @@ PyObject* BuildResult(const Entry& entry, Values values) {
   return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "O", list.get()); });
 }
 
+Values WithWeak(Tensors results, const Traced& traced) {
+  Values values;
+  for (size_t i = 0; i < results.size(); ++i) values.push_back(Value(std::move(results[i]), traced.weak_results[i]));
+  return values;
+}
+
 // What is compiled: the traced program, or for a mesh that of its devices. Sets how the results lie.
 FnRef FnToCompile(Entry& entry, const Arguments& a) {
   if (!entry.on_mesh) return entry.traced.fn;
   Ref shardings(Check(PyList_New(0)));
   for (const Leaf& leaf : a.leaves) {
-    PyObject* sharding = leaf.array && !PeekValue(leaf.array).traced() ? ShardingOf(leaf.array) : nullptr;
+    const bool concrete = leaf.array && (BlocksOf(leaf.array) != nullptr || !PeekValue(leaf.array).traced());
+    PyObject* sharding = concrete ? ShardingOf(leaf.array) : nullptr;
     CheckStatus(PyList_Append(shardings.get(), sharding ? sharding : Py_None));
   }
   Ref traced(WrapTraced(entry.traced));
@@ -570,7 +608,40 @@ FnRef FnToCompile(Entry& entry, const Arguments& a) {
   std::vector<Ref> lie;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) lie.push_back(Ref::Borrow(PyList_GET_ITEM(results, i)));
   entry.shardings = std::move(lie);
-  return FnOf(PyTuple_GET_ITEM(pair.get(), 0));
+  const FnRef fn = FnOf(PyTuple_GET_ITEM(pair.get(), 0));
+  if (fn->eqns().size() == 1 && fn->eqns()[0].attrs.Find("processes") != nullptr) entry.part = fn;
+  return fn;
+}
+
+// Argument i of a program for several processes, from an array that this process has all of.
+Tensor BlocksOfArgument(const Fn& part, size_t i, const Tensor& whole) {
+  const Attrs& attrs = part.eqns()[0].attrs;
+  const Shape shape = StaticSizes(part.params()[i].type.dims, "a program for several processes");
+  if (NumElements(shape) == whole.size() && shape[0] == 1) return whole.Reshaped(shape);
+  return StackOfBlocks(whole, attrs.Get<Mesh>("mesh"), attrs.Get<Shardings>("in_shardings")[i],
+                       attrs.Get<Ints>("processes"));
+}
+
+// Runs what this process has of a program for several.
+Tensors RunPart(Entry& entry, const Arguments& a, Tensors whole) {
+  if (!entry.part_constants_made) {
+    for (size_t i = 0; i < entry.constants.size(); ++i)
+      entry.constants[i] = BlocksOfArgument(*entry.part, a.leaves.size() + i, entry.constants[i]);
+    entry.part_constants_made = true;
+  }
+  Tensors tensors;
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    const Tensor* blocks = a.leaves[i].array ? BlocksOf(a.leaves[i].array) : nullptr;
+    tensors.push_back(blocks != nullptr ? *blocks : BlocksOfArgument(*entry.part, i, whole[i]));
+  }
+  tensors.insert(tensors.end(), entry.constants.begin(), entry.constants.end());
+  cpu::Job::Current()->SetSite(UserLoc().ToString());
+  Tensors out = RunProgram(*entry.program, std::move(tensors));
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    if (a.leaves[i].donated && a.leaves[i].array && BlocksOf(a.leaves[i].array) != nullptr)
+      Delete(a.leaves[i].array, entry.deletions[i], UserLoc());
+  }
+  return out;
 }
 
 PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames) {
@@ -609,6 +680,10 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       tensors.reserve(a.leaves.size() + entry->constants.size());
       for (size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf& leaf = a.leaves[i];
+        if (entry->part && leaf.array && BlocksOf(leaf.array) != nullptr) {
+          tensors.emplace_back();
+          continue;
+        }
         // Warning may have run Python code, so the array is looked at again.
         if (!give.empty() && give[i] && MayOverwrite(PeekValue(leaf.array).tensor()))
           tensors.push_back(Delete(leaf.array, entry->deletions[i], here).tensor());
@@ -620,6 +695,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
         else
           tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
+      if (entry->part) return BuildResult(*entry, WithWeak(RunPart(*entry, a, std::move(tensors)), entry->traced));
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;

@@ -94,4 +94,5 @@ PYBIND11_MODULE(_weft, m) {
   BindRandom(m);
   BindMesh(m);
   BindPartition(m);
+  BindJob(m);
 }

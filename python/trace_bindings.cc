@@ -20,6 +20,10 @@ struct Spec {
 };
 
 Spec SpecFrom(py::handle leaf) {
+  if (IsArray(leaf.ptr()) && BlocksOf(leaf.ptr()) != nullptr) {
+    const Deletion& spans = *reinterpret_cast<ArrayObject*>(leaf.ptr())->deleted;
+    return {spans.type, spans.weak, {}};
+  }
   OperandHolder holder;
   if (holder.Set(leaf.ptr())) {
     const Value v = holder.operand().ToValue();
@@ -236,6 +240,7 @@ void BindTracing(py::module_& m) {
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
   m.def("is_operand", [](py::handle object) {
+    if (IsArray(object.ptr()) && BlocksOf(object.ptr()) != nullptr) return true;
     OperandHolder holder;
     return holder.Set(object.ptr());
   });

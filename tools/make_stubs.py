@@ -139,6 +139,8 @@ def array_stub() -> str:
         "flat": "Array",
         "sharding": "Any",
         "addressable_shards": "list[Any]",
+        "is_fully_addressable": "bool",
+        "is_fully_replicated": "bool",
     }
     for name, kind in types.items():
         text += f"    @property\n    def {name}(self) -> {kind}: ...\n"

@@ -1,16 +1,18 @@
 // The devices of a mesh: fibres of the calling thread, each with a frame of its own, that meet at collectives. A
 // collective is one function over the memory of all devices, run by the pool's threads.
 #include <algorithm>
-#include <complex>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <numeric>
+#include <optional>
+#include <set>
+#include <stdexcept>
 
 #include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/collectives.h"
+#include "backends/cpu/crossing.h"
+#include "backends/cpu/job.h"
 #include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/dtype.h"
 #include "ir/fibres.h"
 
 namespace weft::cpu {
@@ -71,231 +73,34 @@ struct Blocks {
   }
 };
 
-// --- Collectives -----------------------------------------------------------------------------------------------------
-
-// Kinds, in the order of lowering/devices.cc.
-enum Kind { kPsum, kPmax, kPmin, kAllGather, kPsumScatter, kAllToAll, kPpermute, kAxisIndex, kRunDevices };
-
-// A collective as one device meets it.
-struct Collective {
-  int64_t kind;
-  char* result;
-  const int64_t* axes;  // count, then places
-  const char* x = nullptr;
-  DType dtype = DType::kF32;
-  std::vector<int64_t> shape;
-  const int64_t* rest;
-
-  Collective(WeftFrame* frame, const int64_t* desc) {
-    DescReader r(frame, desc);
-    kind = r.Int();
-    result = static_cast<char*>(r.Slot());
-    axes = desc + 2;
-    desc += 3 + axes[0];
-    if (kind != kAxisIndex) {
-      DescReader operand(frame, desc);
-      const DenseTensor t(operand);
-      x = t.as<char>();
-      dtype = static_cast<DType>(t.dtype);
-      shape = t.shape;
-      desc += 3 + static_cast<int64_t>(shape.size());
-    }
-    rest = desc;
-  }
-  int64_t elements() const {
-    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
-  }
-  // Bytes of what lies behind dimension `dim`, that dimension included, and how often that comes.
-  int64_t Inner(int64_t dim) const {
-    return std::accumulate(shape.begin() + dim, shape.end(), int64_t{ByteWidth(dtype)}, std::multiplies<int64_t>());
-  }
-  int64_t Outer(int64_t dim) const {
-    return std::accumulate(shape.begin(), shape.begin() + dim, int64_t{1}, std::multiplies<int64_t>());
-  }
-};
-using Group = std::vector<Collective>;
-
-template <class T>
-struct Accumulator {
-  using type = T;
-};
-template <>
-struct Accumulator<Float16> {
-  using type = float;
-};
-template <>
-struct Accumulator<BFloat16> {
-  using type = float;
-};
-template <>
-struct Accumulator<Float8E4M3FN> {
-  using type = float;
-};
-template <>
-struct Accumulator<Float8E5M2> {
-  using type = float;
-};
-
-template <class T, class A>
-void Accumulate(int64_t kind, A* total, const T* x, int64_t n) {
-  if (kind == kPsum || kind == kPsumScatter) {
-    for (int64_t i = 0; i < n; ++i) total[i] = static_cast<A>(total[i] + static_cast<A>(x[i]));
-    return;
-  }
-  if constexpr (!std::is_same_v<A, std::complex<float>> && !std::is_same_v<A, std::complex<double>>) {
-    const bool most = kind == kPmax;
-    for (int64_t i = 0; i < n; ++i) {
-      const A v = static_cast<A>(x[i]);
-      if (v != v || (total[i] == total[i] && (most ? v > total[i] : v < total[i]))) total[i] = v;
-    }
-  }
-}
-
-// Elements [begin, end) of everyone's x folded in the order of the devices; `store` takes each finished run.
-template <class F>
-void Fold(const Group& g, int64_t begin, int64_t end, const F& store) {
-  VisitDType(g[0].dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using A = typename Accumulator<T>::type;
-    constexpr int64_t kRun = 4096;
-    const std::unique_ptr<A[]> total(new A[static_cast<size_t>(std::min(kRun, end - begin))]);
-    std::vector<char> rounded;
-    for (int64_t at = begin; at < end; at += kRun) {
-      const int64_t n = std::min(kRun, end - at);
-      const T* first = reinterpret_cast<const T*>(g[0].x) + at;
-      for (int64_t i = 0; i < n; ++i) total[i] = static_cast<A>(first[i]);
-      for (size_t d = 1; d < g.size(); ++d)
-        Accumulate(g[0].kind, total.get(), reinterpret_cast<const T*>(g[d].x) + at, n);
-      if constexpr (std::is_same_v<T, A>) {
-        store(at, n, reinterpret_cast<const char*>(total.get()));
-      } else {
-        rounded.resize(static_cast<size_t>(n) * sizeof(T));
-        for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(rounded.data())[i] = T(total[i]);
-        store(at, n, rounded.data());
-      }
-    }
-  });
-}
-
-// About a quarter of a nanosecond per byte that is touched.
-int64_t Cost(int64_t bytes) { return bytes / 4; }
-
-void Reduce(const Group& g) {
-  const int64_t n = g[0].elements(), width = ByteWidth(g[0].dtype), total = n * width * static_cast<int64_t>(g.size());
-  constexpr int64_t kPart = 1 << 14;
-  ParallelFor((n + kPart - 1) / kPart, Cost(2 * total), [&](int64_t begin, int64_t end) {
-    Fold(g, begin * kPart, std::min(n, end * kPart), [&](int64_t at, int64_t count, const char* values) {
-      for (const Collective& c : g) std::memcpy(c.result + at * width, values, static_cast<size_t>(count * width));
-    });
-  });
-}
-
-void Scatter(const Group& g) {
-  const int64_t dim = g[0].rest[0], width = ByteWidth(g[0].dtype), n = static_cast<int64_t>(g.size());
-  const int64_t block = g[0].Inner(dim) / n, rows = g[0].Outer(dim) * n;  // one row after the other, of each device
-  ParallelFor(rows, Cost(2 * block * rows * n), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t first = row * block / width;
-      char* to = g[static_cast<size_t>(row % n)].result + row / n * block;
-      Fold(g, first, first + block / width, [&](int64_t at, int64_t count, const char* values) {
-        std::memcpy(to + (at - first) * width, values, static_cast<size_t>(count * width));
-      });
-    }
-  });
-}
-
-void Gather(const Group& g) {
-  const int64_t dim = g[0].rest[0], n = static_cast<int64_t>(g.size()), block = g[0].Inner(dim), rows = g[0].Outer(dim);
-  ParallelFor(n, Cost(2 * block * rows * n * n), [&](int64_t begin, int64_t end) {
-    for (int64_t to = begin; to < end; ++to) {
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t from = 0; from < n; ++from)
-          std::memcpy(g[to].result + (row * n + from) * block, g[from].x + row * block, static_cast<size_t>(block));
-      }
-    }
-  });
-}
-
-void Exchange(const Group& g) {
-  const int64_t split = g[0].rest[0], concat = g[0].rest[1], n = static_cast<int64_t>(g.size());
-  // What each sends to each: the operand with `split` cut; it arrives as one block along `concat`.
-  std::vector<int64_t> piece = g[0].shape;
-  piece[static_cast<size_t>(split)] /= n;
-  const int64_t rank = static_cast<int64_t>(piece.size()), width = ByteWidth(g[0].dtype);
-  std::vector<int64_t> whole = piece;
-  whole[static_cast<size_t>(concat)] *= n;
-  std::vector<int64_t> from_strides(piece.size()), to_strides(piece.size());
-  int64_t f = width, t = width;
-  for (int64_t d = rank; d-- > 0; f *= g[0].shape[d], t *= whole[d]) from_strides[d] = f, to_strides[d] = t;
-  // Dimensions that lie together on both sides move together.
-  int64_t outer = rank, run = width;
-  while (outer > 0 && from_strides[outer - 1] == run && to_strides[outer - 1] == run) run *= piece[--outer];
-  const int64_t count = std::accumulate(piece.begin(), piece.begin() + outer, int64_t{1}, std::multiplies<int64_t>());
-  if (run == 0 || count == 0) return;
-  ParallelFor(n * n, Cost(2 * run * count * n * n), [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> index(static_cast<size_t>(outer));
-    for (int64_t pair = begin; pair < end; ++pair) {
-      const int64_t from = pair / n, to = pair % n;
-      const char* x = g[from].x + to * piece[split] * from_strides[split];
-      char* y = g[to].result + from * piece[concat] * to_strides[concat];
-      std::fill(index.begin(), index.end(), 0);
-      for (int64_t k = 0; k < count; ++k) {
-        std::memcpy(y, x, static_cast<size_t>(run));
-        for (int64_t d = outer; d-- > 0;) {
-          x += from_strides[d], y += to_strides[d];
-          if (++index[d] < piece[d]) break;
-          x -= index[d] * from_strides[d], y -= index[d] * to_strides[d];
-          index[d] = 0;
-        }
-      }
-    }
-  });
-}
-
-std::string Permute(const Group& g) {
-  const int64_t pairs = g[0].rest[0], bytes = g[0].Inner(0), n = static_cast<int64_t>(g.size());
-  std::vector<int64_t> source(g.size(), -1);
-  for (int64_t i = 0; i < pairs; ++i) {
-    const int64_t from = g[0].rest[1 + 2 * i], to = g[0].rest[2 + 2 * i];
-    if (from >= n || to >= n)
-      return "ppermute: sends " + std::to_string(from) + " to " + std::to_string(to) + ", but there are " +
-             std::to_string(n) + " devices";
-    source[to] = from;
-  }
-  for (int64_t to = 0; to < n; ++to) {
-    if (source[to] < 0)
-      std::memset(g[to].result, 0, static_cast<size_t>(bytes));
-    else
-      std::memcpy(g[to].result, g[source[to]].x, static_cast<size_t>(bytes));
-  }
-  return "";
-}
-
-std::string RunGroup(const Group& g) {
-  switch (g[0].kind) {
-    case kPsum:
-    case kPmax:
-    case kPmin: Reduce(g); return "";
-    case kAllGather: Gather(g); return "";
-    case kPsumScatter: Scatter(g); return "";
-    case kAllToAll: Exchange(g); return "";
-    case kPpermute: return Permute(g);
-    default: return "a collective of unknown kind " + std::to_string(g[0].kind);
-  }
-}
-
 }  // namespace
 
 // --- Devices ---------------------------------------------------------------------------------------------------------
 
+// Those of the mesh that this process runs.
 struct Devices {
-  const int64_t *sizes, *num_axes;
+  const int64_t *sizes = nullptr, *num_axes = nullptr;
   struct Waiting {
     WeftFrame* frame;
     const int64_t* desc;
   };
-  std::vector<Waiting> waiting;
+  const std::vector<std::string>* strings = nullptr;
+  Job* job = nullptr;                  // of the processes that have the others
+  const int64_t* processes = nullptr;  // of each device; null: they are all here
+  std::string program;                 // what runs, for messages
+  std::vector<int64_t> here;           // the device of each fibre
+  std::vector<int64_t> fibre_of;       // by device; -1: of another process
+  std::vector<Waiting> waiting;        // by fibre
+  // Collectives with other processes that are under way, and the fibres that wait for them.
+  std::vector<std::pair<std::unique_ptr<Crossing>, std::vector<size_t>>> crossings;
   std::string failure;
+
+  Devices() = default;
+  Devices(const Devices&) = delete;
+  // After a failure: messages that are still on their way keep their memory.
+  ~Devices() {
+    for (auto& [crossing, fibres] : crossings) crossing.release();
+  }
 
   std::vector<int64_t> Coordinates(int64_t device) const {
     std::vector<int64_t> at(static_cast<size_t>(*num_axes));
@@ -316,26 +121,74 @@ struct Devices {
     }
     return group;
   }
+  // One for each group: its first device and its axes. Between two processes, messages of a group are in order.
+  static int TagOf(const int64_t* axes, const std::vector<int64_t>& members) {
+    int64_t set = 0;
+    for (int64_t i = 0; i < axes[0]; ++i) set |= int64_t{1} << std::min<int64_t>(axes[1 + i], 7);
+    return static_cast<int>(Job::kFirstTag + *std::min_element(members.begin(), members.end()) * 256 + set);
+  }
+  void StartCrossing(const std::vector<int64_t>& members, const int64_t* desc, const std::vector<size_t>& fibres) {
+    const Collective model(waiting[fibres[0]].frame, desc);
+    Group group;
+    std::vector<int> owners;
+    for (int64_t m : members) {
+      if (fibre_of[m] >= 0) {
+        group.members.emplace_back(waiting[fibre_of[m]].frame, desc);
+      } else {
+        group.members.push_back(model);
+        group.members.back().x = nullptr;
+        group.members.back().result = nullptr;
+      }
+      owners.push_back(static_cast<int>(processes[m]));
+    }
+    crossings.emplace_back(
+        std::make_unique<Crossing>(*job, std::move(group), std::move(owners), TagOf(desc + 2, members),
+                                   "in " + (*strings)[static_cast<size_t>(model.name)] + " of " + program),
+        fibres);
+  }
   std::vector<bool> Meet(const std::vector<bool>& waits) {
-    std::vector<bool> ready(waits.size(), false);
+    std::vector<bool> ready(waits.size(), false), known(waits.size(), false);
+    const std::vector<bool> none(waits.size(), false);
     bool any = false;
+    for (const auto& [crossing, fibres] : crossings) {
+      for (size_t f : fibres) known[f] = true;
+    }
     for (size_t i = 0; i < waits.size(); ++i) {
-      if (!waits[i] || ready[i]) continue;
+      if (!waits[i] || known[i]) continue;
       const int64_t* desc = waiting[i].desc;
-      const std::vector<int64_t> members = GroupOf(desc + 2, static_cast<int64_t>(i));
-      if (!std::all_of(members.begin(), members.end(), [&](int64_t m) { return waits[m] && waiting[m].desc == desc; }))
+      const std::vector<int64_t> members = GroupOf(desc + 2, here[i]);
+      std::vector<size_t> fibres;
+      for (int64_t m : members) {
+        if (fibre_of[m] >= 0) fibres.push_back(static_cast<size_t>(fibre_of[m]));
+      }
+      if (!std::all_of(fibres.begin(), fibres.end(), [&](size_t f) { return waits[f] && waiting[f].desc == desc; }))
         continue;
+      for (size_t f : fibres) known[f] = true;
+      if (fibres.size() < members.size()) {
+        StartCrossing(members, desc, fibres);
+        continue;
+      }
       Group group;
-      for (int64_t m : members) group.emplace_back(waiting[m].frame, desc);
+      for (size_t f : fibres) group.members.emplace_back(waiting[f].frame, desc);
       failure = RunGroup(group);
-      if (!failure.empty()) return std::vector<bool>(waits.size(), false);
-      for (int64_t m : members) ready[m] = true;
+      if (!failure.empty()) return none;
+      for (size_t f : fibres) ready[f] = true;
+      any = true;
+    }
+    if (!any && !crossings.empty()) {
+      std::vector<Job::Exchange*> exchanges;
+      for (auto& [crossing, fibres] : crossings) exchanges.push_back(&crossing->exchange());
+      const size_t done = job->WaitForOne(exchanges);
+      failure = crossings[done].first->Finish();
+      if (!failure.empty()) return none;
+      for (size_t f : crossings[done].second) ready[f] = true;
+      crossings.erase(crossings.begin() + static_cast<int64_t>(done));
       any = true;
     }
     if (!any) {
       failure = "the devices of a mesh do not meet:";
       for (size_t i = 0; i < waits.size(); ++i)
-        failure += " device " + std::to_string(i) + (waits[i] ? " waits at a collective" : " has ended") +
+        failure += " device " + std::to_string(here[i]) + (waits[i] ? " waits at a collective" : " has ended") +
                    (i + 1 < waits.size() ? "," : "");
     }
     return ready;
@@ -354,7 +207,7 @@ void MeetAtCollective(WeftFrame* frame, const int64_t* desc) {
     return;
   }
   if (frame->error == 0) {
-    devices->waiting[static_cast<size_t>(call->device)] = {frame, desc};
+    devices->waiting[static_cast<size_t>(devices->fibre_of[call->device])] = {frame, desc};
     if (WaitFibre()) return;
     // Another device has failed; this one runs to its end without the others.
     frame->error = 1;
@@ -362,18 +215,44 @@ void MeetAtCollective(WeftFrame* frame, const int64_t* desc) {
   // What does not arrive is zero.
   const Collective c(frame, desc);
   const auto n = static_cast<int64_t>(devices->GroupOf(desc + 2, call->device).size());
-  const int64_t bytes = c.kind == kAllGather ? c.Inner(0) * n : c.kind == kPsumScatter ? c.Inner(0) / n : c.Inner(0);
-  std::memset(c.result, 0, static_cast<size_t>(bytes));
+  std::memset(c.result, 0, static_cast<size_t>(c.result_bytes(n)));
 }
 
 void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   Call* call = static_cast<Call*>(frame->call);
   const Call::Function& f = call->functions[desc[0]];
-  Devices devices{desc + 2, desc + 1, {}, ""};
-  int64_t count = 1;
-  for (int64_t a = 0; a < desc[1]; ++a) count *= desc[2 + a];
-  devices.waiting.resize(static_cast<size_t>(count));
+  Devices devices;
+  devices.sizes = desc + 2;
+  devices.num_axes = desc + 1;
+  devices.strings = call->strings;
+  int64_t all = 1;
+  for (int64_t a = 0; a < desc[1]; ++a) all *= desc[2 + a];
   const int64_t* at = desc + 2 + desc[1];
+  const int64_t self = *at++;
+  std::optional<Job::Turn> turn;
+  if (self >= 0) {
+    devices.job = Job::Current();
+    if (devices.job == nullptr || devices.job->rank() != self)
+      return Fail(frame,
+                  "this program is for process " + std::to_string(self) + " of several, and this is another one");
+    devices.processes = at + 2;
+    devices.program = (*call->strings)[static_cast<size_t>(at[1])];
+    try {
+      turn.emplace(*devices.job);
+    } catch (const std::runtime_error& error) {
+      return Fail(frame, error.what());
+    }
+    const std::set<int> processes(devices.processes, devices.processes + all);
+    devices.job->Agree({processes.begin(), processes.end()}, static_cast<uint64_t>(at[0]), "runs " + devices.program);
+    at += 2 + all;
+  }
+  for (int64_t d = 0; d < all; ++d) {
+    const bool is_here = self < 0 || devices.processes[d] == self;
+    devices.fibre_of.push_back(is_here ? static_cast<int64_t>(devices.here.size()) : -1);
+    if (is_here) devices.here.push_back(d);
+  }
+  const auto count = static_cast<int64_t>(devices.here.size());
+  devices.waiting.resize(static_cast<size_t>(count));
   const int64_t num_operands = at[0], num_results = at[1];
   at += 2;
   std::vector<Blocks> operands, results;
@@ -416,7 +295,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
     own.functions = call->functions;
     own.constants = call->constants;
     own.devices = &devices;
-    own.device = device;
+    own.device = devices.here[static_cast<size_t>(device)];
     char* base = memory->data + bytes * device;
     void** slots = reinterpret_cast<void**>(base);
     char* arena = base + slot_bytes;

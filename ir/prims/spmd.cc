@@ -7,6 +7,9 @@
 // say over which axes a value varies: a parameter over those that cut it, and a result over exactly those that its
 // sharding names, so that what is not cut is known to be the same on all devices.
 //
+// The part of it that one of several processes runs has more attributes (transforms/processes.h makes it, last of
+// all). Operands and results are then stacks of the blocks that this process holds, each once: dimension 0 counts them.
+//
 // Derivatives: the region's, with the tangents sharded as their values. The transpose has operands and results, and
 // their shardings, exchanged. A residual leaves the first half as one block per device.
 #include <algorithm>
@@ -37,6 +40,19 @@ Attrs SpmdAttrs(const Mesh& mesh, Shardings in, Shardings out) {
 }
 
 // --- Types -----------------------------------------------------------------------------------------------------------
+
+// In the part of one process, a stack of blocks.
+Type StackOf(Type block, int64_t count) {
+  block.dims.insert(block.dims.begin(), Dim(count));
+  block.varying.clear();
+  return block;
+}
+Type BlockOfStack(const Type& stack, const std::string& what) {
+  if (stack.rank() == 0) throw TypeError(what, " is ", stack, ", which is no stack of blocks");
+  Type block = stack;
+  block.dims.erase(block.dims.begin());
+  return block;
+}
 
 std::vector<std::string> CheckMesh(const Mesh& mesh) {
   std::vector<std::string> names;
@@ -82,10 +98,27 @@ Types InferSpmd(const Sig& s) {
     throw TypeError("spmd: ", p.in.size(), " and ", p.out.size(), " shardings for ", s.operands.size(),
                     " operands and ", body.results().size(), " results");
   }
+  // This process, then the one of each device; how many blocks it holds of each result.
+  const Attr* processes = s.attrs.Find("processes");
+  const Ints held = s.attrs.GetOr<Ints>("held", {});
+  if (processes != nullptr) {
+    const size_t entries = s.attrs.Get<Ints>("processes").size();
+    if (entries != static_cast<size_t>(p.mesh.num_devices()) + 1 || held.size() != p.out.size())
+      throw ValueError("spmd: ", entries, " processes and ", held.size(), " stacks of blocks for ",
+                       p.mesh.num_devices(), " devices and ", p.out.size(), " results");
+  }
   Types local;
   for (size_t i = 0; i < p.in.size(); ++i) {
     if (!p.in[i].partial.empty()) throw ValueError("spmd: operand ", i, " cannot be partial");
-    local.push_back(LocalType(p.mesh, p.in[i], s.operands[i], "spmd: operand " + std::to_string(i)));
+    const std::string what = "spmd: operand " + std::to_string(i);
+    if (processes == nullptr) {
+      local.push_back(LocalType(p.mesh, p.in[i], s.operands[i], what));
+    } else {
+      Type block = BlockOfStack(s.operands[i], what);
+      CheckSharding(p.mesh, p.in[i], block.rank(), what);
+      block.varying = p.in[i].Axes();
+      local.push_back(block);
+    }
   }
   CheckRegionParams(s, 0, local);
   Types results;
@@ -97,7 +130,7 @@ Types InferSpmd(const Sig& s) {
       throw TypeError("spmd: result ", i, " of the region is ", type, ", but its sharding ", p.out[i].ToString(),
                       " says that it varies over exactly {", ToString(Attr(said)), "}");
     }
-    results.push_back(GlobalType(p.mesh, p.out[i], type));
+    results.push_back(processes == nullptr ? GlobalType(p.mesh, p.out[i], type) : StackOf(type, held[i]));
   }
   CheckSizesInside(p.mesh, body);
   return results;
@@ -175,6 +208,9 @@ Tensor WholeOf(const Mesh& mesh, const Sharding& sharding, const Tensors& blocks
 
 Tensors EvalSpmd(const EvalContext& c, const Tensors& in) {
   const Spmd p(c.sig.attrs);
+  if (c.sig.attrs.Find("processes") != nullptr)
+    throw UserError(ErrorKind::kUnsupported, {},
+                    "spmd: devices of several processes meet in compiled code; the interpreter runs one process");
   const Fn& body = *c.sig.regions[0];
   const auto n = static_cast<size_t>(p.mesh.num_devices());
   std::vector<Tensors> out(n);
@@ -380,6 +416,7 @@ void RegisterSpmd(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = SpmdTranspose;
   p.samples = SpmdSamples;
+  p.more_attributes = {"processes", "held", "program", "digest"};
 }
 
 }  // namespace weft

@@ -26,7 +26,7 @@ _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
 _atexit.register(_weft.end_effects)
 
-from . import ad_checkpoint, debug, numpy, tree, typing
+from . import ad_checkpoint, debug, distributed, numpy, tree, typing
 from ._weft import (
     Array,
     DerivativeError,
@@ -64,6 +64,11 @@ from .derivatives import (
     value_and_grad,
     vjp,
 )
+from .distributed import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
 from .mesh import (
     Device,
     Mesh,
@@ -79,6 +84,8 @@ from .mesh import (
     local_device_count,
     local_devices,
     make_mesh,
+    process_count,
+    process_index,
 )
 from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
@@ -152,6 +159,7 @@ __all__ = [
     "device_put",
     "devices",
     "disable_jit",
+    "distributed",
     "enable_x64",
     "eval_shape",
     "experimental",
@@ -170,6 +178,9 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_ir",
     "make_jaxpr",
     "make_mesh",
@@ -183,6 +194,8 @@ __all__ = [
     "print_saved_residuals",
     "pjit",
     "pmap",
+    "process_count",
+    "process_index",
     "pure_callback",
     "random",
     "remat",

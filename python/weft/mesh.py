@@ -1,8 +1,8 @@
 """Devices, meshes of them, and how arrays lie on them.
 
 There is one device, the CPU, unless the environment variable WEFT_NUM_CPU_DEVICES asks for more: then the process has
-that many virtual devices, which share its memory and its threads. What holds for them holds for a mesh of machines,
-but for the time it takes.
+that many virtual devices, which share its memory and its threads. After weft.distributed.initialize() there are those
+of all processes of the job.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_mesh",
+    "process_count",
+    "process_index",
     "visualize_array_sharding",
 ]
 
@@ -42,6 +44,7 @@ class Device:
 
     Args:
         number: its place in that list.
+        process_index: the process that it belongs to.
 
     Example:
         >>> weft.devices()[0].platform
@@ -50,8 +53,8 @@ class Device:
 
     __slots__ = ("device_kind", "id", "platform", "process_index")
 
-    def __init__(self, number: int):
-        self.id, self.platform, self.device_kind, self.process_index = number, "cpu", "cpu", 0
+    def __init__(self, number: int, process_index: int = 0):
+        self.id, self.platform, self.device_kind, self.process_index = number, "cpu", "cpu", process_index
 
     def __repr__(self) -> str:
         return f"CpuDevice(id={self.id})"
@@ -66,10 +69,55 @@ def _device(number: int) -> Device:
 
 _MOST_DEVICES = 4096
 _devices: list[Device] = []
+_process = [0, 1]  # this one, and how many there are
+
+
+def own_device_count() -> int:
+    """How many devices this process has, as WEFT_NUM_CPU_DEVICES says. Raises ValueError for what is no number."""
+    given = os.environ.get("WEFT_NUM_CPU_DEVICES", "1")
+    if not given.isdecimal() or not 1 <= int(given) <= _MOST_DEVICES:
+        raise ValueError(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
+    return int(given)
+
+
+def devices_were_listed() -> bool:
+    """Whether somebody has asked for the devices."""
+    return bool(_devices)
+
+
+def set_processes(rank: int, counts: Sequence[int]) -> None:
+    """There are as many processes as `counts`, with so many devices each, and this is number `rank`."""
+    _process[:] = [rank, len(counts)]
+    _devices[:] = [Device(i, p) for i, p in enumerate(p for p, n in enumerate(counts) for _ in range(n))]
+
+
+def process_index() -> int:
+    """The number of this process in its job; 0 where weft.distributed.initialize() was not called.
+
+    Returns: integer.
+
+    Example:
+        >>> weft.process_index()
+        0
+    """
+    return _process[0]
+
+
+def process_count() -> int:
+    """How many processes the job has.
+
+    Returns: integer.
+
+    Example:
+        >>> weft.process_count()
+        1
+    """
+    return _process[1]
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of this process, in order: one, or as many virtual ones as WEFT_NUM_CPU_DEVICES says.
+    """The devices there are, in order: one, or as many virtual ones as WEFT_NUM_CPU_DEVICES says; after
+    weft.distributed.initialize() those of all processes, one process after the other.
 
     Args:
         backend: "cpu" or None.
@@ -86,23 +134,29 @@ def devices(backend: str | None = None) -> list[Device]:
     if backend not in (None, "cpu"):
         raise ValueError(f"devices: there is no backend {backend!r}; there is 'cpu'")
     if not _devices:
-        given = os.environ.get("WEFT_NUM_CPU_DEVICES", "1")
-        if not given.isdecimal() or not 1 <= int(given) <= _MOST_DEVICES:
-            raise ValueError(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
-        _devices.extend(Device(i) for i in range(int(given)))
+        _devices.extend(Device(i) for i in range(own_device_count()))
     return list(_devices)
 
 
-def local_devices() -> list[Device]:
-    """The same as weft.devices(): there is one process.
+def local_devices(process_index: int | None = None) -> list[Device]:
+    """The devices of one process.
+
+    Args:
+        process_index: its number; None: this one.
 
     Returns: list of weft.Device.
+
+    Raises:
+        ValueError: there is no such process.
 
     Example:
         >>> weft.local_devices()
         [CpuDevice(id=0)]
     """
-    return devices()
+    wanted = _process[0] if process_index is None else process_index
+    if not 0 <= wanted < _process[1]:
+        raise ValueError(f"local_devices: there is no process {wanted}; there are {_process[1]}")
+    return [d for d in devices() if d.process_index == wanted]
 
 
 def device_count() -> int:
@@ -117,7 +171,16 @@ def device_count() -> int:
     return len(devices())
 
 
-local_device_count = device_count
+def local_device_count() -> int:
+    """How many devices this process has.
+
+    Returns: integer.
+
+    Example:
+        >>> weft.local_device_count()
+        1
+    """
+    return len(local_devices())
 
 
 class Mesh:
@@ -165,6 +228,11 @@ class Mesh:
     def size(self) -> int:
         """How many devices it has."""
         return self.devices.size
+
+    @property
+    def local_devices(self) -> list[Device]:
+        """Its devices that belong to this process, in the order of the mesh."""
+        return [d for d in self.devices.flat if d.process_index == _process[0]]
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -308,6 +376,11 @@ class Sharding:
         True
     """
 
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds all of it."""
+        raise NotImplementedError
+
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         """For every device, the part of an array of this shape that it holds."""
         raise NotImplementedError
@@ -321,7 +394,19 @@ class Sharding:
         """The devices that hold a part."""
         return set(self._device_list())
 
-    addressable_devices = device_set
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """Those that belong to this process."""
+        return {d for d in self._device_list() if d.process_index == _process[0]}
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices that hold a part belong to this process."""
+        return all(d.process_index == _process[0] for d in self._device_list())
+
+    def addressable_devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        """For every device of this process, the part of an array of this shape that it holds."""
+        return {d: index for d, index in self.devices_indices_map(shape).items() if d.process_index == _process[0]}
 
     @property
     def num_devices(self) -> int:
@@ -346,8 +431,9 @@ class SingleDeviceSharding(Sharding):
     def __init__(self, device: Device):
         self._device = device
 
-    is_fully_replicated = True
-    is_fully_addressable = True
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
 
     def _device_list(self) -> list[Device]:
         return [self._device]
@@ -384,8 +470,6 @@ class NamedSharding(Sharding):
         >>> weft.NamedSharding(mesh, weft.P("x")).shard_shape((4, 2))
         (4, 2)
     """
-
-    is_fully_addressable = True
 
     def __init__(self, mesh: Mesh, spec: PartitionSpec):
         if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
@@ -453,20 +537,68 @@ class Shard:
     @property
     def data(self):
         """The part as an array of its own."""
-        return put(self._array[self.index] if self.index else self._array, SingleDeviceSharding(self.device))
+        if _weft.spans(self._array):
+            part = _weft.held_block(self._array, held_blocks(self._array.sharding, self._array.shape).index(self.index))
+        else:
+            part = self._array[self.index] if self.index else self._array
+        return put(part, SingleDeviceSharding(self.device))
 
     def __repr__(self) -> str:
         return f"Shard(device={self.device}, index={self.index}, replica_id={self.replica_id})"
 
 
+def spans_processes(sharding: Any) -> bool:
+    """Whether arrays that lie so have parts in other processes that this one has not."""
+    return (
+        isinstance(sharding, NamedSharding) and not sharding.is_fully_addressable and not sharding.is_fully_replicated
+    )
+
+
+def processes_of(mesh: Mesh) -> list[int]:
+    """This process, then that of each device of the mesh, as the native module takes them."""
+    return [_process[0], *(d.process_index for d in mesh.devices.flat)]
+
+
+def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, ...]]:
+    """The parts that this process holds of an array of this shape, each once, in the order in which it keeps them."""
+    found: dict[tuple, tuple[slice, ...]] = {}
+    for index in sharding.addressable_devices_indices_map(shape).values():
+        found.setdefault(tuple((s.start, s.stop) for s in index), index)
+    return list(found.values())
+
+
 def put(x: Any, sharding: Sharding):
-    """A concrete array with another sharding. Virtual devices share their memory, so nothing moves."""
-    return _weft.with_sharding(_weft.array(x, None, False), sharding)
+    """A concrete array with another sharding. Virtual devices share their memory, so nothing moves; between processes
+    a jitted function moves it."""
+    if isinstance(x, _weft.Array) and _weft.spans(x):
+        if x.sharding == sharding:
+            return x
+        if not isinstance(sharding, NamedSharding) or sharding.mesh != x.sharding.mesh:
+            raise ValueError(
+                f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to "
+                f"another sharding on its mesh; got {sharding}. multihost_utils.process_allgather brings all of it"
+            )
+        from .compiled import jit
+
+        return jit(_identity, out_shardings=sharding)(x)
+    x = _weft.array(x, None, False)
+    if spans_processes(sharding):
+        assert isinstance(sharding, NamedSharding)
+        if not sharding.addressable_devices:
+            raise ValueError(f"device_put: process {_process[0]} has no device of {sharding.mesh}")
+        cuts = cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
+        return _weft.span_whole(x, mesh_axes(sharding.mesh), cuts, processes_of(sharding.mesh), sharding)
+    return _weft.with_sharding(x, sharding)
+
+
+def _identity(x: Any) -> Any:
+    return x
 
 
 def device_put(x: Any, device: Any = None) -> Any:
     """The arrays of a tree on a device, or cut over a mesh. Virtual devices share their memory, so little moves. Traced
-    values have no place yet: they stay as they are.
+    values have no place yet: they stay as they are. Over a mesh of several processes each gives the same array, and
+    keeps what its devices hold.
 
     Args:
         x: NumPy array, array, number or tree of them.
@@ -488,14 +620,17 @@ def device_put(x: Any, device: Any = None) -> Any:
     )
     out = []
     for leaf, place in zip(leaves, places):
-        array = _weft.array(leaf, None, True)
+        spans = isinstance(leaf, _weft.Array) and _weft.spans(leaf)
+        array = leaf if spans else _weft.array(leaf, None, True)
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
         if place is not None and not isinstance(place, Sharding):
             raise TypeError(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
-        if place is not None and not _weft.is_traced(array):
+        if place is not None and (spans or not _weft.is_traced(array)):
+            if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
+                raise ValueError(f"device_put: {place._device} belongs to another process")
             if isinstance(place, NamedSharding):
                 cuts_of(place.mesh, place.spec, array.shape, "device_put")
             array = put(array, place)
@@ -509,7 +644,7 @@ def _is_container(x: Any) -> bool:
 
 def _sharding_of(array: Any) -> Sharding:
     """Array.sharding."""
-    return _weft.sharding_of(array) or SingleDeviceSharding(devices()[0])
+    return _weft.sharding_of(array) or SingleDeviceSharding(local_devices()[0])
 
 
 def _shards_of(array: Any) -> list[Shard]:
@@ -518,9 +653,20 @@ def _shards_of(array: Any) -> list[Shard]:
     shards = []
     for device, index in _sharding_of(array).devices_indices_map(array.shape).items():
         key = tuple((s.start, s.stop) for s in index)
-        shards.append(Shard(array, device, index, seen.get(key, 0)))
+        if device.process_index == _process[0]:
+            shards.append(Shard(array, device, index, seen.get(key, 0)))
         seen[key] = seen.get(key, 0) + 1
     return shards
+
+
+def _is_fully_addressable(array: Any) -> bool:
+    """Array.is_fully_addressable."""
+    return _sharding_of(array).is_fully_addressable
+
+
+def _is_fully_replicated(array: Any) -> bool:
+    """Array.is_fully_replicated."""
+    return _sharding_of(array).is_fully_replicated
 
 
 def _devices_of(array: Any) -> set[Device]:
@@ -550,10 +696,10 @@ def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
     if not 1 <= x.ndim <= 2:
         raise ValueError(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
     holders: dict[tuple[int, int], list[int]] = {}
-    for shard in x.addressable_shards:
-        starts = [s.start for s in shard.index]
+    for device, index in x.sharding.devices_indices_map(x.shape).items():
+        starts = [s.start for s in index]
         row, column = (0, starts[0]) if x.ndim == 1 else (starts[0], starts[1])
-        holders.setdefault((row, column), []).append(shard.device.id)
+        holders.setdefault((row, column), []).append(device.id)
     rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
     text = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}
     width = max(map(len, text.values())) + 2

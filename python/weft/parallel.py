@@ -23,8 +23,10 @@ from .mesh import (
     first_devices,
     mesh_axes,
     prefix_specs,
+    process_count,
     put,
 )
+from .partitioning import over_processes, remember
 
 __all__ = ["pmap", "shard_map"]
 
@@ -75,9 +77,15 @@ def shard_map(
     @functools.wraps(f, updated=())
     def sharded(*args):
         where = check_mesh(mesh, "shard_map")
+        remember(where)
+        if over_processes(where) and not _weft.is_tracing():
+            return over_all_processes(*args)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
         return _run(f, where, args, specs, out_specs, check, "shard_map")
 
+    from .compiled import jit
+
+    over_all_processes = jit(sharded)
     return sharded
 
 
@@ -184,6 +192,12 @@ def pmap(
         (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
     )
     from .compiled import jit
+
+    if devices is None and process_count() > 1:
+        raise NotImplementedError(
+            "pmap: over several processes use weft.jit or weft.shard_map with a mesh of weft.devices(); "
+            "devices=weft.local_devices() maps over those of this process"
+        )
 
     @functools.wraps(fun, updated=())
     def one_program(*args):

@@ -8,16 +8,35 @@ from typing import Any, NamedTuple
 
 from . import _weft
 from . import tree as _tree
-from .mesh import Mesh, NamedSharding, PartitionSpec, check_mesh, cuts_of, mesh_axes, put
+from .mesh import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    check_mesh,
+    cuts_of,
+    mesh_axes,
+    processes_of,
+    put,
+    spans_processes,
+)
 
 __all__ = ["Communication", "pjit", "with_sharding_constraint"]
 
-# A mesh by its axes: programs name the axes, arrays the devices.
-_meshes: dict[tuple[tuple[str, int], ...], Mesh] = {}
+# Meshes by their axes: programs name the axes, arrays the devices.
+_meshes: dict[tuple[tuple[str, int], ...], list[Mesh]] = {}
 
 
-def _remember(mesh: Mesh) -> Mesh:
-    return _meshes.setdefault(tuple(mesh_axes(mesh)), mesh)
+def remember(mesh: Mesh) -> None:
+    """A program may name this mesh."""
+    known = _meshes.setdefault(tuple(mesh_axes(mesh)), [])
+    if mesh not in known:
+        known.append(mesh)
+
+
+def over_processes(mesh: Mesh) -> bool:
+    """Whether some devices of the mesh belong to other processes."""
+    own, *of_devices = processes_of(mesh)
+    return any(process != own for process in of_devices)
 
 
 class _Entry:  # a PartitionSpec is a tuple, which would be taken for a container
@@ -67,7 +86,7 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
-    _remember(mesh)
+    remember(mesh)
     cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what)
     y = _weft.sharding_constraint(x, mesh_axes(mesh), cuts)
     return y if _weft.is_traced(y) else put(y, sharding)
@@ -143,12 +162,13 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
     """The mesh that a program is for: the one that it names, or the one that its arguments are cut over. Arguments on
     another mesh than the one that the program names are taken as they are, whole."""
     named = [tuple(axes) for axes in _weft.meshes_of(traced)]
-    given: list[Mesh] = []
+    given: list[Mesh] = []  # of the arguments
     for sharding in shardings:
         if sharding is not None and sharding.mesh not in given:
             given.append(sharding.mesh)
     if len(named) > 1:
-        if not _weft.has_constraint(traced):
+        remote = [mesh for axes in named for mesh in _meshes.get(axes, []) if over_processes(mesh)]
+        if not _weft.has_constraint(traced) and not remote:
             return None  # functions for several meshes: each cuts its own arguments
         raise ValueError(
             f"jit: '{traced.fn.name}' has constraints or functions for several meshes: "
@@ -158,7 +178,13 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
         for mesh in given:
             if tuple(mesh_axes(mesh)) == named[0]:
                 return mesh
-        return _meshes.get(named[0])
+        known = _meshes.get(named[0], [])
+        if len(known) > 1 and any(map(over_processes, known)):
+            raise ValueError(
+                f"jit: '{traced.fn.name}' is for a mesh {dict(named[0])}, of which there are several, over different "
+                "devices; an argument that lies on one of them (weft.device_put) says which"
+            )
+        return known[0] if known else None
     if len(given) > 1:
         raise ValueError(
             f"jit: the arguments of '{traced.fn.name}' are cut over several meshes, {given[0]} and {given[1]}; "
@@ -187,7 +213,15 @@ def _partition(traced: Any, shardings: list) -> tuple | None:
     mesh = _program_mesh(traced, shardings)
     if mesh is None:
         return None
+    for sharding in shardings:
+        if spans_processes(sharding) and sharding.mesh != mesh:
+            raise ValueError(
+                f"jit: an argument of '{traced.fn.name}' spans several processes on {sharding.mesh}, and the program "
+                f"is for {mesh}, which is another mesh or has its devices in another order"
+            )
     fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), _cuts(traced, mesh, shardings), False)
+    if over_processes(mesh):
+        fn = _weft.for_process(fn, processes_of(mesh))
     return fn, [NamedSharding(mesh, _spec(dims)) for dims in results]
 
 

@@ -1,5 +1,5 @@
 """Names that programs for JAX import from jax.experimental."""
 
-from . import jet, pjit
+from . import jet, multihost_utils, pjit
 
-__all__ = ["jet", "pjit"]
+__all__ = ["jet", "multihost_utils", "pjit"]

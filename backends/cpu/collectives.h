@@ -1,0 +1,67 @@
+// What the members of a group compute when they meet at a collective: one function over the memory of all of them.
+#ifndef WEFT_BACKENDS_CPU_COLLECTIVES_H_
+#define WEFT_BACKENDS_CPU_COLLECTIVES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/runtime.h"
+#include "ir/dtype.h"
+
+namespace weft::cpu {
+
+// Kinds, in the order of lowering/devices.cc.
+enum Kind { kPsum, kPmax, kPmin, kAllGather, kPsumScatter, kAllToAll, kPpermute, kAxisIndex, kRunDevices };
+
+// A collective as one device meets it. `desc`: kind, slot of the result, number of axes, their places in the mesh,
+// name, operand, parameters of the kind.
+struct Collective {
+  int64_t kind;
+  char* result;         // null: of a device of another process
+  const int64_t* axes;  // count, then places
+  int64_t name;         // a string of the program
+  const char* x = nullptr;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  const int64_t* rest;
+
+  Collective(WeftFrame* frame, const int64_t* desc);
+  int64_t elements() const;
+  // Bytes of what lies behind dimension `dim`, that dimension included, and how often that comes.
+  int64_t Inner(int64_t dim) const;
+  int64_t Outer(int64_t dim) const;
+  int64_t bytes() const { return Inner(0); }
+  int64_t result_bytes(int64_t members) const;
+  bool reduces() const { return kind == kPsum || kind == kPmax || kind == kPmin || kind == kPsumScatter; }
+};
+
+// What several neighbours of a group have in all: members [begin, end) of its tree (see TreeMiddle), in the type that
+// sums are kept in, or as it is where it is one member.
+struct Subtotal {
+  int64_t begin, end;
+  const char* data;
+};
+
+// The members, in order. Where some belong to other processes, `subtotals` stand for operands of reductions.
+struct Group {
+  std::vector<Collective> members;
+  std::vector<Subtotal> subtotals;
+
+  const Collective& operator[](size_t i) const { return members[i]; }
+  size_t size() const { return members.size(); }
+};
+
+// Reductions follow one tree, whoever holds its leaves: [begin, end) is the sum of [begin, middle) and [middle, end),
+// where the first is the largest power of two below the whole. So halves, quarters ... of 2^k devices are subtrees.
+int64_t TreeMiddle(int64_t begin, int64_t end);
+// Bytes of a subtotal of so many elements.
+int64_t SubtotalBytes(DType dtype, int64_t elements, int64_t begin, int64_t end);
+// Computes one from the operands of its members.
+void ComputeSubtotal(const Group& group, int64_t begin, int64_t end, char* to);
+
+// Writes the results of all members that have one. What is wrong, or "".
+std::string RunGroup(const Group& group);
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_COLLECTIVES_H_

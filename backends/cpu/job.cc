@@ -1,0 +1,287 @@
+#include "backends/cpu/job.h"
+
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+#include "backends/cpu/open_mpi.h"
+
+namespace weft::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kTagOfAgreement = 1, kTagOfSizes = 2, kTagOfBytes = 3;
+constexpr int64_t kLargestMessage = int64_t{1} << 30;  // MPI counts with int
+
+// Exactly what goes over the wire.
+struct Announcement {
+  uint64_t digest;
+  char what[504], site[512];
+};
+
+template <size_t kSize>
+void CopyText(char (&to)[kSize], const std::string& from) {
+  std::memcpy(to, from.data(), std::min(from.size(), kSize - 1));
+}
+
+std::string At(const std::string& site) { return site.empty() ? "" : " at " + site; }
+
+std::string Seconds(double s) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g s", s);
+  return text;
+}
+
+// "rank 1", "ranks 1, 2 and 5"
+std::string Ranks(const std::set<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  size_t i = 0;
+  for (int r : ranks) {
+    if (i != 0) text += i + 1 == ranks.size() ? " and " : ", ";
+    text += std::to_string(r);
+    ++i;
+  }
+  return text;
+}
+
+// Whether this is the first process of its machine to ask. The name is gone with the process that has it.
+bool FirstToSpeak() {
+  const char* job = std::getenv("PMIX_NAMESPACE");
+  if (job == nullptr) return true;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = "weft-job-" + std::to_string(getuid()) + "-" + job;
+  const size_t n = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), n);  // a name that begins with 0 is in no file system
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return true;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + n);
+  return bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+}
+
+std::unique_ptr<Job>& TheJob() {
+  static auto& job = *new std::unique_ptr<Job>();
+  return job;
+}
+
+}  // namespace
+
+Job* Job::Current() { return TheJob().get(); }
+
+Job& Job::Join(double deadline_seconds) {
+  if (TheJob()) return *TheJob();
+  const OpenMpi& mpi = OpenMpi::Get();
+  int initialized = 0;
+  mpi.initialized(&initialized);
+  int provided = kMpiThreadMultiple;
+  if (!initialized && mpi.init_thread(nullptr, nullptr, kMpiThreadMultiple, &provided) != 0)
+    throw std::runtime_error("MPI_Init_thread failed");
+  if (provided != kMpiThreadMultiple)
+    throw std::runtime_error("this Open MPI was built without support of threads (MPI_THREAD_MULTIPLE)");
+  int rank = 0, size = 1;
+  mpi.comm_rank(mpi.world, &rank);
+  mpi.comm_size(mpi.world, &size);
+  mpi.comm_set_errhandler(mpi.world, mpi.errors_return);
+  TheJob().reset(new Job(rank, size, deadline_seconds));
+  return *TheJob();
+}
+
+std::string Job::Me() const {
+  char host[256] = "?";
+  gethostname(host, sizeof(host) - 1);
+  return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " (" + host + ", process " +
+         std::to_string(getpid()) + ")";
+}
+
+void Job::Check(int code, const char* what) {
+  if (code == 0) return;
+  char text[kMpiMaxErrorString + 1] = "";
+  int length = 0;
+  OpenMpi::Get().error_string(code, text, &length);
+  End(Me() + ": " + what + " failed: " + text);
+}
+
+Job::Exchange Job::Post(int tag, std::string what, const std::vector<Message>& sends,
+                        const std::vector<Message>& receives) {
+  const OpenMpi& mpi = OpenMpi::Get();
+  Exchange x;
+  x.what = std::move(what);
+  const auto each_part = [](const Message& m, const auto& f) {
+    for (int64_t at = 0; at < m.bytes; at += kLargestMessage)
+      f(m.data + at, static_cast<int>(std::min(kLargestMessage, m.bytes - at)));
+  };
+  for (const Message& m : receives) {
+    each_part(m, [&](char* data, int bytes) {
+      x.pending_.push_back({nullptr, m.process, true});
+      Check(mpi.irecv(data, bytes, mpi.byte, m.process, tag, mpi.world, &x.pending_.back().request), "MPI_Irecv");
+    });
+  }
+  for (const Message& m : sends) {
+    each_part(m, [&](char* data, int bytes) {
+      x.pending_.push_back({nullptr, m.process, false});
+      Check(mpi.isend(data, bytes, mpi.byte, m.process, tag, mpi.world, &x.pending_.back().request), "MPI_Isend");
+    });
+  }
+  return x;
+}
+
+bool Job::Done(Exchange& x) {
+  const OpenMpi& mpi = OpenMpi::Get();
+  std::erase_if(x.pending_, [&](Exchange::Pending& p) {
+    int flag = 0;
+    Check(mpi.test(&p.request, &flag, nullptr), "MPI_Test");
+    return flag != 0;
+  });
+  return x.pending_.empty();
+}
+
+void Job::EndAtDeadline(const std::vector<Exchange*>& exchanges) {
+  std::set<int> missing, busy;
+  for (const Exchange* x : exchanges) {
+    for (const Exchange::Pending& p : x->pending_) (p.receives ? missing : busy).insert(p.process);
+  }
+  if (missing.empty()) missing = busy;
+  End(Me() + " waited " + Seconds(deadline_) + " " + exchanges[0]->what + At(site_) + " for " + Ranks(missing) +
+      ", which " + (missing.size() == 1 ? "has" : "have") +
+      " not come: stuck, still busy with something else, or in another part of the program");
+}
+
+size_t Job::WaitForOne(const std::vector<Exchange*>& exchanges) {
+  const Clock::time_point begin = Clock::now();
+  for (int64_t round = 0;; ++round) {
+    for (size_t i = 0; i < exchanges.size(); ++i) {
+      if (Done(*exchanges[i])) return i;
+    }
+    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (waited > deadline_) EndAtDeadline(exchanges);
+    // The others may need this core; after a while they are at something long.
+    if (waited < 0.005)
+      sched_yield();
+    else
+      usleep(waited < 1 ? 50 : 1000);
+  }
+}
+
+void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, bool deadline) {
+  std::vector<int> others;
+  std::copy_if(processes.begin(), processes.end(), std::back_inserter(others), [&](int p) { return p != rank_; });
+  Announcement mine{};
+  mine.digest = digest;
+  CopyText(mine.what, what);
+  CopyText(mine.site, site_);
+  std::vector<Announcement> theirs(others.size());
+  std::vector<Message> sends, receives;
+  for (size_t i = 0; i < others.size(); ++i) {
+    sends.push_back({others[i], reinterpret_cast<char*>(&mine), sizeof(mine)});
+    receives.push_back({others[i], reinterpret_cast<char*>(&theirs[i]), sizeof(Announcement)});
+  }
+  Exchange x = Post(kTagOfAgreement, "before it " + what, sends, receives);
+  // Looks at each answer when it is there: those who do something else will send nothing more.
+  const Clock::time_point begin = Clock::now();
+  std::vector<bool> seen(others.size(), false);
+  for (;;) {
+    const bool done = Done(x);
+    for (size_t i = 0; i < others.size(); ++i) {
+      const bool waiting = std::any_of(x.pending_.begin(), x.pending_.end(), [&](const Exchange::Pending& p) {
+        return p.receives && p.process == others[i];
+      });
+      if (waiting || seen[i]) continue;
+      seen[i] = true;
+      if (theirs[i].digest == digest && std::strncmp(theirs[i].what, mine.what, sizeof(mine.what)) == 0) continue;
+      std::string text = "the processes do different things: rank " + std::to_string(rank_) + " " + mine.what +
+                         At(mine.site) + ", rank " + std::to_string(others[i]) + " " + theirs[i].what +
+                         At(theirs[i].site);
+      if (std::strcmp(theirs[i].what, mine.what) == 0)
+        text +=
+            "; what these functions compute differs. Every process has to call the same functions in the same order";
+      else
+        text += ". Every process has to call the same functions, of arguments of the same types, in the same order";
+      End(text);
+    }
+    if (done) return;
+    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (deadline && waited > deadline_) EndAtDeadline({&x});
+    if (waited < 0.005)
+      sched_yield();
+    else
+      usleep(waited < 1 ? 50 : 1000);
+  }
+}
+
+std::vector<std::string> Job::AllGather(const std::string& what, const std::string& bytes) {
+  const Turn turn(*this);
+  std::vector<int> all(static_cast<size_t>(size_));
+  for (int p = 0; p < size_; ++p) all[static_cast<size_t>(p)] = p;
+  Agree(all, 0, what);
+  int64_t mine = static_cast<int64_t>(bytes.size());
+  std::vector<int64_t> sizes(all.size(), mine);
+  std::vector<Message> sends, receives;
+  for (int p : all) {
+    if (p == rank_) continue;
+    sends.push_back({p, reinterpret_cast<char*>(&mine), sizeof(mine)});
+    receives.push_back({p, reinterpret_cast<char*>(&sizes[static_cast<size_t>(p)]), sizeof(mine)});
+  }
+  Exchange first = Post(kTagOfSizes, "where it " + what, sends, receives);
+  WaitForOne({&first});
+  std::vector<std::string> found(all.size(), bytes);
+  sends.clear();
+  receives.clear();
+  for (int p : all) {
+    if (p == rank_) continue;
+    std::string& theirs = found[static_cast<size_t>(p)];
+    theirs.resize(static_cast<size_t>(sizes[static_cast<size_t>(p)]));
+    sends.push_back({p, const_cast<char*>(bytes.data()), mine});
+    receives.push_back({p, theirs.data(), sizes[static_cast<size_t>(p)]});
+  }
+  Exchange second = Post(kTagOfBytes, "where it " + what, sends, receives);
+  WaitForOne({&second});
+  return found;
+}
+
+void Job::Leave() {
+  if (left_) return;
+  left_ = true;
+  std::vector<int> all(static_cast<size_t>(size_));
+  for (int p = 0; p < size_; ++p) all[static_cast<size_t>(p)] = p;
+  SetSite("");
+  Agree(all, 0, "is at the end of its program", false);
+  OpenMpi::Get().finalize();
+}
+
+void Job::End(const std::string& message, const std::string& before) {
+  if (FirstToSpeak()) {
+    const std::string text = before + "weft: " + message + ". The job ends.\n";
+    std::fflush(stdout);
+    [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+  } else {
+    usleep(1000000);  // time for the one that speaks
+  }
+  OpenMpi::Get().abort(OpenMpi::Get().world, 1);
+  _exit(1);
+}
+
+Job::Turn::Turn(Job& job) : job_(job) {
+  if (job.running_ == std::this_thread::get_id())
+    throw std::runtime_error("a program over several processes cannot run inside another one (from a callback)");
+  job.turn_.lock();
+  job.running_ = std::this_thread::get_id();
+}
+
+Job::Turn::~Turn() {
+  job_.running_ = std::thread::id();
+  job_.turn_.unlock();
+}
+
+}  // namespace weft::cpu

@@ -1,0 +1,99 @@
+// The processes of a program that was started several times (`mpirun -n 4 ...`), and what they send each other.
+//
+//   Job& job = Job::Join(300);                             // once, in every process
+//   job.Agree({0, 1}, digest, "step(f32[8])");             // before anything is sent: do they do the same?
+//   Job::Exchange x = job.Post(tag, "psum at train.py:7", sends, receives);
+//   job.Wait({&x});
+//
+// Nothing waits for ever: where a process does not come within the deadline, or does something else than the others,
+// the job ends, all its processes, with one message that says who.
+#ifndef WEFT_BACKENDS_CPU_JOB_H_
+#define WEFT_BACKENDS_CPU_JOB_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace weft::cpu {
+
+class Job {
+ public:
+  // Null until the process has joined one.
+  static Job* Current();
+  // Raises std::runtime_error where Open MPI is missing or does not start.
+  static Job& Join(double deadline_seconds);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  double deadline() const { return deadline_; }
+
+  struct Message {
+    int process;
+    char* data;
+    int64_t bytes;
+  };
+  // Messages on their way. Their memory has to stay until it is done.
+  class Exchange {
+   public:
+    std::string what;
+
+   private:
+    friend class Job;
+    struct Pending {
+      void* request;
+      int process;
+      bool receives;
+    };
+    std::vector<Pending> pending_;
+  };
+  // Between two processes, messages of one tag arrive in order. Tags are from kFirstTag on.
+  static constexpr int kFirstTag = 16;
+  Exchange Post(int tag, std::string what, const std::vector<Message>& sends, const std::vector<Message>& receives);
+  bool Done(Exchange& x);
+  // Until one of them is done, which it returns; ends the job at the deadline.
+  size_t WaitForOne(const std::vector<Exchange*>& exchanges);
+
+  // The user's line that calls what runs next, for messages.
+  void SetSite(std::string site) { site_ = std::move(site); }
+  // Says to `processes` what this one does next, and ends the job unless they do the same. `deadline`: whether they
+  // have to come within it.
+  void Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, bool deadline = true);
+  // What every process gives, in order.
+  std::vector<std::string> AllGather(const std::string& what, const std::string& bytes);
+
+  // Before the process ends: waits until all do.
+  void Leave();
+  // Ends all processes. Of several that find something wrong, the first of each machine is heard. `before`: lines that
+  // stand before the message.
+  [[noreturn]] void End(const std::string& message, const std::string& before = "");
+
+  // Programs over several processes run one after the other.
+  class Turn {
+   public:
+    explicit Turn(Job& job);  // raises std::runtime_error inside another one of the same thread
+    ~Turn();
+
+   private:
+    Job& job_;
+  };
+
+ private:
+  Job(int rank, int size, double deadline) : rank_(rank), size_(size), deadline_(deadline) {}
+  void Check(int code, const char* what);
+  void EndAtDeadline(const std::vector<Exchange*>& exchanges);
+  std::string Me() const;
+
+  const int rank_, size_;
+  const double deadline_;
+  bool left_ = false;
+  std::string site_;
+  std::mutex turn_;
+  std::atomic<std::thread::id> running_;  // whose turn it is
+};
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_JOB_H_

@@ -1,0 +1,416 @@
+"""Programs of several processes under mpirun: the numbers and bits of one process, arrays of which each process has a
+part, and the end of a job in which one process fails."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import weft
+
+MPIRUN = shutil.which("mpirun")
+pytestmark = pytest.mark.skipif(MPIRUN is None, reason="mpirun is missing (Debian's package openmpi-bin)")
+
+DEADLINE = 3.0
+BEGIN = """
+    import os, signal, sys, time
+    import numpy as np
+    import weft
+    import weft.numpy as wnp
+    from weft import P, lax
+    from weft.experimental import multihost_utils
+
+    weft.distributed.initialize()
+    RANK, SIZE = weft.process_index(), weft.process_count()
+    mesh = weft.make_mesh((weft.device_count(),), ("x",))
+    on = lambda *spec: weft.NamedSharding(mesh, P(*spec))
+"""
+
+
+def job(program, processes=2, devices=2, deadline=DEADLINE, timeout=120, launcher=True, begin=BEGIN, **environment):
+    """Runs a program in several processes. Returns (exit status, stdout, stderr, seconds)."""
+    text = textwrap.dedent(begin) + textwrap.dedent(program)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
+    env |= {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+        "OMPI_MCA_orte_tmpdir_base": env.get("TMPDIR", "/tmp"),
+        "WEFT_NUM_CPU_DEVICES": str(devices),
+        "WEFT_DEADLINE": str(deadline),
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.dirname(weft.__file__)), *sys.path]),
+    }
+    env |= environment
+    with tempfile.TemporaryDirectory() as folder:
+        train = os.path.join(folder, "train.py")
+        with open(train, "w", encoding="utf-8") as file:
+            file.write(text)
+        command = [sys.executable, "-P", train]
+        if launcher:  # by its name: with a path it takes what stands before bin/ for where to look on other machines
+            command = ["mpirun", "-n", str(processes), *command]
+        started = time.monotonic()
+        done = subprocess.run(
+            command, env=env, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
+        )
+    return done.returncode, done.stdout, done.stderr, time.monotonic() - started
+
+
+def succeeds(program, **options):
+    status, out, err, _ = job(program, **{"deadline": 60, **options})
+    assert status == 0, err + out
+    return out
+
+
+# --- Numbers ----------------------------------------------------------------------------------------------------------
+
+COLLECTIVES = """
+    def values(shape, dtype=np.float32):
+        return (np.random.default_rng(0).standard_normal(shape) * 100).astype(dtype)
+
+    n = weft.device_count()
+    cases = {
+        "psum": (lambda v: lax.psum(v, "x"), P()),
+        "pmax": (lambda v: lax.pmax(v, "x"), P()),
+        "pmin": (lambda v: lax.pmin(v, "x"), P()),
+        "pmean": (lambda v: lax.pmean(v, "x"), P()),
+        "all_gather": (lambda v: lax.all_gather(v, "x"), P("x")),
+        "psum_scatter": (lambda v: lax.psum_scatter(wnp.tile(v, (n, 1)), "x", tiled=True), P("x")),
+        "scatter_1": (lambda v: lax.psum_scatter(wnp.tile(v, (1, n)), "x", scatter_dimension=1, tiled=True), P("x")),
+        "all_to_all": (lambda v: lax.all_to_all(wnp.tile(v, (n, 1)), "x", 0, 1, tiled=True), P("x")),
+        "all_to_all_1": (lambda v: lax.all_to_all(wnp.tile(v, (1, n)), "x", 1, 0, tiled=True), P("x")),
+        "ppermute": (lambda v: lax.ppermute(v, "x", [(i, (i + 3) % n) for i in range(n - 1)]), P("x")),
+        "axis_index": (lambda v: v + lax.axis_index("x"), P("x")),
+    }
+    found = {}
+    for dtype in ("float32", "bfloat16", "int32", "float64"):
+        with weft.enable_x64(dtype == "float64"):
+            x = wnp.asarray(values((n * 3, 5))).astype(dtype)
+            for name, (f, out) in cases.items():
+                y = weft.jit(weft.shard_map(f, mesh, P("x"), out))(weft.device_put(x, on("x")))
+                whole = multihost_utils.process_allgather(y, tiled=True)
+                wide = "float64" if dtype == "float64" else "float32"
+                found[f"{name} {dtype}"] = np.asarray(wnp.asarray(whole).astype(wide))
+    big = weft.jit(weft.shard_map(lambda v: lax.psum(v, "x"), mesh, P("x"), P()))
+    found["large"] = np.asarray(big(weft.device_put(values((n, 300_000)), on("x"))))
+    if RANK == 0:
+        np.savez(os.environ["RESULTS"], **found)
+"""
+
+
+def test_collectives_have_the_bits_of_one_process(tmp_path):
+    found = {}
+    for processes, devices in ((1, 6), (2, 3), (3, 2), (6, 1)):
+        path = tmp_path / f"{processes}.npz"
+        succeeds(COLLECTIVES, processes=processes, devices=devices, RESULTS=str(path))
+        found[processes] = dict(np.load(path))
+    assert len(found[1]) == 45
+    for processes in (2, 3, 6):
+        for name, want in found[1].items():
+            np.testing.assert_array_equal(found[processes][name], want, err_msg=f"{name} on {processes} processes")
+    values = (np.random.default_rng(0).standard_normal((18, 5)) * 100).astype(np.float32)
+    np.testing.assert_allclose(found[6]["psum float32"], values.reshape(6, 3, 5).sum(0), rtol=1e-5, atol=1e-4)
+    np.testing.assert_array_equal(found[6]["all_gather float32"].reshape(6, 18, 5)[4], values)
+
+
+def test_a_program_over_a_grid_of_processes():
+    succeeds(
+        """
+        rng = np.random.default_rng(1)
+        grid = weft.make_mesh((2, 4), ("a", "b"))
+        cut = lambda *spec: weft.NamedSharding(grid, P(*spec))
+        w, x = (rng.standard_normal(s).astype(np.float32) for s in ((16, 8), (8, 16)))
+
+        def loss(w, x):
+            def body(c, row):
+                return c + wnp.tanh(row @ w).sum(), wnp.cumsum(row)
+            c, rows = weft.scan(body, 0.0, x)
+            return c + (wnp.sort(x, 1) @ w).sum() + wnp.where(c > 0, rows.sum(), 0.0)
+
+        want, wanted = weft.value_and_grad(loss, (0, 1))(w, x)
+        for sw, sx in (((None, "b"), ("a",)), (("b", "a"), (None, ("b", "a"))), ((), ("b",))):
+            f = weft.jit(weft.value_and_grad(loss, (0, 1)), in_shardings=(cut(*sw), cut(*sx)))
+            got, gradients = f(w, x)
+            np.testing.assert_allclose(got, want, rtol=1e-4)
+            for g, expected in zip(gradients, wanted):
+                g = multihost_utils.process_allgather(g, tiled=True)
+                np.testing.assert_allclose(g, expected, rtol=2e-4, atol=1e-4)
+        """,
+        processes=4,
+    )
+
+
+def test_the_example_trains_on_two_processes():
+    pytest.importorskip("sklearn")
+    example = pathlib.Path(__file__).parents[2] / "examples/digits_data_parallel.py"
+    out = succeeds(example.read_text(encoding="utf-8"), devices=4, begin="")
+    curves = re.findall(r"(\d) devices: loss ([\d.]+) -> ([\d.]+)", out)
+    assert [devices for devices, _, _ in curves] == ["1", "8"], out
+    assert float(curves[1][2]) < 0.25 * float(curves[1][1])
+
+
+def test_without_a_launcher_there_is_one_process():
+    out = succeeds("print(RANK, SIZE, len(weft.devices()), wnp.arange(2).is_fully_addressable)", launcher=False)
+    assert out.split() == ["0", "1", "2", "True"]
+
+
+# --- Arrays -----------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_of_which_each_process_has_a_part():
+    succeeds(
+        """
+        assert [d.process_index for d in weft.devices()] == [0, 0, 1, 1]
+        assert weft.local_devices() == mesh.local_devices == weft.devices()[2 * RANK : 2 * RANK + 2]
+        assert weft.local_devices(1 - RANK) == weft.devices()[2 - 2 * RANK :][:2] and weft.local_device_count() == 2
+        whole = np.arange(24, dtype=np.float32).reshape(8, 3)
+        x = weft.device_put(whole, on("x"))
+        assert x.shape == (8, 3) and x.dtype == np.float32 and x.ndim == 2
+        assert repr(x) == "Array(shape=(8, 3), dtype=float32)"
+        assert not x.is_fully_addressable and not x.is_fully_replicated and not x.is_deleted()
+        assert [s.device.id for s in x.addressable_shards] == [2 * RANK, 2 * RANK + 1]
+        for shard in x.addressable_shards:
+            np.testing.assert_array_equal(shard.data, whole[shard.index])
+            assert shard.data.sharding.device_set == {shard.device}
+        x.block_until_ready()
+
+        def refused(what, error, *words):
+            try:
+                what()
+            except error as e:
+                assert all(word in str(e) for word in words), e
+            else:
+                raise AssertionError("not refused")
+
+        captured = weft.jit(lambda y: y + x)
+        for use in (lambda: np.asarray(x), lambda: x + 1, lambda: float(x.sum()), lambda: x[0], lambda: list(x),
+                    lambda: x.tolist(), lambda: captured(wnp.ones((8, 3))), lambda: weft.device_get(x)):
+            refused(use, RuntimeError, "f32[8,3]", "spans devices of several processes", "process_allgather")
+        refused(lambda: weft.device_put(x, weft.local_devices()[0]), ValueError, "process_allgather")
+        refused(lambda: weft.device_put(whole, weft.local_devices(1 - RANK)[0]), ValueError, "another process")
+        refused(lambda: weft.pmap(lambda v: v)(whole), NotImplementedError, "local_devices")
+
+        # What every device holds can be read; other shardings are moved to by a program.
+        total = weft.jit(lambda x: x.sum())(x)
+        assert float(total) == whole.sum() and total.is_fully_replicated and not total.is_fully_addressable
+        columns = weft.device_put(whole.T.copy(), on(None, "x"))
+        moved = weft.device_put(columns, on())
+        np.testing.assert_array_equal(moved, whole.T)
+
+        # Made from parts.
+        rows = whole[4 * RANK : 4 * RANK + 4]
+        for y in (
+            weft.make_array_from_process_local_data(on("x"), rows),
+            weft.make_array_from_process_local_data(on("x"), whole, (8, 3)),
+            weft.make_array_from_callback((8, 3), on("x"), lambda index: whole[index]),
+            weft.make_array_from_single_device_arrays((8, 3), on("x"), [s.data for s in x.addressable_shards]),
+        ):
+            np.testing.assert_array_equal(multihost_utils.process_allgather(y), whole)
+        same = weft.make_array_from_process_local_data(on(), whole)
+        np.testing.assert_array_equal(same, whole)
+        few = lambda: weft.make_array_from_process_local_data(on("x"), whole[:3], (8, 3))
+        refused(few, ValueError, "dimension 0", "4 of 8")
+
+        # Arrays of one process, and meshes of one.
+        np.testing.assert_array_equal(multihost_utils.process_allgather(RANK), [0, 1])
+        np.testing.assert_array_equal(multihost_utils.process_allgather(np.array([RANK]), tiled=True), [0, 1])
+        assert int(multihost_utils.broadcast_one_to_all(RANK + 7)) == 7
+        multihost_utils.assert_equal(whole)
+        refused(lambda: multihost_utils.assert_equal(RANK, "ranks:"), AssertionError, "ranks: processes")
+        multihost_utils.sync_global_devices("here")
+        own = weft.make_mesh((2,), ("own",), devices=weft.local_devices())
+        z = weft.device_put(whole + RANK, weft.NamedSharding(own, P("own")))
+        np.testing.assert_array_equal(weft.jit(lambda z: 2 * z)(z), 2 * (whole + RANK))
+        assert weft.jit(lambda z: 2 * z)(z).is_fully_addressable
+        mapped = weft.pmap(lambda v: lax.psum(v, "i"), "i", devices=weft.local_devices())
+        np.testing.assert_array_equal(mapped(whole[:2]), [whole[:2].sum(0)] * 2)
+
+        # Donation and captured arrays.
+        w = np.ones((3, 2), np.float32)
+        step = weft.jit(lambda x: (x @ w).sum(1), donate_argnums=0)
+        np.testing.assert_allclose(multihost_utils.process_allgather(step(x)), whole.sum(1) * 2)
+        assert x.is_deleted()
+        refused(lambda: weft.jit(lambda x: x)(x), RuntimeError, "was donated")
+        # A function for a mesh that no argument lies on, outside of jit and inside.
+        f = weft.shard_map(lambda v: lax.all_gather(v, "x", tiled=True), mesh, P("x"), P("x"))
+        assert f(np.arange(4)).shape == weft.jit(f)(np.arange(4)).shape == (16,)
+        other = weft.Mesh(weft.devices()[::-1], ("x",))
+        y = weft.device_put(whole, weft.NamedSharding(other, P("x")))
+        np.testing.assert_array_equal(y.addressable_shards[0].data, whole[4 - 4 * RANK : 6 - 4 * RANK])
+        np.testing.assert_array_equal(multihost_utils.process_allgather(weft.jit(lambda y: y * 2)(y)), whole * 2)
+        refused(lambda: weft.jit(f)(np.arange(4)), ValueError, "several, over different devices")
+        """
+    )
+
+
+# --- The end of a job in which something is wrong ---------------------------------------------------------------------
+
+
+def fails(program, processes=3, **options):
+    status, out, err, seconds = job(program, processes=processes, devices=1, **options)
+    assert status != 0, out + err
+    said = [line for line in err.splitlines() if line.startswith("weft: ")]
+    return said, err, seconds
+
+
+STEP = """
+    f = weft.jit(weft.shard_map(lambda v: lax.psum(v, "x"), mesh, P("x"), P()))
+    x = np.arange(3.0)
+    f(x)
+    multihost_utils.sync_global_devices("warm")
+    begin = time.time()
+    print("go", flush=True)
+"""
+
+
+def test_a_process_that_raises():
+    said, err, seconds = fails(
+        STEP
+        + """
+    def broken():
+        raise ValueError("no data")  # the line
+    if RANK == 1:
+        broken()
+    f(x)
+    """,
+        deadline=60,
+    )
+    assert len(said) == 1, err
+    line = re.search(r"train.py\", line (\d+), in broken", err)
+    assert line and 'raise ValueError("no data")  # the line' in err
+    assert re.search(rf"rank 1 of 3 raised ValueError at .*train.py:{line[1]}: no data", said[0]), said
+    assert err.count("Traceback") == 1
+    assert seconds < 30
+
+
+def test_all_processes_raise():
+    said, err, _ = fails(STEP + "    raise ValueError('on all')\n", deadline=60)
+    assert len(said) == 1 and err.count("Traceback") == 1, err
+
+
+def test_a_process_that_is_killed():
+    said, err, seconds = fails(
+        STEP
+        + """
+    if RANK == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    f(x)
+    """,
+        deadline=60,
+    )
+    # mpirun says it.
+    assert not said
+    assert re.search(r"process rank 2 .*signal 9", err.replace("\n", " ")), err
+    assert seconds < 30
+
+
+@pytest.mark.parametrize("stuck", ["while True: pass", "time.sleep(1000)"])
+def test_a_process_that_is_stuck(stuck):
+    program = (
+        STEP
+        + f"""
+    if RANK == 1:
+        {stuck}
+    f(x)
+    """
+    )
+    said, err, seconds = fails(program)
+    assert len(said) == 1, err
+    assert re.search(r"rank [02] of 3 .* waited 3 s .*\(f64|f32\[3\]\).* for rank 1, which has not come", said[0]), said
+    assert seconds < 25  # the deadline, and starting three processes on a busy machine
+
+
+def test_how_long_it_takes_to_notice():
+    """From when the others begin to wait: the deadline and 2 seconds."""
+    program = (
+        STEP
+        + """
+    if RANK == 1:
+        time.sleep(1000)
+    with open(os.environ["BEGIN"], "w") as file:
+        file.write(str(time.time()))
+    f(x)
+    """
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "begin")
+        said, err, _ = fails(program, BEGIN=path)
+        end = time.time()
+        with open(path) as file:
+            begin = float(file.read())
+    assert len(said) == 1, err
+    print(f"ended {end - begin:.1f} s after the others began to wait")
+    assert DEADLINE <= end - begin < DEADLINE + 15  # DEADLINE + 2 on a machine that does nothing else
+
+
+def test_processes_that_run_different_programs():
+    said, err, seconds = fails(
+        """
+    def step(x): return lax.psum(x, "x")
+    def evaluate(x): return lax.pmax(x, "x")
+    chosen = evaluate if RANK == 1 else step
+    f = weft.jit(weft.shard_map(chosen, mesh, P("x"), P()))
+    f(np.arange(3.0))
+    """,
+        deadline=60,
+    )
+    assert len(said) == 1, err
+    assert re.search(
+        r"do different things: .*rank \d runs 'step' .*rank 1 runs 'evaluate'|rank 1 runs 'evaluate'.*'step'", said[0]
+    )
+    assert seconds < 30
+
+
+def test_the_same_function_that_computes_something_else():
+    said, _, _ = fails(
+        """
+    f = weft.jit(weft.shard_map(lambda v: lax.psum(v * (2 if RANK == 1 else 3), "x"), mesh, P("x"), P()))
+    f(np.arange(3.0))
+    """,
+        deadline=60,
+    )
+    assert len(said) == 1 and "what these functions compute differs" in said[0]
+
+
+def test_shapes_that_differ():
+    said, _, _ = fails(
+        """
+    f = weft.jit(weft.shard_map(lambda v: lax.psum(v, "x"), mesh, P("x"), P()))
+    f(np.arange(3.0 if RANK else 6.0))
+    """,
+        deadline=60,
+    )
+    assert len(said) == 1 and "[3]" in said[0] and "[6]" in said[0]
+
+
+def test_a_process_that_ends_early():
+    said, _, _ = fails(STEP + "    if RANK == 1: sys.exit(0)\n    f(x)\n", deadline=60)
+    assert len(said) == 1 and "rank 1 is at the end of its program" in said[0]
+
+
+def test_initialize_after_devices():
+    program = "import weft\nweft.devices()\nweft.distributed.initialize()\n"
+    env = dict(os.environ, OMPI_COMM_WORLD_SIZE="2")
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert "comes before everything that asks for devices" in done.stderr
+
+
+def test_deadlines_that_are_none():
+    for given in ("soon", "0", "-1", "inf"):
+        env = dict(os.environ, WEFT_DEADLINE=given)
+        done = subprocess.run(
+            [sys.executable, "-c", "import weft; weft.distributed.initialize()"],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "ValueError" in done.stderr and "number of seconds" in done.stderr

@@ -1,0 +1,279 @@
+"""Programs of several processes: `mpirun -n 4 python train.py`, where train.py begins with
+
+    weft.distributed.initialize()
+
+Then weft.devices() has the devices of all processes, and a jitted function over a mesh of them is one program that all
+processes run, each its part. Arrays over such a mesh have a part in every process. See docs/parallel.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from . import _weft
+from . import mesh as _mesh
+from .mesh import NamedSharding, Sharding, cuts_of, held_blocks, spans_processes
+
+__all__ = [
+    "initialize",
+    "is_initialized",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+    "shutdown",
+]
+
+# What a launcher sets in the environment of each process.
+_LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
+_DEADLINE = 300.0
+_state = {"initialized": False, "joined": False}
+
+
+def initialize(deadline: float | None = None) -> None:
+    """Joins the job that this process was started in, by Open MPI (`mpirun -n 4 python train.py`) or by a Slurm that
+    has it (`srun --mpi=pmix`). Without a launcher there is one process, and nothing changes. Comes before the first
+    question for devices; a second call does nothing.
+
+    From then on a process that raises ends the whole job, as does one that is killed, that does something else than
+    the others, or that they have waited for in vain for `deadline`: with one message that says which.
+
+    Args:
+        deadline: for how many seconds processes wait for each other; None: what the environment variable
+            WEFT_DEADLINE says, or 300.
+
+    Returns: nothing.
+
+    Raises:
+        RuntimeError: devices were asked for before; Open MPI's library is missing.
+        ValueError: the deadline is no positive number.
+
+    Example:
+        >>> weft.distributed.initialize()
+        >>> weft.process_index(), weft.process_count()
+        (0, 1)
+    """
+    if _state["initialized"]:
+        return
+    if deadline is None:
+        given = os.environ.get("WEFT_DEADLINE", str(_DEADLINE))
+        try:
+            deadline = float(given)
+        except ValueError:
+            raise ValueError(f"WEFT_DEADLINE is {given!r}; expected a number of seconds") from None
+    if not 0 < deadline < float("inf"):
+        raise ValueError(f"distributed.initialize: the deadline is {deadline!r}; expected a number of seconds above 0")
+    if any(name in os.environ for name in _LAUNCHERS):
+        if _mesh.devices_were_listed():
+            raise RuntimeError(
+                "distributed.initialize() comes before everything that asks for devices: weft.devices(), meshes, "
+                "shardings of arrays"
+            )
+        rank, size = _weft.join_job(float(deadline))
+        _state["joined"] = True
+        previous = sys.excepthook
+        sys.excepthook = lambda kind, error, trace: _end_job(previous, kind, error, trace)
+        counts = _weft.all_gather_bytes("calls distributed.initialize", str(_mesh.own_device_count()).encode())
+        _mesh.set_processes(rank, [int(n) for n in counts])
+        assert len(counts) == size
+        atexit.register(shutdown)
+    _state["initialized"] = True
+
+
+def is_initialized() -> bool:
+    """Whether initialize() was called.
+
+    Returns: bool.
+
+    Example:
+        >>> weft.distributed.initialize()
+        >>> weft.distributed.is_initialized()
+        True
+    """
+    return _state["initialized"]
+
+
+def shutdown() -> None:
+    """Waits until all processes of the job have come here, and leaves it. Happens by itself when the program ends.
+
+    Returns: nothing.
+
+    Example:
+        >>> weft.distributed.shutdown()
+    """
+    if _state["joined"]:
+        _state["joined"] = False
+        _weft.leave_job()
+
+
+def _end_job(
+    previous: Callable[..., Any], kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """sys.excepthook: the traceback, and then the end of all processes."""
+    if not _state["joined"]:
+        previous(kind, error, trace)
+        return
+    # The user's innermost line: not one of a library's.
+    paths = sysconfig.get_paths()
+    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
+    libraries = (own, *(paths[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+    frames = [f for f in traceback.extract_tb(trace) if not os.path.abspath(f.filename).startswith(libraries)]
+    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    sys.stdout.flush()
+    text = "".join(traceback.format_exception(kind, error, trace))
+    message = str(error).splitlines()[0] if str(error) else ""
+    rank, count = _mesh.process_index(), _mesh.process_count()
+    _weft.end_job(f"rank {rank} of {count} raised {kind.__name__}{where}: {message}", text)
+
+
+def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[slice, ...]], Any]) -> Any:
+    """An array of this shape from what `parts` gives for the slices that this process holds."""
+    shape = tuple(int(n) for n in shape)
+    if isinstance(sharding, NamedSharding):
+        cuts_of(sharding.mesh, sharding.spec, shape, "an array")
+    if not spans_processes(sharding):
+        whole: Any = None
+        for index in held_blocks(sharding, shape):
+            part = np.asarray(parts(index))
+            if whole is None:
+                whole = np.empty(shape, part.dtype)
+            whole[index] = part
+        if whole is None:
+            raise ValueError(f"this process has no device of {sharding}")
+        return _mesh.put(_weft.array(whole, None, True), sharding)
+    indices = held_blocks(sharding, shape)
+    if not indices:
+        raise ValueError(f"this process has no device of {sharding}")
+    local = sharding.shard_shape(shape)
+    found = []
+    for index in indices:
+        part = np.asarray(parts(index))
+        if part.shape != local:
+            raise ValueError(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
+        found.append(part)
+    return _weft.span_blocks(_weft.array(np.stack(found), None, True), shape, sharding)
+
+
+def make_array_from_callback(
+    shape: Sequence[int], sharding: Sharding, data_callback: Callable[[tuple[slice, ...]], Any]
+) -> Any:
+    """An array whose parts a function gives: it is called for those that the devices of this process hold.
+
+    Args:
+        shape: of the whole array.
+        sharding: how it lies.
+        data_callback: gets slices of the whole array, gives that part: a NumPy array.
+
+    Returns: array.
+
+    Raises:
+        ValueError: the sharding does not fit the shape, or a part has another shape.
+
+    Example:
+        >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
+        >>> weft.make_array_from_callback((3,), rows, lambda index: wnp.arange(3)[index])
+        Array([0, 1, 2], dtype=int32)
+    """
+    return _blocks(sharding, shape, data_callback)
+
+
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any]) -> Any:
+    """An array from what each device of this process holds of it.
+
+    Args:
+        shape: of the whole array.
+        sharding: how it lies.
+        arrays: one for each device of this process, in the order of sharding.addressable_devices_indices_map(shape).
+
+    Returns: array.
+
+    Raises:
+        ValueError: there are more or fewer arrays than devices, or a part has another shape.
+
+    Example:
+        >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
+        >>> weft.make_array_from_single_device_arrays((2,), rows, [wnp.ones(2)])
+        Array([1., 1.], dtype=float32)
+    """
+    shape = tuple(int(n) for n in shape)
+    places = list(sharding.addressable_devices_indices_map(shape).values())
+    if len(places) != len(arrays):
+        raise ValueError(
+            f"make_array_from_single_device_arrays: {len(arrays)} arrays for {len(places)} devices of this process"
+        )
+    parts: dict[tuple, Any] = {}
+    for index, part in zip(places, arrays):
+        parts.setdefault(tuple((s.start, s.stop) for s in index), part)
+    return _blocks(sharding, shape, lambda index: parts[tuple((s.start, s.stop) for s in index)])
+
+
+def make_array_from_process_local_data(
+    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
+) -> Any:
+    """An array over several processes, each of which gives what its own devices hold: a batch of which every process
+    has read its own rows.
+
+    Args:
+        sharding: how the whole array lies.
+        local_data: the part of this process: of the smallest box around what its devices hold. In a dimension where it
+            is as large as the whole array, it may be all of it.
+        global_shape: of the whole array; None: in each dimension so much larger than local_data as the devices' box is
+            smaller than the whole.
+
+    Returns: array.
+
+    Raises:
+        ValueError: local_data has another shape than what the devices hold.
+
+    Example:
+        >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
+        >>> weft.make_array_from_process_local_data(rows, wnp.ones(2))
+        Array([1., 1.], dtype=float32)
+    """
+    data = np.asarray(local_data)
+    if global_shape is None:
+        # What share of each dimension the box is, from a shape that every cut divides.
+        model = [1] * data.ndim
+        if isinstance(sharding, NamedSharding):
+            cuts = cuts_of(sharding.mesh, sharding.spec, [0] * data.ndim, "make_array_from_process_local_data")
+            model = [int(np.prod([sharding.mesh.shape[a] for a in names], dtype=int)) for names in cuts]
+        low, high = _box(sharding, model)
+        shape = tuple(n * m // (b - a) for n, m, a, b in zip(data.shape, model, low, high))
+    else:
+        shape = tuple(int(n) for n in global_shape)
+    low, high = _box(sharding, shape)
+    offset = []
+    for d, (n, a, b, whole) in enumerate(zip(data.shape, low, high, shape)):
+        if n == b - a:
+            offset.append(a)
+        elif n == whole:
+            offset.append(0)
+        else:
+            raise ValueError(
+                f"make_array_from_process_local_data: dimension {d} of local_data has size {n}; the devices of this "
+                f"process hold {b - a} of {whole} there ({sharding})"
+            )
+    if data.ndim != len(shape):
+        raise ValueError(
+            f"make_array_from_process_local_data: local_data has {data.ndim} dimensions, the whole {len(shape)}"
+        )
+    part = lambda index: data[tuple(slice(s.start - o, s.stop - o) for s, o in zip(index, offset))]
+    return _blocks(sharding, shape, part)
+
+
+def _box(sharding: Sharding, shape: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where what this process holds of an array begins and ends, in each dimension."""
+    indices = held_blocks(sharding, shape)
+    if not indices:
+        raise ValueError(f"this process has no device of {sharding}")
+    low = [min(index[d].start for index in indices) for d in range(len(shape))]
+    high = [max(index[d].stop for index in indices) for d in range(len(shape))]
+    return low, high

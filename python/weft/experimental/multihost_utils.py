@@ -1,0 +1,110 @@
+"""What programs import from jax.experimental.multihost_utils: processes of a job that tell each other arrays."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from .. import _weft
+from .. import tree as _tree
+from ..mesh import NamedSharding, PartitionSpec, process_count, process_index, put
+
+__all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
+
+
+def _exchange(what: str, value: Any) -> list[Any]:
+    """What every process gives."""
+    if process_count() == 1:
+        return [value]
+    return [pickle.loads(data) for data in _weft.all_gather_bytes(what, pickle.dumps(value))]
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """All of arrays that span several processes, in each of them; of other arrays, those of all processes.
+
+    Args:
+        in_tree: array, number or tree of them. Every process calls this at the same place.
+        tiled: arrays of one process are concatenated along their first dimension, not stacked. Of arrays that span
+            several processes there is one anyway.
+
+    Returns: tree of NumPy arrays.
+
+    Raises:
+        ValueError: tiled, and an array has no dimension.
+
+    Example:
+        >>> weft.experimental.multihost_utils.process_allgather(wnp.arange(2))
+        array([[0, 1]], dtype=int32)
+    """
+
+    def gather(x: Any) -> np.ndarray:
+        if isinstance(x, _weft.Array) and not x.is_fully_addressable:
+            return np.asarray(put(x, NamedSharding(x.sharding.mesh, PartitionSpec())))
+        parts = _exchange("calls process_allgather", np.asarray(x))
+        if not tiled:
+            return np.stack(parts)
+        if parts[0].ndim == 0:
+            raise ValueError("process_allgather: a number cannot be concatenated; tiled=False stacks them")
+        return np.concatenate(parts)
+
+    return _tree.map(gather, in_tree)
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """The arrays of one process, in all of them.
+
+    Args:
+        in_tree: array, number or tree of them, of the same structure in all processes.
+        is_source: whether it is this process's; None: process 0's.
+
+    Returns: tree of NumPy arrays.
+
+    Raises:
+        ValueError: no process or several say that they are the source.
+
+    Example:
+        >>> int(weft.experimental.multihost_utils.broadcast_one_to_all(3))
+        3
+    """
+    source = process_index() == 0 if is_source is None else is_source
+    value = _tree.map(np.asarray, in_tree) if source else None
+    sources = [v for is_it, v in _exchange("calls broadcast_one_to_all", (source, value)) if is_it]
+    if len(sources) != 1:
+        raise ValueError(f"broadcast_one_to_all: {len(sources)} processes say that they are the source; expected one")
+    return sources[0]
+
+
+def sync_global_devices(name: str) -> None:
+    """Waits until all processes have called this with the same name.
+
+    Args:
+        name: of the place in the program.
+
+    Returns: nothing.
+
+    Example:
+        >>> weft.experimental.multihost_utils.sync_global_devices("epoch")
+    """
+    _exchange(f"calls sync_global_devices({name!r})", None)
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Raises AssertionError unless the arrays are the same in all processes.
+
+    Args:
+        in_tree: array, number or tree of them.
+        fail_message: what the error begins with.
+
+    Returns: nothing.
+
+    Example:
+        >>> weft.experimental.multihost_utils.assert_equal(wnp.arange(3))
+    """
+    for mine in map(np.asarray, _tree.leaves(in_tree)):
+        for process, theirs in enumerate(_exchange("calls assert_equal", mine)):
+            if theirs.shape != mine.shape or not np.array_equal(theirs, mine, equal_nan=mine.dtype.kind in "fc"):
+                raise AssertionError(
+                    f"{fail_message} processes {process_index()} and {process} differ: {mine}, {theirs}"
+                )
