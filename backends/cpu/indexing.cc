@@ -5,7 +5,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
 #include "ir/dtype.h"
@@ -91,15 +90,54 @@ struct Windows {
   }
 };
 
-// Scratch from the buffer cache.
-struct Offsets {
-  explicit Offsets(int64_t n)
-      : bytes(n * static_cast<int64_t>(sizeof(int64_t))), data(static_cast<int64_t*>(AllocateRaw(bytes))) {}
-  ~Offsets() { FreeRaw(data, bytes); }
-  Offsets(const Offsets&) = delete;
-  int64_t bytes;
-  int64_t* data;
+// Where a run of windows begins: in the operand (-1: dropped) and in the updates.
+struct Places {
+  static constexpr int64_t kMost = 512;
+  int64_t starts[kMost], sources[kMost];
 };
+
+// Combines single elements: `combine` takes a place and a value.
+template <class T, class F>
+void CombinePoints(T* to, const T* from, const Places& p, int64_t n, const F& combine) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (p.starts[i] >= 0) combine(to + p.starts[i], from[p.sources[i]]);
+  }
+}
+
+// Combines, in order, the windows that begin in [first, last) of the operand; that may be all of it. `fill(b, n,
+// places)` says where windows b ... b + n - 1 begin.
+template <class T, class F>
+void ApplyWindows(T* to, const T* from, const Windows& windows, int64_t kind, int64_t batches, int64_t first,
+                  int64_t last, bool all, const F& fill) {
+  const bool points = windows.shape.empty() && windows.run == 1;
+  Places p;
+  for (int64_t b = 0; b < batches; b += Places::kMost) {
+    const int64_t n = std::min(Places::kMost, batches - b);
+    fill(b, n, p);
+    int64_t kept = n;
+    if (!all) {
+      // Which of them are in the range follows no pattern that a processor could predict: no branch.
+      kept = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t start = p.starts[i], source = p.sources[i];
+        p.starts[kept] = start, p.sources[kept] = source;
+        kept += (start >= first) & (start < last);
+      }
+      for (int64_t i = 0; points && i < kept; ++i) __builtin_prefetch(to + p.starts[i], 1);
+    }
+    if (!points) {
+      for (int64_t i = 0; i < kept; ++i) {
+        if (p.starts[i] >= 0) windows.Apply(to + p.starts[i], from + p.sources[i], kind);
+      }
+    } else if (kind == kSet) {
+      CombinePoints(to, from, p, kept, [](T* y, T u) { *y = u; });
+    } else if (kind == kAdd) {
+      CombinePoints(to, from, p, kept, [](T* y, T u) { Combine(y, u, kAdd); });
+    } else {
+      CombinePoints(to, from, p, kept, [kind](T* y, T u) { Combine(y, u, kind); });
+    }
+  }
+}
 
 // Calls f(number, position) for the numbers [begin, end) of the points of `shape`, in row-major order.
 template <class F>
@@ -121,8 +159,8 @@ void ForEachPoint(const std::vector<int64_t>& shape, int64_t begin, int64_t end,
 // [operand (the result, updated in place), indices, updates, kind, clip, update_window_dims, inserted_dims,
 //  operand_batch_dims, indices_batch_dims, scatter_dims], lists with their length in front.
 //
-// Updates of one element are combined in the order of the indices, however many threads work: first every window's
-// place is computed, then each thread applies, in order, those that begin in its part of the operand.
+// Updates of one element are combined in the order of the indices, however many threads work: each applies, in order,
+// the windows that begin in its part of the operand.
 void Scatter(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
   const DenseTensor x(r), indices(r), updates(r);
@@ -156,14 +194,34 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
   bool disjoint = true;
   for (int64_t d : scatter_dims) disjoint = disjoint && window_sizes[d] == 1;
 
-  const Offsets starts(batches), sources(batches);
   const int64_t index_step = is.empty() ? 0 : is.back(), num_indices = static_cast<int64_t>(scatter_dims.size());
-  VisitDType(static_cast<DType>(indices.dtype), [&](auto tag) {
-    using I = typename decltype(tag)::type;
+  // One index for each of a list of windows needs no position in the batch.
+  const bool list = batch_shape.size() == 1 && num_indices == 1 && operand_batch.empty();
+  VisitDType(static_cast<DType>(indices.dtype), [&](auto index_tag) {
+    using I = typename decltype(index_tag)::type;
     if constexpr (std::is_integral_v<I>) {
       const I* index = indices.as<I>();
-      ParallelFor(batches, batches * 3, [&](int64_t begin, int64_t end) {
-        ForEachPoint(batch_shape, begin, end, [&](int64_t b, const std::vector<int64_t>& at) {
+      // Where a window begins along dimension d, in elements; -1: outside.
+      const auto start_along = [&](int64_t d, int64_t last, I v) {
+        int64_t start = static_cast<int64_t>(v);
+        if constexpr (std::is_unsigned_v<I>) {
+          if (static_cast<uint64_t>(v) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+            start = std::numeric_limits<int64_t>::max();
+        }
+        if (clip) return std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last)) * xs[d];
+        return start >= 0 && start <= last ? start * xs[d] : int64_t{-1};
+      };
+      const auto fill = [&](int64_t begin, int64_t n, Places& p) {
+        if (list) {
+          const int64_t d = scatter_dims[0], last = x.shape[d] - window_sizes[d], step = is[0],
+                        stride = batch_strides[0];
+          for (int64_t i = 0; i < n; ++i) {
+            p.starts[i] = start_along(d, last, index[(begin + i) * step]);
+            p.sources[i] = (begin + i) * stride;
+          }
+          return;
+        }
+        ForEachPoint(batch_shape, begin, begin + n, [&](int64_t b, const std::vector<int64_t>& at) {
           int64_t place = 0, base = 0, source = 0;
           for (size_t i = 0; i < at.size(); ++i) {
             place += at[i] * is[i];
@@ -171,49 +229,32 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
           }
           bool inside = true;
           for (int64_t k = 0; k < num_indices; ++k) {
-            const int64_t d = scatter_dims[k], last = x.shape[d] - window_sizes[d];
-            const I v = index[place + k * index_step];
-            int64_t start = static_cast<int64_t>(v);
-            if constexpr (std::is_unsigned_v<I>) {
-              if (static_cast<uint64_t>(v) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-                start = std::numeric_limits<int64_t>::max();
-            }
-            if (clip)
-              start = std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last));
-            else
-              inside = inside && start >= 0 && start <= last;
-            if (inside) base += start * xs[d];
+            const int64_t d = scatter_dims[k];
+            const int64_t start = start_along(d, x.shape[d] - window_sizes[d], index[place + k * index_step]);
+            inside = inside && start >= 0;
+            base += start;
           }
           for (size_t k = 0; k < operand_batch.size(); ++k) base += at[indices_batch[k]] * xs[operand_batch[k]];
-          starts.data[b] = inside ? base : -1;
-          sources.data[b] = source;
+          p.starts[b - begin] = inside ? base : -1;
+          p.sources[b - begin] = source;
+        });
+      };
+      VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        T* to = x.as<T>();
+        const T* from = updates.as<T>();
+        // Every part looks at all places. That pays where a place takes long to reach or to combine.
+        constexpr int64_t kNear = 1 << 20;
+        const int64_t elements = x.size(), bytes = elements * static_cast<int64_t>(sizeof(T));
+        const bool far = bytes > kNear || window >= 16;
+        const int64_t parts = disjoint && far ? std::min<int64_t>(NumThreads(), elements) : 1;
+        const int64_t cost = batches * (3 + window * (sizeof(T) > 8 ? 2 : 1));
+        ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
+          const int64_t first = elements / parts * begin, last = end == parts ? elements : elements / parts * end;
+          ApplyWindows(to, from, windows, kind, batches, first, last, parts == 1, fill);
         });
       });
     }
-  });
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* to = x.as<T>();
-    const T* from = updates.as<T>();
-    const int64_t elements = x.size();
-    const int64_t parts = disjoint ? std::min<int64_t>(NumThreads(), elements) : 1;
-    const int64_t cost = batches * (3 + window * (sizeof(T) > 8 ? 2 : 1));
-    ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
-      const int64_t first = elements / parts * begin, last = end == parts ? elements : elements / parts * end;
-      if (windows.shape.empty() && windows.run == 1) {
-        for (int64_t b = 0; b < batches; ++b) {
-          const int64_t start = starts.data[b];
-          // Random places: asked for some steps ahead.
-          if (b + 16 < batches && starts.data[b + 16] >= 0) __builtin_prefetch(to + starts.data[b + 16], 1);
-          if (start >= first && start < last) Combine(to + start, from[sources.data[b]], kind);
-        }
-        return;
-      }
-      for (int64_t b = 0; b < batches; ++b) {
-        const int64_t start = starts.data[b];
-        if (start >= first && start < last) windows.Apply(to + start, from + sources.data[b], kind);
-      }
-    });
   });
 }
 
