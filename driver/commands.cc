@@ -7,6 +7,7 @@
 #include "driver/command_passes.h"
 #include "driver/executable.h"
 #include "driver/files.h"
+#include "driver/gpu.h"
 #include "driver/npy.h"
 #include "ir/eval.h"
 #include "ir/op_reference.h"
@@ -65,6 +66,10 @@ void RunCommand::Run() const {
 
 void DumpCommand::Run() const {
   const FnRef fn = LoadProgram(file);
+  if (!target.empty()) {
+    std::cout << GpuStage(fn, target, stage);
+    return;
+  }
   if (stage == "ir" || stage == "optimized") {
     std::cout << Print(stage == "ir" ? *fn : *Optimize(fn));
     return;

@@ -33,6 +33,7 @@ struct RunCommand {
 struct DumpCommand {
   std::string file;
   std::string stage = "ir";
+  std::string target;  // of a GPU; empty: this CPU
   void Run() const;
 };
 

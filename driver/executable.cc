@@ -41,7 +41,7 @@ std::string OptionsText(const CompileOptions& o) {
   return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" +
          std::to_string(o.fusion.fuse) + "," + std::to_string(o.fusion.max_members) + "," +
          std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
-         std::to_string(o.fusion.large_row) + "|" + donated;
+         std::to_string(o.fusion.large_row) + "," + std::to_string(o.fusion.distinct_buffers) + "|" + donated;
 }
 
 // Which build of the compiler this is: cached code of another one is not used.

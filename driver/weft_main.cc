@@ -3,6 +3,7 @@
 //   weft opt f.weft --passes=grad(0),cse      a program after named passes
 //   weft run f.weft --inputs x.npy y.npy      its results
 //   weft dump f.weft --stage=mlir             a stage of its compilation
+//   weft dump f.weft --stage=ptx --target=cuda:sm_90a
 //   weft ops                                  the reference of all operations
 #include <iostream>
 #include <string>
@@ -43,8 +44,9 @@ int Main(int argc, char** argv) {
   CLI::App* dump_app = app.add_subcommand("dump", "Print a stage of a program's compilation");
   dump_app->add_option("FILE", dump.file, "The program")->required();
   dump_app->add_option("--stage", dump.stage, "What to print")
-      ->check(CLI::IsMember({"ir", "optimized", "schedule", "mlir", "llvm", "asm"}))
+      ->check(CLI::IsMember({"ir", "optimized", "schedule", "mlir", "llvm", "asm", "ptx"}))
       ->capture_default_str();
+  dump_app->add_option("--target", dump.target, "For a GPU, as in cuda:sm_90a; without it for this CPU");
 
   CLI::App* ops_app = app.add_subcommand("ops", "Print the reference of all operations as Markdown");
 

@@ -192,7 +192,8 @@ int BlockLowering::DonatedRoom(const Dim& bytes) const {
   return best;
 }
 
-int BlockLowering::ResultSlot(uint32_t var, const std::vector<int>& reusable) {
+int BlockLowering::ResultSlot(uint32_t var, const std::vector<int>& may_hold) {
+  const std::vector<int> reusable = p_.policy.distinct_buffers ? std::vector<int>() : may_hold;
   auto may_reuse = [&](int s) { return std::find(reusable.begin(), reusable.end(), s) != reusable.end(); };
   int chosen = -1;
   const int w = wanted_[var];
@@ -229,7 +230,8 @@ std::vector<int> BlockLowering::OperandSlots(const BuiltKernel& kernel, int targ
 }
 
 void BlockLowering::EmitGroup(Steps& steps, int unit) {
-  const BuiltKernel kernel = KernelBuilder(fn_, plan_).Group(unit);
+  BuiltKernel kernel = KernelBuilder(fn_, plan_).Group(unit);
+  if (p_.policy.distinct_buffers) kernel.spec.spills.clear();
   if (kernel.spec.stores.empty()) return;
   const std::vector<int> phases = kernel.spec.Phases(), read_last = kernel.spec.LastPhases();
   for (const KernelStore& s : kernel.spec.stores) {

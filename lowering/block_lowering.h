@@ -96,8 +96,8 @@ class BlockLowering {
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
   int SlotOf(const Atom& a);  // of a stored value or literal
   void FinishUnit(int unit);
-  // The slot for result `var` of the current unit. `reusable`: slots that the unit reads and may overwrite.
-  int ResultSlot(uint32_t var, const std::vector<int>& reusable);
+  // The slot for result `var` of the current unit. `may_hold`: slots that the unit reads and may overwrite.
+  int ResultSlot(uint32_t var, const std::vector<int>& may_hold);
   // Whether nobody but the current unit reads slot `s` from now on.
   bool OnlyThisUnitReads(int s) const;
   // A donated parameter for `var`: as the home of a result, or as room for a value that dies. -1: none.

@@ -52,21 +52,6 @@ struct Diagnostics {
   mlir::ScopedDiagnosticHandler handler;
 };
 
-void ConvertToLlvm(mlir::ModuleOp module) {
-  mlir::MLIRContext* context = module.getContext();
-  Diagnostics diagnostics(context);
-  mlir::LLVMConversionTarget target(*context);
-  target.addLegalOp<mlir::ModuleOp>();
-  mlir::LLVMTypeConverter types(context);
-  mlir::RewritePatternSet patterns(context);
-  mlir::populateSCFToControlFlowConversionPatterns(patterns);
-  mlir::arith::populateArithToLLVMConversionPatterns(types, patterns);
-  mlir::populateMathToLLVMConversionPatterns(types, patterns);
-  mlir::cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
-  const bool ok = mlir::succeeded(mlir::applyFullConversion(module, target, std::move(patterns)));
-  WEFT_CHECK(ok) << "lowering to the LLVM dialect failed: " << diagnostics.text;
-}
-
 llvm::TargetMachine& MachineFor(const Target& target) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -180,6 +165,25 @@ std::string LinkShared(const std::string& object) {
 
 }  // namespace
 
+void ConvertToLlvm(mlir::ModuleOp module) {
+  mlir::MLIRContext* context = module.getContext();
+  Diagnostics diagnostics(context);
+  mlir::LLVMConversionTarget target(*context);
+  target.addLegalOp<mlir::ModuleOp>();
+  mlir::LLVMTypeConverter types(context);
+  mlir::RewritePatternSet patterns(context);
+  mlir::populateSCFToControlFlowConversionPatterns(patterns);
+  mlir::arith::populateArithToLLVMConversionPatterns(types, patterns);
+  mlir::populateMathToLLVMConversionPatterns(types, patterns);
+  mlir::cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+  const bool ok = mlir::succeeded(mlir::applyFullConversion(module, target, std::move(patterns)));
+  WEFT_CHECK(ok) << "lowering to the LLVM dialect failed: " << diagnostics.text;
+}
+
+std::string CompileShared(llvm::Module& module, const Target& target) {
+  return LinkShared(Emit(module, target, /*assembly=*/false));
+}
+
 mlir::MLIRContext& CompilerContext() {
   thread_local std::unique_ptr<mlir::MLIRContext> context = [] {
     mlir::DialectRegistry registry;
@@ -211,7 +215,7 @@ std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage 
     return text;
   }
   if (stage == CodeStage::kAssembly) return Emit(*ir, target, /*assembly=*/true);
-  return LinkShared(Emit(*ir, target, /*assembly=*/false));
+  return CompileShared(*ir, target);
 }
 
 }  // namespace weft

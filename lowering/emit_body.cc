@@ -257,6 +257,11 @@ Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<
   if (op == "is_finite") return {m_.Cmp(Pred::OLT, m_.Abs(x), c(std::numeric_limits<double>::infinity()))};
   if (op == "real" || op == "conj") return {x};
   if (op == "imag") return {c(0)};
+  if (native_) {
+    std::vector<Value> operands = {x};
+    if (y) operands.push_back(y);
+    if (Value v = native_(op, operands)) return {v};
+  }
   VectorMath math(m_, [&](const std::string& name, const std::vector<Value>& v) {
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});

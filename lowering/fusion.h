@@ -21,6 +21,9 @@ struct FusionPolicy {
   int64_t min_parallel_rows = 8;  // rows below which a large row keeps a reduction's users out of its group
   int64_t large_row = 32768;
   bool fuse = true;  // false: one equation, one kernel (to see what fusion brings)
+  // No kernel writes memory that it reads, as GPU kernels promise of their arguments; what a later pass over a row
+  // needs stays in registers or is computed again.
+  bool distinct_buffers = false;
 };
 
 struct BlockPlan {

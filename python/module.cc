@@ -93,6 +93,7 @@ PYBIND11_MODULE(_weft, m) {
   BindNumpy(m);
   BindRandom(m);
   BindMesh(m);
+  BindGpu(m);
   BindPartition(m);
   BindJob(m);
 }

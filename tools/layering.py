@@ -35,6 +35,8 @@ _ARROWS = {
 _FOR_BACKENDS = {
     "lowering/artifact.h",
     "lowering/abi.h",
+    "lowering/gpu/artifact.h",
+    "lowering/gpu/twin_abi.h",
     "lowering/math_table.h",
     "ir/dtype.h",
     "ir/environment.h",

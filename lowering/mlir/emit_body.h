@@ -27,7 +27,11 @@ class BodyEmitter {
   using Library =
       std::function<Lanes(const std::string& op, DType dtype, const std::vector<Lanes>& operands, DType result)>;
 
-  BodyEmitter(MlirBuilder& m, Library library) : m_(m), library_(std::move(library)) {}
+  // A target's own way to compute `op` on f32 or f64, null where it has none; taken before the inline expansions.
+  using Native = std::function<Value(const std::string& op, const std::vector<Value>& operands)>;
+
+  BodyEmitter(MlirBuilder& m, Library library, Native native = nullptr)
+      : m_(m), library_(std::move(library)), native_(std::move(native)) {}
 
   // The type of one lane in a register (of one part, for complex numbers) and in memory.
   MType Register(DType dtype);
@@ -62,6 +66,7 @@ class BodyEmitter {
 
   MlirBuilder& m_;
   Library library_;
+  Native native_;
 };
 
 }  // namespace weft

@@ -95,7 +95,8 @@ def jit(
         out_shardings: likewise for the results.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
-        lower(*args) gives the program for such arguments without running it.
+        lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
+        program for a GPU, for which no GPU has to be there.
 
     Raises:
         TypeError: function is none; when called: an argument is no array, number or container of them; the message
@@ -152,21 +153,38 @@ def jit(
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
-    jitted.__dict__["lower"] = lambda *args, **kwargs: Lowered(jitted, args, kwargs)
+    jitted.__dict__["lower"] = functools.partial(_lower, jitted)
     return jitted
+
+
+def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
+    # No argument of a compiled function is a string, unless it is static.
+    names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
+    target = kwargs.pop("target") if names_target else None
+    return Lowered(jitted, args, kwargs, target)
 
 
 class Lowered:
     """The program of a jitted function for arguments of given types: look at it, or compile it.
-    weft.jit(f).lower(*args) makes one.
+    weft.jit(f).lower(*args) makes one for this CPU; weft.jit(f).lower(*args, target=...) one for a GPU.
+
+    A GPU is named by its architecture ("cuda:sm_80", "cuda:sm_89", "cuda:sm_90a": the card that is typical for it), or
+    described by a text: a line "cuda sm_90a" and lines "sm_count: 132", "threads_per_sm: 2048",
+    "shared_bytes_per_block: 49152", "l2_bytes: 52428800", "hbm_gb_per_s: 3350", as far as they differ.
 
     Example:
         >>> lowered = weft.jit(lambda x: x + 1).lower(1.0)
         >>> lowered.compile()(2.0)
         Array(3., dtype=float32, weak_type=True)
+        >>> gpu = weft.jit(lambda x: wnp.exp(x) + 1).lower(wnp.ones(1024), target="cuda:sm_90a")
+        >>> ".target sm_90a" in gpu.stage("ptx")
+        True
     """
 
-    def __init__(self, jitted, args: tuple, kwargs: dict):
+    def __init__(self, jitted, args: tuple, kwargs: dict, target: str | None = None):
+        self.target = target
+        if target is not None:
+            _weft.gpu_check_target(target)
         traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
         self._jitted, self._fn, self._traced = jitted, traced.fn, traced
         dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
@@ -212,17 +230,88 @@ class Lowered:
         """
         if dialect == "partitioned":
             return _partitioning.partitioned_text(self._traced, self._shardings)
-        return self._ir.text if dialect is None else self._ir.stage(dialect)
+        return self._ir.text if dialect is None else self.stage(dialect)
+
+    def stage(self, name: str) -> str:
+        """The program at a stage of compilation.
+
+        Args:
+            name: "ir", "optimized", "schedule", "mlir" or "llvm"; "fusion" or "asm" for a CPU; "ptx" for a GPU.
+
+        Returns: str.
+
+        Raises:
+            ValueError: there is no such stage.
+            NotImplementedError: an operation has no code for a GPU yet; the message names it and the line it is on.
+
+        Example:
+            >>> lowered = weft.jit(weft.nn.softmax).lower(wnp.ones((8, 512)), target="cuda:sm_90a")
+            >>> [line for line in lowered.stage("schedule").splitlines() if "kernel" in line]
+            ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
+        """
+        if self.target is None:
+            return self._ir.stage(name)
+        return _weft.gpu_stage(self._fn, self.target, name)
+
+    def emulate(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
+        them does: accesses outside of the arrays or misaligned, threads that touch the same memory with no barrier in
+        between, barriers that not all threads reach. Slow: for small arrays and tests.
+
+        Args:
+            *args: the arguments of the function, without its static ones.
+            **kwargs: its keyword arguments.
+
+        Returns: what the function returns.
+
+        Raises:
+            ValueError: the program is for a CPU.
+            NotImplementedError: an operation has no code for a GPU yet.
+            TypeError: arguments of another structure or type than the program was made for.
+            RuntimeError: a check failed.
+
+        Example:
+            >>> lowered = weft.jit(lambda x: x * x).lower(wnp.ones(3), target="cuda:sm_80")
+            >>> lowered.emulate(wnp.arange(3.0))
+            Array([0., 1., 4.], dtype=float32)
+        """
+        if self.target is None:
+            raise ValueError('emulate: the program is for a CPU; lower(..., target="cuda:sm_90a") makes one for a GPU')
+        leaves = self._leaves(args, kwargs)
+        return self._result(_weft.gpu_emulate(self._fn, self.target, [*leaves, *self._ir._captures]))
+
+    def _leaves(self, args: tuple, kwargs: dict) -> list:
+        leaves, tree = _tree.flatten((args, kwargs))
+        if tree != self._in_tree:
+            raise TypeError(f"the program was compiled for arguments of structure {self._in_tree}, got {tree}")
+        for leaf, wanted in zip(leaves, self._ir.in_types):
+            text = _weft.abstract(leaf)[3]
+            if text != wanted:
+                raise TypeError(f"the program was compiled for an argument {wanted}, got {text}")
+        return leaves
+
+    def _result(self, results: list) -> Any:
+        if self._out is None:
+            return results[0]
+        return tuple(results) if isinstance(self._out, int) else _tree.unflatten(self._out, results)
 
     def compile(self) -> Compiled:
         """Compiles the program now.
 
         Returns: Compiled, which is called like the function without its static arguments.
 
+        Raises:
+            NotImplementedError: the program is for a GPU: those run from bundles (docs/gpu.md), not in this process.
+
         Example:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
+        if self.target is not None:
+            raise NotImplementedError(
+                f"compile: programs for {self.target.splitlines()[0]} do not run in this process yet; stage('ptx') is "
+                "their code, emulate(...) runs it on the CPU"
+            )
         return Compiled(self)
 
 
@@ -255,18 +344,7 @@ class Compiled:
         return self._text
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, tree = _tree.flatten((args, kwargs))
-        if tree != self._lowered._in_tree:
-            raise TypeError(f"the program was compiled for arguments of structure {self._lowered._in_tree}, got {tree}")
-        for leaf, wanted in zip(leaves, self._ir.in_types):
-            text = _weft.abstract(leaf)[3]
-            if text != wanted:
-                raise TypeError(f"the program was compiled for an argument {wanted}, got {text}")
-        results = self._run(*leaves)
-        out = self._lowered._out
-        if out is None:
-            return results[0]
-        return tuple(results) if isinstance(out, int) else _tree.unflatten(out, results)
+        return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))
 
 
 def _strings(value) -> tuple[str, ...]:

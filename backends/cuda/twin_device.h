@@ -1,0 +1,43 @@
+// A device that runs the twins of GPU kernels on the CPU, one fibre per CUDA thread, and checks each of their steps:
+// accesses outside of the operands or misaligned, writes to operands that are only read, operands that overlap, threads
+// that touch what another one writes with no barrier between them, shared memory read before it is written, barriers
+// and shuffles that not all threads reach. The first of these ends the launch with a std::runtime_error that names the
+// kernel, the block and the thread.
+#ifndef WEFT_BACKENDS_CUDA_TWIN_DEVICE_H_
+#define WEFT_BACKENDS_CUDA_TWIN_DEVICE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/device.h"
+
+namespace weft::cuda {
+
+class TwinDevice : public Device {
+ public:
+  // `code`: GpuArtifact::twin. Throws std::runtime_error when it cannot be loaded.
+  explicit TwinDevice(const std::string& code);
+  ~TwinDevice() override;
+  TwinDevice(const TwinDevice&) = delete;
+
+  void* Allocate(int64_t bytes) override;  // filled with 0xCB
+  void Free(void* address) override;
+  void CopyIn(void* to, const void* from, int64_t bytes) override;
+  void CopyOut(void* to, const void* from, int64_t bytes) override;
+  void CopyWithin(void* to, const void* from, int64_t bytes) override;
+  void Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) override;
+  // By three loops, in double precision.
+  void Matmul(const GpuMatmul& product, const void* x, const void* y, void* out) override;
+  void Synchronize() override {}
+
+ private:
+  void Within(const void* address, int64_t bytes, const char* what) const;
+
+  void* library_ = nullptr;
+  std::map<const char*, int64_t> allocated_;
+};
+
+}  // namespace weft::cuda
+#endif  // WEFT_BACKENDS_CUDA_TWIN_DEVICE_H_

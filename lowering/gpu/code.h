@@ -1,0 +1,24 @@
+// Internal to lowering/**.cc: the last mile from MLIR to PTX, or to a twin for the CPU.
+#ifndef WEFT_LOWERING_GPU_CODE_H_
+#define WEFT_LOWERING_GPU_CODE_H_
+
+#include <string>
+#include <vector>
+
+#include "lowering/gpu/artifact.h"
+#include "lowering/gpu/target.h"
+
+namespace mlir {
+class ModuleOp;
+}
+
+namespace weft {
+
+enum class GpuCode { kMlir, kLlvm, kPtx, kTwin };
+
+// Lowers `module` (destroyed on the way): text, or the bytes of an ELF shared object (kTwin).
+std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>& kernels, const GpuTarget& target,
+                            const std::string& libdevice, GpuCode stage);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_GPU_CODE_H_

@@ -1,0 +1,273 @@
+#include "lowering/gpu/lower.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "ir/prim.h"
+#include "lowering/codegen.h"
+#include "lowering/gpu/code.h"
+#include "lowering/gpu/mlir/emit_gpu_kernel.h"
+#include "lowering/gpu/plan.h"
+#include "lowering/schedule.h"
+
+namespace weft {
+namespace {
+
+Error NoRule(const Eqn& e, const std::string& why) {
+  return UserError(ErrorKind::kUnsupported, e.loc, e.prim->name, ": ", why);
+}
+
+// What may appear in a program for a GPU: what becomes kernels, views, products and copies.
+void CheckEquations(const Fn& fn) {
+  static const std::set<std::string> kMoves = {"reshape",       "concatenate", "pad",     "dynamic_update_slice",
+                                               "dynamic_slice", "gather",      "dim_size"};
+  static const std::set<DType> kProducts = {DType::kF16, DType::kBF16, DType::kF32,
+                                            DType::kF64, DType::kC64,  DType::kC128};
+  if (!fn.Symbols().empty())
+    throw ValueError("cuda: the size '", fn.Symbols()[0],
+                     "' is not known when compiling; GPU code is made for arguments of fixed sizes");
+  for (const Eqn& e : fn.eqns()) {
+    const std::string& name = e.prim->name;
+    if (e.prim->is_elementwise() || IsReduction(e) || IsView(fn, e) || kMoves.count(name)) {
+      for (const Atom& a : e.operands) {
+        if (IsOpaque(fn.TypeOf(a).dtype))
+          throw NoRule(e, std::string("has no GPU code for ") + Name(fn.TypeOf(a).dtype) + " yet");
+      }
+      continue;
+    }
+    if (name == "contract") {
+      const DType dtype = fn.TypeOf(e.operands[0]).dtype;
+      if (!kProducts.count(dtype))
+        throw NoRule(e, std::string("has no GPU code for ") + Name(dtype) +
+                            " yet; cuBLASLt multiplies floats and complex numbers");
+      continue;
+    }
+    throw NoRule(e, "has no GPU code yet");
+  }
+}
+
+// A group of dimensions of a product as one dimension with one stride for each array. False: it is none.
+bool OneDimension(const int64_t* entries, int64_t count, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
+  *size = 1, *x = *y = *out = 0;
+  for (int64_t i = count; i-- > 0;) {  // from the innermost one
+    const int64_t n = entries[4 * i], xs = entries[4 * i + 1], ys = entries[4 * i + 2], os = entries[4 * i + 3];
+    if (n == 1) continue;
+    if (*size == 1) {
+      *x = xs, *y = ys, *out = os;
+    } else if (xs != *x * *size || ys != *y * *size || os != *out * *size) {
+      return false;
+    }
+    *size *= n;
+  }
+  return true;
+}
+
+// From the entries of WEFT_OP_CONTRACT (library_ops.cc). cuBLASLt wants one dimension of each kind, and one of the two
+// of each matrix contiguous.
+GpuMatmul Matmul(const int64_t* d) {
+  GpuMatmul p;
+  p.dtype = static_cast<int32_t>(d[3]);
+  p.out_dtype = static_cast<int32_t>(d[4]);
+  p.x_start = d[5], p.y_start = d[6];
+  const int64_t *counts = d + 7, *at = d + 11;
+  int64_t none = 0;
+  auto group = [&](int i, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
+    const bool one = OneDimension(at, counts[i], size, x, y, out);
+    at += 4 * counts[i];
+    return one;
+  };
+  const bool ok = group(0, &p.batch, &p.x_batch, &p.y_batch, &p.out_batch) & group(1, &p.m, &p.x_m, &none, &p.out_m) &
+                  group(2, &p.n, &none, &p.y_n, &p.out_n) & group(3, &p.k, &p.x_k, &p.y_k, &none);
+  auto matrix = [](int64_t rows, int64_t row, int64_t columns, int64_t column) {
+    return rows == 1 || columns == 1 || row == 1 || column == 1;
+  };
+  if (!ok || !matrix(p.m, p.x_m, p.k, p.x_k) || !matrix(p.k, p.y_k, p.n, p.y_n) || !matrix(p.m, p.out_m, p.n, p.out_n))
+    throw Error(ErrorKind::kUnsupported,
+                "contract: cuBLASLt cannot read operands laid out like this; transposing one of them first gives "
+                "it rows");
+  return p;
+}
+
+struct GpuProgram {
+  Program program;
+  std::vector<GpuPlan> plans;
+  GpuArtifact artifact;
+};
+
+std::string SlotText(const GpuStep& s) {
+  std::string text;
+  for (size_t i = 0; i < s.slots.size(); ++i)
+    text += (i ? ", " : "") + std::string(s.written[i] ? "-> s" : "s") + std::to_string(s.slots[i]);
+  return text;
+}
+
+// Bytes that a kernel moves at least: every element of a buffer once.
+int64_t BytesMoved(const KernelSpec& spec) {
+  std::vector<int64_t> read(static_cast<size_t>(spec.num_operands), 0), written = read;
+  auto count = [&](const Access& a, std::vector<int64_t>& bytes) {
+    int64_t n = ByteWidth(a.dtype);
+    for (size_t v = 0; v < spec.sizes.size(); ++v) {
+      if ((a.offset.VarMask() >> v) & 1) n *= *spec.sizes[v].TryValue();
+    }
+    int64_t& most = bytes[static_cast<size_t>(a.operand)];
+    most = std::max(most, n);
+  };
+  for (const KernelNode& n : spec.nodes) {
+    if (n.kind == KernelNode::Kind::kLoad) count(n.access, read);
+  }
+  for (const KernelStore& s : spec.stores) count(s.access, written);
+  int64_t total = 0;
+  for (size_t i = 0; i < read.size(); ++i) total += read[i] + written[i];
+  return total;
+}
+
+void WriteSchedule(const GpuTarget& target, GpuProgram* p) {
+  std::ostringstream out;
+  out << "target " << target.ToString() << ", " << target.sm_count << " multiprocessors, " << target.hbm_gb_per_s
+      << " GB/s\nsteps\n";
+  double total = 0;
+  for (size_t i = 0; i < p->artifact.steps.size(); ++i) {
+    const GpuStep& s = p->artifact.steps[i];
+    const double us = static_cast<double>(s.bytes) / target.hbm_gb_per_s / 1e3;
+    total += us;
+    out << i << ": ";
+    switch (s.kind) {
+      case GpuStep::Kind::kLaunch: out << "kernel k" << s.kernel; break;
+      case GpuStep::Kind::kMatmul: out << "cublasLt matmul"; break;
+      case GpuStep::Kind::kCopy: out << "copy"; break;
+    }
+    out << " (" << SlotText(s) << ")";
+    if (s.kind == GpuStep::Kind::kMatmul) {
+      const GpuMatmul& m = s.matmul;
+      out << " " << Name(static_cast<DType>(m.dtype)) << " [" << m.batch << ", " << m.m << ", " << m.n << "] over "
+          << m.k;
+    }
+    out << ", " << s.bytes << " bytes";
+    out.precision(3);
+    out << ", at least " << us << " us\n";
+  }
+  out << "memory alone: " << total << " us\n";
+  for (size_t k = 0; k < p->plans.size(); ++k) out << "k" << k << ": " << p->plans[k].ToString() << "\n";
+  std::string& schedule = p->artifact.plan.schedule;
+  const size_t memory = schedule.find("\narena ");
+  WEFT_CHECK(memory != std::string::npos) << "the schedule says nothing about memory";
+  schedule = out.str() + schedule.substr(memory + 1);
+}
+
+GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
+  const FnRef flat = WithoutCalls(fn);
+  CheckEquations(*flat);
+  GpuProgram p;
+  FusionPolicy policy;
+  policy.distinct_buffers = true;
+  p.program = BuildProgram(*flat, policy);
+  p.artifact.sm = target.sm;
+  for (const KernelSpec& spec : p.program.kernels) {
+    p.plans.push_back(PlanGpu(spec, target));
+    const GpuPlan& plan = p.plans.back();
+    p.artifact.kernels.push_back({"k" + std::to_string(p.artifact.kernels.size()), plan.blocks, plan.threads,
+                                  plan.shared_bytes, plan.kind != GpuPlan::Kind::kElements});
+  }
+  for (const Step& step : p.program.steps) {
+    const int64_t* d = p.program.artifact.desc.data() + step.desc;
+    GpuStep s;
+    auto slot = [&](int64_t index, bool written) {
+      s.slots.push_back(static_cast<int32_t>(index));
+      s.written.push_back(written);
+    };
+    if (step.kind == Step::Kind::kKernel) {
+      const KernelSpec& spec = p.program.kernels[static_cast<size_t>(step.index)];
+      s.kernel = step.index;
+      s.bytes = BytesMoved(spec);
+      const std::vector<bool> touched = spec.Touched();
+      for (int i = 0; i < spec.num_operands; ++i) {
+        if (touched[i]) slot(d[i], spec.written[i]);
+      }
+    } else if (step.kind == Step::Kind::kOp && step.index == WEFT_OP_CONTRACT) {
+      s.kind = GpuStep::Kind::kMatmul;
+      slot(d[0], false), slot(d[1], false), slot(d[2], true);
+      s.matmul = Matmul(d);
+      const GpuMatmul& m = s.matmul;
+      s.bytes = ByteWidth(static_cast<DType>(m.dtype)) * m.batch * m.k * (m.m + m.n) +
+                ByteWidth(static_cast<DType>(m.out_dtype)) * m.batch * m.m * m.n;
+    } else if (step.kind == Step::Kind::kOp && step.index == WEFT_OP_COPY) {
+      s.kind = GpuStep::Kind::kCopy;
+      slot(d[0], true), slot(d[1], false);
+      s.bytes = d[2];
+    } else {
+      WEFT_CHECK(false) << "cuda: a step that CheckEquations let through has no GPU code";
+    }
+    p.artifact.steps.push_back(std::move(s));
+  }
+  p.artifact.plan = std::move(p.program.artifact);
+  p.artifact.plan.target = target.ToString();
+  p.artifact.plan.desc.clear();
+  WriteSchedule(target, &p);
+  return p;
+}
+
+// An error of the emitter begins with the operation's name: the first equation with it says where it comes from.
+void AddLocation(const Fn& fn, Error* error) {
+  const std::string name = error->message().substr(0, error->message().find(':'));
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->name == name) return error->set_loc(e.loc);
+  }
+}
+
+std::string Code(const GpuProgram& p, const GpuTarget& target, GpuCode stage) {
+  const std::string libdevice = FindLibdevice();
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&CompilerContext()));
+  for (size_t k = 0; k < p.program.kernels.size(); ++k)
+    EmitGpuKernel(*module, p.program.kernels[k], p.plans[k], p.artifact.kernels[k].name, !libdevice.empty());
+  return GenerateGpuCode(*module, p.artifact.kernels, target, libdevice, stage);
+}
+
+template <class F>
+auto Located(const FnRef& fn, F f) {
+  try {
+    return f();
+  } catch (Error& error) {
+    AddLocation(*WithoutCalls(fn), &error);
+    throw;
+  }
+}
+
+}  // namespace
+
+std::string FindLibdevice() {
+  if (const char* chosen = std::getenv("WEFT_LIBDEVICE"); chosen != nullptr && *chosen != '\0')
+    return std::string(chosen) == "none" ? "" : chosen;
+  const char* home = std::getenv("CUDA_HOME");
+  for (const std::string& root : {std::string(home == nullptr ? "" : home), std::string("/usr/local/cuda")}) {
+    const std::string path = root + "/nvvm/libdevice/libdevice.10.bc";
+    if (!root.empty() && access(path.c_str(), R_OK) == 0) return path;
+  }
+  return "";
+}
+
+GpuArtifact LowerGpu(const FnRef& fn, const GpuTarget& target, const GpuLowerOptions& options) {
+  return Located(fn, [&] {
+    GpuProgram p = Plan(fn, target);
+    if (options.ptx) p.artifact.ptx = Code(p, target, GpuCode::kPtx);
+    if (options.twin) p.artifact.twin = Code(p, target, GpuCode::kTwin);
+    return std::move(p.artifact);
+  });
+}
+
+std::string LowerGpuToText(const FnRef& fn, const GpuTarget& target, const std::string& stage) {
+  return Located(fn, [&]() -> std::string {
+    const GpuProgram p = Plan(fn, target);
+    if (stage == "schedule") return p.artifact.plan.schedule;
+    if (stage == "mlir") return Code(p, target, GpuCode::kMlir);
+    if (stage == "llvm") return Code(p, target, GpuCode::kLlvm);
+    if (stage == "ptx") return Code(p, target, GpuCode::kPtx);
+    throw ValueError("stage: there is no stage \"", stage, "\" for ", target.ToString(),
+                     "; expected ir, optimized, schedule, mlir, llvm or ptx");
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,172 @@
+"""Programs for GPUs, from user functions: their kernels, their errors, and what the kernels compute."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+TARGETS = ["cuda:sm_80", "cuda:sm_90a"]
+
+
+def kernels(lowered):
+    """The kernel steps of the schedule."""
+    return [line for line in lowered.stage("schedule").splitlines() if ": kernel" in line]
+
+
+def softmax(x):
+    e = wnp.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def layer_norm(x, scale, bias):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / wnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * scale + bias
+
+
+def rms_norm(x, scale):
+    return x * (1 / wnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)) * scale
+
+
+def gelu(x, y):
+    return 0.5 * x * (1 + wnp.tanh(0.7978845608 * (x + 0.044715 * x**3))) + y
+
+
+RNG = np.random.default_rng(0)
+
+
+def normal(*shape, dtype="float32"):
+    return wnp.asarray(RNG.normal(size=shape).astype("float32")).astype(dtype)
+
+
+PROGRAMS = {
+    "fused element-wise": (gelu, lambda: (normal(64, 96), normal(64, 96))),
+    "softmax, a warp a row": (softmax, lambda: (normal(9, 320),)),
+    "softmax, a block a row": (softmax, lambda: (normal(3, 4096),)),
+    "softmax, rows of an odd size": (softmax, lambda: (normal(5, 333),)),
+    "softmax down columns": (lambda x: softmax(x.T).T, lambda: (normal(40, 70),)),
+    "layer norm": (layer_norm, lambda: (normal(6, 768), normal(768), normal(768))),
+    "layer norm in bfloat16": (
+        layer_norm,
+        lambda: tuple(normal(*s, dtype="bfloat16") for s in ((6, 768), (768,), (768,))),
+    ),
+    "rms norm": (rms_norm, lambda: (normal(6, 1536), normal(1536))),
+    "row sums": (lambda x: x.sum(1), lambda: (normal(33, 640),)),
+    "column sums": (lambda x: x.sum(0), lambda: (normal(500, 48),)),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_kernel_computes_what_the_cpu_does(name, target):
+    f, make = PROGRAMS[name]
+    args = make()
+    lowered = weft.jit(f).lower(*args, target=target)
+    assert len(kernels(lowered)) == 1, lowered.stage("schedule")
+    got, want = lowered.emulate(*args), weft.jit(f)(*args)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    got, want = np.asarray(got.astype("float32")), np.asarray(want.astype("float32"))
+    scale = 0.02 if "bfloat16" in name else 3e-6
+    np.testing.assert_allclose(got, want, rtol=scale, atol=scale * max(1, np.abs(want).max()))
+
+
+def test_the_ptx_is_for_the_target_and_moves_sixteen_bytes_at_a_time():
+    x = normal(64, 4096)
+    for target in TARGETS:
+        ptx = weft.jit(softmax).lower(x, target=target).stage("ptx")
+        assert f".target {target[5:]}" in ptx
+        assert ptx.count(".entry") == 1
+        assert "ld.global.nc.v4.f32" in ptx and "st.global.v4.f32" in ptx
+        assert ".local" not in ptx
+    half = weft.jit(lambda x: x * 2 + 1).lower(normal(1 << 16, dtype="bfloat16"), target="cuda:sm_90a").stage("ptx")
+    assert "ld.global.nc.v4" in half and "st.global.v4" in half
+
+
+def test_several_kernels_are_one_module():
+    def f(x, y):
+        return softmax(x).sum(), (softmax(y.T) * 2).max(0)
+
+    ptx = weft.jit(f).lower(normal(8, 512), normal(64, 64), target="cuda:sm_90a").stage("ptx")
+    assert ptx.count(".entry") > 1 and ptx.count(".version") == 1
+
+
+def test_products_are_library_calls():
+    def mlp(x, w, v):
+        return wnp.maximum(x @ w, 0) @ v
+
+    args = normal(16, 24), normal(24, 32), normal(32, 8)
+    lowered = weft.jit(mlp).lower(*args, target="cuda:sm_90a")
+    steps = [line.split(" (")[0] for line in lowered.stage("schedule").splitlines() if line[:1].isdigit()]
+    assert steps == ["0: cublasLt matmul", "1: kernel k0", "2: cublasLt matmul"]
+    np.testing.assert_allclose(lowered.emulate(*args), mlp(*map(np.asarray, args)), rtol=1e-5, atol=1e-5)
+
+
+def test_a_gradient_compiles_like_any_program():
+    loss = weft.value_and_grad(lambda w, x: wnp.log(softmax(x @ w)[:, 0]).mean() * -1)
+    w, x = normal(12, 7), normal(20, 12)
+    value, gradient = weft.jit(loss).lower(w, x, target="cuda:sm_90a").emulate(w, x)
+    want = weft.jit(loss)(w, x)
+    np.testing.assert_allclose(value, want[0], rtol=1e-5)
+    np.testing.assert_allclose(gradient, want[1], rtol=1e-4, atol=1e-6)
+
+
+def test_constants_that_a_function_captured():
+    table = normal(300)
+    lowered = weft.jit(lambda x: x * table + table[::-1]).lower(table, target="cuda:sm_90a")
+    t = np.asarray(table)
+    np.testing.assert_allclose(lowered.emulate(table), t * t + t[::-1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f, name",
+    [
+        (lambda x: wnp.sort(x), "sort"),
+        (lambda x: wnp.linalg.cholesky(wnp.outer(x, x) + wnp.eye(4)), "cholesky"),
+        (lambda x: weft.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, x), "while"),
+        (lambda x: weft.cond(x[0] > 0, lambda: x, lambda: -x), "cond"),
+        (lambda x: weft.scipy.special.digamma(x), "digamma"),
+        (lambda x: wnp.cumsum(x), "cumsum"),
+    ],
+)
+def test_what_has_no_gpu_code_says_so_and_where(f, name):
+    lowered = weft.jit(f).lower(wnp.ones(4), target="cuda:sm_90a")
+    with pytest.raises(NotImplementedError, match=f"^{name}: has no GPU code") as error:
+        lowered.stage("ptx")
+    assert "gpu_test.py" in str(error.value)
+
+
+def test_bad_targets_and_stages():
+    f = weft.jit(lambda x: x + 1)
+    for target, message in [
+        ("cuda:sm_70", "there is no target"),
+        ("tpu", "there is no target"),
+        ("cuda sm_90a\nsm_count: many", "line 2 .* no number"),
+        ("cuda sm_90a\ncores: 4", "no such key"),
+        ("cuda sm_20\n", "expected .cuda sm_80"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            f.lower(1.0, target=target)
+    with pytest.raises(ValueError, match="there is no stage"):
+        f.lower(1.0, target="cuda:sm_80").stage("asm")
+    with pytest.raises(NotImplementedError, match="do not run in this process"):
+        f.lower(1.0, target="cuda:sm_80").compile()
+    with pytest.raises(ValueError, match="for a CPU"):
+        f.lower(1.0).emulate(1.0)
+    with pytest.raises(TypeError, match=r"expected|compiled for"):
+        f.lower(1.0, target="cuda:sm_80").emulate(wnp.ones(3))
+    with pytest.raises(ValueError, match="fixed sizes"):
+        f.lower(weft.ShapeDtype(("n",), "float32"), target="cuda:sm_80").stage("ptx")
+
+
+def test_a_description_changes_the_plan():
+    f = weft.jit(lambda x: x.sum(1))
+    x = normal(64, 256)
+    large = f.lower(x, target="cuda:sm_90a").stage("schedule")
+    small = f.lower(x, target="cuda sm_90a\nsm_count: 4\nhbm_gb_per_s: 100\n").stage("schedule")
+    assert "132 multiprocessors" in large and "4 multiprocessors, 100 GB/s" in small
+    assert large.split("k0:")[1] != small.split("k0:")[1]
+
+
+def test_an_argument_called_target_is_the_functions_own():
+    f = weft.jit(lambda x, target: x - target)
+    assert f.lower(wnp.ones(2), target=wnp.ones(2)).target is None

@@ -1,0 +1,153 @@
+// Every element-wise and reduction primitive in every dtype, as a GPU kernel run thread by thread with all checks,
+// against the reference interpreter; with libdevice's functions where the toolkit is installed, and without.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "ir/builder.h"
+#include "ir/drawn_tensors.h"
+#include "ir/ops.h"
+#include "ir/prim.h"
+#include "ir/sample_fns.h"
+#include "tests/gpu/on_twin.h"
+
+namespace weft {
+namespace {
+
+// What raises kUnsupported: "operation: dtypes" in each line. docs/gpu.md tells of it.
+constexpr char kWithoutRule[] =
+    "abs: c128 c64\n"
+    "cos: c128 c64\n"
+    "digamma: bf16 f16 f32 f64\n"
+    "div: c128 c64\n"
+    "exp: c128 c64\n"
+    "integer_pow: c64\n"
+    "log: c128 c64\n"
+    "nextafter: bf16 f16\n"
+    "pow: c128 c64 i16 i32 i64 i8 u16 u32 u64 u8\n"
+    "sin: c128 c64\n"
+    "sqrt: c128 c64\n"
+    "tanh: c128 c64\n"
+    "trigamma: bf16 f16 f32 f64\n";
+constexpr char kNeedsLibdevice[] =
+    "abs: c128 c64\n"
+    "acosh: bf16 f16 f32 f64\n"
+    "asinh: bf16 f16 f32 f64\n"
+    "atanh: bf16 f16 f32 f64\n"
+    "cbrt: bf16 f16 f32 f64\n"
+    "cos: bf16 c128 c64 f16 f32 f64\n"
+    "digamma: bf16 f16 f32 f64\n"
+    "div: c128 c64\n"
+    "erf: f64\n"
+    "erf_inv: bf16 f16 f32 f64\n"
+    "erfc: bf16 f16 f32 f64\n"
+    "exp: c128 c64\n"
+    "integer_pow: c64\n"
+    "lgamma: bf16 f16 f32 f64\n"
+    "log: c128 c64\n"
+    "nextafter: bf16 f16 f32 f64\n"
+    "pow: c128 c64 f64 i16 i32 i64 i8 u16 u32 u64 u8\n"
+    "rem: bf16 f16 f32 f64\n"
+    "sin: bf16 c128 c64 f16 f32 f64\n"
+    "sqrt: c128 c64\n"
+    "tan: bf16 f16 f32 f64\n"
+    "tanh: c128 c64\n"
+    "trigamma: bf16 f16 f32 f64\n";
+
+Tensors Arguments(const Prim& prim, const Sample& sample, const Fn& fn, std::mt19937& rng) {
+  Tensors args;
+  for (const Param& p : fn.params()) args.push_back(Draw(p.type, sample.low, sample.high, rng));
+  (void)prim;
+  return args;
+}
+
+// Larger than the primitive's own samples where those are all of one shape: rows that end in part of a block.
+std::vector<Sample> Samples(const Prim& prim) {
+  std::vector<Sample> list;
+  for (const Sample& s : prim.samples()) {
+    bool is_static = true;
+    for (const Type& t : s.operands) {
+      for (const Dim& d : t.dims) is_static = is_static && d.is_static();
+    }
+    if (!is_static) continue;
+    list.push_back(s);
+    if (!prim.is_elementwise() || !s.values.empty() || s.operands.empty() || s.operands[0].rank() != 1) continue;
+    const DType dtype = s.operands[0].dtype;
+    if (dtype != DType::kF32 && dtype != DType::kBF16 && dtype != DType::kU8 && dtype != DType::kC64) continue;
+    for (const Dims& dims : {Dims{5, 72}, Dims{1030}}) {
+      Sample larger = s;
+      for (Type& t : larger.operands) {
+        if (t.rank() == 1) t.dims = dims;
+      }
+      list.push_back(larger);
+    }
+  }
+  return list;
+}
+
+bool UsesFloat8(const Fn& fn) {
+  for (const Types& types : {fn.ParamTypes(), fn.ResultTypes()}) {
+    for (const Type& t : types) {
+      if (IsFloat8(t.dtype)) return true;
+    }
+  }
+  return false;
+}
+
+void CheckAll(const std::string& expected) {
+  std::mt19937 rng(7);
+  std::map<std::string, std::set<std::string>> without;
+  int checked = 0;
+  for (const Prim* prim : AllPrims()) {
+    if (!prim->is_elementwise() && prim->family != Family::kReduction) continue;
+    if (prim->name.rfind("arg", 0) == 0) continue;
+    for (const Sample& sample : Samples(*prim)) {
+      const FnRef fn = SampleFn(*prim, sample);
+      const Tensors args = Arguments(*prim, sample, *fn, rng);
+      const std::string dtype = Name(sample.operands.empty() ? DType::kF32 : sample.operands[0].dtype);
+      Tensors got;
+      try {
+        got = RunTwin(fn, args);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.kind(), ErrorKind::kUnsupported) << prim->name << " " << dtype << ": " << error.what();
+        EXPECT_EQ(error.message().rfind(prim->name + ": ", 0), 0u) << error.message();
+        // 8-bit floats are moved only.
+        if (!UsesFloat8(*fn)) without[prim->name].insert(dtype);
+        continue;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << prim->name << " " << dtype << ": " << error.what();
+        continue;
+      }
+      const Tensors want = Eval(*fn, args);
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_EQ(Difference(got[i], want[i], 12, 2), "") << prim->name << " " << ToString(fn->ParamTypes());
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 500);
+  std::string text;
+  for (const auto& [name, dtypes] : without) {
+    text += name + ":";
+    for (const std::string& dtype : dtypes) text += " " + dtype;
+    text += "\n";
+  }
+  EXPECT_EQ(text, expected);
+}
+
+TEST(GpuPrimitives, EqualTheInterpreterWithoutLibdevice) {
+  setenv("WEFT_LIBDEVICE", "none", 1);
+  CheckAll(kNeedsLibdevice);
+}
+
+TEST(GpuPrimitives, EqualTheInterpreterWithLibdevice) {
+  unsetenv("WEFT_LIBDEVICE");
+  if (FindLibdevice().empty()) GTEST_SKIP() << "there is no libdevice: the CUDA toolkit is not installed";
+  CheckAll(kWithoutRule);
+}
+
+}  // namespace
+}  // namespace weft
