@@ -51,8 +51,8 @@ struct Around {
 #pragma GCC optimize("O3")
 // The largest (smallest) of n > 0 values, NaN if there is one; in lanes that the compiler makes vectors of.
 template <bool kSmallest, class T>
-Wide<T> BlockExtreme(const T* v, int64_t n) {
-  constexpr int kLanes = 16;
+[[gnu::always_inline]] inline Wide<T> ExtremeInLanes(const T* v, int64_t n) {
+  constexpr int kLanes = 32;
   using W = Wide<T>;
   W top[kLanes], bad[kLanes];
   for (int l = 0; l < kLanes; ++l) top[l] = static_cast<W>(v[0]), bad[l] = W(0);
@@ -75,7 +75,26 @@ Wide<T> BlockExtreme(const T* v, int64_t n) {
   }
   return top[0];
 }
+template <bool kSmallest, class T>
+Wide<T> BlockExtremeAnywhere(const T* v, int64_t n) {
+  return ExtremeInLanes<kSmallest>(v, n);
+}
+#ifdef __x86_64__
+template <bool kSmallest, class T>
+[[gnu::target("avx2")]] Wide<T> BlockExtremeAvx2(const T* v, int64_t n) {
+  return ExtremeInLanes<kSmallest>(v, n);
+}
+#endif
 #pragma GCC pop_options
+
+template <bool kSmallest, class T>
+Wide<T> BlockExtreme(const T* v, int64_t n) {
+#ifdef __x86_64__
+  static const bool avx2 = __builtin_cpu_supports("avx2");
+  if (avx2) return BlockExtremeAvx2<kSmallest>(v, n);
+#endif
+  return BlockExtremeAnywhere<kSmallest>(v, n);
+}
 
 // [x, result slot, result dtype, dim, whether the smallest is wanted]
 void ArgExtreme(WeftFrame* frame, const int64_t* desc) {
