@@ -315,3 +315,28 @@ def test_what_is_not_differentiated_may_be_anything():
     np.testing.assert_allclose(weft.grad(lambda x, some: x * len(some))(1.0, {1, 2}), 2)
     with pytest.raises(TypeError, match="argument n of 'power' is 'square' of type 'str'"):
         weft.grad(power, argnums=1)(3.0, "square")
+
+
+@pytest.mark.parametrize("passed", ["by position", "by keyword"])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_derivatives_with_respect_to_arguments_by_name(passed, jitted):
+    def f(x, w, *, b=1.0):
+        return wnp.sum(wnp.tanh(x * w) * b)
+
+    def jit(g):
+        return weft.jit(g) if jitted else g
+
+    x, w, b = np.array([0.1, -0.4, 2.0]), 0.7, 1.3
+    t = np.tanh(x * w)
+    want = {"x": b * w * (1 - t**2), "w": np.sum(b * x * (1 - t**2)), "b": np.sum(t)}  # by hand
+    args, kwargs = ((x, w), {"b": b}) if passed == "by position" else ((x,), {"w": w, "b": b})
+    for name, slope in want.items():
+        np.testing.assert_allclose(jit(weft.grad(f, argnames=name))(*args, **kwargs), slope, 1e-6)
+    value, (db, dx) = jit(weft.value_and_grad(f, argnames=("b", "x")))(*args, **kwargs)
+    np.testing.assert_allclose([value, db], [np.sum(t) * b, want["b"]], 1e-6)
+    np.testing.assert_allclose(dx, want["x"], 1e-6)
+    for jacobian in [weft.jacfwd, weft.jacrev]:
+        (dw,) = jit(jacobian(f, argnames=["w"]))(*args, **kwargs)
+        np.testing.assert_allclose(dw, want["w"], 1e-6)
+    second = np.sum(-2 * b * x**2 * t * (1 - t**2))
+    np.testing.assert_allclose(jit(weft.hessian(f, argnames="w"))(*args, **kwargs), second, 1e-6)

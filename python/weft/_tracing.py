@@ -99,14 +99,14 @@ def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> t
     return bound.args
 
 
-def positions_of(function: Callable, names: Sequence[str], what: str) -> tuple[int, ...]:
+def positions_of(function: Callable, names: Sequence[str], what: str, where="nondiff_argnames") -> tuple[int, ...]:
     """Where the parameters of these names stand."""
     if isinstance(names, str):
         names = (names,)
     parameters = list(inspect.signature(function).parameters) if names else []
     for name in names:
         if name not in parameters:
-            raise ValueError(f"{what}: nondiff_argnames has '{name}', which is no argument of '{call_name(function)}'")
+            raise ValueError(f"{what}: {where} has '{name}', which is no argument of '{call_name(function)}'")
     return tuple(parameters.index(name) for name in names)
 
 

@@ -216,7 +216,7 @@ def policy_text(policy: Any, what: str) -> str:
 
 @overload
 def checkpoint(
-    function: Callable[_P, _R],
+    fun: Callable[_P, _R],
     *,
     prevent_cse: bool = True,
     policy: Any = None,
@@ -226,7 +226,7 @@ def checkpoint(
 ) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
-    function: None = None,
+    fun: None = None,
     *,
     prevent_cse: bool = True,
     policy: Any = None,
@@ -235,7 +235,7 @@ def checkpoint(
     concrete: bool = False,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def checkpoint(
-    function: Callable[..., Any] | None = None,
+    fun: Callable[..., Any] | None = None,
     *,
     prevent_cse: bool = True,
     policy: Any = None,
@@ -248,7 +248,7 @@ def checkpoint(
     Values and derivatives, of any order, are those of the function itself; calls may be nested.
 
     Args:
-        function: the function; without it a decorator is returned.
+        fun: the function; without it a decorator is returned.
         prevent_cse: False allows the compiler to merge what is computed again with what was computed forwards: of use
             where it cannot anyway, as in the body of a scan.
         policy: what is kept after all: one of weft.checkpoint_policies, None for nothing but the arguments, or a
@@ -280,7 +280,7 @@ def checkpoint(
     if not isinstance(prevent_cse, bool):
         raise TypeError(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
     text = policy_text(policy, "checkpoint")
-    if function is None:
+    if fun is None:
         return functools.partial(
             checkpoint,
             prevent_cse=prevent_cse,
@@ -288,7 +288,7 @@ def checkpoint(
             static_argnums=static_argnums,
             static_argnames=static_argnames,
         )
-    inner = function
+    inner = fun
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 

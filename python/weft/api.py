@@ -15,11 +15,11 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def named_call(function: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:
+def named_call(fun: Callable[_P, _R], *, name: str | None = None) -> Callable[_P, _R]:
     """The function itself; the name is for readers.
 
     Args:
-        function: the function.
+        fun: the function.
         name: accepted, without effect.
 
     Returns: the function.
@@ -29,7 +29,7 @@ def named_call(function: Callable[_P, _R], *, name: str | None = None) -> Callab
         3
     """
     del name
-    return function
+    return fun
 
 
 def stop_gradient(x: _R) -> _R:

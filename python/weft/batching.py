@@ -18,17 +18,18 @@ _R = TypeVar("_R")
 
 
 def vmap(
-    function: Callable[_P, _R],
+    fun: Callable[_P, _R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: str | None = None,
     axis_size: int | None = None,
+    spmd_axis_name: str | tuple[str, ...] | None = None,
 ) -> Callable[_P, _R]:
     """A function of one more dimension: maps a function over an axis of its arguments. It is traced once, and each
     operation made one on batches; there is no loop.
 
     Args:
-        function: the function.
+        fun: the function.
         in_axes: the axis per argument: an integer, None for an argument that is the same for all, or a tree of them (a
             prefix of the argument's structure suffices); a tuple has one per argument. Keyword arguments map axis 0.
         out_axes: where the new axis is in each result: an integer, None for a result that is the same for all, or a
@@ -36,6 +37,7 @@ def vmap(
         axis_name: a name for the mapped axis: collectives inside over that name (weft.lax.psum, all_gather, ppermute,
             axis_index ...) work across the lanes.
         axis_size: the size of the axis, where no argument says; otherwise it must agree.
+        spmd_axis_name: must be None; with_sharding_constraint says how the mapped axis lies on a mesh.
 
     Returns: function of the same arguments, with one more dimension each.
 
@@ -43,6 +45,7 @@ def vmap(
         ValueError: when called: sizes differ, nothing is mapped, an axis is out of range, or a mapped result has
             out_axes None.
         TypeError: when called: in_axes holds something else.
+        NotImplementedError: spmd_axis_name is given.
 
     Example:
         >>> weft.vmap(lambda x, w: x @ w, in_axes=(0, None))(wnp.ones((5, 3)), wnp.ones(3)).shape
@@ -50,14 +53,18 @@ def vmap(
         >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "batch"), axis_name="batch")(wnp.array([1.0, 2.0, 6.0]))
         Array([-2., -1.,  3.], dtype=float32)
     """
+    if spmd_axis_name is not None:
+        raise NotImplementedError(
+            f"vmap: spmd_axis_name={spmd_axis_name!r}; lay the mapped axis on the mesh with with_sharding_constraint"
+        )
     if axis_name is not None:
         check_axis_name(axis_name, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def mapped(*args, **kwargs):
-        flat = flat_function(function, args, kwargs)
+        flat = flat_function(fun, args, kwargs)
         name = flat.name
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(

@@ -27,7 +27,7 @@ _R = TypeVar("_R")
 
 @overload
 def jit(
-    function: Callable[_P, _R],
+    fun: Callable[_P, _R],
     *,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -42,7 +42,7 @@ def jit(
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
-    function: None = None,
+    fun: None = None,
     *,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -56,7 +56,7 @@ def jit(
     out_shardings: Any = None,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
-    function: Callable[..., Any] | None = None,
+    fun: Callable[..., Any] | None = None,
     *,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
@@ -77,7 +77,7 @@ def jit(
     which are copied.
 
     Args:
-        function: the function; without it a decorator is returned.
+        fun: the function; without it a decorator is returned.
         static_argnums: positions of arguments that are passed to Python as they are; they must be hashable, and every
             new value compiles anew.
         static_argnames: names of such arguments.
@@ -113,7 +113,7 @@ def jit(
         Array([1, 3, 5], dtype=int32)
     """
     del inline, keep_unused
-    if function is None:
+    if fun is None:
         return functools.partial(
             jit,
             static_argnums=static_argnums,
@@ -125,13 +125,13 @@ def jit(
             in_shardings=in_shardings,
             out_shardings=out_shardings,
         )
-    if not callable(function):
-        raise TypeError(f"jit: expected a function, got {function!r}")
-    nums, names = _static(function, static_argnums, static_argnames)
-    donate_nums, donate_names = _static(function, donate_argnums, donate_argnames, "donate")
+    if not callable(fun):
+        raise TypeError(f"jit: expected a function, got {fun!r}")
+    nums, names = _static(fun, static_argnums, static_argnames)
+    donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
-        raise ValueError(f"jit: argument {both[0]} of '{call_name(function)}' cannot be both static and donated")
-    original = function
+        raise ValueError(f"jit: argument {both[0]} of '{call_name(fun)}' cannot be both static and donated")
+    original = fun
     if capture not in ("trace", "script", "auto"):
         raise ValueError(f"jit: capture is 'trace', 'script' or 'auto', got {capture!r}")
     if capture == "auto":
@@ -139,12 +139,10 @@ def jit(
             raise ValueError("jit: capture='auto' takes neither autograph nor donated arguments")
         if in_shardings is not None or out_shardings is not None:
             raise ValueError("jit: capture='auto' takes no shardings")
-        return Recorded(function, nums, names)
+        return Recorded(fun, nums, names)
     if autograph or capture == "script":
-        function = _autograph(function)
-    jitted = _weft.JitFunction(
-        function, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names)
-    )
+        fun = _autograph(fun)
+    jitted = _weft.JitFunction(fun, frozenset(nums), frozenset(names), frozenset(donate_nums), frozenset(donate_names))
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(original, attribute):
             jitted.__dict__[attribute] = getattr(original, attribute)

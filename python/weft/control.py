@@ -72,13 +72,14 @@ def cond(
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
-def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any) -> _C:
+def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, operand: Any = _NOTHING) -> _C:
     """branches[index](*operands), decided when the program runs; only the chosen one runs.
 
     Args:
         index: one integer; out of range it is limited to it.
         branches: functions of the operands, one at least.
         *operands: arrays, numbers or trees of them.
+        operand: an older spelling of a single operand.
 
     Returns: what the functions return.
 
@@ -92,6 +93,11 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any) ->
     """
     if not branches:
         raise ValueError("switch: no functions to choose from")
+    if operand is not _NOTHING:
+        operands = (*operands, operand)
+    shape, dtype, _, text = _weft.abstract(index) if _weft.is_operand(index) else ((), "", False, repr(index))
+    if not dtype or shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise TypeError(f"switch: the index must be a single integer, got {text}")
     if len(branches) == 1:
         return branches[0](*operands)
     if _in_python():
@@ -223,7 +229,13 @@ def _snapshots(strategy: str, what: str) -> int:
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], _C], init_val: Any, *, strategy: str = "tape"
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], _C],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+    strategy: str = "tape",
 ) -> _C:
     """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry).
 
@@ -234,6 +246,7 @@ def fori_loop(
         upper: the one after the last.
         body_fun: (index, carry) -> carry.
         init_val: the first carry: array, number or tree of them.
+        unroll: accepted, without effect.
         strategy: what reverse mode does with the states of the loop. "tape" keeps what the gradient needs of every
             step. "binomial(k)" keeps k states and runs the steps between them again, by a schedule that no other beats:
             memory does not grow with the number of steps, and (k + r)! / (k! r!) steps cost r more forward passes (1001
@@ -256,6 +269,7 @@ def fori_loop(
         >>> weft.fori_loop(0, 5, lambda i, x: x * 2.0, 1.0)
         Array(32., dtype=float32, weak_type=True)
     """
+    del unroll
     return loop_count(lower, upper, body_fun, init_val, "fori_loop", strategy=strategy)
 
 

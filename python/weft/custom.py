@@ -27,7 +27,7 @@ class custom_jvp(Generic[_P, _R]):
     """A function whose forward derivative is given by a rule; reverse mode follows by transposing the rule.
 
     Args:
-        function: the function; a decorator.
+        fun: the function; a decorator.
         nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the rule.
         nondiff_argnames: names of further ones.
 
@@ -49,13 +49,13 @@ class custom_jvp(Generic[_P, _R]):
     __name__: str
 
     def __init__(
-        self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ):
-        names = positions_of(function, nondiff_argnames, "custom_jvp")
-        self._function, self._nondiff = function, tuple(sorted({*nondiff_argnums, *names}))
+        names = positions_of(fun, nondiff_argnames, "custom_jvp")
+        self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
         self._depth = 0
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, fun)
 
     def defjvp(self, rule: _Rule) -> _Rule:
         """Gives the rule.
@@ -134,7 +134,7 @@ class custom_vjp(Generic[_P, _R]):
     """A function whose reverse derivative is given by two rules.
 
     Args:
-        function: the function; a decorator.
+        fun: the function; a decorator.
         nondiff_argnums: positions of arguments that are passed to Python as they are, and first to the backward rule.
         nondiff_argnames: names of further ones.
 
@@ -154,14 +154,14 @@ class custom_vjp(Generic[_P, _R]):
     __name__: str
 
     def __init__(
-        self, function: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ):
-        names = positions_of(function, nondiff_argnames, "custom_vjp")
-        self._function, self._nondiff = function, tuple(sorted({*nondiff_argnums, *names}))
+        names = positions_of(fun, nondiff_argnames, "custom_vjp")
+        self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
         self._depth = 0
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, fun)
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         """Gives the two rules.
@@ -264,11 +264,11 @@ def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: t
     return partial_function, partial_rule, tuple(a for i, a in enumerate(args) if i not in kept)
 
 
-def custom_gradient(function: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
+def custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
     """A function that returns its value and a pullback, made one that returns the value and has that derivative.
 
     Args:
-        function: (*arguments) -> (value, pullback); pullback(cotangent) gives the cotangent of the argument, or a tuple
+        fun: (*arguments) -> (value, pullback); pullback(cotangent) gives the cotangent of the argument, or a tuple
             of them for several.
 
     Returns: function (*arguments) -> value.
@@ -281,9 +281,9 @@ def custom_gradient(function: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
         Array(6., dtype=float32)
     """
 
-    both: Callable[..., tuple[Any, Any]] = function
+    both: Callable[..., tuple[Any, Any]] = fun
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def value_of(*args):
         return both(*args)[0]
 
@@ -300,11 +300,11 @@ def custom_gradient(function: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
     return cast(Callable[_P, _R], wrapped)
 
 
-def closure_convert(function: Callable[..., _R], *example_args: Any) -> tuple[Callable[..., _R], list[Any]]:
+def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callable[..., _R], list[Any]]:
     """A function that takes what it captured as arguments, for rules that differentiate with respect to it.
 
     Args:
-        function: the function.
+        fun: the function.
         *example_args: arguments that it is traced with.
 
     Returns: pair (converted, values): the traced values that it captured, and a function called converted(*args,
@@ -320,7 +320,7 @@ def closure_convert(function: Callable[..., _R], *example_args: Any) -> tuple[Ca
         >>> weft.grad(solve)(2.0)
         Array(5., dtype=float32)
     """
-    flat = flat_function(function, example_args, {})
+    flat = flat_function(fun, example_args, {})
     traced = trace_flat(flat, "closure_convert", known=False)
     values = traced.captures
     in_tree = flat.in_tree

@@ -25,7 +25,7 @@ class custom_vmap(Generic[_P, _R]):
     derivative, forward or reverse, of what the rule gives. It may use what the function itself captures.
 
     Args:
-        function: of arrays, or of trees of them. Values that it captures cannot be mapped.
+        fun: of arrays, or of trees of them. Values that it captures cannot be mapped.
 
     Returns: the function, to which def_vmap gives its rule.
 
@@ -48,11 +48,11 @@ class custom_vmap(Generic[_P, _R]):
 
     __name__: str
 
-    def __init__(self, function: Callable[_P, _R]):
-        self._function = function
+    def __init__(self, fun: Callable[_P, _R]):
+        self._function = fun
         self._rule: Callable[..., Any] | None = None
         self._ids: dict[Any, int] = {}
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, fun)
 
     def def_vmap(self, rule: _Rule) -> _Rule:
         """Gives the rule: rule(axis_size, in_batched, *args) -> (result, out_batched).

@@ -7,13 +7,14 @@ runs the result.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE as _LEAF_TREE
-from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from ._tracing import Flat, ShapeDtype, call_name, flat_function, positions_of, trace_flat
 
 __all__ = [
     "grad",
@@ -85,6 +86,54 @@ def _hold(function: Callable[..., Any], args: tuple, kwargs: dict, argnums) -> t
     return released, tuple(a if i in nums else hold(a) for i, a in enumerate(args)), hold(kwargs)
 
 
+def _chosen(function: Callable[..., Any], args: tuple, argnums, what: str) -> tuple[list[int], tuple]:
+    """The positions that argnums names, and the arguments there."""
+    nums = [argnums] if isinstance(argnums, int) else list(argnums)
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise ValueError(
+                f"{what}: argnums has {n}, but '{call_name(function)}' was called with {len(args)} positional arguments"
+            )
+    return nums, tuple(args[n] for n in nums)
+
+
+def _by_name(
+    transform: Callable[..., Any], fun: Callable[..., Any], argnums, argnames: str | Sequence[str], what: str
+) -> Callable[..., Any]:
+    """transform(function, argnums) with respect to arguments with these names, however they are passed."""
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    if argnums != 0:
+        raise ValueError(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
+    positions = positions_of(fun, names, what, "argnames")
+
+    @functools.wraps(fun, updated=())
+    def by_name(*args, **kwargs):
+        places: list[Any] = [
+            name if name in kwargs else position for name, position in zip(names, positions, strict=True)
+        ]
+        for name, place in zip(names, places, strict=True):
+            if not isinstance(place, str) and place >= len(args):
+                raise ValueError(f"{what}: argnames has '{name}', but '{call_name(fun)}' was called without it")
+
+        def of_named(*chosen):
+            full, keywords = list(args), dict(kwargs)
+            for place, value in zip(places, chosen, strict=True):
+                if isinstance(place, str):
+                    keywords[place] = value
+                else:
+                    full[place] = value
+            return fun(*full, **keywords)
+
+        of_named.__name__ = of_named.__qualname__ = call_name(fun)
+        of_named.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+        )
+        chosen = [kwargs[place] if isinstance(place, str) else args[place] for place in places]
+        return transform(of_named, 0 if isinstance(argnames, str) else tuple(range(len(names))))(*chosen)
+
+    return by_name
+
+
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
     for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
         if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
@@ -130,7 +179,7 @@ def _with_constant_aux(function: Callable[..., Any], what: str) -> Callable[...,
 
 @overload
 def grad(
-    function: Callable[Concatenate[_X, _P], tuple[Any, _Aux]],
+    fun: Callable[Concatenate[_X, _P], tuple[Any, _Aux]],
     argnums: Literal[0] = 0,
     *,
     has_aux: Literal[True],
@@ -139,7 +188,7 @@ def grad(
 ) -> Callable[Concatenate[_X, _P], tuple[_X, _Aux]]: ...
 @overload
 def grad(
-    function: Callable[Concatenate[_X, _P], Any],
+    fun: Callable[Concatenate[_X, _P], Any],
     argnums: Literal[0] = 0,
     has_aux: Literal[False] = False,
     *,
@@ -148,18 +197,22 @@ def grad(
 ) -> Callable[Concatenate[_X, _P], _X]: ...
 @overload
 def grad(
-    function: Callable[_P, Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[_P, Any]: ...
 def grad(
-    function: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The gradient of a scalar function, by reverse mode.
 
@@ -167,12 +220,14 @@ def grad(
     the path that is taken is the one that is differentiated.
 
     Args:
-        function: returns one real number, or (number, aux) with has_aux.
+        fun: returns one real number, or (number, aux) with has_aux.
         argnums: with respect to which positional arguments: an integer, or a tuple of them. The other arguments may
             also be, or hold, what is no array: a string, a function, an object.
         has_aux: whether the function returns something else, too, which is passed on.
         holomorphic: whether it is a complex function of complex numbers; then the gradient is its complex derivative.
         allow_int: whether arguments may be integers; their gradient is of dtype bool (there is none).
+        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
+            of them, which gives a tuple.
 
     Returns: function of the same arguments that returns the gradient, of the structure, shapes and dtypes of the
         argument (a tuple where argnums is one); with has_aux the pair (gradient, aux).
@@ -186,9 +241,9 @@ def grad(
         >>> weft.grad(lambda x: (x ** 2).sum())(wnp.array([1.0, 2.0]))
         Array([2., 4.], dtype=float32)
     """
-    inner = value_and_grad(function, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int)
+    inner = value_and_grad(fun, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int, argnames=argnames)
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def gradient(*args, **kwargs):
         value, g = inner(*args, **kwargs)
         return (g, value[1]) if has_aux else g
@@ -198,7 +253,7 @@ def grad(
 
 @overload
 def value_and_grad(
-    function: Callable[Concatenate[_X, _P], _R],
+    fun: Callable[Concatenate[_X, _P], _R],
     argnums: Literal[0] = 0,
     has_aux: bool = False,
     *,
@@ -207,27 +262,33 @@ def value_and_grad(
 ) -> Callable[Concatenate[_X, _P], tuple[_R, _X]]: ...
 @overload
 def value_and_grad(
-    function: Callable[_P, _R],
+    fun: Callable[_P, _R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[_P, tuple[_R, Any]]: ...
 def value_and_grad(
-    function: Callable[..., Any],
+    fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
     """The value and the gradient of a scalar function, by reverse mode; see grad.
 
     Args:
-        function: returns one real number, or (number, aux) with has_aux.
+        fun: returns one real number, or (number, aux) with has_aux.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns something else, too, which is passed on.
         holomorphic: whether it is a complex function of complex numbers.
         allow_int: whether arguments may be integers.
+        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
+            of them, which gives a tuple.
 
     Returns: function of the same arguments that returns (value, gradient); with has_aux ((value, aux), gradient).
 
@@ -240,12 +301,15 @@ def value_and_grad(
         >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
         (Array(8., dtype=float32), Array(12., dtype=float32))
     """
+    if argnames is not None:
+        of = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
+        return _by_name(of, fun, argnums, argnames, "grad")
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):
         what = "grad"
-        called, args, kwargs = _hold(function, args, kwargs, argnums)
-        flat = flat_function(called, args, kwargs, original=function)
+        called, args, kwargs = _hold(fun, args, kwargs, argnums)
+        flat = flat_function(called, args, kwargs, original=fun)
         if not args:
             raise TypeError(
                 f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
@@ -293,17 +357,17 @@ def _split(grads: list, args: tuple, nums: list[int]) -> list:
 
 @overload
 def jvp(
-    function: Callable[..., _R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+    fun: Callable[..., _R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
 ) -> tuple[_R, _R]: ...
 @overload
 def jvp(
-    function: Callable[..., tuple[_R, _Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+    fun: Callable[..., tuple[_R, _Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
 ) -> tuple[_R, _R, _Aux]: ...
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Forward mode: the value of a function and its derivative along a direction.
 
     Args:
-        function: the function.
+        fun: the function.
         primals: tuple of its arguments.
         tangents: tuple of directions, of the structure, shapes and dtypes of the primals (of integers: anything,
             ignored).
@@ -322,7 +386,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp: primals and tangents must be tuples of arguments")
     primals, tangents = tuple(primals), tuple(tangents)
-    flat = flat_function(function, primals, {})
+    flat = flat_function(fun, primals, {})
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
         raise TypeError(f"jvp: tangents have the structure {t_tree}, primals {flat.in_tree}")
@@ -353,17 +417,17 @@ def _zero_tangent(value):
 
 @overload
 def vjp(
-    function: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
 ) -> tuple[_R, Callable[[Any], tuple[Any, ...]]]: ...
 @overload
 def vjp(
-    function: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
 ) -> tuple[_R, Callable[[Any], tuple[Any, ...]], _Aux]: ...
-def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Reverse mode: the value of a function, and a function that takes a cotangent back.
 
     Args:
-        function: the function.
+        fun: the function.
         *primals: its arguments.
         has_aux: whether the function returns (value, aux).
 
@@ -380,8 +444,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         (Array(6., dtype=float32), (Array(3., dtype=float32), Array(2., dtype=float32)))
     """
     if has_aux:
-        function = _with_constant_aux(function, "vjp")
-    flat = flat_function(function, primals, {})
+        fun = _with_constant_aux(fun, "vjp")
+    flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     t = trace_flat(flat, "vjp", known=True)
     forward, backward, _ = _weft.vjp(t, active)
@@ -425,17 +489,17 @@ def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
 
 @overload
 def linearize(
-    function: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
 ) -> tuple[_R, Callable[..., _R], _Aux]: ...
 @overload
 def linearize(
-    function: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[..., _R], *primals: Any, has_aux: Literal[False] = False
 ) -> tuple[_R, Callable[..., _R]]: ...
-def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function, and its derivative at that place as a linear function, without computing it again.
 
     Args:
-        function: the function.
+        fun: the function.
         *primals: its arguments.
         has_aux: whether the function returns (value, aux).
 
@@ -451,8 +515,8 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
         (Array(8., dtype=float32), Array(12., dtype=float32))
     """
     if has_aux:
-        function = _with_constant_aux(function, "linearize")
-    flat = flat_function(function, primals, {})
+        fun = _with_constant_aux(fun, "linearize")
+    flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True)
@@ -486,11 +550,11 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     return value, apply_tangents
 
 
-def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear function.
 
     Args:
-        function: the function.
+        fun: the function.
         *primals: arguments, of which the types count: arrays, numbers or weft.ShapeDtype.
 
     Returns: function (cotangent) -> tuple of cotangents of the arguments.
@@ -504,7 +568,7 @@ def linear_transpose(function: Callable[..., Any], *primals: Any) -> Callable[[A
         (Array([3., 6.], dtype=float32),)
     """
     what = "linear_transpose"
-    flat = flat_function(function, primals, {})
+    flat = flat_function(fun, primals, {})
     _check_inexact(flat, [True] * len(flat.leaves), what)
     t = trace_flat(flat, what, known=False)
     fn = _weft.linear_transpose(t, [True] * len(flat.leaves))
@@ -553,15 +617,22 @@ def _check_jacobian(what: str, function: Callable[..., Any], role: str, values: 
 
 
 def jacfwd(
-    function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[_P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[_P, Any]:
     """The Jacobian matrix by forward mode, column by column: for functions of few numbers.
 
     Args:
-        function: the function.
+        fun: the function.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns (value, aux).
         holomorphic: whether the function is complex-differentiable, with complex arguments and results.
+        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
+            of them, which gives a tuple.
 
     Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
         (trees of them, for trees); with has_aux (Jacobian, aux).
@@ -575,21 +646,23 @@ def jacfwd(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
+    if argnames is not None:
+        of = functools.partial(jacfwd, has_aux=has_aux, holomorphic=holomorphic)
+        return _by_name(of, fun, argnums, argnames, "jacfwd")
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
-        nums = [argnums] if isinstance(argnums, int) else list(argnums)
-        picked = tuple(args[n] for n in nums)
+        nums, picked = _chosen(fun, args, argnums, "jacfwd")
 
         def partial_function(*chosen):
             full = list(args)
             for n, a in zip(nums, chosen):
                 full[n] = a
-            return function(*full, **kwargs)
+            return fun(*full, **kwargs)
 
         picked = _tree.map(_weft_array, picked)
-        _check_jacobian("jacfwd", function, "argument", picked, holomorphic)
+        _check_jacobian("jacfwd", fun, "argument", picked, holomorphic)
         basis, sizes = _standard_basis(picked)
 
         def push(*tangents):
@@ -599,7 +672,7 @@ def jacfwd(
                 else jvp(partial_function, picked, tangents)
             )
             if holomorphic:
-                _check_jacobian("jacfwd", function, "result", out[0], True)
+                _check_jacobian("jacfwd", fun, "result", out[0], True)
             return out[1:] if has_aux else out[1]
 
         pushed = _vmap()(push, in_axes=0, out_axes=(-1, None) if has_aux else -1)(*basis)
@@ -621,20 +694,24 @@ def jacfwd(
 
 
 def jacrev(
-    function: Callable[_P, Any],
+    fun: Callable[_P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[_P, Any]:
     """The Jacobian matrix by reverse mode, row by row: for functions with few results.
 
     Args:
-        function: the function.
+        fun: the function.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns (value, aux).
         holomorphic: whether the function is complex-differentiable, with complex arguments and results.
         allow_int: whether integer arguments are let through; their part of the result is of dtype bool.
+        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
+            of them, which gives a tuple.
 
     Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
         (trees of them, for trees); with has_aux (Jacobian, aux).
@@ -647,30 +724,33 @@ def jacrev(
         >>> weft.jacrev(lambda x: wnp.array([x[0] * x[1]]))(wnp.array([3.0, 2.0]))
         Array([[2., 3.]], dtype=float32)
     """
+    if argnames is not None:
+        of = functools.partial(jacrev, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
+        return _by_name(of, fun, argnums, argnames, "jacrev")
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
-        nums = [argnums] if isinstance(argnums, int) else list(argnums)
-        picked = _tree.map(_weft_array, tuple(args[n] for n in nums))
+        nums, chosen = _chosen(fun, args, argnums, "jacrev")
+        picked = _tree.map(_weft_array, chosen)
         if holomorphic:
-            _check_jacobian("jacrev", function, "argument", picked, holomorphic)
+            _check_jacobian("jacrev", fun, "argument", picked, holomorphic)
         for leaf in _tree.leaves(picked):
             if not allow_int and not _weft.is_inexact(leaf.dtype):
-                raise TypeError(f"jacrev: '{call_name(function)}' is differentiated in an argument {leaf.type}")
+                raise TypeError(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
 
         def partial_function(*chosen):
             full = list(args)
             for n, a in zip(nums, chosen):
                 full[n] = a
-            return function(*full, **kwargs)
+            return fun(*full, **kwargs)
 
         if has_aux:
             value, pullback, aux = vjp(partial_function, *picked, has_aux=True)
         else:
             value, pullback = vjp(partial_function, *picked)
             aux = None
-        _check_jacobian("jacrev", function, "result", value, holomorphic)
+        _check_jacobian("jacrev", fun, "result", value, holomorphic)
         basis, sizes = _standard_basis(value)
         rows = _vmap()(pullback)(basis)
         leaves, treedef = _tree.flatten(value)
@@ -687,15 +767,22 @@ def jacrev(
 
 
 def hessian(
-    function: Callable[_P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[_P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    argnames: str | Sequence[str] | None = None,
 ) -> Callable[_P, Any]:
     """The matrix of second derivatives of a scalar function: forward mode over reverse mode.
 
     Args:
-        function: the function.
+        fun: the function.
         argnums: with respect to which positional arguments: an integer, or a tuple of them.
         has_aux: whether the function returns (value, aux).
         holomorphic: whether the function is complex-differentiable, with complex arguments and results.
+        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
+            of them, which gives a tuple.
 
     Returns: function of the same arguments that returns the matrix, of the argument's shape twice; with has_aux
         (matrix, aux).
@@ -709,5 +796,8 @@ def hessian(
         Array([[4., 2.],
                [2., 0.]], dtype=float32)
     """
-    inner = jacrev(function, argnums, has_aux, holomorphic=holomorphic)
+    if argnames is not None:
+        of = functools.partial(hessian, has_aux=has_aux, holomorphic=holomorphic)
+        return _by_name(of, fun, argnums, argnames, "hessian")
+    inner = jacrev(fun, argnums, has_aux, holomorphic=holomorphic)
     return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)

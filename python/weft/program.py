@@ -225,7 +225,7 @@ class IR:
 
 
 def make_ir(
-    function: Callable[..., Any],
+    fun: Callable[..., Any],
     *,
     static_argnums: int | Iterable[int] | None = None,
     axis_env: Iterable[tuple[str, int]] | None = None,
@@ -235,7 +235,7 @@ def make_ir(
     Arguments may be arrays, numbers, or weft.ShapeDtype where only the type matters; dimensions may be symbolic.
 
     Args:
-        function: the function.
+        fun: the function.
         static_argnums: positions of arguments that are passed to Python as they are.
         axis_env: named axes that collectives inside may refer to, with their sizes: [("i", 4)].
 
@@ -251,21 +251,21 @@ def make_ir(
     """
     axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
 
-    @functools.wraps(function, updated=())
+    @functools.wraps(fun, updated=())
     def traced(*args, **kwargs) -> IR:
         static = {i % max(len(args), 1) for i in ints(static_argnums)}
         if static:
             fixed = {i: args[i] for i in static}
-            inner = lambda *dynamic, **kw: function(*_merge(fixed, dynamic, len(args)), **kw)
+            inner = lambda *dynamic, **kw: fun(*_merge(fixed, dynamic, len(args)), **kw)
             flat = flat_function(
                 inner,
                 tuple(a for i, a in enumerate(args) if i not in static),
                 kwargs,
-                original=function,
+                original=fun,
                 positions=[i for i in range(len(args)) if i not in static],
             )
         else:
-            flat = flat_function(function, args, kwargs)
+            flat = flat_function(fun, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False, axes=axes)
         return IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
 
@@ -323,11 +323,11 @@ def deserialize_ir(data: bytes) -> IR:
     return IR(_weft.deserialize(data))
 
 
-def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of a function's result, without computing anything.
 
     Args:
-        function: the function.
+        fun: the function.
         *args: its arguments: arrays, numbers, or weft.ShapeDtype where only the type matters.
         **kwargs: its keyword arguments.
 
@@ -340,7 +340,7 @@ def eval_shape(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> weft.eval_shape(lambda x: x @ x.T, weft.ShapeDtype((3, 4), "float32"))
         ShapeDtype((3, 3), float32)
     """
-    flat = flat_function(function, args, kwargs)
+    flat = flat_function(fun, args, kwargs)
     t = trace_flat(flat, "eval_shape", known=False)
     return _tree.unflatten(
         flat.out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(t)]

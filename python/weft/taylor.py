@@ -14,7 +14,7 @@ __all__ = ["jet"]
 
 
 def jet(
-    function: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], factorial_scaled: bool = True
+    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], factorial_scaled: bool = True
 ) -> tuple[Any, Any]:
     """The value of a function along a curve and its derivatives of orders 1 to K, in one pass.
 
@@ -22,7 +22,7 @@ def jet(
     derivative, control flow and custom_jvp included, and under jit, vmap and grad.
 
     Args:
-        function: of arrays, or of trees of them.
+        fun: of arrays, or of trees of them.
         primals: tuple of the arguments, where the curve starts.
         series: for each argument the list of the curve's K derivatives, each of the argument's shape and dtype (a tree
             where the argument is one).
@@ -54,7 +54,7 @@ def jet(
     if len(orders) > 1:
         raise ValueError(f"jet: the arguments have series of different lengths: {[len(terms) for terms in series]}")
     order = orders.pop() if orders else 0
-    flat = flat_function(function, tuple(primals), {})
+    flat = flat_function(fun, tuple(primals), {})
     leaves = [_term_leaves(i, primal, terms) for i, (primal, terms) in enumerate(zip(primals, series))]
     by_leaf = [[term[j] for term in terms] for terms in leaves for j in range(len(terms[0]) if terms else 0)]
     if order == 0:
