@@ -55,9 +55,6 @@ from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .custom_batching import custom_vmap
 from .derivatives import (
     grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jvp,
     linear_transpose,
     linearize,
@@ -69,6 +66,7 @@ from .distributed import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
+from .jacobians import hessian, jacfwd, jacrev
 from .mesh import (
     Device,
     Mesh,

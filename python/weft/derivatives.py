@@ -7,30 +7,23 @@ runs the result.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE as _LEAF_TREE
-from ._tracing import Flat, ShapeDtype, call_name, flat_function, positions_of, trace_flat
+from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from .arguments import by_name
 
 __all__ = [
     "grad",
-    "hessian",
-    "jacfwd",
-    "jacrev",
     "jvp",
     "linear_transpose",
     "linearize",
     "value_and_grad",
     "vjp",
 ]
-
-
-def _weft_array(x):
-    return _weft.array(x, None, False)
 
 
 def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[bool], list[int], bool]:
@@ -84,54 +77,6 @@ def _hold(function: Callable[..., Any], args: tuple, kwargs: dict, argnums) -> t
         return function(*args, **kwargs)
 
     return released, tuple(a if i in nums else hold(a) for i, a in enumerate(args)), hold(kwargs)
-
-
-def _chosen(function: Callable[..., Any], args: tuple, argnums, what: str) -> tuple[list[int], tuple]:
-    """The positions that argnums names, and the arguments there."""
-    nums = [argnums] if isinstance(argnums, int) else list(argnums)
-    for n in nums:
-        if not -len(args) <= n < len(args):
-            raise ValueError(
-                f"{what}: argnums has {n}, but '{call_name(function)}' was called with {len(args)} positional arguments"
-            )
-    return nums, tuple(args[n] for n in nums)
-
-
-def _by_name(
-    transform: Callable[..., Any], fun: Callable[..., Any], argnums, argnames: str | Sequence[str], what: str
-) -> Callable[..., Any]:
-    """transform(function, argnums) with respect to arguments with these names, however they are passed."""
-    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
-    if argnums != 0:
-        raise ValueError(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
-    positions = positions_of(fun, names, what, "argnames")
-
-    @functools.wraps(fun, updated=())
-    def by_name(*args, **kwargs):
-        places: list[Any] = [
-            name if name in kwargs else position for name, position in zip(names, positions, strict=True)
-        ]
-        for name, place in zip(names, places, strict=True):
-            if not isinstance(place, str) and place >= len(args):
-                raise ValueError(f"{what}: argnames has '{name}', but '{call_name(fun)}' was called without it")
-
-        def of_named(*chosen):
-            full, keywords = list(args), dict(kwargs)
-            for place, value in zip(places, chosen, strict=True):
-                if isinstance(place, str):
-                    keywords[place] = value
-                else:
-                    full[place] = value
-            return fun(*full, **keywords)
-
-        of_named.__name__ = of_named.__qualname__ = call_name(fun)
-        of_named.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
-        )
-        chosen = [kwargs[place] if isinstance(place, str) else args[place] for place in places]
-        return transform(of_named, 0 if isinstance(argnames, str) else tuple(range(len(names))))(*chosen)
-
-    return by_name
 
 
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
@@ -303,7 +248,7 @@ def value_and_grad(
     """
     if argnames is not None:
         of = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-        return _by_name(of, fun, argnums, argnames, "grad")
+        return by_name(of, fun, argnums, argnames, "grad")
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):
@@ -583,221 +528,3 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         return _tree.unflatten(in_tree, _weft.apply(fn, t.captures + moving))[0]
 
     return transposed
-
-
-def _vmap():
-    from .batching import vmap
-
-    return vmap
-
-
-def _standard_basis(tree):
-    """The unit vectors of a tree of arrays, stacked along a new first axis; and the leaves' sizes."""
-    from . import numpy as wnp
-
-    leaves, treedef = _tree.flatten(tree)
-    sizes = [wnp.size(leaf) for leaf in leaves]
-    total = sum(sizes)
-    basis, at = [], 0
-    for leaf, size in zip(leaves, sizes):
-        block = wnp.eye(total, size, -at, dtype=leaf.dtype)
-        basis.append(block.reshape((total, *leaf.shape)))
-        at += size
-    return _tree.unflatten(treedef, basis), sizes
-
-
-def _check_jacobian(what: str, function: Callable[..., Any], role: str, values: Any, holomorphic: bool) -> None:
-    """Raises TypeError unless all are real, or all complex for holomorphic functions."""
-    for leaf in _tree.leaves(values):
-        dtype = leaf.dtype
-        if (_weft.dtype_kind(dtype) == "complex") != holomorphic or not _weft.is_inexact(dtype):
-            expected = "complex ones" if holomorphic else "real floating-point ones"
-            hint = "" if holomorphic else " (holomorphic=True is for complex-differentiable functions)"
-            raise TypeError(f"{what}: '{call_name(function)}' has a {role} {leaf.type}; expected {expected}{hint}")
-
-
-def jacfwd(
-    fun: Callable[_P, Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    *,
-    argnames: str | Sequence[str] | None = None,
-) -> Callable[_P, Any]:
-    """The Jacobian matrix by forward mode, column by column: for functions of few numbers.
-
-    Args:
-        fun: the function.
-        argnums: with respect to which positional arguments: an integer, or a tuple of them.
-        has_aux: whether the function returns (value, aux).
-        holomorphic: whether the function is complex-differentiable, with complex arguments and results.
-        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
-            of them, which gives a tuple.
-
-    Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
-        (trees of them, for trees); with has_aux (Jacobian, aux).
-
-    Raises:
-        TypeError: when called: an argument is not of a float dtype, or complex where holomorphic does not say so.
-        weft.DerivativeError: when called: an operation has no derivative; the message names it.
-
-    Example:
-        >>> weft.jacfwd(lambda x: x ** 2)(wnp.array([1.0, 2.0]))
-        Array([[2., 0.],
-               [0., 4.]], dtype=float32)
-    """
-    if argnames is not None:
-        of = functools.partial(jacfwd, has_aux=has_aux, holomorphic=holomorphic)
-        return _by_name(of, fun, argnums, argnames, "jacfwd")
-
-    @functools.wraps(fun, updated=())
-    def jacobian(*args, **kwargs):
-        single = isinstance(argnums, int)
-        nums, picked = _chosen(fun, args, argnums, "jacfwd")
-
-        def partial_function(*chosen):
-            full = list(args)
-            for n, a in zip(nums, chosen):
-                full[n] = a
-            return fun(*full, **kwargs)
-
-        picked = _tree.map(_weft_array, picked)
-        _check_jacobian("jacfwd", fun, "argument", picked, holomorphic)
-        basis, sizes = _standard_basis(picked)
-
-        def push(*tangents):
-            out: Any = (
-                jvp(partial_function, picked, tangents, has_aux=True)
-                if has_aux
-                else jvp(partial_function, picked, tangents)
-            )
-            if holomorphic:
-                _check_jacobian("jacfwd", fun, "result", out[0], True)
-            return out[1:] if has_aux else out[1]
-
-        pushed = _vmap()(push, in_axes=0, out_axes=(-1, None) if has_aux else -1)(*basis)
-        columns, aux = pushed if has_aux else (pushed, None)
-        leaves, treedef = _tree.flatten(picked)
-
-        def one_result(y):
-            blocks, at = [], 0
-            for leaf, size in zip(leaves, sizes):
-                blocks.append(y[..., at : at + size].reshape(y.shape[:-1] + leaf.shape))
-                at += size
-            result = _tree.unflatten(treedef, blocks)
-            return result[0] if single else result
-
-        result = _tree.map(one_result, columns)
-        return (result, aux) if has_aux else result
-
-    return jacobian
-
-
-def jacrev(
-    fun: Callable[_P, Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    *,
-    argnames: str | Sequence[str] | None = None,
-) -> Callable[_P, Any]:
-    """The Jacobian matrix by reverse mode, row by row: for functions with few results.
-
-    Args:
-        fun: the function.
-        argnums: with respect to which positional arguments: an integer, or a tuple of them.
-        has_aux: whether the function returns (value, aux).
-        holomorphic: whether the function is complex-differentiable, with complex arguments and results.
-        allow_int: whether integer arguments are let through; their part of the result is of dtype bool.
-        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
-            of them, which gives a tuple.
-
-    Returns: function of the same arguments that returns the Jacobian, of the result's shape followed by the argument's
-        (trees of them, for trees); with has_aux (Jacobian, aux).
-
-    Raises:
-        TypeError: when called: an argument is not of a float dtype, or complex where holomorphic does not say so.
-        weft.DerivativeError: when called: an operation has no derivative; the message names it.
-
-    Example:
-        >>> weft.jacrev(lambda x: wnp.array([x[0] * x[1]]))(wnp.array([3.0, 2.0]))
-        Array([[2., 3.]], dtype=float32)
-    """
-    if argnames is not None:
-        of = functools.partial(jacrev, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-        return _by_name(of, fun, argnums, argnames, "jacrev")
-
-    @functools.wraps(fun, updated=())
-    def jacobian(*args, **kwargs):
-        single = isinstance(argnums, int)
-        nums, chosen = _chosen(fun, args, argnums, "jacrev")
-        picked = _tree.map(_weft_array, chosen)
-        if holomorphic:
-            _check_jacobian("jacrev", fun, "argument", picked, holomorphic)
-        for leaf in _tree.leaves(picked):
-            if not allow_int and not _weft.is_inexact(leaf.dtype):
-                raise TypeError(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
-
-        def partial_function(*chosen):
-            full = list(args)
-            for n, a in zip(nums, chosen):
-                full[n] = a
-            return fun(*full, **kwargs)
-
-        if has_aux:
-            value, pullback, aux = vjp(partial_function, *picked, has_aux=True)
-        else:
-            value, pullback = vjp(partial_function, *picked)
-            aux = None
-        _check_jacobian("jacrev", fun, "result", value, holomorphic)
-        basis, sizes = _standard_basis(value)
-        rows = _vmap()(pullback)(basis)
-        leaves, treedef = _tree.flatten(value)
-
-        def for_result(i):
-            at = sum(sizes[:i])
-            result = _tree.map(lambda r: r[at : at + sizes[i]].reshape(leaves[i].shape + r.shape[1:]), rows)
-            return result[0] if single else result
-
-        result = _tree.unflatten(treedef, [for_result(i) for i in range(len(leaves))])
-        return (result, aux) if has_aux else result
-
-    return jacobian
-
-
-def hessian(
-    fun: Callable[_P, Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    *,
-    argnames: str | Sequence[str] | None = None,
-) -> Callable[_P, Any]:
-    """The matrix of second derivatives of a scalar function: forward mode over reverse mode.
-
-    Args:
-        fun: the function.
-        argnums: with respect to which positional arguments: an integer, or a tuple of them.
-        has_aux: whether the function returns (value, aux).
-        holomorphic: whether the function is complex-differentiable, with complex arguments and results.
-        argnames: instead of argnums, the names of arguments, passed by position or by keyword: a string, or a sequence
-            of them, which gives a tuple.
-
-    Returns: function of the same arguments that returns the matrix, of the argument's shape twice; with has_aux
-        (matrix, aux).
-
-    Raises:
-        TypeError: when called: an argument is not of a float dtype.
-        weft.DerivativeError: when called: an operation has no derivative; the message names it.
-
-    Example:
-        >>> weft.hessian(lambda x: x[0] ** 2 * x[1])(wnp.array([1.0, 2.0]))
-        Array([[4., 2.],
-               [2., 0.]], dtype=float32)
-    """
-    if argnames is not None:
-        of = functools.partial(hessian, has_aux=has_aux, holomorphic=holomorphic)
-        return _by_name(of, fun, argnums, argnames, "hessian")
-    inner = jacrev(fun, argnums, has_aux, holomorphic=holomorphic)
-    return jacfwd(inner, argnums, has_aux, holomorphic=holomorphic)

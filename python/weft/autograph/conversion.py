@@ -28,11 +28,13 @@ _LIBRARIES = tuple(
 _PYTHON_CALLERS = frozenset((map, filter, functools.reduce))
 _CALLERS = frozenset(
     (
+        "weft.arguments",
         "weft.batching",
         "weft.compiled",
         "weft.control",
         "weft.custom",
         "weft.derivatives",
+        "weft.jacobians",
         "weft.lax._reductions",
         "weft.lax._scans",
         "weft.program",

@@ -1,0 +1,58 @@
+"""With respect to which arguments a function is differentiated: argnums and argnames."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ._tracing import call_name, positions_of
+
+
+def chosen_arguments(function: Callable[..., Any], args: tuple, argnums, what: str) -> tuple[list[int], tuple]:
+    """The positions that argnums names, and the arguments there."""
+    nums = [argnums] if isinstance(argnums, int) else list(argnums)
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise ValueError(
+                f"{what}: argnums has {n}, but '{call_name(function)}' was called with {len(args)} positional arguments"
+            )
+    return nums, tuple(args[n] for n in nums)
+
+
+def by_name(
+    transform: Callable[..., Any], fun: Callable[..., Any], argnums, argnames: str | Sequence[str], what: str
+) -> Callable[..., Any]:
+    """transform(function, argnums) with respect to arguments with these names, however they are passed."""
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    if argnums != 0:
+        raise ValueError(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
+    positions = positions_of(fun, names, what, "argnames")
+
+    @functools.wraps(fun, updated=())
+    def called(*args, **kwargs):
+        places: list[Any] = [
+            name if name in kwargs else position for name, position in zip(names, positions, strict=True)
+        ]
+        for name, place in zip(names, places, strict=True):
+            if not isinstance(place, str) and place >= len(args):
+                raise ValueError(f"{what}: argnames has '{name}', but '{call_name(fun)}' was called without it")
+
+        def of_named(*chosen):
+            full, keywords = list(args), dict(kwargs)
+            for place, value in zip(places, chosen, strict=True):
+                if isinstance(place, str):
+                    keywords[place] = value
+                else:
+                    full[place] = value
+            return fun(*full, **keywords)
+
+        of_named.__name__ = of_named.__qualname__ = call_name(fun)
+        of_named.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+        )
+        chosen = [kwargs[place] if isinstance(place, str) else args[place] for place in places]
+        return transform(of_named, 0 if isinstance(argnames, str) else tuple(range(len(names))))(*chosen)
+
+    return called
