@@ -27,6 +27,15 @@ struct RunCommand {
   std::vector<std::string> inputs;
   std::string outputs;
   bool interpret = false;
+  std::string device;  // of a bundle; see driver/bundle.h
+  void Run() const;
+};
+
+struct ExportCommand {
+  std::string file;
+  std::string target = "cpu";
+  bool twins = false;
+  std::string output;
   void Run() const;
 };
 

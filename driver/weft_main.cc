@@ -4,6 +4,8 @@
 //   weft run f.weft --inputs x.npy y.npy      its results
 //   weft dump f.weft --stage=mlir             a stage of its compilation
 //   weft dump f.weft --stage=ptx --target=cuda:sm_90a
+//   weft export f.weft --target=cuda:sm_90a -o f.weftb
+//   weft run f.weftb --inputs in.npz          the compiled program, without the compiler
 //   weft ops                                  the reference of all operations
 #include <iostream>
 #include <string>
@@ -35,10 +37,20 @@ int Main(int argc, char** argv) {
   weft::RunCommand run;
   CLI::App* run_app = app.add_subcommand("run", "Run a program on .npy arrays");
   run_app->add_option("FILE", run.file, "The program")->required();
-  run_app->add_option("--inputs", run.inputs, "One .npy file per parameter, constants included");
+  run_app->add_option("--inputs", run.inputs,
+                      "One .npy file per parameter, constants included, or one .npz file with arrays of their names");
+  run_app->add_option("--device", run.device, "Where a bundle runs: cpu, cuda, or twin, a GPU's kernels on the CPU")
+      ->check(CLI::IsMember({"cpu", "cuda", "twin"}));
   run_app->add_option("--outputs", run.outputs,
                       "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
   run_app->add_flag("--interpret", run.interpret, "Use the reference interpreter instead of compiled code");
+
+  weft::ExportCommand bundle;
+  CLI::App* export_app = app.add_subcommand("export", "Compile a program into a file that runs without the compiler");
+  export_app->add_option("FILE", bundle.file, "The program")->required();
+  export_app->add_option("--target", bundle.target, "cpu, or a GPU as in cuda:sm_90a")->capture_default_str();
+  export_app->add_flag("--twins", bundle.twins, "With a GPU's kernels also their twins, for --device=twin on this CPU");
+  export_app->add_option("-o,--output", bundle.output, "The bundle")->required();
 
   weft::DumpCommand dump;
   CLI::App* dump_app = app.add_subcommand("dump", "Print a stage of a program's compilation");
@@ -59,6 +71,7 @@ int Main(int argc, char** argv) {
   try {
     if (opt_app->parsed()) opt.Run();
     if (run_app->parsed()) run.Run();
+    if (export_app->parsed()) bundle.Run();
     if (dump_app->parsed()) dump.Run();
     if (ops_app->parsed()) weft::RunOpsCommand();
   } catch (const weft::Error& error) {

@@ -35,6 +35,7 @@ _ARROWS = {
 _FOR_BACKENDS = {
     "lowering/artifact.h",
     "lowering/abi.h",
+    "lowering/bundle.h",
     "lowering/gpu/artifact.h",
     "lowering/gpu/twin_abi.h",
     "lowering/math_table.h",

@@ -170,3 +170,16 @@ def test_a_description_changes_the_plan():
 def test_an_argument_called_target_is_the_functions_own():
     f = weft.jit(lambda x, target: x - target)
     assert f.lower(wnp.ones(2), target=wnp.ones(2)).target is None
+
+
+def test_a_bundle_holds_what_the_function_captured(tmp_path):
+    table = normal(300)
+    f = weft.jit(lambda x: x * table)
+    for target in (None, "cuda:sm_90a"):
+        lowered = f.lower(table, target=target) if target else f.lower(table)
+        lowered.export(tmp_path / "f.weftb")
+        data = (tmp_path / "f.weftb").read_bytes()
+        assert data.startswith(b"weft bundle\n") and np.asarray(table).tobytes() in data
+        assert (b".target sm_90a" in data) == (target is not None)
+    with pytest.raises(ValueError, match="fixed sizes"):
+        weft.jit(lambda x: x + 1).lower(weft.ShapeDtype(("n",), "float32")).export(tmp_path / "g.weftb")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -278,6 +279,32 @@ class Lowered:
         leaves = self._leaves(args, kwargs)
         return self._result(_weft.gpu_emulate(self._fn, self.target, [*leaves, *self._ir._captures]))
 
+    def export(self, path: str | os.PathLike[str], *, twins: bool = False) -> None:
+        """Writes the compiled program into a file, a bundle, which `weft run f.weftb --inputs in.npz` runs without the
+        compiler. Arrays that the function captured are part of it.
+
+        Args:
+            path: the file, by custom with the ending .weftb.
+            twins: with a GPU's kernels also write what runs them on this kind of CPU (`--device=twin`).
+
+        Returns: None.
+
+        Raises:
+            ValueError: the program has dimensions whose size is not known.
+            NotImplementedError: an operation has no code for a GPU yet.
+
+        Example:
+            >>> lowered = weft.jit(lambda x: wnp.tanh(x) * 2).lower(wnp.ones(8), target="cuda:sm_90a")
+            >>> import tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     lowered.export(folder + "/f.weftb")
+            ...     print(open(folder + "/f.weftb", "rb").read(11))
+            b'weft bundle'
+        """
+        data = _weft.export_bundle(self._fn, self.target or "cpu", self._ir._captures, twins)
+        with open(path, "wb") as file:
+            file.write(data)
+
     def _leaves(self, args: tuple, kwargs: dict) -> list:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._in_tree:
@@ -307,8 +334,8 @@ class Lowered:
         """
         if self.target is not None:
             raise NotImplementedError(
-                f"compile: programs for {self.target.splitlines()[0]} do not run in this process yet; stage('ptx') is "
-                "their code, emulate(...) runs it on the CPU"
+                f"compile: programs for {self.target.splitlines()[0]} do not run in this process yet; export(path) "
+                "writes what `weft run` runs, emulate(...) runs their kernels on the CPU"
             )
         return Compiled(self)
 

@@ -1,0 +1,202 @@
+#include "backends/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "ir/dtype.h"
+
+namespace weft::cuda {
+namespace {
+
+constexpr size_t kWorkspace = 32 << 20;  // what cuBLASLt recommends for Hopper
+
+DevicePointer Address(const void* p) { return reinterpret_cast<DevicePointer>(p); }
+
+std::string SmName(int major, int minor) { return "sm_" + std::to_string(major) + std::to_string(minor); }
+
+// Destroys what a cuBLASLt call made.
+struct Owned {
+  void* handle = nullptr;
+  int (*destroy)(void*) = nullptr;
+  explicit Owned(int (*d)(void*)) : destroy(d) {}
+  ~Owned() {
+    if (handle != nullptr) destroy(handle);
+  }
+  Owned(const Owned&) = delete;
+};
+
+}  // namespace
+
+CudaDevice::CudaDevice(const GpuArtifact& program, int ordinal) : api_(DriverApi::Get()) {
+  int count = 0;
+  api_.Check(api_.DeviceGetCount(&count), "counting the devices");
+  if (ordinal < 0 || ordinal >= count)
+    throw std::runtime_error("cuda: there is no device " + std::to_string(ordinal) + "; the driver has " +
+                             std::to_string(count));
+  try {
+    api_.Check(api_.DeviceGet(&device_, ordinal), "opening the device");
+    CheckArchitecture(program.sm, ordinal);
+    api_.Check(api_.DevicePrimaryCtxRetain(&context_, device_), "making a context");
+    api_.Check(api_.CtxSetCurrent(context_), "entering the context");
+    api_.Check(api_.StreamCreate(&stream_, 1), "making a stream");  // 1: apart from the default stream
+    if (!program.kernels.empty()) {
+      // 5, 6: the buffer for errors and its size.
+      std::string log(8192, '\0');
+      int options[] = {5, 6};
+      void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+      const int status = api_.ModuleLoadDataEx(&module_, program.ptx.c_str(), 2, options, values);
+      try {
+        api_.Check(status, "compiling the program's PTX");
+      } catch (const std::runtime_error& error) {
+        throw std::runtime_error(std::string(error.what()) + " " + log.c_str());
+      }
+      for (const GpuKernel& k : program.kernels)
+        api_.Check(api_.ModuleGetFunction(&kernels_[k.name], module_, k.name.c_str()), "finding a kernel");
+    }
+    const bool multiplies = std::any_of(program.steps.begin(), program.steps.end(),
+                                        [](const GpuStep& s) { return s.kind == GpuStep::Kind::kMatmul; });
+    if (multiplies) {
+      lt_ = &LtApi::Get();
+      if (const int status = lt_->Create(&lt_handle_); status != 0)
+        throw std::runtime_error("cuda: cuBLASLt is installed, but cannot be used: cublasLtCreate gives status " +
+                                 std::to_string(status));
+      api_.Check(api_.MemAlloc(&workspace_, kWorkspace), "taking memory for products");
+    }
+  } catch (...) {
+    Close();
+    throw;
+  }
+}
+
+CudaDevice::~CudaDevice() { Close(); }
+
+void CudaDevice::Close() {
+  // Copies of an abandoned run may be under way.
+  if (stream_ != nullptr) api_.StreamSynchronize(stream_);
+  if (lt_handle_ != nullptr) lt_->Destroy(lt_handle_);
+  if (workspace_ != 0) api_.MemFree(workspace_);
+  if (module_ != nullptr) api_.ModuleUnload(module_);
+  if (stream_ != nullptr) api_.StreamDestroy(stream_);
+  if (context_ != nullptr) api_.DevicePrimaryCtxRelease(device_);
+}
+
+// sm_90a runs on compute capability 9.0 alone; sm_80 there and on all later ones.
+void CudaDevice::CheckArchitecture(const std::string& sm, int ordinal) const {
+  int major = 0, minor = 0;
+  api_.Check(api_.DeviceGetAttribute(&major, 75, device_), "asking for the compute capability");
+  api_.Check(api_.DeviceGetAttribute(&minor, 76, device_), "asking for the compute capability");
+  const bool exact = !sm.empty() && sm.back() == 'a';
+  const int wanted = std::atoi(sm.c_str() + 3), have = 10 * major + minor;
+  if (exact ? have == wanted : have >= wanted) return;
+  char name[256] = "";
+  api_.DeviceGetName(name, sizeof name, device_);
+  throw std::runtime_error("cuda: the program is compiled for " + sm + "; device " + std::to_string(ordinal) + " (" +
+                           name + ") is " + SmName(major, minor));
+}
+
+void* CudaDevice::Allocate(int64_t bytes) {
+  DevicePointer p = 0;
+  api_.Check(api_.MemAlloc(&p, static_cast<size_t>(std::max<int64_t>(bytes, 1))), "taking device memory");
+  return reinterpret_cast<void*>(p);
+}
+void CudaDevice::Free(void* address) { api_.MemFree(Address(address)); }
+void CudaDevice::CopyIn(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0)
+    api_.Check(api_.MemcpyHtoDAsync(Address(to), from, static_cast<size_t>(bytes), stream_), "a copy to the device");
+}
+void CudaDevice::CopyOut(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0)
+    api_.Check(api_.MemcpyDtoHAsync(to, Address(from), static_cast<size_t>(bytes), stream_), "a copy from the device");
+}
+void CudaDevice::CopyWithin(void* to, const void* from, int64_t bytes) {
+  if (bytes > 0)
+    api_.Check(api_.MemcpyDtoDAsync(Address(to), Address(from), static_cast<size_t>(bytes), stream_), "a copy");
+}
+void CudaDevice::Synchronize() { api_.Check(api_.StreamSynchronize(stream_), "running the program"); }
+
+void CudaDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) {
+  std::vector<DevicePointer> pointers;
+  for (const Operand& o : operands) pointers.push_back(Address(o.address));
+  std::vector<void*> arguments;
+  for (DevicePointer& p : pointers) arguments.push_back(&p);
+  api_.Check(api_.LaunchKernel(kernels_.at(kernel.name), static_cast<unsigned>(kernel.blocks), 1, 1,
+                               static_cast<unsigned>(kernel.threads), 1, 1, 0, stream_, arguments.data(), nullptr),
+             "launching a kernel");
+}
+
+void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
+  // cudaDataType_t, cublasComputeType_t and the type of alpha and beta.
+  struct Types {
+    int data, compute, scale;
+  };
+  const Types types = [&]() -> Types {
+    switch (static_cast<DType>(p.dtype)) {
+      case DType::kF16: return {2, 68, 0};
+      case DType::kBF16: return {14, 68, 0};
+      case DType::kF32: return {0, 68, 0};
+      case DType::kF64: return {1, 70, 1};
+      case DType::kC64: return {4, 68, 4};
+      case DType::kC128: return {5, 70, 5};
+      default: throw std::runtime_error("cuda: products of this type are not there");
+    }
+  }();
+  if (p.dtype != p.out_dtype) throw std::runtime_error("cuda: a product of one type into another is not there yet");
+  // Matrices are column by column. Where a result lies row by row, its transpose is computed: y' x'.
+  const bool swap = p.out_n == 1 || p.m == 1;
+  struct Side {
+    const void* data;
+    int64_t rows, row, columns, column, batch;  // sizes and strides of op(matrix)
+  };
+  const Side xs{x, p.m, p.x_m, p.k, p.x_k, p.x_batch}, ys{y, p.k, p.y_k, p.n, p.y_n, p.y_batch};
+  auto transposed = [](const Side& s) { return Side{s.data, s.columns, s.column, s.rows, s.row, s.batch}; };
+  const Side a = swap ? transposed(ys) : xs, b = swap ? transposed(xs) : ys;
+  const int64_t rows = swap ? p.n : p.m, columns = swap ? p.m : p.n, ld = swap ? p.out_m : p.out_n;
+
+  Owned operation(lt_->MatmulDescDestroy), la(lt_->MatrixLayoutDestroy), lb(lt_->MatrixLayoutDestroy),
+      lc(lt_->MatrixLayoutDestroy), preference(lt_->MatmulPreferenceDestroy);
+  LtApi::Check(lt_->MatmulDescCreate(&operation.handle, types.compute, types.scale), "describing a product");
+  auto layout = [&](Owned& made, const Side& s, int attribute) {
+    // Column by column as it is, or transposed.
+    const bool plain = s.row == 1 || s.rows == 1;
+    const int32_t transpose = plain ? 0 : 1;
+    LtApi::Check(lt_->MatmulDescSetAttribute(operation.handle, attribute, &transpose, sizeof transpose),
+                 "describing a product");
+    const int64_t high = plain ? s.rows : s.columns, wide = plain ? s.columns : s.rows;
+    const int64_t step = std::max(plain ? s.column : s.row, high);
+    LtApi::Check(lt_->MatrixLayoutCreate(&made.handle, types.data, static_cast<uint64_t>(high),
+                                         static_cast<uint64_t>(wide), step),
+                 "describing a matrix");
+  };
+  auto batched = [&](Owned& made, int64_t stride) {
+    const int32_t count = static_cast<int32_t>(p.batch);
+    // 5, 6: CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT and STRIDED_BATCH_OFFSET.
+    LtApi::Check(lt_->MatrixLayoutSetAttribute(made.handle, 5, &count, sizeof count), "describing a matrix");
+    LtApi::Check(lt_->MatrixLayoutSetAttribute(made.handle, 6, &stride, sizeof stride), "describing a matrix");
+  };
+  layout(la, a, 3);  // CUBLASLT_MATMUL_DESC_TRANSA
+  layout(lb, b, 4);  // TRANSB
+  LtApi::Check(lt_->MatrixLayoutCreate(&lc.handle, types.data, static_cast<uint64_t>(rows),
+                                       static_cast<uint64_t>(columns), std::max(ld, rows)),
+               "describing a matrix");
+  batched(la, a.batch), batched(lb, b.batch), batched(lc, p.out_batch);
+  LtApi::Check(lt_->MatmulPreferenceCreate(&preference.handle), "choosing an algorithm");
+  const uint64_t workspace = kWorkspace;  // 1: CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
+  LtApi::Check(lt_->MatmulPreferenceSetAttribute(preference.handle, 1, &workspace, sizeof workspace),
+               "choosing an algorithm");
+  LtHeuristic found{};
+  int count = 0;
+  LtApi::Check(lt_->MatmulAlgoGetHeuristic(lt_handle_, operation.handle, la.handle, lb.handle, lc.handle, lc.handle,
+                                           preference.handle, 1, &found, &count),
+               "choosing an algorithm");
+  if (count == 0) throw std::runtime_error("cuda: cuBLASLt has no algorithm for a product of the program");
+  const double one[2] = {1, 0}, zero[2] = {0, 0};
+  const float one_f[2] = {1, 0}, zero_f[2] = {0, 0};
+  const bool wide = types.compute == 70;
+  LtApi::Check(lt_->Matmul(lt_handle_, operation.handle, wide ? static_cast<const void*>(one) : one_f, a.data,
+                           la.handle, b.data, lb.handle, wide ? static_cast<const void*>(zero) : zero_f, out, lc.handle,
+                           out, lc.handle, found.algorithm, reinterpret_cast<void*>(workspace_), kWorkspace, stream_),
+               "a product");
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,27 @@
+// Compiled programs as files: made with the compiler, run without it.
+//
+//   WriteFile("f.weftb", MakeBundle(fn, "cuda:sm_90a", {}, false).Serialize());
+//   Tensors out = RunBundle(Bundle::Parse(ReadFile("f.weftb")), {x}, "cuda");
+#ifndef WEFT_DRIVER_BUNDLE_H_
+#define WEFT_DRIVER_BUNDLE_H_
+
+#include <string>
+
+#include "ir/fn.h"
+#include "ir/tensor.h"
+#include "lowering/bundle.h"
+
+namespace weft {
+
+// `target`: a GPU (driver/gpu.h), or "cpu": this machine's kind. `captured`: values of the last parameters, which the
+// bundle brings along. `twins`: with a GPU's kernels also their twins for this CPU. Raises what compiling raises;
+// kValue where sizes are symbolic.
+Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins);
+
+// `device`: "cpu"; "cuda"; "twin", a GPU's kernels on the CPU, checked; or "", what the bundle is for. One argument for
+// each parameter that the bundle does not bring along. Raises kType for arguments that do not fit, kValue for a device
+// that the bundle is not for, kRuntime where the device cannot be used or fails.
+Tensors RunBundle(const Bundle& bundle, const Tensors& args, const std::string& device);
+
+}  // namespace weft
+#endif  // WEFT_DRIVER_BUNDLE_H_

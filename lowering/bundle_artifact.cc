@@ -1,0 +1,198 @@
+#include <stdexcept>
+
+#include "lowering/bundle.h"
+#include "lowering/bundle.pb.h"
+
+namespace weft {
+namespace {
+
+constexpr char kMagic[] = "weft bundle\n";
+constexpr size_t kMagicBytes = sizeof kMagic - 1;
+constexpr int kVersion = 1;
+
+void Write(const GpuMatmul& m, bundle::Matmul* out) {
+  out->set_dtype(m.dtype), out->set_out_dtype(m.out_dtype);
+  out->set_batch(m.batch), out->set_m(m.m), out->set_n(m.n), out->set_k(m.k);
+  out->set_x_start(m.x_start), out->set_x_batch(m.x_batch), out->set_x_m(m.x_m), out->set_x_k(m.x_k);
+  out->set_y_start(m.y_start), out->set_y_batch(m.y_batch), out->set_y_k(m.y_k), out->set_y_n(m.y_n);
+  out->set_out_batch(m.out_batch), out->set_out_m(m.out_m), out->set_out_n(m.out_n);
+}
+
+GpuMatmul Read(const bundle::Matmul& m) {
+  GpuMatmul p;
+  p.dtype = m.dtype(), p.out_dtype = m.out_dtype();
+  p.batch = m.batch(), p.m = m.m(), p.n = m.n(), p.k = m.k();
+  p.x_start = m.x_start(), p.x_batch = m.x_batch(), p.x_m = m.x_m(), p.x_k = m.x_k();
+  p.y_start = m.y_start(), p.y_batch = m.y_batch(), p.y_k = m.y_k(), p.y_n = m.y_n();
+  p.out_batch = m.out_batch(), p.out_m = m.out_m(), p.out_n = m.out_n();
+  return p;
+}
+
+void Write(const GpuArtifact& a, bundle::GpuProgram* out) {
+  out->set_sm(a.sm);
+  out->set_ptx(a.ptx);
+  out->set_twin(a.twin);
+  out->set_arena_bytes(a.plan.arena_bytes);
+  out->set_constants(a.plan.constants);
+  out->set_schedule(a.plan.schedule);
+  for (const Artifact::Slot& s : a.plan.slots) {
+    bundle::Slot* slot = out->add_slots();
+    slot->set_place(static_cast<int>(s.place));
+    slot->set_index(s.index);
+  }
+  for (const Artifact::Buffer& b : a.plan.buffers) {
+    bundle::Buffer* buffer = out->add_buffers();
+    buffer->set_bytes(b.bytes.constant);
+    buffer->set_offset(b.offset);
+  }
+  for (const GpuKernel& k : a.kernels) {
+    bundle::Kernel* kernel = out->add_kernels();
+    kernel->set_name(k.name);
+    kernel->set_blocks(k.blocks);
+    kernel->set_threads(k.threads);
+    kernel->set_shared_bytes(k.shared_bytes);
+    kernel->set_meets(k.meets);
+  }
+  for (const GpuStep& s : a.steps) {
+    bundle::Step* step = out->add_steps();
+    step->set_kind(static_cast<int>(s.kind));
+    step->set_kernel(s.kernel);
+    for (int32_t slot : s.slots) step->add_slots(slot);
+    step->set_written(std::string(s.written.begin(), s.written.end()));
+    step->set_bytes(s.bytes);
+    if (s.kind == GpuStep::Kind::kMatmul) Write(s.matmul, step->mutable_matmul());
+  }
+}
+
+[[noreturn]] void Damaged(const std::string& what) { throw std::invalid_argument("the bundle is damaged: " + what); }
+
+GpuArtifact Read(const bundle::GpuProgram& p) {
+  GpuArtifact a;
+  a.sm = p.sm();
+  a.ptx = p.ptx();
+  a.twin = p.twin();
+  a.plan.target = "cuda:" + p.sm();
+  a.plan.arena_bytes = p.arena_bytes();
+  a.plan.constants = p.constants();
+  a.plan.schedule = p.schedule();
+  for (const bundle::Buffer& b : p.buffers()) {
+    Artifact::Buffer buffer;
+    buffer.bytes.constant = b.bytes();
+    buffer.offset = b.offset();
+    if (b.bytes() < 0 || b.offset() < 0 || b.offset() > p.arena_bytes() || b.bytes() > p.arena_bytes() - b.offset())
+      Damaged("a buffer lies outside of its memory");
+    a.plan.buffers.push_back(buffer);
+  }
+  for (const bundle::Slot& s : p.slots()) {
+    if (s.place() < 0 || s.place() > 3) Damaged("a slot has no place");
+    a.plan.slots.push_back({static_cast<Artifact::Place>(s.place()), s.index()});
+  }
+  for (const bundle::Kernel& k : p.kernels()) {
+    if (k.blocks() < 1 || k.threads() < 1 || k.threads() > 1024) Damaged("a kernel of no block or thread");
+    a.kernels.push_back({k.name(), k.blocks(), k.threads(), k.shared_bytes(), k.meets()});
+  }
+  for (const bundle::Step& s : p.steps()) {
+    GpuStep step;
+    if (s.kind() < 0 || s.kind() > 2) Damaged("a step of no kind");
+    step.kind = static_cast<GpuStep::Kind>(s.kind());
+    step.kernel = s.kernel();
+    step.bytes = s.bytes();
+    for (int32_t slot : s.slots()) {
+      if (slot < 0 || slot >= p.slots_size()) Damaged("a step names a slot that is not there");
+      step.slots.push_back(slot);
+    }
+    step.written.assign(s.written().begin(), s.written().end());
+    const size_t wanted = step.kind == GpuStep::Kind::kLaunch   ? step.slots.size()
+                          : step.kind == GpuStep::Kind::kMatmul ? 3
+                                                                : 2;
+    if (step.written.size() != step.slots.size() || step.slots.size() != wanted) Damaged("a step has other operands");
+    if (step.kind == GpuStep::Kind::kLaunch && (step.kernel < 0 || step.kernel >= p.kernels_size()))
+      Damaged("a step names a kernel that is not there");
+    step.matmul = Read(s.matmul());
+    a.steps.push_back(std::move(step));
+  }
+  return a;
+}
+
+void Write(const std::vector<Bundle::Value>& values, google::protobuf::RepeatedPtrField<bundle::Value>* out) {
+  for (const Bundle::Value& v : values) {
+    bundle::Value* value = out->Add();
+    value->set_name(v.name);
+    value->set_dtype(v.dtype);
+    for (int64_t d : v.shape) value->add_shape(d);
+    value->set_is_constant(v.is_constant);
+    value->set_constant(v.constant);
+  }
+}
+
+std::vector<Bundle::Value> Read(const google::protobuf::RepeatedPtrField<bundle::Value>& values) {
+  std::vector<Bundle::Value> out;
+  for (const bundle::Value& v : values) {
+    for (int64_t d : v.shape()) {
+      if (d < 0) Damaged("a negative size");
+    }
+    out.push_back({v.name(), v.dtype(), {v.shape().begin(), v.shape().end()}, v.is_constant(), v.constant()});
+  }
+  return out;
+}
+
+std::vector<Artifact::Value> Plain(const std::vector<Bundle::Value>& values) {
+  std::vector<Artifact::Value> out;
+  for (const Bundle::Value& v : values) {
+    out.emplace_back();
+    out.back().dtype = static_cast<uint8_t>(v.dtype);
+    for (int64_t d : v.shape) {
+      out.back().dims.emplace_back();
+      out.back().dims.back().constant = d;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Bundle::IsBundle(const std::string& bytes) { return bytes.compare(0, kMagicBytes, kMagic) == 0; }
+
+std::string Bundle::Serialize() const {
+  bundle::Bundle b;
+  b.set_version(kVersion);
+  b.set_name(name);
+  Write(params, b.mutable_params());
+  Write(results, b.mutable_results());
+  if (gpu) Write(*gpu, b.mutable_gpu());
+  if (cpu) b.set_cpu(cpu->Serialize());
+  return kMagic + b.SerializeAsString();
+}
+
+Bundle Bundle::Parse(const std::string& bytes) {
+  if (!IsBundle(bytes)) throw std::invalid_argument("this is no bundle of Weft");
+  bundle::Bundle b;
+  if (!b.ParseFromArray(bytes.data() + kMagicBytes, static_cast<int>(bytes.size() - kMagicBytes)))
+    Damaged("it cannot be read");
+  if (b.version() != kVersion)
+    throw std::invalid_argument("the bundle is of version " + std::to_string(b.version()) + "; this program reads " +
+                                std::to_string(kVersion));
+  Bundle out;
+  out.name = b.name();
+  out.params = Read(b.params());
+  out.results = Read(b.results());
+  if (b.has_gpu()) {
+    out.gpu = Read(b.gpu());
+    out.gpu->plan.params = Plain(out.params);
+    out.gpu->plan.results = Plain(out.results);
+    for (const Artifact::Slot& s : out.gpu->plan.slots) {
+      const size_t limit = s.place == Artifact::Place::kArena    ? out.gpu->plan.buffers.size()
+                           : s.place == Artifact::Place::kParam  ? out.params.size()
+                           : s.place == Artifact::Place::kResult ? out.results.size()
+                                                                 : out.gpu->plan.constants.size() + 1;
+      if (s.index < 0 || static_cast<size_t>(s.index) >= limit) Damaged("a slot lies nowhere");
+    }
+  } else {
+    Artifact a;
+    if (!Artifact::Parse(b.cpu(), &a)) Damaged("its code is of another version of Weft");
+    out.cpu = std::move(a);
+  }
+  return out;
+}
+
+}  // namespace weft
