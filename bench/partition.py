@@ -42,7 +42,7 @@ def main() -> None:
         times = []
         for _ in range(ROUNDS):
             began = time.perf_counter()
-            _, _, _, comms, _ = _weft.partition(traced, axes, cuts, False)
+            _, _, _, comms, _ = _weft.partition(traced, axes, cuts, False, False)
             times.append(time.perf_counter() - began)
         median = statistics.median(times)
         first = first or median

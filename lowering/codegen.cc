@@ -68,7 +68,7 @@ llvm::TargetMachine& MachineFor(const Target& target) {
     const llvm::Target* t = llvm::TargetRegistry::lookupTarget(target.triple, error);
     WEFT_CHECK(t != nullptr) << error;
     llvm::TargetOptions options;
-    options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+    options.AllowFPOpFusion = target.fused_products ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Standard;
     machine.reset(t->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
                                          std::nullopt, llvm::CodeGenOptLevel::Default));
     current = target.ToString();

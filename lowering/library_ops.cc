@@ -55,6 +55,16 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
   for (char c : lhs) {
     if (letters.find(c) == std::string::npos) letters += c;
   }
+  // A fixed order of summation does not depend on that of the dimensions.
+  const int64_t leaf = e.attrs.GetOr<int64_t>("leaf", 0);
+  if (leaf > 0) {
+    const std::string along = e.attrs.Get<std::string>("along");
+    std::sort(letters.begin() + static_cast<int64_t>(out.size()), letters.end(), [&](char a, char b) {
+      const bool first = along.find(a) != std::string::npos, second = along.find(b) != std::string::npos;
+      return first != second ? first : a < b;
+    });
+  }
+  Dim terms = leaf;  // of a leaf
   Dim flops = 2;
   for (char c : letters) {
     const size_t i = lhs.find(c), j = rhs.find(c), k = out.find(c);
@@ -62,13 +72,14 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
     std::vector<Dim>& g = groups[in_x && in_y ? (in_out ? 0 : 3) : in_x ? 1 : 2];
     const Dim size = in_x ? xd[i] : yd[j];
     flops = flops * size;
+    if (leaf > 0 && !in_out && e.attrs.Get<std::string>("along").find(c) == std::string::npos) terms = terms * size;
     g.push_back(size);
     g.push_back(in_x ? x.strides[i] : Dim(0));
     g.push_back(in_y ? y.strides[j] : Dim(0));
     g.push_back(in_out ? out_strides[k] : Dim(0));
   }
   std::vector<Dim> desc = {Dim(x.slot),        Dim(y.slot), Dim(to), Code(fn_.TypeOf(e.operands[0]).dtype),
-                           Code(result.dtype), x.start,     y.start};
+                           Code(result.dtype), x.start,     y.start, terms};
   for (const auto& g : groups) desc.push_back(Dim(static_cast<int64_t>(g.size() / 4)));
   for (const auto& g : groups) desc.insert(desc.end(), g.begin(), g.end());
   p_.EmitOp(steps, WEFT_OP_CONTRACT, desc, {x.slot, y.slot, to});

@@ -21,6 +21,7 @@
 #include "python/run.h"
 #include "tracer/axes.h"
 #include "tracer/regions.h"
+#include "transforms/fixed_order.h"
 #include "transforms/partition.h"
 #include "transforms/processes.h"
 
@@ -592,18 +593,22 @@ Values WithWeak(Tensors results, const Traced& traced) {
 }
 
 // What is compiled: the traced program, or for a mesh that of its devices. Sets how the results lie.
-FnRef FnToCompile(Entry& entry, const Arguments& a) {
-  if (!entry.on_mesh) return entry.traced.fn;
+FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits) {
+  Traced given = entry.traced;
+  if (same_bits) given.fn = FixedOrder(given.fn);
+  if (!entry.on_mesh) return given.fn;
   Ref shardings(Check(PyList_New(0)));
   for (const Leaf& leaf : a.leaves) {
     const bool concrete = leaf.array && (BlocksOf(leaf.array) != nullptr || !PeekValue(leaf.array).traced());
     PyObject* sharding = concrete ? ShardingOf(leaf.array) : nullptr;
     CheckStatus(PyList_Append(shardings.get(), sharding ? sharding : Py_None));
   }
-  Ref traced(WrapTraced(entry.traced));
-  Ref pair(Check(RunningPython(
-      [&] { return PyObject_CallFunctionObjArgs(g_partition_hook, traced.get(), shardings.get(), nullptr); })));
-  if (pair.get() == Py_None) return entry.traced.fn;
+  Ref traced(WrapTraced(given));
+  Ref pair(Check(RunningPython([&] {
+    return PyObject_CallFunctionObjArgs(g_partition_hook, traced.get(), shardings.get(), same_bits ? Py_True : Py_False,
+                                        nullptr);
+  })));
+  if (pair.get() == Py_None) return given.fn;
   PyObject* results = PyTuple_GET_ITEM(pair.get(), 1);
   std::vector<Ref> lie;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) lie.push_back(Ref::Borrow(PyList_GET_ITEM(results, i)));
@@ -671,7 +676,8 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
-        std::shared_ptr<Program> program = ProgramOf(FnToCompile(*entry, a), entry->donated);
+        const bool same_bits = self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
+        std::shared_ptr<Program> program = ProgramOf(FnToCompile(*entry, a, same_bits), entry->donated, same_bits);
         if (!entry->program) entry->program = std::move(program);  // another thread may run the first
         if (self->has_donated) WarnOfUseless(*entry);
       }

@@ -1,5 +1,6 @@
 // Programs cut over the devices of a mesh: constraints, and what compiling with sharded arguments does.
 #include "python/bindings.h"
+#include "transforms/fixed_order.h"
 #include "transforms/partition.h"
 
 namespace weft::python {
@@ -39,11 +40,11 @@ const Sharding* AskedFor(const Fn& fn, const Atom& a) {
 }  // namespace
 
 void BindPartition(py::module_& m) {
-  // x, which is to lie as `cuts` say on a mesh of these axes.
-  m.def("sharding_constraint", [](py::handle x, const Axes& axes, const CutsOfDims& cuts) {
+  // x, which is to lie as `cuts` say on a mesh of these axes; nothing is said of its dimensions `open`.
+  m.def("sharding_constraint", [](py::handle x, const Axes& axes, const CutsOfDims& cuts, const Ints& open) {
     const Value v = ValueFrom(x, "with_sharding_constraint");
     Values y = Bind(FindPrim("sharding_constraint"), {v},
-                    {{"mesh", MeshFrom(axes)}, {"sharding", Shardings{{cuts, {}}}}, {"open", Ints{}}});
+                    {{"mesh", MeshFrom(axes)}, {"sharding", Shardings{{cuts, {}}}}, {"open", open}});
     return Take(WrapValue(y[0].WithWeak(v.weak())));
   });
   // The meshes of the constraints and the spmd equations of a program: [(axes, whether of a constraint), ...].
@@ -53,12 +54,18 @@ void BindPartition(py::module_& m) {
     return meshes;
   });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
-  // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts)
+  // The same program with sums in a fixed order.
+  m.def("fixed_order", [](const Traced& t) {
+    Traced fixed = t;
+    fixed.fn = FixedOrder(t.fn);
+    return fixed;
+  });
+  // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, sums in a fixed order)
   //   -> (Fn, cuts of each parameter, cuts of each result, communications, bytes in all)
   m.def("partition", [](const Traced& t, const Axes& axes, const std::vector<std::optional<CutsOfDims>>& cuts,
-                        bool cheaper) {
+                        bool cheaper, bool fixed_order) {
     const Mesh mesh = MeshFrom(axes);
-    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), {}};
+    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), {}, fixed_order};
     Partitioned p;
     std::vector<CheaperLayout> less;
     {

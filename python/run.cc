@@ -89,12 +89,14 @@ double InterpretedWork(const Fn& fn) {
 }
 constexpr double kInterpretedWork = 8192;  // about 0.1 ms, against some ms for compiling
 
-std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too, const std::vector<bool>& donated) {
+std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too, const std::vector<bool>& donated,
+                                     bool same_bits = false) {
   if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
     return std::make_shared<Interpreted>(fn);
   }
   CompileOptions options = Options();
   options.donated = donated;
+  options.target.fused_products = !same_bits;
   return std::make_shared<Compiled>(Compile(fn, options));
 }
 
@@ -112,9 +114,9 @@ struct Unlocked {
 
 }  // namespace
 
-std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated) {
+std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated, bool same_bits) {
   Unlocked unlocked;  // compiling takes long
-  return MakeProgram(fn, true, donated);
+  return MakeProgram(fn, true, donated, same_bits);
 }
 
 Tensors RunProgram(Program& program, Tensors args) {

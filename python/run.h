@@ -26,7 +26,8 @@ class Program {
 // Compiled, whatever its size; an operation without compiled code is an error.
 // WEFT_INTERPRET=1 in the environment makes everything run through the interpreter.
 // `donated`, by parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
-std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated = {});
+// `same_bits`: rounding does not depend on what is computed beside what.
+std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated = {}, bool same_bits = false);
 // Runs it with Python's lock released.
 Tensors RunProgram(Program& program, Tensors args);
 // "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.

@@ -73,7 +73,8 @@ bool ExactlyLinear(const std::string& name) {
 
 class Partitioner {
  public:
-  Partitioner(const Mesh& mesh, std::vector<Communication>* comms) : reshard_(mesh), comms_(comms) {}
+  Partitioner(const Mesh& mesh, bool fixed_order, std::vector<Communication>* comms)
+      : reshard_(mesh), fixed_order_(fixed_order), comms_(comms) {}
 
   // The region of the scope: parameters lie as `params`, results as `results`.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
@@ -309,8 +310,29 @@ class Partitioner {
     Atoms args;
     for (size_t i = 0; i < in.size(); ++i)
       args.push_back(Pvary(b, Reach(b, scope, env, e, i, LayoutOf(mesh(), in[i])), in[i].Axes()));
+    RecordOwn(*e.regions[0], times_);
     const Atoms y = b.Inline(*e.regions[0], args);
     for (size_t i = 0; i < out.size(); ++i) Define(scope, env, e, i, LayoutOf(mesh(), out[i]), y[i]);
+  }
+
+  // The collectives that a function for the devices has itself.
+  void RecordOwn(const Fn& fn, double times) {
+    for (const Eqn& e : fn.eqns()) {
+      double inside = times;
+      if (e.prim->name == "scan") inside *= static_cast<double>(e.attrs.Get<Dims>("length")[0].value("a scan"));
+      for (const FnRef& r : e.regions) RecordOwn(*r, inside);
+      const std::string& name = e.prim->name;
+      if (e.prim->family != Family::kCollective || name == "pvary" || name == "axis_index") continue;
+      const Strings& axes = e.attrs.Get<Strings>("axes");
+      double n = 1;
+      for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
+      const double bytes = static_cast<double>(fn.TypeOf(e.operands[0]).Bytes());
+      const double sent = name == "all_gather"                             ? bytes * (n - 1)
+                          : name == "ppermute"                             ? bytes
+                          : name == "all_to_all" || name == "psum_scatter" ? bytes * (n - 1) / n
+                                                                           : 2 * bytes * (n - 1) / n;
+      comms_->push_back({name, axes, sent, times, "the program asks for it", e.loc, -1, {}});
+    }
   }
 
   // --- Control flow ---
@@ -405,7 +427,7 @@ class Partitioner {
   // Axes along which the equation may run on parts of sums, and the operands that are such parts.
   uint32_t Keepable(const Scope& scope, const Eqn& e, const std::vector<Value>& x, const std::vector<int>& uses) const {
     const Prim& p = *e.prim;
-    if (!p.is_linear()) return 0;
+    if (!p.is_linear() || fixed_order_) return 0;
     uint32_t axes = 0;
     for (const Value& v : x) axes |= PartialOf(v);
     const Type result = scope.fn->TypeOf(Var{e.first_result});
@@ -522,6 +544,22 @@ class Partitioner {
     visit(0, kept);
   }
 
+  // Whether devices that share factor f of a sum in a fixed order hold subtrees of it (fixed_order.h).
+  bool KeepsOrder(const Scope& scope, const Eqn& e, const FactorMap& map, size_t f,
+                  const std::vector<int>& axes) const {
+    if (map.factors[f].kind != Kind::kSum || e.prim->name == "gather" ||
+        !IsInexact(scope.fn->TypeOf(Var{e.first_result}).dtype))
+      return true;
+    const int64_t leaf = e.attrs.GetOr<int64_t>("leaf", 0);
+    if (e.prim->name != "contract" || leaf == 0) return false;
+    const size_t dim = e.attrs.Get<std::string>("spec").find(e.attrs.Get<std::string>("along"));
+    const std::vector<int>& along = map.operands[0][dim];
+    int64_t devices = 1;
+    for (int a : axes) devices *= mesh().axes[a].size;
+    return axes.size() == 1 && along.size() == 1 && along[0] == static_cast<int>(f) &&
+           map.factors[f].size % (leaf * devices) == 0 && (devices & (devices - 1)) == 0;
+  }
+
   void Consider(const Scope& scope, const Eqn& e, const FactorMap& map, const std::vector<Value>& x, uint32_t kept,
                 const Cuts& cuts, const Cost& work, Choice& best) {
     Choice c;
@@ -530,6 +568,7 @@ class Partitioner {
     uint32_t sums = 0, used = 0;
     double devices = 1;
     for (size_t f = 0; f < cuts.size(); ++f) {
+      if (fixed_order_ && !cuts[f].empty() && !KeepsOrder(scope, e, map, f, cuts[f])) return;
       for (int a : cuts[f]) {
         used |= AxisBit(a);
         devices *= static_cast<double>(mesh().axes[a].size);
@@ -562,6 +601,7 @@ class Partitioner {
   }
 
   Resharder reshard_;
+  const bool fixed_order_;
   std::vector<Communication>* comms_;
   double times_ = 1;
 };
@@ -639,7 +679,7 @@ Partitioned Partition(const FnRef& given, const PartitionOptions& options) {
     p.fn = fn;
     return p;
   }
-  Partitioner partitioner(mesh, &p.comms);
+  Partitioner partitioner(mesh, options.fixed_order, &p.comms);
   const FnRef body = partitioner.Region(*scope, p.params, p.results);
   Builder b(fn->name());
   Atoms params;

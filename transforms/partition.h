@@ -23,6 +23,8 @@ namespace weft {
 struct PartitionOptions {
   Mesh mesh;
   OptionalLayouts params, results;  // empty: nothing is said of any
+  // The program is one of fixed_order.h: no sum is cut or kept in parts where that would change its order.
+  bool fixed_order = false;
 };
 
 // A collective of a partitioned program.

@@ -129,7 +129,9 @@ void RegisterContraction(PrimRegistry& r) {
   Prim& p = r.Add("contract", Family::kContraction, 2,
                   "The sum of products over the letters of `spec` (such as \"bmk,bkn->bmn\") that are not in the "
                   "result. No letter repeats in a term; each "
-                  "occurs in two terms at least. Optional `dtype`: of the result and the accumulation.");
+                  "occurs in two terms at least. Optional `dtype`: of the result and the accumulation; `along` and "
+                  "`leaf`: the sum is taken in a fixed order (transforms/fixed_order.h).");
+  p.more_attributes = {"along", "leaf"};
   p.dtypes = kNumbers;
   p.tolerance = 1e-5;
   p.infer = Infer;

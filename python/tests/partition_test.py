@@ -149,7 +149,7 @@ def test_shard_map_inside_is_part_of_the_program():
     x = arrays(8, 2)
     got = weft.jit(f)(put(x, P("x")))
     np.testing.assert_allclose(got, 2 * x.reshape(4, 2, 2).sum(0) + 1, rtol=1e-5, atol=1e-5)
-    assert collectives(weft.jit(f), put(x, P("x"))) == {}  # its own psum is not the partitioner's
+    assert collectives(weft.jit(f), put(x, P("x"))) == {"psum": 1}  # its own
     other = weft.jit(lambda x: weft.shard_map(lambda v: lax.psum(v, "x"), LINE, P("x"), P())(x))
     np.testing.assert_allclose(other(put(x, P("x"))), x.reshape(8, 1, 2).sum(0), rtol=1e-5, atol=1e-5)
 
@@ -257,6 +257,23 @@ def test_refusals_name_the_argument():
         weft.jit(lambda x: x, capture="auto", in_shardings=on(P()))
 
 
+def test_dimensions_that_are_left_open():
+    x = arrays(8, 8)
+    U = P.UNCONSTRAINED
+    said = lambda spec: weft.jit(lambda x: weft.with_sharding_constraint(wnp.sin(x), on(spec)))
+    # The second dimension lies as the argument does, or whole where it is said to.
+    assert said(P("x", U))(put(x, P(None, "y"))).sharding.spec == P("x", "y")
+    assert said(P("x", None))(put(x, P(None, "y"))).sharding.spec == P("x")
+    np.testing.assert_allclose(said(P(U, "y"))(put(x, P("x"))), np.sin(x), rtol=1e-6)
+    g = weft.jit(weft.grad(lambda x: (weft.vmap(lambda r: weft.with_sharding_constraint(r, on(P(U))))(x) ** 2).sum()))
+    np.testing.assert_allclose(g(put(x, P("x"))), 2 * x, rtol=1e-6)
+    assert repr(P("x", U)) == "PartitionSpec('x', UNCONSTRAINED)"
+    assert weft.with_sharding_constraint(x, on(P("x", U))).sharding.spec == P("x", None)
+    for use in (lambda: put(x, P(U)), lambda: weft.shard_map(lambda v: v, GRID, P(U), P())(x)):
+        with pytest.raises(ValueError, match="only with_sharding_constraint can"):
+            use()
+
+
 # --- What is sent -----------------------------------------------------------------------------------------------------
 
 
@@ -279,6 +296,39 @@ def test_comms():
     (inside,) = h.lower(put(arrays(8), P("x"))).comms()
     assert inside.operation == "psum" and inside.times == 5 and inside.bytes == 2 * 4 * 3 / 4
     assert weft.jit(lambda x: x).lower(1.0).comms() == []
+
+
+def test_comms_of_functions_for_devices():
+    """Collectives that the program has itself count too, with the bytes that a device receives."""
+
+    def part(v):
+        def body(c, _):
+            return c + lax.psum(v.sum(), "x"), None
+
+        total = weft.scan(body, 0.0, None, length=3)[0]
+        rows = lax.all_gather(v, "x", tiled=True)
+        return total + lax.ppermute(v, "x", [(i, (i + 1) % 8) for i in range(8)]) + rows[:1] + 0 * lax.pmax(total, "x")
+
+    f = weft.jit(weft.shard_map(part, LINE, P("x"), P("x")))
+    found = {c.operation: (c.bytes, c.times, c.cause) for c in f.lower(arrays(8, 4)).comms()}
+    cause = "the program asks for it"
+    assert found["psum"] == (2 * 4 * 7 / 8, 3, cause)
+    assert found["all_gather"] == (16 * 7, 1, cause) and found["ppermute"] == (16, 1, cause)
+    assert all("partition_test.py" in c.where for c in f.lower(arrays(8, 4)).comms())
+
+
+def test_what_is_the_same_everywhere_moves_too():
+    """A broadcast is cut without being different on any device: before it moves, its type has to say that it may be."""
+
+    def f(s):
+        rows = weft.with_sharding_constraint(wnp.broadcast_to(s, (8, 8)), on(P("x")))
+        return weft.with_sharding_constraint(rows, on(P(None, "x")))
+
+    program = weft.jit(f).lower(np.float32(3)).as_text("partitioned")
+    assert "all_to_all" in program, program
+    y = weft.jit(f)(np.float32(3))
+    assert y.sharding.spec == P(None, "x")
+    np.testing.assert_array_equal(y, np.full((8, 8), 3))
 
 
 def test_stage_shows_the_program_of_a_device():

@@ -148,10 +148,12 @@ def test_a_program_over_a_grid_of_processes():
     )
 
 
-def test_the_example_trains_on_two_processes():
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_the_example_trains_on_two_processes(deterministic):
     pytest.importorskip("sklearn")
     example = pathlib.Path(__file__).parents[2] / "examples/digits_data_parallel.py"
-    out = succeeds(example.read_text(encoding="utf-8"), devices=4, begin="")
+    begin = "import sys; sys.argv.append('--deterministic')\n" if deterministic else ""
+    out = succeeds(example.read_text(encoding="utf-8"), devices=4, begin=begin)
     curves = re.findall(r"(\d) devices: loss ([\d.]+) -> ([\d.]+)", out)
     assert [devices for devices, _, _ in curves] == ["1", "8"], out
     assert float(curves[1][2]) < 0.25 * float(curves[1][1])

@@ -40,6 +40,7 @@ def jit(
     keep_unused: bool = False,
     in_shardings: Any = None,
     out_shardings: Any = None,
+    deterministic: bool = False,
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
@@ -55,6 +56,7 @@ def jit(
     keep_unused: bool = False,
     in_shardings: Any = None,
     out_shardings: Any = None,
+    deterministic: bool = False,
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
@@ -69,6 +71,7 @@ def jit(
     keep_unused: bool = False,
     in_shardings: Any = None,
     out_shardings: Any = None,
+    deterministic: bool = False,
 ) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -94,6 +97,9 @@ def jit(
         in_shardings: how arguments lie on a mesh, as with_sharding_constraint takes it: one for all, or a tuple with
             one for each argument that is not static; an argument that lies otherwise is moved.
         out_shardings: likewise for the results.
+        deterministic: sums of floats are taken in one order: results have the same bits on every mesh, and however its
+            devices are spread over processes. Costs time. What surrounds a jitted function that is called inside
+            another one decides.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -125,6 +131,7 @@ def jit(
             capture=capture,
             in_shardings=in_shardings,
             out_shardings=out_shardings,
+            deterministic=deterministic,
         )
     if not callable(fun):
         raise TypeError(f"jit: expected a function, got {fun!r}")
@@ -140,6 +147,8 @@ def jit(
             raise ValueError("jit: capture='auto' takes neither autograph nor donated arguments")
         if in_shardings is not None or out_shardings is not None:
             raise ValueError("jit: capture='auto' takes no shardings")
+        if deterministic:
+            raise ValueError("jit: capture='auto' does not take deterministic=True")
         return Recorded(fun, nums, names)
     if autograph or capture == "script":
         fun = _autograph(fun)
@@ -148,6 +157,7 @@ def jit(
         if hasattr(original, attribute):
             jitted.__dict__[attribute] = getattr(original, attribute)
     jitted.__dict__["__wrapped__"] = original
+    jitted.__dict__["_deterministic"] = bool(deterministic)
     if in_shardings is not None or out_shardings is not None:
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
@@ -185,6 +195,9 @@ class Lowered:
         if target is not None:
             _weft.gpu_check_target(target)
         traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
+        self._fixed_order = jitted._deterministic
+        if self._fixed_order:
+            traced = _weft.fixed_order(traced)
         self._jitted, self._fn, self._traced = jitted, traced.fn, traced
         dynamic = [a for i, a in enumerate(args) if i not in jitted._static_argnums]
         self._in_tree = _tree.structure(
@@ -209,7 +222,7 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).comms()
             []
         """
-        return _partitioning.comms(self._traced, self._shardings, self._names)
+        return _partitioning.comms(self._traced, self._shardings, self._names, self._fixed_order)
 
     def as_text(self, dialect: str | None = None) -> str:
         """The program as text.
@@ -228,7 +241,7 @@ class Lowered:
             'fn f(x: f32[]) -> (f32[]) {'
         """
         if dialect == "partitioned":
-            return _partitioning.partitioned_text(self._traced, self._shardings)
+            return _partitioning.partitioned_text(self._traced, self._shardings, self._fixed_order)
         return self._ir.text if dialect is None else self.stage(dialect)
 
     def stage(self, name: str) -> str:
@@ -354,7 +367,10 @@ class Compiled:
     def __init__(self, lowered: Lowered):
         self._lowered = lowered
         self._ir = lowered._ir
-        self._run = jit(lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak))
+        self._run = jit(
+            lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak),
+            deterministic=lowered._fixed_order,
+        )
         self._text = self._ir.stage("schedule")  # compiles
 
     def as_text(self) -> str:

@@ -299,11 +299,25 @@ def make_mesh(
 _all_devices = devices
 
 
+class _Unconstrained:
+    """PartitionSpec.UNCONSTRAINED."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self):
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
 class PartitionSpec(tuple):
     """How an array is cut over a mesh, dimension by dimension. Dimensions that are left out are not cut.
 
     Args:
-        dims: for each dimension the name of an axis, a tuple of names (the first one major), or None if it is not cut.
+        dims: for each dimension the name of an axis, a tuple of names (the first one major), None if it is not cut, or
+            PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of it.
 
     Raises:
         TypeError, ValueError: something is no name of an axis.
@@ -315,6 +329,8 @@ class PartitionSpec(tuple):
 
     __slots__ = ()
 
+    UNCONSTRAINED = _UNCONSTRAINED
+
     def __new__(cls, *dims: Any) -> PartitionSpec:
         checked: list[Any] = []
         for dim in dims:
@@ -322,8 +338,8 @@ class PartitionSpec(tuple):
                 for name in dim:
                     check_axis_name(name, "PartitionSpec")
                 checked.append(tuple(dim))
-            elif dim is None:
-                checked.append(None)
+            elif dim is None or dim is _UNCONSTRAINED:
+                checked.append(dim)
             else:
                 checked.append(check_axis_name(dim, "PartitionSpec"))
         return super().__new__(cls, checked)
@@ -338,15 +354,20 @@ class PartitionSpec(tuple):
 P = PartitionSpec
 
 
+_MAY_SAY_NOTHING = ("NamedSharding", "with_sharding_constraint", "jit: in_shardings", "jit: out_shardings")
+
+
 def spec_axes(spec: PartitionSpec) -> list[tuple[str, ...]]:
     """The names of the axes of each dimension that a spec has an entry for."""
-    return [() if dim is None else (dim,) if isinstance(dim, str) else dim for dim in spec]
+    return [(dim,) if isinstance(dim, str) else dim if isinstance(dim, tuple) else () for dim in spec]
 
 
 def cuts_of(mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str) -> list[tuple[str, ...]]:
     """The axes of every dimension of an array of this shape. Raises ValueError, beginning with `what`, where the spec
     fits neither the mesh nor the shape."""
     axes = spec_axes(spec)
+    if _UNCONSTRAINED in spec and not what.startswith(_MAY_SAY_NOTHING):
+        raise ValueError(f"{what}: {spec} leaves a dimension open, which only with_sharding_constraint can")
     if len(axes) > len(shape):
         raise ValueError(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
     seen: set[str] = set()

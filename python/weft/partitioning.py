@@ -88,8 +88,15 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
             )
     remember(mesh)
     cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what)
-    y = _weft.sharding_constraint(x, mesh_axes(mesh), cuts)
-    return y if _weft.is_traced(y) else put(y, sharding)
+    if isinstance(x, _weft.Array) and _weft.spans(x):
+        return put(x, sharding)
+    open_dims = [d for d, dim in enumerate(sharding.spec) if dim is PartitionSpec.UNCONSTRAINED]
+    y = _weft.sharding_constraint(x, mesh_axes(mesh), cuts, open_dims)
+    if _weft.is_traced(y):
+        return y
+    # Outside of a program nobody else says how the open dimensions lie.
+    dims = [None if d in open_dims else dim for d, dim in enumerate(sharding.spec)]
+    return put(y, NamedSharding(mesh, PartitionSpec(*dims)))
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -207,7 +214,7 @@ def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
 
 
-def _partition(traced: Any, shardings: list) -> tuple | None:
+def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple | None:
     """Called from C++ when a program with sharded arguments or constraints is compiled: the program of the devices and
     how its results lie, or None where it has no mesh."""
     mesh = _program_mesh(traced, shardings)
@@ -219,7 +226,8 @@ def _partition(traced: Any, shardings: list) -> tuple | None:
                 f"jit: an argument of '{traced.fn.name}' spans several processes on {sharding.mesh}, and the program "
                 f"is for {mesh}, which is another mesh or has its devices in another order"
             )
-    fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), _cuts(traced, mesh, shardings), False)
+    cuts = _cuts(traced, mesh, shardings)
+    fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order)
     if over_processes(mesh):
         fn = _weft.for_process(fn, processes_of(mesh))
     return fn, [NamedSharding(mesh, _spec(dims)) for dims in results]
@@ -257,13 +265,14 @@ class Communication(NamedTuple):
         return lines + (f"  cheaper: {self.cheaper}\n" if self.cheaper else "")
 
 
-def comms(traced: Any, shardings: list, names: list[str]) -> list[Communication]:
+def comms(traced: Any, shardings: list, names: list[str], fixed_order: bool = False) -> list[Communication]:
     """What moves between devices in the program, for arguments that lie so."""
     mesh = _program_mesh(traced, shardings)
     if mesh is None:
         return []
     found = []
-    _, _, _, records, total = _weft.partition(traced, mesh_axes(mesh), _cuts(traced, mesh, shardings), True)
+    cuts = _cuts(traced, mesh, shardings)
+    _, _, _, records, total = _weft.partition(traced, mesh_axes(mesh), cuts, True, fixed_order)
     for operation, axes, sent, times, cause, where, better in records:
         cheaper = None
         if better is not None:
@@ -274,9 +283,9 @@ def comms(traced: Any, shardings: list, names: list[str]) -> list[Communication]
     return found
 
 
-def partitioned_text(traced: Any, shardings: list) -> str:
+def partitioned_text(traced: Any, shardings: list, fixed_order: bool = False) -> str:
     """The program of the devices as text."""
-    pair = _partition(traced, shardings)
+    pair = _partition(traced, shardings, fixed_order)
     if pair is None:
         raise ValueError(
             "stage: the program is for one device: no argument is cut over a mesh, and no constraint names one"

@@ -1,15 +1,20 @@
 // Random programs on random meshes: what the devices compute together is what one device computes, bit by bit, on
-// integers. A case is a seed; a failing one is printed whole.
+// integers, in the interpreter. With --floats: compiled, and within 1e-5. A case is a seed; a failing one is printed
+// whole.
 //
 //   partition_test --first=1 --count=60            what continuous integration runs
 //   partition_test --first=1000 --count=1500
+//   partition_test --floats --first=1 --count=300
 #include "transforms/partition.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 #include <random>
 #include <string>
 
+#include "driver/executable.h"
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/eval.h"
@@ -17,13 +22,14 @@
 #include "ir/prims/indexing.h"
 #include "ir/text_printer.h"
 #include "ir/verify.h"
+#include "transforms/pass.h"
 
 namespace weft {
 namespace {
 
 class RandomProgram {
  public:
-  explicit RandomProgram(uint64_t seed) : rng_(seed) {}
+  RandomProgram(uint64_t seed, DType dtype) : rng_(seed), dtype_(dtype) {}
 
   Mesh RandomMesh() {
     static const std::vector<std::vector<int64_t>> kShapes = {
@@ -57,16 +63,22 @@ class RandomProgram {
 
   Tensor Draw(const Type& type) {
     Tensor t(type.dtype, StaticSizes(type.dims, "test"));
-    for (int64_t i = 0; i < t.size(); ++i) t.Set(i, static_cast<double>(Below(19)) - 9);
+    const double unit = floats() ? 1.0 / 7 : 1;
+    for (int64_t i = 0; i < t.size(); ++i) t.Set(i, (static_cast<double>(Below(19)) - 9) * unit);
     return t;
   }
 
  private:
+  bool floats() const { return dtype_ == DType::kF32; }
+  Atom Number(double v) const { return Atom::Scalar(dtype_, v); }
+  // Floats stay of the size of 1, so that errors do not grow; integers wrap around.
+  Atom Bounded(Builder& b, const Atom& x) { return floats() ? Tanh(b, x) : x; }
+
   size_t Below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(rng_); }
 
   Type RandomType() {
     static const int64_t kSizes[] = {12, 12, 12, 6, 24, 4, 3, 1};
-    Type t{DType::kI32, {}, {}};
+    Type t{dtype_, {}, {}};
     const size_t rank = 1 + Below(3);
     for (size_t d = 0; d < rank; ++d) t.dims.push_back(kSizes[Below(d == 2 ? 4 : 8)]);
     if (rank == 3) t.dims[Below(3)] = 2;
@@ -113,16 +125,20 @@ class RandomProgram {
     const Atom x = Any(values);
     const Type t = b.TypeOf(x);
     const int rank = t.rank();
-    const Atom two = Atom::Scalar(DType::kI32, 2);
+    const Atom two = Number(2);
     if (rank == 0) return Broadcast(b, x, {12, 6}, {});
     const auto d = static_cast<int64_t>(Below(static_cast<size_t>(rank)));
     const int64_t n = t.dims[d].value();
     switch (Below(depth > 0 ? 26 : 22)) {
       case 0: return Add(b, x, Like(b, Any(values), t));
-      case 1: return Mul(b, x, Like(b, Any(values), t));
+      case 1: return Bounded(b, Mul(b, x, Like(b, Any(values), t)));
       case 2: return Sub(b, Neg(b, x), two);
       case 3: return Max(b, x, Like(b, Any(values), t));
-      case 4: return Select(b, Gt(b, x, Like(b, Any(values), t)), x, Mul(b, x, two));
+      case 4: {  // rounding must not decide
+        const Atom other = floats() ? Iota(b, t.dims, d, dtype_) : Like(b, Any(values), t);
+        return Select(b, Gt(b, floats() ? other : x, floats() ? Broadcast(b, Number(2.5), t.dims, {}) : other), x,
+                      Mul(b, x, two));
+      }
       case 5: {
         Ints perm = Range(0, rank);
         std::shuffle(perm.begin(), perm.end(), rng_);
@@ -145,7 +161,7 @@ class RandomProgram {
         return Reshape(b, x, dims);
       }
       case 7: return Reduce(b, "reduce_max", x, {d});
-      case 8: return ReduceSum(b, x, {d});
+      case 8: return Bounded(b, ReduceSum(b, x, {d}));
       case 9: return Reduce(b, "reduce_min", x, Range(0, rank));
       case 10: {
         if (rank == 3) return ReduceSum(b, x, {d});
@@ -157,10 +173,10 @@ class RandomProgram {
       case 12: {  // a product over what both have
         const Atom y = Any(values);
         const Type u = b.TypeOf(y);
-        if (rank == 2 && u.rank() == 2 && t.dims[1] == u.dims[0]) return Contract(b, "ij,jk->ik", x, y);
-        if (rank == 2 && u.rank() == 2 && t.dims[0] == u.dims[0]) return Contract(b, "ji,jk->ik", x, y);
-        if (rank == 2) return Contract(b, "ij,kj->ik", x, x);
-        return Contract(b, "i,i->", Reshape(b, x, {t.size()}), Reshape(b, Like(b, y, t), {t.size()}));
+        if (rank == 2 && u.rank() == 2 && t.dims[1] == u.dims[0]) return Bounded(b, Contract(b, "ij,jk->ik", x, y));
+        if (rank == 2 && u.rank() == 2 && t.dims[0] == u.dims[0]) return Bounded(b, Contract(b, "ji,jk->ik", x, y));
+        if (rank == 2) return Bounded(b, Contract(b, "ij,kj->ik", x, x));
+        return Bounded(b, Contract(b, "i,i->", Reshape(b, x, {t.size()}), Reshape(b, Like(b, y, t), {t.size()})));
       }
       case 13: {
         Ints start(static_cast<size_t>(rank), 0), limit, strides(static_cast<size_t>(rank), 1);
@@ -171,13 +187,13 @@ class RandomProgram {
       }
       case 14: return Concatenate(b, {x, Neg(b, x)}, d);
       case 15: return Reverse(b, x, {d});
-      case 16: return b.Emit1(FindPrim("cumsum"), {x}, {{"dim", d}, {"reverse", Below(2) == 1}});
+      case 16: return Bounded(b, b.Emit1(FindPrim("cumsum"), {x}, {{"dim", d}, {"reverse", Below(2) == 1}}));
       case 17: return b.Emit1(FindPrim("sort"), {x}, {{"dim", d}, {"num_keys", int64_t{1}}});
-      case 18: return Add(b, x, Iota(b, t.dims, d, DType::kI32));
+      case 18: return Bounded(b, Add(b, x, Iota(b, t.dims, d, dtype_)));
       case 19: {  // rows by computed numbers, some out of bounds
-        const Atom i =
-            Reshape(b, Slice(b, Reshape(b, x, {t.size()}), {0}, {std::min<int64_t>(3, t.size().value())}, {1}),
-                    {std::min<int64_t>(3, t.size().value()), 1});
+        const int64_t count = std::min<int64_t>(3, t.size().value());
+        const Atom i = floats() ? Mul(b, Iota(b, {count, 1}, 0, DType::kI32), Atom::Scalar(DType::kI32, 5))
+                                : Reshape(b, Slice(b, Reshape(b, x, {t.size()}), {0}, {count}, {1}), {count, 1});
         Ints sizes = {1};
         for (int k = 1; k < rank; ++k) sizes.push_back(t.dims[k].value());
         const char* modes[] = {"clip", "fill", "zero"};
@@ -185,7 +201,8 @@ class RandomProgram {
         return b.Emit1(FindPrim("gather"), {x, i}, g.ToAttrs());
       }
       case 20: {  // sums into rows
-        const Atom i = Reshape(b, ReduceSum(b, x, Range(1, rank)), {t.dims[0], 1});
+        const Atom i = floats() ? Mul(b, Iota(b, {t.dims[0], 1}, 0, DType::kI32), Atom::Scalar(DType::kI32, 3))
+                                : Reshape(b, ReduceSum(b, x, Range(1, rank)), {t.dims[0], 1});
         const ScatterDims s{Range(1, rank), {0}, {}, {}, {0}, Below(2) ? "clip" : "drop", false};
         return b.Emit1(FindPrim(Below(2) ? "scatter_add" : "scatter_max"),
                        {x, Rem(b, i, Atom::Scalar(DType::kI32, 7)), x}, s.ToAttrs());
@@ -195,7 +212,7 @@ class RandomProgram {
             FindPrim("sharding_constraint"), {x},
             {{"mesh", *mesh_}, {"sharding", Shardings{ShardingOf(*mesh_, RandomLayout(*mesh_, t))}}, {"open", Ints{}}});
       case 22: {  // a branch by a sum of everything
-        const Atom p = Gt(b, ReduceSum(b, x, Range(0, rank)), Atom::Scalar(DType::kI32, 0));
+        const Atom p = Gt(b, ReduceSum(b, x, Range(0, rank)), Number(!floats() ? 0 : Below(2) ? 1e9 : -1e9));
         const Atom w = Any(values);
         std::vector<FnRef> branches;
         for (int k = 0; k < 2; ++k) {
@@ -212,7 +229,7 @@ class RandomProgram {
         const Type number{DType::kI32, {}, {}};
         const Atom ck = c.Parameter(number), cx = c.Parameter(t);
         c.Parameter(b.TypeOf(w));
-        const Atom small = Lt(c, Reduce(c, "reduce_max", cx, Range(0, rank)), Atom::Scalar(DType::kI32, 100000));
+        const Atom small = Lt(c, Reduce(c, "reduce_max", cx, Range(0, rank)), Number(100000));
         const FnRef cond = c.Build({And(c, small, Lt(c, ck, Atom::Scalar(DType::kI32, 3)))});
         const Atom k = r.Parameter(number);
         Atoms inner = {r.Parameter(t), r.Parameter(b.TypeOf(w))};
@@ -243,6 +260,7 @@ class RandomProgram {
   }
 
   std::mt19937_64 rng_;
+  const DType dtype_;
   const Mesh* mesh_ = nullptr;
 };
 
@@ -250,8 +268,30 @@ struct Totals {
   int cases = 0, failed = 0, communications = 0, loops = 0;
 };
 
-void Run(uint64_t seed, Totals& totals) {
-  RandomProgram random(seed);
+// Within 1e-5 of the largest element.
+void CompareFloats(const Tensor& whole, const Tensor& parts, size_t result) {
+  double most = 1;
+  const auto is_nan = [](std::complex<double> v) { return v != v; };
+  for (int64_t i = 0; i < whole.size(); ++i) {
+    if (!is_nan(whole.Get(i))) most = std::max(most, std::abs(whole.Get(i)));
+  }
+  for (int64_t i = 0; i < whole.size(); ++i) {
+    if (is_nan(whole.Get(i)) && is_nan(parts.Get(i))) continue;
+    if (!(std::abs(whole.Get(i) - parts.Get(i)) <= 1e-5 * most))
+      throw ValueError("result ", result, ": ", parts.Get(i).real(), " in place of ", whole.Get(i).real());
+  }
+}
+
+Tensors RunCompiled(const FnRef& fn, const Tensors& x) {
+  CompileOptions options;
+  options.pipeline_name = "default";
+  options.passes = {[](const FnRef& f) { return Optimize(f); }};
+  options.use_disk_cache = false;
+  return Compile(fn, options)->Run(x);
+}
+
+void Run(uint64_t seed, bool floats, Totals& totals) {
+  RandomProgram random(seed, floats ? DType::kF32 : DType::kI32);
   const Mesh mesh = random.RandomMesh();
   const FnRef fn = random.Program(mesh);
   const PartitionOptions options{mesh, random.Layouts(mesh, fn->ParamTypes()), random.Layouts(mesh, fn->ResultTypes())};
@@ -265,8 +305,12 @@ void Run(uint64_t seed, Totals& totals) {
     for (const Eqn& e : fn->eqns()) totals.loops += !e.regions.empty();
     Tensors x;
     for (const Type& t : fn->ParamTypes()) x.push_back(random.Draw(t));
-    const Tensors whole = Eval(*fn, x), parts = Eval(*p.fn, x);
+    const Tensors whole = Eval(*fn, x), parts = floats ? RunCompiled(p.fn, x) : Eval(*p.fn, x);
     for (size_t i = 0; i < whole.size(); ++i) {
+      if (floats && whole[i].type() == parts[i].type() && IsInexact(whole[i].dtype())) {
+        CompareFloats(whole[i], parts[i], i);
+        continue;
+      }
       if (!(whole[i].type() == parts[i].type()) ||
           std::memcmp(whole[i].raw(), parts[i].raw(), static_cast<size_t>(whole[i].bytes())) != 0)
         throw ValueError("result ", i, " differs");
@@ -279,13 +323,15 @@ void Run(uint64_t seed, Totals& totals) {
 
 int Main(int argc, char** argv) {
   uint64_t first = 1, count = 60;
+  bool floats = false;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     if (arg.rfind("--first=", 0) == 0) first = std::stoull(arg.substr(8));
+    floats = floats || arg == "--floats";
     if (arg.rfind("--count=", 0) == 0) count = std::stoull(arg.substr(8));
   }
   Totals totals;
-  for (uint64_t seed = first; seed < first + count; ++seed) Run(seed, totals);
+  for (uint64_t seed = first; seed < first + count; ++seed) Run(seed, floats, totals);
   std::cout << totals.cases << " programs, " << totals.communications << " collectives, " << totals.loops
             << " branches and loops: " << totals.failed << " failed\n";
   // Programs in which nothing moves would prove little.

@@ -1,0 +1,99 @@
+"""What it costs to run on 8 virtual devices, beside JAX's 8 host devices, in one run and in turns.
+
+    ./bazelw run -c opt //bench:mesh
+    ./bazelw run -c opt //bench:mesh -- --write      # and put the table into docs/benchmarks.md
+
+Dispatch: a call of `x + 1` on 8 numbers for each device. Collectives: of 8 numbers on each device, and an all-reduce of
+4 MiB on each. Deterministic: a training step of a small network in data parallel, beside the same step as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ["WEFT_NUM_CPU_DEVICES"] = "8"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+
+import pathlib
+
+import jax
+import numpy as np
+from figures import HERE, with_section
+from gradients import interleaved
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as JaxP
+
+import weft
+import weft.numpy as wnp
+from weft import P, lax
+
+DEVICES, REPEATS = 8, 31
+MESH = weft.make_mesh((DEVICES,), ("x",))
+THEIRS = Mesh(np.array(jax.devices()).reshape(DEVICES), ("x",))
+
+COLLECTIVES = {
+    "psum": lambda lax: lambda v: lax.psum(v, "x"),
+    "all_gather": lambda lax: lambda v: lax.all_gather(v, "x"),
+    "psum_scatter": lambda lax: lambda v: lax.psum_scatter(v, "x", tiled=True),
+    "all_to_all": lambda lax: lambda v: lax.all_to_all(v, "x", 0, 0, tiled=True),
+    "ppermute": lambda lax: lambda v: lax.ppermute(v, "x", [(i, (i + 1) % DEVICES) for i in range(DEVICES)]),
+}
+
+
+def beside(f, g, values):
+    x = weft.device_put(values, weft.NamedSharding(MESH, P("x")))
+    y = jax.device_put(values, NamedSharding(THEIRS, JaxP("x")))
+    return interleaved(lambda: f(x), lambda: jax.block_until_ready(g(y)), REPEATS)
+
+
+def collective(name: str, values):
+    out = P() if name == "psum" else P("x")
+    mine = weft.jit(weft.shard_map(COLLECTIVES[name](lax), MESH, P("x"), out))
+    theirs = jax.jit(
+        jax.shard_map(
+            COLLECTIVES[name](jax.lax), mesh=THEIRS, in_specs=JaxP("x"), out_specs=JaxP(*out), check_vma=False
+        )
+    )
+    return beside(mine, theirs, values)
+
+
+def step(params, x, t):
+    loss = lambda p: ((wnp.tanh(x @ p["w"]) @ p["v"] - t) ** 2).mean()
+    return weft.tree.map(lambda p, g: p - 0.1 * g, params, weft.grad(loss)(params))
+
+
+def deterministic():
+    rng = np.random.default_rng(0)
+    data = weft.NamedSharding(MESH, P("x"))
+    params = {
+        "w": rng.standard_normal((64, 64)).astype(np.float32),
+        "v": rng.standard_normal((64, 10)).astype(np.float32),
+    }
+    x, t = (weft.device_put(rng.standard_normal((128, n)).astype(np.float32), data) for n in (64, 10))
+    slow, fast = weft.jit(step, deterministic=True), weft.jit(step)
+    return interleaved(lambda: slow(params, x, t), lambda: fast(params, x, t), REPEATS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    small = np.arange(DEVICES * DEVICES, dtype=np.float32)
+    rows = [("x + 1", *beside(weft.jit(lambda x: x + 1), jax.jit(lambda x: x + 1), small), "≤ 50 µs")]
+    for name in COLLECTIVES:
+        rows.append((name, *collective(name, small), ""))
+    large = np.ones(DEVICES << 20, np.float32)
+    rows.append(("psum of 4 MiB on each", *collective("psum", large), "ratio ≤ 1"))
+    rows.append(("deterministic step, beside the same as it is", *deterministic(), ""))
+    lines = ["| on 8 virtual devices | Weft, µs | JAX, µs | ratio | to reach |", "|---|---|---|---|---|"]
+    for name, mine, theirs, ratio, goal in rows:
+        lines.append(f"| {name} | {1e6 * mine:.1f} | {1e6 * theirs:.1f} | {ratio:.2f} | {goal} |")
+    print("\n".join(lines))
+    if options.write:
+        page = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE)) / "docs/benchmarks.md"
+        page.write_text(with_section(page.read_text(encoding="utf-8"), "mesh", "\n".join(lines)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
