@@ -79,37 +79,37 @@ _EXAMPLES = {
 # NumPy's functions of two arguments: what they are, arguments, and what they give.
 _BINARY = {
     "add": (
-        "x + w.",
+        "x + y.",
         "wnp.array([1, 2]), 0.5",
         "Array([1.5, 2.5], dtype=float32, weak_type=True)",
     ),
     "subtract": (
-        "x - w.",
+        "x - y.",
         "wnp.array([1, 2]), 3",
         "Array([-2, -1], dtype=int32)",
     ),
     "multiply": (
-        "x * w.",
+        "x * y.",
         "wnp.array([1, 2]), wnp.array([3, 4])",
         "Array([3, 8], dtype=int32)",
     ),
     "true_divide": (
-        "x / w, in floating point.",
+        "x / y, in floating point.",
         "wnp.array([1, 2]), 4",
         "Array([0.25, 0.5 ], dtype=float32)",
     ),
     "floor_divide": (
-        "x / w rounded down; integers divided by 0 give -1, as in JAX.",
+        "x / y rounded down; integers divided by 0 give -1, as in JAX.",
         "wnp.array([7, -7]), 2",
         "Array([ 3, -4], dtype=int32)",
     ),
     "remainder": (
-        "x - w * floor(x / w): the remainder with the sign of w; integers modulo 0 give x.",
+        "x - y * floor(x / y): the remainder with the sign of y; integers modulo 0 give x.",
         "wnp.array([7, -7]), 3",
         "Array([1, 2], dtype=int32)",
     ),
     "power": (
-        "x to the power w. Integers stay integers; negative powers of them are 0, but of 1 and -1.",
+        "x to the power y. Integers stay integers; negative powers of them are 0, but of 1 and -1.",
         "wnp.array([2, 3]), 2",
         "Array([4, 9], dtype=int32)",
     ),
@@ -129,52 +129,52 @@ _BINARY = {
         "Array([3, 6], dtype=int32)",
     ),
     "left_shift": (
-        "x * 2^w, wrapping; 0 when w is at least the width.",
+        "x * 2^y, wrapping; 0 when y is at least the width.",
         "wnp.array([1, 3]), 2",
         "Array([ 4, 12], dtype=int32)",
     ),
     "right_shift": (
-        "x shifted right by w bits: copies of the sign come in for signed integers, zeros for others.",
+        "x shifted right by y bits: copies of the sign come in for signed integers, zeros for others.",
         "wnp.array([8, -8]), 1",
         "Array([ 4, -4], dtype=int32)",
     ),
     "equal": (
-        "Whether x == w.",
+        "Whether x == y.",
         "wnp.array([1, 2]), 2",
         "Array([False,  True], dtype=bool)",
     ),
     "not_equal": (
-        "Whether x != w.",
+        "Whether x != y.",
         "wnp.array([1, 2]), 2",
         "Array([ True, False], dtype=bool)",
     ),
     "less": (
-        "Whether x < w.",
+        "Whether x < y.",
         "wnp.array([1, 2, 3]), 2",
         "Array([ True, False, False], dtype=bool)",
     ),
     "less_equal": (
-        "Whether x <= w.",
+        "Whether x <= y.",
         "wnp.array([1, 2, 3]), 2",
         "Array([ True,  True, False], dtype=bool)",
     ),
     "greater": (
-        "Whether x > w.",
+        "Whether x > y.",
         "wnp.array([1, 2, 3]), 2",
         "Array([False, False,  True], dtype=bool)",
     ),
     "greater_equal": (
-        "Whether x >= w.",
+        "Whether x >= y.",
         "wnp.array([1, 2, 3]), 2",
         "Array([False,  True,  True], dtype=bool)",
     ),
     "maximum": (
-        "The larger of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.",
+        "The larger of x and y; NaN if either is NaN. Where they are equal each derivative is 1/2.",
         "wnp.array([1.0, wnp.nan]), 2.0",
         "Array([ 2., nan], dtype=float32)",
     ),
     "minimum": (
-        "The smaller of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.",
+        "The smaller of x and y; NaN if either is NaN. Where they are equal each derivative is 1/2.",
         "wnp.array([1.0, wnp.nan]), 2.0",
         "Array([ 1., nan], dtype=float32)",
     ),
@@ -194,7 +194,7 @@ _BINARY = {
         "Array([False,  True], dtype=bool)",
     ),
     "arctan2": (
-        "The angle of the point (w, x) in radians, in [-pi, pi].",
+        "The angle of the point (y, x) in radians, in [-pi, pi].",
         "wnp.array([1.0, -1.0]), 1.0",
         "Array([ 0.7853982, -0.7853982], dtype=float32)",
     ),
@@ -214,13 +214,16 @@ _SOURCES = {
     "atan2": "IEEE 754-2019, 9.2.1",
     "nextafter": "IEEE 754-2019, 5.3.1",
 }
-_OPERANDS = "x", "w"
+_OPERANDS = "x", "y"
+# Of the primitive, where JAX has other names than these.
+_NAMED = {"nextafter": ("x1", "x2")}
 _FLOATS = "f16|bf16|f32|f64"
 
 
 def operands(operation: Any) -> tuple[str, ...]:
     """The names of an operation's parameters."""
-    return _OPERANDS[: operation.num_operands]
+    prim, _ = _WORDS.get(id(operation), (None, ""))
+    return _NAMED.get(prim or "", _OPERANDS[: operation.num_operands])
 
 
 def elementwise(prim: str, name: str, module: str) -> Any:
@@ -247,22 +250,34 @@ def _signature(operation: Any) -> Any:
     return inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in operands(operation)])
 
 
+def _renamed(text: str, names: tuple[str, ...]) -> str:
+    """What the registry says, whose operands are x and w everywhere, with the names of a function's parameters."""
+    import re
+
+    if len(names) == 1:
+        return text
+    return re.sub(r"\b[xw]\b", lambda found: names["xw".index(found[0])], text)
+
+
 def _text(operation: Any) -> str:
     prim, spelled = _WORDS.get(id(operation), (None, ""))
+    names = operands(operation)
     if prim is None:
         what, *example = _BINARY.get(operation.__name__, ("",))
         dtypes = source = ""
     else:
         declared = next(p for p in _weft.primitives() if p["name"] == prim)
-        what, dtypes = declared["doc"], f", of dtype {declared['dtypes']}"
+        what, dtypes = _renamed(declared["doc"], names), f", of dtype {declared['dtypes']}"
         if _FLOATS in dtypes and "i32" not in dtypes:
             dtypes += "; integers and booleans count as floats"
         source, example = _SOURCES.get(prim, ""), list(_EXAMPLES.get(prim, ()))
-    one = operation.num_operands == 1
-    lines = [what, "", "Args:", f"    x: array or number of any shape{dtypes}."]
+    one, first = operation.num_operands == 1, names[0]
+    lines = [what, "", "Args:", f"    {first}: array or number of any shape{dtypes}."]
     if not one:
-        lines.append("    w: array or number that broadcasts against x; both are promoted to one dtype.")
-    lines += ["", f"Returns: array of the shape {'of x' if one else 'that both broadcast to'}.", ""]
+        lines.append(
+            f"    {names[1]}: array or number that broadcasts against {first}; both are promoted to one dtype."
+        )
+    lines += ["", f"Returns: array of the shape {f'of {first}' if one else 'that both broadcast to'}.", ""]
     lines += [
         "Raises:",
         "    TypeError: an argument is no array or number (weft.numpy.array makes one of a list), has a",

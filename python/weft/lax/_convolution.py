@@ -9,6 +9,7 @@ from typing import Any
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike
+from ._products import summed_in
 
 __all__ = [
     "conv",
@@ -28,6 +29,8 @@ def conv_general_dilated(
     dimension_numbers: Any = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The convolution (cross-correlation, as in neural networks) of any number of spatial dimensions.
 
@@ -41,11 +44,11 @@ def conv_general_dilated(
         feature_group_count: into how many groups the channels are cut, which do not see each other.
         batch_group_count: into how many groups the batch is cut, each with its own part of the kernels.
 
-    Returns: array of the common dtype.
+    Returns: array of the common dtype, or of preferred_element_type, in which the sums are made then.
 
     Raises:
         ValueError: there is no such padding, or numbers of dimensions do not fit.
-        TypeError: channels do not fit.
+        TypeError: channels do not fit, or preferred_element_type is a narrower integer dtype than the operands'.
 
     Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016.
 
@@ -53,6 +56,8 @@ def conv_general_dilated(
         >>> weft.lax.conv_general_dilated(wnp.ones((1, 1, 4)), wnp.ones((1, 1, 3)), (1,), "SAME")
         Array([[[2., 3., 3., 2.]]], dtype=float32)
     """
+    del precision
+    lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
     n = lhs.ndim - 2
     back = None
     if dimension_numbers is not None:
@@ -75,6 +80,7 @@ def conv_general_dilated(
             pairs.append((total // 2, total - total // 2))
         padding = pairs
     dtype = _weft.result_type(lhs, rhs)
+    dtype = summed_in(dtype, preferred_element_type, "conv_general_dilated")
     out = _weft.bind(
         "conv",
         [lhs.astype(dtype), rhs.astype(dtype)],
@@ -88,6 +94,7 @@ def conv_general_dilated(
             "batch_groups": batch_group_count,
         },
     )[0]
+    out = out if preferred_element_type is None else out.astype(preferred_element_type)
     return out if back is None else _weft.transpose(out, back)
 
 
@@ -113,9 +120,9 @@ def conv(
         >>> weft.lax.conv(wnp.ones((1, 1, 4, 4)), wnp.ones((1, 1, 3, 3)), (1, 1), "VALID").shape
         (1, 1, 2, 2)
     """
-    del precision
-    out = conv_general_dilated(lhs, rhs, window_strides, padding)
-    return out if preferred_element_type is None else out.astype(preferred_element_type)
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
 
 
 def conv_with_general_padding(
@@ -123,9 +130,10 @@ def conv_with_general_padding(
     rhs: NDArrayLike,
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    lhs_dilation: Sequence[int],
-    rhs_dilation: Sequence[int],
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
     precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The convolution of images [N, C, H, W] with kernels [O, I, H, W], with padding and dilation.
 
@@ -143,8 +151,16 @@ def conv_with_general_padding(
         >>> weft.lax.conv_with_general_padding(images, kernels, (1,), [(1, 1)], None, (2,)).shape
         (1, 1, 2)
     """
-    del precision
-    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation)
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
 
 
 def conv_transpose(
@@ -156,6 +172,8 @@ def conv_transpose(
     dimension_numbers: Any = None,
     transpose_kernel: bool = False,
     precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
 ) -> Array:
     """The convolution that enlarges: images are spread by the strides first.
 
@@ -167,6 +185,8 @@ def conv_transpose(
         dimension_numbers: as for conv_general_dilated; None: ("NHWC", "HWIO", "NHWC") for two spatial dimensions.
         transpose_kernel: whether kernels are flipped and their channels exchanged, so that the result is the gradient
             of a convolution.
+        use_consistent_padding: whether pairs in padding mean that of the convolution that this one turns around, as
+            "SAME" and "VALID" do; else they are zeros around the spread images.
 
     Returns: array of the common dtype.
 
@@ -179,7 +199,6 @@ def conv_transpose(
         >>> weft.lax.conv_transpose(wnp.ones((1, 2, 1)), wnp.ones((2, 1, 1)), (2,), "SAME")[0, :, 0]
         Array([1., 1., 1., 1.], dtype=float32)
     """
-    del precision
     lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
     n = lhs.ndim - 2
     if dimension_numbers is None:
@@ -209,13 +228,26 @@ def conv_transpose(
                 raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
             pairs.append((lo, total - lo))
         padding = pairs
+    elif use_consistent_padding:
+        sizes = [(rhs.shape[i] - 1) * d for i, d in zip(spatial, rhs_dilation)]
+        padding = [(k - low, k - high) for k, (low, high) in zip(sizes, padding)]
     if transpose_kernel:
         rhs = _weft.flip(rhs, spatial)
         swap = list(range(rhs.ndim))
         i, o = dimension_numbers[1].index("I"), dimension_numbers[1].index("O")
         swap[i], swap[o] = o, i
         rhs = _weft.transpose(rhs, swap)
-    return conv_general_dilated(lhs, rhs, [1] * n, padding, list(strides), rhs_dilation, dimension_numbers)
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        [1] * n,
+        padding,
+        list(strides),
+        rhs_dilation,
+        dimension_numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
 
 
 # What parameters mean in several functions of this module.

@@ -15,23 +15,51 @@ __all__ = [
 ]
 
 
-def dot(lhs: NestedLike, rhs: NestedLike) -> Array:
-    """The product of vectors and matrices.
+def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -> Any:
+    """The dtype in which a product of operands of a dtype is computed: the wider of it and the result's."""
+    if preferred_element_type is None:
+        return dtype
+    wanted = _weft.dtype(preferred_element_type)
+    whole = ("signed", "unsigned")
+    if _weft.dtype_kind(dtype) in whole and _weft.dtype_kind(wanted) in whole and wanted.itemsize < dtype.itemsize:
+        raise TypeError(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
+    if _weft.dtype_kind(dtype) == "complex" and _weft.dtype_kind(wanted) != "complex":
+        raise TypeError(f"{name}: preferred_element_type {wanted} is not complex, as the operands' {dtype} is")
+    return _weft.result_type(dtype, wanted)
+
+
+def dot(
+    lhs: NestedLike,
+    rhs: NestedLike,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
+    """The product of vectors and matrices, or over given dimensions.
 
     Args:
-        lhs: array [m, k] or [k].
-        rhs: array [k, n] or [k].
+        lhs: array [m, k] or [k]; with dimension_numbers of any shape.
+        rhs: array [k, n] or [k]; with dimension_numbers of any shape.
+        dimension_numbers: as for dot_general; None: the last dimension of lhs and the first of rhs.
 
-    Returns: array of the common dtype.
+    Returns: array of the common dtype, or of preferred_element_type, in which the sums are made then.
 
     Raises:
-        TypeError: the sizes differ.
+        TypeError: the sizes differ, or preferred_element_type is a narrower integer dtype than the operands'.
 
     Example:
         >>> weft.lax.dot(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
         Array([21, 43], dtype=int32)
     """
-    return _weft.dot(lhs, rhs)
+    lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
+    if dimension_numbers is not None:
+        return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    if preferred_element_type is not None:
+        dtype = summed_in(_weft.result_type(lhs, rhs), preferred_element_type, "dot")
+        lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
+    out = _weft.dot(lhs, rhs)
+    return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
 def dot_general(
@@ -48,16 +76,21 @@ def dot_general(
         rhs: array.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)): lists of dimensions.
 
-    Returns: array of the batch dimensions, then the others of lhs, then those of rhs.
+    Returns: array of the batch dimensions, then the others of lhs, then those of rhs; of the common dtype, or of
+        preferred_element_type, in which the sums are made then.
 
     Raises:
-        TypeError: the sizes of a pair differ.
+        TypeError: the sizes of a pair differ, or preferred_element_type is a narrower integer dtype than the operands'.
 
     Example:
         >>> weft.lax.dot_general(wnp.ones((5, 2, 3)), wnp.ones((5, 3, 4)), (([2], [1]), ([0], [0]))).shape
         (5, 2, 4)
     """
     del precision
+    lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
+    if preferred_element_type is not None:
+        dtype = summed_in(_weft.result_type(lhs, rhs), preferred_element_type, "dot_general")
+        lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
     (lc, rc), (lb, rb) = dimension_numbers
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     x, y = [""] * lhs.ndim, [""] * rhs.ndim

@@ -412,7 +412,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     return _weft.stack(list(operands), axis)
 
 
-def unstack(operand: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along a dimension.
 
     Args:
@@ -424,7 +424,7 @@ def unstack(operand: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         >>> weft.lax.unstack(wnp.array([[1, 2], [3, 4]]))
         (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
-    moved = _weft.moveaxis(_weft.array(operand, None, False), axis, 0)
+    moved = _weft.moveaxis(_weft.array(x, None, False), axis, 0)
     return tuple(moved[i] for i in range(moved.shape[0]))
 
 

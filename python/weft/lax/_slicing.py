@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
+import numpy as np
+
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import ArrayLike, NDArrayLike, NestedLike, Shape
@@ -92,20 +94,29 @@ def index_in_dim(operand: NDArrayLike, index: int, axis: int = 0, keepdims: bool
     return _weft.expand_dims(out, axis) if keepdims else out
 
 
-def _starts(start_indices, shape) -> list:
+def _starts(start_indices, shape, allow_negative) -> list:
     starts = (
         list(start_indices)
         if isinstance(start_indices, (tuple, list))
         else [start_indices[i] for i in range(start_indices.shape[0])]
     )
+    if isinstance(allow_negative, bool):
+        allow_negative = [allow_negative] * len(shape)
+    elif len(allow_negative) != len(shape):
+        raise ValueError(
+            f"allow_negative_indices: one boolean, or one for each of {len(shape)} dimensions, got {allow_negative!r}"
+        )
+    for start, counted in zip(starts, allow_negative):
+        if not counted and isinstance(start, (int, np.integer)) and start < 0:
+            raise ValueError(f"start index {start} is negative, and allow_negative_indices is False")
     # 32 bits, unless a size or a given position needs more: a position beyond 32 bits must not wrap into the array.
     starts = [_weft.array(start, None, False) for start in starts]
     wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)
     out = []
-    for start, n in zip(starts, shape):
+    for start, n, counted in zip(starts, shape, allow_negative):
         if start.dtype == "uint64":
             start = _weft.where(start > 2**63 - 1, 2**63 - 1, start)
-        negative = _weft.dtype_kind(start.dtype) == "signed"
+        negative = counted and _weft.dtype_kind(start.dtype) == "signed"
         start = start.astype("int64" if wide else "int32")
         out.append(_weft.where(start < 0, start + n, start) if negative else start)
     return out
@@ -115,7 +126,13 @@ def _beyond_int32(n) -> bool:
     return isinstance(n, int) and n > 2**31 - 1
 
 
-def dynamic_slice(operand: NDArrayLike, start_indices: Sequence[ArrayLike] | NDArrayLike, slice_sizes: Shape) -> Array:
+def dynamic_slice(
+    operand: NDArrayLike,
+    start_indices: Sequence[ArrayLike] | NDArrayLike,
+    slice_sizes: Shape,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """A slice of known size at a computed place, which is moved inside where the slice would stick out.
 
     Args:
@@ -130,13 +147,17 @@ def dynamic_slice(operand: NDArrayLike, start_indices: Sequence[ArrayLike] | NDA
         >>> weft.lax.dynamic_slice(wnp.arange(5), (3,), (3,))
         Array([2, 3, 4], dtype=int32)
     """
-    return _weft.bind("dynamic_slice", [operand, *_starts(start_indices, operand.shape)], {"sizes": list(slice_sizes)})[
-        0
-    ]
+    operand = _weft.array(operand, None, False)
+    starts = _starts(start_indices, operand.shape, allow_negative_indices)
+    return _weft.bind("dynamic_slice", [operand, *starts], {"sizes": list(slice_sizes)})[0]
 
 
 def dynamic_update_slice(
-    operand: NDArrayLike, update: NestedLike, start_indices: Sequence[ArrayLike] | NDArrayLike
+    operand: NDArrayLike,
+    update: NestedLike,
+    start_indices: Sequence[ArrayLike] | NDArrayLike,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
     """A copy in which a block at a computed place is replaced; it is moved inside where the block would stick out.
 
@@ -152,11 +173,20 @@ def dynamic_update_slice(
         >>> weft.lax.dynamic_update_slice(wnp.zeros(4), wnp.array([1.0, 2.0]), (1,))
         Array([0., 1., 2., 0.], dtype=float32)
     """
+    operand = _weft.array(operand, None, False)
     update = _weft.astype(update, operand.dtype)
-    return _weft.bind("dynamic_update_slice", [operand, update, *_starts(start_indices, operand.shape)], {})[0]
+    starts = _starts(start_indices, operand.shape, allow_negative_indices)
+    return _weft.bind("dynamic_update_slice", [operand, update, *starts], {})[0]
 
 
-def dynamic_slice_in_dim(operand: NDArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0) -> Array:
+def dynamic_slice_in_dim(
+    operand: NDArrayLike,
+    start_index: ArrayLike,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """A slice of one dimension, of known size at a computed place.
 
     Args:
@@ -173,10 +203,18 @@ def dynamic_slice_in_dim(operand: NDArrayLike, start_index: ArrayLike, slice_siz
         operand,
         [start_index if d == axis else 0 for d in range(operand.ndim)],
         [slice_size if d == axis else n for d, n in enumerate(operand.shape)],
+        allow_negative_indices=allow_negative_indices,
     )
 
 
-def dynamic_index_in_dim(operand: NDArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True) -> Array:
+def dynamic_index_in_dim(
+    operand: NDArrayLike,
+    index: ArrayLike,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """One computed index of a dimension; out of range it takes the nearest.
 
     Returns: array of the dtype of the operand.
@@ -185,11 +223,18 @@ def dynamic_index_in_dim(operand: NDArrayLike, index: ArrayLike, axis: int = 0, 
         >>> weft.lax.dynamic_index_in_dim(wnp.arange(5) * 10, 3, keepdims=False)
         Array(30, dtype=int32)
     """
-    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else _weft.squeeze(out, axis)
 
 
-def dynamic_update_slice_in_dim(operand: NDArrayLike, update: NestedLike, start_index: ArrayLike, axis: int) -> Array:
+def dynamic_update_slice_in_dim(
+    operand: NDArrayLike,
+    update: NestedLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """A copy in which a slice of one dimension at a computed place is replaced.
 
     Args:
@@ -202,10 +247,18 @@ def dynamic_update_slice_in_dim(operand: NDArrayLike, update: NestedLike, start_
         Array([0., 1., 1., 0.], dtype=float32)
     """
     axis = _weft.check_axis(axis, operand.ndim, "dynamic_update_slice_in_dim")
-    return dynamic_update_slice(operand, update, [start_index if d == axis else 0 for d in range(operand.ndim)])
+    starts = [start_index if d == axis else 0 for d in range(operand.ndim)]
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: NDArrayLike, update: NDArrayLike, index: ArrayLike, axis: int) -> Array:
+def dynamic_update_index_in_dim(
+    operand: NDArrayLike,
+    update: NDArrayLike,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """A copy in which one computed index of a dimension is replaced.
 
     Args:
@@ -220,11 +273,13 @@ def dynamic_update_index_in_dim(operand: NDArrayLike, update: NDArrayLike, index
     update = _weft.array(update, None, False)
     if update.ndim != operand.ndim:
         update = _weft.expand_dims(update, _weft.check_axis(axis, operand.ndim, "dynamic_update_index_in_dim"))
-    return dynamic_update_slice_in_dim(operand, update, index, axis)
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
+    "allow_negative_indices": "whether negative integers count from the end; else they are places before the "
+    "beginning, which a known one must not be.",
     "index": "integer, traced ones too.",
     "keepdims": "whether the dimension stays, with size 1.",
     "start_index": "integer, traced ones too.",

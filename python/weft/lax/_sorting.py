@@ -17,11 +17,12 @@ __all__ = [
 ]
 
 
-def sort(operand: NestedLike, dimension: int = -1, num_keys: int = 1) -> Any:
+def sort(operand: NestedLike, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Arrays sorted along a dimension, stably.
 
     Args:
         operand: array, or a tuple of arrays of one shape that are sorted together.
+        is_stable: accepted: sorting is always stable.
         num_keys: by how many of the arrays, the first one first.
 
     Returns: array, or a tuple of them.
@@ -30,6 +31,7 @@ def sort(operand: NestedLike, dimension: int = -1, num_keys: int = 1) -> Any:
         >>> weft.lax.sort((wnp.array([3, 1, 2]), wnp.array([10, 20, 30])))
         (Array([1, 2, 3], dtype=int32), Array([20, 30, 10], dtype=int32))
     """
+    del is_stable
     many = isinstance(operand, (tuple, list))
     given: Any = operand if many else (operand,)
     operands = [_weft.array(x, None, False) for x in given]
@@ -53,14 +55,13 @@ def sort_key_val(keys: NestedLike, values: NestedLike, dimension: int = -1, is_s
         >>> weft.lax.sort_key_val(wnp.array([3, 1, 2]), wnp.array([10, 20, 30]))
         (Array([1, 2, 3], dtype=int32), Array([20, 30, 10], dtype=int32))
     """
-    del is_stable
-    return sort((keys, values), dimension, 1)
+    return sort((keys, values), dimension, is_stable)
 
 
-def top_k(operand: NestedLike, k: int) -> tuple[Array, Array]:
-    """The largest elements of the last dimension, in order.
+def top_k(operand: NestedLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """The largest elements along a dimension, in order.
 
-    Returns: pair of arrays [..., k]: elements, and their indices (int32).
+    Returns: pair of arrays of size k along it: elements, and their indices (int32).
 
     Raises:
         ValueError: k is larger than the dimension.
@@ -69,44 +70,76 @@ def top_k(operand: NestedLike, k: int) -> tuple[Array, Array]:
         >>> weft.lax.top_k(wnp.array([1, 7, 3]), 2)
         (Array([7, 3], dtype=int32), Array([1, 2], dtype=int32))
     """
+    operand = _weft.array(operand, None, False)
+    last = operand.ndim - 1
+    axis = _weft.check_axis(axis, operand.ndim, "top_k")
+    if axis != last:
+        operand = _weft.moveaxis(operand, axis, last)
     values, places = _weft.bind("top_k", [operand], {"k": k})
+    if axis != last:
+        values, places = _weft.moveaxis(values, last, axis), _weft.moveaxis(places, last, axis)
     return values, places
 
 
-def approx_max_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_: Any) -> list[Array]:
+def approx_max_k(
+    operand: NestedLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Array]:
     """The largest elements along a dimension, in order. They are exact here.
 
     Args:
-        **_: accepted, without effect: how exact it must be.
+        recall_target: accepted, without effect: how many of them must be right; all are.
+        reduction_input_size_override: accepted, without effect: from what size recall_target is counted.
+        aggregate_to_topk: must be True: the result has k elements.
 
     Returns: list of two arrays: elements, and their indices (int32).
 
     Raises:
         ValueError: k is larger than the dimension.
+        NotImplementedError: aggregate_to_topk is False.
 
     Example:
         >>> weft.lax.approx_max_k(wnp.array([1.0, 7.0, 3.0]), 2)
         [Array([7., 3.], dtype=float32), Array([1, 2], dtype=int32)]
     """
-    operand = _weft.moveaxis(_weft.array(operand, None, False), reduction_dimension, -1)
-    return [_weft.moveaxis(x, -1, reduction_dimension) for x in top_k(operand, k)]
+    del recall_target, reduction_input_size_override
+    if not aggregate_to_topk:
+        raise NotImplementedError("approx_max_k: aggregate_to_topk must be True, got False")
+    return list(top_k(operand, k, axis=reduction_dimension))
 
 
-def approx_min_k(operand: NestedLike, k: int, reduction_dimension: int = -1, **_: Any) -> list[Array]:
+def approx_min_k(
+    operand: NestedLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Array]:
     """The smallest elements along a dimension, in order. They are exact here.
 
     Args:
-        **_: accepted, without effect: how exact it must be.
+        recall_target: accepted, without effect: how many of them must be right; all are.
+        reduction_input_size_override: accepted, without effect: from what size recall_target is counted.
+        aggregate_to_topk: must be True: the result has k elements.
 
     Returns: list of two arrays: elements, and their indices (int32).
 
     Raises:
         ValueError: k is larger than the dimension.
+        NotImplementedError: aggregate_to_topk is False.
 
     Example:
         >>> weft.lax.approx_min_k(wnp.array([1.0, 7.0, 3.0]), 2)
         [Array([1., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """
+    del recall_target, reduction_input_size_override
+    if not aggregate_to_topk:
+        raise NotImplementedError("approx_min_k: aggregate_to_topk must be True, got False")
     values, places = approx_max_k(-_weft.array(operand, None, False), k, reduction_dimension)
     return [-values, places]
 

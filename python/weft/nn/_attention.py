@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .. import _docs
 from .. import numpy as wnp
-from .._weft import Array
 from ..typing import ArrayLike
-from ._softmax import softmax
+from ._softmax import logsumexp, softmax
 
 __all__ = [
     "dot_product_attention",
@@ -24,7 +24,12 @@ def dot_product_attention(
     *,
     scale: float | None = None,
     is_causal: bool = False,
-) -> Array:
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
     """Attention: softmax(scale query key^T + bias) value, computed in float32.
 
     Args:
@@ -36,10 +41,18 @@ def dot_product_attention(
         mask: booleans that broadcast to [batch, heads, queries, keys]: where a key counts; None: everywhere.
         scale: the factor; None: 1 / sqrt(features).
         is_causal: whether a query sees the keys up to its own place only.
+        query_seq_lengths: vector [batch] of integers: how many queries of each element count; results of the others
+            are 0. None: all.
+        key_value_seq_lengths: vector [batch] of integers: how many keys of each element count; None: all.
+        local_window_size: how many places to the left and to the right a query sees: a pair, or one integer for both;
+            None: all.
+        implementation: None or "xla", which are the same here.
+        return_residual: whether to return log(sum(exp(logits))) over the keys, too: float32 [batch, queries, heads].
 
-    Returns: array of the shape and dtype of query.
+    Returns: array of the shape and dtype of query; with return_residual a pair of it and the residual.
 
     Raises:
+        NotImplementedError: another implementation is asked for.
         ValueError: shapes do not fit, or heads of keys do not divide those of queries.
 
     Source: Vaswani et al., "Attention is all you need", 2017; shared heads: Ainslie et al., "GQA", 2023.
@@ -49,6 +62,10 @@ def dot_product_attention(
         >>> weft.nn.dot_product_attention(x, x, x, is_causal=True).shape
         (1, 4, 2, 8)
     """
+    if implementation not in (None, "xla"):
+        raise NotImplementedError(
+            f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}"
+        )
     query, key, value = (wnp.asarray(x) for x in (query, key, value))
     single = query.ndim == 3
     if single:
@@ -68,15 +85,32 @@ def dot_product_attention(
     if bias is not None:
         logits = logits + bias
     allowed = None if mask is None else wnp.asarray(mask, bool)
+    t, s = logits.shape[-2:]
+    row, column = wnp.arange(t)[:, None], wnp.arange(s)[None, :]
+    limits = []
     if is_causal:
-        t, s = logits.shape[-2:]
-        below = wnp.arange(s)[None, :] <= wnp.arange(t)[:, None]
-        allowed = below if allowed is None else allowed & below
+        limits.append(column <= row)
+    if local_window_size is not None:
+        pair = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+        limits += [column >= row - pair[0], column <= row + pair[1]]
+    if query_seq_lengths is not None:
+        counted = row < wnp.asarray(query_seq_lengths)[:, None, None, None]
+        limits.append(counted)
+    if key_value_seq_lengths is not None:
+        limits.append(column < wnp.asarray(key_value_seq_lengths)[:, None, None, None])
+    for limit in limits:
+        allowed = limit if allowed is None else allowed & limit
     if allowed is not None:
         logits = wnp.where(allowed, logits, -0.7 * float(wnp.finfo(wnp.float32).max))
-    weights = softmax(logits.astype("float32"), axis=-1).astype(query.dtype)
+    logits = logits.astype("float32")
+    weights = softmax(logits, axis=-1).astype(query.dtype)
     out = wnp.einsum("bnts,bsnh->btnh", weights, value)
-    return out[0] if single else out
+    if query_seq_lengths is not None:
+        out = wnp.where(wnp.swapaxes(counted, 1, 2), out, 0)
+    if not return_residual:
+        return out[0] if single else out
+    residual = wnp.moveaxis(logsumexp(logits, axis=-1), 1, 2)
+    return (out[0], residual[0]) if single else (out, residual)
 
 
 _docs.complete(globals())

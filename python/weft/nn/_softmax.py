@@ -156,6 +156,9 @@ def standardize(
     mean: ArrayLike | None = None,
     variance: ArrayLike | None = None,
     epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
+    *,
+    algorithm: str = "fast",
 ) -> Array:
     """(x - mean) / sqrt(variance + epsilon) along axes.
 
@@ -163,8 +166,14 @@ def standardize(
         mean: array that broadcasts against x; None: that of x along the axes.
         variance: array that broadcasts against x; None: that of x along the axes.
         epsilon: what keeps the root away from 0.
+        where: booleans that broadcast against x: the elements that mean and variance are made of; None: all.
+        algorithm: the variance when only the mean is given: "fast": mean(x^2) - mean^2, at least 0; "stable":
+            mean((x - mean)^2). With neither given these are the same, and the second is computed.
 
     Returns: array of the shape of x, of a float dtype.
+
+    Raises:
+        ValueError: there is no such algorithm.
 
     Source: Ba et al., "Layer normalization", 2016.
 
@@ -172,10 +181,16 @@ def standardize(
         >>> weft.nn.standardize(wnp.array([1.0, 3.0]), epsilon=0.0)
         Array([-1.,  1.], dtype=float32)
     """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     x = _counted(x, None)
-    mean = wnp.mean(x, axis=axis, keepdims=True) if mean is None else mean
-    variance = wnp.mean((x - mean) ** 2, axis=axis, keepdims=True) if variance is None else variance
-    return (x - mean) / wnp.sqrt(wnp.add(variance, epsilon))
+    center = wnp.mean(x, axis=axis, keepdims=True, where=where) if mean is None else wnp.asarray(mean)
+    if variance is None and mean is not None and algorithm == "fast":
+        variance = wnp.mean(x**2, axis=axis, keepdims=True, where=where) - wnp.square(center)
+        variance = wnp.maximum(variance, 0)
+    elif variance is None:
+        variance = wnp.mean((x - center) ** 2, axis=axis, keepdims=True, where=where)
+    return (x - center) / wnp.sqrt(wnp.add(variance, epsilon))
 
 
 def one_hot(x: NestedLike, num_classes: int, *, dtype: DTypeLike = float, axis: int = -1) -> Array:

@@ -10,7 +10,7 @@ from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
-from ._keys import KEY_ERRORS, _shape, bits, split
+from ._keys import KEY_ERRORS, _limits, _shape, bits, split
 
 __all__ = [
     "bernoulli",
@@ -171,7 +171,13 @@ def permutation(key: Array, x: int | NDArrayLike, axis: int = 0, independent: bo
 
 
 def choice(
-    key: Array, a: NestedLike, shape: int | Shape = (), replace: bool = True, p: NestedLike | None = None, axis: int = 0
+    key: Array,
+    a: NestedLike,
+    shape: int | Shape = (),
+    replace: bool = True,
+    p: NestedLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
 ) -> Array:
     """Random elements (or slices) of an array.
 
@@ -192,6 +198,7 @@ def choice(
         >>> weft.random.choice(weft.random.key(0), wnp.array([10, 20, 30]), (2,))
         Array([20, 10], dtype=int32)
     """
+    _fine(mode, "choice")
     a = wnp.asarray(a)
     n = int(a) if a.ndim == 0 else a.shape[axis]
     count = math.prod(_shape(shape))
@@ -203,17 +210,32 @@ def choice(
         total = wnp.cumsum(wnp.asarray(p))
         index = wnp.searchsorted(total, total[-1] * (1 - uniform(key, shape, total.dtype)))
     else:
-        scores = -gumbel(key, (n,), wnp.asarray(p).dtype) - wnp.log(wnp.asarray(p))
+        scores = -gumbel(key, (n,), wnp.asarray(p).dtype, mode) - wnp.log(wnp.asarray(p))
         index = wnp.argsort(scores)[:count].reshape(_shape(shape))
     return index if a.ndim == 0 else wnp.take(a, index, axis)
 
 
-def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None) -> Array:
+def _fine(mode: str | None, name: str) -> bool:
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"random.{name}: mode must be 'low' or 'high', got {mode!r}")
+    return mode == "high"
+
+
+def _fine_uniform(key, shape, dtype) -> Array:
+    """Numbers uniform in [0, 1) that are spaced by eps^2 near 0, where those of uniform are by eps."""
+    coarse, rest = uniform(key, (2, *_shape(shape)), dtype)
+    eps = _limits(dtype)["eps"]
+    # Rounding must not make a 1 of the sum.
+    return wnp.minimum(coarse + rest * eps, wnp.asarray(1 - eps / 2, dtype))
+
+
+def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None, mode: str = "low") -> Array:
     """True with a given probability.
 
     Args:
         p: the probability, a number or an array.
         shape: the shape of the result; None: that of p.
+        mode: "low", or "high": twice the random bits, so that probabilities far below the dtype's eps come out right.
 
     Returns: array of booleans.
 
@@ -223,7 +245,8 @@ def bernoulli(key: Array, p: NestedLike = 0.5, shape: int | Shape | None = None)
     """
     p = wnp.asarray(p)
     p = p if _weft.is_inexact(p.dtype) else p.astype(float)
-    return uniform(key, p.shape if shape is None else shape, p.dtype) < p
+    draw = _fine_uniform if _fine(mode, "bernoulli") else uniform
+    return draw(key, p.shape if shape is None else shape, p.dtype) < p
 
 
 def rademacher(key: Array, shape: int | Shape = (), dtype: DTypeLike = int) -> Array:
@@ -253,7 +276,7 @@ def exponential(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -
     return -wnp.log1p(-uniform(key, shape, dtype))
 
 
-def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
+def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float, mode: str | None = None) -> Array:
     """Standard Gumbel numbers: -log(-log(u)).
 
     Returns: array of that shape.
@@ -263,19 +286,35 @@ def gumbel(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
         Array([2.9233725, 3.8326175], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
-    return -wnp.log(-wnp.log(uniform(key, shape, dtype, float(np.finfo(dtype).tiny), 1.0)))
+    if _fine(mode, "gumbel"):
+        # 1 - u is what is finely spaced near 0: that is where large numbers come from.
+        rest = wnp.maximum(_fine_uniform(key, shape, dtype), wnp.asarray(_limits(dtype)["eps"] ** 2, dtype))
+        return -wnp.log(-wnp.log1p(-rest))
+    return -wnp.log(-wnp.log(uniform(key, shape, dtype, _limits(dtype)["tiny"], 1.0)))
 
 
-def categorical(key: Array, logits: NDArrayLike, axis: int = -1, shape: Shape | None = None) -> Array:
+def categorical(
+    key: Array,
+    logits: NDArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+) -> Array:
     """Indices along an axis, with probabilities softmax(logits).
 
     Args:
         logits: array of logarithms of probabilities, up to a constant.
         shape: the shape of the result, which ends with that of the logits without the axis; None: that.
+        replace: whether one index may be drawn several times.
 
     Returns: array of int32.
 
-    Source: the Gumbel-max trick (Maddison et al., "A* sampling", 2014).
+    Raises:
+        ValueError: more indices are drawn than there are, without replacement.
+
+    Source: the Gumbel-max trick (Maddison et al., "A* sampling", 2014); without replacement the largest several
+        (Kool et al., "Stochastic beams and where to find them", 2019).
 
     Example:
         >>> weft.random.categorical(weft.random.key(0), wnp.log(wnp.array([0.1, 0.9])), shape=(5,))
@@ -286,7 +325,14 @@ def categorical(key: Array, logits: NDArrayLike, axis: int = -1, shape: Shape | 
     batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
     shape = batch if shape is None else tuple(shape)
     extra = shape[: len(shape) - len(batch)]
-    noise = gumbel(key, extra + logits.shape, logits.dtype)
+    if not replace:
+        count = math.prod(int(n) for n in extra)
+        if count > logits.shape[axis]:
+            raise ValueError(f"categorical: {count} different indices of {logits.shape[axis]}")
+        scores = wnp.moveaxis(logits + gumbel(key, logits.shape, logits.dtype, mode), axis, -1)
+        places = wnp.moveaxis(_weft.bind("top_k", [scores], {"k": count})[1], -1, 0)
+        return wnp.broadcast_to(places.reshape(extra + batch), shape)
+    noise = gumbel(key, extra + logits.shape, logits.dtype, mode)
     return wnp.argmax(noise + logits, axis=axis)
 
 
@@ -300,7 +346,7 @@ def laplace(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Ar
         Array([-2.2569816, -3.1502788], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
-    u = uniform(key, shape, dtype, float(-1 + np.finfo(dtype).epsneg), 1.0)
+    u = uniform(key, shape, dtype, -1 + _limits(dtype)["eps"] / 2, 1.0)
     return wnp.sign(u) * wnp.log1p(-wnp.abs(u))
 
 
@@ -314,7 +360,7 @@ def logistic(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> A
         Array([2.8963761, 3.8217716], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
-    u = uniform(key, shape, dtype, float(np.finfo(dtype).eps), 1.0)
+    u = uniform(key, shape, dtype, _limits(dtype)["eps"], 1.0)
     return wnp.log(u / (1 - u))
 
 
@@ -328,12 +374,13 @@ def cauchy(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
         Array([ 6.0274944, 14.837895 ], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
-    u = uniform(key, shape, dtype, float(np.finfo(dtype).eps), 1.0)
+    u = uniform(key, shape, dtype, _limits(dtype)["eps"], 1.0)
     return wnp.tan(math.pi * (u - 0.5))
 
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
+    "mode": '"low", "high" (twice the random bits: numbers up to 32 instead of 16 in float32), or None: "low".',
     "dtype": "the dtype of the result; float: the default float dtype.",
 }
 

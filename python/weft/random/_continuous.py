@@ -178,14 +178,15 @@ def multivariate_normal(
     return mean + wnp.einsum("...ij,...j->...i", factor, normal(key, shape + mean.shape[-1:], dtype))
 
 
-def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
-    """Random orthogonal matrices, uniform (by Haar's measure).
+def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = float, m: int | None = None) -> Array:
+    """Random matrices with orthonormal rows or columns, whichever are fewer, uniform (by Haar's measure).
 
     Args:
-        n: the number of rows and columns.
+        n: the number of rows.
         shape: the shape of the batch.
+        m: the number of columns; None: n, for orthogonal (of complex dtypes unitary) matrices.
 
-    Returns: array shape + [n, n].
+    Returns: array shape + [n, m].
 
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
 
@@ -193,9 +194,11 @@ def orthogonal(key: Array, n: int, shape: int | Shape = (), dtype: DTypeLike = f
         >>> weft.random.orthogonal(weft.random.key(0), 3, (5,)).shape
         (5, 3, 3)
     """
-    q, r = wnp.linalg.qr(normal(key, (*_shape(shape), n, n), dtype))
+    m = n if m is None else m
+    q, r = wnp.linalg.qr(normal(key, (*_shape(shape), max(n, m), min(n, m)), dtype))
     d = wnp.diagonal(r, axis1=-2, axis2=-1)
-    return q * (d / wnp.abs(d))[..., None, :]
+    q = q * (d / wnp.abs(d))[..., None, :]
+    return wnp.conj(wnp.swapaxes(q, -1, -2)) if n < m else q
 
 
 def wald(key: Array, mean: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:

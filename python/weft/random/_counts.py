@@ -12,7 +12,7 @@ from .._weft import Array
 from ..control import while_loop
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import uniform
-from ._keys import KEY_ERRORS, _shape, split
+from ._keys import KEY_ERRORS, _limits, _shape, split
 
 __all__ = [
     "binomial",
@@ -47,7 +47,7 @@ def _accepted(key, shape, dtype, propose):
     def step(state):
         key, done, out = state
         key, k1, k2 = split(key, 3)
-        candidate, accepted = propose(uniform(k1, shape, dtype), uniform(k2, shape, dtype, float(np.finfo(dtype).tiny)))
+        candidate, accepted = propose(uniform(k1, shape, dtype), uniform(k2, shape, dtype, _limits(dtype)["tiny"]))
         return key, done | accepted, wnp.where(~done & accepted, candidate, out)
 
     start = (key, wnp.zeros(shape, bool), wnp.zeros(shape, dtype))
@@ -60,7 +60,7 @@ def _by_waiting(key, shape, dtype, waiting, end):
     def step(state):
         key, time, count = state
         key, sub = split(key)
-        time = time + waiting(uniform(sub, shape, dtype, float(np.finfo(dtype).tiny)))
+        time = time + waiting(uniform(sub, shape, dtype, _limits(dtype)["tiny"]))
         return key, time, wnp.where(time <= end, count + 1, count)
 
     start = (key, wnp.zeros(shape, dtype), wnp.zeros(shape, dtype))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
-from ._keys import KEY_ERRORS, _shape, split
+from ._keys import KEY_ERRORS, _limits, _shape, split
 
 __all__ = [
     "ball",
@@ -57,13 +55,13 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
         x = normal(k1, shape, dtype)
         v = 1 + c * x
         cube = wnp.where(v > 0, v, 1) ** 3
-        u = uniform(k2, shape, dtype, float(np.finfo(dtype).tiny))
+        u = uniform(k2, shape, dtype, _limits(dtype)["tiny"])
         accepted = (v > 0) & (wnp.log(u) < 0.5 * x * x + d * (1 - cube + wnp.log(cube)))
         return key, done | accepted, wnp.where(~done & accepted, wnp.log(cube), log_v)
 
     start = (key, wnp.zeros(shape, bool), wnp.zeros(shape, dtype))
     log_v = while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
-    boost = wnp.log(uniform(last, shape, dtype, float(np.finfo(dtype).tiny))) / wnp.where(boosted, a, 1)
+    boost = wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])) / wnp.where(boosted, a, 1)
     return wnp.log(d) + log_v + wnp.where(boosted, boost, 0)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
@@ -23,22 +27,46 @@ def _shape(shape) -> tuple:
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
 
 
-def key(seed: int) -> Array:
+def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
+    """Keys are those of Threefry-2x32; another generator's numbers would be other ones."""
+    if impl is not None and dtype is not None:
+        raise ValueError(f"random.{name}: impl and dtype say the same: give one of them")
+    if impl is not None and impl != "threefry2x32":
+        raise NotImplementedError(f"random.{name}: impl must be None or 'threefry2x32', got {impl!r}")
+    if dtype is not None and str(dtype) != "key":
+        raise NotImplementedError(f"random.{name}: dtype must be None or that of weft's keys, got {dtype}")
+
+
+def _limits(dtype) -> dict[str, float]:
+    """The distance of 1 from the next number, and the smallest normal one; of bfloat16, too, which NumPy lacks."""
+    kind = _weft.dtype(dtype)
+    if str(kind) == "bfloat16":
+        return {"eps": 2.0**-7, "tiny": 2.0**-126}
+    info = np.finfo(kind)
+    return {"eps": float(info.eps), "tiny": float(info.tiny)}
+
+
+def key(seed: int, *, impl: str | None = None, dtype: Any = None) -> Array:
     """A key made from an integer.
+
+    Args:
+        dtype: None, or the dtype of another key.
 
     Returns: array without dimensions, of dtype key.
 
     Raises:
         TypeError: the seed is no integer.
+        ValueError: both impl and dtype are given.
 
     Example:
         >>> weft.random.key_data(weft.random.key(42))
         Array([ 0, 42], dtype=uint32)
     """
+    _check_impl("key", impl, dtype)
     return _weft.random_key(seed, True)
 
 
-def PRNGKey(seed: int) -> Array:
+def PRNGKey(seed: int, *, impl: str | None = None) -> Array:
     """A key made from an integer, as two words, in JAX's older form.
 
     Returns: array uint32[2].
@@ -50,6 +78,7 @@ def PRNGKey(seed: int) -> Array:
         >>> weft.random.PRNGKey(42)
         Array([ 0, 42], dtype=uint32)
     """
+    _check_impl("PRNGKey", impl)
     return _weft.random_key(seed, False)
 
 
@@ -71,22 +100,25 @@ def key_data(keys: NestedLike) -> Array:
     return _weft.random_unwrap(keys)
 
 
-def wrap_key_data(words: NestedLike) -> Array:
+def wrap_key_data(key_bits_array: NestedLike, *, impl: str | None = None, dtype: Any = None) -> Array:
     """Keys made from words.
 
     Args:
-        words: array uint32[..., 2].
+        key_bits_array: array uint32[..., 2].
+        dtype: None, or the dtype of another key.
 
     Returns: array of dtype key without the last dimension.
 
     Raises:
         TypeError: they are no such words.
+        ValueError: both impl and dtype are given.
 
     Example:
         >>> weft.random.wrap_key_data(wnp.array([0, 42], "uint32")).shape
         ()
     """
-    return _weft.random_wrap(words)
+    _check_impl("wrap_key_data", impl, dtype)
+    return _weft.random_wrap(key_bits_array)
 
 
 def split(key: Array, num: int | Shape = 2) -> Array:
@@ -157,8 +189,13 @@ def clone(key: Array) -> Array:
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
+    "impl": 'the generator: None or "threefry2x32", the only one here.',
     "seed": "integer; 64 bits count.",
 }
 
-KEY_ERRORS = {"key": "TypeError: key is no key."}
+KEY_ERRORS = {
+    "key": "TypeError: key is no key.",
+    "impl": "NotImplementedError: impl or dtype is that of another generator.",
+    "mode": 'ValueError: mode is neither "low" nor "high".',
+}
 _docs.complete(globals(), _PARAMETERS, errors=KEY_ERRORS)
