@@ -89,6 +89,9 @@ class BlockLowering {
         defining_(DefiningEqns(fn)) {}
   // Before Run: the memory of parameter `param` may be overwritten, and may become that of a result.
   void Donate(int param);
+  // Before Run: the function is the body of spmd, so that results are read where they are put together, and only from
+  // the first device that holds them.
+  void ReturnsBlocks() { returns_blocks_ = true; }
   // The slots of the results.
   std::vector<int> Run(Steps& steps);
 
@@ -141,6 +144,7 @@ class BlockLowering {
   ProgramBuilder& p_;
   const Fn& fn_;
   std::vector<int> params_, dest_;
+  bool returns_blocks_ = false;
   BlockPlan plan_;
   std::vector<int> defining_;
   std::vector<int> slot_;             // by root variable

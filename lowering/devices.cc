@@ -133,7 +133,9 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   for (size_t i = 0; i < body->results().size(); ++i)
     results.push_back(p_.NewSlot(Artifact::Place::kResult, static_cast<int64_t>(i)));
   Steps steps_of_body;
-  BlockLowering(p_, *body, params, results).Run(steps_of_body);
+  BlockLowering lowering(p_, *body, params, results);
+  lowering.ReturnsBlocks();
+  lowering.Run(steps_of_body);
   p_.PopMesh();
   p_.EndFunction(index, std::move(steps_of_body));
   --p_.indent;
@@ -167,7 +169,8 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   p_.EmitOp(steps, WEFT_OP_COLLECTIVE, desc, slots);
 }
 
-// [kind, result slot, axes, place of each axis in the mesh..., its name, operand, parameters of the kind...]
+// [kind, result slot, axes, place of each axis in the mesh..., its name, the result of the
+//  body that it is and nothing else or -1, operand, parameters of the kind...]
 void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
   const std::string& name = e.prim->name;
   const Mesh* mesh = p_.CurrentMesh();
@@ -188,6 +191,10 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
     desc.push_back(Dim(static_cast<int64_t>(place)));
   }
   desc.push_back(Dim(p_.AddString(name)));
+  // Which result of the body it is, where nobody else reads it.
+  const auto home = std::find(dest_.begin(), dest_.end(), to);
+  const bool only_returned = returns_blocks_ && home != dest_.end() && value_readers_[e.first_result] == 1;
+  desc.push_back(Dim(only_returned ? static_cast<int64_t>(home - dest_.begin()) : -1));
   if (!e.operands.empty()) {
     AppendTensor(desc, e.operands[0]);
     slots.push_back(SlotOf(e.operands[0]));

@@ -21,6 +21,7 @@ Collective::Collective(WeftFrame* frame, const int64_t* desc) {
   axes = desc + 2;
   desc += 3 + axes[0];
   name = *desc++;
+  returned = *desc++;
   if (kind != kAxisIndex) {
     DescReader operand(frame, desc);
     const DenseTensor t(operand);
@@ -269,6 +270,8 @@ std::string Permute(const Group& g) {
 }  // namespace
 
 std::string RunGroup(const Group& g) {
+  if (std::all_of(g.members.begin(), g.members.end(), [](const Collective& c) { return c.result == nullptr; }))
+    return "";
   switch (g[0].kind) {
     case kPsum:
     case kPmax:

@@ -18,9 +18,10 @@ enum Kind { kPsum, kPmax, kPmin, kAllGather, kPsumScatter, kAllToAll, kPpermute,
 // name, operand, parameters of the kind.
 struct Collective {
   int64_t kind;
-  char* result;         // null: of a device of another process
+  char* result;         // null: of a device of another process, or nobody reads it
   const int64_t* axes;  // count, then places
   int64_t name;         // a string of the program
+  int64_t returned;     // the result of the device's program that this is, and nothing else; -1: it is more
   const char* x = nullptr;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;

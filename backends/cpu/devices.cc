@@ -91,6 +91,7 @@ struct Devices {
   std::vector<int64_t> here;           // the device of each fibre
   std::vector<int64_t> fibre_of;       // by device; -1: of another process
   std::vector<Waiting> waiting;        // by fibre
+  std::vector<Blocks> results;
   // Collectives with other processes that are under way, and the fibres that wait for them.
   std::vector<std::pair<std::unique_ptr<Crossing>, std::vector<size_t>>> crossings;
   std::string failure;
@@ -121,19 +122,27 @@ struct Devices {
     }
     return group;
   }
+  // What the device of a fibre waits for.
+  Collective At(size_t fibre) const {
+    Collective c(waiting[fibre].frame, waiting[fibre].desc);
+    // Of devices that return the same, the first one's is taken.
+    if (c.returned >= 0 && results[static_cast<size_t>(c.returned)].first[fibre] == 0) c.result = nullptr;
+    return c;
+  }
   // One for each group: its first device and its axes. Between two processes, messages of a group are in order.
   static int TagOf(const int64_t* axes, const std::vector<int64_t>& members) {
     int64_t set = 0;
     for (int64_t i = 0; i < axes[0]; ++i) set |= int64_t{1} << std::min<int64_t>(axes[1 + i], 7);
     return static_cast<int>(Job::kFirstTag + *std::min_element(members.begin(), members.end()) * 256 + set);
   }
-  void StartCrossing(const std::vector<int64_t>& members, const int64_t* desc, const std::vector<size_t>& fibres) {
-    const Collective model(waiting[fibres[0]].frame, desc);
+  void StartCrossing(const std::vector<int64_t>& members, const std::vector<size_t>& fibres) {
+    const int64_t* desc = waiting[fibres[0]].desc;
+    const Collective model = At(fibres[0]);
     Group group;
     std::vector<int> owners;
     for (int64_t m : members) {
       if (fibre_of[m] >= 0) {
-        group.members.emplace_back(waiting[fibre_of[m]].frame, desc);
+        group.members.push_back(At(static_cast<size_t>(fibre_of[m])));
       } else {
         group.members.push_back(model);
         group.members.back().x = nullptr;
@@ -165,11 +174,11 @@ struct Devices {
         continue;
       for (size_t f : fibres) known[f] = true;
       if (fibres.size() < members.size()) {
-        StartCrossing(members, desc, fibres);
+        StartCrossing(members, fibres);
         continue;
       }
       Group group;
-      for (size_t f : fibres) group.members.emplace_back(waiting[f].frame, desc);
+      for (size_t f : fibres) group.members.push_back(At(f));
       failure = RunGroup(group);
       if (!failure.empty()) return none;
       for (size_t f : fibres) ready[f] = true;
@@ -255,13 +264,14 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   devices.waiting.resize(static_cast<size_t>(count));
   const int64_t num_operands = at[0], num_results = at[1];
   at += 2;
-  std::vector<Blocks> operands, results;
+  std::vector<Blocks> operands;
+  std::vector<Blocks>& results = devices.results;
   for (int64_t i = 0; i < num_operands; ++i) operands.emplace_back(at, count);
   for (int64_t i = 0; i < num_results; ++i) results.emplace_back(at, count);
   if (frame->error != 0) return;
 
-  // A device's memory: its slots, its arena, and room for the blocks that do not lie in one piece in the whole array.
-  // Results are written there too, since several devices may hold the same.
+  // A device's memory: its slots, its arena, and room for the blocks that do not lie in one piece in the whole array,
+  // and for results that another device holds too.
   const int64_t slot_bytes = Aligned(static_cast<int64_t>(f.slots->size() * sizeof(void*)));
   int64_t bytes = slot_bytes + Aligned(f.arena_bytes);
   std::vector<int64_t> operand_at(operands.size(), -1), result_at(results.size(), -1);
@@ -289,6 +299,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   }
   std::vector<Call> calls(static_cast<size_t>(count));
   std::vector<int32_t> errors(static_cast<size_t>(count), 0);
+  const auto in_place = [](const Blocks& y, int device) { return y.first[device] != 0 && y.InOnePiece(); };
   const auto body = [&](int device) {
     Call& own = calls[static_cast<size_t>(device)];
     own.strings = call->strings;
@@ -317,7 +328,12 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
           }
           break;
         }
-        case Artifact::Place::kResult: slots[s] = base + result_at[static_cast<size_t>(place)]; break;
+        case Artifact::Place::kResult: {
+          const Blocks& y = results[static_cast<size_t>(place)];
+          slots[s] = in_place(y, device) ? static_cast<char*>(frame->slots[y.slot]) + y.starts[device]
+                                         : base + result_at[static_cast<size_t>(place)];
+          break;
+        }
         case Artifact::Place::kConstant: slots[s] = call->constants + place; break;
         case Artifact::Place::kMoving: slots[s] = nullptr; break;
       }
@@ -328,7 +344,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
     if (inner.error != 0) return;
     for (size_t i = 0; i < results.size(); ++i) {
       const Blocks& y = results[i];
-      if (y.first[device] == 0) continue;
+      if (y.first[device] == 0 || in_place(y, device)) continue;
       char* whole = static_cast<char*>(frame->slots[y.slot]);
       y.ForEachPiece(device, [&](int64_t block, int64_t to, int64_t n) {
         std::memcpy(whole + to, base + result_at[i] + block, static_cast<size_t>(n));
