@@ -1,5 +1,6 @@
 """Functions take the arguments of JAX's, under their names and with their meaning."""
 
+import dataclasses
 import inspect
 
 import numpy as np
@@ -10,7 +11,12 @@ import weft.numpy as wnp
 
 jax = pytest.importorskip("jax", reason="the signatures are compared with JAX's")
 
-MODULES = {"lax": (weft.lax, jax.lax), "random": (weft.random, jax.random), "nn": (weft.nn, jax.nn)}
+MODULES = {
+    "lax": (weft.lax, jax.lax),
+    "random": (weft.random, jax.random),
+    "nn": (weft.nn, jax.nn),
+    "tree_util": (weft.tree_util, jax.tree_util),
+}
 
 # Parameters of JAX's that Weft's functions do not take, and why: everywhere,
 LEFT_OUT = {
@@ -18,10 +24,12 @@ LEFT_OUT = {
     "sharding": "results are placed by with_sharding_constraint",
     "accuracy": "element-wise functions have one accuracy, and are called in C++ with positional arguments",
     "out_dtype": "element-wise functions are called in C++ with positional arguments",
+    "is_leaf_takes_path": "paths are made after leaves are found",
 }
 # and of some functions.
 LEFT_OUT_OF = {
     "lax.all_gather": {"to": "JAX's types of varying values are not Weft's"},
+    "tree_util.tree_broadcast": {"is_leaf": "None is the only container that counts as a leaf in prefixes"},
     "lax.scan": {"_split_transpose": "private"},
 }
 
@@ -245,3 +253,64 @@ def test_parameters_of_operations_are_named_in_their_words():
     assert list(inspect.signature(weft.lax.add).parameters) == ["x", "y"]
     assert weft.lax.nextafter.__doc__.startswith("The next representable number after x1 towards x2.")
     assert weft.lax.pow.__doc__.startswith("x to the power y.")
+
+
+def test_trees_take_what_counts_as_a_leaf():
+    tree = {"a": [1, 2], "b": {"c": 3}}
+
+    def is_list(node):
+        return isinstance(node, list)
+
+    ours, theirs = weft.tree_util, jax.tree_util
+    assert ours.tree_reduce(lambda x, y: x + y, [[1], [2]], initializer=[0], is_leaf=lambda n: n in ([1], [2])) == [
+        0,
+        1,
+        2,
+    ]
+    assert ours.tree_reduce(lambda x, y: x + y, [1, 2], 10) == theirs.tree_reduce(lambda x, y: x + y, [1, 2], 10)
+    # An empty container is no leaf, and false as one.
+    assert ours.tree_all([[], 1]) and not ours.tree_all([[], 1], is_leaf=lambda n: n == [])
+    assert theirs.tree_all([[], 1]) and not theirs.tree_all([[], 1], is_leaf=lambda n: n == [])
+    assert ours.tree_structure(tree, is_list).num_leaves == theirs.tree_structure(tree, is_list).num_leaves == 2
+    for name in ("tree_leaves_with_path", "tree_flatten_with_path"):
+        own, wanted = (getattr(module, name)(tree, is_list) for module in (ours, theirs))
+        own, wanted = (own, wanted) if name == "tree_leaves_with_path" else (own[0], wanted[0])
+        assert [(ours.keystr(p), leaf) for p, leaf in own] == [(theirs.keystr(p), leaf) for p, leaf in wanted]
+    own, wanted = (
+        module.tree_map_with_path(f=lambda p, x, m=module: (m.keystr(p), x), tree=tree, is_leaf=is_list)
+        for module in (ours, theirs)
+    )
+    assert own == wanted == {"a": ("['a']", [1, 2]), "b": {"c": ("['b']['c']", 3)}}
+    assert ours.tree_map(f=lambda x: x, tree=tree) == tree
+
+
+def test_trees_are_transposed_by_the_structure_of_their_first_part():
+    trees = [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    for module in (weft.tree_util, jax.tree_util):
+        outer = module.tree_structure([0, 0])
+        turned = module.tree_transpose(outer_treedef=outer, inner_treedef=None, pytree_to_transpose=trees)
+        assert turned == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_fields_of_dataclasses_are_dropped():
+    for module in (weft.tree_util, jax.tree_util):
+
+        @dataclasses.dataclass
+        class Layer:
+            w: int
+            name: str = "dense"
+            calls: int = 0
+            log: list = dataclasses.field(default_factory=list, init=False)
+
+        module.register_dataclass(nodetype=Layer, data_fields=["w"], meta_fields=["name"], drop_fields=["calls", "log"])
+        leaves, structure = module.tree_flatten(Layer(2, "out", 7))
+        assert leaves == [2]
+        made = module.tree_unflatten(structure, [5])
+        assert (made.w, made.name, made.calls) == (5, "out", 0)
+
+
+def test_keys_of_paths_that_are_not_made_are_refused():
+    with pytest.raises(NotImplementedError, match="separator"):
+        weft.tree_util.keystr("['w'][0]", simple=True, separator="/")
+    with pytest.raises(NotImplementedError, match="flatten_with_keys_func must be None"):
+        weft.tree_util.register_pytree_node(object, list, list, lambda x: x)

@@ -105,11 +105,12 @@ def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
     return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any) -> TreeDef:
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
     """The structure of a tree.
 
     Args:
         tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: TreeDef: comparable, hashable.
 
@@ -117,14 +118,14 @@ def structure(tree: Any) -> TreeDef:
         >>> weft.tree.structure([1, 2]) == weft.tree.structure([3, 4])
         True
     """
-    return flatten(tree)[1]
+    return flatten(tree, is_leaf)[1]
 
 
-def map(function: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def map(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A function applied to each leaf (and to what stands at its place in further trees).
 
     Args:
-        function: takes one leaf of each tree.
+        f: takes one leaf of each tree.
         tree: the tree that says what the leaves are.
         *rest: trees with the same structure, or subtrees in place of leaves.
         is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
@@ -140,16 +141,22 @@ def map(function: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool
     """
     first, treedef = flatten(tree, is_leaf)
     others = [treedef.flatten_up_to(other) for other in rest]
-    return treedef.unflatten([function(*args) for args in zip(first, *others)])
+    return treedef.unflatten([f(*args) for args in zip(first, *others)])
 
 
-def reduce(function: Callable, tree: Any, *initial: Any) -> Any:
+_NOTHING: Any = object()
+
+
+def reduce(
+    function: Callable, tree: Any, initializer: Any = _NOTHING, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """The leaves combined from left to right.
 
     Args:
         function: (so far, leaf) -> value.
         tree: a tree.
-        *initial: what it starts with; none: the first leaf.
+        initializer: what it starts with; not given: the first leaf.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: value.
 
@@ -162,14 +169,18 @@ def reduce(function: Callable, tree: Any, *initial: Any) -> Any:
     """
     import functools
 
-    return functools.reduce(function, leaves(tree), *initial)
+    found = leaves(tree, is_leaf)
+    return (
+        functools.reduce(function, found) if initializer is _NOTHING else functools.reduce(function, found, initializer)
+    )
 
 
-def all(tree: Any) -> bool:
+def all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether every leaf is true.
 
     Args:
         tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: bool.
 
@@ -179,18 +190,18 @@ def all(tree: Any) -> bool:
     """
     import builtins
 
-    return builtins.all(leaves(tree))
+    return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer: TreeDef, inner: TreeDef, tree: Any) -> Any:
+def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_transpose: Any) -> Any:
     """A tree of trees turned inside out.
 
     Args:
-        outer: the structure of the tree.
-        inner: the structure of each of its leaves.
-        tree: the tree.
+        outer_treedef: the structure of the tree.
+        inner_treedef: the structure of each of its leaves; None: that of the first one.
+        pytree_to_transpose: the tree.
 
-    Returns: tree of structure inner with trees of structure outer as leaves.
+    Returns: tree of structure inner_treedef with trees of structure outer_treedef as leaves.
 
     Raises:
         ValueError: the tree has another structure.
@@ -200,14 +211,18 @@ def transpose(outer: TreeDef, inner: TreeDef, tree: Any) -> Any:
         >>> weft.tree.transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
         {'a': [1, 3], 'b': [2, 4]}
     """
-    return optree.tree_transpose(outer, inner, tree)
+    if inner_treedef is None:
+        parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+        inner_treedef = structure(parts[0] if parts else None)
+    return optree.tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose)
 
 
-def flatten_with_path(tree: Any) -> list[tuple[str, Any]]:
+def flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[str, Any]]:
     """The leaves of a tree with their paths.
 
     Args:
         tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: list of pairs (path, leaf); a path is a string such as "['w'][0]".
 
@@ -215,16 +230,17 @@ def flatten_with_path(tree: Any) -> list[tuple[str, Any]]:
         >>> weft.tree.flatten_with_path({"w": [1, 2]})
         [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    flatten(tree)  # registers dataclasses
-    accessors, found, _ = optree.tree_flatten_with_accessor(tree, namespace=NAMESPACE)
+    flatten(tree, is_leaf)  # registers dataclasses
+    accessors, found, _ = optree.tree_flatten_with_accessor(tree, is_leaf, namespace=NAMESPACE)
     return [(accessor.codify(""), leaf) for accessor, leaf in zip(accessors, found)]
 
 
-def leaves_with_path(tree: Any) -> list[tuple[str, Any]]:
+def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[str, Any]]:
     """The same as flatten_with_path.
 
     Args:
         tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: list of pairs (path, leaf).
 
@@ -232,16 +248,17 @@ def leaves_with_path(tree: Any) -> list[tuple[str, Any]]:
         >>> weft.tree.leaves_with_path((1, 2))
         [('[0]', 1), ('[1]', 2)]
     """
-    return flatten_with_path(tree)
+    return flatten_with_path(tree, is_leaf)
 
 
-def map_with_path(function: Callable, tree: Any, *rest: Any) -> Any:
+def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A function applied to the path of each leaf and the leaf.
 
     Args:
-        function: takes (path, leaf, ...); a path is a string such as "['w'][0]".
+        f: takes (path, leaf, ...); a path is a string such as "['w'][0]".
         tree: the tree that says what the leaves are.
         *rest: trees with the same structure.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: tree of the results.
 
@@ -252,10 +269,10 @@ def map_with_path(function: Callable, tree: Any, *rest: Any) -> Any:
         >>> weft.tree.map_with_path(lambda path, leaf: f"{path}={leaf}", {"w": [1, 2]})
         {'w': ["['w'][0]=1", "['w'][1]=2"]}
     """
-    pairs = flatten_with_path(tree)
-    treedef = structure(tree)
+    pairs = flatten_with_path(tree, is_leaf)
+    treedef = structure(tree, is_leaf)
     others = [treedef.flatten_up_to(other) for other in rest]
-    return treedef.unflatten([function(*pair, *more) for pair, *more in zip(pairs, *others)])
+    return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 
 
 def broadcast(prefix_tree: Any, full_tree: Any) -> Any:
@@ -307,15 +324,22 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
     return cls
 
 
-def register_dataclass(cls: type, data_fields: Iterable[str] | None = None, meta_fields: Iterable[str] = ()) -> type:
+def register_dataclass(
+    nodetype: type,
+    data_fields: Iterable[str] | None = None,
+    meta_fields: Iterable[str] | None = None,
+    drop_fields: Iterable[str] = (),
+) -> type:
     """Makes a dataclass a container of its fields. A dataclass that is met without being registered is registered like
     this.
 
     Args:
-        cls: the dataclass.
+        nodetype: the dataclass.
         data_fields: the names of the fields that are children; None: all that are not in meta_fields.
         meta_fields: the names of fields that are part of the structure and must be hashable, besides those declared
             with dataclasses.field(metadata={"static": True}).
+        drop_fields: the names of fields that are neither: what an object has there is lost, and one that is made has
+            the default of the field, if there is one.
 
     Returns: the class.
 
@@ -332,13 +356,21 @@ def register_dataclass(cls: type, data_fields: Iterable[str] | None = None, meta
         >>> weft.tree.leaves(Layer(2.0))
         [2.0]
     """
-    meta = set(meta_fields) | {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
+    cls, dropped = nodetype, set(drop_fields)
+    meta = set(meta_fields or ()) | {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
+    meta -= dropped
     names = (
         tuple(data_fields)
         if data_fields is not None
-        else tuple(f.name for f in dataclasses.fields(cls) if f.name not in meta)
+        else tuple(f.name for f in dataclasses.fields(cls) if f.name not in meta | dropped)
     )
     static = tuple(f.name for f in dataclasses.fields(cls) if f.name in meta)
+    # Plain defaults are attributes of the class.
+    made = [
+        (f.name, f.default_factory)
+        for f in dataclasses.fields(cls)
+        if f.name in dropped and f.default_factory is not dataclasses.MISSING
+    ]
 
     def flatten_(obj) -> tuple[tuple, Hashable, tuple]:
         return tuple(getattr(obj, n) for n in names), tuple(getattr(obj, n) for n in static), names
@@ -349,6 +381,8 @@ def register_dataclass(cls: type, data_fields: Iterable[str] | None = None, meta
             object.__setattr__(obj, name, value)
         for name, value in zip(static, aux):
             object.__setattr__(obj, name, value)
+        for name, make in made:
+            object.__setattr__(obj, name, make())
         return obj
 
     optree.register_pytree_node(cls, flatten_, unflatten_, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE)

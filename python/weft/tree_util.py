@@ -45,17 +45,24 @@ __all__ = [
 ]
 
 
-def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable) -> None:
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable,
+    unflatten_func: Callable,
+    flatten_with_keys_func: Callable | None = None,
+) -> None:
     """Makes a class a container.
 
     Args:
         nodetype: the class.
         flatten_func: (object) -> (children, static data); the data is part of the structure and must be hashable.
         unflatten_func: (static data, children) -> object.
+        flatten_with_keys_func: must be None: in paths children of such classes have numbers.
 
     Returns: None.
 
     Raises:
+        NotImplementedError: flatten_with_keys_func is given.
         ValueError: it is registered already.
 
     Example:
@@ -66,6 +73,8 @@ def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func:
         >>> weft.tree_util.tree_leaves(Pair(1, 2))
         [1, 2]
     """
+    if flatten_with_keys_func is not None:
+        raise NotImplementedError("register_pytree_node: flatten_with_keys_func must be None: paths have numbers here")
     _register(nodetype, flatten_func, unflatten_func)
 
 
@@ -119,11 +128,14 @@ def register_static(cls: type) -> type:
     return _register(cls, lambda obj: ((), obj), lambda obj, _: obj)
 
 
-def tree_flatten_with_path(tree: Any) -> tuple[list[tuple[str, Any]], PyTreeDef]:
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[str, Any]], PyTreeDef]:
     """The leaves of a tree with their paths, and its structure.
 
     Args:
         tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
     Returns: pair of a list of pairs (path, leaf) and a PyTreeDef; a path is a string such as "['w'][0]".
 
@@ -131,21 +143,31 @@ def tree_flatten_with_path(tree: Any) -> tuple[list[tuple[str, Any]], PyTreeDef]
         >>> weft.tree_util.tree_flatten_with_path({"w": [1, 2]})[0]
         [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    return tree_leaves_with_path(tree), tree_structure(tree)
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def keystr(keys: str) -> str:
+def keystr(keys: str, *, simple: bool = False, separator: str = "") -> str:
     """A path as text, which it is here.
 
     Args:
         keys: a path of tree_flatten_with_path.
+        simple: must be False: keys are written as Python writes access to them.
+        separator: must be "": nothing stands between them.
 
     Returns: str.
+
+    Raises:
+        NotImplementedError: simple or separator is given.
 
     Example:
         >>> weft.tree_util.keystr("['w'][0]")
         "['w'][0]"
     """
+    if simple or separator:
+        raise NotImplementedError(
+            f"keystr: paths are texts such as \"['w'][0]\" here: simple must be False and separator '', "
+            f"got {simple} and {separator!r}"
+        )
     return keys
 
 
