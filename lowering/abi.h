@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 2
+#define WEFT_ABI_VERSION 3
 
 struct WeftRuntime;
 

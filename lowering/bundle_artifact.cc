@@ -1,5 +1,6 @@
 #include <stdexcept>
 
+#include "lowering/abi.h"
 #include "lowering/bundle.h"
 #include "lowering/bundle.pb.h"
 
@@ -8,7 +9,8 @@ namespace {
 
 constexpr char kMagic[] = "weft bundle\n";
 constexpr size_t kMagicBytes = sizeof kMagic - 1;
-constexpr int kVersion = 1;
+// A bundle holds code and descriptors that one version of the interface between code and runtime reads.
+constexpr int kVersion = WEFT_ABI_VERSION;
 
 void Write(const GpuMatmul& m, bundle::Matmul* out) {
   out->set_dtype(m.dtype), out->set_out_dtype(m.out_dtype);
