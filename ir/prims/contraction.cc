@@ -139,8 +139,7 @@ void RegisterContraction(PrimRegistry& r) {
     const ContractSpec spec = ContractSpec::Parse(c.sig.attrs.Get<std::string>("spec"));
     if (IsComplex(in[0].dtype())) return {Sum<Complex>(spec, in[0], in[1], c.results[0])};
     if (IsFloat(in[0].dtype())) return {Sum<double>(spec, in[0], in[1], c.results[0])};
-    return {IsSigned(in[0].dtype()) ? Sum<int64_t>(spec, in[0], in[1], c.results[0])
-                                    : Sum<uint64_t>(spec, in[0], in[1], c.results[0])};
+    return {Sum<uint64_t>(spec, in[0], in[1], c.results[0])};  // wraps
   };
   p.flops = [](const Sig& s, const Types& results, const SizeOf& size) {
     const ContractSpec spec = ContractSpec::Parse(s.attrs.Get<std::string>("spec"));

@@ -71,10 +71,11 @@ Tensor FoldedReals(const Tensors& in, const F& f) {
   return IsSigned(in[0].dtype()) ? Folded<int64_t>(in, f) : Folded<uint64_t>(in, f);
 }
 
-// Floats are added in double, in the order of the devices, and rounded once.
+// Floats are added in double, in the order of the devices, and rounded once. Integers wrap.
 Tensor Sum(const Tensors& in) {
   const auto add = [](const auto& a, const auto& b) { return a + b; };
-  return IsComplex(in[0].dtype()) ? Folded<std::complex<double>>(in, add) : FoldedReals(in, add);
+  if (IsComplex(in[0].dtype())) return Folded<std::complex<double>>(in, add);
+  return IsFloat(in[0].dtype()) ? Folded<double>(in, add) : Folded<uint64_t>(in, add);
 }
 
 }  // namespace
