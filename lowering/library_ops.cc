@@ -78,6 +78,7 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
     g.push_back(in_y ? y.strides[j] : Dim(0));
     g.push_back(in_out ? out_strides[k] : Dim(0));
   }
+  // Read by backends/cpu/contract.cc and lowering/gpu/lower.cc.
   std::vector<Dim> desc = {Dim(x.slot),        Dim(y.slot), Dim(to), Code(fn_.TypeOf(e.operands[0]).dtype),
                            Code(result.dtype), x.start,     y.start, terms};
   for (const auto& g : groups) desc.push_back(Dim(static_cast<int64_t>(g.size() / 4)));

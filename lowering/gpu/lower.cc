@@ -73,7 +73,11 @@ GpuMatmul Matmul(const int64_t* d) {
   p.dtype = static_cast<int32_t>(d[3]);
   p.out_dtype = static_cast<int32_t>(d[4]);
   p.x_start = d[5], p.y_start = d[6];
-  const int64_t *counts = d + 7, *at = d + 11;
+  if (d[7] > 0)
+    throw Error(ErrorKind::kUnsupported,
+                "contract: cuBLASLt adds up in an order of its own, so deterministic=True is "
+                "for CPUs");
+  const int64_t *counts = d + 8, *at = d + 12;
   int64_t none = 0;
   auto group = [&](int i, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
     const bool one = OneDimension(at, counts[i], size, x, y, out);

@@ -183,3 +183,9 @@ def test_a_bundle_holds_what_the_function_captured(tmp_path):
         assert (b".target sm_90a" in data) == (target is not None)
     with pytest.raises(ValueError, match="fixed sizes"):
         weft.jit(lambda x: x + 1).lower(weft.ShapeDtype(("n",), "float32")).export(tmp_path / "g.weftb")
+
+
+def test_a_fixed_order_of_sums_is_for_cpus():
+    x, w = np.ones((4, 8), np.float32), np.ones((8, 4), np.float32)
+    with pytest.raises(NotImplementedError, match="contract: .*deterministic=True is for CPUs"):
+        weft.jit(lambda x, w: x @ w, deterministic=True).lower(x, w, target="cuda:sm_80").stage("schedule")
