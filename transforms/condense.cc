@@ -38,7 +38,8 @@ FnRef Condense(const FnRef& fn, const Atoms& args) {
     const Param& p = fn->params()[i];
     values.push_back(args[i].is_literal() ? args[i] : b.Parameter(p.type, p.name, p.kind));
   }
-  return Condense(std::move(b).Build(b.Inline(*fn, values)));
+  const Atoms results = b.Inline(*fn, values);
+  return Condense(std::move(b).Build(results));
 }
 
 }  // namespace weft

@@ -33,7 +33,8 @@ FnRef Restrict(const FnRef& fn, const Mask& needed, const Mask& params) {
     // A dropped parameter is read by nothing that is kept; any value of its type stands for it.
     args.push_back(params[i] ? b.Parameter(p.type, p.name, p.kind) : Zeros(b, p.type));
   }
-  return std::move(b).Build(Keep(b.Inline(*fn, args), needed));
+  const Atoms results = Keep(b.Inline(*fn, args), needed);
+  return std::move(b).Build(results);
 }
 
 // Which parameters the results in `needed` depend on, counting what effects read.

@@ -59,7 +59,8 @@ class Splitter {
         const Param& p = out.unknown->params()[i];
         args.push_back(trimmed.Parameter(p.type, p.name, p.kind));
       }
-      out.unknown = std::move(trimmed).Build(trimmed.Inline(*out.unknown, args));
+      const Atoms results = trimmed.Inline(*out.unknown, args);
+      out.unknown = std::move(trimmed).Build(results);
     }
     out.known = std::move(known_).Build(known_results);
     return out;

@@ -47,7 +47,8 @@ FnRef Transpose(const FnRef& fn, const Mask& linear) {
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
   Mask half(split.unknown->params().size(), true);
   std::fill(half.begin(), half.begin() + static_cast<int64_t>(split.residuals.size()), false);
-  return std::move(b).Build(b.Inline(*TransposeLinearHalf(split.unknown, half), args));
+  const Atoms results = b.Inline(*TransposeLinearHalf(split.unknown, half), args);
+  return std::move(b).Build(results);
 }
 
 FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {

@@ -331,7 +331,8 @@ void CondSplit(SplitContext& c) {
     Atoms args;
     for (size_t slot : slot_of[k]) args.push_back(slot_params[slot]);
     Append(args, unknown_params);
-    unknown_regions.push_back(std::move(ub).Build(ub.Inline(*splits[k].unknown, args)));
+    const Atoms unknown_results = ub.Inline(*splits[k].unknown, args);
+    unknown_regions.push_back(std::move(ub).Build(unknown_results));
   }
   Atoms known_operands = {c.known_x[0]};
   Append(known_operands, Where(Part(c.known_x, 1, c.known_x.size()), unknown, false));

@@ -360,7 +360,8 @@ void RegisterRemat(PrimRegistry& r) {
       Append(args, Parameters(b, Where(types, c.unknown, false)));
       Atoms all = b.Inline(*cut.rest, args);
       Append(all, Parameters(b, Where(types, c.unknown)));
-      const FnRef whole = std::move(b).Build(b.Inline(*s.unknown, all));
+      const Atoms inner = b.Inline(*s.unknown, all);
+      const FnRef whole = std::move(b).Build(inner);
       // An operand that is not read is no residual.
       Atoms values = Part(known, s.known->results().size(), known.size()), operands;
       Append(values, known_x);

@@ -177,7 +177,8 @@ void RecursiveSplit(SplitContext& c) {
   Atoms args =
       split.residuals.empty() ? Atoms{} : ub.Emit(FindPrim("unbox"), {parameter}, {{"results", split.residuals}});
   Append(args, unknown_params);
-  const FnRef unknown_fn = std::move(ub).Build(ub.Inline(*split.unknown, args));
+  const Atoms unknown_results = ub.Inline(*split.unknown, args);
+  const FnRef unknown_fn = std::move(ub).Build(unknown_results);
 
   const Atoms known = c.known_b.Emit(*c.eqn.prim, Where(c.known_x, s.unknown, false), {}, {kb.Build(out)});
   Atoms operands = {c.residual(known.back())};

@@ -243,7 +243,8 @@ class ResidualCut {
       values.push_back(a.is_var() ? env[a.id()] : a);
     }
     values.insert(values.end(), args.begin(), args.end());
-    out.unknown = std::move(linear).Build(linear.Inline(*split_.unknown, values));
+    const Atoms tangents = linear.Inline(*split_.unknown, values);
+    out.unknown = std::move(linear).Build(tangents);
 
     Builder known(known_.name());
     Atoms params;

@@ -87,7 +87,7 @@ void WhilePush(PushContext& c) {
     const Atoms p_inv = Parameters(b, inv_types), p_dinv = Parameters(b, Repeated(Where(inv_types, inv), c.count));
     Atoms args = p_carry;
     Append(args, p_inv);
-    if (!is_body) return std::move(b).Build(b.Inline(*primal, args));
+    if (!is_body) return b.Build(b.Inline(*primal, args));
     Append(args, p_dcarry);
     Append(args, p_dinv);
     const Atoms out = b.Inline(*jvp.fn, args), y = Part(out, 0, loop.results), dy = Part(out, loop.results, out.size());
@@ -280,12 +280,13 @@ void WhileSplit(SplitContext& c) {
   }
   Atoms unknown;
   if (Any(split.unknown_out)) {
+    const Atoms step = b.Inline(*split.unknown, args);
     unknown = c.unknown_b.Emit(FindPrim("tape_scan"), all,
                                {{"num_consts", num_consts},
                                 {"num_carry", static_cast<int64_t>(std::count(carry.begin(), carry.end(), true))},
                                 {"lanes", Where(loop.lanes, rows)},
                                 {"reverse", false}},
-                               {std::move(b).Build(b.Inline(*split.unknown, args))});
+                               {std::move(b).Build(step)});
   }
   Atoms known_results = Part(known, 0, n);
   Append(known_results, Part(known, n + 1, n + 1 + k.rows));

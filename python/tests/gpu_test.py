@@ -187,5 +187,5 @@ def test_a_bundle_holds_what_the_function_captured(tmp_path):
 
 def test_a_fixed_order_of_sums_is_for_cpus():
     x, w = np.ones((4, 8), np.float32), np.ones((8, 4), np.float32)
-    with pytest.raises(NotImplementedError, match="contract: .*deterministic=True is for CPUs"):
+    with pytest.raises(NotImplementedError, match=r"contract: .*deterministic=True is for CPUs"):
         weft.jit(lambda x, w: x @ w, deterministic=True).lower(x, w, target="cuda:sm_80").stage("schedule")
