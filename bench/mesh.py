@@ -1,7 +1,7 @@
 """What it costs to run on 8 virtual devices, beside JAX's 8 host devices, in one run and in turns.
 
-    ./bazelw run -c opt //bench:mesh
-    ./bazelw run -c opt //bench:mesh -- --write      # and put the table into docs/benchmarks.md
+    ./bazelw run //bench:mesh
+    ./bazelw run //bench:mesh -- --write      # and put the table into docs/benchmarks.md
 
 Dispatch: a call of `x + 1` on 8 numbers for each device. Collectives: of 8 numbers on each device, and an all-reduce of
 4 MiB on each. Deterministic: a training step of a small network in data parallel, beside the same step as it is.
