@@ -19,6 +19,7 @@ const std::vector<Pass>& AllPasses() {
        EliminateDeadCode},
       {"fold", "Evaluate equations whose operands are all literals; take the branch of a known predicate.",
        FoldConstants},
+      {"hoist", "Compute once, before a loop, what its body computes from constants of the loop.", HoistConstants},
       {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
        Condense},
       {"simplify", "Apply the algebraic rules of transforms/simplify.cc.", Simplify},
@@ -43,8 +44,8 @@ FnRef RunPasses(const FnRef& fn, const std::vector<std::string>& names) {
 
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
-  static const auto& names = *new std::vector<std::string>{"drop-rules", "inline", "fold",     "simplify", "cse",
-                                                           "dce",        "fold",   "simplify", "cse",      "dce"};
+  static const auto& names = *new std::vector<std::string>{"drop-rules", "inline",   "fold", "simplify", "cse", "dce",
+                                                           "fold",       "simplify", "cse",  "hoist",    "dce"};
   return names;
 }
 

@@ -36,6 +36,7 @@ FnRef EliminateCommonSubexpressions(const FnRef& fn);
 FnRef EliminateDeadCode(const FnRef& fn);
 FnRef FoldConstants(const FnRef& fn);
 FnRef Simplify(const FnRef& fn);
+FnRef HoistConstants(const FnRef& fn);
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.
 FnRef DropDifferentiationRules(const FnRef& fn);

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "ir/builder.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/random_ops.h"
+#include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "transforms/grad.h"
 #include "transforms/jvp.h"
@@ -100,6 +102,78 @@ std::vector<uint64_t> Bits(const std::function<Atom(Builder&)>& make) {
 }
 
 Atom Key42(Builder& b) { return RandomKey(b, Atom(Tensor::Scalar<int32_t>(DType::kI32, 42))); }
+
+// The gradient of sum of w * f(x), for `text` the program f, and how often each operation is in it.
+std::pair<Doubles, std::map<std::string, int>> PullBackText(const std::string& text, const Tensor& x,
+                                                            const Tensor& ct) {
+  const Pullback v = Vjp(ParseFn(text), {true});
+  Tensors args = Eval(*v.forward, {x});
+  args.erase(args.begin());
+  args.push_back(ct);
+  const Tensor dx = Eval(*v.backward, args)[0];
+  std::map<std::string, int> names;
+  for (const Eqn& e : v.backward->eqns()) ++names[e.prim->name];
+  return {Doubles(dx.data<double>(), dx.data<double>() + dx.size()), names};
+}
+
+TEST(Slices, PartsThatLieApartMakeUpTheCotangentWithoutAdditions) {
+  // In any order, with a gap between them and one at the end.
+  const auto [dx, names] = PullBackText(R"(
+fn f(x: f64[9]) -> (f64[2]) {
+  a: f64[2] = slice[limit=[5], start=[3], strides=[1]] x
+  b: f64[2] = slice[limit=[2], start=[0], strides=[1]] x
+  c: f64[2] = slice[limit=[7], start=[5], strides=[1]] x
+  d: f64[2] = mul a 2.0:f64
+  e: f64[2] = mul b 3.0:f64
+  g: f64[2] = add d e
+  h: f64[2] = add g c
+  return h
+})",
+                                        Vector({1, 2, 3, 4, 5, 6, 7, 8, 9}), Vector({10, 100}));
+  EXPECT_EQ(dx, (Doubles{30, 300, 0, 20, 200, 10, 100, 0, 0}));
+  EXPECT_EQ(names.at("concatenate"), 1);
+  EXPECT_EQ(names.count("pad") + names.count("add"), 0u);
+}
+
+TEST(Slices, PartsThatOverlapAreAdded) {
+  const auto [dx, names] = PullBackText(R"(
+fn f(x: f64[4]) -> (f64[3]) {
+  a: f64[3] = slice[limit=[3], start=[0], strides=[1]] x
+  b: f64[3] = slice[limit=[4], start=[1], strides=[1]] x
+  c: f64[3] = sub a b
+  return c
+})",
+                                        Vector({1, 2, 3, 4}), Vector({1, 10, 100}));
+  EXPECT_EQ(dx, (Doubles{1, 9, 90, -100}));
+  EXPECT_EQ(names.at("pad"), 2);
+  EXPECT_EQ(names.at("add"), 1);
+}
+
+TEST(Slices, PartsOfAPartAndOtherReadersAreAddedToThem) {
+  // Along both dimensions, a part of a part, and a reader of the whole.
+  const auto [dx, names] =
+      PullBackText(R"(
+fn f(x: f64[2,3]) -> (f64[2,1]) {
+  a: f64[2,2] = slice[limit=[2,2], start=[0,0], strides=[1,1]] x
+  b: f64[2,1] = slice[limit=[2,3], start=[0,2], strides=[1,1]] x
+  c: f64[2,1] = slice[limit=[2,1], start=[0,0], strides=[1,1]] a
+  d: f64[2,1] = slice[limit=[2,2], start=[0,1], strides=[1,1]] a
+  e: f64[2,1] = sub c d
+  g: f64[2,1] = add e b
+  h: f64[1,3] = slice[limit=[2,3], start=[1,0], strides=[1,1]] x
+  i: f64[1,1] = slice[limit=[1,1], start=[0,0], strides=[1,1]] h
+  j: f64[2,1] = concatenate[dim=0] i i
+  k: f64[2,1] = mul g 2.0:f64
+  l: f64[2,1] = add k j
+  m: f64[2] = reduce_sum[dims=[1]] x
+  n: f64[2,1] = reshape[shape=<2,1>] m
+  o: f64[2,1] = add l n
+  return o
+})",
+                   Tensor::FromVector<double>({2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::FromVector<double>({2, 1}, {1, 10}));
+  EXPECT_EQ(dx, (Doubles{3, -1, 3, 41, -10, 30}));
+  EXPECT_EQ(names.at("concatenate"), 2);  // of `a`, and of `x` along its columns
+}
 
 TEST(Random, KeysAreThoseOfJax) {
   using Words = std::vector<uint64_t>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
@@ -25,6 +26,93 @@ void CheckLinear(const Eqn& e, const Mask& depends) {
   }
   WEFT_CHECK(prim.transpose != nullptr) << prim.name << " is declared linear but has no transpose rule";
 }
+
+// The cotangents of a function's values while its equations are visited last to first.
+class Cotangents {
+ public:
+  Cotangents(Builder& b, const Fn& fn) : b_(b), fn_(fn), sums_(fn.num_vars()) {}
+
+  void Add(uint32_t var, const Atom& ct) { sums_[var] = AddTangents(b_, sums_[var], ct); }
+
+  // Of a slice that cuts one dimension into contiguous parts: remembered until the whole is asked for, since parts of
+  // one value that lie apart make up its cotangent without any addition. False: not such a slice.
+  bool AddPart(const Eqn& slice, const Atom& ct, Loc loc) {
+    const Type &whole = fn_.TypeOf(slice.operands[0]), part = b_.TypeOf(ct);
+    const Ints& strides = slice.attrs.Get<Ints>("strides");
+    int cut = -1;
+    for (int d = 0; d < whole.rank(); ++d) {
+      if (part.dims[d] == whole.dims[d]) continue;
+      if (cut >= 0 || !whole.dims[d].is_static() || strides[d] != 1 || part.dims[d] == Dim(0)) return false;
+      cut = d;
+    }
+    if (cut < 0) return false;
+    const int64_t start = slice.attrs.Get<Ints>("start")[cut];
+    parts_[slice.operands[0].id()].push_back({cut, start, start + part.dims[cut].value(), ct, std::move(loc)});
+    return true;
+  }
+
+  // The sum of what has been added; nothing: a symbolic zero.
+  const std::optional<Atom>& Of(uint32_t var) {
+    if (const auto it = parts_.find(var); it != parts_.end()) {
+      for (const std::vector<Part>& row : Rows(std::move(it->second))) Add(var, Joined(fn_.TypeOf(Var{var}), row));
+      parts_.erase(it);
+    }
+    return sums_[var];
+  }
+
+ private:
+  struct Part {
+    int dim;
+    int64_t start, limit;
+    Atom ct;
+    Loc loc;
+  };
+
+  // Parts in rows, each along one dimension and in order, of parts that do not overlap.
+  static std::vector<std::vector<Part>> Rows(std::vector<Part> parts) {
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.start < b.start; });
+    std::vector<std::vector<Part>> rows;
+    for (Part& p : parts) {
+      const auto fits = [&](const std::vector<Part>& r) { return r.back().dim == p.dim && r.back().limit <= p.start; };
+      auto row = std::find_if(rows.begin(), rows.end(), fits);
+      if (row == rows.end()) row = rows.emplace(rows.end());
+      row->push_back(std::move(p));
+    }
+    return rows;
+  }
+
+  Atom Joined(const Type& type, const std::vector<Part>& row) {
+    ScopedLoc loc(b_, row.front().loc);
+    const int dim = row.front().dim;
+    const int64_t size = type.dims[dim].value();
+    if (row.size() == 1) {
+      Ints lo(type.rank(), 0), hi = lo;
+      lo[dim] = row[0].start, hi[dim] = size - row[0].limit;
+      return Pad(b_, row[0].ct, Atom::Scalar(type.dtype, 0), lo, hi, Ints(type.rank(), 0));
+    }
+    Atoms pieces;
+    int64_t end = 0;
+    const auto fill = [&](int64_t start) {
+      if (end == start) return;
+      Dims gap = type.dims;
+      gap[dim] = start - end;
+      const Type zeros = type.With(gap);
+      pieces.push_back(MatchVarying(b_, Zeros(b_, zeros), zeros, /*sum=*/false));
+    };
+    for (const Part& p : row) {
+      fill(p.start);
+      pieces.push_back(p.ct);
+      end = p.limit;
+    }
+    fill(size);
+    return Concatenate(b_, pieces, dim);
+  }
+
+  Builder& b_;
+  const Fn& fn_;
+  OptionalAtoms sums_;
+  absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
+};
 
 }  // namespace
 
@@ -75,16 +163,17 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     const Atoms y = b.Clone(e, operands);
     std::copy(y.begin(), y.end(), value.begin() + e.first_result);
   }
-  OptionalAtoms ct(fn->num_vars());
+  Cotangents cotangents(b, *fn);
   for (const Atom& a : fn->results()) {
     const Atom c = b.Parameter(fn->TypeOf(a));
-    if (a.is_var() && depends[a.id()]) ct[a.id()] = AddTangents(b, ct[a.id()], c);
+    if (a.is_var() && depends[a.id()]) cotangents.Add(a.id(), c);
   }
   // Backwards.
   for (size_t k = fn->eqns().size(); k-- > 0;) {
     const Eqn& e = fn->eqns()[k];
     if (e.num_results == 0 || !depends[e.first_result]) continue;
-    const OptionalAtoms cts(ct.begin() + e.first_result, ct.begin() + e.first_result + e.num_results);
+    OptionalAtoms cts;
+    for (uint32_t r = 0; r < e.num_results; ++r) cts.push_back(cotangents.Of(e.first_result + r));
     if (std::none_of(cts.begin(), cts.end(), [](const auto& c) { return c.has_value(); })) continue;
     if (e.prim->name == "stop_gradient") continue;  // no cotangent passes, as in a vjp
     OptionalAtoms x;
@@ -96,22 +185,25 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
       types.push_back(fn->TypeOf(a));
     }
     CheckLinear(e, operand_depends);
-    ScopedLoc loc(b, e.loc.Through("transpose"));
+    Loc through = e.loc.Through("transpose");
+    if (e.prim->name == "slice" && cotangents.AddPart(e, *cts[0], through)) continue;
+    ScopedLoc loc(b, std::move(through));
     TransposeContext c{b, e, x, types, cts, Regions()};
     const OptionalAtoms back = e.prim->transpose(c);
     for (size_t i = 0; i < back.size(); ++i) {
       if (!operand_depends[i] || !back[i]) continue;
-      std::optional<Atom>& sum = ct[e.operands[i].id()];
       // Beside a value that varies over a mesh axis, one that does not was used on every device along it.
       const Atom back_i = MatchVarying(b, *back[i], types[i], /*sum=*/true);
       WEFT_CHECK(b.TypeOf(back_i) == types[i]) << "transpose of " << e.prim->name << ": cotangent of operand " << i
                                                << " is " << b.TypeOf(back_i) << ", expected " << types[i];
-      sum = AddTangents(b, sum, back_i);
+      cotangents.Add(e.operands[i].id(), back_i);
     }
   }
   Atoms results;
   for (size_t i = 0; i < linear.size(); ++i) {
-    if (linear[i]) results.push_back(ct[i] ? *ct[i] : Zeros(b, fn->params()[i].type));
+    if (!linear[i]) continue;
+    const std::optional<Atom>& ct = cotangents.Of(static_cast<uint32_t>(i));
+    results.push_back(ct ? *ct : Zeros(b, fn->params()[i].type));
   }
   return std::move(b).Build(results);
 }
