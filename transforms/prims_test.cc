@@ -45,6 +45,15 @@ TEST(Ties, CumulativeExtremesShareInHalves) {
   EXPECT_EQ(PullBack("cummax", Along(0), Vector({1, 1, 2, 0, 2}), Vector({1, 10, 100, 1000, 10000})),
             (Doubles{6, 5, 6100, 0, 5000}));
   EXPECT_EQ(PullBack("cummin", Along(0), Vector({2, 2, 1, 3}), Vector({1, 10, 100, 1000})), (Doubles{6, 5, 1100, 0}));
+  // The same of several equal elements, which share pair by pair; from the other end with reverse=True.
+  const Doubles ones(7, 1), ct = {1, 2, 4, 8, 16, 32, 64};
+  const Doubles shares = {15, 14, 14, 12, 24, 16, 32};
+  const Attrs backwards = {{"dim", int64_t{0}}, {"reverse", true}};
+  const Doubles from_the_end = {0.5, 0.625, 2.625, 2.8125, 10.8125, 22.8125, 86.8125};
+  for (const char* name : {"cummax", "cummin"}) {
+    EXPECT_EQ(PullBack(name, Along(0), Vector(ones), Vector(ct)), shares);
+    EXPECT_EQ(PullBack(name, backwards, Vector(ones), Vector(ct)), from_the_end);
+  }
 }
 
 TEST(Ties, CumulativeProductsAreExactAtZeros) {

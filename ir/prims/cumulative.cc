@@ -40,8 +40,10 @@ struct Dual {
 };
 using Combine = std::function<Dual(const Dual& before, const Dual& now)>;
 
-// Inclusive scan of pairs (value, tangent) in log2(n) steps (Hillis & Steele 1986, "Data parallel algorithms"). Every
-// step is linear in the tangents, and none divides by a value: exact where factors are zero or elements are equal.
+// Inclusive scan of pairs (value, tangent) in about 2 log2(n) steps (Blelloch 1990, "Prefix sums and their
+// applications"): neighbours are combined, their scan gives every other result, and one more step those between. Every
+// step is linear in the tangents, and none divides by a value: exact where factors are zero or elements are equal. The
+// order in which elements meet decides how equal ones share; it is that of JAX.
 void PairScanJvp(JvpContext& c, const Combine& combine) {
   Builder& b = c.b;
   const int64_t dim = c.eqn.attrs.GetInt("dim");
@@ -49,27 +51,37 @@ void PairScanJvp(JvpContext& c, const Combine& combine) {
   c.y = {b.Emit1(*c.eqn.prim, {c.x[0]}, c.eqn.attrs)};
   const Dims dims = b.TypeOf(c.x[0]).dims;
   const int64_t n = dims[dim].value("the derivative of a cumulative operation");
-  auto part = [&](const Expr& e, int64_t begin, int64_t end) {
+  // Elements begin, begin + step ... below end.
+  auto part = [&](const Dual& x, int64_t begin, int64_t end, int64_t step) {
     Ints start(dims.size(), 0), limit, strides(dims.size(), 1);
     for (const Dim& d : dims) limit.push_back(d.is_static() ? d.value() : -1);
-    start[dim] = begin, limit[dim] = end;
-    return Expr{&b, Slice(b, e, start, limit, strides)};
+    start[dim] = begin, limit[dim] = end, strides[dim] = step;
+    return Dual{Expr{&b, Slice(b, x.v, start, limit, strides)}, Expr{&b, Slice(b, x.t, start, limit, strides)}};
   };
-  Dual all{Expr{&b, c.x[0]}, Expr{&b, *c.dx[0]}};
-  for (int64_t shift = 1; shift < n; shift *= 2) {
-    // The first `shift` elements (the last ones in reverse) are finished; each other one takes in the one `shift`
-    // before.
-    const int64_t from = reverse ? shift : 0, to = reverse ? 0 : shift;
-    const Dual before{part(all.v, from, from + n - shift), part(all.t, from, from + n - shift)};
-    const Dual now{part(all.v, to, to + n - shift), part(all.t, to, to + n - shift)};
-    const Dual joined = combine(before, now);
-    auto with_finished = [&](const Expr& old, const Expr& joined) {
-      const Atom finished = reverse ? part(old, n - shift, n) : part(old, 0, shift);
-      return Expr{&b, Concatenate(b, reverse ? Atoms{joined, finished} : Atoms{finished, joined}, dim)};
+  auto joined = [&](const Dual& x, const Dual& w) {
+    return Dual{Expr{&b, Concatenate(b, {x.v, w.v}, dim)}, Expr{&b, Concatenate(b, {x.t, w.t}, dim)}};
+  };
+  // even[0], odd[0], even[1] ...
+  auto interleaved = [&](const Dual& even, const Dual& odd, int64_t count) {
+    auto spread = [&](const Expr& x, int64_t lo, int64_t hi) {
+      Ints los(dims.size(), 0), his(dims.size(), 0), interior(dims.size(), 0);
+      los[dim] = lo, his[dim] = hi, interior[dim] = 1;
+      return Expr{&b, Pad(b, x, x.Number(0), los, his, interior)};
     };
-    all = {with_finished(all.v, joined.v), with_finished(all.t, joined.t)};
-  }
-  c.dy = {all.t.atom};
+    const int64_t hi = count % 2 == 0 ? 1 : 0;
+    return Dual{spread(even.v, 0, hi) + spread(odd.v, 1, 1 - hi), spread(even.t, 0, hi) + spread(odd.t, 1, 1 - hi)};
+  };
+  const std::function<Dual(const Dual&, int64_t)> scan = [&](const Dual& x, int64_t count) -> Dual {
+    if (count < 2) return x;
+    const int64_t half = count / 2, later = (count - 1) / 2;
+    const Dual odd = scan(combine(part(x, 0, count - 1, 2), part(x, 1, count, 2)), half);
+    Dual even = part(x, 0, 1, 1);
+    if (later > 0) even = joined(even, combine(part(odd, 0, later, 1), part(x, 2, count, 2)));
+    return interleaved(even, odd, count);
+  };
+  auto turned = [&](const Expr& x) { return reverse ? Expr{&b, Reverse(b, x, {dim})} : x; };
+  const Dual all = scan({turned(Expr{&b, c.x[0]}), turned(Expr{&b, *c.dx[0]})}, n);
+  c.dy = {turned(all.t).atom};
 }
 
 Prim& AddCumulative(PrimRegistry& r, const char* name, DTypeSet dtypes, std::string doc) {
@@ -169,10 +181,11 @@ void RegisterCumulative(PrimRegistry& r) {
   };
   lse.jvp = [](JvpContext& c) {
     PairScanJvp(c, [](const Dual& a, const Dual& w) {
-      // log(e^a + e^w) from the larger one; where both are the same infinity the difference is taken as 0.
-      const Expr top = Max(a.v, w.v), low = Min(a.v, w.v);
-      const Expr gap = Select(Eq(top, low), top.Number(0), low - top);
-      const Expr v = top + Log1p(Exp(gap));
+      // log(e^a + e^w) from the larger one, selected: the derivatives of max where both are equal are shares. Where
+      // both are the same infinity the difference is taken as 0.
+      const Expr first = Gt(a.v, w.v), gap = Select(first, w.v - a.v, a.v - w.v);
+      const Expr infinite = And(Eq(a.v, w.v), Ne(gap, gap));
+      const Expr v = Select(first, a.v, w.v) + Log1p(Exp(Select(infinite, gap.Number(0), gap)));
       auto weight = [&](const Expr& x) { return Select(Eq(x, v), x.Number(1), Exp(x - v)); };
       return Dual{v, weight(a.v) * a.t + weight(w.v) * w.t};
     });

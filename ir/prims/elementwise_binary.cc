@@ -133,10 +133,12 @@ void RegisterArithmetic(PrimRegistry& r) {
   Prim& pow = AddBinary(
       r, "pow", kNumbers, power,
       [](Expr x, Expr w, Expr y) -> Partials {
-        // d/dx = w x^(w-1), 0 where w is 0; d/dw = x^w log x, 0 where x is 0 and w > 0.
+        // d/dx = w x^(w-1), 0 where both are 0; d/dw = x^w log x, 0 where x is 0 and w > 0. Where w alone is 0 the
+        // first is 0 by itself, and its derivative by w is 1/x.
         const Expr zero = x.Number(0), one = x.Number(1);
         const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
-        const Expr dx = w * Pow(x, Select(w_is_0, Expr{w.b, Full(*w.b, w.b->TypeOf(w.atom), 1)}, w - 1.0));
+        const Expr down = w - 1.0;
+        const Expr dx = w * Pow(x, Select(w_is_0, Select(x_is_0, w.Number(1), down), down));
         const Expr log = Log(Select(x_is_0, one, x));
         return {dx, log * y};
       },

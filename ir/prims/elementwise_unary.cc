@@ -118,8 +118,10 @@ void RegisterExponential(PrimRegistry& r) {
                         "Square root; principal branch for complex x.");
   Prim& rsqrt =
       AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
-  Prim& cbrt =
-      AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))), WEFT_D(1.0 / (y * y * 3.0)), "Real cube root.");
+  Prim& cbrt = AddUnary(
+      r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))),
+      // As a power: its derivatives at 0 are infinite too, not NaN.
+      [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); }, "Real cube root.");
   sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
     p->samples = [p] {

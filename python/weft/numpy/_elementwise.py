@@ -13,7 +13,6 @@ from ._primitives import (
     log,
     log1p,
     maximum,
-    minimum,
     multiply,
     power,
     sin,
@@ -369,7 +368,8 @@ def exp10(x: ArrayLike) -> Array:
 
 
 def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
-    """log(exp(x1) + exp(x2)) without overflow: the larger one plus log1p(exp(-|x1 - x2|)).
+    """log(exp(x1) + exp(x2)) without overflow: the larger one plus log1p(exp(-|x1 - x2|)). Of complex numbers the
+    larger one is that with the larger real part.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -378,12 +378,16 @@ def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
         Array(1000.6932, dtype=float32, weak_type=True)
     """
     x1, x2 = _weft.promote_inexact(x1), _weft.promote_inexact(x2)
-    top = maximum(x1, x2)
     delta = x1 - x2
+    # By the sign of the difference, not by maximum: each branch is the whole function, equal numbers included, so that
+    # derivatives of every order are its own. Those of maximum are 1/2 and then 0 there.
+    is_complex = _weft.dtype_kind(delta.dtype) == "complex"
+    first = (delta.real if is_complex else delta) > 0
     # Equal infinities have the difference NaN, and their sum is themselves.
-    # |delta|, with the derivative 0 at 0: there the sum's derivative is 1/2 for each.
-    size = maximum(delta, -delta)
-    return _weft.where(delta != delta, x1 + x2, top + log1p(exp(-size)))
+    unordered = delta != delta
+    smaller = exp(_weft.where(first, -delta, _weft.where(unordered, 0, delta)))
+    out = _weft.where(first, x1, x2) + (log(1 + smaller) if is_complex else log1p(smaller))
+    return _weft.where(unordered, x1 + x2, out)
 
 
 def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
@@ -409,9 +413,11 @@ def hypot(x1: NestedLike, x2: NestedLike) -> Array:
         Array(5., dtype=float32, weak_type=True)
     """
     x1, x2 = _weft.absolute(_weft.promote_inexact(x1)), _weft.absolute(_weft.promote_inexact(x2))
-    big, small = maximum(x1, x2), minimum(x1, x2)
+    # Selected, not maximum and minimum, whose derivatives where both are equal are shares: 1/2, then 0.
+    first = x1 > x2
+    big, small = _weft.where(first, x1, x2), _weft.where(first, x2, x1)
     ratio = small / _weft.where(big == 0, 1, big)
-    return _weft.where((big == 0) | (big == float("inf")), big, big * sqrt(1 + ratio * ratio))
+    return _weft.where((big == 0) | (big == float("inf")), maximum(x1, x2), big * sqrt(1 + ratio * ratio))
 
 
 def reciprocal(x: ArrayLike) -> Array:
@@ -460,7 +466,7 @@ radians, degrees = deg2rad, rad2deg
 
 
 def sinc(x: NestedLike) -> Array:
-    """sin(pi x) / (pi x), and 1 at 0.
+    """sin(pi x) / (pi x), and 1 at 0. Derivatives near 0 are those of the power series.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -469,8 +475,15 @@ def sinc(x: NestedLike) -> Array:
         Array([1.        , 0.63661975], dtype=float32)
     """
     x = _weft.promote_inexact(x) * _pi
-    safe = _weft.where(x == 0, 1, x)
-    return _weft.where(x == 0, 1, sin(safe) / safe)
+    # Near 0 the power series: derivatives of the quotient lose the digits that cancel, one power of x for each order.
+    near = _weft.absolute(x) < 1
+    square = _weft.where(near, x, 0)
+    square = square * square
+    series: Array | float = 0.0
+    for k in range(12, 0, -1):
+        series = square * (series + 1) / (-2 * k * (2 * k + 1))
+    safe = _weft.where(near, 1, x)
+    return _weft.where(near, series + 1, sin(safe) / safe)
 
 
 def signbit(x: NestedLike) -> Array:

@@ -302,28 +302,34 @@ def i0(x: NestedLike) -> Array:
         >>> wnp.i0(wnp.array([0.0, 1.0]))
         Array([1.      , 1.266066], dtype=float32)
     """
-    x = _weft.absolute(_weft.promote_inexact(_array(x)))
-    return _bessel_i0e(x) * _weft.bind_elementwise("exp", (x,), {})
+    x = _weft.promote_inexact(_array(x))
+    return _bessel_i0e(x) * _weft.bind_elementwise("exp", (_size(x),), {})
+
+
+def _size(x) -> Array:
+    """|x|, with the derivative 0 at 0."""
+    return _weft.bind_elementwise("max", (x, -x), {})
 
 
 def _bessel_i0e(x) -> Array:
-    """exp(-x) I0(x) for x >= 0: the power series for x <= 30, beyond it the asymptotic series of A&S 9.7.1."""
-    near = _weft.where(x > 30, 1, x)
+    """exp(-|x|) I0(x): the power series for |x| <= 30, beyond it the asymptotic series of A&S 9.7.1."""
+    size = _size(x)
+    near = _weft.where(size > 30, 1, x)
     q: Array = near * near / 4
     term: Any = None
     total: Any = None
     for k in range(1, 80):
         term = q if term is None else term * (q / (k * k))
         total = term + 1 if total is None else total + term
-    small = total * _weft.bind_elementwise("exp", (-near,), {})
-    far = _weft.where(x > 30, x, 30)
+    small = total * _weft.bind_elementwise("exp", (-_weft.where(size > 30, 1, size),), {})
+    far = _weft.where(size > 30, size, 30)
     series: Any = 1.0
     factor: Any = 1.0
     for k in range(1, 9):
         factor = factor * ((2 * k - 1) ** 2 / (8 * k)) / far
         series = series + factor
     large = series / _weft.bind_elementwise("sqrt", (2 * math.pi * far,), {})
-    return _weft.where(x > 30, large, small)
+    return _weft.where(size > 30, large, small)
 
 
 def _cosines(M: int, coefficients) -> Array:

@@ -202,7 +202,7 @@ def logit(x: NestedLike) -> Array:
 
 
 def xlogy(x: NestedLike, y: NestedLike) -> Array:
-    """x log(y), and 0 where x is 0.
+    """x log(y), and 0 where x is 0. The derivative by x is log(y), where that is finite at 0 too; else 0 there.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -211,11 +211,13 @@ def xlogy(x: NestedLike, y: NestedLike) -> Array:
         Array([0.       , 2.1972246], dtype=float32)
     """
     x, y = _float(x), _float(y)
-    return wnp.where(x == 0, 0, x * wnp.log(wnp.where(x == 0, 1, y)))
+    # Left out is only what is not finite, so that the derivative by x is log(y) at 0 too.
+    left_out = (x == 0) & ~((y > 0) & (y < float("inf")))
+    return wnp.where(left_out, 0, x * wnp.log(wnp.where(left_out, 1, y)))
 
 
 def xlog1py(x: NestedLike, y: NestedLike) -> Array:
-    """x log(1 + y), and 0 where x is 0.
+    """x log(1 + y), and 0 where x is 0. The derivative by x is log(1 + y), where that is finite at 0 too; else 0 there.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -224,20 +226,24 @@ def xlog1py(x: NestedLike, y: NestedLike) -> Array:
         Array([0.       , 1.3862944], dtype=float32)
     """
     x, y = _float(x), _float(y)
-    return wnp.where(x == 0, 0, x * wnp.log1p(wnp.where(x == 0, 0, y)))
+    left_out = (x == 0) & ~((y > -1) & (y < float("inf")))
+    return wnp.where(left_out, 0, x * wnp.log1p(wnp.where(left_out, 0, y)))
 
 
 def entr(x: NestedLike) -> Array:
-    """The summand of entropy: -x log(x), 0 at 0, -inf below.
+    """The summand of entropy: -x log(x), 0 at 0, -inf below. The derivative at 0 is inf.
 
     Returns: array of the shape of x, of a float dtype.
 
     Example:
         >>> weft.scipy.special.entr(wnp.array([0.0, 0.5]))
-        Array([-0.       ,  0.3465736], dtype=float32)
+        Array([0.       , 0.3465736], dtype=float32)
     """
     x = _float(x)
-    return wnp.where(x < 0, float("-inf"), -xlogy(wnp.where(x < 0, 1, x), wnp.where(x < 0, 1, x)))
+    inside = wnp.where(x <= 0, 1, x)
+    # sqrt at 0: the value 0, and infinite derivatives of the signs that those of -x log(x) have.
+    at_most_0 = wnp.where(x < 0, float("-inf"), wnp.sqrt(wnp.where(x == 0, x, 1)))
+    return wnp.where(x <= 0, at_most_0, -inside * wnp.log(inside))
 
 
 def rel_entr(p: NestedLike, q: NestedLike) -> Array:
@@ -335,7 +341,7 @@ def i0e(x: NestedLike) -> Array:
         >>> weft.scipy.special.i0e(wnp.array([0.0, 100.0]))
         Array([1.        , 0.03994438], dtype=float32)
     """
-    return _bessel_i0e(wnp.abs(_float(x)))
+    return _bessel_i0e(_float(x))
 
 
 def gammasgn(x: NestedLike) -> Array:
@@ -397,8 +403,24 @@ def poch(z: NestedLike, m: NestedLike) -> Array:
         >>> wnp.round(weft.scipy.special.poch(2.0, 3.0), 3)
         Array(24., dtype=float32)
     """
-    z, m = _float(z), _float(m)
-    return wnp.where(m == 0, 1, gammasgn(z + m) * gammasgn(z) * wnp.exp(gammaln(z + m) - gammaln(z)))
+    a, m = _float(z), _float(m)
+    # 1 for m = 0 by the formula itself, so that its derivatives are right there; but at poles of gamma.
+    pole = (m == 0) & (a <= 0) & (wnp.floor(a) == a)
+    a = wnp.where(pole, 1, a)
+    return wnp.where(pole, 1, gammasgn(a + m) * gammasgn(a) * wnp.exp(gammaln(a + m) - gammaln(a)))
+
+
+def _power_transform(log: Array, lmbda: Array) -> Array:
+    """(exp(lmbda log) - 1) / lmbda; where lmbda log is near 0 by the power series, right in its derivatives too."""
+    u = log * lmbda
+    near = wnp.abs(u) < 0.5
+    inside: Array = wnp.where(near, u, 0)
+    series: Array | float = 1.0
+    for k in range(18, 1, -1):
+        series = 1 + series * inside / k
+    safe = wnp.where((lmbda == 0) | near, 1, lmbda)
+    beyond = wnp.where(lmbda == 0, log, wnp.expm1(wnp.where(near, 0, u)) / safe)
+    return wnp.where(near, log * series, beyond)
 
 
 def boxcox(x: NestedLike, lmbda: NestedLike) -> Array:
@@ -415,9 +437,7 @@ def boxcox(x: NestedLike, lmbda: NestedLike) -> Array:
         >>> weft.scipy.special.boxcox(wnp.array([1.0, 4.0]), 0.5)
         Array([0., 2.], dtype=float32)
     """
-    x, lmbda = _float(x), _float(lmbda)
-    safe = wnp.where(lmbda == 0, 1, lmbda)
-    return wnp.where(lmbda == 0, wnp.log(x), wnp.expm1(safe * wnp.log(x)) / safe)
+    return _power_transform(wnp.log(_float(x)), _float(lmbda))
 
 
 def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
@@ -434,9 +454,7 @@ def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
         >>> weft.scipy.special.boxcox1p(wnp.array([0.0, 3.0]), 0.5)
         Array([0., 2.], dtype=float32)
     """
-    x, lmbda = _float(x), _float(lmbda)
-    safe = wnp.where(lmbda == 0, 1, lmbda)
-    return wnp.where(lmbda == 0, wnp.log1p(x), wnp.expm1(safe * wnp.log1p(x)) / safe)
+    return _power_transform(wnp.log1p(_float(x)), _float(lmbda))
 
 
 # What parameters mean in several functions of this module.
