@@ -16,6 +16,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar.h"
@@ -64,13 +65,11 @@ llvm::TargetMachine& MachineFor(const Target& target) {
   thread_local std::string current;
   thread_local std::unique_ptr<llvm::TargetMachine> machine;
   if (machine == nullptr || current != target.ToString()) {
-    std::string error;
-    const llvm::Target* t = llvm::TargetRegistry::lookupTarget(target.triple, error);
-    WEFT_CHECK(t != nullptr) << error;
     llvm::TargetOptions options;
     options.AllowFPOpFusion = target.fused_products ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Standard;
-    machine.reset(t->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
-                                         std::nullopt, llvm::CodeGenOptLevel::Default));
+    machine.reset(CodeGeneratorFor(target.triple)
+                      .createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                           std::nullopt, llvm::CodeGenOptLevel::Default));
     current = target.ToString();
   }
   return *machine;
@@ -80,19 +79,10 @@ std::string Emit(llvm::Module& module, const Target& target, bool assembly) {
   llvm::TargetMachine& machine = MachineFor(target);
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine.createDataLayout());
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;
-  // Without it every masked access is split into branches: passes take the target for one that has none.
-  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
-  passes.add(llvm::createEarlyCSEPass());
-  passes.add(llvm::createLICMPass());
-  const bool failed = machine.addPassesToEmitFile(
-      passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
-      /*DisableVerify=*/true);
-  WEFT_CHECK(!failed) << "the target cannot emit this kind of file";
-  passes.run(module);
-  return std::string(bytes.data(), bytes.size());
+  // Without the first every masked access is split into branches: passes take the target for one that has none.
+  return EmitFile(machine, module, assembly,
+                  {llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()),
+                   llvm::createEarlyCSEPass(), llvm::createLICMPass()});
 }
 
 // A private folder in memory, gone with its file when this goes. lld reads and writes paths only, and replaces its
@@ -159,11 +149,11 @@ std::string LinkShared(const std::string& object) {
   llvm::raw_string_ostream errors(text);
   const bool ok = lld::elf::link(args, errors, errors, /*exitEarly=*/false, /*disableOutput=*/false);
   lld::CommonLinkerContext::destroy();
+  // Writing its output, lld puts LLVM's handlers in place of the program's own for a dozen signals.
+  llvm::sys::unregisterHandlers();
   WEFT_CHECK(ok) << "linking failed: " << text;
   return ReadFile(out_path);
 }
-
-}  // namespace
 
 void ConvertToLlvm(mlir::ModuleOp module) {
   mlir::MLIRContext* context = module.getContext();
@@ -178,6 +168,51 @@ void ConvertToLlvm(mlir::ModuleOp module) {
   mlir::cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   const bool ok = mlir::succeeded(mlir::applyFullConversion(module, target, std::move(patterns)));
   WEFT_CHECK(ok) << "lowering to the LLVM dialect failed: " << diagnostics.text;
+}
+
+}  // namespace
+
+std::string MlirText(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out);
+  return text;
+}
+
+std::unique_ptr<llvm::Module> Translate(mlir::ModuleOp module, llvm::LLVMContext& context) {
+  ConvertToLlvm(module);
+  std::unique_ptr<llvm::Module> ir =
+      mlir::translateModuleToLLVMIR(module, context, "weft", /*disableVerification=*/true);
+  WEFT_CHECK(ir != nullptr) << "translation to LLVM IR failed";
+  return ir;
+}
+
+std::string LlvmText(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, nullptr);
+  return text;
+}
+
+const llvm::Target& CodeGeneratorFor(const std::string& triple) {
+  std::string error;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, error);
+  WEFT_CHECK(t != nullptr) << error;
+  return *t;
+}
+
+std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool assembly,
+                     const std::vector<llvm::Pass*>& first) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;  // after `out`, which its passes write to until they end
+  for (llvm::Pass* pass : first) passes.add(pass);
+  const bool failed = machine.addPassesToEmitFile(
+      passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
+      /*DisableVerify=*/true);
+  WEFT_CHECK(!failed) << "the target cannot emit this kind of file";
+  passes.run(module);
+  return std::string(bytes.data(), bytes.size());
 }
 
 std::string CompileShared(llvm::Module& module, const Target& target) {
@@ -199,21 +234,10 @@ mlir::MLIRContext& CompilerContext() {
 }
 
 std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage stage) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (stage == CodeStage::kMlir) {
-    module.print(out);
-    return text;
-  }
-  ConvertToLlvm(module);
+  if (stage == CodeStage::kMlir) return MlirText(module);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> ir =
-      mlir::translateModuleToLLVMIR(module, context, "weft", /*disableVerification=*/true);
-  WEFT_CHECK(ir != nullptr) << "translation to LLVM IR failed";
-  if (stage == CodeStage::kLlvm) {
-    ir->print(out, nullptr);
-    return text;
-  }
+  const std::unique_ptr<llvm::Module> ir = Translate(module, context);
+  if (stage == CodeStage::kLlvm) return LlvmText(*ir);
   if (stage == CodeStage::kAssembly) return Emit(*ir, target, /*assembly=*/true);
   return CompileShared(*ir, target);
 }

@@ -2,13 +2,19 @@
 #ifndef WEFT_LOWERING_CODEGEN_H_
 #define WEFT_LOWERING_CODEGEN_H_
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "lowering/target.h"
 
 namespace llvm {
+class LLVMContext;
 class Module;
-}
+class Pass;
+class Target;
+class TargetMachine;
+}  // namespace llvm
 namespace mlir {
 class MLIRContext;
 class ModuleOp;
@@ -24,8 +30,15 @@ enum class CodeStage { kMlir, kLlvm, kAssembly, kObject };
 // Lowers `module` (destroyed on the way) to the wanted stage: text, or the bytes of an ELF shared object.
 std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage stage);
 
-// The parts of it: to the LLVM dialect, and from LLVM IR to an ELF shared object for this machine's kind.
-void ConvertToLlvm(mlir::ModuleOp module);
+// The parts of it, for other kinds of machines too: the module as text; as LLVM IR; the code generator of a triple that
+// has been initialised; what it makes of LLVM IR after `first`, which it owns; an ELF shared object for this machine's
+// kind.
+std::string MlirText(mlir::ModuleOp module);
+std::unique_ptr<llvm::Module> Translate(mlir::ModuleOp module, llvm::LLVMContext& context);
+std::string LlvmText(const llvm::Module& module);
+const llvm::Target& CodeGeneratorFor(const std::string& triple);
+std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool assembly,
+                     const std::vector<llvm::Pass*>& first = {});
 std::string CompileShared(llvm::Module& module, const Target& target);
 
 }  // namespace weft

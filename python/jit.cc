@@ -21,6 +21,7 @@
 #include "python/run.h"
 #include "tracer/axes.h"
 #include "tracer/regions.h"
+#include "tracer/rule_depth.h"
 #include "transforms/fixed_order.h"
 #include "transforms/partition.h"
 #include "transforms/processes.h"
@@ -81,6 +82,7 @@ enum Token : uint64_t {
   kStaticToken,
   kKeywordToken,
   kAxesToken,
+  kRulesToken,
   kVaryingToken,
   kShardingToken
 };
@@ -171,7 +173,17 @@ struct NoArray {
 void Flatten(PyObject* o, Arguments& a);
 
 // Dictionaries are flattened in the order of their sorted keys, as optree does.
+// A container in a container: raises RecursionError where Python would, also for one that contains itself.
+struct Nested {
+  Nested() {
+    if (Py_EnterRecursiveCall(" while the arguments of a jitted function were taken apart") != 0) throw PythonError();
+  }
+  ~Nested() { Py_LeaveRecursiveCall(); }
+  Nested(const Nested&) = delete;
+};
+
 bool FlattenDict(PyObject* o, Arguments& a) {
+  const Nested nested;
   absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
   PyObject *key, *value;
   Py_ssize_t position = 0;
@@ -228,9 +240,11 @@ void Flatten(PyObject* o, Arguments& a) {
     tokens.push_back(kNoneToken);
   } else if (PyTuple_CheckExact(o)) {
     tokens.push_back(kTupleToken | static_cast<uint64_t>(PyTuple_GET_SIZE(o)) << 8);
+    const Nested nested;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) Flatten(PyTuple_GET_ITEM(o, i), a);
   } else if (PyList_CheckExact(o)) {
     tokens.push_back(kListToken | static_cast<uint64_t>(PyList_GET_SIZE(o)) << 8);
+    const Nested nested;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) Flatten(PyList_GET_ITEM(o, i), a);
   } else if (PyDict_CheckExact(o) && FlattenDict(o, a)) {
   } else {
@@ -283,6 +297,11 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
   if (const uint64_t axes = AxesKey()) {
     a.signature.tokens.push_back(kAxesToken);
     a.signature.tokens.push_back(axes);
+  }
+  // ... and holds derivative rules as deep as derivatives are being taken around it.
+  if (const int rules = RulesLeft(); rules != kLeastRuleDepth) {
+    a.signature.tokens.push_back(kRulesToken);
+    a.signature.tokens.push_back(static_cast<uint64_t>(rules));
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (self->has_static && HasPosition(self->static_argnums, i))

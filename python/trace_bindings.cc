@@ -6,6 +6,7 @@
 #include "python/effects.h"
 #include "python/jit.h"
 #include "tracer/regions.h"
+#include "tracer/rule_depth.h"
 #include "transforms/condense.h"
 
 namespace weft::python {
@@ -191,17 +192,23 @@ void BindTracing(py::module_& m) {
         return false;
       });
   // trace(function, leaves, names, name, kind, known, axes): function takes and returns a list. `axes`: the named axes
-  // that are bound inside. `varying`: mesh axes over which all that it captures varies.
+  // that are bound inside. `varying`: mesh axes over which all that it captures varies. `derivatives`: how many are
+  // being taken of it. `rule`: it is the rule of a custom_jvp or custom_vjp.
   m.def(
       "trace",
       [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
          const std::string& name, const std::string& kind, const std::vector<bool>& known, py::handle axes,
-         const Strings& varying) {
+         const Strings& varying, int derivatives, bool rule) {
         const ScopedAxes bound(NamedAxesFrom(axes));
+        const ScopedDerivatives taken(derivatives);
+        std::optional<ScopedRule> inside;
+        if (rule) inside.emplace();
         return TraceWith(function, leaves, names, name, kind, known, nullptr, varying);
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
-      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{});
+      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("derivatives") = 0,
+      py::arg("rule") = false);
+  m.def("rules_left", RulesLeft);
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
@@ -437,6 +444,13 @@ void BindTracing(py::module_& m) {
     const Types types = f.fn->ParamTypes(), results = f.fn->ResultTypes();
     const FnRef fixed = OnlyInexact(ReorderParams(a.fns[1], order), Types(types.begin(), types.begin() + own), results);
     return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(consts), {a.fns[0], fixed}));
+  });
+  // The same without a rule: derivatives of this function are an error.
+  m.def("without_rule", [](const Traced& f, py::handle operands) {
+    const Aligned a = AlignCaptures({f});
+    Values args = ValuesFrom(operands, "custom_jvp");
+    args.insert(args.end(), a.captures.begin(), a.captures.end());
+    return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(static_cast<int>(a.captures.size())), a.fns));
   });
   // rule(size, batched flags, specs of the lanes' arguments) -> (traced function of the arguments, batched results)
   m.def("register_batching_rule", [](py::function rule, const Traced& f) {

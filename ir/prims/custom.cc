@@ -5,6 +5,9 @@
 //   custom_vjp {f: x -> y} {fwd: x -> (y, residuals)} {bwd: (residuals, ct y) -> ct x}
 // The last `num_consts` operands are what the functions captured: rules say nothing about them, so they count as not
 // inexact above, and a derivative with respect to them is an error.
+//
+// A rule may use its own function, and holds it with its rule in turn; the innermost one has no rule (custom_jvp with
+// one region), and its derivative is an error.
 #include <algorithm>
 
 #include "ir/policy.h"
@@ -55,11 +58,13 @@ void RegisterCustomJvp(PrimRegistry& r) {
   Prim& p =
       r.Add("custom_jvp", Family::kControl, -1,
             "The results of region 0; differentiation uses region 1, which takes operands and their tangents and "
-            "gives results and their tangents. The last num_consts operands are captured values without tangents.");
+            "gives results and their tangents. Without region 1, to differentiate it is an error. The last num_consts "
+            "operands are captured values without tangents.");
   p.infer = [](const Sig& s) -> Types {
-    CheckRegionCount(s, 2);
+    if (s.regions.size() != 1) CheckRegionCount(s, 2);
     CheckRegionParams(s, 0, s.operands);
     const Types results = s.regions[0]->ResultTypes();
+    if (s.regions.size() == 1) return results;
     CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Movable(s.operands, s.attrs))));
     CheckRegionResults(s, 1, Joined(results, Where(results, Inexact(results))));
     return results;
@@ -67,6 +72,13 @@ void RegisterCustomJvp(PrimRegistry& r) {
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.jvp = [](JvpContext& c) {
     CheckCaptured(c.eqn, c.dx);
+    if (c.eqn.regions.size() == 1) {
+      throw UserError(
+          ErrorKind::kDerivative, c.eqn.loc, "the derivative rule of '", c.eqn.regions[0]->name(), "' uses '",
+          c.eqn.regions[0]->name(),
+          "' again, and was not traced deep enough for a derivative of this order; differentiate the Python "
+          "function as often (weft.grad(weft.grad(f))) instead of its IR");
+    }
     Atoms args = c.x;
     Append(args, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     const Atoms out = c.b.Inline(*c.eqn.regions[1], args);
@@ -74,12 +86,13 @@ void RegisterCustomJvp(PrimRegistry& r) {
     c.dy = Spread(Part(out, c.eqn.num_results, out.size()), Inexact(c.eqn.regions[0]->ResultTypes()));
   };
   p.batch = [](BatchContext& c) {
-    const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
     Mask mask = c.batched;
-    Append(mask, Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs)));
-    const FnRef rule =
-        c.regions.batch(c.eqn.regions[1], mask, Mask(c.eqn.regions[1]->results().size(), true), c.size).fn;
-    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {primal, rule});
+    std::vector<FnRef> regions;
+    for (const FnRef& region : c.eqn.regions) {  // the rule takes tangents too
+      regions.push_back(c.regions.batch(region, mask, Mask(region->results().size(), true), c.size).fn);
+      Append(mask, Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs)));
+    }
+    c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
     c.batched_out.assign(c.y.size(), true);
   };
   p.samples = [] {

@@ -4,11 +4,9 @@
 #include <mutex>
 
 #include "ir/error.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
@@ -22,10 +20,11 @@
 #include "lowering/gpu/lower.h"
 #include "lowering/gpu/twin_abi.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Target/LLVMIR/Export.h"
 
 namespace weft {
 namespace {
+
+constexpr char kTriple[] = "nvptx64-nvidia-cuda";
 
 std::unique_ptr<llvm::TargetMachine> MachineFor(const GpuTarget& target) {
   static std::once_flag once;
@@ -35,15 +34,11 @@ std::unique_ptr<llvm::TargetMachine> MachineFor(const GpuTarget& target) {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
   });
-  std::string error;
-  const llvm::Target* t = llvm::TargetRegistry::lookupTarget("nvptx64-nvidia-cuda", error);
-  WEFT_CHECK(t != nullptr) << error;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   // PTX 8.0 is what sm_90a needs, and what drivers of CUDA 12.0 and later read.
-  return std::unique_ptr<llvm::TargetMachine>(t->createTargetMachine("nvptx64-nvidia-cuda", target.sm, "+ptx80",
-                                                                     options, std::nullopt, std::nullopt,
-                                                                     llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(CodeGeneratorFor(kTriple).createTargetMachine(
+      kTriple, target.sm, "+ptx80", options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 void LinkLibdevice(llvm::Module& module, const std::string& path) {
@@ -71,7 +66,7 @@ void LinkLibdevice(llvm::Module& module, const std::string& path) {
 std::string Ptx(llvm::Module& module, const std::vector<GpuKernel>& kernels, const GpuTarget& target,
                 const std::string& libdevice) {
   const std::unique_ptr<llvm::TargetMachine> machine = MachineFor(target);
-  module.setTargetTriple("nvptx64-nvidia-cuda");
+  module.setTargetTriple(kTriple);
   module.setDataLayout(machine->createDataLayout());
   llvm::LLVMContext& context = module.getContext();
   llvm::NamedMDNode* annotations = module.getOrInsertNamedMetadata("nvvm.annotations");
@@ -103,14 +98,7 @@ std::string Ptx(llvm::Module& module, const std::vector<GpuKernel>& kernels, con
     passes.crossRegisterProxies(loops, functions, components, modules);
     passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   }
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;
-  const bool failed = machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                                   /*DisableVerify=*/true);
-  WEFT_CHECK(!failed) << "the target cannot emit PTX";
-  passes.run(module);
-  return std::string(bytes.data(), bytes.size());
+  return EmitFile(*machine, module, /*assembly=*/true);
 }
 
 // Replaces what only a GPU has by calls through the table of twin_abi.h.
@@ -223,21 +211,10 @@ std::string TwinOfLlvm(const std::string& llvm, const std::vector<GpuKernel>& ke
 
 std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>& kernels, const GpuTarget& target,
                             const std::string& libdevice, GpuCode stage) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (stage == GpuCode::kMlir) {
-    module.print(out);
-    return text;
-  }
-  ConvertToLlvm(module);
+  if (stage == GpuCode::kMlir) return MlirText(module);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> ir =
-      mlir::translateModuleToLLVMIR(module, context, "weft", /*disableVerification=*/true);
-  WEFT_CHECK(ir != nullptr) << "translation to LLVM IR failed";
-  if (stage == GpuCode::kLlvm) {
-    ir->print(out, nullptr);
-    return text;
-  }
+  const std::unique_ptr<llvm::Module> ir = Translate(module, context);
+  if (stage == GpuCode::kLlvm) return LlvmText(*ir);
   if (stage == GpuCode::kPtx) return Ptx(*ir, kernels, target, libdevice);
   TwinMaker(*ir).Run(kernels);
   return CompileShared(*ir, Target::Host());

@@ -269,6 +269,21 @@ def test_traced_values_as_numbers(use):
         assert not weft._weft.is_tracing()
 
 
+@pytest.mark.parametrize("kind", ["list", "dict", "deep"])
+def test_containers_without_end(kind):
+    tree: list | dict = [] if kind != "dict" else {}
+    if kind == "dict":
+        tree["x"] = tree
+    elif kind == "list":
+        tree.append(tree)
+    else:
+        for _ in range(100_000):
+            tree = [tree]
+    for take in (weft.jit(lambda x: 1.0), weft.tree.leaves):
+        with pytest.raises(RecursionError):
+            take(tree)
+
+
 def test_escaped_tracers():
     for transform in [weft.jit, weft.vmap, weft.make_ir]:
         kept = []
@@ -639,3 +654,10 @@ def test_steps_of_any_size():
 def both(f):
     """Eager and compiled."""
     return [f, weft.jit(f)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool"])
+def test_approximate_extremes_are_of_floats(dtype):
+    for f in (weft.lax.approx_max_k, weft.lax.approx_min_k):
+        with pytest.raises(TypeError, match=rf"{f.__name__}: operand is \w+\[3\]; expected a floating-point dtype"):
+            f(wnp.array([1, 0, 1], dtype=dtype), 1)

@@ -72,6 +72,27 @@ def test_fori_loop():
     assert float(weft.grad(lambda x: weft.fori_loop(0, 4, lambda i, c: c * x, 1.0))(2.0)) == 32
 
 
+def test_the_counter_has_the_type_of_the_bounds():
+    assert weft.fori_loop(np.int8(0), np.int8(5), lambda i, s: s + i, np.int8(3)).dtype == "int8"
+    count = lambda strategy: weft.fori_loop(0, 100_000, lambda i, s: s + i, 0, strategy=strategy)
+    before = weft.config.x64
+    weft.config.x64 = True
+    try:
+        assert [int(count(s)) for s in ("tape", "recount", "binomial(3)")] == [4_999_950_000] * 3
+    finally:
+        weft.config.x64 = before
+    with pytest.raises(ValueError, match=r"binomial\(9{20}\)'; expected .* some k from 1 to 2\^31 - 1"):
+        count("binomial(99999999999999999999)")
+
+
+def test_recursion_that_tracing_follows_without_end():
+    def factorial(n):
+        return weft.cond(n <= 1, lambda: 1.0, lambda: n * factorial(n - 1))
+
+    with pytest.raises(RecursionError, match=r"tracing '.+' went deeper than .* is decorated with @weft.jit"):
+        weft.jit(factorial)(3.0)
+
+
 def test_scan():
     xs = np.arange(12.0, dtype=np.float32).reshape(4, 3)
     w = wnp.arange(3.0)

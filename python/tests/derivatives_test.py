@@ -340,3 +340,16 @@ def test_derivatives_with_respect_to_arguments_by_name(passed, jitted):
         np.testing.assert_allclose(dw, want["w"], 1e-6)
     second = np.sum(-2 * b * x**2 * t * (1 - t**2))
     np.testing.assert_allclose(jit(weft.hessian(f, argnames="w"))(*args, **kwargs), second, 1e-6)
+
+
+def test_tangents_of_integers():
+    """There are none but the zeros of dtype bool that derivatives give, or JAX's float0."""
+    f = lambda x, n: x * n
+    value, tangent = weft.jvp(f, (2.0, 3), (1.0, False))
+    assert (value, tangent) == (6.0, 3.0)
+    float0 = np.zeros((), np.dtype([("float0", np.void, 0)]))
+    assert weft.jvp(f, (2.0, 3), (1.0, float0))[1] == 3.0
+    with pytest.raises(TypeError, match=r"jvp: argument n is i32\[\], which has no derivative, and its tangent is i32"):
+        weft.jvp(f, (2.0, 3), (1.0, 1))
+    with pytest.raises(TypeError, match=r"has no derivative, and its tangent is f32"):
+        weft.jvp(lambda x: x * 2, (3,), (1.0,))

@@ -201,3 +201,17 @@ def test_damaged_bytes():
         weft.deserialize_ir(data[:-3])
     with pytest.raises(weft.ParseError):
         weft.deserialize_ir(b"nonsense")
+
+
+def test_python_of_a_region_with_the_name_of_a_value():
+    def b(c):  # the second value of every function is called b, too
+        return c < 10
+
+    def f(x):
+        return weft.while_loop(b, lambda a: a * 2, wnp.sin(x * x) * x + 1)
+
+    for ir in (weft.make_ir(f)(1.3), weft.make_ir(lambda x: weft.vmap(f)(x * wnp.arange(1.0, 4.0)))(1.3)):
+        source, namespace = ir.to_python(), {}
+        exec(source, namespace)
+        program = source.rsplit("def ", 1)[1].split("(")[0]
+        assert np.array_equal(namespace[program](1.3), ir(1.3)), source

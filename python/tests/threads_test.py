@@ -233,6 +233,27 @@ def test_an_interrupt_during_a_call_arrives_after_it():
     assert np.array_equal(f(x), want)  # nothing is left half done
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_signals_stay_what_the_program_made_them(when):
+    """The linker inside the compiler would take a dozen of them for itself."""
+    script = f"""
+import os, signal, sys
+take = lambda: signal.signal(signal.SIGUSR1, lambda *_: print("mine", flush=True))
+if "{when}" == "before": take()
+import weft, weft.numpy as wnp
+if "{when}" == "after": take()
+weft.jit(lambda x: x * {time.time_ns() % 1000003})(wnp.ones(3))  # compiled here, not read from the disk
+for _ in range(2):
+    os.kill(os.getpid(), signal.SIGUSR1)
+os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+print("alive", flush=True)
+"""
+    for name in ["SIGSEGV", "SIGABRT", "SIGUSR2", "SIGTERM"]:
+        done = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, timeout=SECONDS)
+        assert done.stdout == "mine\nmine\n", (name, done.stdout, done.stderr)
+        assert done.returncode == -getattr(signal, name)
+
+
 def test_an_interrupt_while_tracing_closes_the_trace():
     def model(x):
         os.kill(os.getpid(), signal.SIGINT)

@@ -91,10 +91,12 @@ from .program import IR, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_
 from .taylor import jet
 
 if _typing.TYPE_CHECKING:
-    from . import custom_batching, experimental, lax, nn, ops, random, scipy, tree_util
+    from . import custom_batching, custom_derivatives, experimental, lax, nn, ops, random, scipy, tree_util
 
 # Modules that not every program uses are imported when one first asks for them.
-_LATER = frozenset(("custom_batching", "experimental", "lax", "nn", "ops", "random", "scipy", "tree_util"))
+_LATER = frozenset(
+    ("custom_batching", "custom_derivatives", "experimental", "lax", "nn", "ops", "random", "scipy", "tree_util")
+)
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -145,6 +147,7 @@ __all__ = [
     "cond",
     "config",
     "custom_batching",
+    "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -179,24 +180,41 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+class EndlessTrace(RecursionError):
+    """A RecursionError that names the traced function."""
+
+
 def trace_flat(
     flat: Flat,
     kind: str,
     known: bool | Sequence[bool],
     axes: Sequence[tuple[str, Any, bool]] = (),
     varying: Sequence[str] = (),
+    derivatives: int = 0,
+    rule: bool = False,
 ):
     """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
     named axes that are bound inside, with their sizes and whether they belong to a mesh. `varying`: mesh axes over
-    which all that the function captures is to vary."""
+    which all that the function captures is to vary. `derivatives`: how many are being taken of the function; `rule`:
+    it is the derivative rule of another (tracer/rule_depth.h)."""
 
     def run(leaves):
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
-        return flatten_result(flat, flat.function(*args, **kwargs))
+        try:
+            result = flat.function(*args, **kwargs)
+        except RecursionError as error:
+            if isinstance(error, EndlessTrace):
+                raise
+            raise EndlessTrace(
+                f"{kind}: tracing '{flat.name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}). "
+                f"A function that calls itself in a branch of cond is decorated with @weft.jit: the call is then "
+                f"traced once, not followed"
+            ) from None
+        return flatten_result(flat, result)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]
-    return _weft.trace(run, flat.specs, hints, flat.name, kind, mask, axes, list(varying))
+    return _weft.trace(run, flat.specs, hints, flat.name, kind, mask, axes, list(varying), derivatives, rule)
 
 
 def flatten_result(flat: Flat, result: Any) -> list:

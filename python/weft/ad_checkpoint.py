@@ -458,7 +458,7 @@ def saved_residuals(function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     """
     flat = flat_function(function, args, kwargs)
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
-    t = trace_flat(flat, "vjp", known=False)
+    t = trace_flat(flat, "vjp", known=False, derivatives=1)
     forward, _, _ = _weft.vjp(t, active)
     return residuals_of(forward, t.num_results, flat.names)
 

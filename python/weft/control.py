@@ -223,8 +223,10 @@ def _snapshots(strategy: str, what: str) -> int:
     if strategy in ("tape", "recount"):
         return 0
     match = re.fullmatch(r"binomial\((\d+)\)", strategy) if isinstance(strategy, str) else None
-    if match is None or int(match[1]) < 1:
-        raise ValueError(f"{what}: strategy={strategy!r}; expected 'tape', 'recount' or 'binomial(k)' for some k >= 1")
+    if match is None or not 1 <= int(match[1]) < 2**31:
+        raise ValueError(
+            f"{what}: strategy={strategy!r}; expected 'tape', 'recount' or 'binomial(k)' for some k from 1 to 2^31 - 1"
+        )
     return int(match[1])
 
 
@@ -289,6 +291,9 @@ def loop_count(
         for i in range(int(lower), int(upper)):
             value = body_fun(i, value)
         return value
+    from . import numpy as wnp
+
+    dtype = wnp.result_type(lower, upper)  # of the counter
     lower, upper = _known_integer(lower), _known_integer(upper)
     known = isinstance(lower, int) and isinstance(upper, int)
     if known:
@@ -304,9 +309,11 @@ def loop_count(
                 return (i + 1, body_fun(i, carry)), None
 
             names = _result_paths(_tree.structure(init_val)) if paths is None else list(paths)
-            start = (_weft.full((), lower, "int32"), init_val)
+            start = (_weft.full((), lower, dtype), init_val)
             return loop_scan(count, start, None, length, False, what, ["the counter", *names], snapshots)[0][1]
-        steps = _weft.iota((length,), 0, "int32") + lower if lower else _weft.iota((length,), 0, "int32")
+        steps = _weft.iota((length,), 0, dtype)
+        if lower:
+            steps = steps + lower
         return loop_scan(step, init_val, steps, length, False, what, paths)[0]
     if snapshots:
         raise ValueError(
@@ -314,10 +321,7 @@ def loop_count(
             f"steps, which has to be known when the loop is traced"
         )
 
-    from . import numpy as wnp
-
     lower, upper = wnp.asarray(lower), wnp.asarray(upper)
-    dtype = wnp.result_type(lower, upper)
 
     def condition(state):
         return state[0] < state[1]

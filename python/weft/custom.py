@@ -12,15 +12,88 @@ from ._tracing import as_positional, flat_function, positions_of, trace_flat
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
-# A rule may call its own function. Its rule is traced again inside, down to this depth; below it the function is
-# plain, so
-# derivatives of higher order than this differentiate the function itself.
-_DEPTH = 3
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
+
+
+class SymbolicZero:
+    """A tangent or cotangent known to be zero, for rules with symbolic_zeros=True.
+
+    Args:
+        aval: shape and dtype.
+
+    Example:
+        >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).shape
+        (3,)
+    """
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple:
+        """The dimensions.
+
+        Example:
+            >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).shape
+            (3,)
+        """
+        return tuple(self.aval.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype.
+
+        Example:
+            >>> weft.custom_derivatives.SymbolicZero(weft.ShapeDtype((3,))).dtype
+            float32
+        """
+        return self.aval.dtype
+
+
+class CustomVJPPrimal:
+    """An argument of the forward rule of a custom_vjp with symbolic_zeros=True.
+
+    Args:
+        value: the array.
+        perturbed: whether it is differentiated.
+
+    Example:
+        >>> weft.custom_derivatives.CustomVJPPrimal(1.0, True).value
+        1.0
+    """
+
+    def __init__(self, value: Any, perturbed: bool):
+        self.value, self.perturbed = value, perturbed
+
+
+def _with_primals(forward: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(forward, updated=())
+    def rule(*args):
+        return forward(*_tree.map(lambda leaf: CustomVJPPrimal(leaf, True), args))
+
+    return rule
+
+
+def _named(dtype, shape) -> str:
+    return f"{dtype}[{','.join(map(str, shape))}]"
+
+
+def _check_leaves(what: str, role: str, tree, given: Sequence[tuple], expected: Sequence[tuple]) -> None:
+    """Raises TypeError unless the leaves that have derivatives are of the shapes and dtypes expected."""
+    paths = [path for path, _ in _tree.flatten_with_path(_tree.unflatten(tree, [0] * tree.num_leaves))]
+    for path, (shape, dtype, _), (e_shape, e_dtype, _) in zip(paths, given, expected, strict=True):
+        if (shape, dtype) != (e_shape, e_dtype) and _weft.is_inexact(e_dtype):
+            raise TypeError(f"{what} gives a {role}{path} {_named(dtype, shape)}, expected {_named(e_dtype, e_shape)}")
+
+
+def _check_rule(what: str, function, rule, out_tree) -> None:
+    """The value and tangents that a rule gives, beside what its function gives."""
+    expected, given = _weft.result_specs(function), _weft.result_specs(rule)
+    n = len(expected)
+    _check_leaves(what, "value", out_tree, given[:n], expected)
+    _check_leaves(what, "tangent", out_tree, given[n:], expected)
 
 
 class custom_jvp(Generic[_P, _R]):
@@ -54,14 +127,15 @@ class custom_jvp(Generic[_P, _R]):
         names = positions_of(fun, nondiff_argnames, "custom_jvp")
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
-        self._depth = 0
         functools.update_wrapper(self, fun)
 
-    def defjvp(self, rule: _Rule) -> _Rule:
+    def defjvp(self, jvp: _Rule, symbolic_zeros: bool = False) -> _Rule:
         """Gives the rule.
 
         Args:
-            rule: (primals, tangents) -> (value, tangent); with nondiff_argnums these arguments come first.
+            jvp: (primals, tangents) -> (value, tangent); with nondiff_argnums these arguments come first.
+            symbolic_zeros: whether the rule knows SymbolicZero among the tangents. It is traced before anybody knows
+                which tangents are zero: all are arrays here.
 
         Returns: the rule.
 
@@ -71,8 +145,9 @@ class custom_jvp(Generic[_P, _R]):
             >>> weft.grad(f)(1.0)
             Array(7., dtype=float32)
         """
-        self._rule = rule
-        return rule
+        del symbolic_zeros
+        self._rule = jvp
+        return jvp
 
     def defjvps(self, *rules: Callable[..., Any] | None) -> None:
         """Gives one rule per argument.
@@ -104,29 +179,26 @@ class custom_jvp(Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
             raise TypeError(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
-        if self._depth >= _DEPTH:
-            return self._function(*args, **kwargs)
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, rule, moving = _fixed(self._function, self._rule, self._nondiff, every)
         flat = flat_function(function, moving, {})
         traced = trace_flat(flat, "custom_jvp", known=False)
+        if _weft.rules_left() == 0:
+            return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
         n = len(moving)
 
         def rule_flat(*both):
             return rule(tuple(both[:n]), tuple(both[n:]))
 
         flat_rule = flat_function(rule_flat, moving + moving, {})
-        self._depth += 1
-        try:
-            traced_rule = trace_flat(flat_rule, "custom_jvp", known=False)
-        finally:
-            self._depth -= 1
+        traced_rule = trace_flat(flat_rule, "custom_jvp", known=False, rule=True)
         expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
         if flat_rule.out_tree != expected:
             raise TypeError(
                 f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure "
                 f"{expected}, got {flat_rule.out_tree}"
             )
+        _check_rule(f"custom_jvp: the rule of '{flat.name}'", traced, traced_rule, flat.out_tree)
         return _tree.unflatten(flat.out_tree, _weft.custom_jvp(traced, traced_rule, flat.leaves))
 
 
@@ -160,16 +232,25 @@ class custom_vjp(Generic[_P, _R]):
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
-        self._depth = 0
         functools.update_wrapper(self, fun)
 
-    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Gives the two rules.
 
         Args:
-            forward: (*arguments) -> (value, residuals).
-            backward: (residuals, cotangent) -> tuple of the cotangents of the arguments; None is zero. With
+            fwd: (*arguments) -> (value, residuals).
+            bwd: (residuals, cotangent) -> tuple of the cotangents of the arguments; None is zero. With
                 nondiff_argnums these arguments come first.
+            symbolic_zeros: whether fwd takes a CustomVJPPrimal for each array, and bwd knows SymbolicZero among the
+                cotangents. The rules are traced before anybody knows which arguments are differentiated: all are
+                `perturbed` here, and all cotangents are arrays.
+            optimize_remat: accepted, without effect: what a remat does not need of fwd is never computed.
 
         Returns: None.
 
@@ -179,15 +260,14 @@ class custom_vjp(Generic[_P, _R]):
             >>> weft.grad(f)(3.0)
             Array(6., dtype=float32)
         """
-        self._forward, self._backward = forward, backward
+        del optimize_remat
+        self._forward, self._backward = (_with_primals(fwd) if symbolic_zeros else fwd), bwd
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:
             raise TypeError(
-                f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(forward, backward)"
+                f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(fwd, bwd)"
             )
-        if self._depth >= _DEPTH:
-            return self._function(*args, **kwargs)
         every = as_positional(self._function, args, kwargs, "custom_vjp")
         assert self._backward is not None  # checked by __call__, together with the forward rule
         backward_rule, fixed = self._backward, [every[i] for i in self._nondiff]
@@ -195,8 +275,10 @@ class custom_vjp(Generic[_P, _R]):
         forward = _fixed(self._forward, self._forward, self._nondiff, every)[0]
         flat = flat_function(function, moving, {})
         traced = trace_flat(flat, "custom_vjp", known=False)
+        if _weft.rules_left() == 0:
+            return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
         flat_fwd = flat_function(forward, moving, {})
-        traced_fwd = self._trace_rule(flat_fwd)
+        traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=False, rule=True)
         if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
             raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
         value_tree, residual_tree = flat_fwd.out_tree.children()
@@ -234,15 +316,13 @@ class custom_vjp(Generic[_P, _R]):
             return tuple(filled)
 
         flat_bwd = flat_function(backward, (residuals, cotangents), {})
-        traced_bwd = self._trace_rule(flat_bwd)
+        traced_bwd = trace_flat(flat_bwd, "custom_vjp", known=False, rule=True)
+        what = f"custom_vjp: the forward rule of '{flat.name}'"
+        _check_leaves(what, "value", value_tree, _weft.result_specs(traced_fwd)[:n], _weft.result_specs(traced))
+        what = f"custom_vjp: the backward rule of '{flat.name}'"
+        wanted = [_weft.abstract(leaf)[:3] for leaf in flat.leaves]
+        _check_leaves(what, "cotangent of its arguments ", in_tree, _weft.result_specs(traced_bwd), wanted)
         return _tree.unflatten(flat.out_tree, _weft.custom_vjp(traced, traced_fwd, traced_bwd, flat.leaves))
-
-    def _trace_rule(self, flat):
-        self._depth += 1
-        try:
-            return trace_flat(flat, "custom_vjp", known=False)
-        finally:
-            self._depth -= 1
 
 
 def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: tuple):

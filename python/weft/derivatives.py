@@ -261,7 +261,7 @@ def value_and_grad(
             )
         mask, nums, single = _argnums_flat(flat, args, argnums, what)
         _check_inexact(flat, mask, what, allow_int)
-        t = trace_flat(flat, what, known=True)
+        t = trace_flat(flat, what, known=True, derivatives=1)
         if has_aux:
             if flat.out_tree.num_children != 2 or flat.out_tree.type is not tuple:
                 raise TypeError(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
@@ -339,12 +339,13 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
         if not on:
+            _check_no_tangent(leaf, tangent, name)
             continue
         (shape, dtype, _, text), (t_shape, t_dtype, t_weak, t_text) = _weft.abstract(leaf), _weft.abstract(tangent)
         if shape != t_shape or (dtype != t_dtype and not t_weak):
             raise TypeError(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
-    t = trace_flat(flat, "jvp", known=True)
+    t = trace_flat(flat, "jvp", known=True, derivatives=1)
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
     n = t.num_results
@@ -358,6 +359,20 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 def _zero_tangent(value):
     return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else None)
+
+
+def _check_no_tangent(leaf, tangent, name: str) -> None:
+    """Raises TypeError unless it is what stands for the tangent of an integer or boolean: zeros of dtype bool, as
+    derivatives are given, or of JAX's float0."""
+    if getattr(getattr(tangent, "dtype", None), "kind", None) == "V":
+        return
+    _, _, _, text = _weft.abstract(leaf)
+    _, t_dtype, _, t_text = _weft.abstract(tangent)
+    if _weft.dtype_kind(t_dtype) != "bool":
+        raise TypeError(
+            f"jvp: argument {name} is {text}, which has no derivative, and its tangent is {t_text}; give a float, or "
+            f"zeros of dtype bool for the tangent"
+        )
 
 
 @overload
@@ -392,7 +407,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         fun = _with_constant_aux(fun, "vjp")
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
-    t = trace_flat(flat, "vjp", known=True)
+    t = trace_flat(flat, "vjp", known=True, derivatives=1)
     forward, backward, _ = _weft.vjp(t, active)
     out = _weft.apply(forward, flat.leaves + t.captures)
     n = t.num_results
@@ -464,7 +479,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
-    t = trace_flat(flat, "linearize", known=True)
+    t = trace_flat(flat, "linearize", known=True, derivatives=1)
     primal, tangent, _ = _weft.linearize(t, active)
     out = _weft.apply(primal, flat.leaves + t.captures)
     n = t.num_results

@@ -177,7 +177,9 @@ class _Writer:
             return self.written[fn]
         eqns, lines = fn.eqns, []
         values: dict[str, str] = {}
-        taken: set[str] = set()
+        # A value with the name of a region would hide it, also where the region is used before.
+        regions_of = [[self.write(region, region.name) for region in e["regions"]] for e in eqns]
+        taken: set[str] = {name for regions in regions_of for name in regions}
         for i, hint in enumerate(fn.param_names):
             values[f"%{i}"] = _identifier(hint, taken, "x")
         letters = 0
@@ -185,9 +187,7 @@ class _Writer:
         def operand(text: str) -> str:
             return values[text.split(":")[0]] if text.startswith("%") else f"prim.literal({text!r})"
 
-        for e in eqns:
-            regions = [self.write(region, region.name) for region in e["regions"]]
-            taken.update(regions)
+        for e, regions in zip(eqns, regions_of, strict=True):
             arguments = [operand(text) for text in e["operands"]]
             if regions:
                 arguments.append(f"regions=[{', '.join(regions)}]")

@@ -71,7 +71,7 @@ def jet(
                 raise TypeError(f"jet: term {k} of argument {name} is {t_text}, the argument itself {text}")
             term = _weft.astype(term, dtype)
             moving.append(_scaled(term, 1 / math.factorial(k)) if factorial_scaled and k > 1 else term)
-    t = trace_flat(flat, "jet", known=True)
+    t = trace_flat(flat, "jet", known=True, derivatives=order)
     fn, active_out = _weft.jet(t, active, order)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
     values, rest = out[: t.num_results], iter(out[t.num_results :])

@@ -81,6 +81,16 @@ def top_k(operand: NestedLike, k: int, *, axis: int = -1) -> tuple[Array, Array]
     return values, places
 
 
+def _approx_k(what: str, operand: NestedLike, k: int, axis: int, aggregate_to_topk: bool, smallest: bool):
+    if not aggregate_to_topk:
+        raise NotImplementedError(f"{what}: aggregate_to_topk must be True, got False")
+    operand = _weft.array(operand, None, False)
+    if _weft.dtype_kind(operand.dtype) != "float":
+        raise TypeError(f"{what}: operand is {operand.type}; expected a floating-point dtype")
+    values, places = top_k(-operand if smallest else operand, k, axis=axis)
+    return [-values if smallest else values, places]
+
+
 def approx_max_k(
     operand: NestedLike,
     k: int,
@@ -91,14 +101,10 @@ def approx_max_k(
 ) -> list[Array]:
     """The largest elements along a dimension, in order. They are exact here.
 
-    Args:
-        recall_target: accepted, without effect: how many of them must be right; all are.
-        reduction_input_size_override: accepted, without effect: from what size recall_target is counted.
-        aggregate_to_topk: must be True: the result has k elements.
-
     Returns: list of two arrays: elements, and their indices (int32).
 
     Raises:
+        TypeError: operand is not of a floating-point dtype.
         ValueError: k is larger than the dimension.
         NotImplementedError: aggregate_to_topk is False.
 
@@ -107,9 +113,7 @@ def approx_max_k(
         [Array([7., 3.], dtype=float32), Array([1, 2], dtype=int32)]
     """
     del recall_target, reduction_input_size_override
-    if not aggregate_to_topk:
-        raise NotImplementedError("approx_max_k: aggregate_to_topk must be True, got False")
-    return list(top_k(operand, k, axis=reduction_dimension))
+    return _approx_k("approx_max_k", operand, k, reduction_dimension, aggregate_to_topk, smallest=False)
 
 
 def approx_min_k(
@@ -122,14 +126,10 @@ def approx_min_k(
 ) -> list[Array]:
     """The smallest elements along a dimension, in order. They are exact here.
 
-    Args:
-        recall_target: accepted, without effect: how many of them must be right; all are.
-        reduction_input_size_override: accepted, without effect: from what size recall_target is counted.
-        aggregate_to_topk: must be True: the result has k elements.
-
     Returns: list of two arrays: elements, and their indices (int32).
 
     Raises:
+        TypeError: operand is not of a floating-point dtype.
         ValueError: k is larger than the dimension.
         NotImplementedError: aggregate_to_topk is False.
 
@@ -138,14 +138,15 @@ def approx_min_k(
         [Array([1., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     del recall_target, reduction_input_size_override
-    if not aggregate_to_topk:
-        raise NotImplementedError("approx_min_k: aggregate_to_topk must be True, got False")
-    values, places = approx_max_k(-_weft.array(operand, None, False), k, reduction_dimension)
-    return [-values, places]
+    return _approx_k("approx_min_k", operand, k, reduction_dimension, aggregate_to_topk, smallest=True)
 
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
+    "aggregate_to_topk": "must be True: the result has k elements.",
+    "recall_target": "accepted, without effect: how many of the elements must be right; all are.",
+    "reduction_dimension": "along which dimension, negative from the end.",
+    "reduction_input_size_override": "accepted, without effect: from what size recall_target is counted.",
     "dimension": "which dimension, negative from the end.",
     "k": "how many.",
     "operand": "array of one dimension or more.",

@@ -1,0 +1,174 @@
+"""Derivative rules that use their own function: right to any order, however the derivatives are taken."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+from weft.taylor import jet
+
+
+@weft.custom_jvp
+def doubled(x):
+    return wnp.exp(x)
+
+
+@doubled.defjvp
+def doubled_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return doubled(x), 2 * doubled(x) * t
+
+
+@weft.custom_vjp
+def doubled_back(x):
+    return wnp.exp(x)
+
+
+doubled_back.defvjp(lambda x: (doubled_back(x), x), lambda x, ct: (2 * doubled_back(x) * ct,))
+
+
+@weft.custom_jvp
+def sine(x):
+    return wnp.sin(x)
+
+
+@weft.custom_jvp
+def cosine(x):
+    return wnp.cos(x)
+
+
+sine.defjvp(lambda p, t: (sine(p[0]), 2 * cosine(p[0]) * t[0]))
+cosine.defjvp(lambda p, t: (cosine(p[0]), -2 * sine(p[0]) * t[0]))
+
+
+def orders(function, n, derivative=weft.grad):
+    out = []
+    for _ in range(n):
+        function = derivative(function)
+        out.append(function)
+    return out
+
+
+def forward(f):
+    return lambda x: weft.jvp(f, (x,), (1.0,))[1]
+
+
+def back(f):
+    return lambda x: weft.vjp(f, x)[1](1.0)[0]
+
+
+@pytest.mark.parametrize("f", [doubled, doubled_back], ids=["jvp", "vjp"])
+@pytest.mark.parametrize("derivative", [weft.grad, forward, back, weft.jacrev], ids=["grad", "jvp", "vjp", "jacrev"])
+def test_every_order_uses_the_rule(f, derivative):
+    assert [float(d(0.0)) for d in orders(f, 6, derivative)] == [2.0**k for k in range(1, 7)]
+
+
+@pytest.mark.parametrize("f", [doubled, doubled_back], ids=["jvp", "vjp"])
+def test_under_jit_vmap_and_loops(f):
+    fifth = orders(f, 5)[-1]
+    assert weft.jit(fifth)(0.0) == 32
+    assert np.array_equal(weft.vmap(fifth)(wnp.zeros(3)), [32, 32, 32])
+    looped = orders(lambda x: weft.fori_loop(0, 1, lambda _, c: f(c), x), 5)[-1]
+    assert looped(0.0) == 32
+    assert orders(weft.jit(f), 5)[-1](0.0) == 32  # jit traces again where more derivatives are taken ...
+    inner = weft.jit(f)
+    assert weft.grad(inner)(0.0) == 2
+    assert orders(inner, 5)[-1](0.0) == 32  # ... also after it has traced for fewer
+
+
+def test_rules_that_use_each_other():
+    want = [2**k * math.sin(0.3 + k * math.pi / 2) for k in range(1, 9)]
+    assert np.allclose([d(0.3) for d in orders(sine, 8)], want, rtol=1e-5)
+
+
+def test_taylor_mode():
+    _, terms = jet(doubled, (0.0,), ((1.0, 0.0, 0.0, 0.0, 0.0, 0.0),))
+    assert np.allclose(terms, [2, 4, 8, 16, 32, 64], rtol=1e-5)
+
+
+def test_an_order_that_was_not_traced_is_an_error():
+    third = orders(weft.make_ir(doubled)(0.0), 3)[-1]
+    assert third(0.0) == 8
+    with pytest.raises(weft.DerivativeError, match=r"rule of 'doubled' uses 'doubled' again.*not traced deep enough"):
+        weft.grad(third)(0.0)
+
+
+def test_threads_do_not_count_each_others_rules():
+    results = {}
+    start = threading.Barrier(4)
+
+    def run(i):
+        start.wait()
+        results[i] = [float(d(0.0)) for d in orders(doubled, 5)]
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(results[i] == [2, 4, 8, 16, 32] for i in range(4))
+
+
+def test_keywords_of_jax():
+    f = weft.custom_jvp(lambda x, y: x * y)
+
+    def rule(primals, tangents):
+        (x, y), (t, u) = primals, tangents
+        assert not any(isinstance(v, weft.custom_derivatives.SymbolicZero) for v in (t, u))
+        return x * y, 3 * y * t + x * u
+
+    f.defjvp(jvp=rule, symbolic_zeros=True)
+    assert weft.grad(f, (0, 1))(2.0, 5.0) == (15.0, 2.0)
+    g = weft.custom_vjp(lambda x, y: x * y)
+
+    def forward(x, y):
+        assert x.perturbed and y.perturbed
+        return x.value * y.value, (x.value, y.value)
+
+    g.defvjp(fwd=forward, bwd=lambda r, ct: (7 * ct * r[1], None), symbolic_zeros=True, optimize_remat=True)
+    assert weft.grad(g, (0, 1))(2.0, 5.0) == (35.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (lambda p, t: (p[0]["a"].sum(), t[0]["a"]), r"rule of 'f' gives a tangent float32\[3\], expected float32\[\]"),
+        (lambda p, t: (p[0]["a"], t[0]["a"].sum()), r"rule of 'f' gives a value float32\[3\], expected float32\[\]"),
+    ],
+)
+def test_a_jvp_rule_of_the_wrong_shape(rule, message):
+    @weft.custom_jvp
+    def f(tree):
+        return tree["a"].sum()
+
+    f.defjvp(rule)
+    with pytest.raises(TypeError, match=message):
+        f({"a": wnp.ones(3)})
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "message"),
+    [
+        (
+            lambda t: (t["a"].sum(), None),
+            lambda _, ct: ({"a": ct},),
+            r"backward rule of 'f' gives a cotangent of its arguments \[0\]\['a'\] float32\[\], expected float32\[3\]",
+        ),
+        (
+            lambda t: (t["a"], None),
+            lambda _, ct: ({"a": ct},),
+            r"forward rule of 'f' gives a value float32\[3\], expected float32\[\]",
+        ),
+    ],
+)
+def test_vjp_rules_of_the_wrong_shape(forward, backward, message):
+    @weft.custom_vjp
+    def f(tree):
+        return tree["a"].sum()
+
+    f.defvjp(forward, backward)
+    with pytest.raises(TypeError, match=message):
+        f({"a": wnp.ones(3)})
