@@ -1,5 +1,5 @@
-"""Derivatives where there is none: the table of docs/derivatives.md, against Weft and against JAX. And where branches of
-a function meet that has no kink there: derivatives of every order, against mpmath.
+"""Derivatives where there is none: the table of docs/derivatives.md, against Weft and against JAX. And where branches
+of a function meet that has no kink there: derivatives of every order, against mpmath.
 """
 
 import math
