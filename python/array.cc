@@ -278,7 +278,7 @@ PyObject* GetInterface(PyObject* self, void*) {
 PyObject* AskMesh(PyObject* self, void* function) {
   return Guarded([&]() -> PyObject* {
     Ref module(Check(PyImport_ImportModule("weft.mesh")));
-    return PyObject_CallMethod(module.get(), static_cast<const char*>(function), "O", self);
+    return PyObject_CallMethod(module.get(), static_cast<const char*>(function), "(O)", self);
   });
 }
 
@@ -356,7 +356,7 @@ PyObject* ArrayMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", const_cast<char**>(kNames), &dtype, &copy)) return nullptr;
   Ref numpy(Numpy(self));
   if (!numpy) return nullptr;
-  if (dtype != Py_None) numpy = Ref(PyObject_CallMethod(numpy.get(), "astype", "O", dtype));
+  if (dtype != Py_None) numpy = Ref(PyObject_CallMethod(numpy.get(), "astype", "(O)", dtype));
   if (numpy && copy == Py_True) numpy = Ref(PyObject_CallMethod(numpy.get(), "copy", nullptr));
   return numpy.release();
 }

@@ -265,11 +265,12 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
     *weak = s.dtype().weak;
     return *NumberTensor(s.dtype().dtype, s);
   }
-  Ref array(PyObject_CallMethod(g_numpy, "asarray", "O", object));
+  // The argument in a tuple of its own: "O" would take a tuple for the list of arguments.
+  Ref array(PyObject_CallMethod(g_numpy, "asarray", "(O)", object));
   if (!array) throw PythonError();
   Tensor t = TensorFromBuffer(array.get(), false, what);
-  // Lists of Python numbers get the default dtypes, as Python numbers do.
-  if (PyList_Check(object) || PyTuple_Check(object)) {
+  // Lists and ranges of Python numbers get the default dtypes, as Python numbers do.
+  if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) {
     const DType to = t.dtype() == DType::kF64    ? DefaultFloat()
                      : t.dtype() == DType::kI64  ? DefaultInt()
                      : t.dtype() == DType::kC128 ? DefaultComplex()
@@ -300,14 +301,14 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
     t = Tensor(bits, t.shape(), t.owner(), t.raw());
   }
   Ref array(WrapValue(Value(t)));
-  Ref numpy(Check(PyObject_CallMethod(g_numpy, "asarray", "O", array.get())));
+  Ref numpy(Check(PyObject_CallMethod(g_numpy, "asarray", "(O)", array.get())));
   if (IsExtended(dtype)) {
     Ref d(DTypeObject(dtype));
     if (PyUnicode_Check(d.get())) {
       throw UserError(ErrorKind::kUnsupported, {}, "NumPy has no dtype '", NumpyName(dtype),
                       "': install ml_dtypes, or convert with astype('float32')");
     }
-    return Check(PyObject_CallMethod(numpy.get(), "view", "O", d.get()));
+    return Check(PyObject_CallMethod(numpy.get(), "view", "(O)", d.get()));
   }
   return numpy.release();
 }

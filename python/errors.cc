@@ -104,8 +104,9 @@ void SetPythonException() {
     if (!PyErr_Occurred()) PyErr_SetString(g_internal_error, "an error without an exception");
   } catch (const Error& error) {
     SetPythonException(error);
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+  } catch (const std::bad_alloc& error) {
+    // Of what is no tensor (those say their type): an intermediate result of a program, mostly.
+    SetPythonException(UserError(ErrorKind::kRuntime, {}, error.what()));
   } catch (const std::exception& error) {
     PyErr_SetString(g_internal_error, error.what());
   }

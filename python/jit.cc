@@ -409,7 +409,7 @@ PyObject* RecursiveCall(int depth, Arguments& a) {
   if (target.tree.get() == Py_None) return WrapValue(std::move(results[0]));
   Ref list(WrapValues(results));
   if (PyLong_Check(target.tree.get())) return PyList_AsTuple(list.get());
-  return PyObject_CallMethod(target.tree.get(), "unflatten", "O", list.get());
+  return PyObject_CallMethod(target.tree.get(), "unflatten", "(O)", list.get());
 }
 
 // Traces the function until the types of its own calls agree with what it returns. (Traced, tree, names)
@@ -602,7 +602,7 @@ PyObject* BuildResult(const Entry& entry, Values values) {
   Ref list(Check(PyList_New(static_cast<Py_ssize_t>(values.size()))));
   for (size_t i = 0; i < values.size(); ++i)
     PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapResult(entry, std::move(values[i]), i));
-  return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "O", list.get()); });
+  return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "(O)", list.get()); });
 }
 
 Values WithWeak(Tensors results, const Traced& traced) {

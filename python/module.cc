@@ -35,6 +35,8 @@ void TranslateErrors(std::exception_ptr p) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "an error without an exception");
   } catch (const Error& error) {
     SetPythonException(error);
+  } catch (const std::bad_alloc&) {
+    SetPythonException();
   }
 }
 

@@ -106,10 +106,17 @@ std::string Letters(int n, char first) {
   return s;
 }
 
-WeakDType ContractDType(Operands xs) {
-  const WeakDType t = PromoteAll(xs);
-  return IsBool(t.dtype) ? WeakDType{DefaultInt(), false} : t;
-}
+// In which dtype a product is computed, and of which it is. The product of booleans, "or" of "and"s, is whether a sum
+// of products is not 0: floats, which no number of terms brings back to 0.
+struct ContractDType {
+  explicit ContractDType(Operands xs) : result(PromoteAll(xs)) {}
+  DType in() const { return IsBool(result.dtype) ? DType::kF32 : result.dtype; }
+  Value Finish(Site& site, const Atom& y) const {
+    if (!IsBool(result.dtype)) return site.Finish(y, result.weak);
+    return site.Finish(site.b().Emit1(FindPrim("ne"), {y, Atom::Scalar(DType::kF32, 0)}));
+  }
+  WeakDType result;
+};
 
 }  // namespace
 
@@ -145,10 +152,10 @@ Value Tensordot(const Operand& x, const Operand& y, const Ints& x_axes, const In
     for (char& c : *s) c = rename[c];
   }
   const Operand xs[] = {x, y};
-  const WeakDType t = ContractDType(xs);
+  const ContractDType t(xs);
   Site site;
-  const Atom a = site.Use(x, t.dtype), c = site.Use(y, t.dtype);
-  return site.Finish(Contract(site.b(), lx + "," + ly + "->" + out, a, c), t.weak);
+  const Atom a = site.Use(x, t.in()), c = site.Use(y, t.in());
+  return t.Finish(site, Contract(site.b(), lx + "," + ly + "->" + out, a, c));
 }
 
 Value Dot(const Operand& x, const Operand& y) {
@@ -172,14 +179,14 @@ Value Matmul(const Operand& x, const Operand& y) {
     throw TypeError("matmul: shapes ", ShapeText(sx), " and ", ShapeText(sy), " do not fit: ", kx, " columns against ",
                     ky, " rows");
   const Operand xs[] = {x, y};
-  const WeakDType t = ContractDType(xs);
+  const ContractDType t(xs);
   Site site;
   Builder& b = site.b();
-  Atom a = site.Use(x, t.dtype), c = site.Use(y, t.dtype);
+  Atom a = site.Use(x, t.in()), c = site.Use(y, t.in());
   if (ry <= 2) {
     // No batch dimensions on the right: all of x but its columns are rows.
     const std::string rows = Letters(rx - 1, 'a'), cols = ry == 2 ? "y" : "";
-    return site.Finish(Contract(b, rows + "z,z" + cols + "->" + rows + cols, a, c), t.weak);
+    return t.Finish(site, Contract(b, rows + "z,z" + cols + "->" + rows + cols, a, c));
   }
   // Batch dimensions, aligned at the end; those of size 1 stretch.
   const int bx = std::max(rx - 2, 0), by = ry - 2, n = std::max(bx, by);
@@ -204,7 +211,7 @@ Value Matmul(const Operand& x, const Operand& y) {
   ly += "zy", out += 'y';
   y_shape.push_back(ky), y_shape.push_back(sy[ry - 1]);
   a = Reshape(b, a, x_shape), c = Reshape(b, c, y_shape);
-  return site.Finish(Contract(b, lx + "," + ly + "->" + out, a, c), t.weak);
+  return t.Finish(site, Contract(b, lx + "," + ly + "->" + out, a, c));
 }
 
 Value Einsum(const std::string& text, Operands xs) {
@@ -280,11 +287,11 @@ Value Einsum(const std::string& text, Operands xs) {
       throw ValueError("einsum: '", text, "' repeats an index in its result");
   }
 
-  const WeakDType t = ContractDType(xs);
+  const ContractDType t(xs);
   Site site;
   Builder& b = site.b();
   std::vector<Named> work;
-  for (size_t i = 0; i < xs.size(); ++i) work.push_back({site.Use(xs[i], t.dtype), terms[i]});
+  for (size_t i = 0; i < xs.size(); ++i) work.push_back({site.Use(xs[i], t.in()), terms[i]});
   // Left to right; the order of a chain is the optimiser's business.
   while (work.size() > 1) {
     std::string later = result;
@@ -300,7 +307,7 @@ Value Einsum(const std::string& text, Operands xs) {
   Named y = Reduce(b, work[0], result);
   if (y.letters.size() != result.size()) throw TypeError("einsum: '", text, "': an index of size 1 was stretched away");
   y = Permute(b, y, result);
-  return site.Finish(y.atom, t.weak);
+  return t.Finish(site, y.atom);
 }
 
 }  // namespace weft

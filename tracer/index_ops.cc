@@ -54,9 +54,10 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
     }
     if (e.kind == Index::Kind::kArray && IsBool(e.array.dtype())) {
       const Dims mask = e.array.dims();
-      if (mask.empty()) {
-        throw UserError(ErrorKind::kUnsupported, {},
-                        "indexing with a single boolean: use weft.numpy.where or an array mask");
+      if (mask.empty()) {  // a new dimension of one element, chosen or not
+        const bool chosen = Demand(e.array, "a boolean index").at<bool>(0);
+        entries.push_back(Index::Boolean(chosen));
+        continue;
       }
       for (size_t d = 0; d < mask.size(); ++d) {
         const size_t at = consumed + d;
@@ -89,7 +90,7 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
   Plan plan;
   size_t d = 0;
   bool separated = false, any_array = false;
-  for (const Index& e : entries) any_array |= e.kind == Index::Kind::kArray;
+  for (const Index& e : entries) any_array |= e.kind == Index::Kind::kArray || e.kind == Index::Kind::kBool;
   int last_advanced = -1;
   auto advanced = [&] {
     const int here = static_cast<int>(plan.axes.size());
@@ -136,6 +137,17 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
         plan.operand.push_back(shape[d++]);
         break;
       }
+      case Index::Kind::kBool:
+        advanced();
+        a.is_new = true;
+        a.size = One();
+        a.kind = Axis::Kind::kArray;
+        a.array = static_cast<int>(plan.arrays.size());
+        plan.arrays.push_back(e.array);
+        plan.has_new = true;
+        plan.axes.push_back(a);
+        plan.operand.push_back(One());
+        break;
       case Index::Kind::kArray:
         advanced();
         a.size = shape[d];

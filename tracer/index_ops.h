@@ -4,10 +4,10 @@
 //   Value y = UpdateItem(x, {Index::Array(rows)}, v, Update::kAdd);
 //
 // Entries consume dimensions from the left. Integers and arrays of integers index, negative ones from the end; a
-// boolean mask must have a known value and stands for the positions where it is true. Array entries broadcast together
-// and their joint dimensions stand where the first of them stood, or in front when a slice separates them (NumPy's
-// rule). Out of bounds: a known integer raises kIndex; an array entry reads the nearest element and its update is
-// dropped, as in JAX, unless `mode` says otherwise.
+// boolean mask must have a known value and stands for the positions where it is true; a single boolean is a new
+// dimension of size 1 or 0. Array entries broadcast together and their joint dimensions stand where the first of them
+// stood, or in front when a slice separates them (NumPy's rule). Out of bounds: a known integer raises kIndex; an array
+// entry reads the nearest element and its update is dropped, as in JAX, unless `mode` says otherwise.
 #ifndef WEFT_TRACER_INDEX_OPS_H_
 #define WEFT_TRACER_INDEX_OPS_H_
 
@@ -19,9 +19,9 @@
 namespace weft {
 
 struct Index {
-  enum class Kind : uint8_t { kInt, kSlice, kNewAxis, kEllipsis, kArray } kind = Kind::kInt;
+  enum class Kind : uint8_t { kInt, kSlice, kNewAxis, kEllipsis, kArray, kBool } kind = Kind::kInt;
   std::optional<int64_t> start, stop, step;  // kSlice; kInt: start
-  Value array;                               // kArray: integers or booleans
+  Value array;                               // kArray: integers or booleans; kBool: [0] or []
 
   static Index Int(int64_t i) { return {Kind::kInt, i, {}, {}, {}}; }
   static Index Slice(std::optional<int64_t> start, std::optional<int64_t> stop, std::optional<int64_t> step) {
@@ -29,6 +29,10 @@ struct Index {
   }
   static Index NewAxis() { return {Kind::kNewAxis, {}, {}, {}, {}}; }
   static Index Ellipsis() { return {Kind::kEllipsis, {}, {}, {}, {}}; }
+  static Index Boolean(bool chosen) {
+    return {
+        Kind::kBool, {}, {}, {}, Value(Tensor::FromVector<int32_t>({chosen ? 1 : 0}, std::vector<int32_t>(chosen)))};
+  }
   static Index Array(Value v) { return {Kind::kArray, {}, {}, {}, std::move(v)}; }
 };
 using Indices = std::vector<Index>;

@@ -25,7 +25,15 @@ const Prim& PrimOf(Binary op) {
 WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
   WeakDType t = PromoteAll(xs);
   if (promotion == Promotion::kInexact || (!IsInexact(t.dtype) && !prim.dtypes.Has(t.dtype))) {
-    if (promotion == Promotion::kInexact || prim.dtypes.Has(ToInexact(t).dtype)) t = ToInexact(t);
+    // What is whole for integers is not a float for booleans: NumPy and JAX refuse their differences.
+    if (promotion == Promotion::kAuto && IsBool(t.dtype) && prim.dtypes.Has(DType::kI32)) {
+      if (prim.name != "square")
+        throw TypeError(prim.name, ": operands are booleans; expected one of ", prim.dtypes.ToString(),
+                        "; use logical_not, logical_xor ..., or convert them with astype");
+      t = {DefaultInt(), false};
+    } else if (promotion == Promotion::kInexact || prim.dtypes.Has(ToInexact(t).dtype)) {
+      t = ToInexact(t);
+    }
   }
   return t;
 }
@@ -87,25 +95,32 @@ Prepared Prepare(Site& site, Operands xs, DType dtype, const char* what) {
   return p;
 }
 
+// The exponent, where it is one whole number that is known now.
+std::optional<int64_t> KnownExponent(const Operand& y) {
+  if (y.is_scalar()) return y.scalar().kind == Scalar::Kind::kInt ? std::optional<int64_t>(y.scalar().i) : std::nullopt;
+  const Value& v = y.value();
+  if (v.traced() || v.rank() != 0 || !IsSigned(v.dtype())) return std::nullopt;
+  return v.dtype() == DType::kI64 ? v.tensor().at<int64_t>(0) : static_cast<int64_t>(v.tensor().Get(0).real());
+}
+
 Value Power(const Operand& x, const Operand& y) {
+  if (const std::optional<int64_t> n = KnownExponent(y); n && *n < 0 && !IsInexact(x.dtype().dtype))
+    throw TypeError("power: integers to the negative power ", *n, " are no integers; convert them to float first");
   // x ** 3 needs no logarithm and is exact for integers.
   if (y.is_scalar() && y.scalar().kind == Scalar::Kind::kInt && !x.is_scalar() && !IsBool(x.dtype().dtype)) {
     const int64_t n = y.scalar().i;
-    if (IsInexact(x.dtype().dtype) || n >= 0) {
-      if (n == 2) {
-        if (const Prim* square = TryFindPrim("square")) return Elementwise(*square, {x});
-      }
-      if (const Prim* power = TryFindPrim("integer_pow")) {
-        Site site;
-        const Atom a = site.Use(x);
-        return site.Finish(site.b().Emit1(*power, {a}, {{"y", n}}), x.dtype().weak);
-      }
+    if (n == 2) {
+      if (const Prim* square = TryFindPrim("square")) return Elementwise(*square, {x});
     }
-    if (n < 0) throw ValueError("power: an integer array to the negative power ", n, "; convert it to float first");
+    if (const Prim* power = TryFindPrim("integer_pow")) {
+      Site site;
+      const Atom a = site.Use(x);
+      return site.Finish(site.b().Emit1(*power, {a}, {{"y", n}}), x.dtype().weak);
+    }
   }
   const Operand xs[] = {x, y};
   WeakDType t = PromoteAll(xs);
-  if (IsBool(t.dtype)) t = {DefaultInt(), true};
+  if (IsBool(t.dtype)) t = {DefaultInt(), false};
   Site site;
   Prepared p = Prepare(site, xs, t.dtype, "power");
   return site.Finish(site.b().Emit1(FindPrim("pow"), p.atoms), t.weak);
@@ -175,7 +190,7 @@ Value Apply(Binary op, const Operand& x, const Operand& y) {
     case Binary::kRemainder: {
       WeakDType t = PromoteAll(xs);
       if (IsComplex(t.dtype)) throw TypeError(Name(op), ": complex numbers have no remainder");
-      if (IsBool(t.dtype)) t = {DType::kI8, false};
+      if (IsBool(t.dtype)) t = {DefaultInt(), false};
       Site site;
       Prepared p = Prepare(site, xs, t.dtype, Name(op));
       auto f = op == Binary::kFloorDivide ? FloorDivide : Remainder;

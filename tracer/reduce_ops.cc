@@ -59,23 +59,25 @@ int64_t CountAxes(const Operand& x, std::optional<Ints> axes) {
 Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims) {
   const Ints dims = AxesOrAll(x, axes, "mean");
   const WeakDType t = ToInexact(x.dtype());
+  // The sum and the count of 16-bit floats in 32 bits: either may not fit where the mean does.
+  const DType in = ByteWidth(t.dtype) < 4 ? DType::kF32 : t.dtype;
   const Dims from = x.dims();
   Site site;
   Builder& b = site.b();
-  const Atom a = site.Use(x, t.dtype);
+  const Atom a = site.Use(x, in);
   Atom y = ReduceSum(b, a, dims);
   Dim count = 1;
   for (int64_t d : dims) count = count * from[d];
   if (count.is_static()) {
-    y = b.Emit1(FindPrim("div"), {y, Atom::Scalar(t.dtype, static_cast<double>(count.value()))});
+    y = b.Emit1(FindPrim("div"), {y, Atom::Scalar(in, static_cast<double>(count.value()))});
   } else {
     for (int64_t d : dims) {
-      const Atom n = Convert(b, b.Emit1(FindPrim("dim_size"), {a}, {{"dim", d}}), t.dtype);
+      const Atom n = Convert(b, b.Emit1(FindPrim("dim_size"), {a}, {{"dim", d}}), in);
       y = b.Emit1(FindPrim("div"), {y, BroadcastAtom(b, n, b.TypeOf(y).dims)});
     }
   }
   if (keepdims) y = KeepDims(b, y, from, dims);
-  return site.Finish(y, t.weak);
+  return site.Finish(Convert(b, y, t.dtype), t.weak);
 }
 
 Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool keepdims) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "backends/cpu/fork_safe_mutex.h"
@@ -54,11 +55,23 @@ struct BackToCache {
   void operator()(void* p) const { FreeRaw(p, bytes); }
 };
 
+// Says how much was asked for, to whoever shows it to the user.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(int64_t bytes)
+      : message_("out of memory: a program needs " + std::to_string(bytes) +
+                 " bytes for an array or its intermediate ones") {}
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
+};
+
 void* FromSystem(int64_t size) {
   // The standard wants a multiple of the alignment.
   const int64_t alignment = size >= kHuge ? kHuge : 64;
   void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (p == nullptr) throw std::bad_alloc();
+  if (p == nullptr) throw OutOfMemory(size);
   if (size >= kHuge) madvise(p, static_cast<size_t>(size), MADV_HUGEPAGE);
   return p;
 }

@@ -19,6 +19,18 @@ __all__ = [
 ]
 
 
+def named_padding(padding: str, sizes: Any, windows: Any, strides: Any, name: str) -> list[tuple[int, int]]:
+    """What "VALID", "SAME" and "SAME_LOWER" stand for: elements below and above per dimension."""
+    if padding.upper() not in ("VALID", "SAME", "SAME_LOWER"):
+        raise ValueError(f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}")
+    pairs = []
+    for size, window, stride in zip(sizes, windows, strides):
+        total = builtins.max((-(-size // stride) - 1) * stride + window - size, 0) if padding.upper() != "VALID" else 0
+        low = total // 2 if padding.upper() == "SAME" else total - total // 2
+        pairs.append((low, total - low))
+    return pairs
+
+
 def conv_general_dilated(
     lhs: NDArrayLike,
     rhs: NDArrayLike,
@@ -37,7 +49,8 @@ def conv_general_dilated(
     Args:
         lhs: array of images, [batch, channels, spatial ...] unless dimension_numbers say otherwise.
         rhs: array of kernels, [out channels, in channels / feature_group_count, spatial ...].
-        padding: "VALID", "SAME" (of size ceil(size / stride)) or a pair (low, high) per spatial dimension.
+        padding: "VALID", "SAME" (of size ceil(size / stride)), "SAME_LOWER" (an odd element goes below, not above) or a
+            pair (low, high) per spatial dimension. These, strides and dilations are in the order of rhs's dimensions.
         lhs_dilation: by what factor images are spread with zeros between elements; None: 1.
         dimension_numbers: three strings such as ("NHWC", "HWIO", "NHWC"): the dimensions of lhs, rhs and the result;
             None: ("NCHW", "OIHW", "NCHW").
@@ -62,23 +75,22 @@ def conv_general_dilated(
     back = None
     if dimension_numbers is not None:
         spec_l, spec_r, spec_o = dimension_numbers
-        spatial = [c for c in spec_l if c not in "NC"]
+        spatial = [c for c in spec_r if c not in "OI"]  # strides, padding and dilations are in the kernels' order
+        expected = [{"N", "C", *spatial}, {"O", "I", *spatial}, {"N", "C", *spatial}]
+        if [set(s) for s in dimension_numbers] != expected or any(len(s) != n + 2 for s in dimension_numbers):
+            raise ValueError(
+                f"conv_general_dilated: dimension_numbers {tuple(dimension_numbers)} must be three strings of {n + 2} "
+                "different letters: N and C, O and I, N and C, and the same spatial ones"
+            )
         lhs = _weft.transpose(lhs, [spec_l.index(c) for c in ["N", "C", *spatial]])
         rhs = _weft.transpose(rhs, [spec_r.index(c) for c in ["O", "I", *spatial]])
         canonical = ["N", "C", *spatial]
         back = [canonical.index(c) for c in spec_o]
     strides, ld, rd = list(window_strides), list(lhs_dilation or [1] * n), list(rhs_dilation or [1] * n)
     if isinstance(padding, str):
-        pairs = []
-        for i in range(n):
-            size, kernel = (lhs.shape[2 + i] - 1) * ld[i] + 1, (rhs.shape[2 + i] - 1) * rd[i] + 1
-            total = 0
-            if padding.upper() == "SAME":
-                total = builtins.max((-(-size // strides[i]) - 1) * strides[i] + kernel - size, 0)
-            elif padding.upper() != "VALID":
-                raise ValueError(f"conv_general_dilated: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
-            pairs.append((total // 2, total - total // 2))
-        padding = pairs
+        images = [(size - 1) * d + 1 for size, d in zip(lhs.shape[2:], ld)]
+        kernels = [(size - 1) * d + 1 for size, d in zip(rhs.shape[2:], rd)]
+        padding = named_padding(padding, images, kernels, strides, "conv_general_dilated")
     dtype = _weft.result_type(lhs, rhs)
     dtype = summed_in(dtype, preferred_element_type, "conv_general_dilated")
     out = _weft.bind(

@@ -13,6 +13,7 @@ from .._weft import Array
 from ..control import scan
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from . import _primitives
+from ._convolution import named_padding
 from ._shapes import pad
 from ._slicing import slice
 
@@ -163,19 +164,11 @@ def reduce(operands: Any, init_values: NestedLike, computation: Callable, dimens
     return scan(lambda c, x: (computation(c, x), None), start, treedef.unflatten(flat))[0]
 
 
-def _window_padding(padding, shape, window, strides, base, dilation) -> list[tuple[int, int]]:
+def _window_padding(padding, shape, window, strides, dilation) -> list[tuple[int, int]]:
     if not isinstance(padding, str):
         return [(int(lo), int(hi)) for lo, hi in padding]
-    if padding.upper() == "VALID":
-        return [(0, 0)] * len(shape)
-    if padding.upper() != "SAME":
-        raise ValueError(f"reduce_window: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
-    pairs = []
-    for n, w, s, b, d in zip(shape, window, strides, base, dilation):
-        size, wide = (n - 1) * b + 1, (w - 1) * d + 1
-        total = builtins.max((-(-size // s) - 1) * s + wide - size, 0)
-        pairs.append((total // 2, total - total // 2))
-    return pairs
+    # As in JAX, what pads the array as it is pads the spread one.
+    return named_padding(padding, shape, [(w - 1) * d + 1 for w, d in zip(window, dilation)], strides, "reduce_window")
 
 
 def reduce_window(
@@ -195,7 +188,7 @@ def reduce_window(
         computation: (x, y) -> z on arrays, such as lax.add or lax.max.
         window_dimensions: the shape of the window, one size per dimension.
         window_strides: the step of the window; None: 1.
-        padding: "VALID", "SAME" or a pair (low, high) per dimension.
+        padding: "VALID", "SAME", "SAME_LOWER" or a pair (low, high) per dimension.
         base_dilation: by what factor the array is spread; None: 1.
         window_dilation: by what factor the window is spread; None: 1.
 
@@ -215,7 +208,7 @@ def reduce_window(
         raise ValueError(f"reduce_window: {len(window)} window dimensions for an array of shape {operand.shape}")
     strides = list(window_strides or [1] * rank)
     base, dilation = list(base_dilation or [1] * rank), list(window_dilation or [1] * rank)
-    pairs = _window_padding(padding, operand.shape, window, strides, base, dilation)
+    pairs = _window_padding(padding, operand.shape, window, strides, dilation)
     init = _weft.astype(init_value, operand.dtype)
     wide = pad(operand, init, [(lo, hi, b - 1) for (lo, hi), b in zip(pairs, base)])
     counts = [(n - (w - 1) * d - 1) // s + 1 for n, w, s, d in zip(wide.shape, window, strides, dilation)]

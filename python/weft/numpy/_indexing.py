@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NDArrayLike, NestedLike, Shape
+from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
     "argwhere",
@@ -438,7 +438,7 @@ def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
     """Indices of the flattened array as indices of each dimension.
 
     Args:
-        indices: array or number of an integer dtype.
+        indices: array or number of an integer dtype; negative ones count from the end, one out of range is the nearest.
         shape: the sizes of the dimensions, an integer or a tuple of them.
 
     Returns: tuple of arrays of the shape of the indices, one per dimension.
@@ -447,29 +447,71 @@ def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
         >>> wnp.unravel_index(wnp.array([1, 5]), (2, 3))
         (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
     """
-    indices, out = _weft.array(indices, None, False), []
-    for n in reversed(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)):
-        out.append(indices % n)
-        indices = indices // n
-    return tuple(reversed(out))
+    rest, out = _weft.array(indices, None, False), []
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    for n in reversed(sizes):
+        out.append(rest % n)
+        rest = rest // n
+    # What is left says which indices are outside: it is 0, or -1 for negative ones, but for those.
+    signed = _weft.dtype_kind(rest.dtype) == "signed"
+    places = [_weft.where(rest > 0, n - 1, i) for n, i in zip(sizes, reversed(out))]
+    return tuple(_weft.where(rest < -1, 0, i) if signed else i for i in places)
 
 
-def ravel_multi_index(multi_index: Sequence[NestedLike] | NDArrayLike, dims: Shape) -> Array:
-    """Indices of each dimension as indices of the flattened array. They are not checked against the sizes.
+def ravel_multi_index(
+    multi_index: Sequence[NestedLike] | NDArrayLike,
+    dims: Shape,
+    mode: str | None = None,
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Indices of each dimension as indices of the flattened array.
 
     Args:
         multi_index: tuple of arrays or numbers of an integer dtype, one per dimension.
         dims: the sizes of the dimensions.
+        mode: what an index out of range does: "raise" raises ValueError, "clip" takes the nearest, "wrap" counts around,
+            "ignore" computes on. None: "raise" where all are known, else "ignore".
+        order: "C": the last dimension counts fastest; "F": the first.
+        dtype: of the result; None: the common one of the indices and the default integer dtype.
 
     Returns: array of the common shape.
+
+    Raises:
+        ValueError: an index is out of range with mode "raise"; or there is no such mode or order, or not one index per
+            dimension.
+        TypeError: an index is no integer.
+        weft.TracerError: mode is "raise" and an index is traced.
 
     Example:
         >>> wnp.ravel_multi_index((wnp.array([0, 1]), wnp.array([1, 2])), (2, 3))
         Array([1, 5], dtype=int32)
     """
-    out: Any = 0
-    for i, n in zip(multi_index, dims):
-        out = out * n + _weft.array(i, None, False)
+    if mode not in (None, "raise", "clip", "wrap", "ignore"):
+        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore', got {mode!r}")
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
+    places = [_weft.array(i, None, False) for i in multi_index]
+    if len(places) != len(dims):
+        raise ValueError(f"ravel_multi_index: {len(places)} indices for {len(dims)} dimensions")
+    for i in places:
+        if _weft.dtype_kind(i.dtype) not in ("signed", "unsigned"):
+            raise TypeError(f"ravel_multi_index: indices must be integers, got {i.dtype}")
+    to = _weft.result_type(int, *places) if dtype is None else _weft.dtype(dtype)
+    if mode is None:
+        mode = "ignore" if any(map(_weft.is_traced, places)) else "raise"
+    out: Any = _weft.full((), 0, to)
+    sizes: list[Any] = list(dims)
+    for i, n in zip(*((places, sizes) if order == "C" else (places[::-1], sizes[::-1]))):
+        i = i.astype(to)
+        if mode == "raise" and i.size and bool(_weft.reduce("reduce_or", (i < 0) | (i >= n), None, False)):
+            raise ValueError(f"ravel_multi_index: an index is out of range for a dimension of {n}")
+        if mode == "clip":
+            i = _weft.where(i < 0, 0, _weft.where(i >= n, n - 1, i))
+        elif mode == "wrap":
+            i = i % n
+        out = out * n + i
     return out
 
 
@@ -537,53 +579,99 @@ class _Place:
             return _weft.where(mask, at.astype(self._array.dtype), self._array)
         return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
 
-    def set(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
+    def _placed(self, out_sharding, wrap_negative_indices, mode) -> _Place:
+        """This place, its negative indices out of bounds where they do not wrap."""
+        if out_sharding is not None:
+            raise TypeError("at[]: out_sharding is not supported; use weft.with_sharding_constraint on the result")
+        if wrap_negative_indices:
+            return self
+        entries = self._index if isinstance(self._index, tuple) else (self._index,)
+        return _Place(self._array, tuple(_unwrapped(e, mode) for e in entries))
+
+    def set(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy with values at this place.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do: None or "drop" leaves them out, "clip" takes the nearest element.
-            **_: accepted, without effect: indices_are_sorted, unique_indices.
+            indices_are_sorted: accepted, without effect.
+            unique_indices: accepted, without effect.
+            mode: what indices out of bounds do: None, "drop" or "fill" leaves them out, "clip" takes the nearest
+                element, "promise_in_bounds" says that there are none.
+            out_sharding: must be None; weft.with_sharding_constraint shards the result.
+            wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
 
         Returns: array of the same shape and dtype.
 
         Raises:
             ValueError: there is no such mode.
-            TypeError: values do not broadcast to the place.
+            TypeError: values do not broadcast to the place, or out_sharding is given.
 
         Example:
             >>> wnp.zeros(3).at[1].set(5.0)
             Array([0., 5., 0.], dtype=float32)
         """
-        return self._update(values, "set", mode)
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "set", mode)
 
-    def add(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
+    def add(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy with values added at this place; an index that occurs twice adds twice.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do: None or "drop" leaves them out, "clip" takes the nearest element.
-            **_: accepted, without effect: indices_are_sorted, unique_indices.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
         Raises:
             ValueError: there is no such mode.
-            TypeError: values do not broadcast to the place.
+            TypeError: values do not broadcast to the place, or out_sharding is given.
 
         Example:
             >>> wnp.zeros(3).at[wnp.array([0, 0, 2])].add(1.0)
             Array([2., 0., 1.], dtype=float32)
         """
-        return self._update(values, "add", mode)
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "add", mode)
 
-    def subtract(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
+    def subtract(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy with values subtracted at this place; an index that occurs twice subtracts twice.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
@@ -591,15 +679,29 @@ class _Place:
             >>> wnp.zeros(3).at[1].subtract(5.0)
             Array([ 0., -5.,  0.], dtype=float32)
         """
-        return self._update(-_weft.array(values, None, False), "add", mode)
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(
+            -_weft.array(values, None, False), "add", mode
+        )
 
-    def multiply(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
+    def multiply(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy multiplied by values at this place; an index that occurs twice multiplies twice.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
@@ -607,33 +709,61 @@ class _Place:
             >>> wnp.ones(3).at[1].multiply(5.0)
             Array([1., 5., 1.], dtype=float32)
         """
-        return self._update(values, "mul", mode)
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "mul", mode)
 
     mul = multiply
 
-    def divide(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
-        """A copy divided by values at this place.
+    def divide(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy divided by values at this place; an index that occurs twice divides twice.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+                They are converted to the dtype of the array first, as for set.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
-        Returns: array of the same shape and dtype.
+        Returns: array of the same shape, of a float dtype.
 
         Example:
             >>> wnp.ones(3).at[1].divide(4.0)
             Array([1.  , 0.25, 1.  ], dtype=float32)
         """
-        return self.apply(lambda x: x / values, mode=mode)
+        ones = _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)
+        place = ones._placed(out_sharding, wrap_negative_indices, mode)
+        return self._array / place._update(values, "mul", mode)
 
-    def power(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
-        """A copy raised to powers at this place.
+    def power(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy raised to powers at this place; an index that occurs twice raises twice.
 
         Args:
             values: array or number that broadcasts to the place: the exponents.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+                They are converted to the dtype of the array first, as for set.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
@@ -641,15 +771,29 @@ class _Place:
             >>> wnp.array([2.0, 3.0]).at[1].power(2.0)
             Array([2., 9.], dtype=float32)
         """
-        return self.apply(lambda x: x**values, mode=mode)
+        ones = _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)
+        place = ones._placed(out_sharding, wrap_negative_indices, mode)
+        return self._array ** place._update(values, "mul", mode)
 
-    def min(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
+    def min(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy with the smaller of element and value at this place.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
@@ -657,15 +801,27 @@ class _Place:
             >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].min(2.5)
             Array([2. , 2.5], dtype=float32)
         """
-        return self._update(values, "min", mode)
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "min", mode)
 
-    def max(self, values: NestedLike, *, mode: str | None = None, **_: Any) -> Array:
+    def max(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy with the larger of element and value at this place.
 
         Args:
             values: array or number that broadcasts to the place.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
@@ -673,15 +829,25 @@ class _Place:
             >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].max(2.5)
             Array([2.5, 3. ], dtype=float32)
         """
-        return self._update(values, "max", mode)
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "max", mode)
 
-    def apply(self, function: Callable[..., Any], *, mode: str | None = None, **_: Any) -> Array:
+    def apply(
+        self,
+        function: Callable[..., Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """A copy with a function applied to the elements at this place.
 
         Args:
             function: takes and returns an array.
-            mode: what indices out of bounds do, as for set.
-            **_: accepted, without effect.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
 
@@ -689,19 +855,32 @@ class _Place:
             >>> wnp.array([2.0, 3.0]).at[1].apply(lambda x: x * 10)
             Array([ 2., 30.], dtype=float32)
         """
-        mask = self._mask()
+        place = self._placed(None, wrap_negative_indices, mode)
+        mask = place._mask()
         if mask is not None:
             return _weft.where(mask, function(self._array), self._array)
-        return self._update(function(self.get()), "set", mode)
+        return place._update(function(place.get()), "set", mode)
 
-    def get(self, *, mode: str | None = None, fill_value: Any = None, **_: Any) -> Array:
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: Any = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """The elements at this place.
 
         Args:
+            indices_are_sorted: accepted, without effect.
+            unique_indices: accepted, without effect.
             mode: what indices out of bounds do: None or "clip" takes the nearest element, "fill" or "drop" gives
                 fill_value.
             fill_value: None: NaN for floats, the smallest integer.
-            **_: accepted, without effect.
+            out_sharding: must be None.
+            wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
 
         Returns: array, as x[index].
 
@@ -714,11 +893,23 @@ class _Place:
         """
         if mode not in _READ_MODES:
             raise ValueError(f"at[]: there is no mode {mode!r}")
-        out = _weft.getitem(self._array, self._index, _READ_MODES[mode])
+        index = self._placed(out_sharding, wrap_negative_indices, mode or "clip")._index
+        out = _weft.getitem(self._array, index, _READ_MODES[mode])
         if mode in ("fill", "drop") and fill_value is not None:
-            inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), self._index, "fill")
+            inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), index, "fill")
             out = _weft.where(inside == 1, out, fill_value)
         return out
+
+
+def _unwrapped(entry, mode):
+    """An entry of a subscript whose negative integers do not count from the end: the first place, or beyond the last."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (slice, bool, np.bool_)):
+        return entry
+    index = _weft.array(entry, None, False)
+    if _weft.dtype_kind(index.dtype) != "signed":
+        return entry
+    index = index if index.dtype.itemsize >= 4 else index.astype("int32")
+    return _weft.where(index < 0, 0 if mode == "clip" else np.iinfo(index.dtype).max, index)
 
 
 # What parameters mean in several functions of this module.

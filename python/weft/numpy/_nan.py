@@ -7,7 +7,22 @@ from collections.abc import Sequence
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import ArrayLike, DTypeLike, NestedLike
-from ._reductions import _AXES, _array, _no_out, all, argmax, argmin, cumprod, cumsum, max, min, prod, root_of, sum
+from ._reductions import (
+    _AXES,
+    _array,
+    _no_out,
+    all,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    max,
+    min,
+    prod,
+    root_of,
+    sum,
+    widened,
+)
 
 __all__ = [
     "nanargmax",
@@ -224,10 +239,10 @@ def nanmean(
         Array(1.5, dtype=float32)
     """
     _no_out(out)
-    filled, bad = _replace(_weft.promote_inexact(_array(a, dtype)), 0, where)
-    return sum(filled, axis, keepdims=keepdims) / sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(
-        filled.dtype
-    )
+    a = _weft.promote_inexact(_array(a, dtype))
+    filled, bad = _replace(widened(a), 0, where)
+    count = sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(filled.dtype)
+    return (sum(filled, axis, keepdims=keepdims) / count).astype(a.dtype)
 
 
 def nanvar(
@@ -252,11 +267,13 @@ def nanvar(
         Array(1., dtype=float32)
     """
     _no_out(out)
-    a = _weft.promote_inexact(_array(a, dtype))
+    exact = _weft.promote_inexact(_array(a, dtype))
+    a = widened(exact)
     centered, bad = _replace(a - nanmean(a, axis, keepdims=True, where=where), 0, where)
     free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
     total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
-    return _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
+    result = _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
+    return result if a.dtype == exact.dtype else result.astype(exact.dtype)
 
 
 nanstd = root_of(

@@ -45,6 +45,11 @@ def _masked(a, where, neutral) -> Array:
     return a if where is None else _weft.where(where, a, neutral)
 
 
+def widened(a: Array) -> Array:
+    """Floats of 8 and 16 bits in 32, where sums, squares and counts are computed: they overflow where results do not."""
+    return a.astype("float32") if _weft.is_inexact(a.dtype) and a.dtype.itemsize < 4 else a
+
+
 def _initial(result, initial, combine):
     return result if initial is None else combine(result, initial)
 
@@ -241,12 +246,18 @@ def mean(
     a = _array(a)
     if dtype is not None and _weft.dtype(dtype) not in ("float16", "bfloat16"):
         a = a.astype(dtype)
-    if where is not None:
-        total = sum(_weft.promote_inexact(a), axis, keepdims=keepdims, where=where)
-        result = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
-    else:
+    if where is None:
         result = _weft.mean(a, axis, keepdims)
-    return result if dtype is None else result.astype(dtype)
+        return result if dtype is None else result.astype(dtype)
+    a = _weft.promote_inexact(a)
+    total = sum(widened(a), axis, keepdims=keepdims, where=where)
+    result = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
+    return _as(result, a.dtype if dtype is None else dtype)
+
+
+def _as(x: Array, dtype: Any) -> Array:
+    """x in a dtype; one that has it already stays weak."""
+    return x if x.dtype == dtype else x.astype(dtype)
 
 
 def var(
@@ -276,21 +287,36 @@ def var(
         Array(1.6666666, dtype=float32)
     """
     _no_out(out)
-    a = _weft.promote_inexact(_array(a, dtype))
+    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    return _as(variance, to)
+
+
+def _variance(a, axis, dtype, fewer, keepdims, where) -> tuple[Array, Any]:
+    """The variance, still in 32 bits where the result has fewer, and the dtype of the result."""
+    a = _weft.promote_inexact(_array(a))
+    to = _weft.dtype(a.dtype if dtype is None else dtype)
+    if not _weft.is_inexact(to):
+        raise ValueError(f"var: dtype must be a float dtype, got {to}")
+    if dtype is not None and to.itemsize >= 4:
+        a = a.astype(to)
+    a, to = widened(a), _real(to)
     if where is not None:
         where = _weft.broadcast_to(_array(where, "bool"), a.shape)
     centered = _weft.absolute(a - mean(a, axis, keepdims=True, where=where))
     if where is not None:
         centered = _weft.where(where, centered, 0)
-    fewer = ddof if correction is None else correction
     if where is None and fewer == 0:
-        return _weft.mean(centered * centered, axis, keepdims)
+        return _weft.mean(centered * centered, axis, keepdims), to
     total = _weft.reduce("reduce_sum", centered * centered, axis, keepdims)
     if where is not None:
         n = sum(where, axis, keepdims=keepdims).astype(total.dtype)
-        return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan"))
+        return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan")), to
     free = _weft.count(a, axis) - fewer
-    return total / free if free > 0 else total * float("nan")
+    return (total / free if free > 0 else total * float("nan")), to
+
+
+def _real(dtype):
+    return {"complex64": _weft.dtype("float32"), "complex128": _weft.dtype("float64")}.get(dtype.name, dtype)
 
 
 _P = ParamSpec("_P")
@@ -309,9 +335,17 @@ def root_of(function: Callable[_P, Array], name: str, doc: str) -> Callable[_P, 
     return root
 
 
-std = root_of(
-    var,
-    "std",
+def std(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: NestedLike | None = None,
+    correction: int | None = None,
+) -> Array:
     """The standard deviation over axes: the square root of var.
 
     Args:
@@ -324,8 +358,12 @@ std = root_of(
     Example:
         >>> wnp.std(wnp.array([1.0, 3.0]))
         Array(1., dtype=float32)
-    """,
-)
+    """
+    from ._primitives import sqrt
+
+    _no_out(out)
+    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    return _as(sqrt(variance), to)
 
 
 def average(
@@ -345,23 +383,30 @@ def average(
 
     Raises:
         TypeError: weights of another shape are given without an axis.
+        ValueError: the shape of the weights is not that of the axes.
 
     Example:
         >>> wnp.average(wnp.array([1.0, 2.0, 3.0]), weights=wnp.array([3.0, 1.0, 0.0]))
         Array(1.25, dtype=float32)
     """
-    a = _weft.promote_inexact(_array(a))
+    a = _array(a)
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
         return (out, _weft.full(out.shape, _weft.count(a, axis), out.dtype)) if returned else out
     weights = _array(weights)
+    dtype = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(a, weights))).dtype
+    a, weights = widened(a.astype(dtype)), widened(weights.astype(dtype))
     if weights.shape != a.shape:
-        if not isinstance(axis, int):
+        if axis is None:
             raise TypeError("average: give the axis that the weights are for")
-        weights = weights.reshape([-1 if d == axis % a.ndim else 1 for d in range(a.ndim)])
+        axes = [_weft.check_axis(d, a.ndim, "average") for d in ([axis] if isinstance(axis, int) else axis)]
+        if weights.shape != tuple(a.shape[d] for d in axes):
+            raise ValueError(f"average: weights of shape {weights.shape} for axes {axes} of shape {a.shape}")
+        weights = _weft.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))
+        weights = weights.reshape([n if d in axes else 1 for d, n in enumerate(a.shape)])
     total = sum(_weft.broadcast_to(weights, a.shape), axis, keepdims=keepdims)
-    out = sum(a * weights, axis, keepdims=keepdims) / total
-    return (out, total) if returned else out
+    out = _as(sum(a * weights, axis, keepdims=keepdims) / total, dtype)
+    return (out, _as(total, dtype)) if returned else out
 
 
 def argmax(a: NestedLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:

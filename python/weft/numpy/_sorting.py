@@ -210,10 +210,11 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
     bins = _weft.array(bins, None, False)
     if bins.ndim != 1:
         raise ValueError(f"digitize: bins must be a vector, got shape {bins.shape}")
-    rising = searchsorted(bins, x, "left" if right else "right")
+    side = "left" if right else "right"
+    rising = searchsorted(bins, x, side)
     if bins.shape[0] < 2:
         return rising
-    falling = bins.shape[0] - searchsorted(_weft.flip(bins, 0), x, "right" if right else "left")
+    falling = bins.shape[0] - searchsorted(_weft.flip(bins, 0), x, side)
     return _weft.where(bins[-1] >= bins[0], rising, falling)
 
 

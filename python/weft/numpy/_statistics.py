@@ -9,7 +9,7 @@ from typing import Any
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import NestedLike
-from ._reductions import max, min, sum
+from ._reductions import max, min, sum, widened
 
 __all__ = [
     "bincount",
@@ -225,18 +225,22 @@ def cov(
     from ._elementwise import conjugate
 
     x = _weft.promote_inexact(_array(m))
+    if y is not None:
+        y = _weft.promote_inexact(_array(y))
+    dtype = x.dtype if y is None else _weft.result_type(x, y)
+    x = widened(x)
     if x.ndim > 2:
         raise ValueError(f"cov: at most two dimensions, got shape {x.shape}")
     x = x.reshape(1, -1) if x.ndim < 2 else x
     x = x if rowvar or x.shape[0] == 1 else x.T
     if y is not None:
-        y = _weft.promote_inexact(_array(y))
+        y = widened(y)
         y = y.reshape(1, -1) if y.ndim < 2 else y
         x = _weft.concatenate([x, y if rowvar or y.shape[0] == 1 else y.T], 0)
     fewer = ddof if ddof is not None else 0 if bias else 1
     if fweights is None and aweights is None:
         x = x - _weft.mean(x, 1, True)
-        return _weft.squeeze(_weft.matmul(x, conjugate(x).T) / (x.shape[1] - fewer), None)
+        return _weft.squeeze(_weft.matmul(x, conjugate(x).T) / (x.shape[1] - fewer), None).astype(dtype)
     w = _weft.full((x.shape[1],), 1, x.dtype)
     if fweights is not None:
         w = w * _array(fweights)
@@ -245,7 +249,7 @@ def cov(
     total = sum(w)
     x = x - (sum(x * w, 1) / total)[:, None]
     free = total - fewer if aweights is None or not fewer else total - fewer * sum(w * _array(aweights)) / total
-    return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / free, None)
+    return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / free, None).astype(dtype)
 
 
 def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -111,8 +112,9 @@ def randint(key: Array, shape: Shape, minval: NestedLike, maxval: NestedLike, dt
     """Whole numbers uniform in [minval, maxval).
 
     Args:
-        minval: the smallest, an integer or an array of them.
-        maxval: the one after the largest; where it is not above minval, minval is the result.
+        minval: the smallest, an integer or an array of them; below the dtype's smallest it is that.
+        maxval: the one after the largest; where it is not above minval, minval is the result. Above the dtype's largest
+            it is the one after that.
         dtype: the dtype of the result; int: the default integer dtype.
 
     Returns: array of that shape.
@@ -129,15 +131,37 @@ def randint(key: Array, shape: Shape, minval: NestedLike, maxval: NestedLike, dt
         raise TypeError(f"random.randint: an integer dtype is needed, got {integer}")
     width = max(8 * integer.itemsize, 32)
     unsigned = f"uint{width}"
-    low, high = wnp.asarray(minval).astype(integer), wnp.asarray(maxval).astype(integer)
+    # Narrow ones are drawn in 32 bits, in which the end of any of their ranges is a number.
+    narrow = 8 * integer.itemsize < width
+    limits, drawn = wnp.iinfo(integer), _weft.dtype("int32") if narrow else integer
+    low, _ = _within(minval, limits.min, limits.max, drawn)
+    high, beyond = _within(maxval, limits.min, limits.max + 1 if narrow else limits.max, drawn)
     k1, k2 = split(key)
     upper, lower = bits(k1, shape, unsigned), bits(k2, shape, unsigned)
-    span = wnp.where(high <= low, wnp.ones((), unsigned), _weft.astype(high, unsigned) - _weft.astype(low, unsigned))
+    span = _weft.astype(high, unsigned) - _weft.astype(low, unsigned)
+    if not narrow:  # the end itself is too large a number; a span of all numbers is 0 then
+        span = span + _weft.array(beyond, None, False).astype(unsigned)
+    span = wnp.where(high <= low, wnp.ones((), unsigned), span)
     # (upper * 2^width + lower) mod span, without wider numbers.
     factor = wnp.asarray(2 ** (width // 2), unsigned) % span
     factor = (factor * factor) % span
     offset = ((upper % span) * factor + lower % span) % span
-    return low + offset.astype(integer)
+    return (low + wnp.where(span == 0, lower, offset).astype(drawn)).astype(integer)
+
+
+def _within(value, least: int, most: int, dtype) -> tuple[Array, Any]:
+    """Whole numbers in a dtype, the nearest of [least, most], and whether they are beyond the latter."""
+    if isinstance(value, int):
+        return wnp.asarray(min(max(value, least), most), dtype), value > most
+    value = wnp.asarray(value)
+    if _weft.dtype_kind(value.dtype) not in ("signed", "unsigned"):
+        value = value.astype(int)
+    mine, beyond = wnp.iinfo(value.dtype), False
+    if mine.max > most:
+        beyond, value = value > most, wnp.minimum(value, most)
+    if mine.min < least:
+        value = wnp.maximum(value, least)
+    return value.astype(dtype), beyond
 
 
 def _shuffled(key, x, axis: int = 0) -> Array:

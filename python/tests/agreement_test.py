@@ -1,0 +1,270 @@
+"""Expressions that say the same under JAX and under Weft: values, dtypes and shapes agree, and what one refuses the
+other does. Each stands for something that once differed."""
+
+# ruff: noqa: E501
+
+import warnings
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+SAME = """
+# Tuples are arrays, too.
+jnp.array((1, 2))
+jnp.array(((1,), (2,)))
+jnp.array(((1, 2), (3, 4)))
+jnp.array((1.5, 2))
+jnp.array(())
+jnp.array((jnp.array([1, 2]), (3, 4)))
+jnp.array(jnp.ones((2, 3)).shape)
+jnp.asarray((1, 2), dtype='float32')
+jnp.array(range(3))
+jnp.asarray(range(0, 9, 2))
+jnp.arange(6).reshape(2, 3)[0, (1, 2)]
+jnp.arange(6).reshape(2, 3)[(1, 0), (1, 2)]
+jnp.zeros((4, 4)).at[(1, 2, 3), (2, 3, 1)].set(1)
+jnp.take(jnp.arange(5), jnp.array((1, 2)))
+jnp.pad(jnp.arange(3), 2, mode='linear_ramp', end_values=(5, -4))
+jnp.stack((jnp.array((1, 2)), jnp.array((3, 4))))
+
+# Sums, counts and squares of 16-bit floats are made in 32 bits.
+jnp.mean(jnp.full(10, 60000, 'float16'))
+jnp.mean(jnp.ones((300, 300), 'float16'))
+jnp.mean(jnp.ones((300, 300), 'bfloat16'))
+jnp.mean(jnp.ones((300, 300), 'float16'), axis=0, keepdims=True)
+jnp.mean(jnp.full(10, 60000, 'float16'), where=jnp.arange(10) > 3)
+jnp.mean(jnp.ones(70000, 'float16'), where=jnp.arange(70000) > 3)
+jnp.mean(jnp.arange(10), dtype='float16')
+jnp.mean(jnp.arange(10.0), dtype='float16', where=jnp.arange(10) > 3)
+jnp.average(jnp.full(10, 60000, 'float16'))
+jnp.var(jnp.arange(100.0).astype('float16'))
+jnp.var(jnp.full(70000, 300, 'float16').at[0].set(0))
+jnp.var(jnp.arange(100.0).astype('float16'), where=jnp.arange(100) % 2 == 0)
+jnp.var(jnp.arange(100.0).astype('bfloat16'), ddof=1)
+jnp.var(jnp.arange(100.0), dtype='float16')
+jnp.var(jnp.arange(4) + 1j)
+jnp.std(jnp.arange(4) + 1j)
+jnp.std(jnp.arange(200.0).astype('float16'))
+jnp.var(jnp.array([1.0, 2.0]), ddof=2)
+jnp.cov(jnp.arange(12.0).reshape(3, 4).astype('float16'))
+jnp.cov(jnp.full((1, 3000), 8.0, 'float16').at[0, 0].set(0))
+jnp.cov(jnp.arange(12.0).reshape(3, 4).astype('float16'), fweights=jnp.array([1, 2, 3, 4]))
+jnp.nanmean(jnp.full(10, 6000, 'float16'))
+jnp.nanvar(jnp.arange(100.0).astype('float16'))
+nn.standardize(jnp.arange(100.0).astype('float16'))
+nn.standardize(jnp.ones((2, 70000), 'float16'))
+jax.grad(lambda x: jnp.mean(x).astype('float32'))(jnp.ones((300, 300), 'float16'))
+jax.grad(lambda x: jnp.var(x).astype('float32'))(jnp.arange(100.0).astype('float16'))
+jax.jit(jnp.mean)(jnp.full(10, 60000, 'float16'))
+jax.vmap(jnp.mean)(jnp.full((2, 10), 60000, 'float16'))
+
+# Random integers at the ends of narrow dtypes: the same bits.
+random.randint(random.key(0), (4,), 0, 256, 'uint8')
+random.randint(random.key(0), (4,), -128, 128, 'int8')
+random.randint(random.key(0), (4,), 0, 2**16, 'uint16')
+random.randint(random.key(0), (4,), -200, 200, 'int8')
+random.randint(random.key(0), (4,), -5, 10, 'uint8')
+random.randint(random.key(0), (4,), 5, 5, 'uint8')
+random.randint(random.key(0), (4,), 300, 500, 'uint8')
+random.randint(random.key(0), (4,), -2**31, 2**31 - 1, 'int32')
+random.randint(random.key(0), (4,), np.int32(0), np.uint32(2**31), 'int32')
+random.randint(random.key(0), (4,), np.int32(-2**31), np.uint32(2**31), 'int32')
+random.randint(random.key(0), (4,), np.uint32(0), np.uint32(2**32 - 1), 'uint32')
+random.randint(random.key(0), (4,), -3, np.uint32(2**32 - 1), 'uint32')
+random.randint(random.key(0), (2, 2), jnp.array([0, 5]), jnp.array([[3], [400]]), 'int8')
+random.randint(random.key(0), (4,), -7, 7, 'int16')
+
+# Strides, padding and dilations are in the order of the kernels' dimensions.
+lax.conv_general_dilated(jnp.arange(24.0).reshape(1, 1, 4, 6), jnp.arange(6.0).reshape(1, 1, 2, 3), (1, 2), [(0, 1), (2, 0)], None, (1, 2), ('NCHW', 'OIWH', 'NCHW'))
+lax.conv_general_dilated(jnp.arange(24.0).reshape(1, 1, 4, 6), jnp.arange(6.0).reshape(1, 1, 2, 3), (1, 2), 'SAME', None, None, ('NCHW', 'OIWH', 'NCWH'))
+lax.conv_general_dilated(jnp.arange(24.0).reshape(1, 1, 4, 6), jnp.arange(6.0).reshape(1, 1, 2, 3), (2, 1), [(0, 1), (2, 0)], (2, 1), None, ('NCWH', 'OIHW', 'NCWH'))
+lax.conv_general_dilated(jnp.arange(24.0).reshape(1, 4, 6, 1), jnp.arange(6.0).reshape(2, 3, 1, 1), (2, 1), 'SAME', None, None, ('NHWC', 'HWIO', 'NHXC'))
+lax.conv_general_dilated(jnp.arange(24.0).reshape(1, 1, 4, 6), jnp.arange(6.0).reshape(1, 1, 2, 3), (2, 1), 'SAME_LOWER')
+lax.reduce_window(jnp.arange(7.0), 0.0, lax.add, (2,), (2,), 'SAME_LOWER')
+lax.reduce_window(jnp.arange(8.0), 0.0, lax.add, (4,), (3,), 'SAME', base_dilation=(2,))
+lax.reduce_window(jnp.arange(8.0), 0.0, lax.add, (4,), (3,), 'SAME', base_dilation=(3,), window_dilation=(2,))
+
+# Decreasing bins.
+jnp.digitize(jnp.array([0.5, 1.0, 2.0, 0.0]), jnp.array([2.0, 1.0, 0.0]))
+jnp.digitize(jnp.array([0.5, 1.0, 2.0, 0.0]), jnp.array([2.0, 1.0, 0.0]), right=True)
+jnp.digitize(jnp.array([0.5, 1.0, 2.0, 0.0]), jnp.array([0.0, 1.0, 2.0]), right=True)
+
+# Integers to negative powers: refused where the exponent is one known number.
+jnp.power(2, -1)
+jnp.power(2, np.int32(-1))
+jnp.power(np.int32(2), -1)
+2 ** jnp.array(-1)
+2 ** jnp.array([-1, 2])
+jnp.array(2) ** -1
+jnp.array([2, 3]) ** -1
+jnp.power(jnp.array([2, 3]), jnp.array(-1))
+jnp.power(jnp.array([1, 2, -1]), jnp.array([-1, -2, -3]))
+jnp.array([True]) ** -1
+jnp.array([2, 4]) ** -1.0
+jnp.array([2.0, 4.0]) ** -1
+jnp.array([2.0, 4.0]) ** jnp.array(-1)
+jax.jit(lambda x: x ** -1)(jnp.array([2, 3]))
+jax.jit(lambda x: 2 ** x)(jnp.array([2, -3]))
+
+# .at: JAX's keywords, and no others.
+jnp.arange(5).at[0].set(9, indices_are_sorted=True, unique_indices=True)
+jnp.arange(5).at[0].set(9, unique=True)
+jnp.arange(5).at[0].add(9, mod='clip')
+jnp.arange(5).at[0].get(fill=True)
+jnp.arange(5).at[jnp.array([-1, 0])].set(9, wrap_negative_indices=False)
+jnp.arange(5).at[-1].set(9, wrap_negative_indices=False)
+jnp.arange(5).at[-1].set(9, wrap_negative_indices=False, mode='clip')
+jnp.arange(5).at[-2:].set(9, wrap_negative_indices=False)
+jnp.arange(5).at[jnp.array([-1, 0], 'int8')].get(wrap_negative_indices=False, mode='fill', fill_value=-3)
+jnp.arange(6).reshape(2, 3).at[-1, jnp.array([0, -1])].add(9, wrap_negative_indices=False)
+jnp.arange(3).at[1].divide(2)
+jnp.arange(3).at[1].divide(2.5)
+jnp.arange(3.0).at[jnp.array([1, 1])].divide(2.0)
+jnp.arange(3).at[1].power(2)
+jnp.arange(3.0).at[jnp.array([2, 2])].power(2)
+jnp.arange(3.0).at[5].divide(2.0)
+
+# One boolean as a subscript.
+jnp.arange(3)[True]
+jnp.arange(3)[False]
+jnp.arange(6).reshape(2, 3)[:, True]
+jnp.arange(6).reshape(2, 3)[:, False, 1:]
+jnp.arange(6).reshape(2, 3)[True, :, True]
+jnp.arange(6).reshape(2, 3)[True, jnp.array([1, 0])]
+jnp.arange(6).reshape(2, 3)[1, True]
+jnp.arange(3)[jnp.array(True)]
+jnp.arange(3).at[True].set(7)
+jnp.arange(3).at[False].set(7)
+jnp.arange(3).at[True, 1].add(7)
+jnp.array(5)[True]
+
+# Products of booleans are booleans; their differences and signs are not defined.
+jnp.array([True, False]) @ jnp.array([True, True])
+jnp.ones((2, 300), bool) @ jnp.ones((300, 2), bool)
+jnp.ones((4, 2, 3), bool) @ jnp.zeros((4, 3, 2), bool)
+jnp.dot(jnp.array([True, False]), jnp.array([False, True]))
+jnp.einsum('i,i', jnp.array([True, False]), jnp.array([True, True]))
+jnp.einsum('i->', jnp.array([True, True]))
+jnp.einsum('ii->i', jnp.array([[True, True], [True, True]]))
+jnp.einsum('i,i,i', jnp.array([True, False]), jnp.array([True, True]), jnp.array([True, True]))
+jnp.inner(jnp.array([True, False]), jnp.array([True, True]))
+jnp.outer(jnp.array([True, False]), jnp.array([True, True]))
+jnp.tensordot(jnp.array([True, False]), jnp.array([True, True]), 1)
+jnp.vdot(jnp.array([True, False]), jnp.array([True, True]))
+jnp.vecdot(jnp.array([True, False]), jnp.array([True, True]))
+jnp.matvec(jnp.ones((2, 2), bool), jnp.array([True, True]))
+jnp.linalg.multi_dot([jnp.ones((2, 2), bool)] * 3)
+lax.dot(jnp.ones((2, 2), bool), jnp.ones((2, 2), bool))
+lax.dot_general(jnp.ones((2, 2), bool), jnp.ones((2, 2), bool), (((1,), (0,)), ((), ())))
+jnp.array([True, False]) @ jnp.array([2, 3])
+jnp.trace(jnp.ones((2, 2), bool))
+-jnp.array([True])
+jnp.negative(True)
+jnp.sign(True)
+jnp.array([True]) - jnp.array([True])
+jnp.subtract(True, True)
+jnp.array([True]) - 1
+jnp.square(jnp.array([True, False]))
+jnp.abs(jnp.array([True]))
+jnp.array([True]) // jnp.array([True])
+jnp.array([True]) % jnp.array([True])
+jnp.array([True, False]) ** jnp.array([True, True])
+lax.neg(jnp.array([True]))
+lax.sub(jnp.array([True]), jnp.array([True]))
+
+# Places and their numbers.
+jnp.unravel_index(jnp.array([-1, -7, 6, 100, 5, -6]), (2, 3))
+jnp.unravel_index(jnp.array([1, 2, 7], 'uint8'), (2, 3))
+jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3))
+jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 5])), (2, 3))
+jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 5])), (2, 3), mode='clip')
+jnp.ravel_multi_index((jnp.array([0, -1]), jnp.array([1, 5])), (2, 3), mode='wrap', order='F')
+jnp.ravel_multi_index((jnp.array([0, 1], 'int8'), jnp.array([1, 2], 'int8')), (2, 300))
+jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 2])), (2, 3), mode='foo')
+
+# Weighted means.
+jnp.average(jnp.arange(3.0), weights=jnp.array([1, 2, 3]), returned=True)
+jnp.average(jnp.ones((2, 3)), axis=1, weights=jnp.array([1, 2, 3]), returned=True)
+jnp.average(jnp.ones((2, 3), 'float16'), axis=1, weights=jnp.array([1, 2, 3]), returned=True)
+jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(0, 2), weights=jnp.arange(8.0).reshape(2, 4), returned=True)
+jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8.0).reshape(4, 2), returned=True)
+jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8.0).reshape(2, 4))
+"""
+
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-5, "complex64": 3e-5}
+NAMES = {
+    "jax": {"np": np, "jax": jax, "jnp": jnp, "lax": jax.lax, "random": jax.random, "nn": jax.nn},
+    "weft": {"np": np, "jax": weft, "jnp": wnp, "lax": weft.lax, "random": weft.random, "nn": weft.nn},
+}
+
+
+def outcome(text: str, library: str):
+    """The leaves of the value of an expression, or the exception it raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return jax.tree.leaves(eval(text, dict(NAMES[library])))
+        except Exception as error:
+            return error
+
+
+@pytest.mark.parametrize("text", [t for t in SAME.splitlines() if t and not t.startswith("#")])
+def test_same(text):
+    wanted, given = outcome(text, "jax"), outcome(text, "weft")
+    if isinstance(wanted, Exception):
+        assert isinstance(given, (TypeError, ValueError, IndexError)), f"JAX: {wanted!r}; Weft: {given!r}"
+        assert isinstance(given, TypeError) == isinstance(wanted, TypeError) or "NHXC" in text
+        return
+    if isinstance(given, Exception):
+        raise given
+    assert len(wanted) == len(given)
+    for x, y in zip(map(np.asarray, wanted), map(np.asarray, given)):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        if (tolerance := TOLERANCE.get(str(x.dtype))) is None:
+            np.testing.assert_array_equal(y, x)
+        else:
+            wide = complex if x.dtype.kind == "c" else float
+            np.testing.assert_allclose(y.astype(wide), x.astype(wide), tolerance, tolerance)
+
+
+def test_standard_deviation_beyond_the_range_of_the_variance():
+    """Converted last: JAX's is infinite."""
+    x = np.arange(3000).astype("float16")
+    assert float(wnp.std(wnp.asarray(x))) == np.float16(np.std(x.astype(float)))
+
+
+def test_product_of_booleans_does_not_wrap():
+    """2^16 * 2^16 products are 0 in 32-bit integers."""
+    x = wnp.ones(2**16, bool)
+    assert bool(wnp.einsum("i,j,k->", x, x, wnp.ones(1, bool)))
+    assert weft.jit(lambda a: a @ a)(x).dtype == bool
+
+
+def test_at_refuses_shardings():
+    with pytest.raises(TypeError, match="out_sharding"):
+        wnp.zeros(3).at[0].set(1, out_sharding=weft.PartitionSpec("x"))
+
+
+def test_traced_boolean_subscript():
+    with pytest.raises(TypeError, match="boolean"):
+        weft.jit(lambda x, b: x[b])(wnp.zeros(3), True)
+
+
+def test_memory_that_is_not_there():
+    """What is too large says how large, and where."""
+    key = weft.random.key(0)
+    for program in (
+        lambda: wnp.broadcast_to(wnp.ones(1), (2**45,)),
+        lambda: wnp.pad(wnp.ones(3), (0, 2**50)),
+        lambda: wnp.linspace(0, 1, 2**45),
+        lambda: weft.random.normal(key, (2**45,)),
+        weft.jit(lambda: wnp.ones(2**45) + weft.random.normal(key, (2**45,))),
+    ):
+        with pytest.raises(RuntimeError, match=r"(?s)out of memory.*\d{15} bytes.*agreement_test.py"):
+            program()
