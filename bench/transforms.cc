@@ -104,9 +104,10 @@ const std::vector<Row>& Rows() {
       {"simplify", 1, "jvp", jvp, [](const FnRef& f) { Simplify(f); }},
       {"cse", 1, "jvp", jvp, [](const FnRef& f) { EliminateCommonSubexpressions(f); }},
       {"dce", 1, "jvp", jvp, [](const FnRef& f) { EliminateDeadCode(f); }},
+      {"hoist", 1, "jvp", jvp, [](const FnRef& f) { HoistConstants(f); }},
       {"linearize: jvp, condense, split", 3, "", same, [](const FnRef& f) { Linearize(f, {true}); }},
       {"grad: linearize, transpose, condense twice", 6, "", same, [](const FnRef& f) { Grad(f, {.wrt = {true}}); }},
-      {"the ten passes before compilation", 10, "jvp", jvp, [](const FnRef& f) { Optimize(f); }},
+      {"the eleven passes before compilation", 11, "jvp", jvp, [](const FnRef& f) { Optimize(f); }},
   };
   return rows;
 }

@@ -274,6 +274,8 @@ class Hoisting {
 }  // namespace
 
 FnRef HoistConstants(const FnRef& fn) {
+  const auto has_regions = [](const Eqn& e) { return !e.regions.empty(); };
+  if (std::none_of(fn->eqns().begin(), fn->eqns().end(), has_regions)) return fn;
   return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     const std::optional<Constants> constants = ConstantsOf(e);
     if (!constants) return std::nullopt;

@@ -145,7 +145,6 @@ def approx_min_k(
 _PARAMETERS = {
     "aggregate_to_topk": "must be True: the result has k elements.",
     "recall_target": "accepted, without effect: how many of the elements must be right; all are.",
-    "reduction_dimension": "along which dimension, negative from the end.",
     "reduction_input_size_override": "accepted, without effect: from what size recall_target is counted.",
     "dimension": "which dimension, negative from the end.",
     "k": "how many.",
