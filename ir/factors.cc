@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "ir/error.h"
 #include "ir/ops.h"
@@ -400,6 +401,32 @@ Atom FillOf(DType t) {
   return Atom(fill);
 }
 
+// What changes no sum that it is added to: +0.0 would make +0.0 of -0.0.
+Atom NothingToAdd(Builder& b, const Type& type) {
+  if (!IsInexact(type.dtype)) return Zeros(b, type);
+  Tensor zero(type.dtype, {});
+  zero.Set(0, {-0.0, -0.0});
+  return Broadcast(b, Atom(zero), type.dims, {});
+}
+
+// Which windows begin outside of an array with these sizes: the index vectors' type without its last dimension.
+Atom BeginOutside(Builder& b, const Atom& indices, const GatherDims& g, const Ints& windows, const Type& array) {
+  const Type type = b.TypeOf(indices);
+  const Dims dims(type.dims.begin(), type.dims.end() - 1);
+  std::optional<Atom> outside;
+  for (size_t k = 0; k < g.start_index_map.size(); ++k) {
+    const int64_t d = g.start_index_map[k];
+    Ints start(type.rank(), 0), limit, ones(type.rank(), 1);
+    for (const Dim& size : type.dims) limit.push_back(size.value("gather"));
+    start.back() = static_cast<int64_t>(k), limit.back() = start.back() + 1;
+    const Atom index = Convert(b, Reshape(b, Slice(b, indices, start, limit, ones), dims), DType::kI64);
+    const Atom last = Atom::Scalar(DType::kI64, static_cast<double>(SizeOf(array, d) - windows[d]));
+    const Atom here = Or(b, Lt(b, index, Atom::Scalar(DType::kI64, 0)), Gt(b, index, last));
+    outside = outside ? Or(b, *outside, here) : here;
+  }
+  return *outside;
+}
+
 Atoms EmitGather(const LocalEqn& e) {
   GatherDims g = GatherDims::Of(e.eqn.attrs);
   const std::vector<int> rows = CutRows(e, g.start_index_map);
@@ -417,25 +444,22 @@ Atoms EmitGather(const LocalEqn& e) {
   const Atom own = OwnIndices(e, g.start_index_map, windows, mode == "clip" || mode == "promise");
   g.mode = "zero";
   Atom y = b.Emit1(*e.eqn.prim, {e.x[0], own}, g.ToAttrs());
-  if (mode != "fill") return {y};
-  // Out of bounds of the whole array: the first device fills.
-  const Type type = b.TypeOf(e.x[1]), result = b.TypeOf(y);
-  Atom outside = Broadcast(b, Atom::Scalar(DType::kBool, 0), Dims(type.dims.begin(), type.dims.end() - 1), {});
-  for (size_t k = 0; k < g.start_index_map.size(); ++k) {
-    const int64_t d = g.start_index_map[k];
-    Ints start(type.rank(), 0), limit, ones(type.rank(), 1);
-    for (const Dim& size : type.dims) limit.push_back(size.value("gather"));
-    start.back() = static_cast<int64_t>(k), limit.back() = start.back() + 1;
-    const Dims dims(type.dims.begin(), type.dims.end() - 1);
-    const Atom index = Convert(b, Reshape(b, Slice(b, e.x[1], start, limit, ones), dims), DType::kI64);
-    const Atom last = Atom::Scalar(DType::kI64, static_cast<double>(SizeOf(e.global[0], d) - windows[d]));
-    outside = Or(b, outside, Or(b, Lt(b, index, Atom::Scalar(DType::kI64, 0)), Gt(b, index, last)));
-  }
-  outside = And(b, outside, Broadcast(b, e.IsFirst(rows), b.TypeOf(outside).dims, {}));
+  const Type result = b.TypeOf(y);
   Ints positions;
   for (int d : BatchPositions(result.rank(), g.offset_dims)) positions.push_back(d);
-  return {
-      Select(b, Broadcast(b, outside, result.dims, positions), Broadcast(b, FillOf(result.dtype), result.dims, {}), y)};
+  if (IsInexact(result.dtype)) {
+    Ints here = windows;  // of what this device has of the operand
+    for (size_t d = 0; d < here.size(); ++d) here[d] = std::min(here[d], SizeOf(b.TypeOf(e.x[0]), static_cast<int>(d)));
+    const Atom elsewhere = BeginOutside(b, own, g, here, b.TypeOf(e.x[0]));
+    y = Select(b, Broadcast(b, elsewhere, result.dims, positions), NothingToAdd(b, Type{result.dtype, result.dims, {}}),
+               y);
+  }
+  if (mode != "fill" && mode != "zero") return {y};
+  // Out of bounds of the whole array: the first device fills.
+  Atom outside = BeginOutside(b, e.x[1], g, windows, e.global[0]);
+  outside = And(b, outside, Broadcast(b, e.IsFirst(rows), b.TypeOf(outside).dims, {}));
+  const Atom fill = mode == "fill" ? FillOf(result.dtype) : Atom::Scalar(result.dtype, 0);
+  return {Select(b, Broadcast(b, outside, result.dims, positions), Broadcast(b, fill, result.dims, {}), y)};
 }
 
 // `batch`: what happens to the dimensions that walk over the indices, of which each device has some.
@@ -484,7 +508,8 @@ FactorRule Scatter(std::optional<Kind> batch) {
     }
     if (!sums.empty()) {
       const Type type = b.TypeOf(x[0]);
-      x[0] = Select(b, Broadcast(b, e.IsFirst(sums), type.dims, {}), x[0], Zeros(b, Type{type.dtype, type.dims, {}}));
+      x[0] = Select(b, Broadcast(b, e.IsFirst(sums), type.dims, {}), x[0],
+                    NothingToAdd(b, Type{type.dtype, type.dims, {}}));
     }
     if (!CutRows(e, d.scatter_dims).empty()) {
       const Type &whole = e.global[0], &u = e.global[2];

@@ -30,6 +30,7 @@ struct Value {
   Type type;  // of the whole
   std::vector<std::pair<Layout, Atom>> versions;
   int param = -1;
+  bool picked = false;  // its parts are what one device found, and -0.0 on the others: the sum is that, bit by bit
 };
 
 uint32_t PartialOf(const Value& v) {
@@ -69,6 +70,12 @@ bool ExactlyLinear(const std::string& name) {
                                     "pad",        "concatenate", "gather",  "dynamic_slice", "dynamic_update_slice",
                                     "transpose"};
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Makes -0.0 of nothing but -0.0, so that what was picked stays what one device found, or is a sum anyway.
+bool KeepsNegativeZeros(const std::string& name) {
+  return ExactlyLinear(name) && name != "sub" && name != "neg" && name != "mul" && name != "pad" &&
+         name != "concatenate" && name != "dynamic_update_slice";
 }
 
 class Partitioner {
@@ -440,6 +447,7 @@ class Partitioner {
         continue;
       }
       if (!linear || uses[e.operands[i].id()] > 1) return 0;
+      if (x[i].picked && !KeepsNegativeZeros(p.name)) return 0;
       if (p.multilinear && axes != partial) return 0;
       if (!ExactlyLinear(p.name) && (!IsInexact(x[i].type.dtype) || !IsInexact(result.dtype) ||
                                      ByteWidth(result.dtype) < ByteWidth(x[i].type.dtype)))
@@ -480,7 +488,20 @@ class Partitioner {
       results.push_back(
           LocalTypeOf(mesh(), best.results[i], scope.fn->TypeOf(Var{e.first_result + static_cast<uint32_t>(i)})));
     Atoms y = EmitLocal({b, e, operands, global, results, map, mesh(), cuts});
-    for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, best.results[i], Joined(b, e, map, cuts, y[i]));
+    const bool picked = Picks(e, best, x);
+    for (size_t i = 0; i < y.size(); ++i) {
+      Define(scope, env, e, i, best.results[i], Joined(b, e, map, cuts, y[i]));
+      env[e.first_result + i].picked = picked && best.results[i].partial != 0;
+    }
+  }
+
+  // Whether the results are picked by the equation, or from operands that are.
+  static bool Picks(const Eqn& e, const Choice& choice, const std::vector<Value>& x) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (choice.operands[i].partial != 0 && !x[i].picked) return false;
+    }
+    const std::string& name = e.prim->name;
+    return choice.kept == 0 ? name == "gather" : name != "contract" && name != "reduce_sum";
   }
 
   // What devices hold of something that is not a sum, put together at once.

@@ -572,8 +572,17 @@ fn embed(table: f64[32,6], i: i32[10,1]) -> (f64[10,6]) {
     h: i32[10,1]{d} = broadcast[dims=[1], shape=<10,1>] c
     j: i32[10,1]{d} = sub g h
     k: f64[10,6]{d} = gather[collapsed_dims=[0], indices_batch_dims=[], mode="zero", offset_dims=[1], operand_batch_dims=[], slice_sizes=[1,6], start_index_map=[0]] table j
-    l: f64[10,6] = psum[axes=["d"]] k
-    return l
+    l: i32[10,1]{d} = slice[limit=[10,1], start=[0,0], strides=[1,1]] j
+    m: i32[10]{d} = reshape[shape=<10>] l
+    n: i64[10]{d} = convert[dtype=i64] m
+    o: bool[10]{d} = gt n 7:i64
+    p: bool[10]{d} = lt n 0:i64
+    q: bool[10]{d} = or p o
+    r: f64[10,6] = broadcast[dims=[], shape=<10,6>] -0.0:f64
+    s: bool[10,6]{d} = broadcast[dims=[0], shape=<10,6>] q
+    t: f64[10,6]{d} = select s r k
+    u: f64[10,6] = psum[axes=["d"]] t
+    return u
   }
   return a
 }
