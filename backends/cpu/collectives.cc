@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "backends/cpu/thread_pool.h"
+#include "backends/cpu/wide.h"
 
 namespace weft::cpu {
 
@@ -48,34 +49,13 @@ int64_t Collective::result_bytes(int64_t members) const {
 
 namespace {
 
-template <class T>
-struct Accumulator {
-  using type = T;
-};
-template <>
-struct Accumulator<Float16> {
-  using type = float;
-};
-template <>
-struct Accumulator<BFloat16> {
-  using type = float;
-};
-template <>
-struct Accumulator<Float8E4M3FN> {
-  using type = float;
-};
-template <>
-struct Accumulator<Float8E5M2> {
-  using type = float;
-};
-
 template <class T, class A>
 void Accumulate(int64_t kind, A* __restrict total, const T* __restrict x, int64_t n) {
   if (kind == kPsum || kind == kPsumScatter) {
     for (int64_t i = 0; i < n; ++i) total[i] = static_cast<A>(total[i] + static_cast<A>(x[i]));
     return;
   }
-  if constexpr (!std::is_same_v<A, std::complex<float>> && !std::is_same_v<A, std::complex<double>>) {
+  if constexpr (!kIsComplex<A>) {
     const bool most = kind == kPmax;
     for (int64_t i = 0; i < n; ++i) {
       const A v = static_cast<A>(x[i]);
@@ -87,16 +67,15 @@ void Accumulate(int64_t kind, A* __restrict total, const T* __restrict x, int64_
 // n elements of what members [begin, end) have in all, from place `at` on. `room`: a run of elements for each level.
 template <class T, class A>
 void AddUp(const Group& g, int64_t begin, int64_t end, int64_t at, int64_t n, A* total, A* room) {
-  if (end - begin == 1 && g[static_cast<size_t>(begin)].x != nullptr) {
-    const T* x = reinterpret_cast<const T*>(g[static_cast<size_t>(begin)].x) + at;
+  const auto widen = [&](const char* member) {
+    const T* x = reinterpret_cast<const T*>(member) + at;
     for (int64_t i = 0; i < n; ++i) total[i] = static_cast<A>(x[i]);
-    return;
-  }
+  };
+  if (end - begin == 1 && g[static_cast<size_t>(begin)].x != nullptr) return widen(g[static_cast<size_t>(begin)].x);
   for (const Subtotal& s : g.subtotals) {
     if (s.begin != begin || s.end != end) continue;
     if (end - begin == 1) {
-      const T* x = reinterpret_cast<const T*>(s.data) + at;
-      for (int64_t i = 0; i < n; ++i) total[i] = static_cast<A>(x[i]);
+      widen(s.data);
     } else {
       std::memcpy(total, reinterpret_cast<const A*>(s.data) + at, static_cast<size_t>(n) * sizeof(A));
     }
@@ -127,7 +106,7 @@ void Fold(const Group& g, int64_t begin, int64_t end, const F& store) {
   const auto members = static_cast<int64_t>(g.size());
   VisitDType(g[0].dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using A = typename Accumulator<T>::type;
+    using A = Wide<T>;
     const int64_t longest = std::min(kRun, end - begin);
     const std::unique_ptr<A[]> total(new A[static_cast<size_t>(longest * (1 + Levels(members)))]);
     std::vector<char> rounded;
@@ -294,7 +273,7 @@ int64_t SubtotalBytes(DType dtype, int64_t elements, int64_t begin, int64_t end)
   int64_t width = 0;
   VisitDType(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    width = end - begin == 1 ? sizeof(T) : sizeof(typename Accumulator<T>::type);
+    width = end - begin == 1 ? sizeof(T) : sizeof(Wide<T>);
   });
   return elements * width;
 }
@@ -307,7 +286,7 @@ void ComputeSubtotal(const Group& g, int64_t begin, int64_t end, char* to) {
   }
   VisitDType(g[0].dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using A = typename Accumulator<T>::type;
+    using A = Wide<T>;
     ParallelFor((n + kRun - 1) / kRun, Cost(g[0].bytes() * (end - begin)), [&](int64_t first, int64_t last) {
       const std::unique_ptr<A[]> room(new A[static_cast<size_t>(kRun * Levels(end - begin))]);
       for (int64_t run = first; run < last; ++run) {

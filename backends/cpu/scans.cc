@@ -10,18 +10,11 @@
 
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
+#include "backends/cpu/wide.h"
 #include "ir/dtype.h"
 
 namespace weft::cpu {
 namespace {
-
-template <class T>
-constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-// Small floats compute in f32; everything else in its own type.
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
-                                    std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>,
-                                float, T>;
 
 // The array as [outer, n, inner] around dimension `dim`.
 struct Around {

@@ -13,18 +13,15 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
+#include "backends/cpu/wide.h"
 #include "ir/dtype.h"
 
 namespace weft::cpu {
 namespace {
 
+// What windows are summed in.
 template <class T>
-constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-template <class T>
-constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
-                          std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
-template <class T>
-using Wide = std::conditional_t<kIsSmall<T>, float, std::conditional_t<std::is_same_v<T, bool>, int32_t, T>>;
+using Sum = std::conditional_t<std::is_same_v<T, bool>, int32_t, Wide<T>>;
 
 std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
   std::vector<int64_t> s(shape.size(), 1);
@@ -72,7 +69,7 @@ void ReduceWindow(WeftFrame* frame, const int64_t* desc) {
   const std::vector<int64_t> xs = Strides(x.shape);
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using W = Wide<T>;
+    using W = Sum<T>;
     W neutral = W(0);
     if constexpr (!kIsComplex<T>) {
       using L = std::numeric_limits<W>;
@@ -120,7 +117,7 @@ struct Convolution : ConvolutionShape {
 
 template <class T>
 void Direct(const Convolution& c, const T* x, const T* w, T* y) {
-  using W = Wide<T>;
+  using W = Sum<T>;
   const std::vector<int64_t> xs = Strides(c.x), ws = Strides(c.w);
   const int64_t inputs = c.w[1], group = std::max<int64_t>(1, c.y[1] / std::max(c.feature_groups, c.batch_groups));
   const std::vector<int64_t> window(c.w.begin() + 1, c.w.end());

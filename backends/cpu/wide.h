@@ -1,0 +1,22 @@
+// The types that the runtime computes in.
+#ifndef WEFT_BACKENDS_CPU_WIDE_H_
+#define WEFT_BACKENDS_CPU_WIDE_H_
+
+#include <complex>
+#include <type_traits>
+
+#include "ir/dtype.h"
+
+namespace weft::cpu {
+
+template <class T>
+constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// Floats narrower than f32 compute in f32; everything else in its own type.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                                    std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>,
+                                float, T>;
+
+}  // namespace weft::cpu
+#endif  // WEFT_BACKENDS_CPU_WIDE_H_
