@@ -260,6 +260,12 @@ def test_argnums_trees_and_aux():
     (value, _), (gx, gp) = weft.value_and_grad(loss, argnums=(1, 0), has_aux=True)(p, x)
     assert float(value) == 97 and gx.tolist() == [8, 36] and set(gp) == {"w", "b"}
     assert float(weft.grad(lambda a, b: a * b, argnums=-1)(3.0, 4.0)) == 3
+    for position in (np.int64(1), np.array(1, np.int32)):
+        assert float(weft.grad(lambda a, b: a * b, argnums=position)(3.0, 4.0)) == 3
+        assert float(weft.grad(lambda a, b: a * b, argnums=[position])(3.0, 4.0)[0]) == 3
+        for jacobian in (weft.jacfwd, weft.jacrev):
+            assert float(jacobian(lambda a, b: a * b, argnums=position)(3.0, 4.0)) == 3
+        assert float(weft.hessian(lambda a, b: a * b * b, argnums=position)(3.0, 4.0)) == 6
 
 
 def test_python_control_flow_under_grad():

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._tracing import call_name, positions_of
+
+
+def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
+    """Positions of arguments, as a Python integer or a tuple of them."""
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    try:
+        nums = tuple(operator.index(n) for n in argnums)
+    except TypeError:
+        raise TypeError(
+            f"{what}: argnums is {argnums!r} of type '{type(argnums).__name__}'; expected an integer or a tuple of them"
+        ) from None
+    if not nums:
+        raise ValueError(f"{what}: argnums is {argnums!r}; expected at least one argument")
+    return nums
 
 
 def chosen_arguments(function: Callable[..., Any], args: tuple, argnums, what: str) -> tuple[list[int], tuple]:

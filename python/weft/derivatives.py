@@ -14,7 +14,7 @@ from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE as _LEAF_TREE
 from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
-from .arguments import by_name
+from .arguments import by_name, checked_argnums
 
 __all__ = [
     "grad",
@@ -249,6 +249,7 @@ def value_and_grad(
     if argnames is not None:
         of = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
         return by_name(of, fun, argnums, argnames, "grad")
+    argnums = checked_argnums(argnums, "grad")
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from . import _weft
 from . import tree as _tree
 from ._tracing import call_name
-from .arguments import by_name, chosen_arguments
+from .arguments import by_name, checked_argnums, chosen_arguments
 from .batching import vmap
 from .derivatives import jvp, vjp
 
@@ -80,6 +80,7 @@ def jacfwd(
     if argnames is not None:
         of = functools.partial(jacfwd, has_aux=has_aux, holomorphic=holomorphic)
         return by_name(of, fun, argnums, argnames, "jacfwd")
+    argnums = checked_argnums(argnums, "jacfwd")
 
     @functools.wraps(fun, updated=())
     def jacobian(*args, **kwargs):
@@ -158,6 +159,7 @@ def jacrev(
     if argnames is not None:
         of = functools.partial(jacrev, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
         return by_name(of, fun, argnums, argnames, "jacrev")
+    argnums = checked_argnums(argnums, "jacrev")
 
     @functools.wraps(fun, updated=())
     def jacobian(*args, **kwargs):
