@@ -6,6 +6,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -563,8 +564,10 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   return give;
 }
 
-// Once per compiled version.
+// Once per compiled version. Of a program over a mesh no donated memory is written to: it is free when the program
+// ends.
 void WarnOfUseless(const Entry& entry) {
+  if (!entry.shardings.empty()) return;
   const std::vector<bool> uses = entry.program->UsesDonated();
   for (size_t i = 0; i < uses.size(); ++i) {
     if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0)))
@@ -646,8 +649,59 @@ Tensor BlocksOfArgument(const Fn& part, size_t i, const Tensor& whole) {
                        attrs.Get<Ints>("processes"));
 }
 
-// Runs what this process has of a program for several.
-Tensors RunPart(Entry& entry, const Arguments& a, Tensors whole) {
+// The arguments of what this process has of a program: blocks of arrays that span processes, and of whole ones.
+Tensors PartArguments(const Fn& part, const Arguments& a, const Tensors& whole, const Traced& traced) {
+  Tensors tensors;
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    const Tensor* blocks = a.leaves[i].array ? BlocksOf(a.leaves[i].array) : nullptr;
+    tensors.push_back(blocks != nullptr ? *blocks : BlocksOfArgument(part, i, whole[i]));
+  }
+  for (const Value& v : traced.captures) tensors.push_back(BlocksOfArgument(part, tensors.size(), v.tensor()));
+  return tensors;
+}
+
+// Whether a tensor holds a NaN in any of the processes that run a part.
+std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine) {
+  std::string flags;
+  for (bool nan : HoldNans(mine)) flags += nan ? '1' : '0';
+  const Ints& devices = part.eqns()[0].attrs.Get<Ints>("processes");
+  const std::set<int> processes(devices.begin() + 1, devices.end());
+  cpu::Job::SetSite(UserLoc().ToString());
+  std::vector<std::string> all;
+  {
+    const Unlocked unlocked;
+    all = cpu::Job::Current()->AllGather("looks for NaNs", flags, {processes.begin(), processes.end()});
+  }
+  std::vector<bool> found(mine.size(), false);
+  for (const std::string& theirs : all) {
+    for (size_t i = 0; i < found.size(); ++i) found[i] = found[i] || theirs[i] == '1';
+  }
+  return found;
+}
+
+// CheckNans for a program over several processes: all of them raise. `args`: what the program got; without them their
+// memory was given away.
+void CheckPartForNans(const Entry& entry, const Arguments& a, bool same_bits, const Tensors& whole,
+                      const std::optional<Tensors>& args, const Tensors& results) {
+  const std::vector<bool> nans = HoldNansAnywhere(*entry.part, results);
+  if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
+  std::optional<std::vector<bool>> given;
+  if (args) given = HoldNansAnywhere(*entry.part, *args);
+  RaiseForNans(entry.traced.fn, given, nans, [&](const FnRef& watch) {
+    Entry watched;
+    watched.traced = entry.traced;
+    watched.traced.fn = watch;
+    watched.traced.weak_results.assign(watch->results().size(), false);
+    watched.on_mesh = true;
+    const FnRef fn = FnToCompile(watched, a, same_bits);
+    const std::shared_ptr<Program> program = ProgramOf(fn, {}, same_bits);
+    WEFT_CHECK(watched.part != nullptr) << "the watched program is for one process";
+    return RunProgram(*program, PartArguments(*watched.part, a, whole, watched.traced));
+  });
+}
+
+// Runs what this process has of a program for several. `keep`: arguments can be looked at again.
+Tensors RunPart(Entry& entry, const Arguments& a, const Tensors& whole, bool same_bits, bool keep) {
   if (!entry.part_constants_made) {
     for (size_t i = 0; i < entry.constants.size(); ++i)
       entry.constants[i] = BlocksOfArgument(*entry.part, a.leaves.size() + i, entry.constants[i]);
@@ -659,12 +713,25 @@ Tensors RunPart(Entry& entry, const Arguments& a, Tensors whole) {
     tensors.push_back(blocks != nullptr ? *blocks : BlocksOfArgument(*entry.part, i, whole[i]));
   }
   tensors.insert(tensors.end(), entry.constants.begin(), entry.constants.end());
-  cpu::Job::Current()->SetSite(UserLoc().ToString());
+  std::optional<Tensors> kept;
+  if (g_debug_nans && keep) kept = tensors;
+  cpu::Job::SetSite(UserLoc().ToString());
   Tensors out = RunProgram(*entry.program, std::move(tensors));
-  for (size_t i = 0; i < a.leaves.size(); ++i) {
-    if (a.leaves[i].donated && a.leaves[i].array && BlocksOf(a.leaves[i].array) != nullptr)
-      Delete(a.leaves[i].array, entry.deletions[i], UserLoc());
+  const auto take_donated = [&] {
+    for (size_t i = 0; i < a.leaves.size(); ++i) {
+      if (a.leaves[i].donated && a.leaves[i].array && BlocksOf(a.leaves[i].array) != nullptr)
+        Delete(a.leaves[i].array, entry.deletions[i], UserLoc());
+    }
+  };
+  if (g_debug_nans) {
+    try {
+      CheckPartForNans(entry, a, same_bits, whole, kept, out);
+    } catch (...) {
+      take_donated();
+      throw;
+    }
   }
+  take_donated();
   return out;
 }
 
@@ -692,10 +759,10 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       results = Apply(entry->traced.fn, values);
       for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(entry->traced.weak_results[i]);
     } else {
+      const bool same_bits = self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
-        const bool same_bits = self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
         std::shared_ptr<Program> program = ProgramOf(FnToCompile(*entry, a, same_bits), entry->donated, same_bits);
         if (!entry->program) entry->program = std::move(program);  // another thread may run the first
         if (self->has_donated) WarnOfUseless(*entry);
@@ -720,11 +787,13 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
         else
           tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
-      if (entry->part) return BuildResult(*entry, WithWeak(RunPart(*entry, a, std::move(tensors)), entry->traced));
+      const bool keep = std::find(give.begin(), give.end(), true) == give.end();
+      if (entry->part)
+        return BuildResult(*entry, WithWeak(RunPart(*entry, a, tensors, same_bits, keep), entry->traced));
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;
-      if (g_debug_nans && std::find(give.begin(), give.end(), true) == give.end()) kept = tensors;
+      if (g_debug_nans && keep) kept = tensors;
       Tensors out = RunProgram(*entry->program, std::move(tensors));
       if (g_debug_nans) CheckNans(entry->traced.fn, kept, out);
       results.reserve(out.size());

@@ -23,7 +23,9 @@ Mesh MeshFrom(const Axes& axes) {
 
 cpu::Job& TheJob() {
   if (cpu::Job::Current() == nullptr)
-    throw Error(ErrorKind::kRuntime, "there is one process: weft.distributed.initialize() was not called");
+    throw Error(ErrorKind::kRuntime,
+                "this process is none of several: weft.distributed.initialize() was not called, or it was forked from "
+                "one that has called it");
   return *cpu::Job::Current();
 }
 
@@ -54,7 +56,7 @@ void BindJob(py::module_& m) {
   m.def("all_gather_bytes", [](const std::string& what, const py::bytes& bytes) {
     const std::string mine = bytes;
     std::vector<std::string> all;
-    TheJob().SetSite(UserLoc().ToString());
+    cpu::Job::SetSite(UserLoc().ToString());
     {
       py::gil_scoped_release unlocked;
       all = TheJob().AllGather(what, mine);

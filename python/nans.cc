@@ -2,6 +2,7 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -68,10 +69,23 @@ Watch WatchEverything(const Fn& fn) {
 
 }  // namespace
 
+std::vector<bool> HoldNans(const Tensors& tensors) {
+  std::vector<bool> found;
+  for (const Tensor& t : tensors) found.push_back(HoldsNan(t));
+  return found;
+}
+
 void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results) {
-  size_t result = 0;
-  while (result < results.size() && !HoldsNan(results[result])) ++result;
-  if (result == results.size()) return;
+  const std::vector<bool> nans = HoldNans(results);
+  if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
+  RaiseForNans(fn, args ? std::optional(HoldNans(*args)) : std::nullopt, nans,
+               [&](const FnRef& watch) { return RunProgram(*ProgramOf(watch), *args); });
+}
+
+void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args, const std::vector<bool>& results,
+                  const std::function<Tensors(const FnRef&)>& run) {
+  const auto result = std::find(results.begin(), results.end(), true) - results.begin();
+  if (result == static_cast<int64_t>(results.size())) return;
   std::string message;
   if (!args) {
     message = "result " + std::to_string(result) + " of '" + fn->name() +
@@ -79,12 +93,12 @@ void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensor
   } else {
     const FnRef inlined = InlineEveryCall(fn);
     const Watch watch = WatchEverything(*inlined);
-    const Tensors flags = RunProgram(*ProgramOf(watch.fn), *args);
+    const Tensors flags = run(watch.fn);
     size_t first = 0;
     while (first < flags.size() && !flags[first].at<bool>(0)) ++first;
     std::string given;
     for (size_t i = 0; i < args->size() && given.empty(); ++i) {
-      if (HoldsNan((*args)[i])) {
+      if ((*args)[i]) {
         const std::string& name = fn->params()[i].name;
         given = "argument " + (name.empty() ? std::to_string(i) : "'" + name + "'") + " of '" + fn->name() +
                 "' holds a NaN";

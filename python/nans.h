@@ -2,7 +2,9 @@
 #ifndef WEFT_PYTHON_NANS_H_
 #define WEFT_PYTHON_NANS_H_
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "ir/fn.h"
 #include "ir/tensor.h"
@@ -15,6 +17,12 @@ extern bool g_debug_nans;
 // FloatingPointError, which names the first whose result holds one. Without `args` (their memory was given away) it
 // names the result only. The interpreter lock is held.
 void CheckNans(const FnRef& fn, const std::optional<Tensors>& args, const Tensors& results);
+
+// The parts of it, for programs of which a process has a piece: which tensors hold a NaN ...
+std::vector<bool> HoldNans(const Tensors& tensors);
+// ... and the error, unless no result does. `run` runs another function of the same arguments.
+void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args, const std::vector<bool>& results,
+                  const std::function<Tensors(const FnRef&)>& run);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_NANS_H_

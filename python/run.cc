@@ -105,13 +105,6 @@ std::thread& WarmUpThread() {
   return thread;
 }
 
-struct Unlocked {
-  PyThreadState* state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
-  ~Unlocked() {
-    if (state) RunningPython([&] { PyEval_RestoreThread(state); });
-  }
-};
-
 }  // namespace
 
 std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated, bool same_bits) {

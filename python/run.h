@@ -2,6 +2,8 @@
 #ifndef WEFT_PYTHON_RUN_H_
 #define WEFT_PYTHON_RUN_H_
 
+#include <Python.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "ir/fn.h"
 #include "ir/tensor.h"
+#include "python/errors.h"
 
 namespace weft::python {
 
@@ -28,6 +31,15 @@ class Program {
 // `donated`, by parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
 // `same_bits`: rounding does not depend on what is computed beside what.
 std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated = {}, bool same_bits = false);
+// Without Python's lock, where the thread has it.
+struct Unlocked {
+  PyThreadState* state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+  Unlocked() = default;
+  Unlocked(const Unlocked&) = delete;
+  ~Unlocked() {
+    if (state) RunningPython([&] { PyEval_RestoreThread(state); });
+  }
+};
 // Runs it with Python's lock released.
 Tensors RunProgram(Program& program, Tensors args);
 // "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.

@@ -150,12 +150,26 @@ struct Devices {
       }
       owners.push_back(static_cast<int>(processes[m]));
     }
-    crossings.emplace_back(
-        std::make_unique<Crossing>(*job, std::move(group), std::move(owners), TagOf(desc + 2, members),
-                                   "in " + (*strings)[static_cast<size_t>(model.name)] + " of " + program),
-        fibres);
+    // Once its messages are on their way it has to be kept.
+    crossings.emplace_back(nullptr, fibres);
+    try {
+      crossings.back().first =
+          std::make_unique<Crossing>(*job, std::move(group), std::move(owners), TagOf(desc + 2, members),
+                                     "in " + (*strings)[static_cast<size_t>(model.name)] + " of " + program);
+    } catch (const std::bad_alloc&) {
+      crossings.pop_back();
+      throw;
+    }
   }
   std::vector<bool> Meet(const std::vector<bool>& waits) {
+    try {
+      return MeetInMemory(waits);
+    } catch (const std::bad_alloc&) {
+      failure = "out of memory: for what a collective of " + program + " sends to other processes and gets from them";
+      return std::vector<bool>(waits.size(), false);
+    }
+  }
+  std::vector<bool> MeetInMemory(const std::vector<bool>& waits) {
     std::vector<bool> ready(waits.size(), false), known(waits.size(), false);
     const std::vector<bool> none(waits.size(), false);
     bool any = false;
@@ -241,18 +255,23 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   std::optional<Job::Turn> turn;
   if (self >= 0) {
     devices.job = Job::Current();
-    if (devices.job == nullptr || devices.job->rank() != self)
+    if (devices.job == nullptr)
+      return Fail(frame, "this program is for process " + std::to_string(self) +
+                             " of several; this process has joined no job, or was forked from one that has");
+    if (devices.job->rank() != self)
       return Fail(frame,
                   "this program is for process " + std::to_string(self) + " of several, and this is another one");
     devices.processes = at + 2;
     devices.program = (*call->strings)[static_cast<size_t>(at[1])];
     try {
       turn.emplace(*devices.job);
+      const std::set<int> processes(devices.processes, devices.processes + all);
+      devices.job->Agree({processes.begin(), processes.end()}, static_cast<uint64_t>(at[0]), "runs " + devices.program);
+    } catch (const std::bad_alloc&) {
+      return Fail(frame, "out of memory: before " + devices.program + " runs");
     } catch (const std::runtime_error& error) {
       return Fail(frame, error.what());
     }
-    const std::set<int> processes(devices.processes, devices.processes + all);
-    devices.job->Agree({processes.begin(), processes.end()}, static_cast<uint64_t>(at[0]), "runs " + devices.program);
     at += 2 + all;
   }
   for (int64_t d = 0; d < all; ++d) {

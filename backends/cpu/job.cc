@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -68,19 +70,25 @@ bool FirstToSpeak() {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return true;
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + n);
-  return bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+  // Where nobody may have a name, all speak.
+  return bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno != EADDRINUSE;
 }
+
+thread_local std::string t_site;  // of what the thread runs next
 
 std::unique_ptr<Job>& TheJob() {
   static auto& job = *new std::unique_ptr<Job>();
   return job;
 }
+pid_t g_joined_by = 0;  // the process that joined it
 
 }  // namespace
 
-Job* Job::Current() { return TheJob().get(); }
+Job* Job::Current() { return TheJob() && g_joined_by == getpid() ? TheJob().get() : nullptr; }
 
 Job& Job::Join(double deadline_seconds) {
+  if (TheJob() && g_joined_by != getpid())
+    throw std::runtime_error("this process was forked from one of a job, and cannot be one of its own");
   if (TheJob()) return *TheJob();
   const OpenMpi& mpi = OpenMpi::Get();
   int initialized = 0;
@@ -95,7 +103,31 @@ Job& Job::Join(double deadline_seconds) {
   mpi.comm_size(mpi.world, &size);
   mpi.comm_set_errhandler(mpi.world, mpi.errors_return);
   TheJob().reset(new Job(rank, size, deadline_seconds));
+  g_joined_by = getpid();
   return *TheJob();
+}
+
+void Job::SetSite(std::string site) { t_site = std::move(site); }
+
+std::vector<int> Job::AllProcesses() const {
+  std::vector<int> all(static_cast<size_t>(size_));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+template <class F>
+bool Job::Poll(const F& done) const {
+  const Clock::time_point begin = Clock::now();
+  while (!done()) {
+    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (waited > deadline_) return false;
+    // The others may need this core; after a while they are at something long.
+    if (waited < 0.005)
+      sched_yield();
+    else
+      usleep(waited < 1 ? 50 : 1000);
+  }
+  return true;
 }
 
 std::string Job::Me() const {
@@ -122,6 +154,12 @@ Job::Exchange Job::Post(int tag, std::string what, const std::vector<Message>& s
     for (int64_t at = 0; at < m.bytes; at += kLargestMessage)
       f(m.data + at, static_cast<int>(std::min(kLargestMessage, m.bytes - at)));
   };
+  // No memory is asked for once a message is on its way, and MPI writes to requests where they lie.
+  size_t parts = 0;
+  for (const auto* messages : {&receives, &sends}) {
+    for (const Message& m : *messages) each_part(m, [&](char*, int) { ++parts; });
+  }
+  x.pending_.reserve(parts);
   for (const Message& m : receives) {
     each_part(m, [&](char* data, int bytes) {
       x.pending_.push_back({nullptr, m.process, true});
@@ -159,22 +197,17 @@ void Job::EndAtDeadline(const std::vector<Exchange*>& exchanges) {
 }
 
 size_t Job::WaitForOne(const std::vector<Exchange*>& exchanges) {
-  const Clock::time_point begin = Clock::now();
-  for (int64_t round = 0;; ++round) {
-    for (size_t i = 0; i < exchanges.size(); ++i) {
-      if (Done(*exchanges[i])) return i;
-    }
-    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (waited > deadline_) EndAtDeadline(exchanges);
-    // The others may need this core; after a while they are at something long.
-    if (waited < 0.005)
-      sched_yield();
-    else
-      usleep(waited < 1 ? 50 : 1000);
-  }
+  size_t first = 0;
+  const bool came = Poll([&] {
+    first = 0;
+    while (first < exchanges.size() && !Done(*exchanges[first])) ++first;
+    return first < exchanges.size();
+  });
+  if (!came) EndAtDeadline(exchanges);
+  return first;
 }
 
-void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, bool deadline) {
+void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, std::string waits) {
   std::vector<int> others;
   std::copy_if(processes.begin(), processes.end(), std::back_inserter(others), [&](int p) { return p != rank_; });
   Announcement mine{};
@@ -182,16 +215,16 @@ void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::s
   CopyText(mine.what, what);
   CopyText(mine.site, site_);
   std::vector<Announcement> theirs(others.size());
+  std::vector<bool> seen(others.size(), false);
   std::vector<Message> sends, receives;
   for (size_t i = 0; i < others.size(); ++i) {
     sends.push_back({others[i], reinterpret_cast<char*>(&mine), sizeof(mine)});
     receives.push_back({others[i], reinterpret_cast<char*>(&theirs[i]), sizeof(Announcement)});
   }
-  Exchange x = Post(kTagOfAgreement, "before it " + what, sends, receives);
+  if (waits.empty()) waits = "before it " + what;
+  Exchange x = Post(kTagOfAgreement, std::move(waits), sends, receives);
   // Looks at each answer when it is there: those who do something else will send nothing more.
-  const Clock::time_point begin = Clock::now();
-  std::vector<bool> seen(others.size(), false);
-  for (;;) {
+  const bool came = Poll([&] {
     const bool done = Done(x);
     for (size_t i = 0; i < others.size(); ++i) {
       const bool waiting = std::any_of(x.pending_.begin(), x.pending_.end(), [&](const Exchange::Pending& p) {
@@ -210,40 +243,33 @@ void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::s
         text += ". Every process has to call the same functions, of arguments of the same types, in the same order";
       End(text);
     }
-    if (done) return;
-    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (deadline && waited > deadline_) EndAtDeadline({&x});
-    if (waited < 0.005)
-      sched_yield();
-    else
-      usleep(waited < 1 ? 50 : 1000);
-  }
+    return done;
+  });
+  if (!came) EndAtDeadline({&x});
 }
 
-std::vector<std::string> Job::AllGather(const std::string& what, const std::string& bytes) {
+std::vector<std::string> Job::AllGather(const std::string& what, const std::string& bytes, std::vector<int> processes) {
   const Turn turn(*this);
-  std::vector<int> all(static_cast<size_t>(size_));
-  for (int p = 0; p < size_; ++p) all[static_cast<size_t>(p)] = p;
-  Agree(all, 0, what);
+  if (processes.empty()) processes = AllProcesses();
+  Agree(processes, 0, what);
   int64_t mine = static_cast<int64_t>(bytes.size());
-  std::vector<int64_t> sizes(all.size(), mine);
+  std::vector<int64_t> sizes(processes.size(), mine);
   std::vector<Message> sends, receives;
-  for (int p : all) {
-    if (p == rank_) continue;
-    sends.push_back({p, reinterpret_cast<char*>(&mine), sizeof(mine)});
-    receives.push_back({p, reinterpret_cast<char*>(&sizes[static_cast<size_t>(p)]), sizeof(mine)});
+  for (size_t i = 0; i < processes.size(); ++i) {
+    if (processes[i] == rank_) continue;
+    sends.push_back({processes[i], reinterpret_cast<char*>(&mine), sizeof(mine)});
+    receives.push_back({processes[i], reinterpret_cast<char*>(&sizes[i]), sizeof(mine)});
   }
   Exchange first = Post(kTagOfSizes, "where it " + what, sends, receives);
   WaitForOne({&first});
-  std::vector<std::string> found(all.size(), bytes);
+  std::vector<std::string> found(processes.size(), bytes);
   sends.clear();
   receives.clear();
-  for (int p : all) {
-    if (p == rank_) continue;
-    std::string& theirs = found[static_cast<size_t>(p)];
-    theirs.resize(static_cast<size_t>(sizes[static_cast<size_t>(p)]));
-    sends.push_back({p, const_cast<char*>(bytes.data()), mine});
-    receives.push_back({p, theirs.data(), sizes[static_cast<size_t>(p)]});
+  for (size_t i = 0; i < processes.size(); ++i) {
+    if (processes[i] == rank_) continue;
+    found[i].resize(static_cast<size_t>(sizes[i]));
+    sends.push_back({processes[i], const_cast<char*>(bytes.data()), mine});
+    receives.push_back({processes[i], found[i].data(), sizes[i]});
   }
   Exchange second = Post(kTagOfBytes, "where it " + what, sends, receives);
   WaitForOne({&second});
@@ -251,12 +277,10 @@ std::vector<std::string> Job::AllGather(const std::string& what, const std::stri
 }
 
 void Job::Leave() {
-  if (left_) return;
-  left_ = true;
-  std::vector<int> all(static_cast<size_t>(size_));
-  for (int p = 0; p < size_; ++p) all[static_cast<size_t>(p)] = p;
   SetSite("");
-  Agree(all, 0, "is at the end of its program", false);
+  const Turn turn(*this);
+  Agree(AllProcesses(), 0, "is at the end of its program", "at the end of its program");
+  left_ = true;
   OpenMpi::Get().finalize();
 }
 
@@ -276,7 +300,13 @@ Job::Turn::Turn(Job& job) : job_(job) {
   if (job.running_ == std::this_thread::get_id())
     throw std::runtime_error("a program over several processes cannot run inside another one (from a callback)");
   job.turn_.lock();
+  if (job.left_) {
+    job.turn_.unlock();
+    throw std::runtime_error(
+        "this process has left the job (weft.distributed.shutdown()), so nothing runs over several processes any more");
+  }
   job.running_ = std::this_thread::get_id();
+  job.site_ = std::exchange(t_site, "");
 }
 
 Job::Turn::~Turn() {

@@ -22,14 +22,14 @@ namespace weft::cpu {
 
 class Job {
  public:
-  // Null until the process has joined one.
+  // Null until the process has joined one, and in a process that was forked from one that has: the connection is its
+  // parent's.
   static Job* Current();
   // Raises std::runtime_error where Open MPI is missing or does not start.
   static Job& Join(double deadline_seconds);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  double deadline() const { return deadline_; }
 
   struct Message {
     int process;
@@ -57,15 +57,16 @@ class Job {
   // Until one of them is done, which it returns; ends the job at the deadline.
   size_t WaitForOne(const std::vector<Exchange*>& exchanges);
 
-  // The user's line that calls what runs next, for messages.
-  void SetSite(std::string site) { site_ = std::move(site); }
-  // Says to `processes` what this one does next, and ends the job unless they do the same. `deadline`: whether they
-  // have to come within it.
-  void Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, bool deadline = true);
-  // What every process gives, in order.
-  std::vector<std::string> AllGather(const std::string& what, const std::string& bytes);
+  // The user's line that calls what this thread runs next, for messages. Its next Turn takes it.
+  static void SetSite(std::string site);
+  // Says to `processes` what this one does next, and ends the job unless they do the same. `waits`: where this process
+  // is when they do not come; empty: before it does that. Within a Turn.
+  void Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, std::string waits = "");
+  // What each of `processes` gives, in their order; empty: of all.
+  std::vector<std::string> AllGather(const std::string& what, const std::string& bytes,
+                                     std::vector<int> processes = {});
 
-  // Before the process ends: waits until all do.
+  // Before the process ends: waits until all do, and not longer than the deadline. After that there are no more turns.
   void Leave();
   // Ends all processes. Of several that find something wrong, the first of each machine is heard. `before`: lines that
   // stand before the message.
@@ -74,8 +75,10 @@ class Job {
   // Programs over several processes run one after the other.
   class Turn {
    public:
-    explicit Turn(Job& job);  // raises std::runtime_error inside another one of the same thread
+    // Raises std::runtime_error inside another one of the same thread, and when the job was left.
+    explicit Turn(Job& job);
     ~Turn();
+    Turn(const Turn&) = delete;
 
    private:
     Job& job_;
@@ -84,14 +87,19 @@ class Job {
  private:
   Job(int rank, int size, double deadline) : rank_(rank), size_(size), deadline_(deadline) {}
   void Check(int code, const char* what);
+  std::vector<int> AllProcesses() const;
+  // Asks `done` until it says yes. False: the deadline came first.
+  template <class F>
+  bool Poll(const F& done) const;
   void EndAtDeadline(const std::vector<Exchange*>& exchanges);
   std::string Me() const;
 
   const int rank_, size_;
   const double deadline_;
+  std::mutex turn_;
+  // Of who has the turn:
   bool left_ = false;
   std::string site_;
-  std::mutex turn_;
   std::atomic<std::thread::id> running_;  // whose turn it is
 };
 

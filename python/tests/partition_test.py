@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 os.environ["WEFT_NUM_CPU_DEVICES"] = "8"
 
@@ -356,6 +357,7 @@ specs = (P(None, "y"), P("y"), P("x"), P("x"))
 f = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)), in_shardings=tuple(NamedSharding(mesh, s) for s in specs))
 value, grads = f(w, v, x, t)
 import sys
+import warnings
 np.savez(sys.argv[1], value=value, dw=grads[0], dv=grads[1])
 """
 
@@ -380,3 +382,88 @@ def test_beside_jax(tmp_path):
     theirs, ours = np.load(path), np.load(mine)
     for name in ("value", "dw", "dv"):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-5)
+
+
+# --- Zeros keep their sign --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_negative_zeros_that_are_picked(dtype, deterministic):
+    """Each device finds its own rows, and the sum of what they found is what one device finds, bit by bit."""
+    signs = np.where(np.arange(48) % 3 == 0, -0.0, 0.0).astype(np.float32)
+    table = wnp.asarray((signs + np.where(np.arange(48) % 5 == 0, 3, signs)).reshape(16, 3)).astype(dtype)
+    if dtype == "complex64":
+        table = weft.lax.complex(wnp.real(table), -wnp.real(table))
+    index = np.array([0, 15, 3, 7, 40, -30], np.int32)
+
+    def bits(x):
+        x = np.asarray(x)
+        return x.view(np.uint8 if x.dtype.itemsize == 2 else np.uint32)
+
+    functions = {
+        mode: lambda t, mode=mode: t.at[index].get(mode=mode, **({"fill_value": 0} if mode == "fill" else {}))
+        for mode in ("clip", "fill")
+    }
+    functions["negated"] = lambda t: -t[index]
+    functions["scaled"] = lambda t: t[index] * -1
+    functions["moved"] = lambda t: t[index].T.reshape(2, 9)[:, ::-1]
+    functions["added"] = lambda t: t[index] + t[index[::-1]]
+    functions["subtracted"] = lambda t: t[index] - t[index[::-1]]
+    functions["padded"] = lambda t: wnp.concatenate([t[index], wnp.zeros((2, 3), dtype)])
+    functions["wide"] = lambda t: t[index].astype("complex64")
+    for name, f in functions.items():
+        f = weft.jit(f, deterministic=deterministic)
+        want, got = f(table), f(put(table, P("x"), LINE))
+        np.testing.assert_array_equal(bits(got), bits(want), err_msg=name)
+
+
+def test_negative_zeros_that_are_written_to():
+    x = np.array([-0.0, 0.0] * 4, np.float32)
+    add = weft.jit(lambda x, i, u: x.at[i].add(u))
+    index, updates = np.arange(8, dtype=np.int32) // 4, -np.zeros(8, np.float32)
+    got = add(x, put(index, P("x"), LINE), put(updates, P("x"), LINE))
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(add(x, index, updates)))
+
+
+def test_donating_what_is_cut():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = arrays(8, 4)
+        x = put(given, P("x"), LINE)
+        np.testing.assert_array_equal(weft.jit(lambda x: x * 2, donate_argnums=0)(x), 2 * given)
+    assert x.is_deleted()
+
+
+def test_open_dimensions_are_for_constraints():
+    open_rows = P(P.UNCONSTRAINED, "x")
+    f = lambda x: weft.with_sharding_constraint(x, on(open_rows)) * 2
+    np.testing.assert_array_equal(weft.jit(f)(np.ones((8, 8))), np.full((8, 8), 2))
+    assert on(open_rows).shard_shape((8, 8)) == (8, 2)
+    with pytest.raises(ValueError, match="leaves a dimension open"):
+        weft.device_put(np.ones((8, 8)), on(open_rows))
+    with pytest.raises(ValueError, match="leaves a dimension open"):
+        weft.shard_map(lambda x: x, GRID, open_rows, P())(np.ones((8, 8)))
+
+
+def test_parts_that_do_not_fit():
+    rows = on(P("x"), LINE)
+    make = weft.make_array_from_callback
+    np.testing.assert_array_equal(make((8,), rows, lambda i: np.arange(8)[i]), np.arange(8))
+    with pytest.raises(ValueError, match=r"the part .* has shape \(2,\); expected \(1,\)"):
+        make((8,), rows, lambda i: np.zeros(2))
+    with pytest.raises(ValueError, match=r"has shape \(1, 1\); expected \(1,\)"):
+        make((8,), rows, lambda i: np.zeros((1, 1)))
+    with pytest.raises(ValueError, match=r"has shape \(1,\); expected \(2,\)"):  # not one number for both
+        make((16,), rows, lambda i: np.zeros(1))
+    with pytest.raises(ValueError, match="has dtype float32, the first one int32"):
+        make((8,), rows, lambda i: np.zeros(1, np.float32 if i[0].start else np.int32))
+    with pytest.raises(ValueError, match=r"has shape \(1,\); expected \(2,\)"):
+        weft.make_array_from_single_device_arrays((16,), rows, [np.zeros(1)] * 8)
+
+
+def test_equal_where_both_are_nan():
+    from weft.experimental import multihost_utils
+
+    for dtype in ("bfloat16", "float16", "float32", "complex64", "int32"):
+        multihost_utils.assert_equal(wnp.asarray([1, 0, np.nan if dtype != "int32" else 2]).astype(dtype))

@@ -35,7 +35,12 @@ __all__ = [
 # What a launcher sets in the environment of each process.
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
 _DEADLINE = 300.0
-_state = {"initialized": False, "joined": False}
+_state: dict[str, Any] = {"initialized": False, "joined_by": None, "left": False}
+
+
+def _is_joined() -> bool:
+    """Whether this process is in a job: one that was forked from it is not, and must not speak for it."""
+    return _state["joined_by"] == os.getpid()
 
 
 def initialize(deadline: float | None = None) -> None:
@@ -53,7 +58,7 @@ def initialize(deadline: float | None = None) -> None:
     Returns: nothing.
 
     Raises:
-        RuntimeError: devices were asked for before; Open MPI's library is missing.
+        RuntimeError: devices were asked for before; Open MPI's library is missing; the job was left by shutdown().
         ValueError: the deadline is no positive number.
 
     Example:
@@ -61,6 +66,11 @@ def initialize(deadline: float | None = None) -> None:
         >>> weft.process_index(), weft.process_count()
         (0, 1)
     """
+    if _state["left"]:
+        raise RuntimeError(
+            "distributed.initialize: this process has left its job (weft.distributed.shutdown()), and cannot join one "
+            "again"
+        )
     if _state["initialized"]:
         return
     if deadline is None:
@@ -78,7 +88,7 @@ def initialize(deadline: float | None = None) -> None:
                 "shardings of arrays"
             )
         rank, size = _weft.join_job(float(deadline))
-        _state["joined"] = True
+        _state["joined_by"] = os.getpid()
         previous = sys.excepthook
         sys.excepthook = lambda kind, error, trace: _end_job(previous, kind, error, trace)
         counts = _weft.all_gather_bytes("calls distributed.initialize", str(_mesh.own_device_count()).encode())
@@ -103,14 +113,15 @@ def is_initialized() -> bool:
 
 def shutdown() -> None:
     """Waits until all processes of the job have come here, and leaves it. Happens by itself when the program ends.
+    After it nothing runs over several processes. One that does not come within the deadline ends the job.
 
     Returns: nothing.
 
     Example:
         >>> weft.distributed.shutdown()
     """
-    if _state["joined"]:
-        _state["joined"] = False
+    if _is_joined():
+        _state["joined_by"], _state["left"] = None, True
         _weft.leave_job()
 
 
@@ -118,20 +129,30 @@ def _end_job(
     previous: Callable[..., Any], kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """sys.excepthook: the traceback, and then the end of all processes."""
-    if not _state["joined"]:
+    if not _is_joined():
         previous(kind, error, trace)
         return
+    rank, count = _mesh.process_index(), _mesh.process_count()
+    who = f"rank {rank} of {count} raised {kind.__name__}"
+    text = ""
+    # Whatever goes wrong here (the exception's own __str__, an output that is closed), the others do not wait.
+    try:
+        who += _where(trace)
+        text = "".join(traceback.format_exception(kind, error, trace))
+        lines = str(error).splitlines()
+        who += f": {lines[0] if lines else ''}"
+        sys.stdout.flush()
+    finally:
+        _weft.end_job(who, text)
+
+
+def _where(trace: TracebackType | None) -> str:
     # The user's innermost line: not one of a library's.
     paths = sysconfig.get_paths()
     own = os.path.dirname(os.path.abspath(__file__)) + os.sep
     libraries = (own, *(paths[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")))
     frames = [f for f in traceback.extract_tb(trace) if not os.path.abspath(f.filename).startswith(libraries)]
-    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    sys.stdout.flush()
-    text = "".join(traceback.format_exception(kind, error, trace))
-    message = str(error).splitlines()[0] if str(error) else ""
-    rank, count = _mesh.process_index(), _mesh.process_count()
-    _weft.end_job(f"rank {rank} of {count} raised {kind.__name__}{where}: {message}", text)
+    return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[slice, ...]], Any]) -> Any:
@@ -139,26 +160,25 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
     shape = tuple(int(n) for n in shape)
     if isinstance(sharding, NamedSharding):
         cuts_of(sharding.mesh, sharding.spec, shape, "an array")
-    if not spans_processes(sharding):
-        whole: Any = None
-        for index in held_blocks(sharding, shape):
-            part = np.asarray(parts(index))
-            if whole is None:
-                whole = np.empty(shape, part.dtype)
-            whole[index] = part
-        if whole is None:
-            raise ValueError(f"this process has no device of {sharding}")
-        return _mesh.put(_weft.array(whole, None, True), sharding)
     indices = held_blocks(sharding, shape)
     if not indices:
         raise ValueError(f"this process has no device of {sharding}")
     local = sharding.shard_shape(shape)
-    found = []
+    found: list[np.ndarray] = []
     for index in indices:
         part = np.asarray(parts(index))
         if part.shape != local:
             raise ValueError(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
         found.append(part)
+        if part.dtype != found[0].dtype:
+            raise ValueError(
+                f"the part {index} of an array of shape {shape} has dtype {part.dtype}, the first one {found[0].dtype}"
+            )
+    if not spans_processes(sharding):
+        whole = np.empty(shape, found[0].dtype)
+        for index, part in zip(indices, found):
+            whole[index] = part
+        return _mesh.put(_weft.array(whole, None, True), sharding)
     return _weft.span_blocks(_weft.array(np.stack(found), None, True), shape, sharding)
 
 
@@ -175,7 +195,7 @@ def make_array_from_callback(
     Returns: array.
 
     Raises:
-        ValueError: the sharding does not fit the shape, or a part has another shape.
+        ValueError: the sharding does not fit the shape, or a part has another shape or dtype than expected.
 
     Example:
         >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
@@ -196,7 +216,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     Returns: array.
 
     Raises:
-        ValueError: there are more or fewer arrays than devices, or a part has another shape.
+        ValueError: there are more or fewer arrays than devices, or a part has another shape or dtype.
 
     Example:
         >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))

@@ -354,19 +354,18 @@ class PartitionSpec(tuple):
 P = PartitionSpec
 
 
-_MAY_SAY_NOTHING = ("NamedSharding", "with_sharding_constraint", "jit: in_shardings", "jit: out_shardings")
-
-
 def spec_axes(spec: PartitionSpec) -> list[tuple[str, ...]]:
     """The names of the axes of each dimension that a spec has an entry for."""
     return [(dim,) if isinstance(dim, str) else dim if isinstance(dim, tuple) else () for dim in spec]
 
 
-def cuts_of(mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str) -> list[tuple[str, ...]]:
+def cuts_of(
+    mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str, *, may_be_open: bool = False
+) -> list[tuple[str, ...]]:
     """The axes of every dimension of an array of this shape. Raises ValueError, beginning with `what`, where the spec
-    fits neither the mesh nor the shape."""
+    fits neither the mesh nor the shape, and where it leaves a dimension open and may not."""
     axes = spec_axes(spec)
-    if _UNCONSTRAINED in spec and not what.startswith(_MAY_SAY_NOTHING):
+    if _UNCONSTRAINED in spec and not may_be_open:
         raise ValueError(f"{what}: {spec} leaves a dimension open, which only with_sharding_constraint can")
     if len(axes) > len(shape):
         raise ValueError(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
@@ -495,7 +494,7 @@ class NamedSharding(Sharding):
     def __init__(self, mesh: Mesh, spec: PartitionSpec):
         if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
-        cuts_of(mesh, spec, [0] * len(spec), "NamedSharding")
+        cuts_of(mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
         self.mesh, self.spec = mesh, spec
 
     @property
@@ -507,11 +506,11 @@ class NamedSharding(Sharding):
         return list(self.mesh.devices.flat)
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding")
+        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
         return tuple(n // math.prod(self.mesh.shape[a] for a in names) for n, names in zip(shape, cuts))
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
-        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding")
+        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
         block = self.shard_shape(shape)
         found: dict[Device, tuple[slice, ...]] = {}
         for at in np.ndindex(self.mesh.devices.shape):

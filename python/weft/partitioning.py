@@ -87,7 +87,7 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 "device holds, and there is nothing to cut"
             )
     remember(mesh)
-    cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what)
+    cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what, may_be_open=True)
     if isinstance(x, _weft.Array) and _weft.spans(x):
         return put(x, sharding)
     open_dims = [d for d, dim in enumerate(sharding.spec) if dim is PartitionSpec.UNCONSTRAINED]

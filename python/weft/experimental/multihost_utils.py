@@ -90,6 +90,12 @@ def sync_global_devices(name: str) -> None:
     _exchange(f"calls sync_global_devices({name!r})", None)
 
 
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    """The same shape and elements, where a NaN is the same as another: that is what differs from itself, in every
+    dtype, bfloat16 included."""
+    return a.shape == b.shape and bool(np.all((a == b) | ((a != a) & (b != b))))
+
+
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """Raises AssertionError unless the arrays are the same in all processes.
 
@@ -104,7 +110,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """
     for mine in map(np.asarray, _tree.leaves(in_tree)):
         for process, theirs in enumerate(_exchange("calls assert_equal", mine)):
-            if theirs.shape != mine.shape or not np.array_equal(theirs, mine, equal_nan=mine.dtype.kind in "fc"):
+            if not _equal(mine, theirs):
                 raise AssertionError(
                     f"{fail_message} processes {process_index()} and {process} differ: {mine}, {theirs}"
                 )
