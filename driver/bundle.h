@@ -14,9 +14,11 @@
 namespace weft {
 
 // `target`: a GPU (driver/gpu.h), or "cpu": this machine's kind. `captured`: values of the last parameters, which the
-// bundle brings along. `twins`: with a GPU's kernels also their twins for this CPU. Raises what compiling raises;
-// kValue where sizes are symbolic.
-Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins);
+// bundle brings along. `twins`: with a GPU's kernels also their twins for this CPU. `same_bits`: products and sums are
+// rounded apart, as programs of transforms/fixed_order.h need; for CPUs. Raises what compiling raises; kValue where
+// sizes are symbolic.
+Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins,
+                  bool same_bits = false);
 
 // `device`: "cpu"; "cuda"; "twin", a GPU's kernels on the CPU, checked; or "", what the bundle is for. One argument for
 // each parameter that the bundle does not bring along. Raises kType for arguments that do not fit, kValue for a device

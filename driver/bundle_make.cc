@@ -2,17 +2,32 @@
 #include "driver/bundle.h"
 #include "driver/executable.h"
 #include "ir/error.h"
+#include "ir/prim.h"
 #include "lowering/gpu/lower.h"
 #include "transforms/pass.h"
 
 namespace weft {
+namespace {
 
-Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins) {
+// Callbacks are functions of this process.
+void RefuseCallbacks(const Fn& fn) {
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->name == "pure_callback" || e.prim->name == "io_callback")
+      throw UserError(ErrorKind::kUnsupported, e.loc, "export: ", e.prim->name,
+                      " calls a function of this process, which a bundle cannot bring along");
+    for (const FnRef& r : e.regions) RefuseCallbacks(*r);
+  }
+}
+
+}  // namespace
+
+Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins, bool same_bits) {
   Bundle b;
   b.name = fn->name();
   if (!fn->Symbols().empty())
     throw ValueError("export: the size '", fn->Symbols()[0],
                      "' is not known; bundles are for arguments of fixed sizes");
+  RefuseCallbacks(*fn);
   const size_t free = fn->params().size() - captured.size();
   for (size_t i = 0; i < fn->params().size(); ++i) {
     const Param& p = fn->params()[i];
@@ -30,8 +45,10 @@ Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& cap
     CompileOptions options;
     options.pipeline_name = "default";
     options.passes = {[](const FnRef& f) { return Optimize(f); }};
+    options.target.fused_products = !same_bits;
     b.cpu = Compile(fn, options)->artifact();
   } else {
+    WEFT_CHECK(!same_bits) << "export: the same bits are for CPUs";
     b.gpu = LowerGpu(Optimize(fn), GpuTarget::Named(target), {.ptx = true, .twin = twins});
   }
   return b;

@@ -8,6 +8,7 @@
 #include "backends/cuda/program.h"
 #include "backends/cuda/twin_device.h"
 #include "driver/bundle.h"
+#include "driver/connect_effects.h"
 
 namespace weft {
 namespace {
@@ -40,6 +41,7 @@ Tensors AllArguments(const Bundle& b, const Tensors& args) {
 }
 
 Tensors RunOnCpu(const Bundle& b, const Tensors& args) {
+  ConnectEffects();
   const std::shared_ptr<cpu::Program> program = cpu::Program::Load(*b.cpu);
   std::vector<cpu::Argument> arguments;
   for (const Tensor& t : args) arguments.push_back({t.raw(), t.shape().data()});

@@ -14,11 +14,10 @@
 #include <unordered_map>
 
 #include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/effects.h"
 #include "backends/cpu/fork_safe_mutex.h"
 #include "backends/cpu/program.h"
+#include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
-#include "ir/effects.h"
 #include "ir/text_printer.h"
 #include "lowering/abi.h"
 #include "lowering/lower.h"
@@ -132,45 +131,6 @@ class Cache {
 Cache& TheCache() {
   static Cache* cache = new Cache;
   return *cache;
-}
-
-Tensors AsTensors(const std::vector<cpu::EffectArray>& arrays) {
-  Tensors out;
-  for (const cpu::EffectArray& a : arrays) {
-    // Copies: handlers may keep what they are given.
-    out.push_back(
-        Tensor(static_cast<DType>(a.dtype), a.shape, std::shared_ptr<void>(a.data, [](void*) {}), a.data).Copy());
-  }
-  return out;
-}
-
-// The back end's effects go where the interpreter's go.
-void ConnectEffects() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    cpu::EffectHooks hooks;
-    hooks.print = [](const std::string& format, const std::vector<cpu::EffectArray>& in) {
-      GetEffectHandlers().print(FormatTensors(format, AsTensors(in)));
-    };
-    hooks.describe = [](const std::string& message, const std::vector<cpu::EffectArray>& in) {
-      return FormatTensors(message, AsTensors(in));
-    };
-    hooks.callback = [](int64_t callback, const std::vector<cpu::EffectArray>& in,
-                        const std::vector<cpu::EffectArray>& out) {
-      Types types;
-      for (const cpu::EffectArray& a : out)
-        types.push_back(Type{static_cast<DType>(a.dtype), Dims(a.shape.begin(), a.shape.end()), {}});
-      const Tensors results = GetEffectHandlers().callback(callback, AsTensors(in), types);
-      if (results.size() != out.size())
-        throw TypeError("callback: gave ", results.size(), " results; expected ", out.size());
-      for (size_t i = 0; i < out.size(); ++i) {
-        if (!(results[i].type() == types[i]))
-          throw TypeError("callback: result ", i, " is ", results[i].type(), "; expected ", types[i]);
-        std::memcpy(out[i].data, results[i].raw(), static_cast<size_t>(results[i].bytes()));
-      }
-    };
-    cpu::SetEffectHooks(std::move(hooks));
-  });
 }
 
 }  // namespace

@@ -203,7 +203,13 @@ Tensor ParseNpy(const std::string& bytes, DType wanted, const std::string& name)
   if (*dtype == DType::kBool) {
     for (int64_t i = 0; i < size; ++i) t.data<uint8_t>()[i] = t.at<uint8_t>(i) != 0;
   }
-  return *header.fortran_order && t.rank() > 1 ? FromFortranOrder(t) : t;
+  if (*header.fortran_order && t.rank() > 1) t = FromFortranOrder(t);
+  if (wanted == DType::kKey && *dtype == DType::kU32 && t.rank() > 0 && t.shape().back() == 2) {
+    Tensor keys(DType::kKey, Shape(t.shape().begin(), t.shape().end() - 1));
+    if (keys.bytes() > 0) std::memcpy(keys.raw(), t.raw(), static_cast<size_t>(keys.bytes()));
+    return keys;
+  }
+  return t;
 }
 
 std::string NpyBytes(const Tensor& tensor) {

@@ -5,6 +5,7 @@
 //   WriteNpy("y.npy", y);
 //
 // NumPy has no bf16, f8 and keys: bf16 and f8 are stored as ml_dtypes does, as raw bytes ('<V2', '|V1'), keys as '<u8'.
+// Keys are also read from their words, uint32[..., 2].
 #ifndef WEFT_DRIVER_NPY_H_
 #define WEFT_DRIVER_NPY_H_
 

@@ -29,7 +29,8 @@ struct Bundle {
   std::optional<GpuArtifact> gpu;
   std::optional<Artifact> cpu;
 
-  // A magic line and a protocol buffer (bundle.proto).
+  // A magic line, the SHA-256 of what follows, and a protocol buffer (bundle.proto). Throws std::invalid_argument
+  // beyond 2 GiB.
   std::string Serialize() const;
   // Throws std::invalid_argument for bytes that are damaged, foreign or of a later version.
   static Bundle Parse(const std::string& bytes);

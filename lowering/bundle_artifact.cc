@@ -1,14 +1,17 @@
+#include <limits>
 #include <stdexcept>
 
+#include "ir/dtype.h"
 #include "lowering/abi.h"
 #include "lowering/bundle.h"
 #include "lowering/bundle.pb.h"
+#include "lowering/digest.h"
 
 namespace weft {
 namespace {
 
 constexpr char kMagic[] = "weft bundle\n";
-constexpr size_t kMagicBytes = sizeof kMagic - 1;
+constexpr size_t kMagicBytes = sizeof kMagic - 1, kDigestBytes = 64;
 // A bundle holds code and descriptors that one version of the interface between code and runtime reads.
 constexpr int kVersion = WEFT_ABI_VERSION;
 
@@ -133,6 +136,7 @@ std::vector<Bundle::Value> Read(const google::protobuf::RepeatedPtrField<bundle:
     for (int64_t d : v.shape()) {
       if (d < 0) Damaged("a negative size");
     }
+    if (v.dtype() < 0 || v.dtype() >= kNumDTypes) Damaged("an array of no type");
     out.push_back({v.name(), v.dtype(), {v.shape().begin(), v.shape().end()}, v.is_constant(), v.constant()});
   }
   return out;
@@ -163,14 +167,23 @@ std::string Bundle::Serialize() const {
   Write(results, b.mutable_results());
   if (gpu) Write(*gpu, b.mutable_gpu());
   if (cpu) b.set_cpu(cpu->Serialize());
-  return kMagic + b.SerializeAsString();
+  // The format's own limit.
+  std::string message;
+  if (b.ByteSizeLong() > std::numeric_limits<int>::max() || !b.SerializeToString(&message))
+    throw std::invalid_argument("a bundle holds at most 2 GiB; this one needs " + std::to_string(b.ByteSizeLong()) +
+                                " bytes, captured arrays included");
+  return kMagic + Sha256(message) + message;
 }
 
 Bundle Bundle::Parse(const std::string& bytes) {
   if (!IsBundle(bytes)) throw std::invalid_argument("this is no bundle of Weft");
+  // What is run is code and the addresses that it uses, of which no check of single entries could say enough.
+  const std::string message = bytes.size() < kMagicBytes + kDigestBytes ? "" : bytes.substr(kMagicBytes + kDigestBytes);
+  if (message.empty() || message.size() > std::numeric_limits<int>::max() ||
+      bytes.compare(kMagicBytes, kDigestBytes, Sha256(message)) != 0)
+    Damaged("its bytes are not those that were written (or it is of an earlier version of Weft)");
   bundle::Bundle b;
-  if (!b.ParseFromArray(bytes.data() + kMagicBytes, static_cast<int>(bytes.size() - kMagicBytes)))
-    Damaged("it cannot be read");
+  if (!b.ParseFromString(message)) Damaged("it cannot be read");
   if (b.version() != kVersion)
     throw std::invalid_argument("the bundle is of version " + std::to_string(b.version()) + "; this program reads " +
                                 std::to_string(kVersion));

@@ -109,6 +109,7 @@ int KernelBuilder::Value(const Atom& a, const std::vector<Affine>& index) {
 int KernelBuilder::Elementwise(int i, const std::vector<Affine>& index) {
   const Eqn& e = fn_.eqns()[i];
   KernelNode n = OpNode(e.prim->name, fn_.TypeOf(e.result()).dtype, {});
+  n.loc = e.loc;
   for (const Atom& a : e.operands) n.operands.push_back(Value(a, index));
   if (n.op == "integer_pow") n.integer = e.attrs.GetInt("y");
   if (n.op == "round") n.integer = e.attrs.Get<std::string>("mode") == "away";
@@ -235,6 +236,7 @@ int KernelBuilder::Member(int i) {
       n.op = e.prim->name.substr(7);
       n.dtype = fn_.TypeOf(e.result()).dtype;
       n.operands = {node};
+      n.loc = e.loc;
       node = Node(std::move(n));
     }
     (void)u;

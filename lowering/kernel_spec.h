@@ -41,6 +41,7 @@ struct KernelNode {
   std::string op;  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or
   std::vector<int> operands;
   int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away
+  Loc loc;              // of the equation, for errors; not part of Key
 };
 
 struct KernelStore {

@@ -20,37 +20,25 @@ void BlockLowering::AppendTensor(std::vector<Dim>& desc, const Atom& a) {
   desc.insert(desc.end(), t.dims.begin(), t.dims.end());
 }
 
-// [x slot, y slot, result slot, dtype, result dtype, x start, y start, batch dims, M dims, N dims, K dims, then per
-//  dimension in that order: size, stride in x, in y, in the result].
-void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
+ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, const Eqn& e, bool x_views,
+                              bool y_views) {
+  ContractLayout layout;
   const std::string& spec = e.attrs.Get<std::string>("spec");
   const size_t comma = spec.find(','), arrow = spec.find("->");
   const std::string lhs = spec.substr(0, comma), rhs = spec.substr(comma + 1, arrow - comma - 1),
                     out = spec.substr(arrow + 2);
-  const Type result = fn_.TypeOf(e.result());
-  struct Side {
-    int slot = -1;
-    Dim start = 0;
-    std::vector<Dim> strides;
+  const Type result = fn.TypeOf(e.result());
+  auto side = [&](const Atom& a, bool views, StridedView* view) {
+    if (views && FindStrided(fn, defining, a, view)) return true;
+    view->strides = Strides(fn.TypeOf(a).dims);
+    return false;
   };
-  auto side = [&](const Atom& a) {
-    Side s;
-    StridedView view;
-    if (FindStrided(fn_, defining_, a, &view)) {
-      s.slot = slot_[plan_.Root(view.root)];
-      s.start = view.start;
-      s.strides = view.strides;
-    } else {
-      s.slot = SlotOf(a);
-      s.strides = Strides(fn_.TypeOf(a).dims);
-    }
-    return s;
-  };
-  const Side x = side(e.operands[0]), y = side(e.operands[1]);
-  const int to = ResultSlot(e.first_result, {});
+  StridedView &x = layout.x, &y = layout.y;
+  layout.x_is_view = side(e.operands[0], x_views, &x);
+  layout.y_is_view = side(e.operands[1], y_views, &y);
   const std::vector<Dim> out_strides = Strides(result.dims);
   std::vector<Dim> groups[4];
-  const Dims xd = fn_.TypeOf(e.operands[0]).dims, yd = fn_.TypeOf(e.operands[1]).dims;
+  const Dims xd = fn.TypeOf(e.operands[0]).dims, yd = fn.TypeOf(e.operands[1]).dims;
   std::string letters = out;
   for (char c : lhs) {
     if (letters.find(c) == std::string::npos) letters += c;
@@ -65,25 +53,33 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
     });
   }
   Dim terms = leaf;  // of a leaf
-  Dim flops = 2;
   for (char c : letters) {
     const size_t i = lhs.find(c), j = rhs.find(c), k = out.find(c);
     const bool in_x = i != std::string::npos, in_y = j != std::string::npos, in_out = k != std::string::npos;
     std::vector<Dim>& g = groups[in_x && in_y ? (in_out ? 0 : 3) : in_x ? 1 : 2];
     const Dim size = in_x ? xd[i] : yd[j];
-    flops = flops * size;
     if (leaf > 0 && !in_out && e.attrs.Get<std::string>("along").find(c) == std::string::npos) terms = terms * size;
     g.push_back(size);
     g.push_back(in_x ? x.strides[i] : Dim(0));
     g.push_back(in_y ? y.strides[j] : Dim(0));
     g.push_back(in_out ? out_strides[k] : Dim(0));
   }
-  // Read by backends/cpu/contract.cc and lowering/gpu/lower.cc.
-  std::vector<Dim> desc = {Dim(x.slot),        Dim(y.slot), Dim(to), Code(fn_.TypeOf(e.operands[0]).dtype),
-                           Code(result.dtype), x.start,     y.start, terms};
-  for (const auto& g : groups) desc.push_back(Dim(static_cast<int64_t>(g.size() / 4)));
-  for (const auto& g : groups) desc.insert(desc.end(), g.begin(), g.end());
-  p_.EmitOp(steps, WEFT_OP_CONTRACT, desc, {x.slot, y.slot, to});
+  layout.entries = {Code(fn.TypeOf(e.operands[0]).dtype), Code(result.dtype), x.start, y.start, terms};
+  for (const auto& g : groups) layout.entries.push_back(Dim(static_cast<int64_t>(g.size() / 4)));
+  for (const auto& g : groups) layout.entries.insert(layout.entries.end(), g.begin(), g.end());
+  return layout;
+}
+
+// [x slot, y slot, result slot, then ContractLayout::entries]. Read by backends/cpu/contract.cc and lowering/gpu/.
+void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
+  const ContractLayout layout = LayOutContract(fn_, defining_, e);
+  const Type result = fn_.TypeOf(e.result());
+  const int x = layout.x_is_view ? slot_[plan_.Root(layout.x.root)] : SlotOf(e.operands[0]);
+  const int y = layout.y_is_view ? slot_[plan_.Root(layout.y.root)] : SlotOf(e.operands[1]);
+  const int to = ResultSlot(e.first_result, {});
+  std::vector<Dim> desc = {Dim(x), Dim(y), Dim(to)};
+  desc.insert(desc.end(), layout.entries.begin(), layout.entries.end());
+  p_.EmitOp(steps, WEFT_OP_CONTRACT, desc, {x, y, to});
   for (const Type& t : {fn_.TypeOf(e.operands[0]), fn_.TypeOf(e.operands[1]), result}) {
     if (auto n = t.size().TryValue()) p_.program.artifact.counters.bytes_moved += *n * ByteWidth(t.dtype);
   }

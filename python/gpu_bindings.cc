@@ -25,15 +25,16 @@ void BindGpu(py::module_& m) {
     return GpuStage(f.fn, target, stage);
   });
   // A bundle's bytes. `captured`: values of the last parameters. `target`: of a GPU, or "cpu".
-  m.def("export_bundle", [](const FnHandle& f, const std::string& target, py::handle captured, bool twins) {
-    const Tensors values = TensorsFrom(captured, "export");
-    std::string bytes;
-    {
-      py::gil_scoped_release unlocked;
-      bytes = MakeBundle(f.fn, target, values, twins).Serialize();
-    }
-    return py::bytes(bytes);
-  });
+  m.def("export_bundle",
+        [](const FnHandle& f, const std::string& target, py::handle captured, bool twins, bool same_bits) {
+          const Tensors values = TensorsFrom(captured, "export");
+          std::string bytes;
+          {
+            py::gil_scoped_release unlocked;
+            bytes = MakeBundle(f.fn, target, values, twins, same_bits).Serialize();
+          }
+          return py::bytes(bytes);
+        });
   // Its results by the kernels' twins on the CPU.
   m.def("gpu_emulate", [](const FnHandle& f, const std::string& target, py::handle args) {
     const Tensors tensors = TensorsFrom(args, "emulate");

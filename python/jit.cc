@@ -365,6 +365,25 @@ struct TracingScope {
   ~TracingScope() { t_being_traced.pop_back(); }
   TracingScope(const TracingScope&) = delete;
 };
+thread_local int t_being_lowered = 0;
+
+}  // namespace
+void BeingLowered(bool begins) { t_being_lowered += begins ? 1 : -1; }
+namespace {
+
+bool IsDeterministic(const JitObject* self) {
+  return self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
+}
+
+// Inside of another jitted function, that one decides how everything is compiled, and can be told so. What traces
+// otherwise (vmap, make_ir) makes a program that does not know.
+void CheckSurroundings(const JitObject* self) {
+  if (!IsDeterministic(self) || !t_being_traced.empty() || t_being_lowered > 0) return;
+  throw UserError(
+      ErrorKind::kUnsupported, UserLoc(), Trace::Current()->kind(), ": '", NameOf(self->function),
+      "' is jitted with deterministic=True, which would be lost here. Put weft.jit(..., deterministic=True) "
+      "around all that is computed; its lower(...) gives the program");
+}
 
 // The traced values of the arguments.
 Values ArgumentValues(Arguments& a) {
@@ -754,15 +773,16 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     ++entry->calls;
     Values results;
     if (Trace::Current()) {
+      CheckSurroundings(self);
       Values values = ArgumentValues(a);
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
       results = Apply(entry->traced.fn, values);
       for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(entry->traced.weak_results[i]);
     } else {
-      const bool same_bits = self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
+        const bool same_bits = IsDeterministic(self);
         std::shared_ptr<Program> program = ProgramOf(FnToCompile(*entry, a, same_bits), entry->donated, same_bits);
         if (!entry->program) entry->program = std::move(program);  // another thread may run the first
         if (self->has_donated) WarnOfUseless(*entry);
@@ -789,7 +809,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       }
       const bool keep = std::find(give.begin(), give.end(), true) == give.end();
       if (entry->part)
-        return BuildResult(*entry, WithWeak(RunPart(*entry, a, tensors, same_bits, keep), entry->traced));
+        return BuildResult(*entry, WithWeak(RunPart(*entry, a, tensors, IsDeterministic(self), keep), entry->traced));
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;

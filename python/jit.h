@@ -14,6 +14,8 @@ extern PyObject* g_refuse_hook;
 extern PyObject* g_named_sharding;
 extern PyObject* g_partition_hook;
 extern bool g_disable_jit;
+// Between BeingLowered(true) and BeingLowered(false) this thread traces a jitted function to look at its program.
+void BeingLowered(bool begins);
 
 // The traced function inside a weft._weft.Traced object.
 const Traced& TracedOf(PyObject* object);

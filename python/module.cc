@@ -82,6 +82,7 @@ PYBIND11_MODULE(_weft, m) {
   m.def("x64", &X64);
   m.def("set_x64", &SetX64);
   m.def("disable_jit", [] { return g_disable_jit; });
+  m.def("being_lowered", BeingLowered);
   m.def("set_disable_jit", [](bool on) { g_disable_jit = on; });
   m.def("set_debug_nans", [](bool on) { g_debug_nans = on; });
   m.def("debug_nans", [] { return g_debug_nans; });

@@ -117,12 +117,14 @@ Tensors RunProgram(Program& program, Tensors args) {
   return program.Run(std::move(args));
 }
 
-std::string StageText(const FnRef& fn, const std::string& stage) {
+std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits) {
   if (stage == "ir") return Print(*fn);
   if (stage == "optimized") return Print(*Optimize(fn));
   if (stage == "schedule" || stage == "fusion" || stage == "mlir" || stage == "llvm" || stage == "asm") {
     Unlocked unlocked;
-    return Compile(fn, Options())->Stage(stage);
+    CompileOptions options = Options();
+    options.target.fused_products = !same_bits;
+    return Compile(fn, options)->Stage(stage);
   }
   throw ValueError("there is no stage '", stage,
                    "'; the stages are ir, optimized, schedule, fusion, mlir, llvm and asm");

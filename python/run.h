@@ -43,7 +43,7 @@ struct Unlocked {
 // Runs it with Python's lock released.
 Tensors RunProgram(Program& program, Tensors args);
 // "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
-std::string StageText(const FnRef& fn, const std::string& stage);
+std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits = false);
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();
 // Waits until the compiler is loaded: before a fork, and at exit.

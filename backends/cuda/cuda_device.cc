@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "ir/dtype.h"
 
@@ -142,31 +143,36 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
     }
   }();
   if (p.dtype != p.out_dtype) throw std::runtime_error("cuda: a product of one type into another is not there yet");
-  // Matrices are column by column. Where a result lies row by row, its transpose is computed: y' x'.
-  const bool swap = p.out_n == 1 || p.m == 1;
+  auto laid_out = [](int64_t rows, int64_t row, int64_t columns, int64_t column) {
+    const std::optional<ColumnMajor> m = ColumnMajor::Of(rows, row, columns, column);
+    if (!m) throw std::runtime_error("cuda: the program has a product that cuBLASLt cannot describe");
+    return *m;
+  };
+  // Results are column by column. Where one lies row by row, its transpose is computed: y' x'.
+  const ColumnMajor z = laid_out(p.m, p.out_m, p.n, p.out_n);
   struct Side {
     const void* data;
-    int64_t rows, row, columns, column, batch;  // sizes and strides of op(matrix)
+    ColumnMajor matrix;
+    int64_t batch;
   };
-  const Side xs{x, p.m, p.x_m, p.k, p.x_k, p.x_batch}, ys{y, p.k, p.y_k, p.n, p.y_n, p.y_batch};
-  auto transposed = [](const Side& s) { return Side{s.data, s.columns, s.column, s.rows, s.row, s.batch}; };
-  const Side a = swap ? transposed(ys) : xs, b = swap ? transposed(xs) : ys;
-  const int64_t rows = swap ? p.n : p.m, columns = swap ? p.m : p.n, ld = swap ? p.out_m : p.out_n;
+  Side a{x, laid_out(p.m, p.x_m, p.k, p.x_k), p.x_batch}, b{y, laid_out(p.k, p.y_k, p.n, p.y_n), p.y_batch};
+  if (z.transposed) {
+    a.matrix.transposed = !a.matrix.transposed, b.matrix.transposed = !b.matrix.transposed;
+    std::swap(a, b);
+  }
 
   Owned operation(lt_->MatmulDescDestroy), la(lt_->MatrixLayoutDestroy), lb(lt_->MatrixLayoutDestroy),
       lc(lt_->MatrixLayoutDestroy), preference(lt_->MatmulPreferenceDestroy);
   LtApi::Check(lt_->MatmulDescCreate(&operation.handle, types.compute, types.scale), "describing a product");
-  auto layout = [&](Owned& made, const Side& s, int attribute) {
-    // Column by column as it is, or transposed.
-    const bool plain = s.row == 1 || s.rows == 1;
-    const int32_t transpose = plain ? 0 : 1;
-    LtApi::Check(lt_->MatmulDescSetAttribute(operation.handle, attribute, &transpose, sizeof transpose),
-                 "describing a product");
-    const int64_t high = plain ? s.rows : s.columns, wide = plain ? s.columns : s.rows;
-    const int64_t step = std::max(plain ? s.column : s.row, high);
-    LtApi::Check(lt_->MatrixLayoutCreate(&made.handle, types.data, static_cast<uint64_t>(high),
-                                         static_cast<uint64_t>(wide), step),
+  auto layout = [&](Owned& made, const ColumnMajor& m) {
+    LtApi::Check(lt_->MatrixLayoutCreate(&made.handle, types.data, static_cast<uint64_t>(m.high),
+                                         static_cast<uint64_t>(m.wide), m.step),
                  "describing a matrix");
+  };
+  auto transpose = [&](int attribute, const ColumnMajor& m) {
+    const int32_t value = m.transposed ? 1 : 0;  // CUBLAS_OP_T, CUBLAS_OP_N
+    LtApi::Check(lt_->MatmulDescSetAttribute(operation.handle, attribute, &value, sizeof value),
+                 "describing a product");
   };
   auto batched = [&](Owned& made, int64_t stride) {
     const int32_t count = static_cast<int32_t>(p.batch);
@@ -174,11 +180,9 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
     LtApi::Check(lt_->MatrixLayoutSetAttribute(made.handle, 5, &count, sizeof count), "describing a matrix");
     LtApi::Check(lt_->MatrixLayoutSetAttribute(made.handle, 6, &stride, sizeof stride), "describing a matrix");
   };
-  layout(la, a, 3);  // CUBLASLT_MATMUL_DESC_TRANSA
-  layout(lb, b, 4);  // TRANSB
-  LtApi::Check(lt_->MatrixLayoutCreate(&lc.handle, types.data, static_cast<uint64_t>(rows),
-                                       static_cast<uint64_t>(columns), std::max(ld, rows)),
-               "describing a matrix");
+  layout(la, a.matrix), layout(lb, b.matrix), layout(lc, z);
+  transpose(3, a.matrix);  // CUBLASLT_MATMUL_DESC_TRANSA
+  transpose(4, b.matrix);  // CUBLASLT_MATMUL_DESC_TRANSB
   batched(la, a.batch), batched(lb, b.batch), batched(lc, p.out_batch);
   LtApi::Check(lt_->MatmulPreferenceCreate(&preference.handle), "choosing an algorithm");
   const uint64_t workspace = kWorkspace;  // 1: CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES

@@ -107,11 +107,11 @@ void Program::RunSteps() {
 std::vector<HostArray> Program::Results() {
   const Artifact& plan = artifact_.plan;
   std::vector<HostArray> out;
-  for (size_t i = 0; i < plan.results.size(); ++i) {
-    const int64_t bytes = BytesOf(plan.results[i]);
-    out.push_back({plan.results[i].dtype, ShapeOf(plan.results[i]), std::string(static_cast<size_t>(bytes), '\0')});
-    device_->CopyOut(out.back().bytes.data(), results_[i], bytes);
-  }
+  for (const Artifact::Value& v : plan.results)
+    out.push_back({v.dtype, ShapeOf(v), std::string(static_cast<size_t>(BytesOf(v)), '\0')});
+  // Only now, since copies are late: short strings have their bytes inside of them, so they must not move any more.
+  for (size_t i = 0; i < out.size(); ++i)
+    device_->CopyOut(out[i].bytes.data(), results_[i], static_cast<int64_t>(out[i].bytes.size()));
   device_->Synchronize();
   return out;
 }

@@ -6,6 +6,7 @@
 #define WEFT_LOWERING_GPU_ARTIFACT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,27 @@ struct GpuMatmul {
   int64_t x_start = 0, x_batch = 0, x_m = 0, x_k = 0;
   int64_t y_start = 0, y_batch = 0, y_k = 0, y_n = 0;
   int64_t out_batch = 0, out_m = 0, out_n = 0;
+};
+
+// A matrix as cuBLASLt describes it: `high` numbers one behind the other, `wide` times, each `step` elements after the
+// one before. They are the matrix's columns, or its rows where it is transposed.
+struct ColumnMajor {
+  bool transposed = false;
+  int64_t high = 0, wide = 0, step = 0;
+
+  // Of sizes and strides in elements. None where numbers of neither dimension lie one behind the other, and where rows
+  // or columns share memory, as those of a broadcast array do, or lie backwards.
+  static std::optional<ColumnMajor> Of(int64_t rows, int64_t row, int64_t columns, int64_t column) {
+    auto way = [](bool transposed, int64_t high, int64_t stride, int64_t wide, int64_t step) {
+      std::optional<ColumnMajor> m;
+      if (high != 1 && stride != 1) return m;
+      if (wide == 1) step = high;
+      if (step >= high) m = {transposed, high, wide, step};
+      return m;
+    };
+    const auto plain = way(false, rows, row, columns, column), transposed = way(true, columns, column, rows, row);
+    return plain && (rows > 1 || !transposed) ? plain : transposed;
+  }
 };
 
 struct GpuStep {

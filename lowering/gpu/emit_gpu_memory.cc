@@ -142,7 +142,7 @@ Lanes GpuKernelEmitter::EvaluateHere(int node, int lane) {
     x.push_back(Evaluate(o, lane));
     dtypes.push_back(spec_.nodes[static_cast<size_t>(o)].dtype);
   }
-  return Named(n.op, [&] { return body_.Op(n, dtypes, x); });
+  return Named(n.op, n.loc, [&] { return body_.Op(n, dtypes, x); });
 }
 
 void GpuKernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores, Value guard) {

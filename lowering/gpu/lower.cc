@@ -12,6 +12,7 @@
 #include "lowering/gpu/code.h"
 #include "lowering/gpu/mlir/emit_gpu_kernel.h"
 #include "lowering/gpu/plan.h"
+#include "lowering/gpu/products.h"
 #include "lowering/schedule.h"
 
 namespace weft {
@@ -48,52 +49,6 @@ void CheckEquations(const Fn& fn) {
     }
     throw NoRule(e, "has no GPU code yet");
   }
-}
-
-// A group of dimensions of a product as one dimension with one stride for each array. False: it is none.
-bool OneDimension(const int64_t* entries, int64_t count, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
-  *size = 1, *x = *y = *out = 0;
-  for (int64_t i = count; i-- > 0;) {  // from the innermost one
-    const int64_t n = entries[4 * i], xs = entries[4 * i + 1], ys = entries[4 * i + 2], os = entries[4 * i + 3];
-    if (n == 1) continue;
-    if (*size == 1) {
-      *x = xs, *y = ys, *out = os;
-    } else if (xs != *x * *size || ys != *y * *size || os != *out * *size) {
-      return false;
-    }
-    *size *= n;
-  }
-  return true;
-}
-
-// From the entries of WEFT_OP_CONTRACT (library_ops.cc). cuBLASLt wants one dimension of each kind, and one of the two
-// of each matrix contiguous.
-GpuMatmul Matmul(const int64_t* d) {
-  GpuMatmul p;
-  p.dtype = static_cast<int32_t>(d[3]);
-  p.out_dtype = static_cast<int32_t>(d[4]);
-  p.x_start = d[5], p.y_start = d[6];
-  if (d[7] > 0)
-    throw Error(ErrorKind::kUnsupported,
-                "contract: cuBLASLt adds up in an order of its own, so deterministic=True is "
-                "for CPUs");
-  const int64_t *counts = d + 8, *at = d + 12;
-  int64_t none = 0;
-  auto group = [&](int i, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
-    const bool one = OneDimension(at, counts[i], size, x, y, out);
-    at += 4 * counts[i];
-    return one;
-  };
-  const bool ok = group(0, &p.batch, &p.x_batch, &p.y_batch, &p.out_batch) & group(1, &p.m, &p.x_m, &none, &p.out_m) &
-                  group(2, &p.n, &none, &p.y_n, &p.out_n) & group(3, &p.k, &p.x_k, &p.y_k, &none);
-  auto matrix = [](int64_t rows, int64_t row, int64_t columns, int64_t column) {
-    return rows == 1 || columns == 1 || row == 1 || column == 1;
-  };
-  if (!ok || !matrix(p.m, p.x_m, p.k, p.x_k) || !matrix(p.k, p.y_k, p.n, p.y_n) || !matrix(p.m, p.out_m, p.n, p.out_n))
-    throw Error(ErrorKind::kUnsupported,
-                "contract: cuBLASLt cannot read operands laid out like this; transposing one of them first gives "
-                "it rows");
-  return p;
 }
 
 struct GpuProgram {
@@ -163,15 +118,23 @@ void WriteSchedule(const GpuTarget& target, GpuProgram* p) {
 }
 
 GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
-  const FnRef flat = WithoutCalls(fn);
+  FnRef flat = WithoutCalls(fn);
   CheckEquations(*flat);
+  flat = WithDescribedProducts(flat);
   GpuProgram p;
   FusionPolicy policy;
   policy.distinct_buffers = true;
   p.program = BuildProgram(*flat, policy);
   p.artifact.sm = target.sm;
   for (const KernelSpec& spec : p.program.kernels) {
-    p.plans.push_back(PlanGpu(spec, target));
+    try {
+      p.plans.push_back(PlanGpu(spec, target));
+    } catch (Error& error) {
+      for (const KernelNode& n : spec.nodes) {
+        if (n.loc && !error.loc()) error.set_loc(n.loc);
+      }
+      throw;
+    }
     const GpuPlan& plan = p.plans.back();
     p.artifact.kernels.push_back({"k" + std::to_string(p.artifact.kernels.size()), plan.blocks, plan.threads,
                                   plan.shared_bytes, plan.kind != GpuPlan::Kind::kElements});
@@ -194,7 +157,9 @@ GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
     } else if (step.kind == Step::Kind::kOp && step.index == WEFT_OP_CONTRACT) {
       s.kind = GpuStep::Kind::kMatmul;
       slot(d[0], false), slot(d[1], false), slot(d[2], true);
-      s.matmul = Matmul(d);
+      const std::optional<GpuMatmul> product = DescribeProduct(d + 3);
+      WEFT_CHECK(product) << "contract: a product that WithDescribedProducts let through cannot be described";
+      s.matmul = *product;
       const GpuMatmul& m = s.matmul;
       s.bytes = ByteWidth(static_cast<DType>(m.dtype)) * m.batch * m.k * (m.m + m.n) +
                 ByteWidth(static_cast<DType>(m.out_dtype)) * m.batch * m.m * m.n;
@@ -214,30 +179,12 @@ GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
   return p;
 }
 
-// An error of the emitter begins with the operation's name: the first equation with it says where it comes from.
-void AddLocation(const Fn& fn, Error* error) {
-  const std::string name = error->message().substr(0, error->message().find(':'));
-  for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == name) return error->set_loc(e.loc);
-  }
-}
-
 std::string Code(const GpuProgram& p, const GpuTarget& target, GpuCode stage) {
   const std::string libdevice = FindLibdevice();
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&CompilerContext()));
   for (size_t k = 0; k < p.program.kernels.size(); ++k)
     EmitGpuKernel(*module, p.program.kernels[k], p.plans[k], p.artifact.kernels[k].name, !libdevice.empty());
   return GenerateGpuCode(*module, p.artifact.kernels, target, libdevice, stage);
-}
-
-template <class F>
-auto Located(const FnRef& fn, F f) {
-  try {
-    return f();
-  } catch (Error& error) {
-    AddLocation(*WithoutCalls(fn), &error);
-    throw;
-  }
 }
 
 }  // namespace
@@ -254,24 +201,20 @@ std::string FindLibdevice() {
 }
 
 GpuArtifact LowerGpu(const FnRef& fn, const GpuTarget& target, const GpuLowerOptions& options) {
-  return Located(fn, [&] {
-    GpuProgram p = Plan(fn, target);
-    if (options.ptx) p.artifact.ptx = Code(p, target, GpuCode::kPtx);
-    if (options.twin) p.artifact.twin = Code(p, target, GpuCode::kTwin);
-    return std::move(p.artifact);
-  });
+  GpuProgram p = Plan(fn, target);
+  if (options.ptx) p.artifact.ptx = Code(p, target, GpuCode::kPtx);
+  if (options.twin) p.artifact.twin = Code(p, target, GpuCode::kTwin);
+  return std::move(p.artifact);
 }
 
 std::string LowerGpuToText(const FnRef& fn, const GpuTarget& target, const std::string& stage) {
-  return Located(fn, [&]() -> std::string {
-    const GpuProgram p = Plan(fn, target);
-    if (stage == "schedule") return p.artifact.plan.schedule;
-    if (stage == "mlir") return Code(p, target, GpuCode::kMlir);
-    if (stage == "llvm") return Code(p, target, GpuCode::kLlvm);
-    if (stage == "ptx") return Code(p, target, GpuCode::kPtx);
-    throw ValueError("stage: there is no stage \"", stage, "\" for ", target.ToString(),
-                     "; expected ir, optimized, schedule, mlir, llvm or ptx");
-  });
+  const GpuProgram p = Plan(fn, target);
+  if (stage == "schedule") return p.artifact.plan.schedule;
+  if (stage == "mlir") return Code(p, target, GpuCode::kMlir);
+  if (stage == "llvm") return Code(p, target, GpuCode::kLlvm);
+  if (stage == "ptx") return Code(p, target, GpuCode::kPtx);
+  throw ValueError("stage: there is no stage \"", stage, "\" for ", target.ToString(),
+                   "; expected ir, optimized, schedule, mlir, llvm or ptx");
 }
 
 }  // namespace weft

@@ -137,6 +137,54 @@ def test_lowered_and_compiled():
     assert [c.operation for c in weft.jit(lambda x: x.sum(0), deterministic=True).lower(placed).comms()] == ["psum"]
 
 
+def test_whatever_is_made_of_it_keeps_it(tmp_path):
+    """a * b + c, rounded once or twice: the bits show which."""
+    a, b, c = values(4096), values(4096), values(4096)
+    f = lambda a, b, c: a * b + c
+    apart = (np.asarray(wnp.multiply(a, b)) + c).tobytes()
+    deterministic = weft.jit(f, deterministic=True)
+    assert bits(deterministic(a, b, c)) == [apart]
+    lowered, plain = deterministic.lower(a, b, c), weft.jit(f).lower(a, b, c)
+    assert "vfmadd" not in lowered.stage("asm") and "vfmadd" not in lowered.as_text("asm")
+    assert bits(lowered.compile()(a, b, c)) == [apart]
+    np.savez(tmp_path / "in.npz", a=a, b=b, c=c)
+    results = []
+    for i, program in enumerate([lowered, plain]):
+        program.export(tmp_path / f"{i}.weftb")
+        arguments = [tmp_path / f"{i}.weftb", "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / f"{i}"]
+        subprocess.run(["driver/weft", "run", *map(str, arguments)], check=True, timeout=100)
+        results.append(np.load(tmp_path / f"{i}" / "0.npy").tobytes())
+    assert results[0] == apart
+    # So that this says something, where the processor can round once at all.
+    if "vfmadd" in plain.stage("asm"):
+        assert results[1] != apart
+
+
+@pytest.mark.parametrize(
+    "kind, transform",
+    [
+        ("vmap", lambda f: weft.vmap(f)),
+        ("make_ir", lambda f: weft.make_ir(f)),
+        ("grad", lambda f: weft.grad(lambda x: f(x).sum())),
+    ],
+)
+def test_what_would_lose_it_is_refused(kind, transform):
+    x = values(8, 3)
+    f = weft.jit(lambda x: x * 2 + 1, deterministic=True)
+    with pytest.raises(NotImplementedError, match=rf"(?s){kind}.*: '.*' is jitted with deterministic=True, which"):
+        transform(f)(x)
+    # Inside of a jitted function that one decides, and can be asked for it.
+    for whole in (weft.jit(weft.vmap(f), deterministic=True), weft.jit(weft.vmap(f))):
+        np.testing.assert_array_equal(np.asarray(whole(x)), x * 2 + 1)
+        assert "mul" in whole.lower(x).as_text()
+
+
+def test_gpus_have_no_fixed_order():
+    f = weft.jit(lambda x: x * 2 + 1, deterministic=True)
+    with pytest.raises(NotImplementedError, match="jit: deterministic=True is for CPUs"):
+        f.lower(values(8), target="cuda:sm_90a")
+
+
 def test_the_example():
     pytest.importorskip("sklearn")
     example = pathlib.Path(__file__).parents[2] / "examples/digits_data_parallel.py"

@@ -187,5 +187,29 @@ def test_a_bundle_holds_what_the_function_captured(tmp_path):
 
 def test_a_fixed_order_of_sums_is_for_cpus():
     x, w = np.ones((4, 8), np.float32), np.ones((8, 4), np.float32)
+    fixed = weft.jit(lambda x, w: x @ w, deterministic=True).lower(x, w).as_text()
     with pytest.raises(NotImplementedError, match=r"contract: .*deterministic=True is for CPUs"):
-        weft.jit(lambda x, w: x @ w, deterministic=True).lower(x, w, target="cuda:sm_80").stage("schedule")
+        weft.jit(weft.parse_ir(fixed)).lower(x, w, target="cuda:sm_80").stage("schedule")
+
+
+def test_an_error_names_its_own_line():
+    """Two products, of which the second is laid out in a way that cuBLASLt has no words for."""
+
+    def f(x, y, z):
+        first = x @ y
+        second = wnp.einsum("abk,kn->ban", z, y)
+        return first.sum() + second
+
+    args = [np.ones(shape, np.float32) for shape in ((4, 6), (6, 3), (3, 5, 6))]
+    line = f.__code__.co_firstlineno + 2
+    with pytest.raises(NotImplementedError, match=rf"gpu_test.py:{line} .*contract: cuBLASLt cannot read"):
+        weft.jit(f).lower(*args, target="cuda:sm_90a").stage("schedule")
+
+    def g(x, y):
+        z = wnp.tanh(x)
+        return z + wnp.tanh(y)
+
+    args = [np.ones(4, dtype) for dtype in (np.float32, np.complex64)]
+    line = g.__code__.co_firstlineno + 2
+    with pytest.raises(NotImplementedError, match=rf"gpu_test.py:{line} .*tanh: has no GPU code for c64"):
+        weft.jit(g).lower(*args, target="cuda:sm_90a").stage("ptx")

@@ -98,8 +98,8 @@ def jit(
             one for each argument that is not static; an argument that lies otherwise is moved.
         out_shardings: likewise for the results.
         deterministic: sums of floats are taken in one order: results have the same bits on every mesh, and however its
-            devices are spread over processes. Costs time. What surrounds a jitted function that is called inside
-            another one decides.
+            devices are spread over processes. Costs time. For CPUs. Inside of another jitted function that one
+            decides; where something else traces the function (vmap, grad, make_ir) it is refused: jit that.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -111,6 +111,8 @@ def jit(
         ValueError: there is no such argument, or it is static and donated; when called: a static argument is not
             hashable.
         weft.TracerError: when called: the function needs the number behind a traced value.
+        NotImplementedError: when called: deterministic=True, and an operation has no fixed order, or what surrounds the
+            call would lose it.
 
     Example:
         >>> @weft.jit
@@ -192,10 +194,16 @@ class Lowered:
 
     def __init__(self, jitted, args: tuple, kwargs: dict, target: str | None = None):
         self.target = target
+        self._fixed_order = jitted._deterministic
         if target is not None:
             _weft.gpu_check_target(target)
-        traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
-        self._fixed_order = jitted._deterministic
+            if self._fixed_order:
+                raise NotImplementedError("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
+        _weft.being_lowered(True)
+        try:
+            traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
+        finally:
+            _weft.being_lowered(False)
         if self._fixed_order:
             traced = _weft.fixed_order(traced)
         self._jitted, self._fn, self._traced = jitted, traced.fn, traced
@@ -262,7 +270,7 @@ class Lowered:
             ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
         """
         if self.target is None:
-            return self._ir.stage(name)
+            return _weft.stage(self._fn, name, self._fixed_order)
         return _weft.gpu_stage(self._fn, self.target, name)
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
@@ -314,7 +322,7 @@ class Lowered:
             ...     print(open(folder + "/f.weftb", "rb").read(11))
             b'weft bundle'
         """
-        data = _weft.export_bundle(self._fn, self.target or "cpu", self._ir._captures, twins)
+        data = _weft.export_bundle(self._fn, self.target or "cpu", self._ir._captures, twins, self._fixed_order)
         with open(path, "wb") as file:
             file.write(data)
 
@@ -371,7 +379,7 @@ class Compiled:
             lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak),
             deterministic=lowered._fixed_order,
         )
-        self._text = self._ir.stage("schedule")  # compiles
+        self._text = lowered.stage("schedule")  # compiles
 
     def as_text(self) -> str:
         """The kernels and their memory.

@@ -203,7 +203,7 @@ class IR:
             >>> "sin" in weft.make_ir(lambda x: wnp.sin(x) * 1)(wnp.ones(3)).stage("optimized")
             True
         """
-        return _weft.stage(self._fn, name)
+        return _weft.stage(self._fn, name, False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))

@@ -62,17 +62,17 @@ class GpuKernelEmitter {
   Lanes LoadLane(const Access& a, int lane);
   void LoadVector(int node);
   void StoreAll(const std::vector<const KernelStore*>& stores, Value guard);
-  // Puts the primitive's name in front of an error of f.
+  // Puts the primitive's name in front of an error of f, and says where the user wrote it.
   template <class F>
-  auto Named(const std::string& primitive, F f) {
+  auto Named(const std::string& primitive, Loc loc, F f) {
     try {
       return f();
     } catch (const Error& error) {
-      throw Error(error.kind(), primitive + ": " + error.message());
+      throw Error(error.kind(), primitive + ": " + error.message(), loc);
     }
   }
   Lanes Combine(const KernelNode& n, const Lanes& a, const Lanes& b) {
-    return Named("reduce_" + n.op, [&] { return body_.Combine(n.op, n.dtype, a, b); });
+    return Named("reduce_" + n.op, n.loc, [&] { return body_.Combine(n.op, n.dtype, a, b); });
   }
   Lanes CallLibrary(const std::string& op, DType dtype, const std::vector<Lanes>& x);
   Value Native(const std::string& op, const std::vector<Value>& x);
