@@ -250,13 +250,13 @@ TEST(Jet, FactorsOnce) {
 }
 
 TEST(Jet, RefusesWhatHasNoDerivative) {
-  const FnRef f = ParseFn("fn f(x: f64[]) -> (f64[]) { a: f64[] = trigamma x\n return a }");
+  const FnRef f = ParseFn("fn f(x: f64[]) -> (f64[]) { a: f64[] = nextafter x x\n return a }");
   try {
     Jet(f, {true}, 2);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::kDerivative);
-    EXPECT_NE(std::string(e.what()).find("trigamma"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("nextafter"), std::string::npos) << e.what();
   }
 }
 

@@ -309,3 +309,25 @@ def test_complex_logaddexp():
         slope = weft.grad(wnp.logaddexp, holomorphic=True)(wnp.array(a, "complex128"), wnp.array(b, "complex128"))
         assert complex(slope) == pytest.approx(complex(1 / (1 + mpmath.exp(b - a))), rel=1e-12)
     assert complex(wnp.sinc(wnp.array(0.1j, "complex128"))) == pytest.approx(complex(mpmath.sinc(mpmath.pi * 0.1j)))
+
+
+@pytest.mark.parametrize("shape, window, strides, padding", [((6,), (2,), (2,), "VALID"), ((7,), (3,), (1,), "SAME")])
+@pytest.mark.parametrize("which", ["max", "min"])
+def test_pooling_picks_the_first_in_the_window(which, shape, window, strides, padding):
+    jax = pytest.importorskip("jax")
+    init = -np.inf if which == "max" else np.inf
+    weights = np.arange(1.0, 8.0, dtype="float32")[: 3 if padding == "VALID" else 7]
+    reduce = lambda lax, v: lax.reduce_window(v, init, getattr(lax, which), window, strides, padding)
+    pool = lambda lax: lambda v: (reduce(lax, v) * weights).sum()
+    for x in (np.zeros(shape, "float32"), np.float32([1, 1, 0, 1, 1, 1, 2][: shape[0]])):
+        wanted = np.asarray(jax.grad(pool(jax.lax))(x))
+        for got in (weft.grad(pool(weft.lax)), weft.jit(weft.grad(pool(weft.lax))), weft.jacfwd(pool(weft.lax))):
+            np.testing.assert_allclose(got(x), wanted)
+    assert np.isnan(pool(weft.lax)(np.float32([0, np.nan] + [1] * (shape[0] - 2))))
+
+
+def test_pooling_of_ties_in_two_dimensions():
+    jax = pytest.importorskip("jax")
+    x = np.random.default_rng(0).integers(0, 3, (2, 7, 7, 2)).astype("float32")
+    pool = lambda lax: lambda x: (lax.reduce_window(x, -np.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME") ** 3).sum()
+    np.testing.assert_allclose(weft.grad(pool(weft.lax))(x), jax.grad(pool(jax.lax))(x))

@@ -171,6 +171,18 @@ def _window_padding(padding, shape, window, strides, dilation) -> list[tuple[int
     return named_padding(padding, shape, [(w - 1) * d + 1 for w, d in zip(window, dilation)], strides, "reduce_window")
 
 
+def _first_max(x: Array, y: Array) -> Array:
+    return _weft.where(x >= y, x, _primitives.max(x, y))
+
+
+def _first_min(x: Array, y: Array) -> Array:
+    return _weft.where(x <= y, x, _primitives.min(x, y))
+
+
+# max and min whose derivative, where both are equal, is that of the first; NaN where one is.
+_FIRST: dict[str | None, Callable] = {"reduce_max": _first_max, "reduce_min": _first_min}
+
+
 def reduce_window(
     operand: NestedLike,
     init_value: NestedLike,
@@ -181,7 +193,8 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Array:
-    """The elements of every window combined by an associative function.
+    """The elements of every window combined by an associative function. Of the largest (lax.max) or the smallest the
+    derivative is that of the first one in the window.
 
     Args:
         init_value: what it starts with, and what padding counts as.
@@ -214,13 +227,15 @@ def reduce_window(
     counts = [(n - (w - 1) * d - 1) // s + 1 for n, w, s, d in zip(wide.shape, window, strides, dilation)]
     if any(c <= 0 for c in counts):
         return _weft.full([builtins.max(c, 0) for c in counts], init_value, operand.dtype)
+    prim = _primitive_of(computation, operand.dtype) if _weft.dtype_kind(operand.dtype) == "float" else None
+    join = _FIRST.get(prim, computation)
     out: Any = None
     for place in itertools.product(*(range(w) for w in window)):
         start = [p * d for p, d in zip(place, dilation)]
         limit = [a + (c - 1) * s + 1 for a, c, s in zip(start, counts, strides)]
         part = slice(wide, start, limit, strides)
-        out = part if out is None else computation(out, part)
-    return computation(out, init)
+        out = part if out is None else join(out, part)
+    return join(out, init)
 
 
 _MATRIX = "wnp.array([[1, 2], [3, 4]]), (0,))\n        "

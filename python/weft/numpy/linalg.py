@@ -3,8 +3,9 @@ differentiates."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .. import _docs, _weft
@@ -193,8 +194,87 @@ def slogdet(a: NestedLike) -> SlogdetResult:
     return SlogdetResult(sign, _weft.reduce("reduce_sum", log(size), -1, False))
 
 
+def _det_by_lu(a: Array) -> Array:
+    lu, pivots, _ = _weft.bind("lu", [a], {})
+    swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
+    sign = _weft.where(swaps % 2 == 1, -1, 1).astype(a.dtype)
+    return _weft.reduce("reduce_prod", _diagonal(lu, 0, -2, -1), -1, False) * sign
+
+
+# Derivatives up to this order are right for any rank, and all of them where the rank lacks no more.
+_DEFICIENCY = 6
+
+
+def _det_by_svd(a: Array) -> Array:
+    """The determinant as a function that has its derivatives at a singular matrix too.
+
+    With constants U, V, D, Z from a = U S V^H: det(a) = det(U) det(V^H) det(D) det(M - Z), where M = U^H a V D^-1 + Z
+    is near the identity, D is S but for singular values that are small, and Z is diagonal and 0 but for these q. So
+    det(M - Z) = det(M) det(I - M^-1 Z), and the second is the determinant of a block of q rows and columns, K, which
+    is near 0: the elementary symmetric polynomial of its eigenvalues of degree q, by Newton's identities from the
+    traces of its powers.
+    """
+    n = a.shape[-1]
+    fixed = _weft.bind_elementwise("stop_gradient", (a,), {})
+    u, s, vh = svd(fixed)
+    largest = s[..., :1]
+    small = s <= _tolerance(s.dtype) * largest
+    scale = _weft.where(small, _weft.where(largest == 0, 1, largest), s)
+    z = _weft.where(small, 1 - s / scale, 0)
+    one, column = eye(n, dtype=a.dtype), lambda v: v.astype(a.dtype)[..., None, :]
+    m = matmul(matmul(_adjoint(u), a), _adjoint(vh)) / column(scale) + one * column(z)
+    block = one - solve(m, _weft.broadcast_to(one, m.shape)) * column(z)
+    block = block * column(small) * small.astype(a.dtype)[..., :, None]
+    count = _weft.reduce("reduce_sum", small.astype("int32"), -1, False)
+    power, traces, symmetric = block, [_trace(block, 0, -2, -1)], [_weft.full(count.shape, 1, a.dtype)]
+    out = _weft.where(count == 0, symmetric[0], 0)
+    for k in range(1, min(n, _DEFICIENCY) + 1):
+        if k > 1:
+            power = matmul(power, block)
+            traces.append(_trace(power, 0, -2, -1))
+        total = symmetric[k - 1] * traces[0]
+        for i in range(1, k):
+            total = total + (-1) ** i * symmetric[k - 1 - i] * traces[i]
+        symmetric.append(total / k)
+        out = _weft.where(count == k, symmetric[k], out)
+    constant = _det_by_lu(u) * _det_by_lu(vh) * _weft.reduce("reduce_prod", scale.astype(a.dtype), -1, False)
+    out = constant * _det_by_lu(m) * out
+    # The value is that of the plain determinant.
+    return out + _weft.bind_elementwise("stop_gradient", (_det_by_lu(fixed) - out,), {})
+
+
+def _tolerance(dtype) -> float:
+    """Below this share of the largest a singular value counts as small. The Hessian's error is precision / it."""
+    return 1e-7 if dtype == "float64" else 1e-3
+
+
+@functools.cache
+def _smooth_det() -> Callable[[Array], Array]:
+    """The determinant, with derivatives at singular matrices: the inverse that the rule of LU has is not there."""
+    from ..control import cond
+    from ..custom import custom_jvp
+    from ..derivatives import jvp
+
+    def either(a):
+        size = _weft.absolute(_diagonal(_weft.bind("lu", [a], {})[0], 0, -2, -1))
+        low, high = (_weft.reduce(f"reduce_{which}", size, -1, False) for which in ("min", "max"))
+        singular = low <= _tolerance(size.dtype) * high
+        # Under vmap both branches run, so each has to be finite wherever the other is taken.
+        safe = _weft.where(singular[..., None, None], eye(a.shape[-1], dtype=a.dtype), a)
+        every = tuple(range(singular.ndim))
+        anywhere = _weft.bind("reduce_or", [singular], {"dims": list(every)})[0] if every else singular
+        return cond(anywhere, lambda x, _: _det_by_svd(x), lambda _, x: _det_by_lu(x), a, safe)
+
+    smooth = custom_jvp(_det_by_lu)
+    smooth.defjvp(lambda primals, tangents: jvp(either, primals, tangents))
+    return smooth
+
+
 def det(a: NestedLike) -> Array:
-    """The determinant, by the LU factorisation.
+    """The determinant, by the LU factorisation; of up to three rows by expansion.
+
+    Derivatives are right at singular matrices too: the first is the matrix of cofactors. (Orders above 6 only where the
+    rank lacks at most 6. weft.jet of more than three rows is NaN there.)
 
     Returns: array [...].
 
@@ -206,11 +286,14 @@ def det(a: NestedLike) -> Array:
         Array(5., dtype=float32)
     """
     a = _matrix(a, "det", True)
-    lu, pivots, _ = _weft.bind("lu", [a], {})
-    swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
-    return _weft.reduce("reduce_prod", _diagonal(lu, 0, -2, -1), -1, False) * _weft.where(swaps % 2 == 1, -1, 1).astype(
-        a.dtype
-    )
+    n = a.shape[-1]
+    if n not in (1, 2, 3):
+        return _smooth_det()(a) if n else _det_by_lu(a)
+    at = lambda i, j: a[..., i, j]
+    if n == 1:
+        return at(0, 0)
+    minor = lambda j, k: at(n - 2, j) * at(n - 1, k) - at(n - 2, k) * at(n - 1, j)
+    return minor(0, 1) if n == 2 else at(0, 0) * minor(1, 2) - at(0, 1) * minor(0, 2) + at(0, 2) * minor(0, 1)
 
 
 def pinv(a: NestedLike, rcond: float | None = None) -> Array:
