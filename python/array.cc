@@ -2,6 +2,9 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "python/array_docs.h"
 #include "python/convert.h"
 #include "python/frames.h"
@@ -312,10 +315,25 @@ PyObject* AstypeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   return Guarded([&] { return WrapValue(Astype(Operand(ValueOf(self)), DTypeFrom(dtype, "astype"))); });
 }
 
-PyObject* ReshapeMethod(PyObject* self, PyObject* args) {
-  return Guarded([&] {
+PyObject* ReshapeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return Guarded([&]() -> PyObject* {
+    bool columns_first = false;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+      static const char* kNames[] = {"order", nullptr};
+      const char* order;
+      Ref none(Check(PyTuple_New(0)));
+      if (!PyArg_ParseTupleAndKeywords(none.get(), kwargs, "s:reshape", const_cast<char**>(kNames), &order))
+        return nullptr;
+      columns_first = std::string_view(order) == "F";
+      if (!columns_first && std::string_view(order) != "C")
+        throw ValueError("reshape: order must be 'C' or 'F', got '", order, "'");
+    }
     PyObject* shape = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
-    return WrapValue(Reshape(Operand(ValueOf(self)), DimsFrom(shape, "reshape")));
+    Dims dims = DimsFrom(shape, "reshape");
+    if (!columns_first) return WrapValue(Reshape(Operand(ValueOf(self)), dims));
+    std::reverse(dims.begin(), dims.end());
+    const Value rows = Transpose(Operand(ValueOf(self)), std::nullopt);
+    return WrapValue(Transpose(Operand(Reshape(Operand(rows), dims)), std::nullopt));
   });
 }
 
@@ -425,7 +443,7 @@ PyCFunction Function(PyCFunctionWithKeywords f) {
 }
 
 PyMethodDef kMethods[] = {{"astype", Function(AstypeMethod), METH_VARARGS | METH_KEYWORDS, docs::kAstype},
-                          {"reshape", ReshapeMethod, METH_VARARGS, docs::kReshape},
+                          {"reshape", Function(ReshapeMethod), METH_VARARGS | METH_KEYWORDS, docs::kReshape},
                           {"transpose", TransposeMethod, METH_VARARGS, docs::kTranspose},
                           {"sum", Function(ReduceMethod<kSum>), METH_VARARGS | METH_KEYWORDS, docs::kSum},
                           {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS, docs::kProd},

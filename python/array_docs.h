@@ -151,13 +151,14 @@ Example:
     >>> wnp.array([1.5, -2.5]).astype("int32")
     Array([ 1, -2], dtype=int32)
 )";
-inline constexpr const char* kReshape = R"(reshape($self, /, *shape)
+inline constexpr const char* kReshape = R"(reshape($self, /, *shape, order='C')
 --
 
-The same elements in another shape, in row-major order.
+The same elements in another shape.
 
 Args:
     *shape: integers, or one tuple of them; one may be -1, which stands for what remains.
+    order: "C": the last dimension counts fastest, in both; "F": the first.
 
 Returns: array of that shape and the same dtype.
 

@@ -68,7 +68,7 @@ void BindNumpy(py::module_& m) {
     const auto want = MaybeDType(dtype);
     if (IsArray(o.ptr())) {
       const Value& v = ValueOf(o.ptr());
-      return Wrap(want ? Astype(v, *want) : v.WithWeak(false));
+      return Wrap(want ? Astype(v, *want) : v);
     }
     bool weak = false;
     Tensor t;
@@ -91,7 +91,7 @@ void BindNumpy(py::module_& m) {
         }
         OperandList xs(rows, "array");
         const Value v = Stack(xs.operands, 0);
-        return Wrap(want ? Astype(v, *want) : v.WithWeak(false));
+        return Wrap(want ? Astype(v, *want) : v.WithWeak(false));  // lists are not weak
       }
       if (want && (IsInteger(*want) || *want == DType::kF64 || *want == DType::kC128)) {
         const py::object wide = py::module_::import("numpy").attr("asarray")(o, Take(DTypeObject(*want)));
@@ -101,7 +101,7 @@ void BindNumpy(py::module_& m) {
       }
     } else
       t = TensorFromAnything(o.ptr(), "array", &weak);
-    const Value v(std::move(t));
+    const Value v(std::move(t), weak);
     return Wrap(want ? Astype(v, *want) : v);
   });
   m.def("from_dlpack", [](py::handle o) { return Wrap(FromDLPack(o.ptr())); });
@@ -153,6 +153,7 @@ void BindNumpy(py::module_& m) {
     return Wrap(Astype(v, t.dtype, t.weak));
   });
   m.def("strong", [](py::handle x) { return Wrap(ValueFrom(x, "strong").WithWeak(false)); });
+  m.def("weak", [](py::handle x) { return Wrap(ValueFrom(x, "weak").WithWeak(true)); });
 
   // Logic and selection.
   m.def("logical_not", [](py::handle x) { return Wrap(Apply(Unary::kLogicalNot, One(x, "logical_not"))); });

@@ -37,7 +37,7 @@ PARAMETERS = {
 ARRAYS = """absolute argreduce array astype bind_elementwise broadcast_to concatenate cumulative dot einsum expand_dims
 flip from_dlpack full getitem iota logical_not matmul mean moveaxis pad_constant promote_inexact random_bits
 random_fold_in random_key random_split random_uniform01 random_unwrap random_wrap reduce reshape slice_axis
-squeeze stack strong take take_along_axis tensordot transpose update_item where"""
+squeeze stack strong take take_along_axis tensordot transpose update_item weak where"""
 OTHERS = {
     "bind": "list[Array]",
     "broadcast_shapes": "tuple[Any, ...]",
@@ -136,6 +136,7 @@ def array_stub() -> str:
         "at": "_At",
         "real": "Array",
         "imag": "Array",
+        "device": "Any",
         "flat": "Array",
         "sharding": "Any",
         "addressable_shards": "list[Any]",

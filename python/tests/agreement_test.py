@@ -3,6 +3,7 @@ other does. Each stands for something that once differed."""
 
 # ruff: noqa: E501
 
+import pickle
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ import weft.numpy as wnp
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
+from jax import flatten_util  # noqa: E402
 
 SAME = """
 # Tuples are arrays, too.
@@ -195,6 +197,112 @@ jnp.average(jnp.ones((2, 3), 'float16'), axis=1, weights=jnp.array([1, 2, 3]), r
 jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(0, 2), weights=jnp.arange(8.0).reshape(2, 4), returned=True)
 jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8.0).reshape(4, 2), returned=True)
 jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8.0).reshape(2, 4))
+
+# The sign bit, NaN's too; infinities and what is beside a power of two.
+jnp.signbit(np.array([-np.nan, np.nan, -0.0, 1.0], 'float32'))
+jnp.signbit(np.array([-np.nan, np.nan, -0.0, 1.0], 'float16'))
+jnp.signbit(-jnp.array([-np.nan, np.nan]))
+jnp.copysign(1.0, np.array([-np.nan, np.nan, -0.0, 2.0], 'float32'))
+jnp.copysign(jnp.array([1, -2]), jnp.array([-1, 3]))
+jnp.frexp(jnp.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 3.0, 3e38, 0.99999994, 1.0, -8.0]))
+jnp.frexp(np.inf)
+
+# Symmetric matrices are made symmetric, or one triangle of them is read.
+jnp.linalg.eigvalsh(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+jnp.linalg.eigvalsh(jnp.array([[1.0, 2.0], [3.0, 4.0]]), 'U')
+jnp.linalg.eigvalsh(jnp.array([[1.0, 2.0], [3.0, 4.0]]), 'L', symmetrize_input=False)
+jnp.linalg.eigh(jnp.array([[1.0, 2.0], [3.0, 4.0]]), UPLO='U')[0]
+jnp.linalg.eigh(jnp.array([[1.0, 2.0], [3.0, 4.0]]), symmetrize_input=False)[0]
+jnp.linalg.eigh(jnp.array([[1.0, 2.0], [3.0, 4.0]]), 'U', False)[0]
+lax.linalg.eigh(jnp.array([[1.0, 2.0], [3.0, 4.0]]), lower=False, symmetrize_input=False)[1]
+jnp.linalg.svd(jnp.array([[1.0, 2.0], [2.0, -4.0]]), hermitian=True)[1]
+jnp.linalg.svd(jnp.array([[1.0, 2.0], [2.0, -4.0]]), compute_uv=False, hermitian=True)
+(lambda u, s, v: (u * s) @ v)(*jnp.linalg.svd(jnp.array([[[1.0, 2.0], [2.0, -4.0]], [[3.0, 1.0], [1.0, 5.0]]]), hermitian=True))
+jnp.linalg.pinv(jnp.array([[2.0, 1.0], [1.0, 3.0]]), hermitian=True)
+jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.5]]), rtol=0.5)
+jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.5]]), 0.5)
+jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.5]]), rcond=0.5)
+jnp.linalg.pinv(jnp.stack([jnp.diag(jnp.array([2.0, 0.5]))] * 2), rtol=jnp.array([0.5, 0.1]))
+
+# Weak types: a Python number stays one through shapes, and decides no dtype.
+jnp.asarray(3.0) * jnp.ones(2, 'float16')
+jnp.array(3) * jnp.ones(2, 'int8')
+jnp.asarray(jnp.sin(1.0)) * jnp.ones(2, 'float16')
+jnp.reshape(2.0, (1,)) * jnp.ones(2, 'float16')
+jnp.broadcast_to(2.0, (2,)) * jnp.ones(2, 'float16')
+jnp.full((2,), 3.0) * jnp.ones(2, 'float16')
+jnp.zeros_like(3.0) * jnp.ones(2, 'float16')
+jnp.ones_like(3) * jnp.ones(2, 'int8')
+jnp.full_like(3.0, 2) * jnp.ones(2, 'float16')
+jnp.stack([1.0, 2.0]) * jnp.ones(2, 'float16')
+jnp.array([1.0, 2.0]) * jnp.ones(2, 'float16')
+jnp.zeros(2) * jnp.ones(2, 'float16')
+jnp.transpose(2.0) * jnp.ones(2, 'float16')
+jnp.dot(2.0, 3.0) * jnp.ones(2, 'float16')
+jnp.broadcast_to(2.0, (2,))[0] * jnp.ones(2, 'float16')
+jnp.where(True, 1.0, 2.0) * jnp.ones(2, 'float16')
+jnp.float32(2) * jnp.ones(2, 'float16')
+
+# Limits, and the extremes of complex numbers.
+jnp.finfo('bfloat16').eps
+jnp.finfo(jnp.bfloat16).bits
+float(jnp.finfo(jnp.bfloat16).max)
+jnp.finfo(jnp.float32).eps
+jnp.iinfo(jnp.int8).max
+jnp.iinfo('uint32').bits
+jnp.finfo('int32')
+jnp.max(jnp.array([1 + 2j, 1 + 3j, 0 + 9j]))
+jnp.max(jnp.array([1 + 2j, complex(1, np.nan), 0 + 9j]))
+jnp.max(jnp.array([1 + 2j, 1 + 2j, complex(-np.inf, 9)]))
+jnp.min(jnp.array([1 + 2j, 1 + 3j, 0 + 9j]))
+jnp.max(jnp.array([[1 + 2j, 1 - 3j], [0 + 9j, 5 + 0j]]), axis=0)
+jnp.min(jnp.array([[1 + 2j, 1 - 3j], [0 + 9j, 5 + 0j]]), axis=1, keepdims=True)
+nn.logsumexp(jnp.array([1 + 2j, 3.0]))
+nn.logsumexp(jnp.array([[1 + 2j, 300.0], [-5j, 2]]), axis=1)
+
+# Transforms of nothing.
+jnp.fft.fft(jnp.array([]))
+jnp.fft.fft(jnp.ones((0, 3)))
+jnp.fft.fft(jnp.ones((3, 0)))
+jnp.fft.fft(jnp.array([]), 4)
+jnp.fft.ifft(jnp.ones((0,)))
+jnp.fft.rfft(jnp.ones((0, 4)))
+jnp.fft.irfft(jnp.ones((0, 4)))
+jnp.fft.fft2(jnp.ones((0, 4, 4)))
+jnp.fft.fft(jnp.ones(4), 0)
+
+# Widened borders.
+jnp.pad(jnp.array([1.0, 4.0, 2.0, 8.0]), (2, 3), mode='median')
+jnp.pad(jnp.array([[1.0, 4.0], [2.0, 8.0]]), 1, mode='median')
+jnp.pad(jnp.array([1.0, 4.0, 2.0, 8.0]), (2, 3), mode='mean', stat_length=2)
+jnp.pad(jnp.array([1, 4, 2, 8]), (2, 3), mode='mean', stat_length=2)
+jnp.pad(jnp.array([1, 4, 2, 8]), (2, 3), mode='median', stat_length=(2, 3))
+jnp.pad(jnp.array([[1, 4, 2], [8, 5, 7]]), 2, mode='maximum', stat_length=((1, 2), (2, 1)))
+jnp.pad(jnp.array([1, 4, 2, 8]), (2, 3), mode='minimum', stat_length=99)
+jnp.pad(jnp.array([1, 4, 2, 8]), (2, 3), mode='reflect', reflect_type='odd')
+jnp.pad(jnp.array([1, 4, 2, 8]), (9, 11), mode='reflect', reflect_type='odd')
+jnp.pad(jnp.array([1, 4, 2, 8]), (9, 11), mode='symmetric', reflect_type='odd')
+jnp.pad(jnp.array([[1.0, 4.0, 2.0], [8.0, 5.0, 7.0]]), 2, mode='symmetric', reflect_type='odd')
+jnp.pad(jnp.array([3]), 2, mode='symmetric', reflect_type='odd')
+jnp.pad(jnp.array([1, 4, 2, 8]), (2, 3), mode='reflect', reflect_type='strange')
+
+# Sums in another dtype, columns first, names.
+jnp.matmul(jnp.full((2, 2), 100, 'int8'), jnp.full((2, 2), 100, 'int8'), preferred_element_type='int32')
+jnp.dot(jnp.full(2, 100, 'int8'), jnp.full(2, 100, 'int8'), preferred_element_type=jnp.int32)
+jnp.dot(jnp.int8(100), jnp.full(2, 100, 'int8'), preferred_element_type=jnp.int32)
+jnp.vdot(jnp.full(2, 100, 'int8'), jnp.full(2, 100, 'int8'), preferred_element_type=jnp.int32)
+jnp.inner(jnp.full(2, 100, 'int8'), jnp.full(2, 100, 'int8'), preferred_element_type=jnp.int32)
+jnp.tensordot(jnp.full(2, 100, 'int8'), jnp.full(2, 100, 'int8'), 1, preferred_element_type=jnp.int32)
+jnp.einsum('i,i', jnp.full(2, 100, 'int8'), jnp.full(2, 100, 'int8'), preferred_element_type=jnp.int32)
+jnp.matmul(jnp.ones((2, 2), bool), jnp.ones((2, 2), bool), preferred_element_type='int32')
+jnp.matmul(jnp.ones((2, 3)), jnp.ones((3, 2)), precision='highest')
+jnp.arange(6).reshape(2, 3, order='F')
+jnp.arange(6).reshape(3, -1, order='F')
+jnp.arange(12).reshape(2, 6).reshape((3, 4), order='F')
+jnp.arange(6).reshape(2, 3, order='C')
+jnp.arange(6).reshape(2, 3, order='A' * 2)
+nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))[0]
+nn.initializers.delta_orthogonal()(random.key(0), (3, 3, 2))
 """
 
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-5, "complex64": 3e-5}
@@ -268,3 +376,73 @@ def test_memory_that_is_not_there():
     ):
         with pytest.raises(RuntimeError, match=r"(?s)out of memory.*\d{15} bytes.*agreement_test.py"):
             program()
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 2), (4, 3, 2, 3), (1, 3, 3, 2, 4)])
+def test_delta_orthogonal(shape):
+    """Orthonormal rows at the middle place, nothing elsewhere."""
+    w = np.array(weft.nn.initializers.delta_orthogonal(2.0)(weft.random.key(1), shape))
+    middle = tuple((n - 1) // 2 for n in shape[:-2])
+    np.testing.assert_allclose(w[middle] @ w[middle].T, 4 * np.eye(shape[-2]), atol=1e-5)
+    w[middle] = 0
+    assert not w.any()
+
+
+def test_derivative_of_the_largest_complex_number():
+    """That of the element itself, found by finite differences."""
+    x = np.array([1 + 2j, 3 + 1j, 3 - 1j], "complex64")
+    f = lambda v: wnp.abs(wnp.max(v)) ** 2
+    np.testing.assert_allclose(np.asarray(weft.grad(f)(wnp.asarray(x))), [0, 2 * np.conj(x[1]), 0])
+
+
+def test_complex_nan_is_the_largest_and_the_smallest():
+    """As in NumPy; JAX's result depends on the order."""
+    x = np.array([1 + 2j, complex(np.nan, 3), 0 + 9j], "complex64")
+    for function in (wnp.max, wnp.min):
+        np.testing.assert_array_equal(np.asarray(function(wnp.asarray(x))), np.max(x))
+
+
+def test_every_function_is_pickled_by_name():
+    for module in (wnp, wnp.linalg, wnp.fft, weft.lax, weft.nn, weft.random):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if callable(function) and name != "Array":
+                assert pickle.loads(pickle.dumps(function)) is function, name
+
+
+def test_device():
+    assert wnp.ones(2).device == weft.devices()[0]
+    assert wnp.ones(2).device.platform == jnp.ones(2).device.platform
+
+
+def test_shapes_of_a_compiled_function():
+    f = weft.jit(lambda x, n, *, name: (x, {"a": x[:n]}), static_argnums=1, static_argnames="name")
+    shapes = f.eval_shape(weft.ShapeDtype((3,), "float32"), 2, name="it")
+    assert (shapes[0].shape, shapes[1]["a"].shape) == ((3,), (2,))
+
+
+def test_ravel_pytree():
+    tree = {"w": np.ones((2, 2), "float16"), "b": [3, np.float32(2)], "none": None}
+    vector, back = weft.flatten_util.ravel_pytree(tree)
+    wanted, wanted_back = flatten_util.ravel_pytree(tree)
+    np.testing.assert_array_equal(np.asarray(vector), np.asarray(wanted))
+    assert vector.dtype == wanted.dtype
+    for x, y in zip(jax.tree.leaves(wanted_back(2 * wanted)), weft.tree.leaves(back(2 * vector)), strict=True):
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+    gradient = weft.jit(weft.grad(lambda v: wnp.sum(back(v)["w"]).astype("float32")))(vector)
+    np.testing.assert_array_equal(np.asarray(gradient), [0, 0, 1, 1, 1, 1])
+    with pytest.raises(TypeError, match="6 elements"):
+        back(wnp.ones(5))
+    assert weft.flatten_util.ravel_pytree(())[0].shape == (0,)
+
+
+def test_exceptions_of_other_names():
+    with pytest.raises(weft.errors.TracerBoolConversionError):
+        weft.jit(lambda x: 1 if x else 2)(1.0)
+    with pytest.raises(weft.errors.ConcretizationTypeError):
+        weft.jit(lambda x: wnp.zeros(int(x)))(1.0)
+    with pytest.raises(weft.errors.JAXTypeError):
+        weft.jit(lambda x: np.asarray(x))(1.0)
+    for name in weft.errors.__all__:
+        assert issubclass(getattr(weft.errors, name), Exception) and hasattr(jax.errors, name)

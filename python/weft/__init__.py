@@ -91,11 +91,35 @@ from .program import IR, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_
 from .taylor import jet
 
 if _typing.TYPE_CHECKING:
-    from . import custom_batching, custom_derivatives, experimental, lax, nn, ops, random, scipy, tree_util
+    from . import (
+        custom_batching,
+        custom_derivatives,
+        errors,  # noqa: F401
+        experimental,
+        flatten_util,
+        lax,
+        nn,
+        ops,
+        random,
+        scipy,
+        tree_util,
+    )
 
 # Modules that not every program uses are imported when one first asks for them.
 _LATER = frozenset(
-    ("custom_batching", "custom_derivatives", "experimental", "lax", "nn", "ops", "random", "scipy", "tree_util")
+    [
+        "custom_batching",
+        "custom_derivatives",
+        "errors",
+        "experimental",
+        "flatten_util",
+        "lax",
+        "nn",
+        "ops",
+        "random",
+        "scipy",
+        "tree_util",
+    ]
 )
 
 
@@ -164,6 +188,7 @@ __all__ = [
     "enable_x64",
     "eval_shape",
     "experimental",
+    "flatten_util",
     "fori_loop",
     "grad",
     "hessian",

@@ -6,6 +6,7 @@ docs_test checks, and the source of a definition where there is one.
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any
 
 from . import _weft
@@ -242,6 +243,18 @@ def binary(name: str) -> Any:
 
 # For each operation (they live as long as the process) its primitive, or None for NumPy's, and how it is spelled.
 _WORDS: dict[int, tuple[str | None, str]] = {}
+
+
+def _restored(spelled: str) -> Any:
+    """The operation of a name such as "wnp.tanh"."""
+    import importlib
+
+    module, _, name = spelled.rpartition(".")
+    return getattr(importlib.import_module({"wnp": "weft.numpy"}.get(module, module)), name)
+
+
+# Pickled by name, as functions are.
+copyreg.pickle(_weft.Operation, lambda operation: (_restored, (_WORDS[id(operation)][1],)))
 
 
 def _signature(operation: Any) -> Any:

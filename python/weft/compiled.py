@@ -165,6 +165,7 @@ def jit(
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
         jitted.__dict__["_shardings"] = (in_shardings, out_shardings)
     jitted.__dict__["lower"] = functools.partial(_lower, jitted)
+    jitted.__dict__["eval_shape"] = functools.partial(_eval_shape, jitted)
     return jitted
 
 
@@ -173,6 +174,24 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
     names_target = isinstance(kwargs.get("target"), str) and "target" not in jitted._static_argnames
     target = kwargs.pop("target") if names_target else None
     return Lowered(jitted, args, kwargs, target)
+
+
+def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:
+    from .program import eval_shape
+
+    # What is static stays as it is; the others are types.
+    static = {i: a for i, a in enumerate(args) if i in jitted._static_argnums}
+    static_named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
+
+    def call(traced: list, named: dict):
+        rest = iter(traced)
+        return jitted(*(static[i] if i in static else next(rest) for i in range(len(args))), **named, **static_named)
+
+    return eval_shape(
+        call,
+        [a for i, a in enumerate(args) if i not in static],
+        {k: v for k, v in kwargs.items() if k not in static_named},
+    )
 
 
 class Lowered:
@@ -497,7 +516,7 @@ def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]
         >>> with weft.disable_jit():
         ...     f(wnp.array(3.0))
         3.0
-        Array(6., dtype=float32)
+        Array(6., dtype=float32, weak_type=True)
     """
     return _DisableJit(disable)
 

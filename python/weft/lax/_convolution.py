@@ -8,8 +8,8 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike
-from ._products import summed_in
 
 __all__ = [
     "conv",

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 
 __all__ = [
@@ -13,19 +14,6 @@ __all__ = [
     "dot",
     "dot_general",
 ]
-
-
-def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -> Any:
-    """The dtype in which a product of operands of a dtype is computed: the wider of it and the result's."""
-    if preferred_element_type is None:
-        return dtype
-    wanted = _weft.dtype(preferred_element_type)
-    whole = ("signed", "unsigned")
-    if _weft.dtype_kind(dtype) in whole and _weft.dtype_kind(wanted) in whole and wanted.itemsize < dtype.itemsize:
-        raise TypeError(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
-    if _weft.dtype_kind(dtype) == "complex" and _weft.dtype_kind(wanted) != "complex":
-        raise TypeError(f"{name}: preferred_element_type {wanted} is not complex, as the operands' {dtype} is")
-    return _weft.result_type(dtype, wanted)
 
 
 def dot(

@@ -92,7 +92,7 @@ def eigh(x: NestedLike, *, lower: bool = True, symmetrize_input: bool = True) ->
         >>> weft.lax.linalg.eigh(wnp.array([[2.0, 0.0], [0.0, 1.0]]))[1]
         Array([1., 2.], dtype=float32)
     """
-    w, v = _linalg.eigh(x, None if symmetrize_input else "L" if lower else "U")
+    w, v = _linalg.eigh(x, "L" if lower else "U", symmetrize_input)
     return v, w
 
 

@@ -44,7 +44,7 @@ def logsumexp(
         Array(1000.6932, dtype=float32)
     """
     a = _counted(a, where)
-    top = from_counted(_max(a, axis))
+    top = from_counted(_max(wnp.real(a), axis))
     exps = wnp.exp(a - top)
     if b is not None:
         exps = exps * b

@@ -15,6 +15,7 @@ from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -163,6 +164,42 @@ def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLi
         q = q if rows >= columns else q.T
         rest = tuple(n for d, n in enumerate(shape) if d != column_axis % len(shape))
         return scale * wnp.moveaxis(q.reshape((*rest, columns)), -1, column_axis)
+
+    return init
+
+
+def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Callable[..., Array]:
+    """An initialiser of kernels of convolutions: an orthogonal matrix at the middle place, zeros elsewhere.
+
+    Args:
+        scale: what it is multiplied by.
+        column_axis: the axis of the matrix that counts columns.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
+
+    Returns: function (key, shape, dtype) -> array, for shapes [places ..., inputs, outputs] of one to three dimensions
+        of places.
+
+    Raises:
+        ValueError: when called: the shape has fewer than three or more than five dimensions, or more inputs than
+            outputs.
+
+    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    Example:
+        >>> weft.nn.initializers.delta_orthogonal()(weft.random.key(0), (3, 2, 2))[0]
+        Array([[0., 0.],
+               [0., 0.]], dtype=float32)
+    """
+
+    def init(key, shape, dtype=dtype):
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(f"delta_orthogonal: three to five dimensions are needed, got shape {shape}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"delta_orthogonal: no more inputs than outputs are possible, got shape {shape}")
+        # The first rows of a square orthogonal matrix of the outputs.
+        matrix = orthogonal(scale, column_axis, dtype)(key, (shape[-1], shape[-1]))[: shape[-2]]
+        middle = tuple((n - 1) // 2 for n in shape[:-2])
+        return wnp.zeros(shape, dtype).at[middle].set(matrix)
 
     return init
 

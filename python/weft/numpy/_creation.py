@@ -144,12 +144,17 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
     Example:
         >>> wnp.full((2, 2), 7)
         Array([[7, 7],
-               [7, 7]], dtype=int32)
+               [7, 7]], dtype=int32, weak_type=True)
     """
     shape = _shape(shape, "full")
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         return _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
-    return _weft.full(shape, fill_value, dtype)
+    out = _weft.full(shape, fill_value, dtype)
+    return _weft.weak(out) if dtype is None and _is_weak(fill_value) else out
+
+
+def _is_weak(x) -> bool:
+    return x.weak_type if isinstance(x, Array) else type(x) in (int, float, complex)
 
 
 def zeros(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
@@ -209,7 +214,8 @@ def full_like(
                [7., 7.]], dtype=float32)
     """
     dims, own, _, _ = _weft.abstract(a)
-    return full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
+    out = full(dims if shape is None else shape, fill_value, own if dtype is None else dtype)
+    return _weft.weak(out) if dtype is None and _is_weak(a) else out
 
 
 def zeros_like(a: NestedLike, dtype: DTypeLike | None = None, shape: int | Shape | None = None) -> Array:

@@ -111,7 +111,7 @@ complex128: Any = _Scalar("complex128")
 int_, uint, float_, complex_ = int32, uint32, float32, complex64
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
-finfo, iinfo, dtype = np.finfo, np.iinfo, np.dtype
+dtype = np.dtype
 generic, number, inexact, floating, complexfloating = (
     np.generic,
     np.number,
@@ -120,6 +120,52 @@ generic, number, inexact, floating, complexfloating = (
     np.complexfloating,
 )
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
+
+
+def finfo(dtype: Any) -> Any:
+    """The limits of a float dtype: bits, eps, max, min, tiny ...
+
+    Args:
+        dtype: a float or complex dtype, bfloat16 and the 8-bit ones too (these need ml_dtypes), or an array.
+
+    Returns: NumPy's finfo, or that of ml_dtypes, which has the same attributes.
+
+    Raises:
+        ValueError: dtype is no float dtype.
+
+    Example:
+        >>> wnp.finfo(wnp.bfloat16).eps, wnp.finfo("float32").bits
+        (0.0078125, 32)
+    """
+    own = _weft.dtype(dtype.dtype if isinstance(dtype, Array) else dtype)
+    if isinstance(own, np.dtype) and own.kind in "fc":
+        return np.finfo(own)
+    if not _weft.is_inexact(own):
+        raise ValueError(f"finfo: a float dtype is needed, got {own}; iinfo is for integers")
+    import ml_dtypes
+
+    return ml_dtypes.finfo(own)
+
+
+def iinfo(dtype: Any) -> Any:
+    """The limits of an integer dtype: bits, max, min.
+
+    Args:
+        dtype: an integer dtype, or an array.
+
+    Returns: NumPy's iinfo.
+
+    Raises:
+        ValueError: dtype is no integer dtype.
+
+    Example:
+        >>> wnp.iinfo(wnp.int8).max
+        127
+    """
+    own = _weft.dtype(dtype.dtype if isinstance(dtype, Array) else dtype)
+    if _weft.dtype_kind(own) not in ("signed", "unsigned"):
+        raise ValueError(f"iinfo: an integer dtype is needed, got {own}; finfo is for floats")
+    return np.iinfo(own)
 
 
 def result_type(*args: Any) -> Any:
@@ -244,6 +290,19 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
         (True, False)
     """
     return np.can_cast(_weft.dtype(from_), _weft.dtype(to), casting)  # type: ignore[arg-type]
+
+
+def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -> Any:
+    """The dtype in which a product of operands of a dtype is computed: the wider of it and the result's."""
+    if preferred_element_type is None:
+        return dtype
+    wanted = _weft.dtype(preferred_element_type)
+    whole = ("signed", "unsigned")
+    if _weft.dtype_kind(dtype) in whole and _weft.dtype_kind(wanted) in whole and wanted.itemsize < dtype.itemsize:
+        raise TypeError(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
+    if _weft.dtype_kind(dtype) == "complex" and _weft.dtype_kind(wanted) != "complex":
+        raise TypeError(f"{name}: preferred_element_type {wanted} is not complex, as the operands' {dtype} is")
+    return _weft.result_type(dtype, wanted)
 
 
 def iscomplexobj(x: NestedLike) -> bool:

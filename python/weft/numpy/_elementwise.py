@@ -487,7 +487,7 @@ def sinc(x: NestedLike) -> Array:
 
 
 def signbit(x: NestedLike) -> Array:
-    """Whether the sign bit is set, that of -0.0 too.
+    """Whether the sign bit is set, those of -0.0 and NaN too.
 
     Returns: array of booleans of the shape of x.
 
@@ -496,13 +496,17 @@ def signbit(x: NestedLike) -> Array:
         Array([ True, False], dtype=bool)
     """
     x = _weft.array(x, None, False)
-    if _weft.dtype_kind(x.dtype) == "float":
-        return copysign(1, x) < 0
-    return x < 0
+    return _sign_bit(x) if _weft.dtype_kind(x.dtype) == "float" else x < 0
+
+
+def _sign_bit(x) -> Array:
+    """Of floats; NaN has one, too."""
+    bits = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}.get(str(x.dtype), "int8")
+    return _weft.bind_elementwise("bitcast", (x,), {"dtype": _weft.dtype(bits)}) < 0
 
 
 def copysign(x1: NestedLike, x2: NestedLike) -> Array:
-    """|x1| with the sign of x2, that of zeros too.
+    """|x1| with the sign of x2, those of zeros and NaN too.
 
     Returns: array of the common shape, of a float dtype.
 
@@ -512,9 +516,8 @@ def copysign(x1: NestedLike, x2: NestedLike) -> Array:
     """
     dtype = _weft.result_type(x1, x2)
     x1, x2 = _weft.promote_inexact(_weft.astype(x1, dtype)), _weft.promote_inexact(_weft.astype(x2, dtype))
-    negative_ = (x2 < 0) | ((x2 == 0) & (1 / x2 < 0))
     size = _weft.absolute(x1)
-    return _weft.where(negative_, -size, size)
+    return _weft.where(_sign_bit(x2), -size, size)
 
 
 def float_power(x1: NestedLike, x2: NestedLike) -> Array:

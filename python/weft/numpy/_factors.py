@@ -192,16 +192,18 @@ def eigvals(a: NestedLike) -> Array:
     return _weft.bind("eig", [_complex_matrix(a, "eigvals")], {"compute_v": False})[0]
 
 
-def eigh(a: NestedLike, UPLO: str | None = None) -> EighResult:
+def eigh(a: NestedLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues and eigenvectors of a symmetric or Hermitian matrix.
 
     Args:
         a: array [..., n, n].
+        UPLO: "L" (as None) or "U": the triangle that is read if the input is not symmetrized.
+        symmetrize_input: whether (a + a^H) / 2 is used, as in JAX; NumPy reads one triangle.
 
     Returns: named tuple (eigenvalues [..., n], ascending and real; eigenvectors [..., n, n], as columns of length 1).
 
     Raises:
-        ValueError: a is not square.
+        ValueError: a is not square, or UPLO is neither "L" nor "U".
 
     Source: derivative: Giles, "An extended collection of matrix derivative results", 2008, 3.1; not defined where two
         eigenvalues are equal.
@@ -211,20 +213,22 @@ def eigh(a: NestedLike, UPLO: str | None = None) -> EighResult:
         Array([1., 2.], dtype=float32)
     """
     a = _matrix(a, "eigh", True)
-    if UPLO == "U":
-        a = _adjoint(triu(a))
-    elif UPLO is None:
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
+    if symmetrize_input:
         a = (a + _adjoint(a)) / 2
-    elif UPLO == "L":
-        a = tril(a)
+    else:
+        a = _adjoint(triu(a)) if UPLO == "U" else tril(a)
     return EighResult(*_weft.bind("eigh", [a], {}))
 
 
-def eigvalsh(a: NestedLike, UPLO: str | None = None) -> Array:
+def eigvalsh(a: NestedLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of a symmetric or Hermitian matrix.
 
     Args:
         a: array [..., n, n].
+        UPLO: as for eigh.
+        symmetrize_input: as for eigh.
 
     Returns: array [..., n], ascending and real.
 
@@ -235,15 +239,16 @@ def eigvalsh(a: NestedLike, UPLO: str | None = None) -> Array:
         >>> wnp.linalg.eigvalsh(wnp.array([[2.0, 0.0], [0.0, 1.0]]))
         Array([1., 2.], dtype=float32)
     """
-    return eigh(a, UPLO)[0]
+    return eigh(a, UPLO, symmetrize_input)[0]
 
 
-def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular value decomposition: a = u diag(s) vh.
 
     Args:
         full_matrices: whether u and vh are square; their further vectors are any that are orthogonal to the first.
         compute_uv: whether to compute u and vh, too.
+        hermitian: whether a is Hermitian: then it is made from eigenvalues and eigenvectors.
 
     Returns: named tuple (U [..., m, k], S [..., k] descending, Vh [..., k, n]) for k = min(m, n); or S.
 
@@ -254,13 +259,27 @@ def svd(a: NestedLike, full_matrices: bool = True, compute_uv: bool = True) -> A
         >>> wnp.linalg.svd(wnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
         Array([4., 3.], dtype=float32)
     """
-    a = _matrix(a, "svd")
+    a = _matrix(a, "svd", hermitian)
+    if hermitian:
+        values, vectors = eigh(a)
+        sizes = _weft.absolute(values)
+        order = _weft.flip(_weft.bind("sort", [sizes, _places(sizes)], {"dim": sizes.ndim - 1, "num_keys": 1})[1], -1)
+        s = _weft.take_along_axis(sizes, order, -1)
+        if not compute_uv:
+            return s
+        u = _weft.take_along_axis(vectors, order[..., None, :], -1)
+        signs = _weft.where(_weft.take_along_axis(values, order, -1) < 0, -1, 1).astype(u.dtype)
+        return SVDResult(u, s, _adjoint(u * signs[..., None, :]))
     if not compute_uv:
         return _weft.bind("svd", [a], {"compute_uv": False})[0]
     u, s, vh = _weft.bind("svd", [a], {"compute_uv": True})
     if full_matrices:
         u, vh = _complete_basis(u), _adjoint(_complete_basis(_adjoint(vh)))
     return SVDResult(u, s, vh)
+
+
+def _places(x) -> Array:
+    return _weft.iota(x.shape, x.ndim - 1, "int32")
 
 
 def _complete_basis(u) -> Array:
@@ -288,7 +307,6 @@ def svdvals(a: NestedLike) -> Array:
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
-    "UPLO": '"L" or "U": the triangle that is read; None: (a + a^H) / 2 is used.',
     "a": "array [..., m, n].",
 }
 

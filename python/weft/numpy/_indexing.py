@@ -471,8 +471,8 @@ def ravel_multi_index(
     Args:
         multi_index: tuple of arrays or numbers of an integer dtype, one per dimension.
         dims: the sizes of the dimensions.
-        mode: what an index out of range does: "raise" raises ValueError, "clip" takes the nearest, "wrap" counts around,
-            "ignore" computes on. None: "raise" where all are known, else "ignore".
+        mode: what an index out of range does: "raise" raises ValueError, "clip" takes the nearest, "wrap" counts
+            around, "ignore" computes on. None: "raise" where all are known, else "ignore".
         order: "C": the last dimension counts fastest; "F": the first.
         dtype: of the result; None: the common one of the indices and the default integer dtype.
 
@@ -902,7 +902,7 @@ class _Place:
 
 
 def _unwrapped(entry, mode):
-    """An entry of a subscript whose negative integers do not count from the end: the first place, or beyond the last."""
+    """An entry of a subscript whose negative integers do not count from the end: they are out of bounds."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, bool, np.bool_)):
         return entry
     index = _weft.array(entry, None, False)

@@ -7,6 +7,7 @@ from typing import Any
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
+from ._dtypes import summed_in
 
 __all__ = [
     "cross",
@@ -30,7 +31,21 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
-def matmul(a: NestedLike, b: NestedLike) -> Array:
+def _summed(product, name: str, a, b, preferred_element_type) -> Array:
+    """A product of two arrays, whose sums are made in the dtype of the result."""
+    if preferred_element_type is None:
+        return product(a, b)
+    dtype = summed_in(_weft.result_type(a, b), preferred_element_type, name)
+    return product(a.astype(dtype), b.astype(dtype)).astype(preferred_element_type)
+
+
+def matmul(
+    a: NestedLike,
+    b: NestedLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The matrix product of the last two dimensions; the others broadcast. A vector counts as a row (left) or column
     (right).
 
@@ -47,10 +62,17 @@ def matmul(a: NestedLike, b: NestedLike) -> Array:
         >>> wnp.matmul(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
         Array([21, 43], dtype=int32)
     """
-    return _weft.matmul(_array(a), _array(b))
+    del precision
+    return _summed(_weft.matmul, "matmul", _array(a), _array(b), preferred_element_type)
 
 
-def dot(a: NestedLike, b: NestedLike) -> Array:
+def dot(
+    a: NestedLike,
+    b: NestedLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum over the last axis of a and the second to last of b (the only one of a vector); numbers multiply.
 
     Returns: array of the common dtype.
@@ -62,10 +84,17 @@ def dot(a: NestedLike, b: NestedLike) -> Array:
         >>> wnp.dot(wnp.array([1, 2]), wnp.array([3, 4]))
         Array(11, dtype=int32)
     """
-    return _weft.dot(_array(a), _array(b))
+    del precision
+    return _summed(_weft.dot, "dot", _array(a), _array(b), preferred_element_type)
 
 
-def vdot(a: NestedLike, b: NestedLike) -> Array:
+def vdot(
+    a: NestedLike,
+    b: NestedLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum of products of all elements, those of a conjugated.
 
     Args:
@@ -82,10 +111,18 @@ def vdot(a: NestedLike, b: NestedLike) -> Array:
     """
     from ._elementwise import conjugate
 
-    return _weft.dot(conjugate(a).reshape(-1), _array(b).reshape(-1))
+    del precision
+    a, b = conjugate(a).reshape(-1), _array(b).reshape(-1)
+    return _summed(_weft.dot, "vdot", a, b, preferred_element_type)
 
 
-def inner(a: NestedLike, b: NestedLike) -> Array:
+def inner(
+    a: NestedLike,
+    b: NestedLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum over the last axes of both.
 
     Returns: array of the other dimensions of a, followed by those of b.
@@ -97,10 +134,12 @@ def inner(a: NestedLike, b: NestedLike) -> Array:
         >>> wnp.inner(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
         Array([21, 43], dtype=int32)
     """
+    del precision
     a, b = _array(a), _array(b)
     if a.ndim == 0 or b.ndim == 0:
-        return a * b
-    return _weft.tensordot(a, b, [a.ndim - 1], [b.ndim - 1])
+        return _summed(_weft.dot, "inner", a, b, preferred_element_type)
+    last = lambda x, y: _weft.tensordot(x, y, [x.ndim - 1], [y.ndim - 1])
+    return _summed(last, "inner", a, b, preferred_element_type)
 
 
 def outer(a: NestedLike, b: NestedLike) -> Array:
@@ -116,7 +155,14 @@ def outer(a: NestedLike, b: NestedLike) -> Array:
     return _array(a).reshape(-1)[:, None] * _array(b).reshape(-1)[None, :]
 
 
-def tensordot(a: NestedLike, b: NestedLike, axes: Any = 2) -> Array:
+def tensordot(
+    a: NestedLike,
+    b: NestedLike,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The sum over pairs of axes.
 
     Args:
@@ -131,11 +177,13 @@ def tensordot(a: NestedLike, b: NestedLike, axes: Any = 2) -> Array:
         >>> wnp.tensordot(wnp.ones((2, 3, 4)), wnp.ones((3, 4, 5))).shape
         (2, 5)
     """
+    del precision
     a, b = _array(a), _array(b)
     if isinstance(axes, int):
-        return _weft.tensordot(a, b, list(range(a.ndim - axes, a.ndim)), list(range(axes)))
-    x, y = axes
-    return _weft.tensordot(a, b, [x] if isinstance(x, int) else list(x), [y] if isinstance(y, int) else list(y))
+        x, y = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    else:
+        x, y = ([d] if isinstance(d, int) else list(d) for d in axes)
+    return _summed(lambda v, w: _weft.tensordot(v, w, x, y), "tensordot", a, b, preferred_element_type)
 
 
 def einsum(
@@ -171,8 +219,11 @@ def einsum(
         subscripts, arrays = _spelled([subscripts, *operands])
     else:
         arrays = list(operands)
-    out = _weft.einsum(subscripts, [_array(x) for x in arrays])
-    return out if preferred_element_type is None else out.astype(preferred_element_type)
+    arrays = [_array(x) for x in arrays]
+    if preferred_element_type is None:
+        return _weft.einsum(subscripts, arrays)
+    dtype = summed_in(_weft.result_type(*arrays), preferred_element_type, "einsum")
+    return _weft.einsum(subscripts, [x.astype(dtype) for x in arrays]).astype(preferred_element_type)
 
 
 def _spelled(parts: list) -> tuple[str, list]:

@@ -92,6 +92,19 @@ def _at(self) -> _indexing._At:
     return _indexing._At(self)
 
 
+_DEVICE = """Where the array lies: a weft.Device, or its sharding where it lies on several.
+
+Example:
+    >>> wnp.ones(2).device == weft.devices()[0]
+    True
+"""
+
+
+def _device(self) -> Any:
+    where = self.devices()
+    return next(iter(where)) if len(where) == 1 else self.sharding
+
+
 def _flat(self) -> Array:
     return self.ravel()
 
@@ -103,6 +116,7 @@ def attach(functions: Mapping[str, Any]) -> None:
     more = {
         "at": property(_at, doc=_AT),
         "compress": compress,
+        "device": property(_device, doc=_DEVICE),
         "flat": property(_flat, doc=_FLAT),
         "flatten": functions["ravel"],
         "imag": property(functions["imag"], doc=_IMAG),

@@ -26,15 +26,18 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         pad_width: how many elements: one number, a pair (before, after), such a pair per dimension, or a dictionary
             from axes to them.
         mode: "constant" (constant_values), "edge", "reflect", "symmetric", "wrap", "linear_ramp" (end_values),
-            "maximum", "minimum" and "mean" of whole axes, or "empty", which gives zeros. Functions are not possible.
-        **kwargs: of the mode: constant_values and end_values (as pad_width, 0 by default), reflect_type ("even").
+            "maximum", "minimum", "mean" and "median" of an axis, or "empty", which gives zeros. Functions are not
+            possible.
+        **kwargs: of the mode: constant_values and end_values (as pad_width, 0 by default); stat_length (as pad_width):
+            how many elements at each end the "maximum" ... is of, None: all; reflect_type: "even", or "odd": twice the
+            edge minus what is reflected.
 
     Returns: array of the dtype of array.
 
     Raises:
-        ValueError: a width is negative.
+        ValueError: a width is negative, a stat_length is not positive, or there is no such reflect_type.
         TypeError: the mode takes no such argument.
-        NotImplementedError: there is no such mode, or reflect_type is "odd".
+        NotImplementedError: there is no such mode.
 
     Example:
         >>> wnp.pad(wnp.array([1, 2, 3]), (1, 2), constant_values=9)
@@ -54,6 +57,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         "linear_ramp": {"end_values"},
         "reflect": {"reflect_type"},
         "symmetric": {"reflect_type"},
+        **{name: {"stat_length"} for name in _STATISTICS},
     }.get(mode, set())
     for name in kwargs:
         if name not in known:
@@ -66,16 +70,46 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         return _by_axis(a, widths, _pairs(values, a.ndim), _constant)
     if mode == "linear_ramp":
         return _by_axis(a, widths, _pairs(kwargs.get("end_values", 0), a.ndim), _ramp)
-    if mode in ("maximum", "minimum", "mean"):
-        return _by_axis(a, widths, [mode] * a.ndim, _statistic)
-    if kwargs.get("reflect_type", "even") != "even":
-        raise NotImplementedError("pad: reflect_type='odd'")
+    if mode in _STATISTICS:
+        lengths = kwargs.get("stat_length")
+        given = np.broadcast_to(np.asarray(-1 if lengths is None else lengths), (a.ndim, 2))
+        if lengths is not None and (given < 1).any():
+            raise ValueError(f"pad: stat_length must be positive, got {lengths}")
+        return _by_axis(a, widths, [(mode, *map(int, pair)) for pair in given], _statistic)
+    reflect_type = kwargs.get("reflect_type", "even")
+    if reflect_type not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+    if reflect_type == "odd":
+        for d, (lo, hi) in enumerate(widths):
+            # Both ends reflect the array as it was.
+            after = _weft.slice_axis(_reflected(a, d, hi, mode), d, a.shape[d], a.shape[d] + hi, 1)
+            before = _reflected(_weft.flip(a, d), d, lo, mode)
+            a = _weft.concatenate([_weft.flip(before, d), after], d)
+        return a
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise NotImplementedError(f"pad: mode {mode!r}")
     for d, (lo, hi) in enumerate(widths):
         if lo or hi:
             index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode)  # type: ignore[call-overload]
             a = _weft.take(a, _weft.array(index.astype(np.int32), None, True), d, "clip")
+    return a
+
+
+_STATISTICS = ("maximum", "minimum", "mean", "median")
+
+
+def _reflected(a, d: int, width: int, mode: str) -> Array:
+    """Widened at the end of an axis: each turn mirrors the last stretch at its edge, and goes on from there."""
+    n = a.shape[d]
+    if n == 0 and width:
+        raise ValueError(f"pad: mode {mode!r} cannot widen an empty axis {d}")
+    without = 1 if mode == "reflect" and n > 1 else 0  # whether the edge itself is left out
+    while width > 0:
+        have, turn = a.shape[d], builtins.min(width, n - without)
+        edge = _weft.slice_axis(a, d, have - 1, have, 1)
+        mirrored = _weft.flip(_weft.slice_axis(a, d, have - without - turn, have - without, 1), d)
+        a = _weft.concatenate([a, 2 * edge - mirrored], d)
+        width -= turn
     return a
 
 
@@ -112,10 +146,15 @@ def _ramp(a, d: int, n: int, pair, which: int) -> Array:
     )
 
 
-def _statistic(a, d: int, n: int, mode: str, which: int) -> Array:
-    del which
-    if mode == "mean":
-        value = _weft.mean(a, d, True)
+def _statistic(a, d: int, n: int, setting, which: int) -> Array:
+    mode, length = setting[0], setting[1 + which]
+    if 0 < length < a.shape[d]:
+        first = 0 if which == 0 else a.shape[d] - length
+        a = _weft.slice_axis(a, d, first, first + length, 1)
+    if mode in ("mean", "median"):
+        from ._quantiles import median
+
+        value = _weft.mean(a, d, True) if mode == "mean" else median(a, d, keepdims=True)
         if not _weft.is_inexact(a.dtype):
             value = _weft.bind_elementwise("round", (value,), {"mode": "even"})
         value = value.astype(a.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
@@ -46,8 +47,13 @@ def _masked(a, where, neutral) -> Array:
 
 
 def widened(a: Array) -> Array:
-    """Floats of 8 and 16 bits in 32, where sums, squares and counts are computed: they overflow where results do not."""
-    return a.astype("float32") if _weft.is_inexact(a.dtype) and a.dtype.itemsize < 4 else a
+    """Floats of 8 and 16 bits in 32: sums, squares and counts overflow where results do not."""
+    return a.astype("float32") if narrow(a.dtype) else a
+
+
+def narrow(dtype: Any) -> bool:
+    """Whether a dtype is a float of 8 or 16 bits; a name stands for one that NumPy does not have."""
+    return _weft.is_inexact(dtype) and getattr(dtype, "itemsize", 2) < 4
 
 
 def _initial(result, initial, combine):
@@ -125,10 +131,35 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
         if initial is None:
             raise ValueError("max/min: where= needs initial=")
         a = _weft.where(where, a, initial)
+    if _weft.dtype_kind(a.dtype) == "complex":
+        if initial is not None:
+            raise TypeError(f"{_NAMES[prim]}: initial= is not supported for {a.dtype}")
+        return _complex_extreme(prim, a, axis, keepdims)
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
         return _weft.full(shape, initial, a.dtype)
     return _initial(_weft.reduce(prim, a, axis, keepdims), initial, combine)
+
+
+_NAMES = {"reduce_max": "max", "reduce_min": "min"}
+
+
+def _complex_extreme(prim, a, axis, keepdims) -> Array:
+    """By the real parts, and where those are equal by the imaginary ones, as NumPy has it."""
+    part = lambda name: _weft.bind_elementwise(name, (a,), {})
+    real, imag = part("real"), part("imag")
+    top = _weft.reduce(prim, real, axis, True)
+    # NaN is equal to none, and wins: then the imaginary part is that of an element whose real part is NaN.
+    best = (real == top) | (real != real)
+    beside = -math.inf if prim == "reduce_max" else math.inf
+    rest = _weft.reduce(prim, _weft.where(best, imag, beside), axis, True)
+    # Equal elements share the derivative, both parts of it; NaN is chosen by its parts.
+    chosen = best & (imag == rest)
+    count = _weft.reduce("reduce_sum", chosen.astype(real.dtype), axis, True)
+    shared = lambda x: _weft.reduce("reduce_sum", _weft.where(chosen, x, 0), axis, True) / _weft.where(count, count, 1)
+    parts = (_weft.where(count, shared(real), top), _weft.where(count, shared(imag), rest))
+    out = _weft.bind_elementwise("complex", parts, {})
+    return out if keepdims else out.reshape(_weft.reduce("reduce_sum", real, axis, False).shape)
 
 
 def max(
@@ -297,7 +328,7 @@ def _variance(a, axis, dtype, fewer, keepdims, where) -> tuple[Array, Any]:
     to = _weft.dtype(a.dtype if dtype is None else dtype)
     if not _weft.is_inexact(to):
         raise ValueError(f"var: dtype must be a float dtype, got {to}")
-    if dtype is not None and to.itemsize >= 4:
+    if dtype is not None and not narrow(to):
         a = a.astype(to)
     a, to = widened(a), _real(to)
     if where is not None:
@@ -316,7 +347,7 @@ def _variance(a, axis, dtype, fewer, keepdims, where) -> tuple[Array, Any]:
 
 
 def _real(dtype):
-    return {"complex64": _weft.dtype("float32"), "complex128": _weft.dtype("float64")}.get(dtype.name, dtype)
+    return {"complex64": _weft.dtype("float32"), "complex128": _weft.dtype("float64")}.get(str(dtype), dtype)
 
 
 _P = ParamSpec("_P")

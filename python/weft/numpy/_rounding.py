@@ -133,7 +133,7 @@ def modf(x: NestedLike) -> tuple[Array, Array]:
 
 
 def frexp(x: NestedLike) -> tuple[Array, Array]:
-    """The mantissa m in [0.5, 1) and the exponent e with x = m 2^e.
+    """The mantissa m in [0.5, 1) and the exponent e with x = m 2^e; 0, infinities and NaN are their own mantissas.
 
     Returns: pair (float array, int32 array) of the shape of x.
 
@@ -142,8 +142,21 @@ def frexp(x: NestedLike) -> tuple[Array, Array]:
         (Array([0.5 , 0.75], dtype=float32), Array([4, 0], dtype=int32))
     """
     x = _weft.promote_inexact(x)
-    exponent = floor(log2(_weft.absolute(_weft.where(x == 0, 1, x)))) + 1
-    return _weft.where(x == 0, x, x / exp2(exponent)), _weft.where(x == 0, 0, exponent).astype("int32")
+    ordinary = (x != 0) & (_weft.absolute(x) < float("inf"))
+    safe = _weft.where(ordinary, x, 1)
+    exponent = floor(log2(_weft.absolute(safe))) + 1
+    mantissa = _times_power(safe, -exponent)
+    # The logarithm may be off by one beside a power of two.
+    size = _weft.absolute(mantissa)
+    off = _weft.where(size >= 1, 1, _weft.where(size < 0.5, -1, 0))
+    mantissa = _weft.where(size >= 1, mantissa / 2, _weft.where(size < 0.5, mantissa * 2, mantissa))
+    return _weft.where(ordinary, mantissa, x), _weft.where(ordinary, exponent + off, 0).astype("int32")
+
+
+def _times_power(x, exponent) -> Array:
+    """x 2^exponent in two steps: the power alone may be too large or too small a number."""
+    half = floor(exponent / 2)
+    return x * exp2(half) * exp2(exponent - half)
 
 
 def ldexp(x1: NestedLike, x2: ArrayLike) -> Array:

@@ -302,7 +302,7 @@ def broadcast_arrays(*args: Any) -> list[Array]:
 
     Example:
         >>> wnp.broadcast_arrays(wnp.array([1, 2]), 5)
-        [Array([1, 2], dtype=int32), Array([5, 5], dtype=int32)]
+        [Array([1, 2], dtype=int32), Array([5, 5], dtype=int32, weak_type=True)]
     """
     arrays = [_array(a) for a in args]
     shape_ = _weft.broadcast_shapes(*(a.shape for a in arrays))
@@ -319,7 +319,7 @@ def atleast_1d(*arys: NestedLike) -> Any:
 
     Example:
         >>> wnp.atleast_1d(5)
-        Array([5], dtype=int32)
+        Array([5], dtype=int32, weak_type=True)
     """
     out = [a if a.ndim else a.reshape(1) for a in map(_array, arys)]
     return out[0] if len(out) == 1 else out

@@ -66,13 +66,21 @@ def _transform(kind: str, a, s, axes, norm) -> Array:
     if kind == "rfft" and is_complex:
         raise TypeError(f"rfft: real numbers are needed, got {a.dtype}")
     axes = [_weft.check_axis(d, a.ndim, "fft") for d in axes]
+    given = s is not None or kind == "irfft"
     if s is None:
         s = [a.shape[d] for d in axes]
         if kind == "irfft":
             s[-1] = 2 * (a.shape[axes[-1]] - 1)
     s = list(s)
-    if builtins.any(n < 1 for n in s):
+    if given and builtins.any(n < 1 for n in s):
         raise ValueError(f"fft: lengths {s} must be positive")
+    if kind != "irfft" and builtins.any(n == 0 for n in s):  # nothing along an axis that is transformed
+        sizes = list(a.shape)
+        for n, d in zip(s, axes):
+            sizes[d] = n
+        if kind == "rfft":
+            sizes[axes[-1]] = s[-1] // 2 + 1
+        return _weft.full(sizes, 0, "complex128" if a.dtype in (np.float64, np.complex128) else "complex64")
     for n, d in zip(s, axes):
         a = _resized(a, n // 2 + 1 if kind == "irfft" and d == axes[-1] else n, d)
     last = list(range(a.ndim - len(axes), a.ndim))

@@ -296,15 +296,26 @@ def det(a: NestedLike) -> Array:
     return minor(0, 1) if n == 2 else at(0, 0) * minor(1, 2) - at(0, 1) * minor(0, 2) + at(0, 2) * minor(0, 1)
 
 
-def pinv(a: NestedLike, rcond: float | None = None) -> Array:
+def pinv(
+    a: NestedLike,
+    rtol: NestedLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: NestedLike | None = None,
+) -> Array:
     """The Moore-Penrose inverse, from the singular value decomposition.
 
     Args:
         a: array [..., m, n].
-        rcond: singular values below this share of the largest count as 0; None: 10 max(m, n) times the machine's
-            precision.
+        rtol: singular values below this share of the largest count as 0, one share for each matrix; None: 10 max(m, n)
+            times the machine's precision.
+        hermitian: whether a is Hermitian: as for svd.
+        rcond: another name of rtol.
 
     Returns: array [..., n, m].
+
+    Raises:
+        ValueError: both rtol and rcond are given.
 
     Source: Golub and Van Loan, "Matrix computations", 5.5.2.
 
@@ -316,9 +327,13 @@ def pinv(a: NestedLike, rcond: float | None = None) -> Array:
     import numpy as np
 
     a = _matrix(a, "pinv")
-    u, s, vh = svd(a, full_matrices=False)
-    rcond = 10 * max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rcond is None else rcond
-    keep = s > rcond * s[..., :1]
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv: give one of rtol and rcond, which are the same")
+    rtol = rcond if rtol is None else rtol
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    if rtol is None:
+        rtol = 10 * max(a.shape[-2:]) * float(np.finfo(s.dtype).eps)
+    keep = s > _weft.array(rtol, None, False)[..., None] * s[..., :1]
     return matmul(
         _adjoint(vh) * _weft.where(keep, 1 / _weft.where(keep, s, 1), 0)[..., None, :].astype(a.dtype), _adjoint(u)
     )

@@ -363,7 +363,7 @@ def eigh(
     del overwrite_a, overwrite_b, turbo, check_finite
     if b is not None or eigvals is not None or type != 1:
         raise NotImplementedError("eigh: b, eigvals and type")
-    w, v = _linalg.eigh(a, "L" if lower else "U")
+    w, v = _linalg.eigh(a, "L" if lower else "U", symmetrize_input=False)
     return w if eigvals_only else (w, v)
 
 

@@ -161,7 +161,7 @@ def betaln(a: NestedLike, b: NestedLike) -> Array:
 
     Example:
         >>> weft.scipy.special.betaln(2.0, 3.0)
-        Array(-2.4849067, dtype=float32)
+        Array(-2.4849067, dtype=float32, weak_type=True)
     """
     a, b = _float(a), _float(b)
     return gammaln(a) + gammaln(b) - gammaln(a + b)
@@ -270,7 +270,7 @@ def kl_div(p: NestedLike, q: NestedLike) -> Array:
 
     Example:
         >>> weft.scipy.special.kl_div(0.5, 0.25)
-        Array(0.09657359, dtype=float32)
+        Array(0.09657359, dtype=float32, weak_type=True)
     """
     p, q = _float(p), _float(q)
     return rel_entr(p, q) - p + q
@@ -377,7 +377,7 @@ def multigammaln(a: NestedLike, d: int) -> Array:
 
     Example:
         >>> weft.scipy.special.multigammaln(3.0, 2)
-        Array(1.550195, dtype=float32)
+        Array(1.550195, dtype=float32, weak_type=True)
     """
     if d < 1:
         raise ValueError(f"multigammaln: d must be positive, got {d}")

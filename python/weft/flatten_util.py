@@ -1,0 +1,65 @@
+"""Trees of arrays as one vector, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from . import _docs, _weft
+from . import numpy as wnp
+from . import tree as _tree
+from ._weft import Array
+
+__all__ = ["ravel_pytree"]
+
+
+def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
+    """The elements of all arrays of a tree as one vector, and the function that makes the tree of such a vector.
+
+    Args:
+        pytree: tree of arrays and numbers.
+
+    Returns: pair of a vector of the dtype that the leaves have together, and a function (vector) -> tree, whose leaves
+        have the shapes and dtypes of the given ones.
+
+    Raises:
+        TypeError: a leaf is no array or number. Of the function: the vector is not as long as the tree, or (where
+            leaves are of one dtype) of another dtype.
+
+    Example:
+        >>> vector, tree_of = weft.flatten_util.ravel_pytree({"w": wnp.ones((2, 2)), "b": 3.0})
+        >>> vector
+        Array([3., 1., 1., 1., 1.], dtype=float32)
+        >>> tree_of(2 * vector)["b"]
+        Array(6., dtype=float32)
+    """
+    leaves, treedef = _tree.flatten(pytree)
+    arrays = [_weft.strong(_weft.array(x, None, False)) for x in leaves]
+    shapes, dtypes = [x.shape for x in arrays], [x.dtype for x in arrays]
+    dtype = _weft.result_type(*arrays) if arrays else _weft.default_dtype("float")
+    flat = [x.reshape(-1).astype(dtype) for x in arrays]
+    vector = _weft.concatenate(flat, 0) if flat else wnp.zeros(0, dtype)
+    total = sum(math.prod(shape) for shape in shapes)
+
+    def tree_of(vector: Any) -> Any:
+        vector = wnp.asarray(vector)
+        if vector.shape != (total,):
+            raise TypeError(f"ravel_pytree: a vector of {total} elements is needed, got shape {vector.shape}")
+        if vector.dtype != dtype:
+            raise TypeError(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}")
+        parts, at = [], 0
+        for shape, own in zip(shapes, dtypes):
+            n = math.prod(shape)
+            part = vector[at : at + n].reshape(shape)
+            # A vector of a complex dtype may stand for real leaves.
+            if _weft.dtype_kind(part.dtype) == "complex" and _weft.dtype_kind(own) != "complex":
+                part = wnp.real(part)
+            parts.append(part.astype(own))
+            at += n
+        return _tree.unflatten(treedef, parts)
+
+    return vector, tree_of
+
+
+_docs.complete(globals())
