@@ -202,7 +202,7 @@ def test_an_error_names_its_own_line():
 
     args = [np.ones(shape, np.float32) for shape in ((4, 6), (6, 3), (3, 5, 6))]
     line = f.__code__.co_firstlineno + 2
-    with pytest.raises(NotImplementedError, match=rf"gpu_test.py:{line} .*contract: cuBLASLt cannot read"):
+    with pytest.raises(NotImplementedError, match=rf"contract: cuBLASLt cannot read[^$]*gpu_test\.py:{line}\b"):
         weft.jit(f).lower(*args, target="cuda:sm_90a").stage("schedule")
 
     def g(x, y):
@@ -211,5 +211,5 @@ def test_an_error_names_its_own_line():
 
     args = [np.ones(4, dtype) for dtype in (np.float32, np.complex64)]
     line = g.__code__.co_firstlineno + 2
-    with pytest.raises(NotImplementedError, match=rf"gpu_test.py:{line} .*tanh: has no GPU code for c64"):
+    with pytest.raises(NotImplementedError, match=rf"tanh: has no GPU code for c64[^$]*gpu_test\.py:{line}\b"):
         weft.jit(g).lower(*args, target="cuda:sm_90a").stage("ptx")
