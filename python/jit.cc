@@ -14,6 +14,7 @@
 #include "driver/executable.h"
 #include "ir/residuals.h"
 #include "python/array.h"
+#include "python/call_arguments.h"
 #include "python/convert.h"
 #include "python/effects.h"
 #include "python/frames.h"
@@ -39,55 +40,6 @@ bool g_disable_jit = false;
 
 namespace {
 
-// One argument array or number.
-struct Leaf {
-  PyObject* array = nullptr;  // an array object, alive during the call
-  Scalar scalar;
-  Tensor tensor;  // of a NumPy array
-  bool donated = false;
-};
-
-// What decides whether two calls run the same code.
-struct Signature {
-  absl::InlinedVector<uint64_t, 32> tokens;
-  absl::InlinedVector<Ref, 2> objects;  // static arguments, dictionary keys, trees of registered classes
-  absl::InlinedVector<Dim, 1> symbolic;
-
-  size_t Hash() const {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (uint64_t t : tokens) h = (h ^ t) * 0x100000001b3u, h ^= h >> 29;
-    return h;
-  }
-  bool operator==(const Signature& other) const {
-    if (tokens != other.tokens || objects.size() != other.objects.size() || symbolic != other.symbolic) return false;
-    for (size_t i = 0; i < objects.size(); ++i) {
-      PyObject *a = objects[i].get(), *b = other.objects[i].get();
-      if (a == b) continue;
-      if (Py_TYPE(a) != Py_TYPE(b)) return false;
-      const int same = PyObject_RichCompareBool(a, b, Py_EQ);
-      if (same < 0) throw PythonError();
-      if (same == 0) return false;
-    }
-    return true;
-  }
-};
-
-enum Token : uint64_t {
-  kLeafToken = 1,
-  kNumberToken,
-  kNoneToken,
-  kTupleToken,
-  kListToken,
-  kDictToken,
-  kTreeToken,
-  kStaticToken,
-  kKeywordToken,
-  kAxesToken,
-  kRulesToken,
-  kVaryingToken,
-  kShardingToken
-};
-
 struct Entry {
   Signature signature;
   Traced traced;
@@ -106,13 +58,6 @@ struct Entry {
   bool part_constants_made = false;  // then `constants` are stacks of blocks
 };
 
-struct Arguments {
-  Signature signature;
-  bool sharded = false;  // one of them is cut over a mesh
-  absl::InlinedVector<Leaf, 8> leaves;
-  std::vector<Ref> keep;
-};
-
 struct JitObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
@@ -129,167 +74,9 @@ struct JitObject {
 
 PyTypeObject* g_jit_type = nullptr;
 
-void AddType(const Value& v, Signature& s) {
-  uint64_t head = kLeafToken | static_cast<uint64_t>(v.dtype()) << 8 | static_cast<uint64_t>(v.weak()) << 16;
-  if (!v.traced()) {
-    const Shape& shape = v.tensor().shape();
-    s.tokens.push_back(head | static_cast<uint64_t>(shape.size()) << 32);
-    s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
-    return;
-  }
-  const Type type = v.type();
-  const Dims& dims = type.dims;
-  s.tokens.push_back(head | static_cast<uint64_t>(dims.size()) << 32);
-  if (!type.varying.empty()) {
-    s.tokens.push_back(kVaryingToken | type.varying.size() << 8);
-    for (const std::string& axis : type.varying) s.objects.emplace_back(Check(PyUnicode_FromString(axis.c_str())));
-  }
-  for (const Dim& d : dims) {
-    if (const auto size = d.TryValue()) {
-      s.tokens.push_back(static_cast<uint64_t>(*size));
-    } else {
-      s.tokens.push_back(~uint64_t{0});
-      s.symbolic.push_back(d);
-    }
-  }
-}
-
-void AddType(const Type& type, bool weak, Signature& s) {
-  s.tokens.push_back(kLeafToken | static_cast<uint64_t>(type.dtype) << 8 | static_cast<uint64_t>(weak) << 16 |
-                     static_cast<uint64_t>(type.dims.size()) << 32);
-  for (const Dim& d : type.dims) s.tokens.push_back(static_cast<uint64_t>(d.value("jit")));
-}
-
-// How a concrete array is cut over a mesh; null where it is on one device.
-PyObject* ShardingOf(PyObject* array) {
-  PyObject* sharding = reinterpret_cast<ArrayObject*>(array)->sharding;
-  return sharding && reinterpret_cast<PyObject*>(Py_TYPE(sharding)) == g_named_sharding ? sharding : nullptr;
-}
-
-// A leaf of the arguments that no jitted function takes.
-struct NoArray {
-  PyObject* leaf;  // alive during the call
-};
-
-void Flatten(PyObject* o, Arguments& a);
-
-// Dictionaries are flattened in the order of their sorted keys, as optree does.
-// A container in a container: raises RecursionError where Python would, also for one that contains itself.
-struct Nested {
-  Nested() {
-    if (Py_EnterRecursiveCall(" while the arguments of a jitted function were taken apart") != 0) throw PythonError();
-  }
-  ~Nested() { Py_LeaveRecursiveCall(); }
-  Nested(const Nested&) = delete;
-};
-
-bool FlattenDict(PyObject* o, Arguments& a) {
-  const Nested nested;
-  absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
-  PyObject *key, *value;
-  Py_ssize_t position = 0;
-  while (PyDict_Next(o, &position, &key, &value)) {
-    if (!PyUnicode_CheckExact(key)) return false;
-    items.emplace_back(key, value);
-  }
-  auto less = [](const auto& x, const auto& y) { return PyUnicode_Compare(x.first, y.first) < 0; };
-  if (!std::is_sorted(items.begin(), items.end(), less)) std::sort(items.begin(), items.end(), less);
-  a.signature.tokens.push_back(kDictToken | items.size() << 8);
-  for (auto& [k, v] : items) {
-    a.signature.tokens.push_back(static_cast<uint64_t>(PyObject_Hash(k)));
-    a.signature.objects.push_back(Ref::Borrow(k));
-    Flatten(v, a);
-  }
-  return true;
-}
-
-bool FlattenLeaf(PyObject* o, Arguments& a) {
-  if (IsArray(o)) {
-    if (BlocksOf(o) != nullptr) {
-      const Deletion& spans = *reinterpret_cast<ArrayObject*>(o)->deleted;
-      AddType(spans.type, spans.weak, a.signature);
-    } else {
-      AddType(PeekValue(o), a.signature);
-    }
-    if (PyObject* sharding = ShardingOf(o)) {
-      a.signature.tokens.push_back(kShardingToken);
-      a.signature.objects.push_back(Ref::Borrow(sharding));
-      a.sharded = true;
-    }
-    a.leaves.push_back({o, {}, {}});
-    return true;
-  }
-  if (IsPythonNumber(o)) {
-    const Scalar s = ScalarFrom(o);
-    a.leaves.push_back({nullptr, s, {}});
-    a.signature.tokens.push_back(kNumberToken | static_cast<uint64_t>(s.kind) << 8);
-    return true;
-  }
-  if (IsNumpyArray(o) || IsNumpyScalar(o)) {
-    Tensor t = TensorFromBuffer(o, /*alias=*/true, "a jitted function");
-    AddType(Value(t), a.signature);
-    a.leaves.push_back({nullptr, {}, std::move(t)});
-    return true;
-  }
-  return false;
-}
-
-void Flatten(PyObject* o, Arguments& a) {
-  if (FlattenLeaf(o, a)) return;
-  auto& tokens = a.signature.tokens;
-  if (o == Py_None) {
-    tokens.push_back(kNoneToken);
-  } else if (PyTuple_CheckExact(o)) {
-    tokens.push_back(kTupleToken | static_cast<uint64_t>(PyTuple_GET_SIZE(o)) << 8);
-    const Nested nested;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) Flatten(PyTuple_GET_ITEM(o, i), a);
-  } else if (PyList_CheckExact(o)) {
-    tokens.push_back(kListToken | static_cast<uint64_t>(PyList_GET_SIZE(o)) << 8);
-    const Nested nested;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) Flatten(PyList_GET_ITEM(o, i), a);
-  } else if (PyDict_CheckExact(o) && FlattenDict(o, a)) {
-  } else {
-    // Raises for an object that is no tree.
-    Ref pair(Check(RunningPython([&] { return PyObject_CallOneArg(g_flatten_hook, o); })));
-    PyObject *leaves = PyTuple_GET_ITEM(pair.get(), 0), *tree = PyTuple_GET_ITEM(pair.get(), 1);
-    tokens.push_back(kTreeToken);
-    tokens.push_back(static_cast<uint64_t>(PyObject_Hash(tree)));
-    a.signature.objects.push_back(Ref::Borrow(tree));
-    a.keep.push_back(pair);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
-      PyObject* leaf = PyList_GET_ITEM(leaves, i);
-      if (!FlattenLeaf(leaf, a)) throw NoArray{leaf};
-    }
-  }
-}
-
-std::string NameOf(PyObject* function) {
-  Ref name(PyObject_GetAttrString(function, "__name__"));
-  PyErr_Clear();
-  return name ? PyUnicode_AsUTF8(name.get()) : "a jitted function";
-}
-
-void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* function) {
-  const Py_hash_t h = PyObject_Hash(o);
-  if (h == -1 && PyErr_Occurred()) {
-    PyErr_Clear();
-    throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
-                     "', which is not hashable; static arguments are part of the cache key");
-  }
-  a.signature.tokens.push_back(kStaticToken);
-  a.signature.tokens.push_back(static_cast<uint64_t>(h));
-  a.signature.objects.push_back(Ref::Borrow(o));
-}
-
 bool HasPosition(PyObject* set, Py_ssize_t position) {
   Ref index(PyLong_FromSsize_t(position));
   return PySet_Contains(set, index.get()) == 1;
-}
-
-void FlattenArgument(PyObject* o, Arguments& a, bool donated) {
-  const size_t first = a.leaves.size();
-  Flatten(o, a);
-  for (size_t i = first; donated && i < a.leaves.size(); ++i) a.leaves[i].donated = true;
 }
 
 void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {

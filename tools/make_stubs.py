@@ -13,7 +13,7 @@ import sys
 import weft
 from weft import _operations
 from weft.lax import _primitives as lax_primitives
-from weft.numpy import _indexing
+from weft.numpy import _places
 from weft.numpy import _primitives as numpy_primitives
 
 HEADER = (
@@ -150,7 +150,7 @@ def array_stub() -> str:
         text += method_stub(name, getattr(weft.Array, name), results.get(name, "Array"))
     text += "\nclass Tracer(Array): ...\n\n"
     text += "class _At:\n    def __getitem__(self, index: Any) -> _Place: ...\n\nclass _Place:\n"
-    for name, method in sorted(vars(_indexing._Place).items()):
+    for name, method in sorted(vars(_places._Place).items()):
         if not name.startswith("_") and callable(method):
             text += method_stub(name, method, "Array")
     text += "\n"

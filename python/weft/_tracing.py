@@ -180,10 +180,6 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-class EndlessTrace(RecursionError):
-    """A RecursionError that names the traced function."""
-
-
 def trace_flat(
     flat: Flat,
     kind: str,
@@ -203,9 +199,9 @@ def trace_flat(
         try:
             result = flat.function(*args, **kwargs)
         except RecursionError as error:
-            if isinstance(error, EndlessTrace):
+            if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
                 raise
-            raise EndlessTrace(
+            raise RecursionError(
                 f"{kind}: tracing '{flat.name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}). "
                 f"A function that calls itself in a branch of cond is decorated with @weft.jit: the call is then "
                 f"traced once, not followed"

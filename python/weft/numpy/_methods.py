@@ -8,7 +8,7 @@ from typing import Any
 from .. import _weft
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
-from . import _indexing
+from . import _indexing, _places
 
 _FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max
 mean min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes take trace var"""
@@ -88,8 +88,8 @@ Example:
 """
 
 
-def _at(self) -> _indexing._At:
-    return _indexing._At(self)
+def _at(self) -> _places._At:
+    return _places._At(self)
 
 
 _DEVICE = """Where the array lies: a weft.Device, or its sharding where it lies on several.

@@ -1,0 +1,167 @@
+#include "python/call_arguments.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "python/array.h"
+#include "python/jit.h"
+
+namespace weft::python {
+
+PyObject* ShardingOf(PyObject* array) {
+  PyObject* sharding = reinterpret_cast<ArrayObject*>(array)->sharding;
+  return sharding && reinterpret_cast<PyObject*>(Py_TYPE(sharding)) == g_named_sharding ? sharding : nullptr;
+}
+
+namespace {
+
+void AddType(const Value& v, Signature& s) {
+  uint64_t head = kLeafToken | static_cast<uint64_t>(v.dtype()) << 8 | static_cast<uint64_t>(v.weak()) << 16;
+  if (!v.traced()) {
+    const Shape& shape = v.tensor().shape();
+    s.tokens.push_back(head | static_cast<uint64_t>(shape.size()) << 32);
+    s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
+    return;
+  }
+  const Type type = v.type();
+  const Dims& dims = type.dims;
+  s.tokens.push_back(head | static_cast<uint64_t>(dims.size()) << 32);
+  if (!type.varying.empty()) {
+    s.tokens.push_back(kVaryingToken | type.varying.size() << 8);
+    for (const std::string& axis : type.varying) s.objects.emplace_back(Check(PyUnicode_FromString(axis.c_str())));
+  }
+  for (const Dim& d : dims) {
+    if (const auto size = d.TryValue()) {
+      s.tokens.push_back(static_cast<uint64_t>(*size));
+    } else {
+      s.tokens.push_back(~uint64_t{0});
+      s.symbolic.push_back(d);
+    }
+  }
+}
+
+void AddType(const Type& type, bool weak, Signature& s) {
+  s.tokens.push_back(kLeafToken | static_cast<uint64_t>(type.dtype) << 8 | static_cast<uint64_t>(weak) << 16 |
+                     static_cast<uint64_t>(type.dims.size()) << 32);
+  for (const Dim& d : type.dims) s.tokens.push_back(static_cast<uint64_t>(d.value("jit")));
+}
+
+void Flatten(PyObject* o, Arguments& a);
+
+// Dictionaries are flattened in the order of their sorted keys, as optree does.
+// A container in a container: raises RecursionError where Python would, also for one that contains itself.
+struct Nested {
+  Nested() {
+    if (Py_EnterRecursiveCall(" while the arguments of a jitted function were taken apart") != 0) throw PythonError();
+  }
+  ~Nested() { Py_LeaveRecursiveCall(); }
+  Nested(const Nested&) = delete;
+};
+
+bool FlattenDict(PyObject* o, Arguments& a) {
+  const Nested nested;
+  absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;
+  PyObject *key, *value;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(o, &position, &key, &value)) {
+    if (!PyUnicode_CheckExact(key)) return false;
+    items.emplace_back(key, value);
+  }
+  auto less = [](const auto& x, const auto& y) { return PyUnicode_Compare(x.first, y.first) < 0; };
+  if (!std::is_sorted(items.begin(), items.end(), less)) std::sort(items.begin(), items.end(), less);
+  a.signature.tokens.push_back(kDictToken | items.size() << 8);
+  for (auto& [k, v] : items) {
+    a.signature.tokens.push_back(static_cast<uint64_t>(PyObject_Hash(k)));
+    a.signature.objects.push_back(Ref::Borrow(k));
+    Flatten(v, a);
+  }
+  return true;
+}
+
+bool FlattenLeaf(PyObject* o, Arguments& a) {
+  if (IsArray(o)) {
+    if (BlocksOf(o) != nullptr) {
+      const Deletion& spans = *reinterpret_cast<ArrayObject*>(o)->deleted;
+      AddType(spans.type, spans.weak, a.signature);
+    } else {
+      AddType(PeekValue(o), a.signature);
+    }
+    if (PyObject* sharding = ShardingOf(o)) {
+      a.signature.tokens.push_back(kShardingToken);
+      a.signature.objects.push_back(Ref::Borrow(sharding));
+      a.sharded = true;
+    }
+    a.leaves.push_back({o, {}, {}});
+    return true;
+  }
+  if (IsPythonNumber(o)) {
+    const Scalar s = ScalarFrom(o);
+    a.leaves.push_back({nullptr, s, {}});
+    a.signature.tokens.push_back(kNumberToken | static_cast<uint64_t>(s.kind) << 8);
+    return true;
+  }
+  if (IsNumpyArray(o) || IsNumpyScalar(o)) {
+    Tensor t = TensorFromBuffer(o, /*alias=*/true, "a jitted function");
+    AddType(Value(t), a.signature);
+    a.leaves.push_back({nullptr, {}, std::move(t)});
+    return true;
+  }
+  return false;
+}
+
+void Flatten(PyObject* o, Arguments& a) {
+  if (FlattenLeaf(o, a)) return;
+  auto& tokens = a.signature.tokens;
+  if (o == Py_None) {
+    tokens.push_back(kNoneToken);
+  } else if (PyTuple_CheckExact(o)) {
+    tokens.push_back(kTupleToken | static_cast<uint64_t>(PyTuple_GET_SIZE(o)) << 8);
+    const Nested nested;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) Flatten(PyTuple_GET_ITEM(o, i), a);
+  } else if (PyList_CheckExact(o)) {
+    tokens.push_back(kListToken | static_cast<uint64_t>(PyList_GET_SIZE(o)) << 8);
+    const Nested nested;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) Flatten(PyList_GET_ITEM(o, i), a);
+  } else if (PyDict_CheckExact(o) && FlattenDict(o, a)) {
+  } else {
+    // Raises for an object that is no tree.
+    Ref pair(Check(RunningPython([&] { return PyObject_CallOneArg(g_flatten_hook, o); })));
+    PyObject *leaves = PyTuple_GET_ITEM(pair.get(), 0), *tree = PyTuple_GET_ITEM(pair.get(), 1);
+    tokens.push_back(kTreeToken);
+    tokens.push_back(static_cast<uint64_t>(PyObject_Hash(tree)));
+    a.signature.objects.push_back(Ref::Borrow(tree));
+    a.keep.push_back(pair);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
+      PyObject* leaf = PyList_GET_ITEM(leaves, i);
+      if (!FlattenLeaf(leaf, a)) throw NoArray{leaf};
+    }
+  }
+}
+
+}  // namespace
+
+void FlattenArgument(PyObject* o, Arguments& a, bool donated) {
+  const size_t first = a.leaves.size();
+  Flatten(o, a);
+  for (size_t i = first; donated && i < a.leaves.size(); ++i) a.leaves[i].donated = true;
+}
+
+std::string NameOf(PyObject* function) {
+  Ref name(PyObject_GetAttrString(function, "__name__"));
+  PyErr_Clear();
+  return name ? PyUnicode_AsUTF8(name.get()) : "a jitted function";
+}
+
+void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* function) {
+  const Py_hash_t h = PyObject_Hash(o);
+  if (h == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
+                     "', which is not hashable; static arguments are part of the cache key");
+  }
+  a.signature.tokens.push_back(kStaticToken);
+  a.signature.tokens.push_back(static_cast<uint64_t>(h));
+  a.signature.objects.push_back(Ref::Borrow(o));
+}
+
+}  // namespace weft::python

@@ -1,0 +1,409 @@
+"""x.at[...]: places in arrays, and copies of the array with other values there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _weft
+from .._weft import Array
+from ..typing import NestedLike
+
+
+class _At:
+    """x.at: a place in an array. x.at[i].set(v) is a new array; x itself never changes.
+
+    Out of bounds: updates are dropped, reads take the nearest element. mode="fill" (or "drop"), "clip" or
+    "promise_in_bounds" says otherwise.
+    """
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array):
+        self._array = array
+
+    def __getitem__(self, index) -> _Place:
+        return _Place(self._array, index)
+
+
+_READ_MODES = {None: "clip", "drop": "fill", "fill": "fill", "clip": "clip", "promise_in_bounds": "promise"}
+_MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise"}
+
+
+_NAMED_MODES = ", ".join(repr(m) for m in _MODES if m)
+_COMBINE: dict[str, Any] = {
+    "set": lambda x, v: _weft.broadcast_to(v, x.shape),
+    "add": lambda x, v: x + v,
+    "mul": lambda x, v: x * v,
+    "min": lambda x, v: _weft.binary("minimum")(x, v),
+    "max": lambda x, v: _weft.binary("maximum")(x, v),
+}
+
+
+class _Place:
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array, index):
+        self._array, self._index = array, index
+
+    def _mask(self):
+        """The index, where it is one boolean array whose numbers are not known."""
+        index = self._index
+        if isinstance(index, Array) and _weft.is_traced(index) and _weft.dtype_kind(index.dtype) == "bool":
+            rank = index.ndim
+            if index.shape != self._array.shape[:rank]:
+                raise IndexError(f"at[]: a mask of shape {index.shape} for an array of shape {self._array.shape}")
+            return index.reshape(index.shape + (1,) * (self._array.ndim - rank))
+        return None
+
+    def _update(self, values, kind, mode):
+        if mode not in _MODES:
+            raise ValueError(
+                f"at[]: there is no mode {mode!r}; the modes are {', '.join(map(repr, filter(None, _MODES)))}"
+            )
+        mask = self._mask()
+        if mask is not None:
+            # How many elements are chosen is not known, so every one of them gets the same value.
+            value = _weft.array(values, None, False)
+            if value.ndim > self._array.ndim - self._index.ndim:
+                raise TypeError(
+                    f"at[]: inside jit a boolean mask takes one value for all its elements, got shape {value.shape}; "
+                    "use weft.numpy.where(mask, values, x) with values of the shape of x"
+                )
+            at = _COMBINE[kind](self._array, _weft.astype(value, self._array.dtype))
+            return _weft.where(mask, at.astype(self._array.dtype), self._array)
+        return _weft.update_item(self._array, self._index, values, kind, _MODES[mode])
+
+    def _placed(self, out_sharding, wrap_negative_indices, mode) -> _Place:
+        """This place, its negative indices out of bounds where they do not wrap."""
+        if out_sharding is not None:
+            raise TypeError("at[]: out_sharding is not supported; use weft.with_sharding_constraint on the result")
+        if wrap_negative_indices:
+            return self
+        entries = self._index if isinstance(self._index, tuple) else (self._index,)
+        return _Place(self._array, tuple(_unwrapped(e, mode) for e in entries))
+
+    def set(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy with values at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            indices_are_sorted: accepted, without effect.
+            unique_indices: accepted, without effect.
+            mode: what indices out of bounds do: None, "drop" or "fill" leaves them out, "clip" takes the nearest
+                element, "promise_in_bounds" says that there are none.
+            out_sharding: must be None; weft.with_sharding_constraint shards the result.
+            wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
+
+        Returns: array of the same shape and dtype.
+
+        Raises:
+            ValueError: there is no such mode.
+            TypeError: values do not broadcast to the place, or out_sharding is given.
+
+        Example:
+            >>> wnp.zeros(3).at[1].set(5.0)
+            Array([0., 5., 0.], dtype=float32)
+        """
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "set", mode)
+
+    def add(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy with values added at this place; an index that occurs twice adds twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Raises:
+            ValueError: there is no such mode.
+            TypeError: values do not broadcast to the place, or out_sharding is given.
+
+        Example:
+            >>> wnp.zeros(3).at[wnp.array([0, 0, 2])].add(1.0)
+            Array([2., 0., 1.], dtype=float32)
+        """
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "add", mode)
+
+    def subtract(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy with values subtracted at this place; an index that occurs twice subtracts twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.zeros(3).at[1].subtract(5.0)
+            Array([ 0., -5.,  0.], dtype=float32)
+        """
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(
+            -_weft.array(values, None, False), "add", mode
+        )
+
+    def multiply(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy multiplied by values at this place; an index that occurs twice multiplies twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.ones(3).at[1].multiply(5.0)
+            Array([1., 5., 1.], dtype=float32)
+        """
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "mul", mode)
+
+    mul = multiply
+
+    def divide(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy divided by values at this place; an index that occurs twice divides twice.
+
+        Args:
+            values: array or number that broadcasts to the place.
+                They are converted to the dtype of the array first, as for set.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape, of a float dtype.
+
+        Example:
+            >>> wnp.ones(3).at[1].divide(4.0)
+            Array([1.  , 0.25, 1.  ], dtype=float32)
+        """
+        ones = _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)
+        place = ones._placed(out_sharding, wrap_negative_indices, mode)
+        return self._array / place._update(values, "mul", mode)
+
+    def power(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy raised to powers at this place; an index that occurs twice raises twice.
+
+        Args:
+            values: array or number that broadcasts to the place: the exponents.
+                They are converted to the dtype of the array first, as for set.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[1].power(2.0)
+            Array([2., 9.], dtype=float32)
+        """
+        ones = _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)
+        place = ones._placed(out_sharding, wrap_negative_indices, mode)
+        return self._array ** place._update(values, "mul", mode)
+
+    def min(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy with the smaller of element and value at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].min(2.5)
+            Array([2. , 2.5], dtype=float32)
+        """
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "min", mode)
+
+    def max(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy with the larger of element and value at this place.
+
+        Args:
+            values: array or number that broadcasts to the place.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            out_sharding: must be None.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].max(2.5)
+            Array([2.5, 3. ], dtype=float32)
+        """
+        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "max", mode)
+
+    def apply(
+        self,
+        function: Callable[..., Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """A copy with a function applied to the elements at this place.
+
+        Args:
+            function: takes and returns an array.
+            indices_are_sorted: as for set.
+            unique_indices: as for set.
+            mode: as for set.
+            wrap_negative_indices: as for set.
+
+        Returns: array of the same shape and dtype.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[1].apply(lambda x: x * 10)
+            Array([ 2., 30.], dtype=float32)
+        """
+        place = self._placed(None, wrap_negative_indices, mode)
+        mask = place._mask()
+        if mask is not None:
+            return _weft.where(mask, function(self._array), self._array)
+        return place._update(function(place.get()), "set", mode)
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: Any = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        """The elements at this place.
+
+        Args:
+            indices_are_sorted: accepted, without effect.
+            unique_indices: accepted, without effect.
+            mode: what indices out of bounds do: None or "clip" takes the nearest element, "fill" or "drop" gives
+                fill_value.
+            fill_value: None: NaN for floats, the smallest integer.
+            out_sharding: must be None.
+            wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
+
+        Returns: array, as x[index].
+
+        Raises:
+            ValueError: there is no such mode.
+
+        Example:
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 7])].get(mode="fill")
+            Array([ 2., nan], dtype=float32)
+        """
+        if mode not in _READ_MODES:
+            raise ValueError(f"at[]: there is no mode {mode!r}")
+        index = self._placed(out_sharding, wrap_negative_indices, mode or "clip")._index
+        out = _weft.getitem(self._array, index, _READ_MODES[mode])
+        if mode in ("fill", "drop") and fill_value is not None:
+            inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), index, "fill")
+            out = _weft.where(inside == 1, out, fill_value)
+        return out
+
+
+def _unwrapped(entry, mode):
+    """An entry of a subscript whose negative integers do not count from the end: they are out of bounds."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (slice, bool, np.bool_)):
+        return entry
+    index = _weft.array(entry, None, False)
+    if _weft.dtype_kind(index.dtype) != "signed":
+        return entry
+    index = index if index.dtype.itemsize >= 4 else index.astype("int32")
+    return _weft.where(index < 0, 0 if mode == "clip" else np.iinfo(index.dtype).max, index)
