@@ -14,8 +14,11 @@ std::string ReadFile(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
   std::ifstream in(path, std::ios::binary);
   std::string bytes;
-  if (in) bytes.assign(std::istreambuf_iterator<char>(in), {});
-  // A folder opens, but cannot be read.
+  try {  // a folder opens, but cannot be read: an exception of the buffer
+    if (in) bytes.assign(std::istreambuf_iterator<char>(in), {});
+  } catch (const std::ios_base::failure&) {
+    in.setstate(std::ios::badbit);
+  }
   if (!in) throw ValueError("cannot read ", path, ": ", std::strerror(errno));
   return bytes;
 }

@@ -172,3 +172,10 @@ def test_usage_errors() -> None:
         done = weft(*arguments, check=False)
         assert done.returncode == 2, arguments
     assert weft("--help").stdout.startswith("Looks at")
+
+
+def test_a_folder_is_no_program(tmp_path: Path) -> None:
+    for command in ("run", "opt", "dump"):
+        done = weft(command, tmp_path, check=False)
+        assert done.returncode != 0
+        assert f"cannot read {tmp_path}: Is a directory" in done.stderr

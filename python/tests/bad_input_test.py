@@ -674,3 +674,25 @@ def test_approximate_extremes_are_of_floats(dtype):
     for f in (weft.lax.approx_max_k, weft.lax.approx_min_k):
         with pytest.raises(TypeError, match=rf"{f.__name__}: operand is \w+\[3\]; expected a floating-point dtype"):
             f(wnp.array([1, 0, 1], dtype=dtype), 1)
+
+
+@pytest.mark.parametrize("transform", [weft.jit, weft.grad, weft.value_and_grad, weft.vmap])
+def test_what_cannot_be_called(transform):
+    for what in (3, "f") if transform is weft.jit else (3, None, "f"):  # jit(None, ...) makes a decorator
+        with pytest.raises(TypeError, match=rf"\w+: expected a function, got {what!r} of type '{type(what).__name__}'"):
+            transform(what)
+
+
+def test_programs_of_other_types():
+    with pytest.raises(TypeError, match="parse_ir: text must be a string, got 'NoneType'"):
+        weft.parse_ir(None)
+    with pytest.raises(TypeError, match="deserialize_ir: data must be bytes, got 'str'"):
+        weft.deserialize_ir("text")
+    with pytest.raises(ValueError, match="static_argnums has -3, but 'f' takes 2"):
+
+        def f(x, y):
+            return x
+
+        weft.jit(f, static_argnums=-3)
+    with pytest.raises(TypeError, match="argnums is 'x' of type 'str'"):
+        weft.grad(lambda x: x, argnums="x")(1.0)

@@ -78,6 +78,12 @@ class ShapeDtype:
         return hash((self.shape, self.dtype, self.weak_type))
 
 
+def check_callable(function: Any, what: str) -> None:
+    """Raises TypeError unless it can be called."""
+    if not callable(function):
+        raise TypeError(f"{what}: expected a function, got {_short(function)} of type '{type(function).__name__}'")
+
+
 def call_name(function: Callable) -> str:
     """What to call a function in messages and in the IR."""
     while isinstance(function, functools.partial):

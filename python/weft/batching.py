@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import ShapeDtype, flat_function, trace_flat
+from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
 from .collectives import check_axis_name
 
 __all__ = ["vmap"]
@@ -53,6 +53,7 @@ def vmap(
         >>> weft.vmap(lambda x: x - weft.lax.pmean(x, "batch"), axis_name="batch")(wnp.array([1.0, 2.0, 6.0]))
         Array([-2., -1.,  3.], dtype=float32)
     """
+    check_callable(fun, "vmap")
     if spmd_axis_name is not None:
         raise NotImplementedError(
             f"vmap: spmd_axis_name={spmd_axis_name!r}; lay the mapped axis on the mesh with with_sharding_constraint"

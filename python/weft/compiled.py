@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from . import _weft
 from . import partitioning as _partitioning
 from . import tree as _tree
-from ._tracing import LEAF_TREE, call_name, flat_function, trace_flat
+from ._tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
 from .autograph import autograph as _autograph
 from .mesh import NamedSharding
 from .partitioning import Communication
@@ -135,8 +135,7 @@ def jit(
             out_shardings=out_shardings,
             deterministic=deterministic,
         )
-    if not callable(fun):
-        raise TypeError(f"jit: expected a function, got {fun!r}")
+    check_callable(fun, "jit")
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
@@ -432,14 +431,15 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
         return nums, names
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters)
-    for n in list(nums):
+    for given in list(nums):
+        n = given
         if n < 0:
             nums.discard(n)
             n += len(positional)
             nums.add(n)
         if n < 0 or (n >= len(positional) and not varargs):
             raise ValueError(
-                f"jit: {kind}_argnums has {n}, but '{call_name(function)}' takes {len(positional)} positional arguments"
+                f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional arguments"
             )
         if n < len(positional):
             names.add(positional[n])

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE as _LEAF_TREE
-from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
 from .arguments import by_name, checked_argnums
 
 __all__ = [
@@ -246,6 +246,7 @@ def value_and_grad(
         >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
         (Array(8., dtype=float32), Array(12., dtype=float32))
     """
+    check_callable(fun, "grad")
     if argnames is not None:
         of = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
         return by_name(of, fun, argnums, argnames, "grad")

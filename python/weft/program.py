@@ -294,6 +294,7 @@ def parse_ir(text: str, file: str = "") -> IR:
     Returns: weft.IR.
 
     Raises:
+        TypeError: text is no string.
         weft.ParseError: the text is malformed, or no valid program; the message shows the place.
 
     Example:
@@ -301,7 +302,9 @@ def parse_ir(text: str, file: str = "") -> IR:
         >>> weft.parse_ir(text)(3.0)
         Array(4., dtype=float32)
     """
-    return IR(_weft.parse_fn(text, file))
+    if not isinstance(text, str):
+        raise TypeError(f"parse_ir: text must be a string, got '{type(text).__name__}'")
+    return IR(_weft.parse_fn(text, str(file)))
 
 
 def deserialize_ir(data: bytes) -> IR:
@@ -313,6 +316,7 @@ def deserialize_ir(data: bytes) -> IR:
     Returns: weft.IR.
 
     Raises:
+        TypeError: data is not bytes.
         weft.ParseError: the bytes are damaged, foreign or of a later version.
 
     Example:
@@ -320,7 +324,9 @@ def deserialize_ir(data: bytes) -> IR:
         >>> weft.deserialize_ir(data)(3.0)
         Array(4., dtype=float32)
     """
-    return IR(_weft.deserialize(data))
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"deserialize_ir: data must be bytes, got '{type(data).__name__}'")
+    return IR(_weft.deserialize(bytes(data)))
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
