@@ -439,7 +439,8 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
             nums.add(n)
         if n < 0 or (n >= len(positional) and not varargs):
             raise ValueError(
-                f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional arguments"
+                f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
+                f"arguments"
             )
         if n < len(positional):
             names.add(positional[n])
