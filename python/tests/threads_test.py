@@ -248,7 +248,9 @@ for _ in range(2):
 os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 print("alive", flush=True)
 """
-    for name in ["SIGSEGV", "SIGABRT", "SIGUSR2", "SIGTERM"]:
+    # A sanitizer's runtime, put in front of Python, reports what would crash.
+    deadly = [] if "san.so" in os.environ.get("LD_PRELOAD", "") else ["SIGSEGV", "SIGABRT"]
+    for name in ["SIGUSR2", "SIGTERM", *deadly]:
         done = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, timeout=SECONDS)
         assert done.stdout == "mine\nmine\n", (name, done.stdout, done.stderr)
         assert done.returncode == -getattr(signal, name)
