@@ -31,8 +31,8 @@ bool HasReverseRule(const Eqn& e) {
                      [](const FnRef& r) { return std::any_of(r->eqns().begin(), r->eqns().end(), HasReverseRule); });
 }
 
-// Whether forward mode gives this gradient at less cost than reverse mode: of a function that is a derivative already,
-// with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward rule are
+// Whether forward mode gives these derivatives at less cost than reverse mode: of a function that is a derivative
+// already, with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward rule are
 // what the user asked for.)
 bool PlanForward(const Fn& fn, const Mask& wrt) {
   // Forward mode would add up what all lanes and devices contribute to this one's result, not the other way round.
@@ -72,6 +72,43 @@ FnRef GradForward(const FnRef& fn, const GradOptions& options) {
   return Condense(std::move(b).Build(out));
 }
 
+// Whether the results that have a derivative are real scalars.
+bool RealScalars(const Fn& fn) {
+  const Types results = fn.ResultTypes();
+  return std::all_of(results.begin(), results.end(), [](const Type& t) {
+    return !IsInexact(t.dtype) || (IsFloat(t.dtype) && t.rank() == 0);
+  });
+}
+
+// The same of a function of one number by forward mode: the residuals are the derivatives of its results themselves.
+Pullback VjpForward(const FnRef& fn, const Mask& active) {
+  const JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
+  Builder forward(fn->name());
+  Atoms args = ParametersLike(forward, *fn);
+  const Type* x = nullptr;
+  for (size_t i = 0; i < active.size(); ++i) {
+    if (active[i]) x = &fn->params()[i].type;
+  }
+  args.push_back(Full(forward, *x, 1));
+  Pullback pullback;
+  const Atoms values = forward.Inline(*jvp.fn, args);
+  pullback.forward = Condense(std::move(forward).Build(values));
+
+  const Types results = pullback.forward->ResultTypes();
+  pullback.residuals.assign(results.begin() + static_cast<int64_t>(fn->results().size()), results.end());
+  Builder backward(fn->name());
+  Atoms slopes, terms;
+  for (const Type& t : pullback.residuals) slopes.push_back(backward.Parameter(t));
+  for (const Atom& slope : slopes) {
+    const Atom cotangent = backward.Parameter(backward.TypeOf(slope));
+    terms.push_back(Convert(backward, Mul(backward, cotangent, slope), x->dtype));
+  }
+  Atom sum = terms.empty() ? Full(backward, *x, 0) : terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) sum = Add(backward, sum, terms[i]);
+  pullback.backward = Condense(std::move(backward).Build({sum}));
+  return pullback;
+}
+
 }  // namespace
 
 Linearized Linearize(const FnRef& fn, const Mask& active) {
@@ -88,6 +125,7 @@ Linearized Linearize(const FnRef& fn, const Mask& active) {
 }
 
 Pullback Vjp(const FnRef& fn, const Mask& active) {
+  if (PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
   const Linearized l = Linearize(fn, active);
   Mask linear(l.tangent->params().size(), true);
   std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);

@@ -55,6 +55,14 @@ std::string ShapeText(const int64_t* shape, size_t rank) {
   return text + "]";
 }
 
+// ", where n = 3, m = 4" of a program of symbolic sizes.
+std::string SizesText(const std::vector<std::string>& symbols, const std::vector<int64_t>& values) {
+  std::string text;
+  for (size_t s = 0; s < symbols.size(); ++s)
+    text += (s ? ", " : ", where ") + symbols[s] + " = " + std::to_string(values[s]);
+  return text;
+}
+
 // Results that are tapes own what they refer to: tapes made by the call and those of its arguments.
 void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::vector<std::shared_ptr<TapeRegion>> made,
                std::vector<Array>* results) {
@@ -188,7 +196,7 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
     if (!std::equal(want.begin(), want.end(), arguments[i].shape)) {
       throw std::invalid_argument("argument " + std::to_string(i) + " has shape " +
                                   ShapeText(arguments[i].shape, want.size()) + "; expected " +
-                                  ShapeText(want.data(), want.size()));
+                                  ShapeText(want.data(), want.size()) + SizesText(a.symbols, layout->symbols));
     }
   }
   for (size_t i = 0; i < a.donated.size(); ++i) {

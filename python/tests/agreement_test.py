@@ -206,6 +206,18 @@ jnp.copysign(1.0, np.array([-np.nan, np.nan, -0.0, 2.0], 'float32'))
 jnp.copysign(jnp.array([1, -2]), jnp.array([-1, 3]))
 jnp.frexp(jnp.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 3.0, 3e38, 0.99999994, 1.0, -8.0]))
 jnp.frexp(np.inf)
+jnp.ldexp(jnp.array([2.0**-100, 3.0, -0.0, np.inf, np.nan, 1.0, -1.5]), jnp.array([220, 140, 5, -400, 3, -126, 127]))
+jnp.ldexp(jnp.array([1.0, 3.0], 'float16'), jnp.array([15, -16], 'int8'))
+jnp.ldexp(3, np.uint8(2))
+jnp.ldexp(3.0, 2).weak_type
+
+# An index that occurs twice applies the function twice.
+jnp.array([2.0, 3.0, 4.0]).at[jnp.array([1, 1, 0])].apply(lambda x: x * 10)
+jnp.array([2.0, 3.0, 4.0]).at[jnp.array([1, 7, -1, 2])].apply(lambda x: x * 10)
+jnp.array([2.0, 3.0, 4.0]).at[jnp.array([1, 7, 2])].apply(lambda x: x * 10, mode='clip')
+jnp.arange(6.0).reshape(2, 3).at[jnp.array([0, 0]), 1:].apply(jnp.exp)
+jnp.arange(6.0).reshape(2, 3).at[jnp.array([[0, 1], [1, 1]]), jnp.array([2, 0])].apply(jnp.exp)
+jax.jit(lambda x, i: x.at[i].apply(lambda v: v * v + 1))(jnp.arange(4), jnp.array([3, 0, 3, 3]))
 
 # Symmetric matrices are made symmetric, or one triangle of them is read.
 jnp.linalg.eigvalsh(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -446,3 +458,31 @@ def test_exceptions_of_other_names():
         weft.jit(lambda x: np.asarray(x))(1.0)
     for name in weft.errors.__all__:
         assert issubclass(getattr(weft.errors, name), Exception) and hasattr(jax.errors, name)
+
+
+DERIVATIVES = {
+    "grad": lambda library, f, x: library.value_and_grad(f)(x),
+    "second": lambda library, f, x: library.grad(library.grad(f))(x),
+    "jacfwd": lambda library, f, x: library.jacfwd(f)(x),
+    "jacrev": lambda library, f, x: library.jacrev(f)(x),
+    "hessian": lambda library, f, x: library.hessian(f)(x),
+    "jvp": lambda library, f, x: library.jvp(f, (x,), (np.float32(1),)),
+    "vjp": lambda library, f, x: library.vjp(f, x)[1](np.float32(1)),
+    "linearize": lambda library, f, x: library.linearize(f, x)[1](np.float32(1)),
+    "jit": lambda library, f, x: library.jit(library.grad(f))(x),
+    "transpose": lambda library, f, x: library.linear_transpose(lambda y: 3 * y, x)(np.float32(1)),
+}
+
+
+@pytest.mark.parametrize("x", [2.0, np.float32(2)], ids=["weak", "strong"])
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_weak_types_of_derivatives(derivative, x):
+    """Cotangents are as weak as their arguments, tangents as the results."""
+    for f in (lambda x: x * x, lambda x: x * np.float32(3), lambda x: (x * np.ones(3, "float32")).sum()):
+        wanted, given = ([y.weak_type for y in jax.tree.leaves(DERIVATIVES[derivative](library, f, x))]
+                         for library in (jax, weft))
+        assert wanted == given
+
+
+def test_weak_derivatives_do_not_widen():
+    assert (weft.grad(lambda x: x * x)(2.0) * wnp.ones(2, "bfloat16")).dtype == "bfloat16"

@@ -505,3 +505,22 @@ def test_lists_and_numpy_arrays_where_shapes_matter():
         assert isinstance(part, weft.Array)
     with pytest.raises(ValueError, match="no norm 'fro'"):
         wnp.linalg.norm(wnp.ones(3), "fro")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_ldexp_rounds_once(dtype):
+    rng = np.random.default_rng(0)
+    info = np.finfo(dtype)
+    x = (rng.uniform(1, 2, 4000) * rng.choice([-1, 1], 4000)).astype(dtype)
+    x = np.ldexp(x, rng.integers(info.minexp - info.nmant, info.maxexp - 1, 4000))
+    power = rng.integers(-2 * info.maxexp - info.nmant - 9, 2 * info.maxexp + info.nmant + 9, 4000)
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_array_equal(np.asarray(wnp.ldexp(x, power)), np.ldexp(x, power))
+    assert float(weft.grad(lambda v: wnp.ldexp(v, -3))(2.0)) == 0.125
+
+
+def test_ldexp_refuses():
+    with pytest.raises(TypeError, match="x1 is c64"):
+        wnp.ldexp(1j, 2)
+    with pytest.raises(TypeError, match="x2 is f32"):
+        wnp.ldexp(1.0, 2.0)

@@ -29,6 +29,10 @@ def primal_and_tangent_of(function):
     return lambda x: weft.jvp(function, (x,), (1.0,))
 
 
+def pullback_of(function):
+    return lambda x: weft.vjp(function, x)[1](1.0)[0]
+
+
 def orders(transform, count=6):
     g = f
     for _ in range(count):
@@ -38,8 +42,15 @@ def orders(transform, count=6):
 
 @pytest.mark.parametrize(
     ("transform", "limits"),
-    [(weft.grad, GRAD_LIMITS), (tangent_of, JVP_LIMITS), (primal_and_tangent_of, JVP_LIMITS)],
-    ids=["grad", "jvp", "jvp with primals"],
+    [
+        (weft.grad, GRAD_LIMITS),
+        (pullback_of, GRAD_LIMITS),
+        (weft.jacrev, GRAD_LIMITS),
+        (tangent_of, JVP_LIMITS),
+        (primal_and_tangent_of, JVP_LIMITS),
+        (weft.jacfwd, JVP_LIMITS),
+    ],
+    ids=["grad", "vjp", "jacrev", "jvp", "jvp with primals", "jacfwd"],
 )
 def test_equations_grow_slowly(transform, limits):
     counts = [len(weft.make_ir(g)(X).eqns) for g in orders(transform)]
@@ -48,7 +59,7 @@ def test_equations_grow_slowly(transform, limits):
     assert counts == [weft.make_ir(g)(X).num_eqns for g in orders(transform)]
 
 
-@pytest.mark.parametrize("transform", [weft.grad, tangent_of], ids=["grad", "jvp"])
+@pytest.mark.parametrize("transform", [weft.grad, pullback_of, weft.jacrev, tangent_of])
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_orders_one_to_six(transform, compiled):
     with weft.enable_x64():

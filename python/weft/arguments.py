@@ -28,15 +28,29 @@ def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
     return nums
 
 
-def chosen_arguments(function: Callable[..., Any], args: tuple, argnums, what: str) -> tuple[list[int], tuple]:
-    """The positions that argnums names, and the arguments there."""
+def positions(argnums: int | Sequence[int], count: int, name: str, what: str) -> list[int]:
+    """Where argnums points to in a call of the function `name` with `count` positional arguments."""
     nums = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in nums:
-        if not -len(args) <= n < len(args):
-            raise ValueError(
-                f"{what}: argnums has {n}, but '{call_name(function)}' was called with {len(args)} positional arguments"
-            )
-    return nums, tuple(args[n] for n in nums)
+        if not -count <= n < count:
+            raise ValueError(f"{what}: argnums has {n}, but '{name}' was called with {count} positional arguments")
+    return [n % count for n in nums]
+
+
+def of_chosen(
+    function: Callable[..., Any], args: tuple, kwargs: dict, argnums: int | Sequence[int], what: str
+) -> tuple[Callable[..., Any], tuple]:
+    """The function of the arguments that argnums names alone, and those arguments."""
+    nums = positions(argnums, len(args), call_name(function), what)
+
+    def called(*chosen):
+        full = list(args)
+        for n, a in zip(nums, chosen, strict=True):
+            full[n] = a
+        return function(*full, **kwargs)
+
+    called.__name__ = called.__qualname__ = call_name(function)
+    return called, tuple(args[n] for n in nums)
 
 
 def by_name(

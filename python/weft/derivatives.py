@@ -14,7 +14,7 @@ from . import _weft
 from . import tree as _tree
 from ._tracing import LEAF_TREE as _LEAF_TREE
 from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
-from .arguments import by_name, checked_argnums
+from .arguments import by_name, checked_argnums, positions
 
 __all__ = [
     "grad",
@@ -26,19 +26,13 @@ __all__ = [
 ]
 
 
-def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[bool], list[int], bool]:
-    single = isinstance(argnums, int)
-    nums = [argnums] if single else list(argnums)
-    for n in nums:
-        if not -len(args) <= n < len(args):
-            raise ValueError(
-                f"{what}: argnums has {n}, but '{flat.name}' was called with {len(args)} positional arguments"
-            )
-    nums = [n % len(args) for n in nums]
+def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[bool], list[int]]:
+    """Which leaves argnums names, and where."""
+    nums = positions(argnums, len(args), flat.name, what)
     owner = [i for i, a in enumerate(args) for _ in _tree.leaves(a)]
     owner += [-1] * (len(flat.leaves) - len(owner))
     mask = [o in nums for o in owner]
-    return mask, nums, single
+    return mask, nums
 
 
 class _Held:
@@ -261,7 +255,7 @@ def value_and_grad(
             raise TypeError(
                 f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
             )
-        mask, nums, single = _argnums_flat(flat, args, argnums, what)
+        mask, nums = _argnums_flat(flat, args, argnums, what)
         _check_inexact(flat, mask, what, allow_int)
         t = trace_flat(flat, what, known=True, derivatives=1)
         if has_aux:
@@ -279,17 +273,24 @@ def value_and_grad(
             _check_complex(flat, mask, what)
         active = [wanted and _weft.is_inexact(_weft.abstract(leaf)[1]) for wanted, leaf in zip(mask, flat.leaves)]
         fn = _weft.grad(t, active, True, has_aux, holomorphic)
-        out = _weft.apply(fn, flat.leaves + t.captures)
+        weak, of_leaves = t.weak_results, _weak(flat.leaves)
+        slopes = [w for w, on in zip(of_leaves, active) if on]
+        out = _weft.apply(fn, flat.leaves + t.captures, weak[:1] + slopes + weak[1:])
         n = sum(active)
         value, found, aux = out[0], iter(out[1 : 1 + n]), out[1 + n :]
         grads = [
             next(found) if on else _no_cotangent(leaf) for wanted, on, leaf in zip(mask, active, flat.leaves) if wanted
         ]
         by_arg = _split(grads, args, nums)
-        result = by_arg[0] if single else tuple(by_arg)
+        result = by_arg[0] if isinstance(argnums, int) else tuple(by_arg)
         return ((value, _tree.unflatten(aux_tree, aux)) if has_aux else value), result
 
     return value_and_gradient
+
+
+def _weak(leaves: Sequence) -> list[bool]:
+    """Which arguments are weakly typed; their cotangents are, too."""
+    return [_weft.abstract(leaf)[2] for leaf in leaves]
 
 
 def _split(grads: list, args: tuple, nums: list[int]) -> list:
@@ -350,9 +351,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     t = trace_flat(flat, "jvp", known=True, derivatives=1)
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
-    n = t.num_results
-    values, rest = out[:n], iter(out[n:])
+    n, weak = t.num_results, t.weak_results
+    values, rest = _weft.with_weak(out[:n], weak), iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
+    derivative = _weft.with_weak(derivative, [w and a for w, a in zip(weak, active_out)])
     primal_out, tangent_out = _tree.unflatten(flat.out_tree, values), _tree.unflatten(flat.out_tree, derivative)
     if has_aux:
         return primal_out[0], tangent_out[0], primal_out[1]
@@ -411,19 +413,20 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     t = trace_flat(flat, "vjp", known=True, derivatives=1)
     forward, backward, _ = _weft.vjp(t, active)
-    out = _weft.apply(forward, flat.leaves + t.captures)
+    out = _weft.apply(forward, flat.leaves + t.captures, t.weak_results)
     n = t.num_results
     values, residuals = out[:n], out[n:]
     out_tree, in_tree = flat.out_tree, flat.in_tree
     value_tree, aux_tree = out_tree.children() if has_aux else (out_tree, _tree.structure(()))
     count = value_tree.num_leaves
     leaf_types = [_weft.abstract(leaf)[0] for leaf in flat.leaves]
+    slopes = [weak for weak, on in zip(_weak(flat.leaves), active) if on]
     specs = [_weft.abstract(v) for v in values]
     aux_cts = [_weft.full(shape, 0, dtype) for shape, dtype, _, _ in specs[count:] if _weft.is_inexact(dtype)]
 
     def pullback(cotangent):
         moving = _cotangents(cotangent, value_tree, specs[:count], "vjp")
-        back = iter(_weft.apply_derivative(backward, residuals + moving + aux_cts))
+        back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving + aux_cts), slopes))
         grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
@@ -483,7 +486,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True, derivatives=1)
     primal, tangent, _ = _weft.linearize(t, active)
-    out = _weft.apply(primal, flat.leaves + t.captures)
+    weak = t.weak_results
+    out = _weft.apply(primal, flat.leaves + t.captures, weak)
     n = t.num_results
     values, residuals = out[:n], out[n:]
     out_tree, in_tree = flat.out_tree, flat.in_tree
@@ -503,7 +507,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                 raise TypeError(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
-        found = [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
+        inexact = [_weft.is_inexact(v.dtype) for v in values]
+        found = [next(results) if on else _zero_tangent(v) for v, on in zip(values, inexact)]
+        found = _weft.with_weak(found, [w and on for w, on in zip(weak, inexact)])
         return _tree.unflatten(value_tree, found[:count])
 
     value = _tree.unflatten(value_tree, values[:count])
@@ -540,8 +546,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         if not _weft.is_inexact(dtype):
             raise TypeError(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
 
+    weak = _weak(flat.leaves)
+
     def transposed(cotangent):
         moving = _cotangents(cotangent, out_tree, specs, what)
-        return _tree.unflatten(in_tree, _weft.apply(fn, t.captures + moving))[0]
+        return _tree.unflatten(in_tree, _weft.apply(fn, t.captures + moving, weak))[0]
 
     return transposed

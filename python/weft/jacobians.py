@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from . import _weft
 from . import tree as _tree
 from ._tracing import call_name
-from .arguments import by_name, checked_argnums, chosen_arguments
+from .arguments import by_name, checked_argnums, of_chosen
 from .batching import vmap
 from .derivatives import jvp, vjp
 
@@ -35,6 +35,18 @@ def _standard_basis(tree):
         basis.append(block.reshape((total, *leaf.shape)))
         at += size
     return _tree.unflatten(treedef, basis), sizes
+
+
+def _blocks(y, leaves: Sequence, sizes: Sequence[int], last: bool) -> list:
+    """An array cut along its last or first axis into a block for each leaf, with the leaf's shape in place of the axis."""
+    blocks, at = [], 0
+    for leaf, size in zip(leaves, sizes, strict=True):
+        if last:
+            blocks.append(y[..., at : at + size].reshape(y.shape[:-1] + leaf.shape))
+        else:
+            blocks.append(y[at : at + size].reshape(leaf.shape + y.shape[1:]))
+        at += size
+    return blocks
 
 
 def _check_jacobian(what: str, function: Callable[..., Any], role: str, values: Any, holomorphic: bool) -> None:
@@ -85,24 +97,13 @@ def jacfwd(
     @functools.wraps(fun, updated=())
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
-        nums, picked = chosen_arguments(fun, args, argnums, "jacfwd")
-
-        def partial_function(*chosen):
-            full = list(args)
-            for n, a in zip(nums, chosen):
-                full[n] = a
-            return fun(*full, **kwargs)
-
-        picked = _tree.map(_weft_array, picked)
+        function, chosen = of_chosen(fun, args, kwargs, argnums, "jacfwd")
+        picked = _tree.map(_weft_array, chosen)
         _check_jacobian("jacfwd", fun, "argument", picked, holomorphic)
         basis, sizes = _standard_basis(picked)
 
         def push(*tangents):
-            out: Any = (
-                jvp(partial_function, picked, tangents, has_aux=True)
-                if has_aux
-                else jvp(partial_function, picked, tangents)
-            )
+            out: Any = jvp(function, picked, tangents, has_aux=has_aux)
             if holomorphic:
                 _check_jacobian("jacfwd", fun, "result", out[0], True)
             return out[1:] if has_aux else out[1]
@@ -112,11 +113,7 @@ def jacfwd(
         leaves, treedef = _tree.flatten(picked)
 
         def one_result(y):
-            blocks, at = [], 0
-            for leaf, size in zip(leaves, sizes):
-                blocks.append(y[..., at : at + size].reshape(y.shape[:-1] + leaf.shape))
-                at += size
-            result = _tree.unflatten(treedef, blocks)
+            result = _tree.unflatten(treedef, _blocks(y, leaves, sizes, last=True))
             return result[0] if single else result
 
         result = _tree.map(one_result, columns)
@@ -164,37 +161,23 @@ def jacrev(
     @functools.wraps(fun, updated=())
     def jacobian(*args, **kwargs):
         single = isinstance(argnums, int)
-        nums, chosen = chosen_arguments(fun, args, argnums, "jacrev")
+        function, chosen = of_chosen(fun, args, kwargs, argnums, "jacrev")
         picked = _tree.map(_weft_array, chosen)
         if holomorphic:
             _check_jacobian("jacrev", fun, "argument", picked, holomorphic)
         for leaf in _tree.leaves(picked):
             if not allow_int and not _weft.is_inexact(leaf.dtype):
                 raise TypeError(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
-
-        def partial_function(*chosen):
-            full = list(args)
-            for n, a in zip(nums, chosen):
-                full[n] = a
-            return fun(*full, **kwargs)
-
-        if has_aux:
-            value, pullback, aux = vjp(partial_function, *picked, has_aux=True)
-        else:
-            value, pullback = vjp(partial_function, *picked)
-            aux = None
+        out: Any = vjp(function, *picked, has_aux=has_aux)
+        value, pullback = out[:2]
         _check_jacobian("jacrev", fun, "result", value, holomorphic)
         basis, sizes = _standard_basis(value)
-        rows = vmap(pullback)(basis)
+        rows, rows_tree = _tree.flatten(vmap(pullback)(basis))
         leaves, treedef = _tree.flatten(value)
-
-        def for_result(i):
-            at = sum(sizes[:i])
-            result = _tree.map(lambda r: r[at : at + sizes[i]].reshape(leaves[i].shape + r.shape[1:]), rows)
-            return result[0] if single else result
-
-        result = _tree.unflatten(treedef, [for_result(i) for i in range(len(leaves))])
-        return (result, aux) if has_aux else result
+        cut = [_blocks(r, leaves, sizes, last=False) for r in rows]
+        by_result = [_tree.unflatten(rows_tree, [blocks[i] for blocks in cut]) for i in range(len(leaves))]
+        result = _tree.unflatten(treedef, [b[0] if single else b for b in by_result])
+        return (result, out[2]) if has_aux else result
 
     return jacobian
 

@@ -74,11 +74,11 @@ def jet(
     t = trace_flat(flat, "jet", known=True, derivatives=order)
     fn, active_out = _weft.jet(t, active, order)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
-    values, rest = out[: t.num_results], iter(out[t.num_results :])
+    values, rest = _weft.with_weak(out[: t.num_results], t.weak_results), iter(out[t.num_results :])
     terms_out = []
-    for value, on in zip(values, active_out):
+    for value, weak, on in zip(values, t.weak_results, active_out):
         if on:
-            terms = [next(rest) for _ in range(order)]
+            terms = _weft.with_weak([next(rest) for _ in range(order)], [weak] * order)
             if factorial_scaled:
                 terms = [_scaled(c, math.factorial(k)) if k > 1 else c for k, c in enumerate(terms, 1)]
         else:

@@ -335,15 +335,17 @@ class _Place:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """A copy with a function applied to the elements at this place.
+        """A copy with a function applied to the elements at this place; an index that occurs twice applies it twice.
 
         Args:
-            function: takes and returns an array.
+            function: takes an array and returns one of the same shape, element by element.
             indices_are_sorted: as for set.
-            unique_indices: as for set.
+            unique_indices: whether no element occurs twice, which is then not looked for.
             mode: as for set.
+            out_sharding: must be None.
             wrap_negative_indices: as for set.
 
         Returns: array of the same shape and dtype.
@@ -351,12 +353,34 @@ class _Place:
         Example:
             >>> wnp.array([2.0, 3.0]).at[1].apply(lambda x: x * 10)
             Array([ 2., 30.], dtype=float32)
+            >>> wnp.array([2.0, 3.0]).at[wnp.array([1, 1])].apply(lambda x: x * 10)
+            Array([  2., 300.], dtype=float32)
         """
-        place = self._placed(None, wrap_negative_indices, mode)
+        place = self._placed(out_sharding, wrap_negative_indices, mode)
         mask = place._mask()
         if mask is not None:
             return _weft.where(mask, function(self._array), self._array)
-        return place._update(function(place.get()), "set", mode)
+        values = place.get(mode=mode or "fill")
+        if unique_indices or not place._may_repeat():
+            values = function(values)
+        else:
+            values = _applied(function, values, place._occurrences(mode))
+        return place._update(values, "set", mode)
+
+    def _may_repeat(self) -> bool:
+        """Whether an element may be chosen twice: only arrays of integers do that."""
+        entries = self._index if isinstance(self._index, tuple) else (self._index,)
+        plain = (int, np.integer, slice, bool, np.bool_, type(None), type(Ellipsis))
+        return any(
+            not isinstance(e, plain) and (a := _weft.array(e, None, False)).ndim and _weft.dtype_kind(a.dtype) != "bool"
+            for e in entries
+        )
+
+    def _occurrences(self, mode) -> Array:
+        """How often each of the elements at this place is chosen, in the shape of the place; 0 out of bounds."""
+        counts = _Place(_weft.full(self._array.shape, 0, "int32"), self._index)
+        counts = _Place(counts._update(1, "add", mode), self._index)
+        return counts.get(mode=mode or "fill", fill_value=0)
 
     def get(
         self,
@@ -396,6 +420,17 @@ class _Place:
             inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), index, "fill")
             out = _weft.where(inside == 1, out, fill_value)
         return out
+
+
+def _applied(function: Callable[..., Any], values, times) -> Array:
+    """The function applied to each value as often as `times` says."""
+    from ..batching import vmap
+    from ..control import fori_loop
+
+    def repeated(value, count):
+        return fori_loop(0, count, lambda _, v: _weft.astype(function(v), v.dtype), value)
+
+    return vmap(repeated)(values.reshape(-1), times.reshape(-1)).reshape(values.shape)
 
 
 def _unwrapped(entry, mode):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
+from ._choosing import clip
 from ._elementwise import imag, log2, real
 from ._primitives import exp2, floor_divide, nextafter, remainder
 
@@ -160,18 +161,40 @@ def _times_power(x, exponent) -> Array:
 
 
 def ldexp(x1: NestedLike, x2: ArrayLike) -> Array:
-    """x1 times 2 to the power x2, in floating point.
+    """x1 times 2 to the power x2, rounded once.
 
     Args:
-        x2: array or number that broadcasts against x1.
+        x1: real array or number.
+        x2: array or number of an integer dtype that broadcasts against x1.
 
     Returns: array of the common shape, of a float dtype.
 
+    Raises:
+        TypeError: x1 is complex, or x2 is not of an integer dtype.
+
     Example:
         >>> wnp.ldexp(3.0, 2)
-        Array(12., dtype=float32, weak_type=True)
+        Array(12., dtype=float32)
+        >>> wnp.ldexp(wnp.array(2.0**-100, "float32"), 220)
+        Array(1.3292280e+36, dtype=float32)
     """
-    return _weft.promote_inexact(x1) * exp2(x2)
+    x = _weft.promote_inexact(x1)
+    power = _weft.array(x2, None, False)
+    if _weft.dtype_kind(x.dtype) == "complex":
+        raise TypeError(f"ldexp: x1 is {x.type}; expected real numbers")
+    if _weft.is_inexact(power.dtype):
+        raise TypeError(f"ldexp: x2 is {power.type}; expected integers")
+    dtype = x.dtype
+    if dtype.itemsize < 4:
+        x = x.astype("float32")  # wide enough to round once, at the end
+    least, most, digits = (-1022, 1023, 53) if x.dtype == "float64" else (-126, 127, 24)
+    power = clip(power.astype(x.dtype), 3 * least, 3 * most)
+    # 2^power alone may be too large or too small a number. On the way down only the last step may leave the normal
+    # numbers, or the result is rounded twice (musl's scalbn does the same).
+    for _ in range(2):
+        step = _weft.where(power > most, most, _weft.where(power < least, least + digits, 0))
+        x, power = x * exp2(step.astype(x.dtype)), power - step
+    return (x * exp2(clip(power, least, most))).astype(dtype)
 
 
 floor = _whole(
