@@ -28,8 +28,11 @@ std::map<std::string, int64_t> BindSymbols(const Fn& fn, const Tensors& args) {
     throw TypeError(fn.name(), ": takes ", params.size(), " arguments, got ", args.size());
   std::map<std::string, int64_t> symbols;
   auto mismatch = [&](size_t i) {
+    std::string where;
+    for (const auto& [symbol, value] : symbols)
+      where += (where.empty() ? ", where " : ", ") + symbol + " = " + std::to_string(value);
     return TypeError(fn.name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
-                     args[i].type(), ", expected ", params[i].type);
+                     args[i].type(), ", expected ", params[i].type, where);
   };
   // Dimensions that determine a symbol first, then the check of all of them.
   for (size_t i = 0; i < args.size(); ++i) {

@@ -154,7 +154,7 @@ def test_arguments_that_do_not_fit_are_errors(tmp_path: Path, how: list[str]) ->
 def test_arguments_that_disagree_on_a_size_are_errors(tmp_path: Path, how: list[str]) -> None:
     np.save(tmp_path / "x.npy", np.float32([1, 2]))
     np.save(tmp_path / "y.npy", np.float32([1, 2, 3]))
-    program = "fn f(x: f32[n], y: f32[n]) -> (f32[n]) { %0: f32[n] = add(x, y) return %0 }"
+    program = "fn f(x: f32[n], y: f32[n]) -> (f32[n]) {\n  a = add x y\n  return a\n}"
     done = weft("run", "-", *how, "--inputs", tmp_path / "x.npy", tmp_path / "y.npy", program=program, check=False)
     assert done.returncode == 1
     assert "where n = " in done.stderr

@@ -32,8 +32,8 @@ bool HasReverseRule(const Eqn& e) {
 }
 
 // Whether forward mode gives these derivatives at less cost than reverse mode: of a function that is a derivative
-// already, with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward rule are
-// what the user asked for.)
+// already, with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward
+// rule are what the user asked for.)
 bool PlanForward(const Fn& fn, const Mask& wrt) {
   // Forward mode would add up what all lanes and devices contribute to this one's result, not the other way round.
   if (!fn.FreeAxes().empty()) return false;
@@ -75,9 +75,8 @@ FnRef GradForward(const FnRef& fn, const GradOptions& options) {
 // Whether the results that have a derivative are real scalars.
 bool RealScalars(const Fn& fn) {
   const Types results = fn.ResultTypes();
-  return std::all_of(results.begin(), results.end(), [](const Type& t) {
-    return !IsInexact(t.dtype) || (IsFloat(t.dtype) && t.rank() == 0);
-  });
+  return std::all_of(results.begin(), results.end(),
+                     [](const Type& t) { return !IsInexact(t.dtype) || (IsFloat(t.dtype) && t.rank() == 0); });
 }
 
 // The same of a function of one number by forward mode: the residuals are the derivatives of its results themselves.

@@ -466,11 +466,11 @@ DERIVATIVES = {
     "jacfwd": lambda library, f, x: library.jacfwd(f)(x),
     "jacrev": lambda library, f, x: library.jacrev(f)(x),
     "hessian": lambda library, f, x: library.hessian(f)(x),
-    "jvp": lambda library, f, x: library.jvp(f, (x,), (np.float32(1),)),
-    "vjp": lambda library, f, x: library.vjp(f, x)[1](np.float32(1)),
-    "linearize": lambda library, f, x: library.linearize(f, x)[1](np.float32(1)),
+    "jvp": lambda library, f, x: library.jvp(f, (x,), (1.0,)),
+    "vjp": lambda library, f, x: library.vjp(f, x)[1](1.0),
+    "linearize": lambda library, f, x: library.linearize(f, x)[1](1.0),
     "jit": lambda library, f, x: library.jit(library.grad(f))(x),
-    "transpose": lambda library, f, x: library.linear_transpose(lambda y: 3 * y, x)(np.float32(1)),
+    "transpose": lambda library, f, x: library.linear_transpose(lambda y: 3 * y, x)(1.0),
 }
 
 
@@ -479,8 +479,9 @@ DERIVATIVES = {
 def test_weak_types_of_derivatives(derivative, x):
     """Cotangents are as weak as their arguments, tangents as the results."""
     for f in (lambda x: x * x, lambda x: x * np.float32(3), lambda x: (x * np.ones(3, "float32")).sum()):
-        wanted, given = ([y.weak_type for y in jax.tree.leaves(DERIVATIVES[derivative](library, f, x))]
-                         for library in (jax, weft))
+        wanted, given = (
+            [y.weak_type for y in jax.tree.leaves(DERIVATIVES[derivative](library, f, x))] for library in (jax, weft)
+        )
         assert wanted == given
 
 

@@ -270,7 +270,7 @@ def checkpoint(
     Example:
         >>> f = weft.checkpoint(lambda x: wnp.sin(wnp.sin(x)), policy=weft.checkpoint_policies.nothing_saveable)
         >>> weft.grad(f)(1.0)
-        Array(0.36003944, dtype=float32)
+        Array(0.36003944, dtype=float32, weak_type=True)
         >>> weft.print_saved_residuals(f, 1.0)
         f32[] from the argument x
         4 bytes in 1 value

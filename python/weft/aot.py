@@ -232,7 +232,7 @@ def aot(
     Example:
         >>> f = weft.aot(lambda x: wnp.sin(x) ** 2, fw_compiler=lambda ir: ir, bw_compiler=weft.jit)
         >>> weft.grad(f)(0.0)
-        Array(0., dtype=float32)
+        Array(0., dtype=float32, weak_type=True)
         >>> print(f.explain().splitlines()[0])
         f(f32[])
     """

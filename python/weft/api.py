@@ -42,7 +42,7 @@ def stop_gradient(x: _R) -> _R:
 
     Example:
         >>> weft.grad(lambda x: x * weft.stop_gradient(x))(3.0)
-        Array(3., dtype=float32)
+        Array(3., dtype=float32, weak_type=True)
     """
     return _tree.map(lambda leaf: _weft.bind_elementwise("stop_gradient", (leaf,), {}), x)
 

@@ -163,7 +163,7 @@ def while_loop(
         >>> weft.while_loop(lambda x: x < 100, lambda x: 3 * x, 1)
         Array(243, dtype=int32, weak_type=True)
         >>> weft.grad(lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x))(1.0)
-        Array(16., dtype=float32)
+        Array(16., dtype=float32, weak_type=True)
     """
     if strategy not in ("tape", "recount"):
         counted = "; a loop whose number of steps is known, fori_loop or scan, takes 'binomial(k)'"
@@ -267,7 +267,7 @@ def fori_loop(
     Example:
         >>> f = lambda x: weft.fori_loop(0, 1000, lambda i, c: c + 1e-3 * wnp.sin(c), x, strategy="binomial(10)")
         >>> weft.grad(f)(0.0)
-        Array(2.7169204, dtype=float32)
+        Array(2.7169204, dtype=float32, weak_type=True)
         >>> weft.fori_loop(0, 5, lambda i, x: x * 2.0, 1.0)
         Array(32., dtype=float32, weak_type=True)
     """

@@ -116,7 +116,7 @@ class custom_jvp(Generic[_P, _R]):
         ...     (x,), (t,) = primals, tangents
         ...     return log1pexp(x), (1 - 1 / (1 + wnp.exp(x))) * t
         >>> weft.grad(log1pexp)(100.0)
-        Array(1., dtype=float32)
+        Array(1., dtype=float32, weak_type=True)
     """
 
     __name__: str
@@ -143,7 +143,7 @@ class custom_jvp(Generic[_P, _R]):
             >>> f = weft.custom_jvp(lambda x: x)
             >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), 7.0 * tangents[0]))
             >>> weft.grad(f)(1.0)
-            Array(7., dtype=float32)
+            Array(7., dtype=float32, weak_type=True)
         """
         del symbolic_zeros
         self._rule = jvp
@@ -161,7 +161,7 @@ class custom_jvp(Generic[_P, _R]):
             >>> f = weft.custom_jvp(lambda x, y: x * y)
             >>> f.defjvps(lambda t, value, x, y: t * y, None)
             >>> weft.grad(f, (0, 1))(2.0, 3.0)
-            (Array(3., dtype=float32), Array(0., dtype=float32))
+            (Array(3., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
         """
 
         function: Callable[..., _R] = self
@@ -220,7 +220,7 @@ class custom_vjp(Generic[_P, _R]):
         ...     return x
         >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (wnp.clip(ct, -1, 1),))
         >>> weft.grad(lambda x: 5 * clip_gradient(x))(2.0)
-        Array(1., dtype=float32)
+        Array(1., dtype=float32, weak_type=True)
     """
 
     __name__: str
@@ -258,7 +258,7 @@ class custom_vjp(Generic[_P, _R]):
             >>> f = weft.custom_vjp(lambda x: x * x)
             >>> f.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct,))
             >>> weft.grad(f)(3.0)
-            Array(6., dtype=float32)
+            Array(6., dtype=float32, weak_type=True)
         """
         del optimize_remat
         self._forward, self._backward = (_with_primals(fwd) if symbolic_zeros else fwd), bwd
@@ -358,7 +358,7 @@ def custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:
         ... def f(x):
         ...     return x ** 2, lambda g: (g * x * 3,)
         >>> weft.grad(f)(2.0)
-        Array(6., dtype=float32)
+        Array(6., dtype=float32, weak_type=True)
     """
 
     both: Callable[..., tuple[Any, Any]] = fun
@@ -398,7 +398,7 @@ def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callabl
         ...     step, captured = weft.closure_convert(lambda y: x * y, 1.0)
         ...     return step(5.0, *captured)
         >>> weft.grad(solve)(2.0)
-        Array(5., dtype=float32)
+        Array(5., dtype=float32, weak_type=True)
     """
     flat = flat_function(fun, example_args, {})
     traced = trace_flat(flat, "closure_convert", known=False)

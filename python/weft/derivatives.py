@@ -238,7 +238,7 @@ def value_and_grad(
 
     Example:
         >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
-        (Array(8., dtype=float32), Array(12., dtype=float32))
+        (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     check_callable(fun, "grad")
     if argnames is not None:
@@ -289,7 +289,7 @@ def value_and_grad(
 
 
 def _weak(leaves: Sequence) -> list[bool]:
-    """Which arguments are weakly typed; their cotangents are, too."""
+    """Which arguments are weakly typed: their cotangents are, too."""
     return [_weft.abstract(leaf)[2] for leaf in leaves]
 
 
@@ -311,6 +311,8 @@ def jvp(
 def jvp(
     fun: Callable[..., tuple[_R, _Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
 ) -> tuple[_R, _R, _Aux]: ...
+@overload
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any: ...
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Forward mode: the value of a function and its derivative along a direction.
 
@@ -329,7 +331,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
     Example:
         >>> weft.jvp(wnp.sin, (0.0,), (1.0,))
-        (Array(0., dtype=float32), Array(1., dtype=float32))
+        (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp: primals and tangents must be tuples of arguments")
@@ -351,10 +353,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     t = trace_flat(flat, "jvp", known=True, derivatives=1)
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
-    n, weak = t.num_results, t.weak_results
-    values, rest = _weft.with_weak(out[:n], weak), iter(out[n:])
+    n = t.num_results
+    values, rest = _weft.with_weak(out[:n], t.weak_results), iter(out[n:])
     derivative = [next(rest) if a else _zero_tangent(v) for v, a in zip(values, active_out)]
-    derivative = _weft.with_weak(derivative, [w and a for w, a in zip(weak, active_out)])
+    derivative = _weakened(derivative, values)
     primal_out, tangent_out = _tree.unflatten(flat.out_tree, values), _tree.unflatten(flat.out_tree, derivative)
     if has_aux:
         return primal_out[0], tangent_out[0], primal_out[1]
@@ -363,6 +365,11 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 def _zero_tangent(value):
     return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else None)
+
+
+def _weakened(tangents: list, values: list) -> list:
+    """Tangents as weakly typed as their values."""
+    return _weft.with_weak(tangents, [v.weak_type and _weft.is_inexact(v.dtype) for v in values])
 
 
 def _check_no_tangent(leaf, tangent, name: str) -> None:
@@ -387,6 +394,8 @@ def vjp(
 def vjp(
     fun: Callable[..., tuple[_R, _Aux]], *primals: Any, has_aux: Literal[True]
 ) -> tuple[_R, Callable[[Any], tuple[Any, ...]], _Aux]: ...
+@overload
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Reverse mode: the value of a function, and a function that takes a cotangent back.
 
@@ -403,9 +412,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         weft.DerivativeError: an operation has no derivative; the message names it.
 
     Example:
-        >>> value, pullback = weft.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> value, pullback = weft.vjp(lambda x, y: (x * y).sum(), wnp.array([2.0]), wnp.array([3.0]))
         >>> value, pullback(1.0)
-        (Array(6., dtype=float32), (Array(3., dtype=float32), Array(2., dtype=float32)))
+        (Array(6., dtype=float32), (Array([3.], dtype=float32), Array([2.], dtype=float32)))
     """
     if has_aux:
         fun = _with_constant_aux(fun, "vjp")
@@ -477,7 +486,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     Example:
         >>> value, f_jvp = weft.linearize(lambda x: x ** 3, 2.0)
         >>> value, f_jvp(1.0)
-        (Array(8., dtype=float32), Array(12., dtype=float32))
+        (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     if has_aux:
         fun = _with_constant_aux(fun, "linearize")
@@ -486,8 +495,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True, derivatives=1)
     primal, tangent, _ = _weft.linearize(t, active)
-    weak = t.weak_results
-    out = _weft.apply(primal, flat.leaves + t.captures, weak)
+    out = _weft.apply(primal, flat.leaves + t.captures, t.weak_results)
     n = t.num_results
     values, residuals = out[:n], out[n:]
     out_tree, in_tree = flat.out_tree, flat.in_tree
@@ -507,10 +515,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                 raise TypeError(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
-        inexact = [_weft.is_inexact(v.dtype) for v in values]
-        found = [next(results) if on else _zero_tangent(v) for v, on in zip(values, inexact)]
-        found = _weft.with_weak(found, [w and on for w, on in zip(weak, inexact)])
-        return _tree.unflatten(value_tree, found[:count])
+        found = [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
+        return _tree.unflatten(value_tree, _weakened(found, values)[:count])
 
     value = _tree.unflatten(value_tree, values[:count])
     if has_aux:

@@ -123,7 +123,7 @@ def custom_root(
         ...     newton = lambda f, x: weft.fori_loop(0, 10, lambda _, x: x - f(x) / weft.grad(f)(x), x)
         ...     return weft.lax.custom_root(lambda x: x ** 2 - a, 1.0, newton, lambda g, y: y / g(1.0))
         >>> weft.grad(sqrt)(4.0)
-        Array(0.25, dtype=float32)
+        Array(0.25, dtype=float32, weak_type=True)
     """
     from .api import stop_gradient
     from .custom import closure_convert, custom_jvp

@@ -22,30 +22,40 @@ def _weft_array(x):
     return _weft.array(x, None, False)
 
 
-def _standard_basis(tree):
-    """The unit vectors of a tree of arrays, stacked along a new first axis; and the leaves' sizes."""
+def _one_number(leaves: Sequence) -> bool:
+    """Whether there is one direction alone: then nothing is batched, since a batch of one would only add operations."""
+    return len(leaves) == 1 and leaves[0].size == 1
+
+
+def _along_basis(function: Callable[[Any], tuple[Any, Any]], tree, axis: int) -> tuple[Any, Any]:
+    """What (vector) -> (result, aux) gives for the unit vectors of a tree of arrays: the results stacked along `axis`,
+    0 or -1, without that axis for one number; and aux, which does not depend on the vector."""
     from . import numpy as wnp
 
     leaves, treedef = _tree.flatten(tree)
-    sizes = [wnp.size(leaf) for leaf in leaves]
-    total = sum(sizes)
+    if _one_number(leaves):
+        return function(_tree.unflatten(treedef, [_weft.full(leaves[0].shape, 1, leaves[0].dtype)]))
+    total = sum(leaf.size for leaf in leaves)
     basis, at = [], 0
-    for leaf, size in zip(leaves, sizes):
-        block = wnp.eye(total, size, -at, dtype=leaf.dtype)
+    for leaf in leaves:
+        block = wnp.eye(total, leaf.size, -at, dtype=leaf.dtype)
         basis.append(block.reshape((total, *leaf.shape)))
-        at += size
-    return _tree.unflatten(treedef, basis), sizes
+        at += leaf.size
+    return vmap(function, out_axes=(axis, None))(_tree.unflatten(treedef, basis))
 
 
-def _blocks(y, leaves: Sequence, sizes: Sequence[int], last: bool) -> list:
-    """An array cut along its last or first axis into a block for each leaf, with the leaf's shape in place of the axis."""
+def _blocks(y, tree, axis: int) -> list:
+    """A result of _along_basis cut along that axis: a block per leaf, with the leaf's shape in place of the axis."""
+    leaves = _tree.leaves(tree)
+    if _one_number(leaves):
+        return [y.reshape(y.shape + leaves[0].shape if axis else leaves[0].shape + y.shape)]
     blocks, at = [], 0
-    for leaf, size in zip(leaves, sizes, strict=True):
-        if last:
-            blocks.append(y[..., at : at + size].reshape(y.shape[:-1] + leaf.shape))
+    for leaf in leaves:
+        if axis == 0:
+            blocks.append(y[at : at + leaf.size].reshape(leaf.shape + y.shape[1:]))
         else:
-            blocks.append(y[at : at + size].reshape(leaf.shape + y.shape[1:]))
-        at += size
+            blocks.append(y[..., at : at + leaf.size].reshape(y.shape[:-1] + leaf.shape))
+        at += leaf.size
     return blocks
 
 
@@ -100,20 +110,17 @@ def jacfwd(
         function, chosen = of_chosen(fun, args, kwargs, argnums, "jacfwd")
         picked = _tree.map(_weft_array, chosen)
         _check_jacobian("jacfwd", fun, "argument", picked, holomorphic)
-        basis, sizes = _standard_basis(picked)
 
-        def push(*tangents):
-            out: Any = jvp(function, picked, tangents, has_aux=has_aux)
+        def push(tangents):
+            out = jvp(function, picked, tangents, has_aux=has_aux)
             if holomorphic:
                 _check_jacobian("jacfwd", fun, "result", out[0], True)
-            return out[1:] if has_aux else out[1]
+            return out[1], out[2] if has_aux else ()
 
-        pushed = vmap(push, in_axes=0, out_axes=(-1, None) if has_aux else -1)(*basis)
-        columns, aux = pushed if has_aux else (pushed, None)
-        leaves, treedef = _tree.flatten(picked)
+        columns, aux = _along_basis(push, picked, -1)
 
         def one_result(y):
-            result = _tree.unflatten(treedef, _blocks(y, leaves, sizes, last=True))
+            result = _tree.unflatten(_tree.structure(picked), _blocks(y, picked, -1))
             return result[0] if single else result
 
         result = _tree.map(one_result, columns)
@@ -168,13 +175,12 @@ def jacrev(
         for leaf in _tree.leaves(picked):
             if not allow_int and not _weft.is_inexact(leaf.dtype):
                 raise TypeError(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
-        out: Any = vjp(function, *picked, has_aux=has_aux)
+        out = vjp(function, *picked, has_aux=has_aux)
         value, pullback = out[:2]
         _check_jacobian("jacrev", fun, "result", value, holomorphic)
-        basis, sizes = _standard_basis(value)
-        rows, rows_tree = _tree.flatten(vmap(pullback)(basis))
+        rows, rows_tree = _tree.flatten(_along_basis(lambda ct: (pullback(ct), ()), value, 0)[0])
+        cut = [_blocks(r, value, 0) for r in rows]
         leaves, treedef = _tree.flatten(value)
-        cut = [_blocks(r, leaves, sizes, last=False) for r in rows]
         by_result = [_tree.unflatten(rows_tree, [blocks[i] for blocks in cut]) for i in range(len(leaves))]
         result = _tree.unflatten(treedef, [b[0] if single else b for b in by_result])
         return (result, out[2]) if has_aux else result

@@ -32,7 +32,7 @@ class IR:
           return b
         }
         >>> ir(0.0), weft.grad(ir)(0.0)
-        (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32))
+        (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
 
     def __init__(self, fn, captures: Sequence = (), in_tree=None, out_tree=None, weak=()):

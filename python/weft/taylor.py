@@ -39,9 +39,9 @@ def jet(
     Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 13.
 
     Example:
-        >>> value, (d1, d2, d3) = weft.jet(wnp.sin, (0.0,), ((1.0, 0.0, 0.0),))
-        >>> value, d1, d2, d3
-        (Array(0., dtype=float32), Array(1., dtype=float32), Array(0., dtype=float32), Array(-1., dtype=float32))
+        >>> value, derivatives = weft.jet(wnp.sin, (0.0,), ((1.0, 0.0, 0.0),))
+        >>> float(value), [float(d) for d in derivatives]
+        (0.0, [1.0, 0.0, -1.0])
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
         raise TypeError("jet: primals and series must be tuples, with one entry for each argument")

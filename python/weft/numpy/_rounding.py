@@ -176,7 +176,7 @@ def ldexp(x1: NestedLike, x2: ArrayLike) -> Array:
         >>> wnp.ldexp(3.0, 2)
         Array(12., dtype=float32)
         >>> wnp.ldexp(wnp.array(2.0**-100, "float32"), 220)
-        Array(1.3292280e+36, dtype=float32)
+        Array(1.329228e+36, dtype=float32)
     """
     x = _weft.promote_inexact(x1)
     power = _weft.array(x2, None, False)
