@@ -42,6 +42,46 @@ _COMBINE: dict[str, Any] = {
 }
 
 
+def _updating(name: str, does: str, example: str, values: str = "", update: Callable[..., Array] | None = None):
+    """A method of _Place that gives a copy with other values there. `update` takes the place, values and the mode."""
+
+    def method(
+        self,
+        values: NestedLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        out_sharding: None = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
+        place = self._placed(out_sharding, wrap_negative_indices, mode)
+        return update(place, values, mode) if update else place._update(values, name, mode)
+
+    method.__name__, method.__qualname__ = name, f"_Place.{name}"
+    method.__doc__ = f"""A copy {does} at this place.
+
+        Args:
+            values: array or number that broadcasts to the place{values}.
+            indices_are_sorted: accepted, without effect.
+            unique_indices: accepted, without effect.
+            mode: what indices out of bounds do: None, "drop" or "fill" leaves them out, "clip" takes the nearest
+                element, "promise_in_bounds" says that there are none.
+            out_sharding: must be None; weft.with_sharding_constraint shards the result.
+            wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
+
+        Returns: array of the same shape and dtype.
+
+        Raises:
+            ValueError: there is no such mode.
+            TypeError: values do not broadcast to the place, or out_sharding is given.
+
+        Example:
+            >>> {example}
+        """
+    return method
+
+
 class _Place:
     __slots__ = ("_array", "_index")
 
@@ -85,248 +125,64 @@ class _Place:
         entries = self._index if isinstance(self._index, tuple) else (self._index,)
         return _Place(self._array, tuple(_unwrapped(e, mode) for e in entries))
 
-    def set(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy with values at this place.
+    def _factors(self, values, mode) -> Array:
+        """Ones, and the products of values at this place."""
+        return _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)._update(values, "mul", mode)
 
-        Args:
-            values: array or number that broadcasts to the place.
-            indices_are_sorted: accepted, without effect.
-            unique_indices: accepted, without effect.
-            mode: what indices out of bounds do: None, "drop" or "fill" leaves them out, "clip" takes the nearest
-                element, "promise_in_bounds" says that there are none.
-            out_sharding: must be None; weft.with_sharding_constraint shards the result.
-            wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
-
-        Returns: array of the same shape and dtype.
-
-        Raises:
-            ValueError: there is no such mode.
-            TypeError: values do not broadcast to the place, or out_sharding is given.
-
-        Example:
-            >>> wnp.zeros(3).at[1].set(5.0)
-            Array([0., 5., 0.], dtype=float32)
-        """
-        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "set", mode)
-
-    def add(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy with values added at this place; an index that occurs twice adds twice.
-
-        Args:
-            values: array or number that broadcasts to the place.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape and dtype.
-
-        Raises:
-            ValueError: there is no such mode.
-            TypeError: values do not broadcast to the place, or out_sharding is given.
-
-        Example:
-            >>> wnp.zeros(3).at[wnp.array([0, 0, 2])].add(1.0)
-            Array([2., 0., 1.], dtype=float32)
-        """
-        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "add", mode)
-
-    def subtract(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy with values subtracted at this place; an index that occurs twice subtracts twice.
-
-        Args:
-            values: array or number that broadcasts to the place.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape and dtype.
-
-        Example:
-            >>> wnp.zeros(3).at[1].subtract(5.0)
-            Array([ 0., -5.,  0.], dtype=float32)
-        """
-        return self._placed(out_sharding, wrap_negative_indices, mode)._update(
-            -_weft.array(values, None, False), "add", mode
-        )
-
-    def multiply(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy multiplied by values at this place; an index that occurs twice multiplies twice.
-
-        Args:
-            values: array or number that broadcasts to the place.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape and dtype.
-
-        Example:
-            >>> wnp.ones(3).at[1].multiply(5.0)
-            Array([1., 5., 1.], dtype=float32)
-        """
-        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "mul", mode)
-
-    mul = multiply
-
-    def divide(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy divided by values at this place; an index that occurs twice divides twice.
-
-        Args:
-            values: array or number that broadcasts to the place.
-                They are converted to the dtype of the array first, as for set.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape, of a float dtype.
-
-        Example:
-            >>> wnp.ones(3).at[1].divide(4.0)
-            Array([1.  , 0.25, 1.  ], dtype=float32)
-        """
-        ones = _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)
-        place = ones._placed(out_sharding, wrap_negative_indices, mode)
-        return self._array / place._update(values, "mul", mode)
-
-    def power(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy raised to powers at this place; an index that occurs twice raises twice.
-
-        Args:
-            values: array or number that broadcasts to the place: the exponents.
-                They are converted to the dtype of the array first, as for set.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape and dtype.
-
-        Example:
-            >>> wnp.array([2.0, 3.0]).at[1].power(2.0)
-            Array([2., 9.], dtype=float32)
-        """
-        ones = _Place(_weft.full(self._array.shape, 1, self._array.dtype), self._index)
-        place = ones._placed(out_sharding, wrap_negative_indices, mode)
-        return self._array ** place._update(values, "mul", mode)
-
-    def min(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy with the smaller of element and value at this place.
-
-        Args:
-            values: array or number that broadcasts to the place.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape and dtype.
-
-        Example:
-            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].min(2.5)
-            Array([2. , 2.5], dtype=float32)
-        """
-        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "min", mode)
-
-    def max(
-        self,
-        values: NestedLike,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | None = None,
-        out_sharding: None = None,
-        wrap_negative_indices: bool = True,
-    ) -> Array:
-        """A copy with the larger of element and value at this place.
-
-        Args:
-            values: array or number that broadcasts to the place.
-            indices_are_sorted: as for set.
-            unique_indices: as for set.
-            mode: as for set.
-            out_sharding: must be None.
-            wrap_negative_indices: as for set.
-
-        Returns: array of the same shape and dtype.
-
-        Example:
-            >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].max(2.5)
-            Array([2.5, 3. ], dtype=float32)
-        """
-        return self._placed(out_sharding, wrap_negative_indices, mode)._update(values, "max", mode)
+    set = _updating(
+        "set",
+        "with values",
+        """wnp.zeros(3).at[1].set(5.0)
+            Array([0., 5., 0.], dtype=float32)""",
+    )
+    add = _updating(
+        "add",
+        "with values added, twice where an index occurs twice,",
+        """wnp.zeros(3).at[wnp.array([0, 0, 2])].add(1.0)
+            Array([2., 0., 1.], dtype=float32)""",
+    )
+    subtract = _updating(
+        "subtract",
+        "with values subtracted, twice where an index occurs twice,",
+        """wnp.zeros(3).at[1].subtract(5.0)
+            Array([ 0., -5.,  0.], dtype=float32)""",
+        update=lambda place, values, mode: place._update(-_weft.array(values, None, False), "add", mode),
+    )
+    multiply = mul = _updating(
+        "multiply",
+        "multiplied by values, twice where an index occurs twice,",
+        """wnp.ones(3).at[1].multiply(5.0)
+            Array([1., 5., 1.], dtype=float32)""",
+        update=lambda place, values, mode: place._update(values, "mul", mode),
+    )
+    divide = _updating(
+        "divide",
+        "of a float dtype divided by values, twice where an index occurs twice,",
+        """wnp.ones(3).at[1].divide(4.0)
+            Array([1.  , 0.25, 1.  ], dtype=float32)""",
+        ", converted to the dtype of the array first",
+        lambda place, values, mode: place._array / place._factors(values, mode),
+    )
+    power = _updating(
+        "power",
+        "raised to powers, twice where an index occurs twice,",
+        """wnp.array([2.0, 3.0]).at[1].power(2.0)
+            Array([2., 9.], dtype=float32)""",
+        ": the exponents, converted to the dtype of the array first",
+        lambda place, values, mode: place._array ** place._factors(values, mode),
+    )
+    min = _updating(
+        "min",
+        "with the smaller of element and value",
+        """wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].min(2.5)
+            Array([2. , 2.5], dtype=float32)""",
+    )
+    max = _updating(
+        "max",
+        "with the larger of element and value",
+        """wnp.array([2.0, 3.0]).at[wnp.array([0, 1])].max(2.5)
+            Array([2.5, 3. ], dtype=float32)""",
+    )
 
     def apply(
         self,
