@@ -448,7 +448,6 @@ class Partitioner {
       }
       if (!linear || uses[e.operands[i].id()] > 1) return 0;
       if (x[i].picked && !KeepsNegativeZeros(p.name)) return 0;
-      if (p.multilinear && axes != partial) return 0;
       if (!ExactlyLinear(p.name) && (!IsInexact(x[i].type.dtype) || !IsInexact(result.dtype) ||
                                      ByteWidth(result.dtype) < ByteWidth(x[i].type.dtype)))
         return 0;
