@@ -106,7 +106,7 @@ const std::vector<Row>& Rows() {
       {"dce", 1, "jvp", jvp, [](const FnRef& f) { EliminateDeadCode(f); }},
       {"hoist", 1, "jvp", jvp, [](const FnRef& f) { HoistConstants(f); }},
       {"linearize: jvp, condense, split", 3, "", same, [](const FnRef& f) { Linearize(f, {true}); }},
-      {"grad: linearize, transpose, condense twice", 6, "", same, [](const FnRef& f) { Grad(f, {.wrt = {true}}); }},
+      {"grad: linearize, transpose, condense", 5, "", same, [](const FnRef& f) { Grad(f, {.wrt = {true}}); }},
       {"the eleven passes before compilation", 11, "jvp", jvp, [](const FnRef& f) { Optimize(f); }},
   };
   return rows;

@@ -72,6 +72,14 @@ FnRef GradForward(const FnRef& fn, const GradOptions& options) {
   return Condense(std::move(b).Build(out));
 }
 
+// By reverse mode, the backward half as the transposition leaves it.
+Pullback VjpReverse(const FnRef& fn, const Mask& active) {
+  const Linearized l = Linearize(fn, active);
+  Mask linear(l.tangent->params().size(), true);
+  std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
+  return {l.primal, TransposeLinearHalf(l.tangent, linear), l.residuals};
+}
+
 // Whether the results that have a derivative are real scalars.
 bool RealScalars(const Fn& fn) {
   const Types results = fn.ResultTypes();
@@ -125,10 +133,9 @@ Linearized Linearize(const FnRef& fn, const Mask& active) {
 
 Pullback Vjp(const FnRef& fn, const Mask& active) {
   if (PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
-  const Linearized l = Linearize(fn, active);
-  Mask linear(l.tangent->params().size(), true);
-  std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
-  return {l.primal, Condense(TransposeLinearHalf(l.tangent, linear)), l.residuals};
+  Pullback pullback = VjpReverse(fn, active);
+  pullback.backward = Condense(pullback.backward);
+  return pullback;
 }
 
 FnRef Grad(const FnRef& fn, const GradOptions& options) {
@@ -146,7 +153,7 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
   if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
-  const Pullback pullback = Vjp(fn, options.wrt);
+  const Pullback pullback = VjpReverse(fn, options.wrt);
   Builder b(fn->name());
   const Atoms forward = b.Inline(*pullback.forward, ParametersLike(b, *fn));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());
