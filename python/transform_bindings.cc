@@ -56,11 +56,15 @@ void BindTransforms(py::module_& m) {
     const Linearized l = Linearize(Closed(t, "linearize").fn, Extend(active, t));
     return py::make_tuple(FnHandle{l.primal}, FnHandle{l.tangent}, l.residuals.size());
   });
-  // -> (forward, backward, number of residuals)
-  m.def("vjp", [](const Traced& t, const std::vector<bool>& active) {
-    const Pullback p = Vjp(Closed(t, "vjp").fn, Extend(active, t));
-    return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
-  });
+  // -> (forward, backward, number of residuals); `as_linearized`: the forward half is that of linearize
+  m.def(
+      "vjp",
+      [](const Traced& t, const std::vector<bool>& active, bool as_linearized) {
+        const Pullback p =
+            Vjp(Closed(t, "vjp").fn, Extend(active, t), as_linearized ? VjpPlan::kReverse : VjpPlan::kCheapest);
+        return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
+      },
+      py::arg("traced"), py::arg("active"), py::arg("as_linearized") = false);
   // -> (captured values, cotangents of the results) -> cotangents of the linear arguments
   m.def("linear_transpose", [](const Traced& t, const std::vector<bool>& linear) {
     return FnHandle{Transpose(Closed(t, "linear_transpose").fn, Extend(linear, t))};

@@ -31,6 +31,13 @@ bool HasReverseRule(const Eqn& e) {
                      [](const FnRef& r) { return std::any_of(r->eqns().begin(), r->eqns().end(), HasReverseRule); });
 }
 
+bool IsDerivative(Loc loc) {
+  if (!loc) return false;
+  const std::vector<std::string> through = loc.transforms();
+  return std::any_of(through.begin(), through.end(),
+                     [](const std::string& t) { return t == "jvp" || t == "jet" || t == "transpose"; });
+}
+
 // Whether forward mode gives these derivatives at less cost than reverse mode: of a function that is a derivative
 // already, with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward
 // rule are what the user asked for.)
@@ -47,7 +54,7 @@ bool PlanForward(const Fn& fn, const Mask& wrt) {
   bool derivative = false;
   for (const Eqn& e : fn.eqns()) {
     if (HasReverseRule(e)) return false;
-    derivative |= e.loc && !e.loc.transforms().empty();
+    derivative = derivative || IsDerivative(e.loc);
   }
   return derivative;
 }
@@ -72,14 +79,6 @@ FnRef GradForward(const FnRef& fn, const GradOptions& options) {
   return Condense(std::move(b).Build(out));
 }
 
-// By reverse mode, the backward half as the transposition leaves it.
-Pullback VjpReverse(const FnRef& fn, const Mask& active) {
-  const Linearized l = Linearize(fn, active);
-  Mask linear(l.tangent->params().size(), true);
-  std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
-  return {l.primal, TransposeLinearHalf(l.tangent, linear), l.residuals};
-}
-
 // Whether the results that have a derivative are real scalars.
 bool RealScalars(const Fn& fn) {
   const Types results = fn.ResultTypes();
@@ -87,7 +86,7 @@ bool RealScalars(const Fn& fn) {
                      [](const Type& t) { return !IsInexact(t.dtype) || (IsFloat(t.dtype) && t.rank() == 0); });
 }
 
-// The same of a function of one number by forward mode: the residuals are the derivatives of its results themselves.
+// Vjp of a function of one number by forward mode: the residuals are the derivatives of its results themselves.
 Pullback VjpForward(const FnRef& fn, const Mask& active) {
   const JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
   Builder forward(fn->name());
@@ -131,11 +130,21 @@ Linearized Linearize(const FnRef& fn, const Mask& active) {
   return {split.known, split.unknown, split.residuals};
 }
 
-Pullback Vjp(const FnRef& fn, const Mask& active) {
-  if (PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
-  Pullback pullback = VjpReverse(fn, active);
-  pullback.backward = Condense(pullback.backward);
-  return pullback;
+namespace {
+
+// The backward half as the transposition leaves it.
+FnRef Backward(const Linearized& l) {
+  Mask linear(l.tangent->params().size(), true);
+  std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
+  return TransposeLinearHalf(l.tangent, linear);
+}
+
+}  // namespace
+
+Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan) {
+  if (plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
+  const Linearized l = Linearize(fn, active);
+  return {l.primal, Condense(Backward(l)), l.residuals};
 }
 
 FnRef Grad(const FnRef& fn, const GradOptions& options) {
@@ -153,14 +162,14 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
   if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
-  const Pullback pullback = VjpReverse(fn, options.wrt);
+  const Linearized l = Linearize(fn, options.wrt);
   Builder b(fn->name());
-  const Atoms forward = b.Inline(*pullback.forward, ParametersLike(b, *fn));
+  const Atoms forward = b.Inline(*l.primal, ParametersLike(b, *fn));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());
   for (size_t i = 0; i < results.size(); ++i) {
     if (IsInexact(results[i].dtype)) args.push_back(Full(b, results[i], i == 0 ? 1 : 0));
   }
-  const Atoms grads = b.Inline(*pullback.backward, args);
+  const Atoms grads = b.Inline(*Backward(l), args);
   Atoms out;
   if (options.value) out.push_back(forward[0]);
   out.insert(out.end(), grads.begin(), grads.end());

@@ -1,8 +1,11 @@
 // Reverse mode, by composition: linearize = split . jvp, vjp = transpose . linearize.
 //
-//   Linearized l = Linearize(f, {true, false});   // l.primal: (x, y) -> (z, residuals)   l.tangent: (residuals, dx) ->
-//   dz Pullback v = Vjp(f, {true, false});           // v.forward as above                   v.backward: (residuals, ct
-//   z) -> ct x FnRef g = Grad(f, {.wrt = {true, false}});    // (x, y) -> ct x, with ct z = 1
+//   Linearized l = Linearize(f, {true, false});
+//   // l.primal: (x, y) -> (z, residuals)    l.tangent: (residuals, dx) -> dz
+//   Pullback v = Vjp(f, {true, false});
+//   // v.forward: (x, y) -> (z, residuals)   v.backward: (residuals, ct z) -> ct x
+//   FnRef g = Grad(f, {.wrt = {true, false}});
+//   // (x, y) -> ct x, with ct z = 1
 #ifndef WEFT_TRANSFORMS_GRAD_H_
 #define WEFT_TRANSFORMS_GRAD_H_
 
@@ -22,7 +25,10 @@ struct Pullback {
   FnRef backward;  // residuals, cotangents of the inexact results -> cotangents of the active parameters
   Types residuals;
 };
-Pullback Vjp(const FnRef& fn, const Mask& active);
+// kCheapest: derivatives of functions of one number that are derivatives themselves are taken forward, and are what
+// the forward half keeps. kReverse: the residuals are those of Linearize.
+enum class VjpPlan { kCheapest, kReverse };
+Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan = VjpPlan::kCheapest);
 
 struct GradOptions {
   Mask wrt;                  // parameters to differentiate with respect to

@@ -264,14 +264,14 @@ TEST(Effects, PrintOncePerLane) {
   const BatchedFn f = Batch(PrintsAndSquares(), {true}, {true}, 3);
   Printed printed;
   Eval(*f.fn, {Vector({1, 2, 3})});
-  EXPECT_EQ(printed.lines(), (std::vector<std::string>{"x=1", "x=2", "x=3"}));
+  EXPECT_EQ(printed.lines(), (std::vector<std::string>{"x=1.0", "x=2.0", "x=3.0"}));
 }
 
 TEST(Effects, PrintThePrimalOnceUnderDifferentiation) {
   const FnRef gradient = Grad(PrintsAndSquares(), {.wrt = {true}});
   Printed printed;
   EXPECT_EQ(Eval(*gradient, {Tensor::Scalar(DType::kF64, 3.0)})[0].at<double>(0), 6);
-  EXPECT_EQ(printed.lines(), (std::vector<std::string>{"x=3"}));
+  EXPECT_EQ(printed.lines(), (std::vector<std::string>{"x=3.0"}));
 }
 
 TEST(Effects, AFailedAssertionSaysWhy) {
@@ -285,7 +285,7 @@ TEST(Effects, AFailedAssertionSaysWhy) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kRuntime);
-    EXPECT_EQ(error.message(), "x is [1 -2]");
+    EXPECT_EQ(error.message(), "x is [1.0 -2.0]");
   }
 }
 

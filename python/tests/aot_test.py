@@ -189,3 +189,14 @@ def test_constants_and_errors():
         weft.aot(lambda w: w.sum(), lambda ir: lambda w: w)(W)
     with pytest.raises(TypeError, match="make it an argument"):
         weft.grad(lambda x: weft.aot(lambda y: x * y, weft.jit)(2.0))(1.0)
+
+
+def test_derivatives_of_one_number_are_those_of_the_function():
+    """Whose own derivatives the transforms plan otherwise: the halves of aot go together all the same."""
+    same = lambda f: weft.aot(f, fw_compiler=lambda ir: ir, bw_compiler=lambda ir: ir)
+    x, one = np.float32(0.7), np.float32(1)
+    assert float(weft.jvp(same(weft.grad(lambda x: x**3)), (x,), (one,))[1]) == pytest.approx(6 * 0.7)
+    assert float(weft.linearize(same(weft.grad(lambda x: x**4)), x)[1](one)) == pytest.approx(12 * 0.7**2)
+    assert float(weft.grad(same(weft.grad(lambda x: x**4)))(x)) == pytest.approx(12 * 0.7**2)
+    batched = same(lambda x: weft.vmap(wnp.sin)(x * wnp.ones(3)).sum())
+    assert float(weft.grad(batched)(0.5)) == pytest.approx(3 * np.cos(0.5))

@@ -81,7 +81,7 @@ class AheadOfTime:
                 f"aot: '{self.__name__}' uses a traced value from outside; make it an argument of the function"
             )
         active = [_weft.is_inexact(dtype) for _, dtype, _, _ in specs]
-        forward, backward, num_residuals = _weft.vjp(traced, active)
+        forward, backward, num_residuals = _weft.vjp(traced, active, as_linearized=True)
         _, v.tangent, _ = _weft.linearize(traced, active)
         v.out_tree, v.num_results = inner.out_tree, traced.num_results
         v.weak = traced.weak_results
