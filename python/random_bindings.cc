@@ -22,6 +22,14 @@ Value KeyValue(py::handle key) {
   return ValueFrom(key, "random");
 }
 
+// Where integers have 32 bits, the lower ones of a Python integer count, as in JAX.
+Value SeedFrom(py::handle seed) {
+  int overflow = 0;
+  const auto wide = PyLong_CheckExact(seed.ptr()) && !X64() ? PyLong_AsLongLongAndOverflow(seed.ptr(), &overflow) : 0;
+  if (wide == 0 || overflow != 0) return ValueFrom(seed, "random.key");
+  return Value(Tensor::Scalar<uint32_t>(DType::kU32, static_cast<uint32_t>(wide)));
+}
+
 void CheckSingle(Builder& b, const Atom& key, const char* what) {
   if (b.TypeOf(key).rank() != 0)
     throw TypeError(what, ": one key is needed, got an array of keys ", b.TypeOf(key), "; use weft.vmap");
@@ -31,7 +39,7 @@ void CheckSingle(Builder& b, const Atom& key, const char* what) {
 
 void BindRandom(py::module_& m) {
   m.def("random_key", [](py::handle seed, bool typed) {
-    const Value s = ValueFrom(seed, "random.key");
+    const Value s = SeedFrom(seed);
     if (!IsInteger(s.dtype()) || s.rank() != 0)
       throw TypeError("random.key: the seed must be one integer, got ", s.type());
     Site site;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from .. import numpy as wnp
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._keys import KEY_ERRORS, _limits, _shape, bits, split
+from ._normal import erf_inv
 
 __all__ = [
     "bernoulli",
@@ -50,8 +53,24 @@ def uniform(
         Array([0.947667 , 0.9785799], dtype=float32)
     """
     unit = _weft.random_uniform01(key, _shape(shape), dtype)
-    low, high = wnp.asarray(minval).astype(unit.dtype), wnp.asarray(maxval).astype(unit.dtype)
-    return wnp.maximum(low, unit * (high - low) + low)
+    low, high = (_weft.array(v, unit.dtype, False) for v in (minval, maxval))
+    return _between()(unit, low, high)
+
+
+@functools.cache
+def _between() -> Callable[..., Array]:
+    """Compiled, so that product and sum are rounded together outside jit too (in 16 bits each for itself), which gives
+    the numbers of jax.random."""
+    from ..compiled import jit
+
+    def between(unit, low, high):
+        if unit.dtype in ("float32", "float64"):
+            return wnp.maximum(low, unit * (high - low) + low)
+        wide = lambda x: x.astype("float32")
+        product = (wide(unit) * wide(high - low)).astype(unit.dtype)
+        return wnp.maximum(low, (wide(product) + wide(low)).astype(unit.dtype))
+
+    return jit(between)
 
 
 def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Array:
@@ -67,19 +86,19 @@ def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
 
     Example:
         >>> weft.random.normal(weft.random.key(0), (2,))
-        Array([1.622642 , 2.0252647], dtype=float32)
+        Array([1.6226422, 2.0252647], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
     if _weft.dtype_kind(dtype) == "complex":
         part = "float64" if dtype == np.complex128 else "float32"
         k1, k2 = split(key)
         parts = normal(k1, shape, part), normal(k2, shape, part)
-        return _weft.bind_elementwise("complex", parts, {}) / wnp.asarray(math.sqrt(2)).astype(part)
+        return _weft.bind_elementwise("complex", parts, {}) / math.sqrt(2)
     if _weft.dtype_kind(dtype) != "float":
         raise TypeError(f"random.normal: a float or complex dtype is needed, got {dtype}")
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype) if str(dtype) != "bfloat16" else -1 + 2**-8
     u = uniform(key, shape, dtype, low, 1.0)
-    return _weft.bind_elementwise("erf_inv", (u,), {}) * wnp.asarray(math.sqrt(2)).astype(dtype)
+    return erf_inv(u) * math.sqrt(2)
 
 
 def truncated_normal(
@@ -96,14 +115,14 @@ def truncated_normal(
 
     Example:
         >>> weft.random.truncated_normal(weft.random.key(0), -1.0, 1.0, (2,))
-        Array([0.8618594, 0.9412884], dtype=float32)
+        Array([0.8618594, 0.9412883], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
     lower, upper = wnp.asarray(lower).astype(dtype), wnp.asarray(upper).astype(dtype)
     shape = wnp.broadcast_shapes(lower.shape, upper.shape) if shape is None else shape
     root = math.sqrt(2)
     a, b = (_weft.bind_elementwise("erf", (v / root,), {}) for v in (lower, upper))
-    out = root * _weft.bind_elementwise("erf_inv", (uniform(key, shape, dtype, a, b),), {})
+    out = root * erf_inv(uniform(key, shape, dtype, a, b))
     inf = wnp.asarray(math.inf).astype(dtype)
     return wnp.clip(out, wnp.nextafter(lower, inf), wnp.nextafter(upper, -inf))
 

@@ -99,7 +99,7 @@ def maxwell(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Ar
 
     Example:
         >>> weft.random.maxwell(weft.random.key(0), (2,))
-        Array([2.6310966 , 0.99103296], dtype=float32)
+        Array([2.6310966, 0.9910329], dtype=float32)
     """
     return wnp.linalg.vector_norm(normal(key, (*_shape(shape), 3), dtype), axis=-1)
 
@@ -159,7 +159,7 @@ def multivariate_normal(
 
     Example:
         >>> weft.random.multivariate_normal(weft.random.key(0), wnp.zeros(2), wnp.eye(2))
-        Array([1.622642 , 2.0252647], dtype=float32)
+        Array([1.6226422, 2.0252647], dtype=float32)
     """
     mean, cov = wnp.asarray(mean), wnp.asarray(cov)
     dtype = wnp.result_type(mean, cov, 1.0) if dtype is None else dtype
