@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "ir/element_text.h"
+
 namespace weft {
 namespace {
 
@@ -17,13 +19,23 @@ EffectHandlers& Handlers() {
   return handlers;
 }
 
+// As Python's repr: the shortest digits that give the same number of this dtype.
+std::string FloatText(const Tensor& t, int64_t i) { return std::isnan(t.Get(i).real()) ? "nan" : ElementText(t, i); }
+
 void PrintElement(const Tensor& t, int64_t i, std::ostream& out) {
   if (IsBool(t.dtype())) {
     out << (t.at<bool>(i) ? "True" : "False");
   } else if (IsComplex(t.dtype())) {
-    out << t.Get(i).real() << (t.Get(i).imag() < 0 ? "" : "+") << t.Get(i).imag() << "j";
+    const DType part = RealPart(t.dtype());
+    const auto text = [&](double v) {
+      const std::string number = FloatText(Tensor::Full(part, {}, v), 0);
+      return number.size() > 2 && number.ends_with(".0") ? number.substr(0, number.size() - 2) : number;
+    };
+    const std::complex<double> v = t.Get(i);
+    out << "(" << text(v.real()) << (std::signbit(v.imag()) && !std::isnan(v.imag()) ? "" : "+") << text(v.imag())
+        << "j)";
   } else if (IsFloat(t.dtype())) {
-    out << t.Get(i).real();
+    out << FloatText(t, i);
   } else if (IsUnsigned(t.dtype()) || t.dtype() == DType::kKey) {
     VisitDType(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -97,7 +109,24 @@ std::string Digits(uint64_t magnitude, char type) {
   return digits;
 }
 
+std::string Padded(const std::string& sign, const std::string& body, const FormatSpec& spec) {
+  const size_t missing = std::max<int64_t>(0, spec.width - static_cast<int64_t>(sign.size() + body.size()));
+  const char align = spec.align ? spec.align : spec.zeros ? '=' : '>';
+  const char fill = spec.fill ? spec.fill : spec.zeros ? '0' : ' ';
+  const size_t front = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
+  const std::string before(front, fill), after(missing - front, fill);
+  return align == '=' ? sign + before + body + after : before + sign + body + after;
+}
+
 std::string Formatted(const Tensor& t, int64_t i, const FormatSpec& spec) {
+  if (IsComplex(t.dtype())) {
+    FormatSpec part = spec;
+    part.width = 0;
+    const DType dtype = RealPart(t.dtype());
+    const std::string real = Formatted(Tensor::Full(dtype, {}, t.Get(i).real()), 0, part);
+    part.sign = '+';
+    return Padded("", real + Formatted(Tensor::Full(dtype, {}, t.Get(i).imag()), 0, part) + "j", spec);
+  }
   const bool as_float = spec.type && std::string("eEfFgG%").find(spec.type) != std::string::npos;
   bool negative = false;
   std::string body;
@@ -137,13 +166,8 @@ std::string Formatted(const Tensor& t, int64_t i, const FormatSpec& spec) {
     for (int64_t at = static_cast<int64_t>(end == std::string::npos ? body.size() : end) - 3; at > 0; at -= 3)
       body.insert(static_cast<size_t>(at), ",");
   }
-  std::string sign = negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
-  const size_t missing = std::max<int64_t>(0, spec.width - static_cast<int64_t>(sign.size() + body.size()));
-  const char align = spec.align ? spec.align : spec.zeros ? '=' : '>';
-  const char fill = spec.fill ? spec.fill : spec.zeros ? '0' : ' ';
-  const size_t front = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
-  const std::string before(front, fill), after(missing - front, fill);
-  return align == '=' ? sign + before + body : before + sign + body + after;
+  const std::string sign = negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
+  return Padded(sign, body, spec);
 }
 
 }  // namespace

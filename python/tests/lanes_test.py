@@ -214,9 +214,9 @@ def test_prints_of_taken_lanes(capsys, jit):
         return weft.cond(x > 1, true, lambda: -x)
 
     x = np.array([0.0, 2.0, 1.0, 3.0], np.float32)
-    assert printed(capsys, wrap(weft.vmap(f)), x) == ["a 2", "b 2", "a 3", "b 3"]
-    assert printed(capsys, wrap(weft.vmap(weft.grad(f))), x) == ["a 2", "b 2", "a 3", "b 3"]
-    assert printed(capsys, wrap(weft.grad(lambda x: weft.vmap(f)(x).sum())), x) == ["a 2", "b 2", "a 3", "b 3"]
+    assert printed(capsys, wrap(weft.vmap(f)), x) == ["a 2.0", "b 2.0", "a 3.0", "b 3.0"]
+    assert printed(capsys, wrap(weft.vmap(weft.grad(f))), x) == ["a 2.0", "b 2.0", "a 3.0", "b 3.0"]
+    assert printed(capsys, wrap(weft.grad(lambda x: weft.vmap(f)(x).sum())), x) == ["a 2.0", "b 2.0", "a 3.0", "b 3.0"]
 
 
 def test_prints_of_living_lanes(capsys):

@@ -98,7 +98,7 @@ def test_effects_run_once_a_call(capfd):
     g = weft.jit(f, capture="auto")
     for x in (1.0, -2.0, 3.0):
         assert g(x).item() == abs(x)
-    assert capfd.readouterr().out.split() == ["x", "=", "1", "x", "=", "-2", "x", "=", "3"]
+    assert capfd.readouterr().out.split() == ["x", "=", "1.0", "x", "=", "-2.0", "x", "=", "3.0"]
 
 
 def test_script_is_autograph():

@@ -61,12 +61,11 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         for leaf in leaves:
             if not _weft.is_operand(leaf):
                 raise TypeError(f"debug.print: {leaf!r} is no array or number; put it into the format string")
-            if spec and _weft.dtype_kind(_weft.abstract(leaf)[1]) == "complex":
-                raise ValueError(f"debug.print: a complex number takes no format specification, got {spec!r}")
             if spec and "," in spec and re.search(r"(^|[-+ <>=^])0\d*,", spec):
                 raise ValueError(f"debug.print: zero padding and commas together are not supported, got {spec!r}")
             if spec:
-                format(1.0 if _weft.is_inexact(_weft.abstract(leaf)[1]) else 1, spec)  # raises ValueError
+                example = {"complex": 1j, "float": 1.0}.get(_weft.dtype_kind(_weft.abstract(leaf)[1]), 1)
+                format(example, spec)  # raises ValueError
         one = "{:" + spec + "}" if spec else "{}"
         text.append(", ".join(one for _ in leaves) if len(leaves) != 1 else one)
         values += leaves
@@ -92,13 +91,14 @@ def check(condition: Any, message: str, *args: Any) -> None:
     _weft.bind("assert", [_weft.astype(condition, "bool"), *_tree.leaves(args)], {"message": message})
 
 
-def callback(function: Callable[..., Any], *args: Any, ordered: bool = True) -> None:
+def callback(function: Callable[..., Any], *args: Any, ordered: bool = True, **kwargs: Any) -> None:
     """Calls a function of Python when the program runs; what it returns is ignored.
 
     Args:
         function: takes the arguments as arrays.
         *args: arrays, numbers or trees of them.
         ordered: accepted: calls are always in order.
+        **kwargs: further ones, by name.
 
     Returns: None.
 
@@ -111,4 +111,7 @@ def callback(function: Callable[..., Any], *args: Any, ordered: bool = True) -> 
     """
     from .callbacks import io_callback
 
-    io_callback(lambda *values: function(*values) and None, None, *args, ordered=ordered)
+    def call(*args, **kwargs) -> None:
+        function(*args, **kwargs)
+
+    io_callback(call, None, *args, ordered=ordered, **kwargs)
