@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
+from ._choosing import clip
+from ._elementwise import log2
 from ._factors import (
     _adjoint,
     _matrix,
@@ -28,7 +31,8 @@ from ._linalg import cross, matmul, outer, tensordot, vecdot
 from ._linalg import trace as _trace
 from ._matrices import diagonal as _diagonal
 from ._matrices import eye
-from ._primitives import sqrt
+from ._primitives import exp2, sqrt
+from ._rounding import floor
 
 __all__ = [
     "cholesky",
@@ -248,6 +252,23 @@ def _tolerance(dtype) -> float:
     return 1e-7 if dtype == "float64" else 1e-3
 
 
+def _balanced(a: Array) -> tuple[Array, Array]:
+    """A matrix with rows and columns multiplied by powers of two, so that the numbers of each are near 1 in the mean of
+    their logarithms, and the exponent of what its determinant then lacks: rows of other sizes do not make a matrix
+    singular."""
+    size = _weft.absolute(_weft.bind_elementwise("stop_gradient", (a,), {}))
+    there = size > 0
+    level = log2(_weft.where(there, size, 1))
+    exponent = _weft.full(size.shape[:-2], 0, size.dtype)
+    for axis in (-1, -2) * 4:  # each disturbs the other, less and less
+        count = _weft.reduce("reduce_sum", there.astype(size.dtype), axis, True)
+        mean = _weft.reduce("reduce_sum", level, axis, True) / _weft.where(count == 0, 1, count)
+        power = clip(floor(mean + 0.5), -120, 120)
+        level, a = _weft.where(there, level - power, 0), a * exp2(-power).astype(a.dtype)
+        exponent = exponent + _weft.reduce("reduce_sum", power, [-2, -1], False)
+    return a, exponent
+
+
 @functools.cache
 def _smooth_det() -> Callable[[Array], Array]:
     """The determinant, with derivatives at singular matrices: the inverse that the rule of LU has is not there."""
@@ -256,14 +277,17 @@ def _smooth_det() -> Callable[[Array], Array]:
     from ..derivatives import jvp
 
     def either(a):
+        a, exponent = _balanced(a)
         size = _weft.absolute(_diagonal(_weft.bind("lu", [a], {})[0], 0, -2, -1))
         low, high = (_weft.reduce(f"reduce_{which}", size, -1, False) for which in ("min", "max"))
         singular = low <= _tolerance(size.dtype) * high
-        # Under vmap both branches run, so each has to be finite wherever the other is taken.
+        # A branch may run for lanes that do not take it, so each is finite wherever the other is taken.
         safe = _weft.where(singular[..., None, None], eye(a.shape[-1], dtype=a.dtype), a)
         every = tuple(range(singular.ndim))
         anywhere = _weft.bind("reduce_or", [singular], {"dims": list(every)})[0] if every else singular
-        return cond(anywhere, lambda x, _: _det_by_svd(x), lambda _, x: _det_by_lu(x), a, safe)
+        out = cond(anywhere, lambda x, _: _det_by_svd(x), lambda _, x: _det_by_lu(x), a, safe)
+        half = floor(exponent / 2)  # the whole power may be too large a number
+        return out * exp2(half) * exp2(exponent - half)
 
     smooth = custom_jvp(_det_by_lu)
     smooth.defjvp(lambda primals, tangents: jvp(either, primals, tangents))
@@ -524,7 +548,7 @@ def tensorsolve(a: NestedLike, b: NestedLike, axes: int | Sequence[int] | None =
     """
     a, b = _weft.array(a, None, False), _weft.array(b, None, False)
     if axes is not None:
-        last = [x % a.ndim for x in ((axes,) if isinstance(axes, int) else axes)]
+        last = [x % a.ndim for x in ((axes,) if is_integer(axes) else axes)]
         a = _weft.transpose(a, [d for d in range(a.ndim) if d not in last] + last)
     shape = a.shape[b.ndim :]
     return solve(a.reshape(b.size, math.prod(shape)), b.reshape(-1)).reshape(shape)
@@ -608,7 +632,7 @@ def norm(
             out = vector_norm(x.reshape(-1))
             return out.reshape((1,) * x.ndim) if keepdims else out
         axis = tuple(range(x.ndim))
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = (axis,) if is_integer(axis) else tuple(axis)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"norm: of vectors there is no norm {ord!r}; expected a number")
