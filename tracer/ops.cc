@@ -27,9 +27,9 @@ WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
   if (promotion == Promotion::kInexact || (!IsInexact(t.dtype) && !prim.dtypes.Has(t.dtype))) {
     // What is whole for integers is not a float for booleans: NumPy and JAX refuse their differences.
     if (promotion == Promotion::kAuto && IsBool(t.dtype) && prim.dtypes.Has(DType::kI32)) {
-      if (prim.name != "square")
+      if (prim.name != "square" && !prim.name.starts_with("shift_"))
         throw TypeError(prim.name, ": operands are booleans; expected one of ", prim.dtypes.ToString(),
-                        "; use logical_not, logical_xor ..., or convert them with astype");
+                        "; convert them with astype, or use logical_not, logical_xor ...");
       t = {DefaultInt(), false};
     } else if (promotion == Promotion::kInexact || prim.dtypes.Has(ToInexact(t).dtype)) {
       t = ToInexact(t);
@@ -232,6 +232,9 @@ Value Apply(Unary op, const Operand& x) {
 
 Value Astype(const Operand& x, DType dtype, bool weak) {
   if (x.dtype().dtype == dtype) return x.ToValue().WithWeak(weak);
+  // A Python number has all its digits until it gets a dtype.
+  if (x.is_scalar() && IsInexact(dtype) && (IsComplex(dtype) || !IsComplex(x.dtype().dtype)))
+    return Value(*NumberTensor(dtype, x.scalar()), weak);
   Site site;
   Atom a = site.Use(x);
   // A complex number turned real loses its imaginary part; to bool it asks whether it is not 0.

@@ -95,7 +95,7 @@ WeakDType Promote(WeakDType a, WeakDType b) {
 WeakDType ToInexact(WeakDType t) {
   if (IsInexact(t.dtype)) return t;
   if (!t.weak && (t.dtype == DType::kI64 || t.dtype == DType::kU64)) return {DType::kF64, false};
-  return {DefaultFloat(), t.weak};
+  return {DefaultFloat(), t.weak && !IsBool(t.dtype)};
 }
 
 }  // namespace weft

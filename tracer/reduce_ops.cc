@@ -46,7 +46,7 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   Atom a = site.Use(x, dtype);
   if (!dims.empty()) a = b.Emit1(FindPrim(prim), {a}, {{"dims", dims}});
   if (keepdims) a = KeepDims(b, a, from, dims);
-  return site.Finish(a, x.dtype().weak && dtype == x.dtype().dtype);
+  return site.Finish(a);
 }
 
 int64_t CountAxes(const Operand& x, std::optional<Ints> axes) {
@@ -77,7 +77,7 @@ Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims) {
     }
   }
   if (keepdims) y = KeepDims(b, y, from, dims);
-  return site.Finish(Convert(b, y, t.dtype), t.weak);
+  return site.Finish(Convert(b, y, t.dtype));
 }
 
 Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool keepdims) {
@@ -114,8 +114,7 @@ Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_
   }
   Site site;
   const Atom a = site.Use(v, dtype);
-  return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}),
-                     v.weak() && dtype == v.dtype());
+  return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}));
 }
 
 }  // namespace weft

@@ -1,9 +1,9 @@
 // How deep the derivative rules of custom_jvp and custom_vjp are traced.
 //
 // A rule may call its own function, for the derivative of the derivative. Each rule is traced while its function is,
-// and inside it that of the function again, as deep as derivatives are being taken around it, and at least three deep
-// (a program may be differentiated after it was traced). Below that the function has no rule, and to differentiate it
-// is an error.
+// and inside it that of the function again, as deep as derivatives are being taken around the outermost rule, and at
+// least three deep (a program may be differentiated after it was traced). Below that the function has no rule, and to
+// differentiate it is an error. Derivatives taken inside rules do not count: each would bring a rule that takes one.
 //
 // Like the stack of traces this belongs to the thread.
 #ifndef WEFT_TRACER_RULE_DEPTH_H_

@@ -73,11 +73,10 @@ void RegisterCustomJvp(PrimRegistry& r) {
   p.jvp = [](JvpContext& c) {
     CheckCaptured(c.eqn, c.dx);
     if (c.eqn.regions.size() == 1) {
-      throw UserError(
-          ErrorKind::kDerivative, c.eqn.loc, "the derivative rule of '", c.eqn.regions[0]->name(), "' uses '",
-          c.eqn.regions[0]->name(),
-          "' again, and was not traced deep enough for a derivative of this order; differentiate the Python "
-          "function as often (weft.grad(weft.grad(f))) instead of its IR");
+      throw UserError(ErrorKind::kDerivative, c.eqn.loc, "the derivative rule of '", c.eqn.regions[0]->name(),
+                      "' leads back to '", c.eqn.regions[0]->name(),
+                      "', and was not traced deep enough for a derivative of this order; differentiate the Python "
+                      "function as often (weft.grad(weft.grad(f))) instead of its IR");
     }
     Atoms args = c.x;
     Append(args, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));

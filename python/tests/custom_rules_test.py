@@ -92,7 +92,9 @@ def test_taylor_mode():
 def test_an_order_that_was_not_traced_is_an_error():
     third = orders(weft.make_ir(doubled)(0.0), 3)[-1]
     assert third(0.0) == 8
-    with pytest.raises(weft.DerivativeError, match=r"rule of 'doubled' uses 'doubled' again.*not traced deep enough"):
+    with pytest.raises(
+        weft.DerivativeError, match=r"rule of 'doubled' leads back to 'doubled'.*not traced deep enough"
+    ):
         weft.grad(third)(0.0)
 
 
@@ -172,3 +174,30 @@ def test_vjp_rules_of_the_wrong_shape(forward, backward, message):
     f.defvjp(forward, backward)
     with pytest.raises(TypeError, match=message):
         f({"a": wnp.ones(3)})
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_rule_that_takes_a_derivative_of_what_uses_its_function(order):
+    @weft.custom_jvp
+    def f(x):
+        return wnp.sin(x)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return f(x), t * weft.grad(lambda u: wnp.sin(u) * f(x) / f(x))(x)
+
+    g = f
+    for _ in range(order):
+        g = weft.grad(g)
+    assert float(g(1.0)) == pytest.approx(math.sin(1.0 + order * math.pi / 2), rel=1e-5)
+
+
+def test_fixed_arguments_of_rules_with_symbolic_zeros_are_as_they_are():
+    f = weft.custom_vjp(lambda function, x: function(x), nondiff_argnums=(0,))
+    f.defvjp(
+        lambda function, x: (function(x.value), x.value),
+        lambda function, x, ct: (5 * ct,),
+        symbolic_zeros=True,
+    )
+    assert float(weft.grad(f, argnums=1)(wnp.sin, 2.0)) == 5

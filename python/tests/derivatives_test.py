@@ -353,3 +353,42 @@ def test_tangents_of_integers():
         weft.jvp(f, (2.0, 3), (1.0, 1))
     with pytest.raises(TypeError, match=r"has no derivative, and its tangent is f32"):
         weft.jvp(lambda x: x * 2, (3,), (1.0,))
+
+
+@pytest.mark.parametrize("transform", [weft.grad, weft.value_and_grad, weft.jacfwd, weft.jacrev, weft.hessian])
+def test_an_argument_is_named_once(transform):
+    for argnums in [(0, 0), (0, -2)]:
+        with pytest.raises(ValueError, match="has argument 0 of 'product' twice"):
+            transform(product, argnums)(2.0, 3.0)
+
+
+def product(x, y):
+    return x * y
+
+
+def test_jacfwd_of_a_boolean():
+    with pytest.raises(TypeError, match=r"a result bool\[\], which has no derivative"):
+        weft.jacfwd(lambda x: (x, x > 0))(0.5)
+
+
+def test_python_numbers_keep_their_digits():
+    x = np.float64(1)
+    identity = lambda x: x
+    assert float(weft.jvp(identity, (x,), (0.1,))[1]) == 0.1
+    assert float(weft.vjp(identity, x)[1](0.1)[0]) == 0.1
+    assert float(weft.linearize(identity, x)[1](0.1)) == 0.1
+    assert float(weft.linear_transpose(identity, x)(0.1)[0]) == 0.1
+
+
+def test_aux_may_hold_anything():
+    word = object()
+    gradient, aux = weft.grad(lambda x: (x * x, {"x": x, "word": word}), has_aux=True)(3.0)
+    assert float(gradient) == 6 and float(aux["x"]) == 3 and aux["word"] is word
+    inside = weft.jit(lambda x: weft.grad(lambda x: (x * x, word), has_aux=True)(x)[0])
+    assert float(inside(3.0)) == 6
+
+
+def test_tangents_of_integers_are_tangents_again():
+    y, dy = weft.jvp(lambda x: (x * 2.0, wnp.int32(3)), (2.0,), (1.0,))
+    value, tangent = weft.jvp(lambda y: y[0] * y[1], (y,), (dy,))
+    assert float(value) == 12 and float(tangent) == 6

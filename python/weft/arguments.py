@@ -6,9 +6,19 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ._tracing import call_name, positions_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+
+def is_integer(value: Any) -> TypeIs[int]:
+    """Whether it is one integer, Python's or NumPy's, where several may be given."""
+    return isinstance(value, (int, np.integer))
 
 
 def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
@@ -34,7 +44,11 @@ def positions(argnums: int | Sequence[int], count: int, name: str, what: str) ->
     for n in nums:
         if not -count <= n < count:
             raise ValueError(f"{what}: argnums has {n}, but '{name}' was called with {count} positional arguments")
-    return [n % count for n in nums]
+    nums = [n % count for n in nums]
+    for n in nums:
+        if nums.count(n) > 1:
+            raise ValueError(f"{what}: argnums is {argnums!r}, which has argument {n} of '{name}' twice")
+    return nums
 
 
 def of_chosen(

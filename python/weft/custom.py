@@ -8,7 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import as_positional, flat_function, positions_of, trace_flat
+from ._tracing import as_positional, check_callable, flat_function, positions_of, trace_flat
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
@@ -124,6 +124,7 @@ class custom_jvp(Generic[_P, _R]):
     def __init__(
         self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ):
+        check_callable(fun, "custom_jvp")
         names = positions_of(fun, nondiff_argnames, "custom_jvp")
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
@@ -146,6 +147,7 @@ class custom_jvp(Generic[_P, _R]):
             Array(7., dtype=float32, weak_type=True)
         """
         del symbolic_zeros
+        check_callable(jvp, "defjvp")
         self._rule = jvp
         return jvp
 
@@ -190,7 +192,7 @@ class custom_jvp(Generic[_P, _R]):
         def rule_flat(*both):
             return rule(tuple(both[:n]), tuple(both[n:]))
 
-        flat_rule = flat_function(rule_flat, moving + moving, {})
+        flat_rule = flat_function(rule_flat, moving + moving, {}, original=rule)
         traced_rule = trace_flat(flat_rule, "custom_jvp", known=False, rule=True)
         expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
         if flat_rule.out_tree != expected:
@@ -228,10 +230,12 @@ class custom_vjp(Generic[_P, _R]):
     def __init__(
         self, fun: Callable[_P, _R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ):
+        check_callable(fun, "custom_vjp")
         names = positions_of(fun, nondiff_argnames, "custom_vjp")
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
+        self._symbolic = False
         functools.update_wrapper(self, fun)
 
     def defvjp(
@@ -261,7 +265,9 @@ class custom_vjp(Generic[_P, _R]):
             Array(6., dtype=float32, weak_type=True)
         """
         del optimize_remat
-        self._forward, self._backward = (_with_primals(fwd) if symbolic_zeros else fwd), bwd
+        check_callable(fwd, "defvjp")
+        check_callable(bwd, "defvjp")
+        self._forward, self._backward, self._symbolic = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:
@@ -273,6 +279,8 @@ class custom_vjp(Generic[_P, _R]):
         backward_rule, fixed = self._backward, [every[i] for i in self._nondiff]
         function, _, moving = _fixed(self._function, self._forward, self._nondiff, every)
         forward = _fixed(self._forward, self._forward, self._nondiff, every)[0]
+        if self._symbolic:
+            forward = _with_primals(forward)
         flat = flat_function(function, moving, {})
         traced = trace_flat(flat, "custom_vjp", known=False)
         if _weft.rules_left() == 0:

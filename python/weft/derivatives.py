@@ -36,7 +36,7 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
 
 
 class _Held:
-    """What is no array, in an argument that is not differentiated: a container without leaves, handed on as it is."""
+    """What is no array, in an argument that is not differentiated or in aux: a container without leaves, handed on."""
 
     __slots__ = ("value",)
 
@@ -51,6 +51,16 @@ def _is_array(leaf) -> bool:
     return _weft.is_operand(leaf) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
 
 
+def _held(tree):
+    return _tree.map(lambda leaf: leaf if _is_array(leaf) else _Held(leaf), tree)
+
+
+def _released(tree):
+    return _tree.map(
+        lambda leaf: leaf.value if isinstance(leaf, _Held) else leaf, tree, is_leaf=lambda v: isinstance(v, _Held)
+    )
+
+
 def _hold(function: Callable[..., Any], args: tuple, kwargs: dict, argnums) -> tuple[Callable[..., Any], tuple, dict]:
     """The call with what is no array (a mode, a function, a configuration) held fixed, outside `argnums`."""
     nums = [n % max(len(args), 1) for n in ([argnums] if isinstance(argnums, int) else argnums)]
@@ -58,19 +68,21 @@ def _hold(function: Callable[..., Any], args: tuple, kwargs: dict, argnums) -> t
     if all(_is_array(leaf) for leaf in _tree.leaves((others, kwargs))):
         return function, args, kwargs
 
-    def hold(tree):
-        return _tree.map(lambda leaf: leaf if _is_array(leaf) else _Held(leaf), tree)
-
-    def release(tree):
-        return _tree.map(
-            lambda leaf: leaf.value if isinstance(leaf, _Held) else leaf, tree, is_leaf=lambda v: isinstance(v, _Held)
-        )
-
     def released(*args, **kwargs):
-        args, kwargs = release((args, kwargs))
+        args, kwargs = _released((args, kwargs))
         return function(*args, **kwargs)
 
-    return released, tuple(a if i in nums else hold(a) for i, a in enumerate(args)), hold(kwargs)
+    return released, tuple(a if i in nums else _held(a) for i, a in enumerate(args)), _held(kwargs)
+
+
+def _holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that returns (value, aux), with what is no array in aux held."""
+
+    def holding(*args, **kwargs):
+        out = function(*args, **kwargs)
+        return (out[0], _held(out[1])) if isinstance(out, (tuple, list)) and len(out) == 2 else out
+
+    return holding
 
 
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
@@ -180,7 +192,7 @@ def grad(
         >>> weft.grad(lambda x: (x ** 2).sum())(wnp.array([1.0, 2.0]))
         Array([2., 4.], dtype=float32)
     """
-    inner = value_and_grad(fun, argnums, has_aux, holomorphic=holomorphic, allow_int=allow_int, argnames=argnames)
+    inner = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "grad")
 
     @functools.wraps(fun, updated=())
     def gradient(*args, **kwargs):
@@ -240,16 +252,24 @@ def value_and_grad(
         >>> weft.value_and_grad(lambda x: x ** 3)(2.0)
         (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
-    check_callable(fun, "grad")
+    return _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, argnames, "value_and_grad")
+
+
+def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: bool, argnames, what: str):
+    check_callable(fun, what)
     if argnames is not None:
-        of = functools.partial(value_and_grad, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
-        return by_name(of, fun, argnums, argnames, "grad")
-    argnums = checked_argnums(argnums, "grad")
+
+        def of(function, argnums):
+            return _value_and_grad(function, argnums, has_aux, holomorphic, allow_int, None, what)
+
+        return by_name(of, fun, argnums, argnames, what)
+    argnums = checked_argnums(argnums, what)
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):
-        what = "grad"
         called, args, kwargs = _hold(fun, args, kwargs, argnums)
+        if has_aux:
+            called = _holding_aux(called)
         flat = flat_function(called, args, kwargs, original=fun)
         if not args:
             raise TypeError(
@@ -259,7 +279,7 @@ def value_and_grad(
         _check_inexact(flat, mask, what, allow_int)
         t = trace_flat(flat, what, known=True, derivatives=1)
         if has_aux:
-            if flat.out_tree.num_children != 2 or flat.out_tree.type is not tuple:
+            if flat.out_tree.num_children != 2 or flat.out_tree.type not in (tuple, list):
                 raise TypeError(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
             value_tree, aux_tree = flat.out_tree.children()
         else:
@@ -283,7 +303,7 @@ def value_and_grad(
         ]
         by_arg = _split(grads, args, nums)
         result = by_arg[0] if isinstance(argnums, int) else tuple(by_arg)
-        return ((value, _tree.unflatten(aux_tree, aux)) if has_aux else value), result
+        return ((value, _released(_tree.unflatten(aux_tree, aux))) if has_aux else value), result
 
     return value_and_gradient
 
@@ -333,6 +353,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         >>> weft.jvp(wnp.sin, (0.0,), (1.0,))
         (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
     """
+    check_callable(fun, "jvp")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp: primals and tangents must be tuples of arguments")
     primals, tangents = tuple(primals), tuple(tangents)
@@ -364,7 +385,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 
 def _zero_tangent(value):
-    return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else None)
+    return _weft.full(value.shape, 0, value.dtype if _weft.is_inexact(value.dtype) else "bool")
 
 
 def _weakened(tangents: list, values: list) -> list:
@@ -416,6 +437,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         >>> value, pullback(1.0)
         (Array(6., dtype=float32), (Array([3.], dtype=float32), Array([2.], dtype=float32)))
     """
+    check_callable(fun, "vjp")
     if has_aux:
         fun = _with_constant_aux(fun, "vjp")
     flat = flat_function(fun, primals, {})
@@ -488,6 +510,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         >>> value, f_jvp(1.0)
         (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
+    check_callable(fun, "linearize")
     if has_aux:
         fun = _with_constant_aux(fun, "linearize")
     flat = flat_function(fun, primals, {})
@@ -542,6 +565,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         (Array([3., 6.], dtype=float32),)
     """
     what = "linear_transpose"
+    check_callable(fun, what)
     flat = flat_function(fun, primals, {})
     _check_inexact(flat, [True] * len(flat.leaves), what)
     t = trace_flat(flat, what, known=False)

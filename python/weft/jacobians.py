@@ -8,7 +8,7 @@ from typing import Any, ParamSpec
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import call_name
+from ._tracing import call_name, check_callable
 from .arguments import by_name, checked_argnums, of_chosen
 from .batching import vmap
 from .derivatives import jvp, vjp
@@ -102,6 +102,7 @@ def jacfwd(
     if argnames is not None:
         of = functools.partial(jacfwd, has_aux=has_aux, holomorphic=holomorphic)
         return by_name(of, fun, argnums, argnames, "jacfwd")
+    check_callable(fun, "jacfwd")
     argnums = checked_argnums(argnums, "jacfwd")
 
     @functools.wraps(fun, updated=())
@@ -115,6 +116,9 @@ def jacfwd(
             out = jvp(function, picked, tangents, has_aux=has_aux)
             if holomorphic:
                 _check_jacobian("jacfwd", fun, "result", out[0], True)
+            for leaf in _tree.leaves(out[0]):
+                if not _weft.is_inexact(leaf.dtype):
+                    raise TypeError(f"jacfwd: '{call_name(fun)}' has a result {leaf.type}, which has no derivative")
             return out[1], out[2] if has_aux else ()
 
         columns, aux = _along_basis(push, picked, -1)
@@ -163,6 +167,7 @@ def jacrev(
     if argnames is not None:
         of = functools.partial(jacrev, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
         return by_name(of, fun, argnums, argnames, "jacrev")
+    check_callable(fun, "jacrev")
     argnums = checked_argnums(argnums, "jacrev")
 
     @functools.wraps(fun, updated=())
@@ -218,6 +223,7 @@ def hessian(
         Array([[4., 2.],
                [2., 0.]], dtype=float32)
     """
+    check_callable(fun, "hessian")
     if argnames is not None:
         of = functools.partial(hessian, has_aux=has_aux, holomorphic=holomorphic)
         return by_name(of, fun, argnums, argnames, "hessian")
