@@ -455,21 +455,22 @@ Tensor BlocksOfArgument(const Fn& part, size_t i, const Tensor& whole) {
                        attrs.Get<Ints>("processes"));
 }
 
-// The arguments of what this process has of a program: blocks of arrays that span processes, and of whole ones.
-Tensors PartArguments(const Fn& part, const Arguments& a, const Tensors& whole, const Traced& traced) {
+// The arguments of what this process has of a program, without captured values: blocks of arrays that span processes,
+// and of whole ones.
+Tensors PartArguments(const Fn& part, const Arguments& a, const Tensors& whole) {
   Tensors tensors;
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Tensor* blocks = a.leaves[i].array ? BlocksOf(a.leaves[i].array) : nullptr;
     tensors.push_back(blocks != nullptr ? *blocks : BlocksOfArgument(part, i, whole[i]));
   }
-  for (const Value& v : traced.captures) tensors.push_back(BlocksOfArgument(part, tensors.size(), v.tensor()));
   return tensors;
 }
 
-// Whether a tensor holds a NaN in any of the processes that run a part.
-std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine) {
+// Whether a tensor holds a NaN in any of the processes that run a part, and whether `*everywhere` holds in all.
+std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine, bool* everywhere) {
   std::string flags;
   for (bool nan : HoldNans(mine)) flags += nan ? '1' : '0';
+  flags += *everywhere ? '1' : '0';
   const Ints& devices = part.eqns()[0].attrs.Get<Ints>("processes");
   const std::set<int> processes(devices.begin() + 1, devices.end());
   cpu::Job::SetSite(UserLoc().ToString());
@@ -481,6 +482,7 @@ std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine) {
   std::vector<bool> found(mine.size(), false);
   for (const std::string& theirs : all) {
     for (size_t i = 0; i < found.size(); ++i) found[i] = found[i] || theirs[i] == '1';
+    *everywhere = *everywhere && theirs.back() == '1';
   }
   return found;
 }
@@ -489,10 +491,11 @@ std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine) {
 // memory was given away.
 void CheckPartForNans(const Entry& entry, const Arguments& a, bool same_bits, const Tensors& whole,
                       const std::optional<Tensors>& args, const Tensors& results) {
-  const std::vector<bool> nans = HoldNansAnywhere(*entry.part, results);
+  bool kept = args.has_value();  // which each process decides by what else refers to its memory
+  const std::vector<bool> nans = HoldNansAnywhere(*entry.part, results, &kept);
   if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
   std::optional<std::vector<bool>> given;
-  if (args) given = HoldNansAnywhere(*entry.part, *args);
+  if (kept) given = HoldNansAnywhere(*entry.part, *args, &kept);
   RaiseForNans(entry.traced.fn, given, nans, [&](const FnRef& watch) {
     Entry watched;
     watched.traced = entry.traced;
@@ -502,7 +505,10 @@ void CheckPartForNans(const Entry& entry, const Arguments& a, bool same_bits, co
     const FnRef fn = FnToCompile(watched, a, same_bits);
     const std::shared_ptr<Program> program = ProgramOf(fn, {}, same_bits);
     WEFT_CHECK(watched.part != nullptr) << "the watched program is for one process";
-    return RunProgram(*program, PartArguments(*watched.part, a, whole, watched.traced));
+    Tensors arguments = PartArguments(*watched.part, a, whole);
+    for (const Value& v : watched.traced.captures)
+      arguments.push_back(BlocksOfArgument(*watched.part, arguments.size(), v.tensor()));
+    return RunProgram(*program, std::move(arguments));
   });
 }
 
@@ -513,11 +519,7 @@ Tensors RunPart(Entry& entry, const Arguments& a, const Tensors& whole, bool sam
       entry.constants[i] = BlocksOfArgument(*entry.part, a.leaves.size() + i, entry.constants[i]);
     entry.part_constants_made = true;
   }
-  Tensors tensors;
-  for (size_t i = 0; i < a.leaves.size(); ++i) {
-    const Tensor* blocks = a.leaves[i].array ? BlocksOf(a.leaves[i].array) : nullptr;
-    tensors.push_back(blocks != nullptr ? *blocks : BlocksOfArgument(*entry.part, i, whole[i]));
-  }
+  Tensors tensors = PartArguments(*entry.part, a, whole);
   tensors.insert(tensors.end(), entry.constants.begin(), entry.constants.end());
   std::optional<Tensors> kept;
   if (g_debug_nans && keep) kept = tensors;

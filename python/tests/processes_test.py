@@ -566,6 +566,11 @@ def test_nans_are_found_by_all_processes():
     gone = weft.device_put(np.full(8, -1, np.float32), on("x"))
     donating = weft.jit(lambda x: wnp.log(x), donate_argnums=0)
     assert "'log' gives a NaN" in raised(donating, gone) and gone.is_deleted()
+    # One process keeps its memory, the other gives it away: both say the same.
+    given = wnp.full(8, -1.0)
+    view = np.asarray(given) if weft.process_index() == 0 else None
+    assert "NaN" in raised(weft.jit(lambda a, b: wnp.log(a) + b, donate_argnums=0), given, good)
+    del view
     # All of them go on.
     np.testing.assert_allclose(f(good)[0], np.log(np.arange(1, 9)).sum(), rtol=1e-6)
     """
