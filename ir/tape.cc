@@ -72,8 +72,6 @@ char* TapeRecords::Writable(int64_t record) {
 
 const char* TapeRecords::Record(int64_t record) const { return record < length_ ? Address(record) : nullptr; }
 
-int64_t TapeLength(uint64_t element) { return element == 0 ? 0 : TapeAt(element)->records->length(); }
-
 TapeRecords* TapeRegion::New(DType dtype, int64_t row_elements, int64_t lanes, uint64_t* elements) {
   Block block{std::make_unique<TapeRecords>(dtype, row_elements, lanes),
               std::make_unique<Tape[]>(static_cast<size_t>(lanes))};

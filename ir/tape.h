@@ -7,8 +7,8 @@
 //
 //   TapeRegion region;
 //   uint64_t tape;
-//   region.New(DType::kF32, 3, 1, &tape);            // rows of three floats, one lane
-//   std::memcpy(WritableRecord(tape, 0), row, 12);   // row 0; grows as needed
+//   TapeRecords* records = region.New(DType::kF32, 3, 1, &tape);  // rows of three floats, one lane
+//   std::memcpy(records->Writable(0), row, 12);                   // row 0; grows as needed
 #ifndef WEFT_IR_TAPE_H_
 #define WEFT_IR_TAPE_H_
 
@@ -62,8 +62,6 @@ struct Tape {
 };
 
 inline Tape* TapeAt(uint64_t element) { return reinterpret_cast<Tape*>(element); }  // NOLINT: that is what it is
-// Rows in the tape; 0 for a null tape.
-int64_t TapeLength(uint64_t element);
 
 // Owns tapes. One per run of a program; loops release what they made and did not pass on.
 class TapeRegion {

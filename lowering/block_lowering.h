@@ -137,7 +137,6 @@ class BlockLowering {
   void EmitLibrary(Steps& steps, const Eqn& e);
   void EmitContract(Steps& steps, const Eqn& e);
   void AppendTensor(std::vector<Dim>& desc, const Atom& a);
-  void AppendStrided(std::vector<Dim>& desc, const Atom& a, std::vector<int>* slots);
   // The carries of a loop: where they live, with the operands copied there.
   std::vector<int> CarrySlots(Steps& steps, const Eqn& e, size_t first, size_t count);
   std::vector<int> OperandSlots(const BuiltKernel& kernel, int target, int staged = -1);

@@ -206,8 +206,7 @@ int KernelBuilder::GatherValue(int i, const std::vector<Affine>& index) {
   Tensor fill = Tensor::Zeros(x.dtype, {});
   if (mode == "fill") {
     if (IsInexact(x.dtype)) {
-      fill.Set(0, {std::numeric_limits<double>::quiet_NaN(),
-                   IsComplex(x.dtype) ? std::numeric_limits<double>::quiet_NaN() : 0});
+      fill.Set(0, {std::numeric_limits<double>::quiet_NaN(), 0});
     } else {
       std::memset(fill.raw(), IsUnsigned(x.dtype) ? 0xFF : 0, static_cast<size_t>(fill.bytes()));
       if (IsSigned(x.dtype)) static_cast<unsigned char*>(fill.raw())[fill.bytes() - 1] = 0x80;

@@ -319,14 +319,14 @@ PyObject* ReshapeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   return Guarded([&]() -> PyObject* {
     bool columns_first = false;
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-      static const char* kNames[] = {"order", nullptr};
-      const char* order;
-      Ref none(Check(PyTuple_New(0)));
-      if (!PyArg_ParseTupleAndKeywords(none.get(), kwargs, "s:reshape", const_cast<char**>(kNames), &order))
-        return nullptr;
-      columns_first = std::string_view(order) == "F";
-      if (!columns_first && std::string_view(order) != "C")
-        throw ValueError("reshape: order must be 'C' or 'F', got '", order, "'");
+      PyObject *key, *order = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &order);) {
+        if (PyUnicode_CompareWithASCIIString(key, "order") != 0)
+          throw TypeError("reshape: there is no argument ", python::Repr(key), "; expected sizes and order");
+      }
+      columns_first = PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") == 0;
+      if (!columns_first && !(PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "C") == 0))
+        throw ValueError("reshape: order must be 'C' or 'F', got ", python::Repr(order));
     }
     PyObject* shape = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
     Dims dims = DimsFrom(shape, "reshape");

@@ -48,7 +48,6 @@ void AddType(const Type& type, bool weak, Signature& s) {
 
 void Flatten(PyObject* o, Arguments& a);
 
-// Dictionaries are flattened in the order of their sorted keys, as optree does.
 // A container in a container: raises RecursionError where Python would, also for one that contains itself.
 struct Nested {
   Nested() {
@@ -58,6 +57,7 @@ struct Nested {
   Nested(const Nested&) = delete;
 };
 
+// Dictionaries are flattened in the order of their sorted keys, as optree does.
 bool FlattenDict(PyObject* o, Arguments& a) {
   const Nested nested;
   absl::InlinedVector<std::pair<PyObject*, PyObject*>, 8> items;

@@ -162,9 +162,10 @@ DType DTypeFrom(PyObject* object, const char* what) {
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DefaultInt();
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DefaultComplex();
-  if (PyObject* known = PyObject_Hash(object) != -1 ? PyDict_GetItemWithError(g_dtype_cache, object) : nullptr) {
+  // Of other objects, those that are equal may be different dtypes or none: 2.0 and np.int8(2).
+  const bool cached = PyUnicode_Check(object) || PyType_Check(object) || PyObject_IsInstance(object, g_np_dtype) == 1;
+  if (PyObject* known = cached ? PyDict_GetItemWithError(g_dtype_cache, object) : nullptr)
     return static_cast<DType>(PyLong_AsLong(known));
-  }
   PyErr_Clear();
   std::optional<DType> found;
   if (PyUnicode_Check(object)) {
@@ -181,8 +182,10 @@ DType DTypeFrom(PyObject* object, const char* what) {
     PyErr_Clear();
   }
   if (!found) throw TypeError(what, ": ", Repr(object), " is not a dtype that Weft has");
-  Ref index(PyLong_FromLong(static_cast<long>(*found)));
-  if (PyDict_SetItem(g_dtype_cache, object, index.get()) < 0) PyErr_Clear();
+  if (cached) {
+    Ref index(PyLong_FromLong(static_cast<long>(*found)));
+    if (PyDict_SetItem(g_dtype_cache, object, index.get()) < 0) PyErr_Clear();
+  }
   return *found;
 }
 

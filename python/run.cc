@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "driver/executable.h"
+#include "ir/environment.h"
 #include "ir/eval.h"
 #include "ir/text_printer.h"
 #include "python/effects.h"
@@ -65,7 +66,7 @@ CompileOptions Options() {
 }
 
 bool InterpretAlways() {
-  static const bool on = std::getenv("WEFT_INTERPRET") != nullptr && std::string(std::getenv("WEFT_INTERPRET")) == "1";
+  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
   return on;
 }
 

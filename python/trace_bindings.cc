@@ -191,9 +191,9 @@ void BindTracing(py::module_& m) {
         }
         return false;
       });
-  // trace(function, leaves, names, name, kind, known, axes): function takes and returns a list. `axes`: the named axes
-  // that are bound inside. `varying`: mesh axes over which all that it captures varies. `derivatives`: how many are
-  // being taken of it. `rule`: it is the rule of a custom_jvp or custom_vjp.
+  // trace(function, leaves, names, name, kind, known, axes, varying, derivatives, rule): function takes and returns a
+  // list. `axes`: the named axes that are bound inside. `varying`: mesh axes over which all that it captures varies.
+  // `derivatives`: how many are being taken of it. `rule`: it is the rule of a custom_jvp or custom_vjp.
   m.def(
       "trace",
       [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,

@@ -45,7 +45,9 @@ double Trigamma(double x) {
   double shift = 0;
   for (; x < 10; ++x) shift += 1 / (x * x);
   const double f = 1 / (x * x);
-  return shift + 1 / x + f / 2 + f / x * Polynomial({5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6}, f);
+  return shift + 1 / x + f / 2 +
+         f / x *
+             Polynomial({-3617.0 / 510, 7.0 / 6, -691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6}, f);
 }
 
 double ErfInv(double x) {

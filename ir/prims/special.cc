@@ -32,9 +32,11 @@ double TrigammaValue(double x) {
     ++x;
   }
   const double f = 1 / (x * x);
-  const double series =
-      1 / x + f / 2 + f / x * (1.0 / 6 - f * (1.0 / 30 - f * (1.0 / 42 - f * (1.0 / 30 - f * 5.0 / 66))));
-  return shift + series;
+  constexpr double kBernoulli[] = {-3617.0 / 510, 7.0 / 6,  -691.0 / 2730, 5.0 / 66,
+                                   -1.0 / 30,     1.0 / 42, -1.0 / 30,     1.0 / 6};
+  double series = 0;
+  for (double b : kBernoulli) series = series * f + b;
+  return shift + (1 / x + f / 2 + f / x * series);
 }
 
 double ErfInvValue(double x) {

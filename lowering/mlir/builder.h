@@ -121,7 +121,6 @@ struct MlirBuilder {
 
   // Conversions keep the number of lanes.
   Value Bits(Value x, MType element) { return Make<arith::BitcastOp>(As(x.getType(), element), x); }
-  Value FToI(Value x, MType element) { return Make<arith::FPToSIOp>(As(x.getType(), element), x); }
   Value IToF(Value x, MType element) { return Make<arith::SIToFPOp>(As(x.getType(), element), x); }
   Value UToF(Value x, MType element) { return Make<arith::UIToFPOp>(As(x.getType(), element), x); }
   Value ExtF(Value x, MType element) { return Make<arith::ExtFOp>(As(x.getType(), element), x); }

@@ -211,6 +211,48 @@ jnp.ldexp(jnp.array([1.0, 3.0], 'float16'), jnp.array([15, -16], 'int8'))
 jnp.ldexp(3, np.uint8(2))
 jnp.ldexp(3.0, 2).weak_type
 
+# Weak and strong results.
+jnp.max(2.5) * jnp.ones(1, 'float16')
+jnp.sum(2.5).weak_type, jnp.mean(2.5).weak_type, jnp.cumsum(jnp.broadcast_to(2.5, (3,))).weak_type
+jnp.deg2rad(True) * jnp.ones(1, 'float16')
+jnp.deg2rad(np.array([90], 'int16')) * jnp.ones(1, 'float16')
+jnp.rad2deg(jnp.arange(3)) * jnp.ones(1, 'float16')
+jnp.reciprocal(np.array([True])) * jnp.ones(1, 'float16')
+jnp.hypot(np.array([True]), jnp.ones(1, 'float16'))
+jnp.logaddexp(True, jnp.ones(1, 'float16'))
+jnp.heaviside(jnp.ones(1, 'float16'), True)
+jnp.float_power(True, jnp.ones(1, 'float16'))
+jax.pure_callback(lambda x: np.ones(3, 'float32'), jax.ShapeDtypeStruct((3,), 'float32'), 1.0) * jnp.ones(3, 'float16')
+
+# Infinities beside NaN; NaN is not left out, and is the largest in either part.
+jnp.hypot(jnp.array([np.inf, np.nan, -np.inf, np.nan]), jnp.array([np.nan, np.inf, np.nan, 1.0]))
+jax.scipy.special.xlogy(0.0, np.nan), jax.scipy.special.xlog1py(0.0, np.nan)
+jnp.isfinite(np.array([1 + 1j, complex(np.inf, 0), complex(0, np.nan)]))
+jnp.allclose(np.array([1 + 1j]), np.array([1 + 1.0000001j]))
+jnp.nan_to_num(jnp.array([np.nan, np.inf, 1.0], 'bfloat16'))
+jnp.take(jnp.array([10, 20]), np.array([True, False]))
+jnp.left_shift(True, True)
+jax.jit(lambda a, i: a.at[i].get(mode='fill'))(np.ones(4, 'complex64'), np.array([0, 9]))
+
+# Seeds of more than 32 bits, other initialisers.
+random.key_data(random.key(2**32 + 5)), random.key_data(random.key(2**31)), random.key_data(random.key(-2**40 + 3))
+nn.initializers.delta_orthogonal()(random.key(0), (3, 3, 2, 4))
+random.uniform(random.key(0), (1000,), minval=-2.0, maxval=5.0) == 0
+random.uniform(random.key(0), (1000,), 'float16', -2.0, 5.0)
+random.normal(random.key(3), (1000,), 'float16')
+random.normal(random.key(3), (1000,), 'bfloat16')
+
+# NumPy's integers where Python's may stand; aux that is no array.
+jax.jit(lambda x, n: x * n, static_argnums=np.int64(1))(2.0, 3)
+jnp.split(jnp.arange(4), np.int64(2))
+jnp.median(jnp.arange(6.0).reshape(2, 3), axis=np.int64(1))
+jnp.histogram(np.arange(5.0, dtype='float32'), np.int64(4))[0]
+jnp.tile(jnp.arange(2), np.int64(2))
+jnp.linalg.norm(jnp.ones((2, 2)), axis=np.int64(1))
+jax.grad(lambda x: (x * x, 'tag'), has_aux=True)(1.0)[0]
+jax.grad(lambda x: [x * x, {'a': x}], has_aux=True)(jnp.float32(1))
+jax.jvp(lambda y: y[0] * 2, *(((lambda p: ((p[0],), (p[1],)))(jax.jvp(lambda x: (x * 2.0, jnp.int32(3)), (2.0,), (1.0,))))))
+
 # An index that occurs twice applies the function twice.
 jnp.array([2.0, 3.0, 4.0]).at[jnp.array([1, 1, 0])].apply(lambda x: x * 10)
 jnp.array([2.0, 3.0, 4.0]).at[jnp.array([1, 7, -1, 2])].apply(lambda x: x * 10)
@@ -487,3 +529,39 @@ def test_weak_types_of_derivatives(derivative, x):
 
 def test_weak_derivatives_do_not_widen():
     assert (weft.grad(lambda x: x * x)(2.0) * wnp.ones(2, "bfloat16")).dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_normal_numbers(dtype):
+    """Those of JAX, but for the last digits."""
+    with weft.enable_x64(), jax.enable_x64(True):
+        theirs = np.asarray(jax.random.normal(jax.random.key(7), (100000,), dtype))
+        given = np.asarray(weft.random.normal(weft.random.key(7), (100000,), dtype))
+    ulps = np.abs(given - theirs) / np.spacing(np.abs(theirs))
+    assert ulps.max() <= 3 and np.mean(ulps > 2) < 1e-3
+
+
+@pytest.mark.parametrize("scale", [[1e4, 1, 1, 1e-9], [1e3, 1, 1, 1e-2], [1e-8, 1e8, 1e4, 1]])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradient_of_the_determinant_of_rows_of_other_sizes(scale, axis):
+    """The matrix of cofactors; JAX's, by the inverse, in 64 bits."""
+    b = np.array([[1, 2, 0, 1], [3, 1, 1, 0], [0, 1, 2, 1], [1, 0, 1, 3.0]])
+    a = (b * np.expand_dims(scale, 1 - axis)).astype("float32")
+    exact = np.linalg.det(a.astype(float)) * np.linalg.inv(a.astype(float)).T
+    np.testing.assert_allclose(np.asarray(weft.grad(wnp.linalg.det)(a)), exact, rtol=2e-5)
+
+
+def test_largest_of_complex_numbers_that_are_nan_in_part():
+    """NumPy's; JAX's depends on the order."""
+    x = np.array([complex(0, np.nan), 1 + 1j], "complex64")
+    assert np.isnan(np.asarray(wnp.max(x)).imag) and np.asarray(wnp.max(x)).real == 0
+    x = np.array([complex(2, np.nan), 1 + 1j], "complex64")
+    assert np.isnan(np.asarray(wnp.min(x)).imag) and np.asarray(wnp.min(x)).real == 2
+
+
+def test_trigamma_in_64_bits():
+    mpmath = pytest.importorskip("mpmath")
+    with weft.enable_x64():
+        x = np.array([0.3, 2.5, 8.5, 10.01, 31.0])
+        second = np.asarray(weft.vmap(weft.grad(weft.grad(weft.scipy.special.gammaln)))(x))
+    np.testing.assert_allclose(second, [float(mpmath.psi(1, v)) for v in x], rtol=2e-15)

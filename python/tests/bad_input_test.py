@@ -696,3 +696,55 @@ def test_programs_of_other_types():
         weft.jit(f, static_argnums=-3)
     with pytest.raises(TypeError, match="argnums is 'x' of type 'str'"):
         weft.grad(lambda x: x, argnums="x")(1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    {
+        "value_and_grad": lambda: weft.value_and_grad(3),
+        "jacfwd": lambda: weft.jacfwd(3),
+        "jacrev": lambda: weft.jacrev(3),
+        "hessian": lambda: weft.hessian(3),
+        "jvp": lambda: weft.jvp(3, (1.0,), (1.0,)),
+        "vjp": lambda: weft.vjp(3, 1.0),
+        "linearize": lambda: weft.linearize(3, 1.0),
+        "linear_transpose": lambda: weft.linear_transpose(3, 1.0),
+        "jet": lambda: weft.jet(3, (1.0,), ((1.0,),)),
+        "make_ir": lambda: weft.make_ir(3),
+        "eval_shape": lambda: weft.eval_shape(3, 1.0),
+        "checkpoint": lambda: weft.checkpoint(3),
+        "scan": lambda: weft.scan(3, 0.0, X),
+        "custom_jvp": lambda: weft.custom_jvp(3),
+        "custom_vjp": lambda: weft.custom_vjp(3),
+        "defjvp": lambda: weft.custom_jvp(lambda x: x).defjvp(3),
+        "defvjp": lambda: weft.custom_vjp(lambda x: x).defvjp(3, 4),
+    }.items(),
+)
+def test_what_is_no_function_is_said_by_name(name, call):
+    with pytest.raises(TypeError, match=f"{name}: expected a function, got 3 of type 'int'"):
+        call()
+
+
+def test_endless_recursion_names_its_line():
+    def endless(x):
+        return endless(x) + 1
+
+    line = endless.__code__.co_firstlineno + 1
+    with pytest.raises(RecursionError, match=rf"bad_input_test\.py:{line}\. A function"):
+        weft.jit(endless)(1.0)
+
+
+def test_a_function_of_elements_gives_elements():
+    with pytest.raises(TypeError, match=r"apply: the function gave f32\[2\] for one element"):
+        X.at[np.array([0, 0]), 0].apply(lambda v: wnp.ones(2))
+
+
+def test_dtypes_are_not_mistaken_for_equal_objects():
+    wnp.zeros(3, np.int8(2))
+    with pytest.raises(TypeError, match=r"2\.0 is not a dtype"):
+        wnp.zeros(3, 2.0)
+
+
+def test_reshape_names_its_arguments():
+    with pytest.raises(TypeError, match="reshape: there is no argument 'foo'"):
+        X.reshape(2, 3, foo=1)

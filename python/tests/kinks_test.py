@@ -295,7 +295,8 @@ def test_infinities_and_nan():
         inf,
     ]
     assert all(math.isnan(wnp.logaddexp(a, b)) for a, b in [(1.0, math.nan), (math.nan, 1.0), (math.nan, inf)])
-    assert [float(special.xlogy(0.0, y)) for y in (0.0, -1.0, inf, math.nan)] == [0, 0, 0, 0]
+    assert [float(special.xlogy(0.0, y)) for y in (0.0, -1.0, inf)] == [0, 0, 0]
+    assert math.isnan(special.xlogy(0.0, math.nan))
     assert float(special.entr(0.0)) == 0 and float(special.entr(-1.0)) == -inf
     assert [float(special.poch(z, 0.0)) for z in (0.0, -2.0, -2.5, 3.0)] == [1, 1, 1, 1]
     assert float(special.boxcox(0.0, 0.5)) == -2 and float(special.boxcox(0.0, 0.0)) == -inf

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import inspect
+import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -207,16 +210,25 @@ def trace_flat(
         except RecursionError as error:
             if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
                 raise
+            where = _recurring_line(error)
             raise RecursionError(
-                f"{kind}: tracing '{flat.name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}). "
-                f"A function that calls itself in a branch of cond is decorated with @weft.jit: the call is then "
-                f"traced once, not followed"
+                f"{kind}: tracing '{flat.name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}) "
+                f"at {where}. A function that calls itself in a branch of cond is decorated with @weft.jit: the call "
+                f"is then traced once, not followed"
             ) from None
         return flatten_result(flat, result)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]
     return _weft.trace(run, flat.specs, hints, flat.name, kind, mask, axes, list(varying), derivatives, rule)
+
+
+def _recurring_line(error: RecursionError) -> str:
+    """The user's line that occurs most often in the traceback."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    users = [at for at in lines if not at[0].startswith(os.path.dirname(__file__))]
+    ((file, line), _), *_ = collections.Counter(users or lines).most_common(1)
+    return f"{file}:{line}"
 
 
 def flatten_result(flat: Flat, result: Any) -> list:

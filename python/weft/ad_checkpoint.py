@@ -16,7 +16,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import ShapeDtype, flat_function, trace_flat
+from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
+from .arguments import is_integer
 
 __all__ = [
     "Policy",
@@ -288,8 +289,9 @@ def checkpoint(
             static_argnums=static_argnums,
             static_argnames=static_argnames,
         )
+    check_callable(fun, "checkpoint")
     inner = fun
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    numbers = (static_argnums,) if is_integer(static_argnums) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 
     @functools.wraps(inner, updated=())

@@ -27,7 +27,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
 
     Example:
         >>> weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, weft.ShapeDtype((), "float32"), x))(1.0)
-        Array(2., dtype=float32, weak_type=True)
+        Array(2., dtype=float32)
     """
     return _call("pure_callback", callback, result_shape_dtypes, args, kwargs)
 
@@ -71,4 +71,5 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
             raise TypeError(f"the callback returned the structure {got}, expected {out_tree}")
         return [_weft.array(v, None, True) for v in out]
 
-    return _tree.unflatten(out_tree, _weft.callback(primitive, on_leaves, leaves, spec_leaves))
+    results = _weft.callback(primitive, on_leaves, leaves, spec_leaves)
+    return _tree.unflatten(out_tree, _weft.with_weak(results, [False] * len(results)))

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
+from .arguments import is_integer
 
 _C = TypeVar("_C")
 _Y = TypeVar("_Y")
@@ -212,10 +213,9 @@ def loop_while(
 
 
 def _known_integer(x):
-    """A Python integer for an array whose number is known."""
-    if isinstance(x, _weft.Array) and not _weft.is_traced(x) and x.ndim == 0:
-        return int(x)
-    return x
+    """A Python integer for what is one whose number is known."""
+    known = isinstance(x, _weft.Array) and not _weft.is_traced(x) and x.ndim == 0
+    return int(x) if known or is_integer(x) else x
 
 
 def _snapshots(strategy: str, what: str) -> int:
@@ -385,6 +385,7 @@ def loop_scan(
     snapshots: int = 0,
 ):
     """scan; `what` and `paths` as in loop_while; snapshots: how many carries reverse mode stores, 0 for all."""
+    check_callable(f, what)
     carry, carry_tree = _tree.flatten(init)
     xs_leaves, xs_tree = _tree.flatten(xs)
     for leaf, (path, _) in zip(xs_leaves, _tree.flatten_with_path(xs)):

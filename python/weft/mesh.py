@@ -366,7 +366,7 @@ def cuts_of(
     fits neither the mesh nor the shape, and where it leaves a dimension open and may not."""
     axes = spec_axes(spec)
     if _UNCONSTRAINED in spec and not may_be_open:
-        raise ValueError(f"{what}: {spec} leaves a dimension open, which only with_sharding_constraint can")
+        raise ValueError(f"{what}: {spec} leaves a dimension open; expected axes or None for every dimension")
     if len(axes) > len(shape):
         raise ValueError(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
     seen: set[str] = set()

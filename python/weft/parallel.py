@@ -12,6 +12,7 @@ import numpy as np
 from . import _weft
 from . import tree as _tree
 from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from .arguments import is_integer
 from .collectives import check_axis_name
 from .mesh import (
     Device,
@@ -188,9 +189,7 @@ def pmap(
             axis_size=axis_size,
         )
     name = "devices" if axis_name is None else check_axis_name(axis_name, "pmap")
-    static = (
-        (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
-    )
+    static = (static_broadcasted_argnums,) if is_integer(static_broadcasted_argnums) else static_broadcasted_argnums
     from .compiled import jit
 
     if devices is None and process_count() > 1:

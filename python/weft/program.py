@@ -8,7 +8,8 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import ShapeDtype, flat_function, trace_flat
+from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
+from .arguments import is_integer
 from .collectives import check_axis_name
 
 __all__ = ["IR", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
@@ -249,6 +250,7 @@ def make_ir(
         >>> weft.make_ir(lambda x: x.sum(0))(weft.ShapeDtype(("n", 784), "float32")).out_types
         ['f32[784]']
     """
+    check_callable(fun, "make_ir")
     axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
 
     @functools.wraps(fun, updated=())
@@ -276,7 +278,7 @@ def ints(value: int | Iterable[int] | None) -> tuple[int, ...]:
     """Positions, as an argument names them: one, several, or None."""
     if value is None:
         return ()
-    return (value,) if isinstance(value, int) else tuple(value)
+    return (value,) if is_integer(value) else tuple(value)
 
 
 def _merge(fixed: dict, dynamic: Sequence, n: int) -> list:
@@ -346,8 +348,13 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> weft.eval_shape(lambda x: x @ x.T, weft.ShapeDtype((3, 4), "float32"))
         ShapeDtype((3, 3), float32)
     """
+    check_callable(fun, "eval_shape")
     flat = flat_function(fun, args, kwargs)
-    t = trace_flat(flat, "eval_shape", known=False)
+    _weft.being_lowered(True)  # only shapes are asked for, so no way of compiling is lost
+    try:
+        t = trace_flat(flat, "eval_shape", known=False)
+    finally:
+        _weft.being_lowered(False)
     return _tree.unflatten(
         flat.out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(t)]
     )

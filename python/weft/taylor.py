@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
-from ._tracing import flat_function, trace_flat
+from ._tracing import check_callable, flat_function, trace_flat
 
 __all__ = ["jet"]
 
@@ -43,6 +43,7 @@ def jet(
         >>> float(value), [float(d) for d in derivatives]
         (0.0, [1.0, 0.0, -1.0])
     """
+    check_callable(fun, "jet")
     if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
         raise TypeError("jet: primals and series must be tuples, with one entry for each argument")
     if len(primals) != len(series):

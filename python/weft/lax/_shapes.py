@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import ArrayLike, DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -440,7 +441,7 @@ def empty(shape: int | Shape, dtype: DTypeLike) -> Array:
         >>> weft.lax.empty((2,), "float32").shape
         (2,)
     """
-    return _weft.full((shape,) if isinstance(shape, int) else tuple(shape), 0, dtype)
+    return _weft.full((shape,) if is_integer(shape) else tuple(shape), 0, dtype)
 
 
 # What parameters mean in several functions of this module.

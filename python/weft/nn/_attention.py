@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _docs
 from .. import numpy as wnp
+from ..arguments import is_integer
 from ..typing import ArrayLike
 from ._softmax import logsumexp, softmax
 
@@ -91,7 +92,7 @@ def dot_product_attention(
     if is_causal:
         limits.append(column <= row)
     if local_window_size is not None:
-        pair = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+        pair = (local_window_size,) * 2 if is_integer(local_window_size) else local_window_size
         limits += [column >= row - pair[0], column <= row + pair[1]]
     if query_seq_lengths is not None:
         counted = row < wnp.asarray(query_seq_lengths)[:, None, None, None]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from .. import numpy as wnp
 from .. import random
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
@@ -196,8 +197,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
             raise ValueError(f"delta_orthogonal: three to five dimensions are needed, got shape {shape}")
         if shape[-1] < shape[-2]:
             raise ValueError(f"delta_orthogonal: no more inputs than outputs are possible, got shape {shape}")
-        # The first rows of a square orthogonal matrix of the outputs.
-        matrix = orthogonal(scale, column_axis, dtype)(key, (shape[-1], shape[-1]))[: shape[-2]]
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         middle = tuple((n - 1) // 2 for n in shape[:-2])
         return wnp.zeros(shape, dtype).at[middle].set(matrix)
 
@@ -238,7 +238,7 @@ def variance_scaling(
     """
 
     def axes(given, rank: int) -> set[int]:
-        return {a % rank for a in ((given,) if isinstance(given, int) else given)}
+        return {a % rank for a in ((given,) if is_integer(given) else given)}
 
     def init(key, shape, dtype=dtype):
         rank = len(shape)

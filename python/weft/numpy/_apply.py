@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import NestedLike
 from ._creation import arange, linspace, meshgrid
 
@@ -64,7 +65,7 @@ def apply_over_axes(func: Callable[..., Any], a: NestedLike, axes: int | Sequenc
                 [8.]]], dtype=float32)
     """
     a = _array(a)
-    for axis in [axes] if isinstance(axes, int) else axes:
+    for axis in [axes] if is_integer(axes) else axes:
         axis = _weft.check_axis(axis, a.ndim, "apply_over_axes")
         out = func(a, axis)
         a = _weft.expand_dims(out, axis) if out.ndim == a.ndim - 1 else out

@@ -8,7 +8,8 @@ from typing import Any
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
-from ._elementwise import imag, isnan, real
+from ._dtypes import finfo
+from ._elementwise import _floats, imag, isnan, real
 from ._primitives import maximum, minimum
 
 __all__ = [
@@ -155,15 +156,13 @@ def nan_to_num(
         Array([1., 0., 9.], dtype=float32)
     """
     del copy
-    import numpy as np
-
     x = _weft.array(x, None, False)
     if not _weft.is_inexact(x.dtype):
         return x
     if _weft.dtype_kind(x.dtype) == "complex":
         parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (real(x), imag(x))]
         return _weft.bind_elementwise("complex", tuple(parts), {})
-    info = np.finfo(x.dtype)
+    info = finfo(x.dtype)
     x = _weft.where(x != x, nan, x)
     x = _weft.where(x == float("inf"), float(info.max) if posinf is None else posinf, x)
     return _weft.where(x == float("-inf"), float(info.min) if neginf is None else neginf, x)
@@ -181,7 +180,7 @@ def heaviside(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.heaviside(wnp.array([-1.0, 0.0, 2.0]), 0.5)
         Array([0. , 0.5, 1. ], dtype=float32)
     """
-    x1, x2 = _weft.promote_inexact(x1), _weft.promote_inexact(x2)
+    x1, x2 = _floats(x1, x2)
     step = _weft.where(x1 < 0, 0, _weft.where(x1 > 0, 1, x2))
     return _weft.where(x1 != x1, x1, step)
 

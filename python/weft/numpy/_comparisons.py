@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import NestedLike
+from ._elementwise import isfinite
 
 __all__ = [
     "allclose",
@@ -24,7 +25,7 @@ def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8
         Array([ True, False], dtype=bool)
     """
     a, b = _weft.promote_inexact(a), _weft.promote_inexact(b)
-    finite = _weft.bind_elementwise("is_finite", (a,), {}) & _weft.bind_elementwise("is_finite", (b,), {})
+    finite = isfinite(a) & isfinite(b)
     close = _weft.where(finite, _weft.absolute(a - b) <= atol + rtol * _weft.absolute(b), a == b)
     return close | ((a != a) & (b != b)) if equal_nan else close
 

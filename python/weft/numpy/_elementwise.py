@@ -17,7 +17,6 @@ from ._primitives import (
     power,
     sin,
     sqrt,
-    true_divide,
 )
 
 __all__ = [
@@ -36,6 +35,7 @@ __all__ = [
     "gcd",
     "hypot",
     "iscomplex",
+    "isfinite",
     "isinf",
     "isnan",
     "isneginf",
@@ -59,6 +59,14 @@ __all__ = [
 ]
 
 _pi = math.pi
+
+
+def _floats(x1: NestedLike, x2: NestedLike) -> tuple[Array, Array]:
+    """Two arguments of a function of floats: a boolean or an integer takes the dtype of a float beside it."""
+    dtype, weak = _weft.weak_result_type(x1, x2)
+    if not weak and _weft.is_inexact(dtype):
+        return _weft.astype(x1, dtype), _weft.astype(x2, dtype)
+    return _weft.promote_inexact(x1), _weft.promote_inexact(x2)
 
 
 def absolute(x: NestedLike) -> Array:
@@ -294,6 +302,21 @@ def isnan(x: NestedLike) -> Array:
     return x != x
 
 
+def isfinite(x: NestedLike) -> Array:
+    """Whether x is neither infinite nor not a number; of complex numbers, whether both parts are.
+
+    Returns: array of booleans of the shape of x.
+
+    Example:
+        >>> wnp.isfinite(wnp.array([1.0, wnp.nan, wnp.inf]))
+        Array([ True, False, False], dtype=bool)
+    """
+    x = _weft.array(x, None, False)
+    if _weft.dtype_kind(x.dtype) == "complex":
+        return isfinite(real(x)) & isfinite(imag(x))
+    return _weft.bind_elementwise("is_finite", (x,), {})
+
+
 def isinf(x: NestedLike) -> Array:
     """Whether x is an infinity.
 
@@ -377,7 +400,7 @@ def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.logaddexp(1000.0, 1000.0)
         Array(1000.6932, dtype=float32, weak_type=True)
     """
-    x1, x2 = _weft.promote_inexact(x1), _weft.promote_inexact(x2)
+    x1, x2 = _floats(x1, x2)
     delta = x1 - x2
     # By the sign of the difference, not by maximum: each branch is the whole function, equal numbers included, so that
     # derivatives of every order are its own. Those of maximum are 1/2 and then 0 there.
@@ -399,7 +422,8 @@ def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.logaddexp2(3.0, 3.0)
         Array(4., dtype=float32, weak_type=True)
     """
-    return logaddexp(_weft.promote_inexact(x1) * math.log(2), _weft.promote_inexact(x2) * math.log(2)) / math.log(2)
+    x1, x2 = _floats(x1, x2)
+    return logaddexp(x1 * math.log(2), x2 * math.log(2)) / math.log(2)
 
 
 def hypot(x1: NestedLike, x2: NestedLike) -> Array:
@@ -412,12 +436,13 @@ def hypot(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.hypot(3.0, 4.0)
         Array(5., dtype=float32, weak_type=True)
     """
-    x1, x2 = _weft.absolute(_weft.promote_inexact(x1)), _weft.absolute(_weft.promote_inexact(x2))
+    x1, x2 = (_weft.absolute(x) for x in _floats(x1, x2))
     # Selected, not maximum and minimum, whose derivatives where both are equal are shares: 1/2, then 0.
     first = x1 > x2
     big, small = _weft.where(first, x1, x2), _weft.where(first, x2, x1)
     ratio = small / _weft.where(big == 0, 1, big)
-    return _weft.where((big == 0) | (big == float("inf")), maximum(x1, x2), big * sqrt(1 + ratio * ratio))
+    out = _weft.where((big == 0) | (big == float("inf")), maximum(x1, x2), big * sqrt(1 + ratio * ratio))
+    return _weft.where((x1 == float("inf")) | (x2 == float("inf")), float("inf"), out)  # beside NaN, too
 
 
 def reciprocal(x: ArrayLike) -> Array:
@@ -429,7 +454,7 @@ def reciprocal(x: ArrayLike) -> Array:
         >>> wnp.reciprocal(wnp.array([2.0, 4.0]))
         Array([0.5 , 0.25], dtype=float32)
     """
-    return true_divide(1, x)
+    return 1 / _weft.promote_inexact(x)
 
 
 def deg2rad(x: ArrayLike) -> Array:
@@ -444,7 +469,7 @@ def deg2rad(x: ArrayLike) -> Array:
         >>> wnp.deg2rad(180.0)
         Array(3.1415927, dtype=float32, weak_type=True)
     """
-    return multiply(x, _pi / 180)
+    return _weft.promote_inexact(x) * (_pi / 180)
 
 
 def rad2deg(x: ArrayLike) -> Array:
@@ -459,7 +484,7 @@ def rad2deg(x: ArrayLike) -> Array:
         >>> wnp.rad2deg(wnp.pi)
         Array(180., dtype=float32, weak_type=True)
     """
-    return multiply(x, 180 / _pi)
+    return _weft.promote_inexact(x) * (180 / _pi)
 
 
 radians, degrees = deg2rad, rad2deg
@@ -530,7 +555,7 @@ def float_power(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.float_power(2, -1)
         Array(0.5, dtype=float32, weak_type=True)
     """
-    return power(_weft.promote_inexact(x1), _weft.promote_inexact(x2))
+    return power(*_floats(x1, x2))
 
 
 abs, conj = absolute, conjugate

@@ -222,7 +222,7 @@ def eigh(a: NestedLike, UPLO: str | None = None, symmetrize_input: bool = True) 
     return EighResult(*_weft.bind("eigh", [a], {}))
 
 
-def eigvalsh(a: NestedLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+def eigvalsh(a: NestedLike, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of a symmetric or Hermitian matrix.
 
     Args:

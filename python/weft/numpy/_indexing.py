@@ -69,6 +69,8 @@ def take(
     a, indices = _weft.array(a, None, False), _weft.array(indices, None, False)
     if _weft.is_inexact(indices.dtype):
         raise TypeError(f"take: indices must be integers, got {indices.dtype}")
+    if _weft.dtype_kind(indices.dtype) == "bool":
+        indices = indices.astype("int32")
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "take")
@@ -78,7 +80,9 @@ def take(
     if mode == "clip":
         return _weft.take(a, _weft.where(indices < 0, 0, indices), axis, "clip")
     if mode not in (None, "fill", "promise_in_bounds"):
-        raise ValueError(f"take: there is no mode {mode!r}; the modes are 'fill', 'clip' and 'wrap'")
+        raise ValueError(
+            f"take: there is no mode {mode!r}; the modes are 'fill', 'clip', 'wrap' and 'promise_in_bounds'"
+        )
     if mode == "promise_in_bounds":
         return _weft.take(a, indices, axis, "clip")
     filled = _weft.take(a, indices, axis, "fill")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
 from ._shape import _array, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
 
@@ -244,7 +245,7 @@ def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int =
     ary = _array(ary)
     axis = _weft.check_axis(axis, ary.ndim, "split")
     n = ary.shape[axis]
-    if isinstance(indices_or_sections, int):
+    if is_integer(indices_or_sections):
         if n % indices_or_sections:
             raise ValueError(
                 f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts"
@@ -271,7 +272,7 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
         [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
     """
     ary = _array(ary)
-    if not isinstance(indices_or_sections, int):
+    if not is_integer(indices_or_sections):
         return split(ary, indices_or_sections, axis)
     axis = _weft.check_axis(axis, ary.ndim, "array_split")
     n, k = ary.shape[axis], indices_or_sections
@@ -340,7 +341,7 @@ def tile(A: NestedLike, reps: int | Sequence[int]) -> Array:
         Array([[1, 2, 1, 2],
                [1, 2, 1, 2]], dtype=int32)
     """
-    a, times = _array(A), (reps,) if isinstance(reps, int) else tuple(reps)
+    a, times = _array(A), (reps,) if is_integer(reps) else tuple(reps)
     n = builtins.max(a.ndim, len(times))
     a, times = a.reshape((1,) * (n - a.ndim) + a.shape), (1,) * (n - len(times)) + times
     wide = _weft.expand_dims(a, [2 * i for i in range(n)])
@@ -379,7 +380,7 @@ def repeat(
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "repeat")
     n = a.shape[axis]
-    if isinstance(repeats, int) and total_repeat_length is None:
+    if is_integer(repeats) and total_repeat_length is None:
         wide = _weft.expand_dims(a, axis + 1)
         dims = list(wide.shape)
         dims[axis + 1] = repeats
@@ -412,7 +413,7 @@ def resize(a: NestedLike, new_shape: int | Sequence[int]) -> Array:
         Array([[1, 2],
                [3, 1]], dtype=int32)
     """
-    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    shape = (new_shape,) if is_integer(new_shape) else tuple(new_shape)
     flat, n = ravel(a), math.prod(shape)
     times = -(-n // builtins.max(flat.shape[0], 1))
     return tile(flat, times)[:n].reshape(shape)

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
 from ._dtypes import summed_in
 
@@ -179,10 +180,10 @@ def tensordot(
     """
     del precision
     a, b = _array(a), _array(b)
-    if isinstance(axes, int):
+    if is_integer(axes):
         x, y = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     else:
-        x, y = ([d] if isinstance(d, int) else list(d) for d in axes)
+        x, y = ([d] if is_integer(d) else list(d) for d in axes)
     return _summed(lambda v, w: _weft.tensordot(v, w, x, y), "tensordot", a, b, preferred_element_type)
 
 

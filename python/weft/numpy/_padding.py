@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import NestedLike
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
@@ -48,7 +49,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
     a = _array(array)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(d, pad_width.get(d - a.ndim, (0, 0))) for d in range(a.ndim)]
-        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
+        pad_width = [(w, w) if is_integer(w) else w for w in pad_width]
     widths = [(int(lo), int(hi)) for lo, hi in np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))]
     if builtins.any(w < 0 for pair in widths for w in pair):
         raise ValueError(f"pad: widths must not be negative, got {pad_width}")

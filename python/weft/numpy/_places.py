@@ -42,7 +42,14 @@ _COMBINE: dict[str, Any] = {
 }
 
 
-def _updating(name: str, does: str, example: str, values: str = "", update: Callable[..., Array] | None = None):
+def _updating(
+    name: str,
+    does: str,
+    example: str,
+    values: str = "",
+    update: Callable[..., Array] | None = None,
+    dtype: str = " and dtype",
+):
     """A method of _Place that gives a copy with other values there. `update` takes the place, values and the mode."""
 
     def method(
@@ -70,7 +77,7 @@ def _updating(name: str, does: str, example: str, values: str = "", update: Call
             out_sharding: must be None; weft.with_sharding_constraint shards the result.
             wrap_negative_indices: whether negative ones count from the end; if not, they are out of bounds.
 
-        Returns: array of the same shape and dtype.
+        Returns: array of the same shape{dtype}.
 
         Raises:
             ValueError: there is no such mode.
@@ -100,9 +107,7 @@ class _Place:
 
     def _update(self, values, kind, mode):
         if mode not in _MODES:
-            raise ValueError(
-                f"at[]: there is no mode {mode!r}; the modes are {', '.join(map(repr, filter(None, _MODES)))}"
-            )
+            raise ValueError(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         mask = self._mask()
         if mask is not None:
             # How many elements are chosen is not known, so every one of them gets the same value.
@@ -157,11 +162,12 @@ class _Place:
     )
     divide = _updating(
         "divide",
-        "of a float dtype divided by values, twice where an index occurs twice,",
+        "divided by values, twice where an index occurs twice,",
         """wnp.ones(3).at[1].divide(4.0)
             Array([1.  , 0.25, 1.  ], dtype=float32)""",
         ", converted to the dtype of the array first",
         lambda place, values, mode: place._array / place._factors(values, mode),
+        ", of a float dtype",
     )
     power = _updating(
         "power",
@@ -269,7 +275,7 @@ class _Place:
             Array([ 2., nan], dtype=float32)
         """
         if mode not in _READ_MODES:
-            raise ValueError(f"at[]: there is no mode {mode!r}")
+            raise ValueError(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         index = self._placed(out_sharding, wrap_negative_indices, mode or "clip")._index
         out = _weft.getitem(self._array, index, _READ_MODES[mode])
         if mode in ("fill", "drop") and fill_value is not None:
@@ -283,8 +289,14 @@ def _applied(function: Callable[..., Any], values, times) -> Array:
     from ..batching import vmap
     from ..control import fori_loop
 
+    def once(_, value):
+        result = _weft.array(function(value), None, False)
+        if result.shape != ():
+            raise TypeError(f"at[].apply: the function gave {result.type} for one element; expected one element")
+        return _weft.astype(result, value.dtype)
+
     def repeated(value, count):
-        return fori_loop(0, count, lambda _, v: _weft.astype(function(v), v.dtype), value)
+        return fori_loop(0, count, once, value)
 
     return vmap(repeated)(values.reshape(-1), times.reshape(-1)).reshape(values.shape)
 

@@ -30,7 +30,6 @@ _UNARY = {
     "arccosh": "acosh",
     "arctanh": "atanh",
     "square": "square",
-    "isfinite": "is_finite",
     "invert": "not",
     "nextafter": "nextafter",
 }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import NestedLike
 from ._choosing import clip
 from ._reductions import _AXES, any, sum
@@ -23,7 +24,7 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_inexact(q)
     if method not in _METHODS:
         raise ValueError(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
-    axes = list(range(a.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = list(range(a.ndim)) if axis is None else [axis] if is_integer(axis) else list(axis)
     axes = [_weft.check_axis(d, a.ndim, what) for d in axes]
     for d in axes:
         if isinstance(a.shape[d], _weft.Dim):

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
@@ -149,9 +150,12 @@ def _complex_extreme(prim, a, axis, keepdims) -> Array:
     part = lambda name: _weft.bind_elementwise(name, (a,), {})
     real, imag = part("real"), part("imag")
     top = _weft.reduce(prim, real, axis, True)
-    # NaN is equal to none, and wins: then the imaginary part is that of an element whose real part is NaN.
-    best = (real == top) | (real != real)
+    # NaN in either part wins over all numbers.
+    nan = (real != real) | (imag != imag)
+    anywhere = _weft.reduce("reduce_or", nan, axis, True)
+    best = _weft.where(anywhere, nan, real == top)
     beside = -math.inf if prim == "reduce_max" else math.inf
+    top = _weft.where(anywhere & (top == top), _weft.reduce(prim, _weft.where(best, real, beside), axis, True), top)
     rest = _weft.reduce(prim, _weft.where(best, imag, beside), axis, True)
     # Equal elements share the derivative, both parts of it; NaN is chosen by its parts.
     chosen = best & (imag == rest)
@@ -430,7 +434,7 @@ def average(
     if weights.shape != a.shape:
         if axis is None:
             raise TypeError("average: give the axis that the weights are for")
-        axes = [_weft.check_axis(d, a.ndim, "average") for d in ([axis] if isinstance(axis, int) else axis)]
+        axes = [_weft.check_axis(d, a.ndim, "average") for d in ([axis] if is_integer(axis) else axis)]
         if weights.shape != tuple(a.shape[d] for d in axes):
             raise ValueError(f"average: weights of shape {weights.shape} for axes {axes} of shape {a.shape}")
         weights = _weft.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))

@@ -185,7 +185,7 @@ def ldexp(x1: NestedLike, x2: ArrayLike) -> Array:
     if _weft.is_inexact(power.dtype):
         raise TypeError(f"ldexp: x2 is {power.type}; expected integers")
     dtype = x.dtype
-    if dtype.itemsize < 4:
+    if dtype in ("float16", "bfloat16"):
         x = x.astype("float32")  # wide enough to round once, at the end
     least, most, digits = (-1022, 1023, 53) if x.dtype == "float64" else (-126, 127, 24)
     power = clip(power.astype(x.dtype), 3 * least, 3 * most)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -105,7 +106,7 @@ def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
                [3, 4, 5]], dtype=int32)
     """
     if order == "F":
-        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        sizes = (shape,) if is_integer(shape) else tuple(shape)
         return transpose(_weft.reshape(transpose(_array(a)), sizes[::-1]))
     return _weft.reshape(_array(a), shape)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import NestedLike
 from ._reductions import max, min, sum, widened
 
@@ -110,7 +111,7 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
         Array([1., 2., 4., 5.], dtype=float32)
     """
     f = _weft.promote_inexact(_array(f))
-    axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = range(f.ndim) if axis is None else [axis] if is_integer(axis) else axis
     axes = [_weft.check_axis(d, f.ndim, "gradient") for d in axes]
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
@@ -337,7 +338,7 @@ def histogram_bin_edges(
     from ._creation import linspace
 
     del weights
-    if not isinstance(bins, int):
+    if not is_integer(bins):
         if isinstance(bins, str):
             raise NotImplementedError("histogram_bin_edges: give the number of bins or their edges")
         return _weft.promote_inexact(_array(bins))
@@ -420,7 +421,7 @@ def histogramdd(
 
     sample = _weft.promote_inexact(_array(sample))
     points, dims = sample.shape
-    bins = [bins] * dims if isinstance(bins, int) else list(bins)
+    bins = [bins] * dims if is_integer(bins) else list(bins)
     ranges = [None] * dims if range is None else list(range)
     edges = [histogram_bin_edges(sample[:, d], bins[d], ranges[d]) for d in builtins.range(dims)]
     shape = tuple(e.shape[0] - 1 for e in edges)

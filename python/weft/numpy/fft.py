@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .._weft import Array
+from ..arguments import is_integer
 from ..typing import NestedLike
 from ._shape import roll
 
@@ -311,7 +312,7 @@ def rfftfreq(n: int, d: float = 1.0) -> Array:
 
 def _shifted(x, axes, places) -> Array:
     x = _weft.array(x, None, False)
-    axes = tuple(range(x.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
+    axes = tuple(range(x.ndim)) if axes is None else (axes,) if is_integer(axes) else tuple(axes)
     return roll(x, tuple(places(x.shape[a]) for a in axes), axes)
 
 

@@ -212,7 +212,7 @@ def xlogy(x: NestedLike, y: NestedLike) -> Array:
     """
     x, y = _float(x), _float(y)
     # Left out is only what is not finite, so that the derivative by x is log(y) at 0 too.
-    left_out = (x == 0) & ~((y > 0) & (y < float("inf")))
+    left_out = (x == 0) & ((y <= 0) | (y == float("inf")))
     return wnp.where(left_out, 0, x * wnp.log(wnp.where(left_out, 1, y)))
 
 
@@ -226,7 +226,7 @@ def xlog1py(x: NestedLike, y: NestedLike) -> Array:
         Array([0.       , 1.3862944], dtype=float32)
     """
     x, y = _float(x), _float(y)
-    left_out = (x == 0) & ~((y > -1) & (y < float("inf")))
+    left_out = (x == 0) & ((y <= -1) | (y == float("inf")))
     return wnp.where(left_out, 0, x * wnp.log1p(wnp.where(left_out, 0, y)))
 
 
