@@ -1,12 +1,13 @@
 #include "lowering/digest.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/SHA256.h"
+#include <sha2.h>
 
 namespace weft {
 
 std::string Sha256(const std::string& bytes) {
-  return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes)), /*LowerCase=*/true);
+  char digits[SHA256_DIGEST_STRING_LENGTH];
+  SHA256Data(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), digits);
+  return digits;
 }
 
 }  // namespace weft

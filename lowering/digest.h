@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4), as LLVM implements it: what names and checks the entries of the disk cache.
+// SHA-256 (FIPS 180-4), as libmd implements it: what names and checks the entries of the disk cache, and bundles. Not
+// LLVM's, since what runs bundles has no LLVM.
 #ifndef WEFT_LOWERING_DIGEST_H_
 #define WEFT_LOWERING_DIGEST_H_
 
