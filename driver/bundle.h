@@ -24,6 +24,11 @@ Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& cap
 // each parameter that the bundle does not bring along. Raises kType for arguments that do not fit, kValue for a device
 // that the bundle is not for, kRuntime where the device cannot be used or fails.
 Tensors RunBundle(const Bundle& bundle, const Tensors& args, const std::string& device);
+// The same for GPUs alone, "cuda" or "twin": needs no library but the driver, and cuBLASLt for products.
+Tensors RunGpuBundle(const Bundle& bundle, const Tensors& args, const std::string& device);
+
+// All parameters' values: constants from the bundle, the rest from `args`. Raises kType for arguments that do not fit.
+Tensors AllArguments(const Bundle& bundle, const Tensors& args);
 
 }  // namespace weft
 #endif  // WEFT_DRIVER_BUNDLE_H_

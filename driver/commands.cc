@@ -1,17 +1,14 @@
 #include "driver/commands.h"
 
-#include <filesystem>
 #include <iostream>
-#include <map>
 #include <memory>
 
+#include "driver/array_files.h"
 #include "driver/bundle.h"
 #include "driver/command_passes.h"
 #include "driver/executable.h"
 #include "driver/files.h"
 #include "driver/gpu.h"
-#include "driver/npy.h"
-#include "driver/npz.h"
 #include "ir/eval.h"
 #include "ir/op_reference.h"
 #include "ir/serialize.h"
@@ -48,53 +45,10 @@ void OptCommand::Run() const {
 
 namespace {
 
-// An argument that a program takes.
-struct Wanted {
-  std::string name;
-  Type type;
-};
-
-// One .npy file per argument, or one .npz file with arrays of the arguments' names, or of np.savez's own (arr_0, ...).
-Tensors ReadArguments(const std::string& program, const std::vector<Wanted>& wanted,
-                      const std::vector<std::string>& inputs) {
-  Tensors arguments;
-  const bool archive =
-      inputs.size() == 1 && inputs[0].size() > 4 && inputs[0].compare(inputs[0].size() - 4, 4, ".npz") == 0;
-  if (archive) {
-    const std::map<std::string, std::string> files = ParseNpz(ReadFile(inputs[0]), inputs[0]);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      auto it = files.find(wanted[i].name);
-      if (it == files.end()) it = files.find("arr_" + std::to_string(i));
-      if (it == files.end())
-        throw ValueError(program, ": ", inputs[0], " has no array '", wanted[i].name, "' (nor 'arr_", i, "')");
-      arguments.push_back(ParseNpy(it->second, wanted[i].type.dtype, inputs[0] + ": " + it->first));
-    }
-    return arguments;
-  }
-  if (inputs.size() != wanted.size()) {
-    Types types;
-    for (const Wanted& w : wanted) types.push_back(w.type);
-    throw ValueError(program, " takes ", wanted.size(), " arrays (", ToString(types), "), --inputs names ",
-                     inputs.size());
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(ReadNpy(inputs[i], wanted[i].type.dtype));
-  return arguments;
-}
-
 Tensors RunBundleFile(const std::string& bytes, const RunCommand& command) {
-  Bundle bundle;
-  try {
-    bundle = Bundle::Parse(bytes);
-  } catch (const std::invalid_argument& failure) {
-    throw UserError(ErrorKind::kParse, {}, command.file, ": ", failure.what());
-  }
+  const Bundle bundle = ParseBundle(bytes, command.file);
   if (command.interpret) throw ValueError("run: a bundle holds no program that could be interpreted");
-  std::vector<Wanted> wanted;
-  for (const Bundle::Value& v : bundle.params) {
-    if (!v.is_constant)
-      wanted.push_back({v.name, Type{static_cast<DType>(v.dtype), Dims(v.shape.begin(), v.shape.end()), {}}});
-  }
-  return RunBundle(bundle, ReadArguments(bundle.name, wanted, command.inputs), command.device);
+  return RunBundle(bundle, ReadArguments(bundle, command.inputs), command.device);
 }
 
 Tensors RunProgramFile(const RunCommand& command) {
@@ -112,15 +66,7 @@ Tensors RunProgramFile(const RunCommand& command) {
 void RunCommand::Run() const {
   const std::string bytes = file == "-" ? "" : ReadFile(file);
   const Tensors results = Bundle::IsBundle(bytes) ? RunBundleFile(bytes, *this) : RunProgramFile(*this);
-  if (outputs.empty()) {
-    for (const Tensor& t : results) std::cout << t.type() << " " << FormatTensors("{}", {t}) << "\n";
-    return;
-  }
-  std::error_code error;
-  std::filesystem::create_directories(outputs, error);
-  if (error) throw ValueError("cannot make the folder ", outputs, ": ", error.message());
-  for (size_t i = 0; i < results.size(); ++i)
-    WriteNpy((std::filesystem::path(outputs) / (std::to_string(i) + ".npy")).string(), results[i]);
+  PutResults(results, outputs);
 }
 
 void ExportCommand::Run() const { WriteFile(output, MakeBundle(LoadProgram(file), target, {}, twins).Serialize()); }

@@ -6,12 +6,14 @@
 //   weft dump f.weft --stage=ptx --target=cuda:sm_90a
 //   weft export f.weft --target=cuda:sm_90a -o f.weftb
 //   weft run f.weftb --inputs in.npz          the compiled program, without the compiler
+//   weft selftest --gpu --cases=selftest.zip  whether the card at hand computes what NumPy does, and how fast
 //   weft ops                                  the reference of all operations
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "driver/commands.h"
+#include "driver/gpu_selftest.h"
 #include "ir/error.h"
 #include <CLI/CLI.hpp>
 
@@ -60,6 +62,12 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   dump_app->add_option("--target", dump.target, "For a GPU, as in cuda:sm_90a; without it for this CPU");
 
+  weft::SelftestCommand selftest;
+  CLI::App* selftest_app = app.add_subcommand("selftest", "Check the card at hand, and measure");
+  selftest_app->add_flag("--gpu", selftest.gpu, "The GPU");
+  selftest_app->add_option("--cases", selftest.cases, "What to run; without it selftest.zip beside this program");
+  selftest_app->add_option("--json", selftest.json, "A file for the report as JSON");
+
   CLI::App* ops_app = app.add_subcommand("ops", "Print the reference of all operations as Markdown");
 
   try {
@@ -74,6 +82,7 @@ int Main(int argc, char** argv) {
     if (export_app->parsed()) bundle.Run();
     if (dump_app->parsed()) dump.Run();
     if (ops_app->parsed()) weft::RunOpsCommand();
+    if (selftest_app->parsed() && !selftest.Run()) return kFailure;
   } catch (const weft::Error& error) {
     std::cerr << "weft: " << error.what() << "\n";
     return kFailure;

@@ -14,9 +14,7 @@ constexpr size_t kWorkspace = 32 << 20;  // what cuBLASLt recommends for Hopper
 
 DevicePointer Address(const void* p) { return reinterpret_cast<DevicePointer>(p); }
 
-std::string SmName(int major, int minor) { return "sm_" + std::to_string(major) + std::to_string(minor); }
-
-// Destroys what a cuBLASLt call made.
+// Destroys what a call of CUDA made.
 struct Owned {
   void* handle = nullptr;
   int (*destroy)(void*) = nullptr;
@@ -29,15 +27,37 @@ struct Owned {
 
 }  // namespace
 
-CudaDevice::CudaDevice(const GpuArtifact& program, int ordinal) : api_(DriverApi::Get()) {
-  int count = 0;
-  api_.Check(api_.DeviceGetCount(&count), "counting the devices");
+Card Card::Find(int ordinal) {
+  const DriverApi& api = DriverApi::Get();
+  int count = 0, device = 0, major = 0, minor = 0;
+  api.Check(api.DeviceGetCount(&count), "counting the devices");
   if (ordinal < 0 || ordinal >= count)
     throw std::runtime_error("cuda: there is no device " + std::to_string(ordinal) + "; the driver has " +
                              std::to_string(count));
+  api.Check(api.DeviceGet(&device, ordinal), "opening the device");
+  api.Check(api.DeviceGetAttribute(&major, 75, device), "asking for the compute capability");
+  api.Check(api.DeviceGetAttribute(&minor, 76, device), "asking for the compute capability");
+  Card card;
+  card.capability = 10 * major + minor;
+  char name[256] = "";
+  if (api.DeviceGetName(name, sizeof name, device) == 0) card.name = name;
+  api.Check(api.DriverGetVersion(&card.driver_version), "asking for the driver's version");
+  return card;
+}
+
+bool Card::Runs(const std::string& sm) const {
+  const bool exact = !sm.empty() && sm.back() == 'a';
+  const int wanted = std::atoi(sm.c_str() + 3);
+  return exact ? capability == wanted : capability >= wanted;
+}
+
+CudaDevice::CudaDevice(const GpuArtifact& program, int ordinal) : api_(DriverApi::Get()) {
+  const Card card = Card::Find(ordinal);
+  if (!card.Runs(program.sm))
+    throw std::runtime_error("cuda: the program is compiled for " + program.sm + "; device " + std::to_string(ordinal) +
+                             " (" + card.name + ") is " + card.SmName());
   try {
     api_.Check(api_.DeviceGet(&device_, ordinal), "opening the device");
-    CheckArchitecture(program.sm, ordinal);
     api_.Check(api_.DevicePrimaryCtxRetain(&context_, device_), "making a context");
     api_.Check(api_.CtxSetCurrent(context_), "entering the context");
     api_.Check(api_.StreamCreate(&stream_, 1), "making a stream");  // 1: apart from the default stream
@@ -82,20 +102,6 @@ void CudaDevice::Close() {
   if (context_ != nullptr) api_.DevicePrimaryCtxRelease(device_);
 }
 
-// sm_90a runs on compute capability 9.0 alone; sm_80 there and on all later ones.
-void CudaDevice::CheckArchitecture(const std::string& sm, int ordinal) const {
-  int major = 0, minor = 0;
-  api_.Check(api_.DeviceGetAttribute(&major, 75, device_), "asking for the compute capability");
-  api_.Check(api_.DeviceGetAttribute(&minor, 76, device_), "asking for the compute capability");
-  const bool exact = !sm.empty() && sm.back() == 'a';
-  const int wanted = std::atoi(sm.c_str() + 3), have = 10 * major + minor;
-  if (exact ? have == wanted : have >= wanted) return;
-  char name[256] = "";
-  api_.DeviceGetName(name, sizeof name, device_);
-  throw std::runtime_error("cuda: the program is compiled for " + sm + "; device " + std::to_string(ordinal) + " (" +
-                           name + ") is " + SmName(major, minor));
-}
-
 void* CudaDevice::Allocate(int64_t bytes) {
   DevicePointer p = 0;
   api_.Check(api_.MemAlloc(&p, static_cast<size_t>(std::max<int64_t>(bytes, 1))), "taking device memory");
@@ -115,6 +121,19 @@ void CudaDevice::CopyWithin(void* to, const void* from, int64_t bytes) {
     api_.Check(api_.MemcpyDtoDAsync(Address(to), Address(from), static_cast<size_t>(bytes), stream_), "a copy");
 }
 void CudaDevice::Synchronize() { api_.Check(api_.StreamSynchronize(stream_), "running the program"); }
+
+double CudaDevice::Milliseconds(const std::function<void()>& work) {
+  Owned begin(api_.EventDestroy), end(api_.EventDestroy);
+  float milliseconds = 0;
+  api_.Check(api_.EventCreate(&begin.handle, 0), "making an event");
+  api_.Check(api_.EventCreate(&end.handle, 0), "making an event");
+  api_.Check(api_.EventRecord(begin.handle, stream_), "recording an event");
+  work();
+  api_.Check(api_.EventRecord(end.handle, stream_), "recording an event");
+  api_.Check(api_.EventSynchronize(end.handle), "running the program");
+  api_.Check(api_.EventElapsedTime(&milliseconds, begin.handle, end.handle), "reading the time");
+  return milliseconds;
+}
 
 void CudaDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) {
   std::vector<DevicePointer> pointers;

@@ -11,10 +11,22 @@
 
 namespace weft::cuda {
 
+struct Card {
+  std::string name;
+  int capability = 0;      // 10 * major + minor
+  int driver_version = 0;  // of CUDA, 1000 * major + 10 * minor
+  // sm_90a runs on compute capability 9.0 alone; sm_80 there and on all later ones.
+  bool Runs(const std::string& sm) const;
+  std::string SmName() const { return "sm_" + std::to_string(capability); }
+
+  // Throws std::runtime_error, one clear sentence, where there is no driver, none that is new enough, or no such card.
+  static Card Find(int ordinal = 0);
+};
+
 class CudaDevice : public Device {
  public:
-  // Throws std::runtime_error, one clear sentence, where there is no driver, none that is new enough, no such device,
-  // or one of another architecture than the program's; or where the program multiplies and cuBLASLt cannot be used.
+  // Throws what Card::Find throws; std::runtime_error where the card is of another architecture than the program's, and
+  // where the program multiplies and cuBLASLt cannot be used.
   explicit CudaDevice(const GpuArtifact& program, int ordinal = 0);
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;
@@ -27,9 +39,9 @@ class CudaDevice : public Device {
   void Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) override;
   void Matmul(const GpuMatmul& product, const void* x, const void* y, void* out) override;
   void Synchronize() override;
+  double Milliseconds(const std::function<void()>& work) override;
 
  private:
-  void CheckArchitecture(const std::string& sm, int ordinal) const;
   void Close();
 
   const DriverApi& api_;

@@ -3,6 +3,7 @@
 #define WEFT_BACKENDS_CUDA_DEVICE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class Device {
   virtual void Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) = 0;
   virtual void Matmul(const GpuMatmul& product, const void* x, const void* y, void* out) = 0;
   virtual void Synchronize() = 0;
+  // How long the device takes for what `work` asks of it.
+  virtual double Milliseconds(const std::function<void()>& work) = 0;
 };
 
 }  // namespace weft::cuda

@@ -37,7 +37,12 @@ using DevicePointer = unsigned long long;  // NOLINT: as CUdeviceptr
   X(cuMemcpyDtoDAsync_v2, MemcpyDtoDAsync, (DevicePointer, DevicePointer, size_t, void*))                 \
   X(cuStreamCreate, StreamCreate, (void**, unsigned))                                                     \
   X(cuStreamSynchronize, StreamSynchronize, (void*))                                                      \
-  X(cuStreamDestroy_v2, StreamDestroy, (void*))
+  X(cuStreamDestroy_v2, StreamDestroy, (void*))                                                           \
+  X(cuEventCreate, EventCreate, (void**, unsigned))                                                       \
+  X(cuEventRecord, EventRecord, (void*, void*))                                                           \
+  X(cuEventSynchronize, EventSynchronize, (void*))                                                        \
+  X(cuEventElapsedTime, EventElapsedTime, (float*, void*, void*))                                         \
+  X(cuEventDestroy_v2, EventDestroy, (void*))
 
 struct DriverApi {
 #define WEFT_DECLARE(symbol, name, parameters) int(*name) parameters = nullptr;

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdlib>
@@ -395,6 +396,12 @@ void TwinDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
     case DType::kC128: return Product<std::complex<double>, std::complex<double>>(p, x, y, out);
     default: throw std::runtime_error("a product of this type is not there");
   }
+}
+
+double TwinDevice::Milliseconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace weft::cuda

@@ -31,6 +31,7 @@ class TwinDevice : public Device {
   // By three loops, in double precision.
   void Matmul(const GpuMatmul& product, const void* x, const void* y, void* out) override;
   void Synchronize() override {}
+  double Milliseconds(const std::function<void()>& work) override;
 
  private:
   void Within(const void* address, int64_t bytes, const char* what) const;

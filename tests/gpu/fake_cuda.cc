@@ -1,7 +1,9 @@
 // libcuda.so.1 and libcublasLt for machines without a GPU, for tests: the program of the bundle $WEFT_FAKE_CUDA_BUNDLE
-// runs by its twins, in the order in which it is launched, on a thread per stream that is late by random times (seeded
-// by $WEFT_FAKE_CUDA_SEED), so that a missing synchronisation shows. Device memory is filled with 0xCB; what leaves it
-// ends the process. $WEFT_FAKE_CUDA_IS makes it another machine: no_device, stub, old_driver, sm_80, bad_lt, bad_ptx.
+// (of several, parted by colons, the one whose PTX is loaded, one at a time) runs by its twins, in the order in which
+// it is launched, on a thread per stream that is late by random times (seeded by $WEFT_FAKE_CUDA_SEED), so that a
+// missing synchronisation shows. Device memory is filled with 0xCB; what leaves it ends the process. $WEFT_FAKE_CUDA_IS
+// makes it another machine: no_device, stub, old_driver, sm_75, sm_80, bad_lt, bad_ptx, idle (kernels do nothing).
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -95,23 +97,36 @@ class Stream {
   std::thread thread_;
 };
 
-struct Machine {
+struct Loaded {
   Bundle bundle;
   std::unique_ptr<TwinDevice> device;
+};
+
+struct Machine {
+  std::vector<Loaded> programs;
+  size_t program = 0;  // that runs: one without kernels until another's PTX is loaded
   size_t next_step = 0;
+
+  const Bundle& bundle() const { return programs[program].bundle; }
+  TwinDevice& device() const { return *programs[program].device; }
 };
 
 Machine& TheMachine() {
   static auto& machine = *[] {
     auto* m = new Machine;
-    const char* path = std::getenv("WEFT_FAKE_CUDA_BUNDLE");
-    if (path == nullptr) Die("WEFT_FAKE_CUDA_BUNDLE is not set");
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream bytes;
-    bytes << file.rdbuf();
-    m->bundle = Bundle::Parse(bytes.str());
-    if (!m->bundle.gpu || m->bundle.gpu->twin.empty()) Die("the bundle has no twins");
-    m->device = std::make_unique<TwinDevice>(m->bundle.gpu->twin);
+    const char* paths = std::getenv("WEFT_FAKE_CUDA_BUNDLE");
+    if (paths == nullptr) Die("WEFT_FAKE_CUDA_BUNDLE is not set");
+    std::stringstream list(paths);
+    std::string path;
+    while (std::getline(list, path, ':')) {
+      std::ifstream file(path, std::ios::binary);
+      std::stringstream bytes;
+      bytes << file.rdbuf();
+      Loaded loaded{Bundle::Parse(bytes.str()), nullptr};
+      if (!loaded.bundle.gpu || loaded.bundle.gpu->twin.empty()) Die("the bundle has no twins");
+      loaded.device = std::make_unique<TwinDevice>(loaded.bundle.gpu->twin);
+      m->programs.push_back(std::move(loaded));
+    }
     return m;
   }();
   return machine;
@@ -138,7 +153,7 @@ int64_t SlotBytes(const Bundle& b, int32_t slot) {
 
 const GpuStep& NextStep(GpuStep::Kind kind) {
   Machine& m = TheMachine();
-  const std::vector<GpuStep>& steps = m.bundle.gpu->steps;
+  const std::vector<GpuStep>& steps = m.bundle().gpu->steps;
   const GpuStep& step = steps[m.next_step % steps.size()];
   ++m.next_step;
   if (step.kind != kind) Die("the steps of the program come in another order");
@@ -151,6 +166,10 @@ struct Layout {
   int64_t ld;
   int32_t batch = 1;
   int64_t stride = 0;
+};
+struct Event {
+  Stream* stream = nullptr;
+  std::atomic<std::chrono::steady_clock::time_point> reached{};
 };
 struct Operation {
   int32_t transpose[2] = {0, 0};
@@ -186,11 +205,17 @@ WEFT_FAKE cuDeviceGetName(char* name, int size, int) {
   return 0;
 }
 WEFT_FAKE cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 75 ? (Is("sm_80") ? 8 : 9) : 0;
+  const bool major = attribute == 75;
+  *value = Is("sm_75") ? (major ? 7 : 5) : major ? (Is("sm_80") ? 8 : 9) : 0;
   return 0;
 }
 WEFT_FAKE cuDevicePrimaryCtxRetain(void** context, int) {
-  *context = &TheMachine();
+  Machine& m = TheMachine();
+  for (size_t i = 0; i < m.programs.size(); ++i) {
+    if (m.programs[i].bundle.gpu->kernels.empty()) m.program = i;
+  }
+  m.next_step = 0;
+  *context = &m;
   return 0;
 }
 WEFT_FAKE cuDevicePrimaryCtxRelease_v2(int) { return 0; }
@@ -202,13 +227,19 @@ WEFT_FAKE cuModuleLoadDataEx(void** module, const void* ptx, unsigned count, int
     }
     return 218;
   }
-  if (TheMachine().bundle.gpu->ptx != static_cast<const char*>(ptx)) Die("the PTX is not that of the bundle");
-  *module = &TheMachine();
-  return 0;
+  Machine& m = TheMachine();
+  for (size_t i = 0; i < m.programs.size(); ++i) {
+    if (m.programs[i].bundle.gpu->ptx != static_cast<const char*>(ptx)) continue;
+    m.program = i;
+    m.next_step = 0;
+    *module = &m;
+    return 0;
+  }
+  Die("the PTX is not that of the bundle");
 }
 WEFT_FAKE cuModuleUnload(void*) { return 0; }
 WEFT_FAKE cuModuleGetFunction(void** function, void*, const char* name) {
-  for (const GpuKernel& k : TheMachine().bundle.gpu->kernels) {
+  for (const GpuKernel& k : TheMachine().bundle().gpu->kernels) {
     if (k.name == name) {
       *function = const_cast<GpuKernel*>(&k);
       return 0;
@@ -222,36 +253,37 @@ WEFT_FAKE cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   if (gx != kernel->blocks || bx != static_cast<unsigned>(kernel->threads) || gy * gz * by * bz != 1)
     Die("a kernel is launched with another grid");
   const GpuStep& step = NextStep(GpuStep::Kind::kLaunch);
-  if (&TheMachine().bundle.gpu->kernels[static_cast<size_t>(step.kernel)] != kernel) Die("another kernel is due");
+  if (&TheMachine().bundle().gpu->kernels[static_cast<size_t>(step.kernel)] != kernel) Die("another kernel is due");
   std::vector<Operand> operands;
   for (size_t i = 0; i < step.slots.size(); ++i)
     operands.push_back({Memory(*static_cast<DevicePointer*>(arguments[i])),
-                        SlotBytes(TheMachine().bundle, step.slots[i]), step.written[i] != 0});
-  static_cast<Stream*>(stream)->Add([kernel, operands] { TheMachine().device->Launch(*kernel, operands); });
+                        SlotBytes(TheMachine().bundle(), step.slots[i]), step.written[i] != 0});
+  if (Is("idle")) return 0;
+  static_cast<Stream*>(stream)->Add([kernel, operands] { TheMachine().device().Launch(*kernel, operands); });
   return 0;
 }
 WEFT_FAKE cuMemAlloc_v2(DevicePointer* p, size_t bytes) {
-  *p = reinterpret_cast<DevicePointer>(TheMachine().device->Allocate(static_cast<int64_t>(bytes)));
+  *p = reinterpret_cast<DevicePointer>(TheMachine().device().Allocate(static_cast<int64_t>(bytes)));
   return 0;
 }
 WEFT_FAKE cuMemFree_v2(DevicePointer p) {
-  TheMachine().device->Free(Memory(p));
+  TheMachine().device().Free(Memory(p));
   return 0;
 }
 WEFT_FAKE cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, void* stream) {
   static_cast<Stream*>(stream)->Add(
-      [=] { TheMachine().device->CopyIn(Memory(to), from, static_cast<int64_t>(bytes)); });
+      [=] { TheMachine().device().CopyIn(Memory(to), from, static_cast<int64_t>(bytes)); });
   return 0;
 }
 WEFT_FAKE cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, void* stream) {
   static_cast<Stream*>(stream)->Add(
-      [=] { TheMachine().device->CopyOut(to, Memory(from), static_cast<int64_t>(bytes)); });
+      [=] { TheMachine().device().CopyOut(to, Memory(from), static_cast<int64_t>(bytes)); });
   return 0;
 }
 WEFT_FAKE cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, void* stream) {
   NextStep(GpuStep::Kind::kCopy);
   static_cast<Stream*>(stream)->Add(
-      [=] { TheMachine().device->CopyWithin(Memory(to), Memory(from), static_cast<int64_t>(bytes)); });
+      [=] { TheMachine().device().CopyWithin(Memory(to), Memory(from), static_cast<int64_t>(bytes)); });
   return 0;
 }
 WEFT_FAKE cuStreamCreate(void** stream, unsigned) {
@@ -264,6 +296,32 @@ WEFT_FAKE cuStreamSynchronize(void* stream) {
 }
 WEFT_FAKE cuStreamDestroy_v2(void* stream) {
   delete static_cast<Stream*>(stream);
+  return 0;
+}
+
+WEFT_FAKE cuEventCreate(void** event, unsigned) {
+  *event = new Event;
+  return 0;
+}
+WEFT_FAKE cuEventRecord(void* event, void* stream) {
+  auto* e = static_cast<Event*>(event);
+  e->stream = static_cast<Stream*>(stream);
+  e->stream->Add([e] { e->reached = std::chrono::steady_clock::now(); });
+  return 0;
+}
+WEFT_FAKE cuEventSynchronize(void* event) {
+  static_cast<Event*>(event)->stream->Wait();
+  return 0;
+}
+WEFT_FAKE cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  const auto *b = static_cast<Event*>(begin), *e = static_cast<Event*>(end);
+  const std::chrono::steady_clock::time_point none;
+  if (b->reached.load() == none || e->reached.load() == none) return 600;  // CUDA_ERROR_NOT_READY
+  *milliseconds = std::chrono::duration<float, std::milli>(e->reached.load() - b->reached.load()).count();
+  return 0;
+}
+WEFT_FAKE cuEventDestroy_v2(void* event) {
+  delete static_cast<Event*>(event);
   return 0;
 }
 
@@ -334,6 +392,6 @@ WEFT_FAKE cublasLtMatmul(void*, void* operation, const void*, const void* a, voi
   p.out_m = 1;
   p.out_n = z->ld;
   p.x_batch = x->stride, p.y_batch = y->stride, p.out_batch = z->stride;
-  static_cast<Stream*>(stream)->Add([=] { TheMachine().device->Matmul(p, a, b, out); });
+  static_cast<Stream*>(stream)->Add([=] { TheMachine().device().Matmul(p, a, b, out); });
   return 0;
 }
