@@ -24,7 +24,6 @@ _weft.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 # The compiler loads in the background; a fork or an exit in the middle of that would find its locks taken.
 _os.register_at_fork(before=_weft.finish_warm_up)
 _atexit.register(_weft.finish_warm_up)
-_atexit.register(_weft.end_effects)
 
 from . import ad_checkpoint, debug, distributed, numpy, tree, typing
 from ._weft import (
@@ -89,6 +88,9 @@ from .parallel import pmap, shard_map
 from .partitioning import Communication, pjit, with_sharding_constraint
 from .program import IR, ShapeDtype, deserialize_ir, eval_shape, make_ir, parse_ir
 from .taylor import jet
+
+# After the imports, so that threads are kept out before the tree library forgets its containers at exit.
+_atexit.register(_weft.end_effects)
 
 if _typing.TYPE_CHECKING:
     from . import (
