@@ -289,6 +289,7 @@ void Job::End(const std::string& message, const std::string& before) {
     const std::string text = before + "weft: " + message + ". The job ends.\n";
     std::fflush(stdout);
     [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+    usleep(300000);  // those that see the same a moment later find that somebody speaks
   } else {
     usleep(1000000);  // time for the one that speaks
   }
