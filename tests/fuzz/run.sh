@@ -11,7 +11,8 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=${WEFT_FUZZ_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/fuzz}
 cxx=${CXX:-clang++-19}
-command -v "$cxx" >/dev/null || { echo "run.sh: needs $cxx (apt-get install clang-19 libclang-rt-19-dev)" >&2; exit 1; }
+echo '#include <sanitizer/common_interface_defs.h>' | "$cxx" -x c++ -E - >/dev/null 2>&1 ||
+  { echo "run.sh: needs $cxx and its sanitizers (apt-get install clang-19 libclang-rt-19-dev)" >&2; exit 1; }
 what=${1:-all}
 seconds=${2:-60}
 # Objects name their sources, so each checkout has its own.
