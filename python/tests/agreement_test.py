@@ -538,7 +538,7 @@ def test_normal_numbers(dtype):
         theirs = np.asarray(jax.random.normal(jax.random.key(7), (100000,), dtype))
         given = np.asarray(weft.random.normal(weft.random.key(7), (100000,), dtype))
     ulps = np.abs(given - theirs) / np.spacing(np.abs(theirs))
-    assert ulps.max() <= 3 and np.mean(ulps > 2) < 1e-3
+    assert ulps.max() <= (2 if dtype == "float32" else 3)
 
 
 @pytest.mark.parametrize("scale", [[1e4, 1, 1, 1e-9], [1e3, 1, 1, 1e-2], [1e-8, 1e8, 1e4, 1]])

@@ -138,11 +138,47 @@ _DENOMINATOR = (
 )
 
 
+# log(1 + x) in 32 bits, for 1 + x between sqrt(1/2) and sqrt(2): x - x^2 / 2 + x^3 times this polynomial.
+_LOG = (
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
+
+
+def _log(v: Array) -> Array:
+    """The logarithm of positive floats of 32 bits."""
+    from ..lax import bitcast_convert_type
+
+    bits = bitcast_convert_type(v, "int32")
+    exponent = (bits >> 23) - 126
+    fraction = bitcast_convert_type((bits & 0x7FFFFF) | 0x3F000000, "float32")
+    low = fraction < math.sqrt(0.5)
+    power = wnp.where(low, exponent - 1, exponent).astype("float32")
+    x = (fraction - 1) + wnp.where(low, fraction, 0)
+    square = x * x
+    cube = square * x
+    parts = [_polynomial(_LOG[i : i + 3], x) for i in (0, 3, 6)]
+    rest = ((parts[0] * cube + parts[1]) * cube + parts[2]) * cube
+    # log(2) in two parts, of which the first is exact times a small integer.
+    return power * 0.693359375 + ((x - 0.5 * square) + (power * -2.12194440e-4 + rest))
+
+
 def _log1p(x: Array) -> Array:
     square = x * x
     rest = _polynomial(_NUMERATOR, x) / _polynomial(_DENOMINATOR, x)
     small = wnp.abs(x)
-    return wnp.where(small < math.sqrt(2) - 1, x + (-0.5 * square + square * x * rest), wnp.log(1 - small))
+    return wnp.where(
+        small < math.sqrt(2) - 1,
+        x + (-0.5 * square + square * x * rest),
+        (wnp.log if x.dtype == "float64" else _log)(1 - small),
+    )
 
 
 def _erf_inv(u: Array) -> Array:
