@@ -77,15 +77,18 @@ Whose Owner(PyCodeObject* code) {
 }
 
 Loc MakeLoc(const Places& places) {
-  Loc loc = places.base;
-  for (int i = places.n; i-- > 0;) {
+  const auto frame = [&](int i, Loc caller) {
     PyCodeObject* code = places.place[i].code;
     const char* file = PyUnicode_AsUTF8(code->co_filename);
     const char* function = PyUnicode_AsUTF8(code->co_qualname);
+    PyErr_Clear();
     const int line = PyCode_Addr2Line(code, places.place[i].instruction);
-    loc = Loc::File(file ? file : "?", line, function ? function : "?", loc);
-  }
-  PyErr_Clear();
+    return Loc::File(file ? file : "?", line, function ? function : "?", caller);
+  };
+  Loc loc = places.base;
+  // What is traced is no Python function of the user's (weft.vmap(wnp.sin)): these frames are those of `base` again.
+  if (loc && frame(0, loc.caller()) == loc) return loc;
+  for (int i = places.n; i-- > 0;) loc = frame(i, loc);
   return loc;
 }
 

@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "ir/cost.h"
 #include "ir/residuals.h"
 #include "ir/sample_fns.h"
@@ -133,8 +135,8 @@ const Dim* GetDim(PyObject* object) { return py::handle(object).cast<const Dim*>
 void BindIr(py::module_& m) {
   py::class_<Dim> dim(m, "Dim", R"(A symbolic dimension: a polynomial in named sizes, such as "n" or "2*n+1".
 
-It adds, subtracts and multiplies with integers and with others of its kind. As an integer it counts only where it is a
-number.
+It adds, subtracts and multiplies with integers and with others of its kind, and compares where the answer is the same
+for all sizes. As an integer it counts only where it is a number.
 
 Args:
     text: the polynomial.
@@ -175,6 +177,22 @@ Example:
              return py::make_tuple(py::type::of(d), py::make_tuple(d.cast<const Dim&>().ToString()));
            })
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
+  const auto order = [&](const char* name, const char* sign, auto holds) {
+    const auto decide = [sign, holds](const Dim& a, const Dim& b) -> bool {
+      const Dim difference = a - b;
+      if (!difference.is_static()) {
+        throw UserError(ErrorKind::kTracer, {}, "whether ", a.ToString(), " ", sign, " ", b.ToString(),
+                        " is not known while tracing: a symbolic size is a number only when the program runs");
+      }
+      return holds(difference.value(), int64_t{0});
+    };
+    dim.def(name, decide, py::is_operator());
+    dim.def(name, [decide](const Dim& a, int64_t b) { return decide(a, Dim(b)); }, py::is_operator());
+  };
+  order("__lt__", "<", std::less<>());
+  order("__le__", "<=", std::less_equal<>());
+  order("__gt__", ">", std::greater<>());
+  order("__ge__", ">=", std::greater_equal<>());
   SetDimConversions(dim.ptr(), MakeDim, GetDim);
 
   py::class_<FnHandle>(m, "Fn", "A closed, typed, immutable function of the IR.")
