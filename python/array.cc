@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "python/array_docs.h"
@@ -45,7 +46,7 @@ PyObject* BinarySlot(PyObject* a, PyObject* b) {
 
 PyObject* PowerSlot(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) {
-    PyErr_SetString(PyExc_NotImplementedError, "pow with a modulus");
+    SetPythonException(PyExc_NotImplementedError, "pow with a modulus");
     return nullptr;
   }
   return BinarySlot<Binary::kPower>(a, b);
@@ -164,7 +165,7 @@ void Dealloc(PyObject* self) {
 }
 
 PyObject* NoNew(PyTypeObject*, PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError, "use weft.numpy.array or weft.numpy.asarray to make an array");
+  SetPythonException(PyExc_TypeError, "use weft.numpy.array or weft.numpy.asarray to make an array");
   return nullptr;
 }
 
@@ -477,22 +478,22 @@ struct Exported {
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   if (IsGone(self)) {
-    PyErr_SetString(PyExc_BufferError, DeletedText(self).c_str());
+    SetPythonException(PyExc_BufferError, DeletedText(self));
     return -1;
   }
   const Value& v = ValueOf(self);
   if (v.traced()) {
-    PyErr_SetString(PyExc_BufferError, "a traced value has no memory");
+    SetPythonException(PyExc_BufferError, "a traced value has no memory");
     return -1;
   }
   const Tensor& t = v.tensor();
   const char* format = BufferFormat(t.dtype());
   if (format == nullptr) {
-    PyErr_Format(PyExc_BufferError, "no buffer format for %s", Name(t.dtype()));
+    SetPythonException(PyExc_BufferError, std::string("no buffer format for ") + Name(t.dtype()));
     return -1;
   }
   if (flags & PyBUF_WRITABLE) {
-    PyErr_SetString(PyExc_BufferError, "arrays are read-only");
+    SetPythonException(PyExc_BufferError, "arrays are read-only");
     return -1;
   }
   auto* exported = new Exported;

@@ -89,12 +89,14 @@ bool AddExceptions(PyObject* module) {
 }
 
 void SetPythonException(const Error& error) {
-  std::string message = error.message();
-  if (error.kind() == ErrorKind::kRuntime && RestoreInterrupt(message)) return;
-  // Where the user's program was, unless the traceback of the exception shows the same line anyway.
-  const Loc here = CurrentLoc();
-  if (const Loc loc = error.loc() ? error.loc() : here; loc) message += "\n" + loc.Stack();
-  PyErr_SetString(ExceptionOf(error.kind()), message.c_str());
+  if (error.kind() == ErrorKind::kRuntime && RestoreInterrupt(error.message())) return;
+  SetPythonException(ExceptionOf(error.kind()), error.message(), error.loc());
+}
+
+void SetPythonException(PyObject* type, std::string message, Loc loc) {
+  if (!loc) loc = CurrentLoc();
+  if (loc) message += "\n" + loc.Stack();
+  PyErr_SetString(type, message.c_str());
 }
 
 void SetPythonException() {

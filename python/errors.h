@@ -7,6 +7,7 @@
 #include <Python.h>
 #include <cxxabi.h>
 
+#include <string>
 #include <type_traits>
 
 #include "ir/error.h"
@@ -23,6 +24,8 @@ bool AddExceptions(PyObject* module);
 void SetPythonException();
 // An Error as a Python exception that is set.
 void SetPythonException(const Error& error);
+// An exception of this type is set. Its message ends with the user's stack: `loc`, or else where the program is now.
+void SetPythonException(PyObject* type, std::string message, Loc loc = {});
 
 template <class F>
 auto Guarded(F&& f) -> decltype(f()) {

@@ -88,7 +88,7 @@ PYBIND11_MODULE(_weft, m) {
   m.def("debug_nans", [] { return g_debug_nans; });
   m.def("finish_warm_up", &FinishWarmUp);
   m.def("end_effects", &EndEffects);
-  m.def("user_location", [] { return UserLoc().ToString(); });
+  m.def("user_stack", [] { return UserLoc().Stack(); });
   m.def("_array_from_bytes", &ArrayFromBytes);
   BindIr(m);
   BindTracing(m);

@@ -87,6 +87,7 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
   const auto result = std::find(results.begin(), results.end(), true) - results.begin();
   if (result == static_cast<int64_t>(results.size())) return;
   std::string message;
+  Loc loc;
   if (!args) {
     message = "result " + std::to_string(result) + " of '" + fn->name() +
               "' holds a NaN; which operation made it cannot be told, since an argument was donated";
@@ -107,12 +108,12 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
     if (first < flags.size()) {
       const Eqn& e = *watch.eqns[first];
       message = "'" + e.prim->name + "' gives a NaN" + (given.empty() ? "" : " (" + given + ")");
-      if (e.loc) message += "\n" + e.loc.Stack();
+      loc = e.loc;
     } else {
       message = given.empty() ? "result " + std::to_string(result) + " of '" + fn->name() + "' holds a NaN" : given;
     }
   }
-  PyErr_SetString(PyExc_FloatingPointError, message.c_str());
+  SetPythonException(PyExc_FloatingPointError, message, loc);
   throw PythonError();
 }
 

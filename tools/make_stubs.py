@@ -47,7 +47,7 @@ OTHERS = {
     "is_operand": "bool",
     "is_traced": "bool",
     "nonzero": "list[Array]",
-    "user_location": "str",
+    "user_stack": "str",
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import foreign, type_error, value_error
 
 
 class ShapeDtype:
@@ -84,7 +85,7 @@ class ShapeDtype:
 def check_callable(function: Any, what: str) -> None:
     """Raises TypeError unless it can be called."""
     if not callable(function):
-        raise TypeError(f"{what}: expected a function, got {_short(function)} of type '{type(function).__name__}'")
+        raise type_error(f"{what}: expected a function, got {_short(function)} of type '{type(function).__name__}'")
 
 
 def call_name(function: Callable) -> str:
@@ -103,7 +104,7 @@ def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> t
     bound.apply_defaults()
     if bound.kwargs:
         names = ", ".join(f"'{name}'" for name in bound.kwargs)
-        raise TypeError(
+        raise type_error(
             f"{what}: '{call_name(function)}' takes {names} by keyword alone; rules take arguments by position"
         )
     return bound.args
@@ -116,7 +117,7 @@ def positions_of(function: Callable, names: Sequence[str], what: str, where="non
     parameters = list(inspect.signature(function).parameters) if names else []
     for name in names:
         if name not in parameters:
-            raise ValueError(f"{what}: {where} has '{name}', which is no argument of '{call_name(function)}'")
+            raise value_error(f"{what}: {where} has '{name}', which is no argument of '{call_name(function)}'")
     return tuple(parameters.index(name) for name in names)
 
 
@@ -165,6 +166,8 @@ def flat_function(
     kwargs: dict,
     positions: Sequence[int] | None = None,
     original: Callable | None = None,
+    what: str = "",
+    hint: str = "",
 ) -> Flat:
     """Takes a call apart. Raises TypeError for a leaf that is no array, naming its argument."""
     flat = Flat()
@@ -176,10 +179,9 @@ def flat_function(
     flat.out_tree = None
     for leaf, name in zip(flat.leaves, flat.names):
         if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-            raise TypeError(
-                f"argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
-                f"expected an array, a number, "
-                "or a container of them"
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                f"expected an array, a number, or a container of them{hint}"
             )
     return flat
 
@@ -207,6 +209,8 @@ def trace_flat(
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
         try:
             result = flat.function(*args, **kwargs)
+        except TypeError as error:
+            raise foreign(error)  # the arguments do not fit its parameters
         except RecursionError as error:
             if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
                 raise
@@ -237,7 +241,7 @@ def flatten_result(flat: Flat, result: Any) -> list:
         if not _weft.is_operand(leaf):
             for path, at in _tree.flatten_with_path(result):
                 if at is leaf:
-                    raise TypeError(
+                    raise type_error(
                         f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type "
                         f"'{type(leaf).__name__}'; "
                         "a traced function returns arrays, numbers, or containers of them"

@@ -16,8 +16,9 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
+from ._errors import not_implemented, type_error, value_error
 from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
-from .arguments import is_integer
+from .arguments import ints
 
 __all__ = [
     "Policy",
@@ -103,7 +104,7 @@ def _quoted(names: Iterable[str], what: str) -> str:
     names = list(names)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{what}: the names are strings, got {name!r}")
+            raise type_error(f"{what}: the names are strings, got {name!r}")
     escaped = (name.replace("\\", "\\\\").replace('"', '\\"') for name in names)
     return ",".join(f'"{name}"' for name in escaped)
 
@@ -143,13 +144,13 @@ def _save_from_both_policies(policy_1, policy_2):
         )
     for policy in (policy_1, policy_2):
         if not callable(policy):
-            raise TypeError(f"save_from_both_policies: expected two policies, got {policy!r}")
+            raise type_error(f"save_from_both_policies: expected two policies, got {policy!r}")
     return lambda prim, *args, **params: policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
 
 
 def _offload(name: str):
     def refused(*_args, **_kwargs):
-        raise NotImplementedError(
+        raise not_implemented(
             f"checkpoint_policies.{name}: the CPU has one memory, so there is none to move values to; "
             f"use the policy without offloading"
         )
@@ -185,7 +186,7 @@ def _ask(number: int, prim: str, operands: list, attrs: dict) -> bool:
     answer = policy(Primitive(prim), *(ShapeDtype(shape, dtype) for shape, dtype in operands), **attrs)
     if isinstance(answer, (bool, int)) or type(answer).__name__ == "bool_":
         return bool(answer)
-    raise TypeError(f"checkpoint: the policy {policy!r} answered {answer!r}; expected True (keep) or False")
+    raise type_error(f"checkpoint: the policy {policy!r} answered {answer!r}; expected True (keep) or False")
 
 
 _weft.set_policy_hook(_ask)
@@ -200,12 +201,12 @@ def policy_text(policy: Any, what: str) -> str:
     if isinstance(policy, str):
         return policy
     if not callable(policy):
-        raise TypeError(f"{what}: policy is {policy!r}; expected one of weft.checkpoint_policies or a function")
+        raise type_error(f"{what}: policy is {policy!r}; expected one of weft.checkpoint_policies or a function")
     if policy in checkpoint_policies.__dict__.values():
         name = getattr(policy, "__name__", "").lstrip("_")
         if "offload" in name:
             policy()
-        raise TypeError(f"{what}: policy is checkpoint_policies.{name} itself; call it with the names, or policies")
+        raise type_error(f"{what}: policy is checkpoint_policies.{name} itself; call it with the names, or policies")
     if policy not in _numbers:
         _numbers[policy] = len(_functions)
         _functions.append(policy)
@@ -277,9 +278,9 @@ def checkpoint(
         4 bytes in 1 value
     """
     if concrete:
-        raise NotImplementedError("checkpoint: concrete=True was taken out of JAX too; use static_argnums")
+        raise not_implemented("checkpoint: concrete=True was taken out of JAX too; use static_argnums")
     if not isinstance(prevent_cse, bool):
-        raise TypeError(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
+        raise type_error(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
     text = policy_text(policy, "checkpoint")
     if fun is None:
         return functools.partial(
@@ -291,14 +292,14 @@ def checkpoint(
         )
     check_callable(fun, "checkpoint")
     inner = fun
-    numbers = (static_argnums,) if is_integer(static_argnums) else tuple(static_argnums)
+    numbers = ints(static_argnums, "checkpoint: static_argnums")
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 
     @functools.wraps(inner, updated=())
     def rematerialised(*args, **kwargs):
         for n in numbers:
             if not -len(args) <= n < len(args):
-                raise ValueError(f"checkpoint: static_argnums has {n}, but there are {len(args)} positional arguments")
+                raise value_error(f"checkpoint: static_argnums has {n}, but there are {len(args)} positional arguments")
         fixed = {n % len(args): args[n % len(args)] for n in numbers}
         keywords = {k: v for k, v in kwargs.items() if k in names}
         called: Callable = inner
@@ -347,7 +348,7 @@ def checkpoint_name(x: _T, name: str) -> _T:
         ['hidden']
     """
     if not isinstance(name, str):
-        raise TypeError(f"checkpoint_name: the name is a string, got {name!r}")
+        raise type_error(f"checkpoint_name: the name is a string, got {name!r}")
     return _tree.map(lambda leaf: _weft.bind("checkpoint_name", [leaf], {"name": name})[0], x)
 
 

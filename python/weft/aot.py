@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import ShapeDtype, call_name, flat_function, trace_flat
 from .ad_checkpoint import Policy, Residual, checkpoint, residual_lines, residuals_of
 from .callbacks import pure_callback
@@ -77,7 +78,7 @@ class AheadOfTime:
         inner = flat_function(called, args, kwargs, original=self._function)
         traced = trace_flat(inner, "aot", known=False, derivatives=1)
         if any(_weft.is_traced(value) for value in traced.captures):
-            raise TypeError(
+            raise type_error(
                 f"aot: '{self.__name__}' uses a traced value from outside; make it an argument of the function"
             )
         active = [_weft.is_inexact(dtype) for _, dtype, _, _ in specs]
@@ -109,7 +110,7 @@ class AheadOfTime:
 def _compiled(compiler: Callable, ir: IR, what: str) -> Callable:
     run = compiler(ir)
     if not callable(run):
-        raise TypeError(f"aot: {what} returned {run!r}; expected a function of the program's arguments")
+        raise type_error(f"aot: {what} returned {run!r}; expected a function of the program's arguments")
     return run
 
 
@@ -118,12 +119,12 @@ def _call(run: Callable, args: list, ir: IR, what: str) -> list:
     out = run(*args)
     out = list(out) if isinstance(out, (tuple, list)) else [out]
     if len(out) != len(ir.out_types):
-        raise TypeError(f"aot: the compiled {what} pass returned {len(out)} arrays, expected {len(ir.out_types)}")
+        raise type_error(f"aot: the compiled {what} pass returned {len(out)} arrays, expected {len(ir.out_types)}")
     arrays = [_weft.array(value, None, False) for value in out]
     for i, (array, wanted) in enumerate(zip(arrays, ir.out_types)):
         text = _weft.abstract(array)[3]
         if text != wanted:
-            raise TypeError(f"aot: result {i} of the compiled {what} pass is {text}, expected {wanted}")
+            raise type_error(f"aot: result {i} of the compiled {what} pass is {text}, expected {wanted}")
     return arrays
 
 
@@ -238,5 +239,5 @@ def aot(
     """
     for compiler, what in ((fw_compiler, "fw_compiler"), (bw_compiler, "bw_compiler")):
         if compiler is not None and not callable(compiler):
-            raise TypeError(f"aot: {what} is {compiler!r}; expected a function of the program")
+            raise type_error(f"aot: {what} is {compiler!r}; expected a function of the program")
     return AheadOfTime(function, fw_compiler, bw_compiler or fw_compiler, partition)

@@ -1,15 +1,16 @@
-"""With respect to which arguments a function is differentiated: argnums and argnames."""
+"""Positions and names of arguments, as a parameter such as argnums or static_argnums says them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._errors import type_error, value_error
 from ._tracing import call_name, positions_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ def is_integer(value: Any) -> TypeIs[int]:
     return isinstance(value, (int, np.integer))
 
 
+def ints(value: int | Iterable[int] | None, what: str) -> tuple[int, ...]:
+    """Positions, as the argument `what` names them: one, several, or None."""
+    if value is None:
+        return ()
+    given = (value,) if is_integer(value) else value
+    if isinstance(given, str) or not isinstance(given, Iterable) or not all(map(is_integer, given)):
+        raise type_error(f"{what} is {value!r}; expected an integer or several")
+    return tuple(given)
+
+
 def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
     """Positions of arguments, as a Python integer or a tuple of them."""
     try:
@@ -30,11 +41,11 @@ def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:
     try:
         nums = tuple(operator.index(n) for n in argnums)
     except TypeError:
-        raise TypeError(
+        raise type_error(
             f"{what}: argnums is {argnums!r} of type '{type(argnums).__name__}'; expected an integer or a tuple of them"
         ) from None
     if not nums:
-        raise ValueError(f"{what}: argnums is {argnums!r}; expected at least one argument")
+        raise value_error(f"{what}: argnums is {argnums!r}; expected at least one argument")
     return nums
 
 
@@ -43,11 +54,11 @@ def positions(argnums: int | Sequence[int], count: int, name: str, what: str) ->
     nums = [argnums] if isinstance(argnums, int) else list(argnums)
     for n in nums:
         if not -count <= n < count:
-            raise ValueError(f"{what}: argnums has {n}, but '{name}' was called with {count} positional arguments")
+            raise value_error(f"{what}: argnums has {n}, but '{name}' was called with {count} positional arguments")
     nums = [n % count for n in nums]
     for n in nums:
         if nums.count(n) > 1:
-            raise ValueError(f"{what}: argnums is {argnums!r}, which has argument {n} of '{name}' twice")
+            raise value_error(f"{what}: argnums is {argnums!r}, which has argument {n} of '{name}' twice")
     return nums
 
 
@@ -73,7 +84,7 @@ def by_name(
     """transform(function, argnums) with respect to arguments with these names, however they are passed."""
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
     if argnums != 0:
-        raise ValueError(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
+        raise value_error(f"{what}: got argnums={argnums!r} and argnames={argnames!r}; expected one of them")
     positions = positions_of(fun, names, what, "argnames")
 
     @functools.wraps(fun, updated=())
@@ -83,7 +94,7 @@ def by_name(
         ]
         for name, place in zip(names, places, strict=True):
             if not isinstance(place, str) and place >= len(args):
-                raise ValueError(f"{what}: argnames has '{name}', but '{call_name(fun)}' was called without it")
+                raise value_error(f"{what}: argnames has '{name}', but '{call_name(fun)}' was called without it")
 
         def of_named(*chosen):
             full, keywords = list(args), dict(kwargs)

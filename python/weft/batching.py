@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
 from . import tree as _tree
+from ._errors import not_implemented, type_error, value_error
 from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
 from .collectives import check_axis_name
 
@@ -55,7 +56,7 @@ def vmap(
     """
     check_callable(fun, "vmap")
     if spmd_axis_name is not None:
-        raise NotImplementedError(
+        raise not_implemented(
             f"vmap: spmd_axis_name={spmd_axis_name!r}; lay the mapped axis on the mesh with with_sharding_constraint"
         )
     if axis_name is not None:
@@ -68,7 +69,7 @@ def vmap(
         flat = flat_function(fun, args, kwargs)
         name = flat.name
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(
+            raise value_error(
                 f"vmap: in_axes has {len(in_axes)} entries, but '{name}' was called with {len(args)} "
                 f"positional arguments"
             )
@@ -82,9 +83,9 @@ def vmap(
                 specs.append(leaf)
                 continue
             if not isinstance(axis, int) or isinstance(axis, bool):
-                raise TypeError(f"vmap: in_axes must hold integers and None, got {axis!r}")
+                raise type_error(f"vmap: in_axes must hold integers and None, got {axis!r}")
             if not -len(shape) <= axis < len(shape):
-                raise ValueError(
+                raise value_error(
                     f"vmap: in_axes maps axis {axis} of argument {path} of '{name}', which is {text}, of "
                     f"{len(shape)} dimensions"
                 )
@@ -92,7 +93,7 @@ def vmap(
             if size is None:
                 size, first = shape[axis], f"axis {axis} of argument {path}"
             elif size != shape[axis]:
-                raise ValueError(
+                raise value_error(
                     f"vmap: mapped sizes of '{name}' differ: {size} ({first}) and {shape[axis]} (axis "
                     f"{axis} of argument {path})"
                 )
@@ -101,7 +102,7 @@ def vmap(
                 ShapeDtype(shape[:axis] + shape[axis + 1 :], dtype, weak_type=weak, varying=_weft.varying(leaf))
             )
         if size is None:
-            raise ValueError(f"vmap: no argument of '{name}' is mapped")
+            raise value_error(f"vmap: no argument of '{name}' is mapped")
         flat.specs = specs
         batched = [axis is not None for axis in axes]
         bound = [] if axis_name is None else [(axis_name, size, False)]
@@ -112,7 +113,7 @@ def vmap(
         ranks = [len(shape) for shape, _, _ in _weft.result_specs(t)]
         for axis, rank in zip(outs, ranks):
             if axis is not None and not -rank - 1 <= axis <= rank:
-                raise ValueError(
+                raise value_error(
                     f"vmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
                 )
         fn = _weft.vmap(t, batched, size, outs, axis_name or "")

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 
 __all__ = ["io_callback", "pure_callback"]
 
@@ -68,7 +69,7 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
         a, k = _tree.unflatten(tree, values)
         out, got = _tree.flatten(callback(*a, **k))
         if got != out_tree:
-            raise TypeError(f"the callback returned the structure {got}, expected {out_tree}")
+            raise type_error(f"the callback returned the structure {got}, expected {out_tree}")
         return [_weft.array(v, None, True) for v in out]
 
     results = _weft.callback(primitive, on_leaves, leaves, spec_leaves)

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import not_implemented, type_error, value_error
 from ._weft import Array
 
 __all__ = [
@@ -35,9 +36,9 @@ AxisName = Hashable  # a string, or a tuple of them
 def check_axis_name(name: Any, what: str) -> str:
     """The name itself. Raises TypeError or ValueError for what cannot name an axis."""
     if not isinstance(name, str):
-        raise TypeError(f"{what}: the name of an axis is a string, got {name!r} of type '{type(name).__name__}'")
+        raise type_error(f"{what}: the name of an axis is a string, got {name!r} of type '{type(name).__name__}'")
     if not (name.isidentifier() and name.isascii()):
-        raise ValueError(f"{what}: the name of an axis is a word such as 'batch', got {name!r}")
+        raise value_error(f"{what}: the name of an axis is a word such as 'batch', got {name!r}")
     return name
 
 
@@ -45,17 +46,17 @@ def axis_names(axis_name: Any, what: str) -> list[str]:
     """One name or several, as a list."""
     names = list(axis_name) if isinstance(axis_name, (tuple, list)) else [axis_name]
     if not names:
-        raise ValueError(f"{what}: axis_name is empty; expected at least one name")
+        raise value_error(f"{what}: axis_name is empty; expected at least one name")
     for name in names:
         check_axis_name(name, what)
     if len(set(names)) != len(names):
-        raise ValueError(f"{what}: an axis is named twice in {tuple(names)}")
+        raise value_error(f"{what}: an axis is named twice in {tuple(names)}")
     return names
 
 
 def _no_groups(groups: Any, what: str) -> None:
     if groups is not None:
-        raise NotImplementedError(
+        raise not_implemented(
             f"{what}: axis_index_groups is not supported; give the groups an axis of their own (a mesh of two axes)"
         )
 
@@ -304,7 +305,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     names = axis_names(axis_name, "pshuffle")
     size = _weft.axis_size(names, "pshuffle")
     if sorted(perm) != list(range(size)):
-        raise ValueError(f"pshuffle: perm={list(perm)} is not a permutation of the {size} places along {axis_name!r}")
+        raise value_error(f"pshuffle: perm={list(perm)} is not a permutation of the {size} places along {axis_name!r}")
     return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])
 
 
@@ -408,5 +409,5 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
         Array([1, 2], dtype=int32)
     """
     if to != "varying":
-        raise ValueError(f"pcast: to={to!r}; expected 'varying'")
+        raise value_error(f"pcast: to={to!r}; expected 'varying'")
     return pvary(x, axis_name)

@@ -12,11 +12,13 @@ from typing import Any, ParamSpec, TypeVar, overload
 from . import _weft
 from . import partitioning as _partitioning
 from . import tree as _tree
+from ._errors import not_implemented, type_error, value_error
 from ._tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
+from .arguments import ints
 from .autograph import autograph as _autograph
 from .mesh import NamedSharding
 from .partitioning import Communication
-from .program import IR, ints
+from .program import IR
 from .recording import Recorded
 from .typing import Jitted
 
@@ -139,17 +141,17 @@ def jit(
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
-        raise ValueError(f"jit: argument {both[0]} of '{call_name(fun)}' cannot be both static and donated")
+        raise value_error(f"jit: argument {both[0]} of '{call_name(fun)}' cannot be both static and donated")
     original = fun
     if capture not in ("trace", "script", "auto"):
-        raise ValueError(f"jit: capture is 'trace', 'script' or 'auto', got {capture!r}")
+        raise value_error(f"jit: capture is 'trace', 'script' or 'auto', got {capture!r}")
     if capture == "auto":
         if autograph or donate_nums or donate_names:
-            raise ValueError("jit: capture='auto' takes neither autograph nor donated arguments")
+            raise value_error("jit: capture='auto' takes neither autograph nor donated arguments")
         if in_shardings is not None or out_shardings is not None:
-            raise ValueError("jit: capture='auto' takes no shardings")
+            raise value_error("jit: capture='auto' takes no shardings")
         if deterministic:
-            raise ValueError("jit: capture='auto' does not take deterministic=True")
+            raise value_error("jit: capture='auto' does not take deterministic=True")
         return Recorded(fun, nums, names)
     if autograph or capture == "script":
         fun = _autograph(fun)
@@ -216,7 +218,7 @@ class Lowered:
         if target is not None:
             _weft.gpu_check_target(target)
             if self._fixed_order:
-                raise NotImplementedError("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
+                raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
         _weft.being_lowered(True)
         try:
             traced, self._out, self._names = _trace_jit(jitted, args, kwargs)
@@ -314,7 +316,7 @@ class Lowered:
             Array([0., 1., 4.], dtype=float32)
         """
         if self.target is None:
-            raise ValueError('emulate: the program is for a CPU; lower(..., target="cuda:sm_90a") makes one for a GPU')
+            raise value_error('emulate: the program is for a CPU; lower(..., target="cuda:sm_90a") makes one for a GPU')
         leaves = self._leaves(args, kwargs)
         return self._result(_weft.gpu_emulate(self._fn, self.target, [*leaves, *self._ir._captures]))
 
@@ -347,11 +349,11 @@ class Lowered:
     def _leaves(self, args: tuple, kwargs: dict) -> list:
         leaves, tree = _tree.flatten((args, kwargs))
         if tree != self._in_tree:
-            raise TypeError(f"the program was compiled for arguments of structure {self._in_tree}, got {tree}")
+            raise type_error(f"the program was compiled for arguments of structure {self._in_tree}, got {tree}")
         for leaf, wanted in zip(leaves, self._ir.in_types):
             text = _weft.abstract(leaf)[3]
             if text != wanted:
-                raise TypeError(f"the program was compiled for an argument {wanted}, got {text}")
+                raise type_error(f"the program was compiled for an argument {wanted}, got {text}")
         return leaves
 
     def _result(self, results: list) -> Any:
@@ -372,7 +374,7 @@ class Lowered:
             Array(3., dtype=float32, weak_type=True)
         """
         if self.target is not None:
-            raise NotImplementedError(
+            raise not_implemented(
                 f"compile: programs for {self.target.splitlines()[0]} do not run in this process yet; export(path) "
                 "writes what `weft run` runs, emulate(...) runs their kernels on the CPU"
             )
@@ -422,7 +424,7 @@ def _strings(value) -> tuple[str, ...]:
 
 def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
     """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
-    nums, names = set(ints(argnums)), set(_strings(argnames))
+    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(_strings(argnames))
     if not nums and not names:
         return nums, names
     try:
@@ -438,7 +440,7 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
             n += len(positional)
             nums.add(n)
         if n < 0 or (n >= len(positional) and not varargs):
-            raise ValueError(
+            raise value_error(
                 f"jit: {kind}_argnums has {given}, but '{call_name(function)}' takes {len(positional)} positional "
                 f"arguments"
             )
@@ -448,7 +450,7 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
         if name in positional:
             nums.add(positional.index(name))
         elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
-            raise ValueError(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
+            raise value_error(f"jit: {kind}_argnames has '{name}', which is no argument of '{call_name(function)}'")
     return nums, names
 
 
@@ -493,11 +495,8 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     nums, names = jitted._static_argnums, jitted._static_argnames
     positions = [i for i in range(len(args)) if i not in nums]
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
-    try:
-        flat_function(jitted._function, dynamic, keywords, positions)
-    except TypeError as error:
-        hint = "Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
-        raise TypeError(f"jit: {error}. {hint}") from None
+    hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
+    flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
 
 
 def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:

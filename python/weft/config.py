@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from . import _weft
+from ._errors import value_error
 
 
 class _Config:
@@ -37,7 +38,7 @@ class _Config:
         elif name in ("jax_disable_jit", "disable_jit"):
             _weft.set_disable_jit(bool(value))
         else:
-            raise ValueError(f"config: there is no setting '{name}'")
+            raise value_error(f"config: there is no setting '{name}'")
 
 
 config = _Config()

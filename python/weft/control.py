@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error, value_error
 from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
 from .arguments import is_integer
 
@@ -93,12 +94,12 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
         Array(30., dtype=float32, weak_type=True)
     """
     if not branches:
-        raise ValueError("switch: no functions to choose from")
+        raise value_error("switch: no functions to choose from")
     if operand is not _NOTHING:
         operands = (*operands, operand)
     shape, dtype, _, text = _weft.abstract(index) if _weft.is_operand(index) else ((), "", False, repr(index))
     if not dtype or shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise TypeError(f"switch: the index must be a single integer, got {text}")
+        raise type_error(f"switch: the index must be a single integer, got {text}")
     if len(branches) == 1:
         return branches[0](*operands)
     if _in_python():
@@ -111,6 +112,8 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
     varying = _weft.varying(index)
     if varying:
         operands = _tree.map(lambda leaf: _weft.pvary(leaf, varying), operands)
+    for function in functions:
+        check_callable(function, what)
     flats = [flat_function(f, operands, {}) for f in functions]
     traced: list = []
     suspended = None
@@ -133,7 +136,7 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
         names = ["false_fun", "true_fun"] if what == "cond" else [f"branch {i}" for i in range(len(flats))]
     for flat, name in zip(flats[1:], names[1:]):
         if flat.out_tree != flats[0].out_tree:
-            raise TypeError(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
+            raise type_error(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
     out = _weft.cond(index, traced, flats[0].leaves, names, _result_paths(flats[0].out_tree))
     return _tree.unflatten(flats[0].out_tree, out)
 
@@ -168,7 +171,7 @@ def while_loop(
     """
     if strategy not in ("tape", "recount"):
         counted = "; a loop whose number of steps is known, fori_loop or scan, takes 'binomial(k)'"
-        raise ValueError(
+        raise value_error(
             f"while_loop: strategy={strategy!r}; expected 'tape' or 'recount'"
             + (counted if str(strategy).startswith("binomial") else "")
         )
@@ -184,6 +187,8 @@ def loop_while(
     strategy: str = "tape",
 ):
     """while_loop for whoever is called `what` in messages; `paths`: what to call the leaves of the carry."""
+    check_callable(cond_fun, what)
+    check_callable(body_fun, what)
     if _in_python():
         value = init_val
         while bool(cond_fun(value)):
@@ -197,7 +202,7 @@ def loop_while(
             body = _flat_over(body_fun, carry, _tree.structure((init_val,)))
             traced = trace_flat(body, "while_loop", known=False, varying=varying)
             if body.out_tree != tree:
-                raise TypeError(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
+                raise type_error(f"{what}: the carry has the structure {tree}, '{body.name}' returns {body.out_tree}")
             carry, again = _weft.promote_carry(carry, traced, what, paths)
             if not again:
                 break
@@ -224,7 +229,7 @@ def _snapshots(strategy: str, what: str) -> int:
         return 0
     match = re.fullmatch(r"binomial\((\d+)\)", strategy) if isinstance(strategy, str) else None
     if match is None or not 1 <= int(match[1]) < 2**31:
-        raise ValueError(
+        raise value_error(
             f"{what}: strategy={strategy!r}; expected 'tape', 'recount' or 'binomial(k)' for some k from 1 to 2^31 - 1"
         )
     return int(match[1])
@@ -285,6 +290,11 @@ def loop_count(
     strategy: str = "tape",
 ):
     """fori_loop; `what` and `paths` as in loop_while."""
+    check_callable(body_fun, what)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        shape, dtype, _, text = _weft.abstract(bound)
+        if shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+            raise type_error(f"{what}: {name} must be a single integer, got {text}")
     snapshots = _snapshots(strategy, what)
     if _in_python():
         value = init_val
@@ -316,7 +326,7 @@ def loop_count(
             steps = steps + lower
         return loop_scan(step, init_val, steps, length, False, what, paths)[0]
     if snapshots:
-        raise ValueError(
+        raise value_error(
             f"{what}: strategy={strategy!r} with a traced bound: which states to store follows from the number of "
             f"steps, which has to be known when the loop is traced"
         )
@@ -391,13 +401,13 @@ def loop_scan(
     for leaf, (path, _) in zip(xs_leaves, _tree.flatten_with_path(xs)):
         shape = _weft.abstract(leaf)[0]
         if not shape:
-            raise ValueError(f"{what}: xs{path} is a single number; every array of xs needs a first axis to go along")
+            raise value_error(f"{what}: xs{path} is a single number; every array of xs needs a first axis to go along")
         if length is None:
             length = shape[0]
         elif shape[0] != length:
-            raise ValueError(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
+            raise value_error(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
     if length is None:
-        raise ValueError(f"{what}: give length= when xs has no arrays")
+        raise value_error(f"{what}: give length= when xs has no arrays")
     if _in_python():
         return _scan_in_python(f, init, xs, length, reverse)
     slices = []
@@ -415,10 +425,10 @@ def loop_scan(
         traced = trace_flat(flat, "scan", known=False)
         out_tree = flat.out_tree
         if out_tree.type is not tuple or out_tree.num_children != 2:
-            raise TypeError(f"{what}: '{flat.name}' must return a pair (carry, y), got the structure {out_tree}")
+            raise type_error(f"{what}: '{flat.name}' must return a pair (carry, y), got the structure {out_tree}")
         out_carry, y_tree = out_tree.children()
         if out_carry != carry_tree:
-            raise TypeError(f"{what}: the carry has the structure {carry_tree}, '{flat.name}' returns {out_carry}")
+            raise type_error(f"{what}: the carry has the structure {carry_tree}, '{flat.name}' returns {out_carry}")
         carry, again = _weft.promote_carry(carry, traced, what, carry_paths)
         if not again:
             break
@@ -433,7 +443,7 @@ def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool)
         value, y = f(value, _tree.map(lambda leaf: leaf[i], xs))  # noqa: B023
         ys.append(y)
     if not ys:
-        raise ValueError("scan: a loop of no steps cannot run in Python (weft.disable_jit): its results have no types")
+        raise value_error("scan: a loop of no steps cannot run in Python (weft.disable_jit): its results have no types")
     if reverse:
         ys.reverse()
     return value, _tree.map(lambda *leaves: _weft.stack(list(leaves), 0), *ys)

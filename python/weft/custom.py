@@ -8,6 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import as_positional, check_callable, flat_function, positions_of, trace_flat
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
@@ -85,7 +86,7 @@ def _check_leaves(what: str, role: str, tree, given: Sequence[tuple], expected: 
     paths = [path for path, _ in _tree.flatten_with_path(_tree.unflatten(tree, [0] * tree.num_leaves))]
     for path, (shape, dtype, _), (e_shape, e_dtype, _) in zip(paths, given, expected, strict=True):
         if (shape, dtype) != (e_shape, e_dtype) and _weft.is_inexact(e_dtype):
-            raise TypeError(f"{what} gives a {role}{path} {_named(dtype, shape)}, expected {_named(e_dtype, e_shape)}")
+            raise type_error(f"{what} gives a {role}{path} {_named(dtype, shape)}, expected {_named(e_dtype, e_shape)}")
 
 
 def _check_rule(what: str, function, rule, out_tree) -> None:
@@ -180,7 +181,7 @@ class custom_jvp(Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
-            raise TypeError(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
+            raise type_error(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, rule, moving = _fixed(self._function, self._rule, self._nondiff, every)
         flat = flat_function(function, moving, {})
@@ -196,7 +197,7 @@ class custom_jvp(Generic[_P, _R]):
         traced_rule = trace_flat(flat_rule, "custom_jvp", known=False, rule=True)
         expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
         if flat_rule.out_tree != expected:
-            raise TypeError(
+            raise type_error(
                 f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure "
                 f"{expected}, got {flat_rule.out_tree}"
             )
@@ -271,7 +272,7 @@ class custom_vjp(Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:
-            raise TypeError(
+            raise type_error(
                 f"custom_vjp: '{self.__name__}' has no rules; give them with {self.__name__}.defvjp(fwd, bwd)"
             )
         every = as_positional(self._function, args, kwargs, "custom_vjp")
@@ -288,10 +289,10 @@ class custom_vjp(Generic[_P, _R]):
         flat_fwd = flat_function(forward, moving, {})
         traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=False, rule=True)
         if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
-            raise TypeError(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
+            raise type_error(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
         value_tree, residual_tree = flat_fwd.out_tree.children()
         if value_tree != flat.out_tree:
-            raise TypeError(
+            raise type_error(
                 f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, "
                 f"the function {flat.out_tree}"
             )
@@ -306,7 +307,7 @@ class custom_vjp(Generic[_P, _R]):
         def backward(res, ct):
             cts = backward_rule(*fixed, res, ct)
             if not isinstance(cts, (tuple, list)) or len(cts) != len(moving):
-                raise TypeError(
+                raise type_error(
                     f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(moving)} cotangents"
                 )
             filled = []
@@ -317,7 +318,7 @@ class custom_vjp(Generic[_P, _R]):
                     else c
                 )
             if _tree.structure(tuple(filled)) != in_tree:
-                raise TypeError(
+                raise type_error(
                     f"custom_vjp: the cotangents of '{flat.name}' have the structure "
                     f"{_tree.structure(tuple(filled))}, the arguments {in_tree}"
                 )
@@ -417,7 +418,7 @@ def closure_convert(fun: Callable[..., _R], *example_args: Any) -> tuple[Callabl
         count = len(args) - len(values)
         leaves, tree = _tree.flatten((args[:count], {}))
         if tree != in_tree:
-            raise TypeError(f"closure_convert: '{flat.name}' was converted for arguments {in_tree}, got {tree}")
+            raise type_error(f"closure_convert: '{flat.name}' was converted for arguments {in_tree}, got {tree}")
         return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, leaves + list(args[count:]), traced.weak_results))
 
     return converted, list(values)

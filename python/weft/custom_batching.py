@@ -8,6 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import Flat, ShapeDtype, as_positional, call_name, flat_function, trace_flat
 
 __all__ = ["custom_vmap", "sequential_vmap"]
@@ -65,7 +66,7 @@ class custom_vmap(Generic[_P, _R]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._rule is None:
-            raise TypeError(
+            raise type_error(
                 f"custom_vmap: '{call_name(self._function)}' has no rule; give one with "
                 f"@{call_name(self._function)}.def_vmap"
             )
@@ -95,11 +96,11 @@ def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
         def whole(*args):
             out = rule(size, in_batched, *args)
             if not isinstance(out, (tuple, list)) or len(out) != 2:
-                raise TypeError(f"custom_vmap: the rule of '{name}' ({who}) must return (result, out_batched)")
+                raise type_error(f"custom_vmap: the rule of '{name}' ({who}) must return (result, out_batched)")
             result, out_batched = out
             leaves, tree = _tree.flatten(result)
             if tree != out_tree:
-                raise TypeError(
+                raise type_error(
                     f"custom_vmap: the rule of '{name}' ({who}) returns the structure {tree}, the function {out_tree}"
                 )
             flags_out[:] = [bool(f) for f in _tree.prefix_leaves(out_batched, result, "custom_vmap: out_batched")]
@@ -110,7 +111,7 @@ def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
             wanted = (size, *shape) if on else tuple(shape)
             got, got_dtype, weak, text = _weft.abstract(leaf)
             if tuple(got) != wanted or (got_dtype != dtype and not weak):
-                raise TypeError(
+                raise type_error(
                     f"custom_vmap: the rule of '{name}' ({who}) returns {text}; expected the shape {wanted} and {dtype}"
                 )
             return _weft.astype(leaf, dtype)

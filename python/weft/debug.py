@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import index_error, key_error, type_error, value_error
 from .mesh import visualize_array_sharding
 
 __all__ = ["callback", "check", "print", "visualize_array_sharding"]
@@ -44,25 +45,25 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         if field is None:
             continue
         if conversion not in (None, "r", "s"):
-            raise ValueError(f"debug.print: there is no conversion !{conversion}")
+            raise value_error(f"debug.print: there is no conversion !{conversion}")
         if field == "":
             if at >= len(args):
-                raise IndexError(f"debug.print: {fmt!r} has more fields than the {len(args)} arguments")
+                raise index_error(f"debug.print: {fmt!r} has more fields than the {len(args)} arguments")
             value, at = args[at], at + 1
         elif field.isdigit():
             if int(field) >= len(args):
-                raise IndexError(f"debug.print: {fmt!r} names argument {field} of {len(args)}")
+                raise index_error(f"debug.print: {fmt!r} names argument {field} of {len(args)}")
             value = args[int(field)]
         else:
             if field not in kwargs:
-                raise KeyError(f"debug.print: {fmt!r} names '{field}', which is no argument")
+                raise key_error(f"debug.print: {fmt!r} names '{field}', which is no argument")
             value = kwargs[field]
         leaves = _tree.leaves(value)
         for leaf in leaves:
             if not _weft.is_operand(leaf):
-                raise TypeError(f"debug.print: {leaf!r} is no array or number; put it into the format string")
+                raise type_error(f"debug.print: {leaf!r} is no array or number; put it into the format string")
             if spec and "," in spec and re.search(r"(^|[-+ <>=^])0\d*,", spec):
-                raise ValueError(f"debug.print: zero padding and commas together are not supported, got {spec!r}")
+                raise value_error(f"debug.print: zero padding and commas together are not supported, got {spec!r}")
             if spec:
                 example = {"complex": 1j, "float": 1.0}.get(_weft.dtype_kind(_weft.abstract(leaf)[1]), 1)
                 format(example, spec)  # raises ValueError

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import LEAF_TREE as _LEAF_TREE
 from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
 from .arguments import by_name, checked_argnums, positions
@@ -88,7 +89,7 @@ def _holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
     for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
         if wanted and not allow_int and not _weft.is_inexact(_weft.abstract(leaf)[1]):
-            raise TypeError(
+            raise type_error(
                 f"{what}: argument {name} of '{flat.name}' is {_weft.abstract(leaf)[3]}; derivatives need a "
                 f"float or complex dtype"
             )
@@ -103,7 +104,7 @@ _Aux = TypeVar("_Aux")
 def _check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
     for leaf, wanted, name in zip(flat.leaves, mask, flat.names):
         if wanted and _weft.dtype_kind(_weft.abstract(leaf)[1]) != "complex":
-            raise TypeError(
+            raise type_error(
                 f"{what}: with holomorphic=True argument {name} of '{flat.name}' must be complex, got "
                 f"{_weft.abstract(leaf)[3]}"
             )
@@ -122,7 +123,7 @@ def _with_constant_aux(function: Callable[..., Any], what: str) -> Callable[...,
     def wrapped(*args, **kwargs):
         out = function(*args, **kwargs)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
-            raise TypeError(f"{what}: with has_aux '{call_name(function)}' must return (value, aux)")
+            raise type_error(f"{what}: with has_aux '{call_name(function)}' must return (value, aux)")
         return out[0], stop_gradient(out[1])
 
     return wrapped
@@ -272,7 +273,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             called = _holding_aux(called)
         flat = flat_function(called, args, kwargs, original=fun)
         if not args:
-            raise TypeError(
+            raise type_error(
                 f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
             )
         mask, nums = _argnums_flat(flat, args, argnums, what)
@@ -280,12 +281,12 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         t = trace_flat(flat, what, known=True, derivatives=1)
         if has_aux:
             if flat.out_tree.num_children != 2 or flat.out_tree.type not in (tuple, list):
-                raise TypeError(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
+                raise type_error(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
             value_tree, aux_tree = flat.out_tree.children()
         else:
             value_tree, aux_tree = flat.out_tree, None
         if value_tree != _LEAF_TREE:
-            raise TypeError(
+            raise type_error(
                 f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
                 + ("" if has_aux else "; pass has_aux=True if it returns (value, aux)")
             )
@@ -355,12 +356,12 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """
     check_callable(fun, "jvp")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError("jvp: primals and tangents must be tuples of arguments")
+        raise type_error("jvp: primals and tangents must be tuples of arguments")
     primals, tangents = tuple(primals), tuple(tangents)
     flat = flat_function(fun, primals, {})
     t_leaves, t_tree = _tree.flatten((tangents, {}))
     if t_tree != flat.in_tree:
-        raise TypeError(f"jvp: tangents have the structure {t_tree}, primals {flat.in_tree}")
+        raise type_error(f"jvp: tangents have the structure {t_tree}, primals {flat.in_tree}")
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     moving = []
     for leaf, tangent, name, on in zip(flat.leaves, t_leaves, flat.names, active):
@@ -369,7 +370,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             continue
         (shape, dtype, _, text), (t_shape, t_dtype, t_weak, t_text) = _weft.abstract(leaf), _weft.abstract(tangent)
         if shape != t_shape or (dtype != t_dtype and not t_weak):
-            raise TypeError(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
+            raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
     t = trace_flat(flat, "jvp", known=True, derivatives=1)
     fn, active_out = _weft.jvp(t, active)
@@ -401,7 +402,7 @@ def _check_no_tangent(leaf, tangent, name: str) -> None:
     _, _, _, text = _weft.abstract(leaf)
     _, t_dtype, _, t_text = _weft.abstract(tangent)
     if _weft.dtype_kind(t_dtype) != "bool":
-        raise TypeError(
+        raise type_error(
             f"jvp: argument {name} is {text}, which has no derivative, and its tangent is {t_text}; give a float, or "
             f"zeros of dtype bool for the tangent"
         )
@@ -471,14 +472,14 @@ def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
     """The leaves of a cotangent for inexact results of these types, checked and converted."""
     cts, ct_tree = _tree.flatten(cotangent)
     if ct_tree != tree:
-        raise TypeError(f"{what}: the cotangent has the structure {ct_tree}, the result {tree}")
+        raise type_error(f"{what}: the cotangent has the structure {ct_tree}, the result {tree}")
     moving = []
     for ct, (shape, dtype, _, text) in zip(cts, specs):
         if not _weft.is_inexact(dtype):
             continue
         ct_shape, ct_dtype, ct_weak, ct_text = _weft.abstract(ct)
         if ct_shape != shape or (ct_dtype != dtype and not ct_weak):
-            raise TypeError(f"{what}: a cotangent is {ct_text}, the result {text}")
+            raise type_error(f"{what}: a cotangent is {ct_text}, the result {text}")
         moving.append(_weft.astype(ct, dtype))
     return moving
 
@@ -528,14 +529,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     def apply_tangents(*tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
-            raise TypeError(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
+            raise type_error(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
         moving = []
         for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, flat.names):
             if not on:
                 continue
             t_shape, t_dtype, t_weak, t_text = _weft.abstract(x)
             if t_shape != shape or (t_dtype != dtype and not t_weak):
-                raise TypeError(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
+                raise type_error(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
         found = [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
@@ -574,7 +575,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     specs = [(tuple(s), d, w, _weft.abstract(ShapeDtype(s, d))[3]) for s, d, w in _weft.result_specs(t)]
     for _, dtype, _, text in specs:
         if not _weft.is_inexact(dtype):
-            raise TypeError(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
+            raise type_error(f"{what}: '{flat.name}' returns {text}; expected a float or complex dtype")
 
     weak = _weak(flat.leaves)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from . import _weft
 from . import mesh as _mesh
+from ._errors import runtime_error, value_error
 from .mesh import NamedSharding, Sharding, cuts_of, held_blocks, spans_processes
 
 __all__ = [
@@ -67,7 +68,7 @@ def initialize(deadline: float | None = None) -> None:
         (0, 1)
     """
     if _state["left"]:
-        raise RuntimeError(
+        raise runtime_error(
             "distributed.initialize: this process has left its job (weft.distributed.shutdown()), and cannot join one "
             "again"
         )
@@ -78,12 +79,12 @@ def initialize(deadline: float | None = None) -> None:
         try:
             deadline = float(given)
         except ValueError:
-            raise ValueError(f"WEFT_DEADLINE is {given!r}; expected a number of seconds") from None
+            raise value_error(f"WEFT_DEADLINE is {given!r}; expected a number of seconds") from None
     if not 0 < deadline < float("inf"):
-        raise ValueError(f"distributed.initialize: the deadline is {deadline!r}; expected a number of seconds above 0")
+        raise value_error(f"distributed.initialize: the deadline is {deadline!r}; expected a number of seconds above 0")
     if any(name in os.environ for name in _LAUNCHERS):
         if _mesh.devices_were_listed():
-            raise RuntimeError(
+            raise runtime_error(
                 "distributed.initialize() comes before everything that asks for devices: weft.devices(), meshes, "
                 "shardings of arrays"
             )
@@ -162,16 +163,16 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
         cuts_of(sharding.mesh, sharding.spec, shape, "an array")
     indices = held_blocks(sharding, shape)
     if not indices:
-        raise ValueError(f"this process has no device of {sharding}")
+        raise value_error(f"this process has no device of {sharding}")
     local = sharding.shard_shape(shape)
     found: list[np.ndarray] = []
     for index in indices:
         part = np.asarray(parts(index))
         if part.shape != local:
-            raise ValueError(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
+            raise value_error(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
         found.append(part)
         if part.dtype != found[0].dtype:
-            raise ValueError(
+            raise value_error(
                 f"the part {index} of an array of shape {shape} has dtype {part.dtype}, the first one {found[0].dtype}"
             )
     if not spans_processes(sharding):
@@ -226,7 +227,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     shape = tuple(int(n) for n in shape)
     places = list(sharding.addressable_devices_indices_map(shape).values())
     if len(places) != len(arrays):
-        raise ValueError(
+        raise value_error(
             f"make_array_from_single_device_arrays: {len(arrays)} arrays for {len(places)} devices of this process"
         )
     parts: dict[tuple, Any] = {}
@@ -277,12 +278,12 @@ def make_array_from_process_local_data(
         elif n == whole:
             offset.append(0)
         else:
-            raise ValueError(
+            raise value_error(
                 f"make_array_from_process_local_data: dimension {d} of local_data has size {n}; the devices of this "
                 f"process hold {b - a} of {whole} there ({sharding})"
             )
     if data.ndim != len(shape):
-        raise ValueError(
+        raise value_error(
             f"make_array_from_process_local_data: local_data has {data.ndim} dimensions, the whole {len(shape)}"
         )
     part = lambda index: data[tuple(slice(s.start - o, s.stop - o) for s, o in zip(index, offset))]
@@ -293,7 +294,7 @@ def _box(sharding: Sharding, shape: Sequence[int]) -> tuple[list[int], list[int]
     """Where what this process holds of an array begins and ends, in each dimension."""
     indices = held_blocks(sharding, shape)
     if not indices:
-        raise ValueError(f"this process has no device of {sharding}")
+        raise value_error(f"this process has no device of {sharding}")
     low = [min(index[d].start for index in indices) for d in range(len(shape))]
     high = [max(index[d].stop for index in indices) for d in range(len(shape))]
     return low, high

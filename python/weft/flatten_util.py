@@ -9,6 +9,7 @@ from typing import Any
 from . import _docs, _weft
 from . import numpy as wnp
 from . import tree as _tree
+from ._errors import type_error
 from ._weft import Array
 
 __all__ = ["ravel_pytree"]
@@ -45,9 +46,9 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     def tree_of(vector: Any) -> Any:
         vector = wnp.asarray(vector)
         if vector.shape != (total,):
-            raise TypeError(f"ravel_pytree: a vector of {total} elements is needed, got shape {vector.shape}")
+            raise type_error(f"ravel_pytree: a vector of {total} elements is needed, got shape {vector.shape}")
         if vector.dtype != dtype:
-            raise TypeError(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}")
+            raise type_error(f"ravel_pytree: a vector of {dtype} is needed, got {vector.dtype}")
         parts, at = [], 0
         for shape, own in zip(shapes, dtypes):
             n = math.prod(shape)

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import flat_function, trace_flat
 
 __all__ = ["custom_linear_solve", "custom_root"]
@@ -17,12 +18,12 @@ def _like(what: str, got: Any, wanted: Any, of: str):
     leaves, tree = _tree.flatten(got)
     expected, expected_tree = _tree.flatten(wanted)
     if tree != expected_tree:
-        raise TypeError(f"{what}: {of} returns the structure {tree}, b has {expected_tree}")
+        raise type_error(f"{what}: {of} returns the structure {tree}, b has {expected_tree}")
     out = []
     for leaf, want in zip(leaves, expected):
         (shape, dtype, weak, text), (w_shape, w_dtype, _, w_text) = _weft.abstract(leaf), _weft.abstract(want)
         if shape != w_shape or (dtype != w_dtype and not weak):
-            raise TypeError(f"{what}: {of} returns {text} where b has {w_text}")
+            raise type_error(f"{what}: {of} returns {text} where b has {w_text}")
         out.append(_weft.astype(leaf, w_dtype))
     return _tree.unflatten(tree, out)
 
@@ -75,7 +76,7 @@ def custom_linear_solve(
             if not has_aux:
                 return _like(what, out, b, name), None
             if not isinstance(out, (tuple, list)) or len(out) != 2:
-                raise TypeError(f"{what}: with has_aux {name} must return (x, aux)")
+                raise type_error(f"{what}: with has_aux {name} must return (x, aux)")
             return _like(what, out[0], b, name), out[1]
 
         return solution
@@ -138,7 +139,7 @@ def custom_root(
         if not has_aux:
             return _like(what, out, guess, "solve"), None
         if not isinstance(out, (tuple, list)) or len(out) != 2:
-            raise TypeError(f"{what}: with has_aux solve must return (x, aux)")
+            raise type_error(f"{what}: with has_aux solve must return (x, aux)")
         return _like(what, out[0], guess, "solve"), out[1]
 
     # What the solvers capture travels along too. It does not move the root, so its tangents do not count; the second

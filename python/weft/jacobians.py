@@ -8,6 +8,7 @@ from typing import Any, ParamSpec
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import call_name, check_callable
 from .arguments import by_name, checked_argnums, of_chosen
 from .batching import vmap
@@ -66,7 +67,7 @@ def _check_jacobian(what: str, function: Callable[..., Any], role: str, values: 
         if (_weft.dtype_kind(dtype) == "complex") != holomorphic or not _weft.is_inexact(dtype):
             expected = "complex ones" if holomorphic else "real floating-point ones"
             hint = "" if holomorphic else " (holomorphic=True is for complex-differentiable functions)"
-            raise TypeError(f"{what}: '{call_name(function)}' has a {role} {leaf.type}; expected {expected}{hint}")
+            raise type_error(f"{what}: '{call_name(function)}' has a {role} {leaf.type}; expected {expected}{hint}")
 
 
 def jacfwd(
@@ -118,7 +119,7 @@ def jacfwd(
                 _check_jacobian("jacfwd", fun, "result", out[0], True)
             for leaf in _tree.leaves(out[0]):
                 if not _weft.is_inexact(leaf.dtype):
-                    raise TypeError(f"jacfwd: '{call_name(fun)}' has a result {leaf.type}, which has no derivative")
+                    raise type_error(f"jacfwd: '{call_name(fun)}' has a result {leaf.type}, which has no derivative")
             return out[1], out[2] if has_aux else ()
 
         columns, aux = _along_basis(push, picked, -1)
@@ -179,7 +180,7 @@ def jacrev(
             _check_jacobian("jacrev", fun, "argument", picked, holomorphic)
         for leaf in _tree.leaves(picked):
             if not allow_int and not _weft.is_inexact(leaf.dtype):
-                raise TypeError(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
+                raise type_error(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
         out = vjp(function, *picked, has_aux=has_aux)
         value, pullback = out[:2]
         _check_jacobian("jacrev", fun, "result", value, holomorphic)

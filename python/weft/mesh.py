@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error, value_error
 from .collectives import check_axis_name
 
 __all__ = [
@@ -76,7 +77,7 @@ def own_device_count() -> int:
     """How many devices this process has, as WEFT_NUM_CPU_DEVICES says. Raises ValueError for what is no number."""
     given = os.environ.get("WEFT_NUM_CPU_DEVICES", "1")
     if not given.isdecimal() or not 1 <= int(given) <= _MOST_DEVICES:
-        raise ValueError(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
+        raise value_error(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
     return int(given)
 
 
@@ -132,7 +133,7 @@ def devices(backend: str | None = None) -> list[Device]:
         [CpuDevice(id=0)]
     """
     if backend not in (None, "cpu"):
-        raise ValueError(f"devices: there is no backend {backend!r}; there is 'cpu'")
+        raise value_error(f"devices: there is no backend {backend!r}; there is 'cpu'")
     if not _devices:
         _devices.extend(Device(i) for i in range(own_device_count()))
     return list(_devices)
@@ -155,7 +156,7 @@ def local_devices(process_index: int | None = None) -> list[Device]:
     """
     wanted = _process[0] if process_index is None else process_index
     if not 0 <= wanted < _process[1]:
-        raise ValueError(f"local_devices: there is no process {wanted}; there are {_process[1]}")
+        raise value_error(f"local_devices: there is no process {wanted}; there are {_process[1]}")
     return [d for d in devices() if d.process_index == wanted]
 
 
@@ -205,18 +206,18 @@ class Mesh:
         self.devices = np.asarray(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if self.devices.ndim != len(names):
-            raise ValueError(f"Mesh: {len(names)} axis names {names} for devices in {self.devices.ndim} dimensions")
+            raise value_error(f"Mesh: {len(names)} axis names {names} for devices in {self.devices.ndim} dimensions")
         for name in names:
             check_axis_name(name, "Mesh")
         if len(set(names)) != len(names):
-            raise ValueError(f"Mesh: an axis is named twice in {names}")
+            raise value_error(f"Mesh: an axis is named twice in {names}")
         for device in self.devices.flat:
             if not isinstance(device, Device):
-                raise TypeError(f"Mesh: expected devices, got {device!r} of type '{type(device).__name__}'")
+                raise type_error(f"Mesh: expected devices, got {device!r} of type '{type(device).__name__}'")
         if len({d.id for d in self.devices.flat}) != self.devices.size:
-            raise ValueError("Mesh: a device is there twice")
+            raise value_error("Mesh: a device is there twice")
         if self.devices.size == 0:
-            raise ValueError("Mesh: no devices")
+            raise value_error("Mesh: no devices")
         self.axis_names = names
 
     @property
@@ -286,10 +287,10 @@ def make_mesh(
     """
     shape = tuple(int(n) for n in axis_shapes)
     if any(n < 1 for n in shape):
-        raise ValueError(f"make_mesh: sizes of axes are 1 or more, got {shape}")
+        raise value_error(f"make_mesh: sizes of axes are 1 or more, got {shape}")
     given = _all_devices() if devices is None else list(devices)
     if math.prod(shape) > len(given):
-        raise ValueError(
+        raise value_error(
             f"make_mesh: a mesh of shape {shape} has {math.prod(shape)} devices, but there are {len(given)} "
             "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
         )
@@ -366,22 +367,22 @@ def cuts_of(
     fits neither the mesh nor the shape, and where it leaves a dimension open and may not."""
     axes = spec_axes(spec)
     if _UNCONSTRAINED in spec and not may_be_open:
-        raise ValueError(f"{what}: {spec} leaves a dimension open; expected axes or None for every dimension")
+        raise value_error(f"{what}: {spec} leaves a dimension open; expected axes or None for every dimension")
     if len(axes) > len(shape):
-        raise ValueError(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
+        raise value_error(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
     seen: set[str] = set()
     for names in axes:
         for name in names:
             if name not in mesh.shape:
-                raise ValueError(f"{what}: {spec} names '{name}', which is no axis of {mesh}")
+                raise value_error(f"{what}: {spec} names '{name}', which is no axis of {mesh}")
             if name in seen:
-                raise ValueError(f"{what}: {spec} uses the axis '{name}' twice")
+                raise value_error(f"{what}: {spec} uses the axis '{name}' twice")
             seen.add(name)
     axes += [()] * (len(shape) - len(axes))
     for d, names in enumerate(axes):
         count = math.prod(mesh.shape[name] for name in names)
         if count > 1 and isinstance(shape[d], int) and shape[d] % count:
-            raise ValueError(
+            raise value_error(
                 f"{what}: dimension {d} of an array of shape {tuple(shape)} has size {shape[d]}, which {count} devices "
                 f"cannot share evenly ({spec} on {mesh})"
             )
@@ -493,7 +494,7 @@ class NamedSharding(Sharding):
 
     def __init__(self, mesh: Mesh, spec: PartitionSpec):
         if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
-            raise TypeError(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
+            raise type_error(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
         cuts_of(mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
         self.mesh, self.spec = mesh, spec
 
@@ -594,7 +595,7 @@ def put(x: Any, sharding: Sharding):
         if x.sharding == sharding:
             return x
         if not isinstance(sharding, NamedSharding) or sharding.mesh != x.sharding.mesh:
-            raise ValueError(
+            raise value_error(
                 f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to "
                 f"another sharding on its mesh; got {sharding}. multihost_utils.process_allgather brings all of it"
             )
@@ -605,7 +606,7 @@ def put(x: Any, sharding: Sharding):
     if spans_processes(sharding):
         assert isinstance(sharding, NamedSharding)
         if not sharding.addressable_devices:
-            raise ValueError(f"device_put: process {_process[0]} has no device of {sharding.mesh}")
+            raise value_error(f"device_put: process {_process[0]} has no device of {sharding.mesh}")
         cuts = cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
         return _weft.span_whole(x, mesh_axes(sharding.mesh), cuts, processes_of(sharding.mesh), sharding)
     return _weft.with_sharding(x, sharding)
@@ -645,12 +646,12 @@ def device_put(x: Any, device: Any = None) -> Any:
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
         if place is not None and not isinstance(place, Sharding):
-            raise TypeError(
+            raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
         if place is not None and (spans or not _weft.is_traced(array)):
             if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
-                raise ValueError(f"device_put: {place._device} belongs to another process")
+                raise value_error(f"device_put: {place._device} belongs to another process")
             if isinstance(place, NamedSharding):
                 cuts_of(place.mesh, place.spec, array.shape, "device_put")
             array = put(array, place)
@@ -714,7 +715,7 @@ def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
     """
     del use_color
     if not 1 <= x.ndim <= 2:
-        raise ValueError(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
+        raise value_error(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
     holders: dict[tuple[int, int], list[int]] = {}
     for device, index in x.sharding.devices_indices_map(x.shape).items():
         starts = [s.start for s in index]
@@ -742,9 +743,9 @@ def check_mesh(mesh: Any, what: str) -> Mesh:
     """The mesh that is given, or the one around the caller."""
     mesh = current_mesh() if mesh is None else mesh
     if mesh is None:
-        raise ValueError(f"{what}: no mesh is given, and there is none around the call (`with mesh:`)")
+        raise value_error(f"{what}: no mesh is given, and there is none around the call (`with mesh:`)")
     if not isinstance(mesh, Mesh):
-        raise TypeError(f"{what}: mesh is {mesh!r} of type '{type(mesh).__name__}'; expected a weft.Mesh")
+        raise type_error(f"{what}: mesh is {mesh!r} of type '{type(mesh).__name__}'; expected a weft.Mesh")
     return mesh
 
 
@@ -763,7 +764,7 @@ def prefix_specs(specs: Any, tree: Any, what: str) -> list:
             return kind(*map(wrap, node)) if hasattr(node, "_fields") else kind(map(wrap, node))
         if isinstance(node, dict):
             return type(node)((k, wrap(v)) for k, v in node.items())
-        raise TypeError(f"{what}: expected PartitionSpecs, got {node!r} of type '{type(node).__name__}'")
+        raise type_error(f"{what}: expected PartitionSpecs, got {node!r} of type '{type(node).__name__}'")
 
     return [entry.spec for entry in _tree.prefix_leaves(wrap(specs), tree, what)]
 
@@ -772,7 +773,7 @@ def first_devices(count: int, given: Iterable[Device] | None, what: str) -> list
     """So many devices. Raises ValueError when there are fewer."""
     among = devices() if given is None else list(given)
     if count > len(among):
-        raise ValueError(
+        raise value_error(
             f"{what}: {count} devices are needed, but there are {len(among)} "
             "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
         )

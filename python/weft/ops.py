@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _docs, _weft
 from . import numpy as wnp
+from ._errors import value_error
 from ._weft import Array
 from .typing import NestedLike
 
@@ -15,7 +16,7 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 def _segments(name: str, update: str, data, segment_ids, num_segments, neutral) -> Array:
     data, ids = wnp.asarray(data), wnp.asarray(segment_ids)
     if ids.ndim != 1 or data.ndim == 0 or data.shape[0] != ids.shape[0]:
-        raise ValueError(f"{name}: a vector of one id per row is needed, got shapes {data.shape} and {ids.shape}")
+        raise value_error(f"{name}: a vector of one id per row is needed, got shapes {data.shape} and {ids.shape}")
     if num_segments is None:
         num_segments = int(wnp.max(ids)) + 1 if ids.size else 0
     # Negative ids are out of range, like those that are too large: their rows are dropped.

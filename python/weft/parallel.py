@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
+from ._errors import not_implemented, type_error, value_error
 from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
 from .arguments import is_integer
 from .collectives import check_axis_name
@@ -109,7 +110,7 @@ def _run(f: Callable, mesh: Mesh, args: tuple, in_specs: list, out_specs: Any, c
             differ, because = _weft.result_varying(t, i)
             missing = [a for a in differ if a in mesh.shape and not any(a in names for names in axes)]
             if missing and check:
-                raise ValueError(
+                raise value_error(
                     f"{what}: {which} of '{flat.name}' may differ between the devices along "
                     f"{', '.join(map(repr, missing))}, but its out_specs entry, {spec}, does not name "
                     f"{'that axis' if len(missing) == 1 else 'these axes'}: it is {because}. Name the axis in "
@@ -193,7 +194,7 @@ def pmap(
     from .compiled import jit
 
     if devices is None and process_count() > 1:
-        raise NotImplementedError(
+        raise not_implemented(
             "pmap: over several processes use weft.jit or weft.shard_map with a mesh of weft.devices(); "
             "devices=weft.local_devices() maps over those of this process"
         )
@@ -239,7 +240,7 @@ def _pmap(
     axes = in_axes
     if isinstance(in_axes, (tuple, list)):
         if len(in_axes) != len(args):
-            raise ValueError(
+            raise value_error(
                 f"pmap: in_axes has {len(in_axes)} entries, but '{call_name(fun)}' was called with {len(args)} "
                 "arguments"
             )
@@ -253,20 +254,20 @@ def _pmap(
             specs.append(PartitionSpec())
             continue
         if not isinstance(axis, int) or isinstance(axis, bool):
-            raise TypeError(f"pmap: in_axes must hold integers and None, got {axis!r}")
+            raise type_error(f"pmap: in_axes must hold integers and None, got {axis!r}")
         if not -len(shape) <= axis < len(shape):
-            raise ValueError(f"pmap: in_axes maps axis {axis} of argument {path}, which has {len(shape)} dimensions")
+            raise value_error(f"pmap: in_axes maps axis {axis} of argument {path}, which has {len(shape)} dimensions")
         places[i] = axis = axis % len(shape)
         if size is None:
             size, first = shape[axis], f"axis {axis} of argument {path}"
         elif size != shape[axis]:
-            raise ValueError(
+            raise value_error(
                 f"pmap: mapped sizes of '{flat.name}' differ: {size} ({first}) and {shape[axis]} (axis {axis} of "
                 f"argument {path})"
             )
         specs.append(PartitionSpec(*[name if d == axis else None for d in range(len(shape))]))
     if size is None:
-        raise ValueError(f"pmap: no argument of '{flat.name}' is mapped")
+        raise value_error(f"pmap: no argument of '{flat.name}' is mapped")
     mesh = Mesh(np.array(first_devices(size, devices, "pmap"), dtype=object), (name,))
     outs: list = []
 
@@ -281,7 +282,7 @@ def _pmap(
         for leaf, axis in zip(found, outs):
             rank = len(_weft.abstract(leaf)[0])
             if axis is not None and not -rank - 1 <= axis <= rank:
-                raise ValueError(
+                raise value_error(
                     f"pmap: out_axes has {axis} for a result of {rank} dimensions (without the mapped one)"
                 )
             wide.append(leaf if axis is None else _weft.expand_dims(leaf, axis))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error, value_error
 from .mesh import (
     Mesh,
     NamedSharding,
@@ -53,7 +54,7 @@ def _wrapped(node: Any, what: str) -> Any:
         return kind(*items) if hasattr(node, "_fields") else kind(items)
     if isinstance(node, dict):
         return type(node)((k, _wrapped(v, what)) for k, v in node.items())
-    raise TypeError(
+    raise type_error(
         f"{what}: expected weft.NamedSharding, or PartitionSpecs where a mesh is around the call, "
         f"got {node!r} of type '{type(node).__name__}'"
     )
@@ -82,7 +83,7 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
     mesh = sharding.mesh
     for name in mesh.axis_names:
         if _weft.axis_is_bound(name):
-            raise ValueError(
+            raise value_error(
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
@@ -135,7 +136,7 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     def constrained(*args, **kwargs):
         if in_shardings is not None:
             if kwargs:
-                raise ValueError(
+                raise value_error(
                     f"jit: in_shardings says nothing of arguments by keyword; '{function.__name__}' got "
                     + ", ".join(map(repr, kwargs))
                 )
@@ -177,7 +178,7 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
         remote = [mesh for axes in named for mesh in _meshes.get(axes, []) if over_processes(mesh)]
         if not _weft.has_constraint(traced) and not remote:
             return None  # functions for several meshes: each cuts its own arguments
-        raise ValueError(
+        raise value_error(
             f"jit: '{traced.fn.name}' has constraints or functions for several meshes: "
             + ", ".join(repr(dict(axes)) for axes in named)
         )
@@ -187,13 +188,13 @@ def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
                 return mesh
         known = _meshes.get(named[0], [])
         if len(known) > 1 and any(map(over_processes, known)):
-            raise ValueError(
+            raise value_error(
                 f"jit: '{traced.fn.name}' is for a mesh {dict(named[0])}, of which there are several, over different "
                 "devices; an argument that lies on one of them (weft.device_put) says which"
             )
         return known[0] if known else None
     if len(given) > 1:
-        raise ValueError(
+        raise value_error(
             f"jit: the arguments of '{traced.fn.name}' are cut over several meshes, {given[0]} and {given[1]}; "
             "weft.device_put moves them to one"
         )
@@ -222,7 +223,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple
         return None
     for sharding in shardings:
         if spans_processes(sharding) and sharding.mesh != mesh:
-            raise ValueError(
+            raise value_error(
                 f"jit: an argument of '{traced.fn.name}' spans several processes on {sharding.mesh}, and the program "
                 f"is for {mesh}, which is another mesh or has its devices in another order"
             )
@@ -287,7 +288,7 @@ def partitioned_text(traced: Any, shardings: list, fixed_order: bool = False) ->
     """The program of the devices as text."""
     pair = _partition(traced, shardings, fixed_order)
     if pair is None:
-        raise ValueError(
+        raise value_error(
             "stage: the program is for one device: no argument is cut over a mesh, and no constraint names one"
         )
     return pair[0].text()
@@ -333,7 +334,7 @@ def pjit(
             return type(specs)(*items) if hasattr(specs, "_fields") else type(specs)(items)
         if isinstance(specs, dict):
             return type(specs)((k, named(v, what)) for k, v in specs.items())
-        raise TypeError(f"pjit: {what}: expected PartitionSpecs, got {specs!r} of type '{type(specs).__name__}'")
+        raise type_error(f"pjit: {what}: expected PartitionSpecs, got {specs!r} of type '{type(specs).__name__}'")
 
     return jit(f, in_shardings=named(in_specs, "in_specs"), out_shardings=named(out_specs, "out_specs"), **options)
 

@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from . import _weft
+from ._errors import type_error
 
 __all__ = ["constant", "dtype", "function", "literal", "mesh", "names", "shardings", "sizes", "to_python", "types"]
 
@@ -83,7 +84,7 @@ def function(*parameters: str) -> Callable[[Callable], object]:
 
         given = list(inspect.signature(python_function).parameters)
         if len(given) != len(parameters):
-            raise TypeError(
+            raise type_error(
                 f"'{python_function.__name__}' takes {len(given)} parameters, but {len(parameters)} types are given"
             )
         fn = _weft.trace_program(
@@ -106,7 +107,7 @@ def _kind(name: str, value) -> tuple[str, object]:
             return kind, value
     if isinstance(value, (list, tuple)):
         return "list of ints", list(value)
-    raise TypeError(f"attribute '{name}' is {value!r}; expected a number, a string, a list of integers, sizes, types")
+    raise type_error(f"attribute '{name}' is {value!r}; expected a number, a string, a list of integers, sizes, types")
 
 
 class _Primitive:

@@ -8,8 +8,9 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
 from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
-from .arguments import is_integer
+from .arguments import ints
 from .collectives import check_axis_name
 
 __all__ = ["IR", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
@@ -209,7 +210,7 @@ class IR:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))
         if self._in_tree is not None and in_tree != self._in_tree:
-            raise TypeError(f"'{self.__name__}' was traced for arguments of structure {self._in_tree}, got {in_tree}")
+            raise type_error(f"'{self.__name__}' was traced for arguments of structure {self._in_tree}, got {in_tree}")
         results = _weft.apply(self._fn, leaves + self._captures, self._weak)
         if self._out_tree is not None:
             return _tree.unflatten(self._out_tree, results)
@@ -255,7 +256,7 @@ def make_ir(
 
     @functools.wraps(fun, updated=())
     def traced(*args, **kwargs) -> IR:
-        static = {i % max(len(args), 1) for i in ints(static_argnums)}
+        static = {i % max(len(args), 1) for i in ints(static_argnums, "make_ir: static_argnums")}
         if static:
             fixed = {i: args[i] for i in static}
             inner = lambda *dynamic, **kw: fun(*_merge(fixed, dynamic, len(args)), **kw)
@@ -272,13 +273,6 @@ def make_ir(
         return IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
 
     return traced
-
-
-def ints(value: int | Iterable[int] | None) -> tuple[int, ...]:
-    """Positions, as an argument names them: one, several, or None."""
-    if value is None:
-        return ()
-    return (value,) if is_integer(value) else tuple(value)
 
 
 def _merge(fixed: dict, dynamic: Sequence, n: int) -> list:
@@ -305,7 +299,7 @@ def parse_ir(text: str, file: str = "") -> IR:
         Array(4., dtype=float32)
     """
     if not isinstance(text, str):
-        raise TypeError(f"parse_ir: text must be a string, got '{type(text).__name__}'")
+        raise type_error(f"parse_ir: text must be a string, got '{type(text).__name__}'")
     return IR(_weft.parse_fn(text, str(file)))
 
 
@@ -327,7 +321,7 @@ def deserialize_ir(data: bytes) -> IR:
         Array(4., dtype=float32)
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TypeError(f"deserialize_ir: data must be bytes, got '{type(data).__name__}'")
+        raise type_error(f"deserialize_ir: data must be bytes, got '{type(data).__name__}'")
     return IR(_weft.deserialize(bytes(data)))
 
 

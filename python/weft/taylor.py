@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error, value_error
 from ._tracing import check_callable, flat_function, trace_flat
 
 __all__ = ["jet"]
@@ -45,15 +46,15 @@ def jet(
     """
     check_callable(fun, "jet")
     if not isinstance(primals, (tuple, list)) or not isinstance(series, (tuple, list)):
-        raise TypeError("jet: primals and series must be tuples, with one entry for each argument")
+        raise type_error("jet: primals and series must be tuples, with one entry for each argument")
     if len(primals) != len(series):
-        raise ValueError(f"jet: {len(primals)} primals, but {len(series)} series")
+        raise value_error(f"jet: {len(primals)} primals, but {len(series)} series")
     for i, terms in enumerate(series):
         if not isinstance(terms, (tuple, list)):
-            raise TypeError(f"jet: the series of argument {i} must be a list of terms, got {type(terms).__name__}")
+            raise type_error(f"jet: the series of argument {i} must be a list of terms, got {type(terms).__name__}")
     orders = {len(terms) for terms in series}
     if len(orders) > 1:
-        raise ValueError(f"jet: the arguments have series of different lengths: {[len(terms) for terms in series]}")
+        raise value_error(f"jet: the arguments have series of different lengths: {[len(terms) for terms in series]}")
     order = orders.pop() if orders else 0
     flat = flat_function(fun, tuple(primals), {})
     leaves = [_term_leaves(i, primal, terms) for i, (primal, terms) in enumerate(zip(primals, series))]
@@ -69,7 +70,7 @@ def jet(
         for k, term in enumerate(terms, 1):
             t_shape, t_dtype, t_weak, t_text = _weft.abstract(term)
             if shape != t_shape or (t_dtype != dtype and not t_weak):
-                raise TypeError(f"jet: term {k} of argument {name} is {t_text}, the argument itself {text}")
+                raise type_error(f"jet: term {k} of argument {name} is {t_text}, the argument itself {text}")
             term = _weft.astype(term, dtype)
             moving.append(_scaled(term, 1 / math.factorial(k)) if factorial_scaled and k > 1 else term)
     t = trace_flat(flat, "jet", known=True, derivatives=order)
@@ -98,6 +99,6 @@ def _term_leaves(i: int, primal, terms) -> list[list]:
     for k, term in enumerate(terms, 1):
         leaves, tree = _tree.flatten(term)
         if tree != structure:
-            raise ValueError(f"jet: term {k} of argument {i} has the structure {tree}, the argument {structure}")
+            raise value_error(f"jet: term {k} of argument {i} has the structure {tree}, the argument {structure}")
         found.append(leaves)
     return found

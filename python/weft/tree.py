@@ -19,6 +19,8 @@ from typing import Any
 import optree
 from optree import PyTreeSpec as TreeDef
 
+from ._errors import foreign, type_error, value_error
+
 NAMESPACE = "weft"
 
 __all__ = [
@@ -86,7 +88,10 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
         >>> weft.tree.unflatten(weft.tree.structure([0, (0, 0)]), "abc")
         ['a', ('b', 'c')]
     """
-    return treedef.unflatten(leaves)
+    try:
+        return treedef.unflatten(leaves)
+    except ValueError as error:
+        raise foreign(error)
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
@@ -140,8 +145,16 @@ def map(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | Non
         {'a': 11, 'b': 22}
     """
     first, treedef = flatten(tree, is_leaf)
-    others = [treedef.flatten_up_to(other) for other in rest]
+    others = [_flatten_up_to(treedef, other) for other in rest]
     return treedef.unflatten([f(*args) for args in zip(first, *others)])
+
+
+def _flatten_up_to(treedef: TreeDef, tree: Any) -> list:
+    """What stands in a tree at the places of a structure's leaves."""
+    try:
+        return treedef.flatten_up_to(tree)
+    except ValueError as error:
+        raise foreign(error)
 
 
 _NOTHING: Any = object()
@@ -170,6 +183,8 @@ def reduce(
     import functools
 
     found = leaves(tree, is_leaf)
+    if initializer is _NOTHING and not found:
+        raise type_error("reduce: the tree has no leaves; give an initializer")
     return (
         functools.reduce(function, found) if initializer is _NOTHING else functools.reduce(function, found, initializer)
     )
@@ -212,7 +227,7 @@ def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_t
         {'a': [1, 3], 'b': [2, 4]}
     """
     if inner_treedef is None:
-        parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+        parts = _flatten_up_to(outer_treedef, pytree_to_transpose)
         inner_treedef = structure(parts[0] if parts else None)
     return optree.tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose)
 
@@ -271,7 +286,7 @@ def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], b
     """
     pairs = flatten_with_path(tree, is_leaf)
     treedef = structure(tree, is_leaf)
-    others = [treedef.flatten_up_to(other) for other in rest]
+    others = [_flatten_up_to(treedef, other) for other in rest]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 
 
@@ -320,7 +335,10 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
         children, aux = flatten_function(obj)
         return tuple(children), aux
 
-    optree.register_pytree_node(cls, flatten_, unflatten_function, namespace=NAMESPACE)
+    try:
+        optree.register_pytree_node(cls, flatten_, unflatten_function, namespace=NAMESPACE)
+    except ValueError as error:
+        raise value_error(f"register: {error}") from None
     return cls
 
 
@@ -398,7 +416,7 @@ def prefix_leaves(prefix: Any, tree: Any, what: str) -> list:
             prefix, treedef.unflatten([_LEAF] * treedef.num_leaves), is_leaf=lambda x: x is None, namespace=NAMESPACE
         )
     except ValueError as error:
-        raise ValueError(f"{what} is no prefix of the structure of the values: {error}") from None
+        raise value_error(f"{what} is no prefix of the structure of the values: {error}") from None
 
 
 class _Leaf:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import tree as _tree
+from ._errors import not_implemented
 from .tree import TreeDef as PyTreeDef
 from .tree import all as tree_all
 from .tree import broadcast as tree_broadcast
@@ -74,7 +75,7 @@ def register_pytree_node(
         [1, 2]
     """
     if flatten_with_keys_func is not None:
-        raise NotImplementedError("register_pytree_node: flatten_with_keys_func must be None: paths have numbers here")
+        raise not_implemented("register_pytree_node: flatten_with_keys_func must be None: paths have numbers here")
     _register(nodetype, flatten_func, unflatten_func)
 
 
@@ -164,7 +165,7 @@ def keystr(keys: str, *, simple: bool = False, separator: str = "") -> str:
         "['w'][0]"
     """
     if simple or separator:
-        raise NotImplementedError(
+        raise not_implemented(
             f"keystr: paths are texts such as \"['w'][0]\" here: simple must be False and separator '', "
             f"got {simple} and {separator!r}"
         )

@@ -20,6 +20,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
+from .._errors import type_error
 from .errors import ConversionError, StructureError
 
 __all__ = ["ConversionError", "StructureError", "autograph"]
@@ -38,7 +39,7 @@ def _function_of(function: Any, what: str) -> tuple[types.FunctionType, Any]:
         if isinstance(call, types.FunctionType) and not isinstance(function, type):
             holder, function = function, call
     if not isinstance(function, types.FunctionType):
-        raise TypeError(f"{what}: expected a function written in Python, got {function!r}")
+        raise type_error(f"{what}: expected a function written in Python, got {function!r}")
     return function, holder
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _weft, control
 from .. import tree as _tree
+from .._errors import type_error, value_error
 from .._tracing import ShapeDtype
 from .branches import GetState, SetState, choose, none_of, truth, zeros
 from .errors import ConversionError, StructureError, user_place
@@ -63,9 +64,9 @@ class TracedRange(Steps):
         for what, bound in (("start", start), ("stop", stop), ("step", step)):
             shape, dtype, _, text = _weft.abstract(bound)
             if shape or dtype.kind not in "iu":
-                raise TypeError(f"range: {what} must be a single integer, got {text}")
+                raise type_error(f"range: {what} must be a single integer, got {text}")
         if not traced(step) and int(step) == 0:
-            raise ValueError("range: step must not be zero")
+            raise value_error("range: step must not be zero")
         self.start, self.stop, self.step = start, stop, step
 
     @functools.cached_property
@@ -108,7 +109,7 @@ class _Rows(Steps):
     def __init__(self, array: Any):
         self.array = array
         if not _weft.abstract(array)[0]:
-            raise TypeError(f"iteration over a single number, {_weft.abstract(array)[3]}")
+            raise type_error(f"iteration over a single number, {_weft.abstract(array)[3]}")
 
     @property
     def length(self) -> Any:

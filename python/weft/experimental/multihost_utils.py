@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _weft
 from .. import tree as _tree
+from .._errors import value_error
 from ..mesh import NamedSharding, PartitionSpec, process_count, process_index, put
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
@@ -46,7 +47,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         if not tiled:
             return np.stack(parts)
         if parts[0].ndim == 0:
-            raise ValueError("process_allgather: a number cannot be concatenated; tiled=False stacks them")
+            raise value_error("process_allgather: a number cannot be concatenated; tiled=False stacks them")
         return np.concatenate(parts)
 
     return _tree.map(gather, in_tree)
@@ -72,7 +73,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     value = _tree.map(np.asarray, in_tree) if source else None
     sources = [v for is_it, v in _exchange("calls broadcast_one_to_all", (source, value)) if is_it]
     if len(sources) != 1:
-        raise ValueError(f"broadcast_one_to_all: {len(sources)} processes say that they are the source; expected one")
+        raise value_error(f"broadcast_one_to_all: {len(sources)} processes say that they are the source; expected one")
     return sources[0]
 
 

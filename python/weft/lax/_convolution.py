@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike
@@ -22,7 +23,7 @@ __all__ = [
 def named_padding(padding: str, sizes: Any, windows: Any, strides: Any, name: str) -> list[tuple[int, int]]:
     """What "VALID", "SAME" and "SAME_LOWER" stand for: elements below and above per dimension."""
     if padding.upper() not in ("VALID", "SAME", "SAME_LOWER"):
-        raise ValueError(f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}")
+        raise value_error(f"{name}: padding must be 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}")
     pairs = []
     for size, window, stride in zip(sizes, windows, strides):
         total = builtins.max((-(-size // stride) - 1) * stride + window - size, 0) if padding.upper() != "VALID" else 0
@@ -78,7 +79,7 @@ def conv_general_dilated(
         spatial = [c for c in spec_r if c not in "OI"]  # strides, padding and dilations are in the kernels' order
         expected = [{"N", "C", *spatial}, {"O", "I", *spatial}, {"N", "C", *spatial}]
         if [set(s) for s in dimension_numbers] != expected or any(len(s) != n + 2 for s in dimension_numbers):
-            raise ValueError(
+            raise value_error(
                 f"conv_general_dilated: dimension_numbers {tuple(dimension_numbers)} must be three strings of {n + 2} "
                 "different letters: N and C, O and I, N and C, and the same spatial ones"
             )
@@ -237,7 +238,7 @@ def conv_transpose(
             elif padding.upper() == "VALID":
                 total, lo = k + s - 2 + builtins.max(k - s, 0), k - 1
             else:
-                raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+                raise value_error(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
             pairs.append((lo, total - lo))
         padding = pairs
     elif use_consistent_padding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from .. import _docs, _weft
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 
@@ -202,10 +203,10 @@ def select_n(which: NestedLike, *cases: NestedLike) -> Array:
     """
     which = _weft.array(which, None, False)
     if not cases:
-        raise ValueError("select_n: no cases")
+        raise value_error("select_n: no cases")
     if _weft.dtype_kind(which.dtype) == "bool":
         if len(cases) > 2:
-            raise TypeError(f"select_n: a boolean chooses between two cases, got {len(cases)}")
+            raise type_error(f"select_n: a boolean chooses between two cases, got {len(cases)}")
         return _weft.where(which, cases[1], cases[0]) if len(cases) == 2 else _weft.array(cases[0], None, False)
     out = cases[-1]
     for i in reversed(range(len(cases) - 1)):
@@ -232,7 +233,7 @@ def reduce_precision(operand: NestedLike, exponent_bits: int, mantissa_bits: int
     """
     kinds = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}
     if (exponent_bits, mantissa_bits) not in kinds:
-        raise NotImplementedError(f"reduce_precision: no dtype with {exponent_bits} + {mantissa_bits} bits")
+        raise not_implemented(f"reduce_precision: no dtype with {exponent_bits} + {mantissa_bits} bits")
     operand = _weft.array(operand, None, False)
     return operand.astype(kinds[exponent_bits, mantissa_bits]).astype(operand.dtype)
 

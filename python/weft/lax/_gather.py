@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .. import _docs, _weft
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..typing import ArrayLike
 
@@ -100,7 +101,7 @@ def _mode(mode, default: str, what: str) -> str:
     if mode is None:
         return default
     if mode not in _MODES:
-        raise ValueError(
+        raise value_error(
             f"{what}: there is no mode {mode!r}; the modes are 'clip', 'fill', 'drop', 'promise_in_bounds'"
         )
     return _MODES[mode]
@@ -110,7 +111,7 @@ def _indices(indices, what: str) -> Array:
     indices = _weft.array(indices, None, False)
     kind = _weft.dtype_kind(indices.dtype)
     if kind not in ("signed", "unsigned"):
-        raise TypeError(f"{what}: indices must be integers, got {indices.dtype}")
+        raise type_error(f"{what}: indices must be integers, got {indices.dtype}")
     # An unsigned number that does not fit the signed dtype would come out negative, and so out of bounds all the same.
     return indices.astype("int64" if indices.dtype in ("int64", "uint64", "uint32") else "int32")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import tree as _tree
+from .._errors import value_error
 from .._weft import Array
 from ..control import scan
 from ..typing import DTypeLike, NDArrayLike, NestedLike
@@ -218,7 +219,7 @@ def reduce_window(
     rank = operand.ndim
     window = list(window_dimensions)
     if len(window) != rank:
-        raise ValueError(f"reduce_window: {len(window)} window dimensions for an array of shape {operand.shape}")
+        raise value_error(f"reduce_window: {len(window)} window dimensions for an array of shape {operand.shape}")
     strides = list(window_strides or [1] * rank)
     base, dilation = list(base_dilation or [1] * rank), list(window_dilation or [1] * rank)
     pairs = _window_padding(padding, operand.shape, window, strides, dilation)

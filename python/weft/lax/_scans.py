@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import tree as _tree
+from .._errors import type_error, value_error
 from ._shapes import pad
 
 __all__ = [
@@ -36,15 +37,15 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         Array([ 1,  3,  6, 10], dtype=int32)
     """
     if not callable(fn):
-        raise TypeError(f"associative_scan: fn must be a function of two slices, got {type(fn).__name__}")
+        raise type_error(f"associative_scan: fn must be a function of two slices, got {type(fn).__name__}")
     leaves, treedef = _tree.flatten(elems)
     if not leaves:
-        raise ValueError("associative_scan: elems holds no arrays")
+        raise value_error("associative_scan: elems holds no arrays")
     leaves = [_weft.array(leaf, None, False) for leaf in leaves]
     axis = _weft.check_axis(axis, leaves[0].ndim, "associative_scan")
     for leaf in leaves:
         if leaf.ndim <= axis or leaf.shape[axis] != leaves[0].shape[axis]:
-            raise ValueError(
+            raise value_error(
                 f"associative_scan: the arrays must have one size along axis {axis}, got the shapes "
                 f"{[tuple(leaf.shape) for leaf in leaves]}"
             )
@@ -57,7 +58,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         back = lambda xs: treedef.unflatten([_weft.moveaxis(x, 0, axis) for x in xs])
         out, tree = _tree.flatten(fn(back(a), back(b)))
         if tree != treedef:
-            raise TypeError(f"associative_scan: fn returns the structure {tree}, the elements have {treedef}")
+            raise type_error(f"associative_scan: fn returns the structure {tree}, the elements have {treedef}")
         return [_weft.moveaxis(x, axis, 0) for x in out]
 
     def run(xs: list) -> list:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import ArrayLike, DTypeLike, NDArrayLike, NestedLike, Shape
@@ -313,7 +314,7 @@ def split(operand: NestedLike, sizes: Sequence[int], axis: int = 0) -> list[Arra
     operand = _weft.array(operand, None, False)
     axis = _weft.check_axis(axis, operand.ndim, "split")
     if sum(sizes) != operand.shape[axis]:
-        raise ValueError(f"split: sizes {tuple(sizes)} do not add up to {operand.shape[axis]} along axis {axis}")
+        raise value_error(f"split: sizes {tuple(sizes)} do not add up to {operand.shape[axis]} along axis {axis}")
     out, at = [], 0
     for n in sizes:
         out.append(_weft.slice_axis(operand, axis, at, at + n, 1))

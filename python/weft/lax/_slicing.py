@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..typing import ArrayLike, NDArrayLike, NestedLike, Shape
 
@@ -103,12 +104,12 @@ def _starts(start_indices, shape, allow_negative) -> list:
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
     elif len(allow_negative) != len(shape):
-        raise ValueError(
+        raise value_error(
             f"allow_negative_indices: one boolean, or one for each of {len(shape)} dimensions, got {allow_negative!r}"
         )
     for start, counted in zip(starts, allow_negative):
         if not counted and isinstance(start, (int, np.integer)) and start < 0:
-            raise ValueError(f"start index {start} is negative, and allow_negative_indices is False")
+            raise value_error(f"start index {start} is negative, and allow_negative_indices is False")
     # 32 bits, unless a size or a given position needs more: a position beyond 32 bits must not wrap into the array.
     starts = [_weft.array(start, None, False) for start in starts]
     wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)

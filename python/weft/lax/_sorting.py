@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import not_implemented, type_error
 from .._weft import Array
 from ..typing import NestedLike
 
@@ -83,10 +84,10 @@ def top_k(operand: NestedLike, k: int, *, axis: int = -1) -> tuple[Array, Array]
 
 def _approx_k(what: str, operand: NestedLike, k: int, axis: int, aggregate_to_topk: bool, smallest: bool):
     if not aggregate_to_topk:
-        raise NotImplementedError(f"{what}: aggregate_to_topk must be True, got False")
+        raise not_implemented(f"{what}: aggregate_to_topk must be True, got False")
     operand = _weft.array(operand, None, False)
     if _weft.dtype_kind(operand.dtype) != "float":
-        raise TypeError(f"{what}: operand is {operand.type}; expected a floating-point dtype")
+        raise type_error(f"{what}: operand is {operand.type}; expected a floating-point dtype")
     values, places = top_k(-operand if smallest else operand, k, axis=axis)
     return [-values if smallest else values, places]
 

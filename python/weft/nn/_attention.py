@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _docs
 from .. import numpy as wnp
+from .._errors import not_implemented, value_error
 from ..arguments import is_integer
 from ..typing import ArrayLike
 from ._softmax import logsumexp, softmax
@@ -64,21 +65,19 @@ def dot_product_attention(
         (1, 4, 2, 8)
     """
     if implementation not in (None, "xla"):
-        raise NotImplementedError(
-            f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}"
-        )
+        raise not_implemented(f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}")
     query, key, value = (wnp.asarray(x) for x in (query, key, value))
     single = query.ndim == 3
     if single:
         query, key, value = query[None], key[None], value[None]
     if query.ndim != 4 or key.shape != value.shape[:3] + key.shape[3:] or query.shape[3] != key.shape[3]:
-        raise ValueError(
+        raise value_error(
             f"dot_product_attention: query, key and value are [batch, length, heads, features], got shapes "
             f"{query.shape}, {key.shape} and {value.shape}"
         )
     heads, shared = query.shape[2], key.shape[2]
     if heads % shared:
-        raise ValueError(f"dot_product_attention: {shared} heads of keys do not divide {heads} heads of queries")
+        raise value_error(f"dot_product_attention: {shared} heads of keys do not divide {heads} heads of queries")
     if heads != shared:
         key, value = wnp.repeat(key, heads // shared, axis=2), wnp.repeat(value, heads // shared, axis=2)
     scale = 1 / math.sqrt(query.shape[3]) if scale is None else scale

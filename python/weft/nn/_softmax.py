@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import numpy as wnp
+from .._errors import value_error
 from .._weft import Array
 from ..typing import ArrayLike, DTypeLike, NestedLike
 
@@ -182,7 +183,7 @@ def standardize(
         Array([-1.,  1.], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
-        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
+        raise value_error(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     x = _counted(x, None)
     center = wnp.mean(x, axis=axis, keepdims=True, where=where) if mean is None else wnp.asarray(mean)
     if variance is None and mean is not None and algorithm == "fast":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from .. import numpy as wnp
 from .. import random
+from .._errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike, Shape
@@ -194,9 +195,9 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
 
     def init(key, shape, dtype=dtype):
         if not 3 <= len(shape) <= 5:
-            raise ValueError(f"delta_orthogonal: three to five dimensions are needed, got shape {shape}")
+            raise value_error(f"delta_orthogonal: three to five dimensions are needed, got shape {shape}")
         if shape[-1] < shape[-2]:
-            raise ValueError(f"delta_orthogonal: no more inputs than outputs are possible, got shape {shape}")
+            raise value_error(f"delta_orthogonal: no more inputs than outputs are possible, got shape {shape}")
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         middle = tuple((n - 1) // 2 for n in shape[:-2])
         return wnp.zeros(shape, dtype).at[middle].set(matrix)
@@ -243,14 +244,14 @@ def variance_scaling(
     def init(key, shape, dtype=dtype):
         rank = len(shape)
         if rank <= 1:
-            raise ValueError(f"variance_scaling: two dimensions or more are needed, got shape {shape}")
+            raise value_error(f"variance_scaling: two dimensions or more are needed, got shape {shape}")
         inside, outside, batch = axes(in_axis, rank), axes(out_axis, rank), axes(batch_axis, rank)
         size = lambda chosen: math.prod(shape[d] for d in chosen)
         receptive = math.prod(shape) // (size(inside) * size(outside) * size(batch))
         fan_in, fan_out = size(inside) * receptive, size(outside) * receptive
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
         if mode not in fans:
-            raise ValueError(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
+            raise value_error(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
         variance = scale / fans[mode]
         if distribution == "normal":
             return random.normal(key, shape, dtype) * math.sqrt(variance)
@@ -259,7 +260,7 @@ def variance_scaling(
         if distribution == "truncated_normal":
             # The deviation of a normal number limited to [-2, 2] is 0.8796...
             return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
-        raise ValueError(f"variance_scaling: there is no distribution {distribution!r}")
+        raise value_error(f"variance_scaling: there is no distribution {distribution!r}")
 
     return init
 

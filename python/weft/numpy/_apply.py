@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
@@ -77,7 +78,7 @@ _CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
 
 def _parse(signature: str):
     if not re.fullmatch(rf"\s*{_CORE}(?:\s*,\s*{_CORE})*\s*->\s*{_CORE}(?:\s*,\s*{_CORE})*\s*", signature):
-        raise ValueError(f"vectorize: {signature!r} is no signature; expected one such as '(n,m),(m)->(n)'")
+        raise value_error(f"vectorize: {signature!r} is no signature; expected one such as '(n,m),(m)->(n)'")
     sides = [[re.findall(r"\w+", core) for core in re.findall(_CORE, side)] for side in signature.split("->")]
     return sides[0], sides[1]
 
@@ -112,21 +113,21 @@ def vectorize(
         kept = {i for i in range(len(args)) if i in excluded}
         for name in kwargs:
             if name not in excluded:
-                raise TypeError(f"vectorize: pass '{name}' by position, or name it in excluded=")
+                raise type_error(f"vectorize: pass '{name}' by position, or name it in excluded=")
         arrays = [_array(a) for i, a in enumerate(args) if i not in kept]
         cores = inputs if inputs is not None else [[] for _ in arrays]
         if len(cores) != len(arrays):
-            raise TypeError(f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {len(arrays)}")
+            raise type_error(f"vectorize: the signature {signature!r} has {len(cores)} arguments, got {len(arrays)}")
         sizes: dict[str, Any] = {}
         for n, (a, core) in enumerate(zip(arrays, cores)):
             if a.ndim < len(core):
-                raise ValueError(
+                raise value_error(
                     f"vectorize: argument {n} has shape {a.shape}, but {signature!r} needs {len(core)} axes"
                 )
             for name, size in zip(core, a.shape[a.ndim - len(core) :]):
                 wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
                 if wanted != size:
-                    raise ValueError(f"vectorize: '{name}' of {signature!r} is both {wanted} and {size}")
+                    raise value_error(f"vectorize: '{name}' of {signature!r} is both {wanted} and {size}")
         loops = [a.shape[: a.ndim - len(core)] for a, core in zip(arrays, cores)]
         joint = _weft.broadcast_shapes(*loops) if loops else ()
 
@@ -136,10 +137,12 @@ def vectorize(
             if outputs is not None:
                 results = out if isinstance(out, tuple) else (out,)
                 if len(results) != len(outputs):
-                    raise TypeError(f"vectorize: {signature!r} has {len(outputs)} results, the function {len(results)}")
+                    raise type_error(
+                        f"vectorize: {signature!r} has {len(outputs)} results, the function {len(results)}"
+                    )
                 for result, core in zip(results, outputs):
                     if _array(result).ndim != len(core):
-                        raise ValueError(
+                        raise value_error(
                             f"vectorize: a result has shape {_array(result).shape}, but {signature!r} says {len(core)} "
                             "axes"
                         )
@@ -195,7 +198,7 @@ class _Joined:
         parts = []
         for part in key if isinstance(key, tuple) else (key,):
             if isinstance(part, str):
-                raise NotImplementedError(f"r_: the directive {part!r}")
+                raise not_implemented(f"r_: the directive {part!r}")
             a = _range(part) if isinstance(part, slice) else _array(part)
             if self._columns:
                 a = a.reshape(a.shape + (1,) * (2 - a.ndim)) if a.ndim < 2 else a

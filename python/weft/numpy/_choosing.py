@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._dtypes import finfo
@@ -77,7 +78,7 @@ def select(condlist: Sequence[NestedLike], choicelist: Sequence[NestedLike], def
         Array([-10,  -1,  -1,  30], dtype=int32)
     """
     if len(condlist) != len(choicelist):
-        raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
+        raise value_error(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     out: Any = default
     for condition, choice in reversed(list(zip(condlist, choicelist))):
         out = _weft.where(condition, choice, out)

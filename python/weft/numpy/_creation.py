@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import not_implemented, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 
@@ -126,7 +127,7 @@ def astype(x: NestedLike, dtype: DTypeLike) -> Array:
 def _shape(shape, name):
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if builtins.any(isinstance(size, int) and size < 0 for size in sizes):
-        raise ValueError(f"{name}: the shape {sizes} has a negative size")
+        raise value_error(f"{name}: the shape {sizes} has a negative size")
     return sizes
 
 
@@ -278,13 +279,13 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     step = 1 if step is None else step
     if isinstance(stop, _weft.Dim):
         if (start, step) != (0, 1):
-            raise NotImplementedError(f"arange: with the symbolic size {stop} only arange({stop}) is possible")
+            raise not_implemented(f"arange: with the symbolic size {stop} only arange({stop}) is possible")
         return _weft.iota((stop,), 0, _weft.result_type(0) if dtype is None else dtype)
     if dtype is None:
         dtype = _weft.result_type(start, stop, step)
     if builtins.all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
         if step == 0:
-            raise ValueError("arange: the step must not be 0")
+            raise value_error("arange: the step must not be 0")
         n = builtins.max(0, -((int(start) - int(stop)) // int(step)))
         if (start, step) == (0, 1):
             return _weft.iota((n,), 0, dtype)
@@ -446,7 +447,7 @@ def meshgrid(*xi: NestedLike, indexing: str = "xy", sparse: bool = False) -> lis
                [6, 6]], dtype=int32)]
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+        raise value_error(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     arrays = [_weft.array(x, None, False) for x in xi]
     n = len(arrays)
     axes = list(range(n))

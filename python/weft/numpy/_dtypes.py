@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 
@@ -141,7 +142,7 @@ def finfo(dtype: Any) -> Any:
     if isinstance(own, np.dtype) and own.kind in "fc":
         return np.finfo(own)
     if not _weft.is_inexact(own):
-        raise ValueError(f"finfo: a float dtype is needed, got {own}; iinfo is for integers")
+        raise value_error(f"finfo: a float dtype is needed, got {own}; iinfo is for integers")
     import ml_dtypes
 
     return ml_dtypes.finfo(own)
@@ -164,7 +165,7 @@ def iinfo(dtype: Any) -> Any:
     """
     own = _weft.dtype(dtype.dtype if isinstance(dtype, Array) else dtype)
     if _weft.dtype_kind(own) not in ("signed", "unsigned"):
-        raise ValueError(f"iinfo: an integer dtype is needed, got {own}; finfo is for floats")
+        raise value_error(f"iinfo: an integer dtype is needed, got {own}; finfo is for floats")
     return np.iinfo(own)
 
 
@@ -266,7 +267,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     }
     if isinstance(kind, str):
         if kind not in kinds:
-            raise ValueError(f"isdtype: there is no kind {kind!r}; the kinds are {', '.join(kinds)}")
+            raise value_error(f"isdtype: there is no kind {kind!r}; the kinds are {', '.join(kinds)}")
         return mine in kinds[kind]
     return _weft.dtype(dtype) == _weft.dtype(kind)
 
@@ -299,9 +300,9 @@ def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -
     wanted = _weft.dtype(preferred_element_type)
     whole = ("signed", "unsigned")
     if _weft.dtype_kind(dtype) in whole and _weft.dtype_kind(wanted) in whole and wanted.itemsize < dtype.itemsize:
-        raise TypeError(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
+        raise type_error(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
     if _weft.dtype_kind(dtype) == "complex" and _weft.dtype_kind(wanted) != "complex":
-        raise TypeError(f"{name}: preferred_element_type {wanted} is not complex, as the operands' {dtype} is")
+        raise type_error(f"{name}: preferred_element_type {wanted} is not complex, as the operands' {dtype} is")
     return _weft.result_type(dtype, wanted)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import _docs, _weft
+from .._errors import type_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._primitives import (
@@ -216,7 +217,7 @@ def lcm(x1: NestedLike, x2: NestedLike) -> Array:
 def _integers(x1, x2, what: str):
     dtype = _weft.result_type(x1, x2)
     if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise TypeError(f"{what}: integers are needed, got {dtype}")
+        raise type_error(f"{what}: integers are needed, got {dtype}")
     x1, x2 = _weft.astype(x1, dtype), _weft.astype(x2, dtype)
     shape = _weft.broadcast_shapes(x1.shape, x2.shape)
     return _weft.broadcast_to(x1, shape), _weft.broadcast_to(x2, shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..typing import NestedLike
 from ._elementwise import conjugate
@@ -55,9 +56,9 @@ class SVDResult(NamedTuple):
 def _matrix(a, what: str, square: bool = False) -> Array:
     a = _weft.promote_inexact(_weft.array(a, None, False))
     if a.ndim < 2:
-        raise ValueError(f"{what}: a matrix is needed, got shape {a.shape}")
+        raise value_error(f"{what}: a matrix is needed, got shape {a.shape}")
     if square and a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"{what}: a square matrix is needed, got shape {a.shape}")
+        raise value_error(f"{what}: a square matrix is needed, got shape {a.shape}")
     return a
 
 
@@ -132,7 +133,7 @@ def qr(a: NestedLike, mode: str = "reduced") -> Any:
                [0. , 0.4]], dtype=float32)
     """
     if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"qr: there is no mode {mode!r}; the modes are 'reduced', 'complete' and 'r'")
+        raise value_error(f"qr: there is no mode {mode!r}; the modes are 'reduced', 'complete' and 'r'")
     q, r = _weft.bind("qr", [_matrix(a, "qr")], {})
     if mode == "complete":
         rows = q.shape[-2] - r.shape[-2]
@@ -214,7 +215,7 @@ def eigh(a: NestedLike, UPLO: str | None = None, symmetrize_input: bool = True) 
     """
     a = _matrix(a, "eigh", True)
     if UPLO not in (None, "L", "U"):
-        raise ValueError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
+        raise value_error(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
     if symmetrize_input:
         a = (a + _adjoint(a)) / 2
     else:

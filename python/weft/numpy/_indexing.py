@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 
@@ -68,7 +69,7 @@ def take(
     del unique_indices, indices_are_sorted
     a, indices = _weft.array(a, None, False), _weft.array(indices, None, False)
     if _weft.is_inexact(indices.dtype):
-        raise TypeError(f"take: indices must be integers, got {indices.dtype}")
+        raise type_error(f"take: indices must be integers, got {indices.dtype}")
     if _weft.dtype_kind(indices.dtype) == "bool":
         indices = indices.astype("int32")
     if axis is None:
@@ -80,7 +81,7 @@ def take(
     if mode == "clip":
         return _weft.take(a, _weft.where(indices < 0, 0, indices), axis, "clip")
     if mode not in (None, "fill", "promise_in_bounds"):
-        raise ValueError(
+        raise value_error(
             f"take: there is no mode {mode!r}; the modes are 'fill', 'clip', 'wrap' and 'promise_in_bounds'"
         )
     if mode == "promise_in_bounds":
@@ -95,7 +96,7 @@ def take(
 
 def _no_out(out) -> None:
     if out is not None:
-        raise TypeError("out= is not supported: arrays never change")
+        raise type_error("out= is not supported: arrays never change")
 
 
 def take_along_axis(
@@ -124,7 +125,7 @@ def take_along_axis(
     """
     arr, indices = _weft.array(arr, None, False), _weft.array(indices, None, False)
     if _weft.is_inexact(indices.dtype):
-        raise TypeError(f"take_along_axis: indices must be integers, got {indices.dtype}")
+        raise type_error(f"take_along_axis: indices must be integers, got {indices.dtype}")
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
@@ -143,7 +144,7 @@ def take_along_axis(
 
 def _must_copy(inplace: bool, what: str) -> None:
     if inplace:
-        raise ValueError(f"{what}: arrays never change; pass inplace=False and use the result, or x.at[...].set(...)")
+        raise value_error(f"{what}: arrays never change; pass inplace=False and use the result, or x.at[...].set(...)")
 
 
 def put_along_axis(
@@ -232,9 +233,9 @@ def fill_diagonal(a: NestedLike, val: NestedLike, wrap: bool = False, *, inplace
     _must_copy(inplace, "fill_diagonal")
     a = _weft.array(a, None, False)
     if wrap:
-        raise NotImplementedError("fill_diagonal: wrap=True")
+        raise not_implemented("fill_diagonal: wrap=True")
     if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) > 1):
-        raise ValueError(f"fill_diagonal: two dimensions, or more of one size, are needed, got shape {a.shape}")
+        raise value_error(f"fill_diagonal: two dimensions, or more of one size, are needed, got shape {a.shape}")
     i = _weft.iota((min(a.shape),), 0, "int32")
     val = _weft.array(val, None, False)
     if val.ndim:
@@ -362,7 +363,7 @@ def compress(
     _no_out(out)
     a, condition = _weft.array(a, None, False), _weft.array(condition, bool, False)
     if condition.ndim != 1:
-        raise ValueError(f"compress: the condition must be a vector, got shape {condition.shape}")
+        raise value_error(f"compress: the condition must be a vector, got shape {condition.shape}")
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "compress")
@@ -406,9 +407,9 @@ def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode:
         a = _weft.where(a < 0, 0, _weft.where(a >= n, n - 1, a))
     elif mode == "raise":
         if a.size and bool(_weft.reduce("reduce_or", (a < 0) | (a >= n), None, False)):
-            raise ValueError(f"choose: an index is out of range for {n} choices")
+            raise value_error(f"choose: an index is out of range for {n} choices")
     else:
-        raise ValueError(f"choose: there is no mode {mode!r}")
+        raise value_error(f"choose: there is no mode {mode!r}")
     return _weft.take_along_axis(stacked, a[None], 0)[0]
 
 
@@ -493,15 +494,15 @@ def ravel_multi_index(
         Array([1, 5], dtype=int32)
     """
     if mode not in (None, "raise", "clip", "wrap", "ignore"):
-        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore', got {mode!r}")
+        raise value_error(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore', got {mode!r}")
     if order not in ("C", "F"):
-        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
+        raise value_error(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
     places = [_weft.array(i, None, False) for i in multi_index]
     if len(places) != len(dims):
-        raise ValueError(f"ravel_multi_index: {len(places)} indices for {len(dims)} dimensions")
+        raise value_error(f"ravel_multi_index: {len(places)} indices for {len(dims)} dimensions")
     for i in places:
         if _weft.dtype_kind(i.dtype) not in ("signed", "unsigned"):
-            raise TypeError(f"ravel_multi_index: indices must be integers, got {i.dtype}")
+            raise type_error(f"ravel_multi_index: indices must be integers, got {i.dtype}")
     to = _weft.result_type(int, *places) if dtype is None else _weft.dtype(dtype)
     if mode is None:
         mode = "ignore" if any(map(_weft.is_traced, places)) else "raise"
@@ -510,7 +511,7 @@ def ravel_multi_index(
     for i, n in zip(*((places, sizes) if order == "C" else (places[::-1], sizes[::-1]))):
         i = i.astype(to)
         if mode == "raise" and i.size and bool(_weft.reduce("reduce_or", (i < 0) | (i >= n), None, False)):
-            raise ValueError(f"ravel_multi_index: an index is out of range for a dimension of {n}")
+            raise value_error(f"ravel_multi_index: an index is out of range for a dimension of {n}")
         if mode == "clip":
             i = _weft.where(i < 0, 0, _weft.where(i >= n, n - 1, i))
         elif mode == "wrap":

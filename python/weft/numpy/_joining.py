@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
@@ -216,11 +217,11 @@ def block(arrays: Sequence[NestedLike]) -> Array:
     def join(x, level: int) -> Array:
         if not isinstance(x, list):
             if level != levels and levels:
-                raise ValueError("block: all blocks must be nested equally deep")
+                raise value_error("block: all blocks must be nested equally deep")
             a = _array(x)
             return a.reshape((1,) * (rank - a.ndim) + a.shape)
         if not x:
-            raise ValueError("block: a list is empty")
+            raise value_error("block: a list is empty")
         return _weft.concatenate([join(y, level + 1) for y in x], level - levels)
 
     return join(arrays, 0)
@@ -247,7 +248,7 @@ def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int =
     n = ary.shape[axis]
     if is_integer(indices_or_sections):
         if n % indices_or_sections:
-            raise ValueError(
+            raise value_error(
                 f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts"
             )
         return array_split(ary, indices_or_sections, axis)
@@ -395,7 +396,7 @@ def repeat(
     if known.size == 1:
         return repeat(a, int(known.reshape(())), axis)
     if known.shape != (n,):
-        raise ValueError(f"repeat: {known.shape} repeats for {n} elements along axis {axis}")
+        raise value_error(f"repeat: {known.shape} repeats for {n} elements along axis {axis}")
     rows = np.repeat(np.arange(n), known)
     return _weft.take(a, _weft.array(rows.astype(np.int32), None, True), axis, "clip")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
@@ -235,7 +236,7 @@ def _spelled(parts: list) -> tuple[str, list]:
         try:
             return "".join("..." if i is Ellipsis else letters[int(i)] for i in indices)
         except (TypeError, IndexError):
-            raise ValueError(f"einsum: an operand is followed by its indices, got {indices!r}") from None
+            raise value_error(f"einsum: an operand is followed by its indices, got {indices!r}") from None
 
     operands, words = parts[0 : len(parts) // 2 * 2 : 2], [word(w) for w in parts[1::2]]
     return ",".join(words) + ("->" + word(parts[-1]) if len(parts) % 2 else ""), operands
@@ -353,7 +354,7 @@ def cross(
         axisa = axisb = axisc = axis
     a, b = _weft.moveaxis(_array(a), axisa, -1), _weft.moveaxis(_array(b), axisb, -1)
     if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise ValueError(f"cross: vectors of 2 or 3 elements are needed, got shapes {a.shape} and {b.shape}")
+        raise value_error(f"cross: vectors of 2 or 3 elements are needed, got shapes {a.shape} and {b.shape}")
     parts_a, parts_b = ([v[..., i] for i in range(v.shape[-1])] for v in (a, b))
     if len(parts_a) == len(parts_b) == 2:
         return parts_a[0] * parts_b[1] - parts_a[1] * parts_b[0]
@@ -389,7 +390,7 @@ def convolve(a: NestedLike, v: NestedLike, mode: str = "full") -> Array:
         return full[(k - 1) // 2 : (k - 1) // 2 + n]
     if mode == "valid":
         return full[k - 1 : n]
-    raise ValueError(f"convolve: there is no mode {mode!r}")
+    raise value_error(f"convolve: there is no mode {mode!r}")
 
 
 def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from ._creation import ones
@@ -217,7 +218,7 @@ def diag_indices_from(arr: NDArrayLike) -> tuple[Array, ...]:
         (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     if len(set(arr.shape)) != 1 or arr.ndim < 2:
-        raise ValueError(f"diag_indices_from: two or more equal dimensions are needed, got shape {arr.shape}")
+        raise value_error(f"diag_indices_from: two or more equal dimensions are needed, got shape {arr.shape}")
     return diag_indices(arr.shape[0], arr.ndim)
 
 
@@ -268,7 +269,7 @@ def diag(v: NestedLike, k: int = 0) -> Array:
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
-        raise ValueError(f"diag: one or two dimensions are needed, got shape {v.shape}")
+        raise value_error(f"diag: one or two dimensions are needed, got shape {v.shape}")
     n = v.shape[0] + abs(k)
     padded = _weft.pad_constant(v, [builtins.max(k, 0)], [builtins.max(-k, 0)], _weft.full((), 0, v.dtype))
     return _weft.where(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _weft
+from .._errors import type_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
@@ -15,7 +16,7 @@ mean min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes t
 
 
 def _no_assignment(self, key, value):
-    raise TypeError("arrays never change: use x = x.at[index].set(value) instead of x[index] = value")
+    raise type_error("arrays never change: use x = x.at[index].set(value) instead of x[index] = value")
 
 
 def compress(self, condition: NestedLike, axis: int | None = None) -> Array:

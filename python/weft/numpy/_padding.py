@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import index_error, not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
@@ -52,7 +53,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         pad_width = [(w, w) if is_integer(w) else w for w in pad_width]
     widths = [(int(lo), int(hi)) for lo, hi in np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))]
     if builtins.any(w < 0 for pair in widths for w in pair):
-        raise ValueError(f"pad: widths must not be negative, got {pad_width}")
+        raise value_error(f"pad: widths must not be negative, got {pad_width}")
     known = {
         "constant": {"constant_values"},
         "linear_ramp": {"end_values"},
@@ -62,7 +63,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
     }.get(mode, set())
     for name in kwargs:
         if name not in known:
-            raise TypeError(f"pad: mode {mode!r} takes no argument '{name}'")
+            raise type_error(f"pad: mode {mode!r} takes no argument '{name}'")
     if mode in ("constant", "empty"):
         values = kwargs.get("constant_values", 0)
         values = values if isinstance(values, Array) else np.asarray(values)
@@ -75,11 +76,11 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
         lengths = kwargs.get("stat_length")
         given = np.broadcast_to(np.asarray(-1 if lengths is None else lengths), (a.ndim, 2))
         if lengths is not None and (given < 1).any():
-            raise ValueError(f"pad: stat_length must be positive, got {lengths}")
+            raise value_error(f"pad: stat_length must be positive, got {lengths}")
         return _by_axis(a, widths, [(mode, *map(int, pair)) for pair in given], _statistic)
     reflect_type = kwargs.get("reflect_type", "even")
     if reflect_type not in ("even", "odd"):
-        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+        raise value_error(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
     if reflect_type == "odd":
         for d, (lo, hi) in enumerate(widths):
             # Both ends reflect the array as it was.
@@ -88,7 +89,7 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
             a = _weft.concatenate([_weft.flip(before, d), after], d)
         return a
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise NotImplementedError(f"pad: mode {mode!r}")
+        raise not_implemented(f"pad: mode {mode!r}")
     for d, (lo, hi) in enumerate(widths):
         if lo or hi:
             index = np.pad(np.arange(a.shape[d]), (lo, hi), mode=mode)  # type: ignore[call-overload]
@@ -103,7 +104,7 @@ def _reflected(a, d: int, width: int, mode: str) -> Array:
     """Widened at the end of an axis: each turn mirrors the last stretch at its edge, and goes on from there."""
     n = a.shape[d]
     if n == 0 and width:
-        raise ValueError(f"pad: mode {mode!r} cannot widen an empty axis {d}")
+        raise value_error(f"pad: mode {mode!r} cannot widen an empty axis {d}")
     without = 1 if mode == "reflect" and n > 1 else 0  # whether the edge itself is left out
     while width > 0:
         have, turn = a.shape[d], builtins.min(width, n - without)
@@ -227,7 +228,7 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
         places = np.full(count, int(places.reshape(())))
     places = np.where(places < 0, places + n, places)
     if places.size and (places.min() < 0 or places.max() > n):
-        raise IndexError(f"insert: index {obj} is out of range for {n} elements along axis {axis}")
+        raise index_error(f"insert: index {obj} is out of range for {n} elements along axis {axis}")
     values = _weft.broadcast_to(values, _block(a, axis, len(places)))
     order = np.argsort(places, kind="stable")
     total = n + len(places)
@@ -256,7 +257,7 @@ def packbits(a: NestedLike, axis: int | None = None, bitorder: str = "big") -> A
         Array([129, 128], dtype=uint8)
     """
     if bitorder not in ("big", "little"):
-        raise ValueError(f"packbits: bitorder is 'big' or 'little', got {bitorder!r}")
+        raise value_error(f"packbits: bitorder is 'big' or 'little', got {bitorder!r}")
     a = _array(a)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -288,10 +289,10 @@ def unpackbits(a: NestedLike, axis: int | None = None, count: int | None = None,
         Array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
     """
     if bitorder not in ("big", "little"):
-        raise ValueError(f"unpackbits: bitorder is 'big' or 'little', got {bitorder!r}")
+        raise value_error(f"unpackbits: bitorder is 'big' or 'little', got {bitorder!r}")
     a = _array(a)
     if a.dtype != np.uint8:
-        raise TypeError(f"unpackbits: uint8 is needed, got {a.dtype}")
+        raise type_error(f"unpackbits: uint8 is needed, got {a.dtype}")
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "unpackbits")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from .._errors import index_error, type_error, value_error
 from .._weft import Array
 from ..typing import NestedLike
 
@@ -101,19 +102,19 @@ class _Place:
         if isinstance(index, Array) and _weft.is_traced(index) and _weft.dtype_kind(index.dtype) == "bool":
             rank = index.ndim
             if index.shape != self._array.shape[:rank]:
-                raise IndexError(f"at[]: a mask of shape {index.shape} for an array of shape {self._array.shape}")
+                raise index_error(f"at[]: a mask of shape {index.shape} for an array of shape {self._array.shape}")
             return index.reshape(index.shape + (1,) * (self._array.ndim - rank))
         return None
 
     def _update(self, values, kind, mode):
         if mode not in _MODES:
-            raise ValueError(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
+            raise value_error(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         mask = self._mask()
         if mask is not None:
             # How many elements are chosen is not known, so every one of them gets the same value.
             value = _weft.array(values, None, False)
             if value.ndim > self._array.ndim - self._index.ndim:
-                raise TypeError(
+                raise type_error(
                     f"at[]: inside jit a boolean mask takes one value for all its elements, got shape {value.shape}; "
                     "use weft.numpy.where(mask, values, x) with values of the shape of x"
                 )
@@ -124,7 +125,7 @@ class _Place:
     def _placed(self, out_sharding, wrap_negative_indices, mode) -> _Place:
         """This place, its negative indices out of bounds where they do not wrap."""
         if out_sharding is not None:
-            raise TypeError("at[]: out_sharding is not supported; use weft.with_sharding_constraint on the result")
+            raise type_error("at[]: out_sharding is not supported; use weft.with_sharding_constraint on the result")
         if wrap_negative_indices:
             return self
         entries = self._index if isinstance(self._index, tuple) else (self._index,)
@@ -275,7 +276,7 @@ class _Place:
             Array([ 2., nan], dtype=float32)
         """
         if mode not in _READ_MODES:
-            raise ValueError(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
+            raise value_error(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         index = self._placed(out_sharding, wrap_negative_indices, mode or "clip")._index
         out = _weft.getitem(self._array, index, _READ_MODES[mode])
         if mode in ("fill", "drop") and fill_value is not None:
@@ -292,7 +293,7 @@ def _applied(function: Callable[..., Any], values, times) -> Array:
     def once(_, value):
         result = _weft.array(function(value), None, False)
         if result.shape != ():
-            raise TypeError(f"at[].apply: the function gave {result.type} for one element; expected one element")
+            raise type_error(f"at[].apply: the function gave {result.type} for one element; expected one element")
         return _weft.astype(result, value.dtype)
 
     def repeated(value, count):

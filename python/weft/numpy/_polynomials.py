@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..typing import NestedLike
 
@@ -40,7 +41,7 @@ def _array(x) -> Array:
 def _vector(p, what: str) -> Array:
     p = _array(p)
     if p.ndim > 1:
-        raise ValueError(f"{what}: coefficients are a vector, got shape {p.shape}")
+        raise value_error(f"{what}: coefficients are a vector, got shape {p.shape}")
     return p.reshape(-1)
 
 
@@ -124,7 +125,7 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
     from ._linalg import convolve
 
     if trim_leading_zeros:
-        raise NotImplementedError("polymul: trim_leading_zeros=True, which needs known values")
+        raise not_implemented("polymul: trim_leading_zeros=True, which needs known values")
     return convolve(_vector(a1, "polymul"), _vector(a2, "polymul"))
 
 
@@ -213,10 +214,10 @@ def polyfit(
     from .linalg import pinv
 
     if full or cov:
-        raise NotImplementedError("polyfit: full=True and cov=True")
+        raise not_implemented("polyfit: full=True and cov=True")
     x, y = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(y))
     if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
-        raise TypeError(f"polyfit: x is a vector and y has as many rows, got shapes {x.shape} and {y.shape}")
+        raise type_error(f"polyfit: x is a vector and y has as many rows, got shapes {x.shape} and {y.shape}")
     lhs = vander(x, deg + 1)
     if w is not None:
         w = _weft.promote_inexact(_array(w))
@@ -443,7 +444,7 @@ def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -
         (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     if trim_leading_zeros:
-        raise NotImplementedError("polydiv: trim_leading_zeros=True, which needs known values")
+        raise not_implemented("polydiv: trim_leading_zeros=True, which needs known values")
     u, v = _vector(u, "polydiv"), _vector(v, "polydiv")
     kind = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(u, v))).dtype
     u, v = u.astype(kind), v.astype(kind)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 
 from .. import _docs, _weft
+from .._errors import not_implemented, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
@@ -23,14 +24,14 @@ _METHODS = "linear", "lower", "higher", "nearest", "midpoint"
 def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool) -> Array:
     a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_inexact(q)
     if method not in _METHODS:
-        raise ValueError(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
+        raise value_error(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
     axes = list(range(a.ndim)) if axis is None else [axis] if is_integer(axis) else list(axis)
     axes = [_weft.check_axis(d, a.ndim, what) for d in axes]
     for d in axes:
         if isinstance(a.shape[d], _weft.Dim):
-            raise NotImplementedError(
+            raise not_implemented(
                 f"{what}: axis {d} of {a.type} has the symbolic size {a.shape[d]}; how many elements there are must be "
-                f"known\n{_weft.user_location()}"
+                "known"
             )
     kept = tuple(1 if d in axes else n for d, n in enumerate(a.shape))
     a = _weft.moveaxis(a, axes, list(range(a.ndim - len(axes), a.ndim)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 from .. import _docs, _weft
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import ArrayLike, DTypeLike, NestedLike
@@ -122,7 +123,7 @@ def prod(
 
 def _no_out(out) -> None:
     if out is not None:
-        raise TypeError("out= is not supported: arrays never change")
+        raise type_error("out= is not supported: arrays never change")
 
 
 def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
@@ -130,11 +131,11 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     a = _array(a)
     if where is not None:
         if initial is None:
-            raise ValueError("max/min: where= needs initial=")
+            raise value_error("max/min: where= needs initial=")
         a = _weft.where(where, a, initial)
     if _weft.dtype_kind(a.dtype) == "complex":
         if initial is not None:
-            raise TypeError(f"{_NAMES[prim]}: initial= is not supported for {a.dtype}")
+            raise type_error(f"{_NAMES[prim]}: initial= is not supported for {a.dtype}")
         return _complex_extreme(prim, a, axis, keepdims)
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
@@ -331,7 +332,7 @@ def _variance(a, axis, dtype, fewer, keepdims, where) -> tuple[Array, Any]:
     a = _weft.promote_inexact(_array(a))
     to = _weft.dtype(a.dtype if dtype is None else dtype)
     if not _weft.is_inexact(to):
-        raise ValueError(f"var: dtype must be a float dtype, got {to}")
+        raise value_error(f"var: dtype must be a float dtype, got {to}")
     if dtype is not None and not narrow(to):
         a = a.astype(to)
     a, to = widened(a), _real(to)
@@ -433,10 +434,10 @@ def average(
     a, weights = widened(a.astype(dtype)), widened(weights.astype(dtype))
     if weights.shape != a.shape:
         if axis is None:
-            raise TypeError("average: give the axis that the weights are for")
+            raise type_error("average: give the axis that the weights are for")
         axes = [_weft.check_axis(d, a.ndim, "average") for d in ([axis] if is_integer(axis) else axis)]
         if weights.shape != tuple(a.shape[d] for d in axes):
-            raise ValueError(f"average: weights of shape {weights.shape} for axes {axes} of shape {a.shape}")
+            raise value_error(f"average: weights of shape {weights.shape} for axes {axes} of shape {a.shape}")
         weights = _weft.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))
         weights = weights.reshape([n if d in axes else 1 for d, n in enumerate(a.shape)])
     total = sum(_weft.broadcast_to(weights, a.shape), axis, keepdims=keepdims)
@@ -594,7 +595,7 @@ def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Ar
     x = _array(x, dtype)
     if axis is None:
         if x.ndim != 1:
-            raise ValueError(f"cumulative_{prim[3:]}: give the axis for an array of shape {x.shape}")
+            raise value_error(f"cumulative_{prim[3:]}: give the axis for an array of shape {x.shape}")
         axis = 0
     out = _weft.cumulative(prim, x, axis, False)
     if not include_initial:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _docs, _weft
+from .._errors import type_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._choosing import clip
@@ -181,9 +182,9 @@ def ldexp(x1: NestedLike, x2: ArrayLike) -> Array:
     x = _weft.promote_inexact(x1)
     power = _weft.array(x2, None, False)
     if _weft.dtype_kind(x.dtype) == "complex":
-        raise TypeError(f"ldexp: x1 is {x.type}; expected real numbers")
+        raise type_error(f"ldexp: x1 is {x.type}; expected real numbers")
     if _weft.is_inexact(power.dtype):
-        raise TypeError(f"ldexp: x2 is {power.type}; expected integers")
+        raise type_error(f"ldexp: x2 is {power.type}; expected integers")
     dtype = x.dtype
     if dtype in ("float16", "bfloat16"):
         x = x.astype("float32")  # wide enough to round once, at the end

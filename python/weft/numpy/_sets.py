@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..typing import NestedLike
 from ._indexing import nonzero
@@ -100,7 +101,7 @@ def unique(
     total = _int_sum(first)
     count = int(total) if size is None else size
     if n == 0 and count > 0 and fill_value is None:
-        raise ValueError(f"unique: {count} elements of an empty array; give fill_value=")
+        raise value_error(f"unique: {count} elements of an empty array; give fill_value=")
     (at,) = nonzero(first, size=count, fill_value=0)
     valid = _weft.iota((count,), 0, "int32") < total
     values = _weft.take(ordered, at, 0, "clip") if n else _weft.full((count, rows.shape[1]), 0, rows.dtype)

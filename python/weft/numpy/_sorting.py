@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..typing import NestedLike
 
@@ -132,7 +133,7 @@ def argpartition(a: NestedLike, kth: int, axis: int = -1) -> Array:
 
 def _kth(kth: int, n: int) -> None:
     if not -n <= kth < n:
-        raise ValueError(f"partition: kth {kth} is out of range for {n} elements")
+        raise value_error(f"partition: kth {kth} is out of range for {n} elements")
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
@@ -176,9 +177,9 @@ def searchsorted(
     del method
     a, v = _weft.array(a, None, False), _weft.array(v, None, False)
     if a.ndim != 1:
-        raise ValueError(f"searchsorted: a must be a vector, got shape {a.shape}")
+        raise value_error(f"searchsorted: a must be a vector, got shape {a.shape}")
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+        raise value_error(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if sorter is not None:
         a = _weft.take(a, _weft.array(sorter, None, False), 0, "clip")
     v = v[..., None]
@@ -209,7 +210,7 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
     del method
     bins = _weft.array(bins, None, False)
     if bins.ndim != 1:
-        raise ValueError(f"digitize: bins must be a vector, got shape {bins.shape}")
+        raise value_error(f"digitize: bins must be a vector, got shape {bins.shape}")
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side)
     if bins.shape[0] < 2:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
@@ -58,7 +59,7 @@ def diff(
     a = _array(a)
     axis = _weft.check_axis(axis, a.ndim, "diff")
     if n < 0:
-        raise ValueError(f"diff: n must not be negative, got {n}")
+        raise value_error(f"diff: n must not be negative, got {n}")
     if prepend is not None or append is not None:
         edge = a.shape[:axis] + (1,) + a.shape[axis + 1 :]
         parts = [None if p is None else _array(p) for p in (prepend, append)]
@@ -114,17 +115,17 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
     axes = range(f.ndim) if axis is None else [axis] if is_integer(axis) else axis
     axes = [_weft.check_axis(d, f.ndim, "gradient") for d in axes]
     if len(varargs) not in (0, 1, len(axes)):
-        raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
+        raise type_error(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
     spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     out = []
     for d, given in zip(axes, [_array(h) for h in spacing]):
         if f.shape[d] < 2:
-            raise ValueError(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
+            raise value_error(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
         key = (slice(None),) * d
         at = lambda lo, hi: f[key + (slice(lo, hi),)]  # noqa: B023
         if given.ndim:
             if given.shape != (f.shape[d],):
-                raise ValueError(f"gradient: {given.shape} coordinates for {f.shape[d]} elements along axis {d}")
+                raise value_error(f"gradient: {given.shape} coordinates for {f.shape[d]} elements along axis {d}")
             steps = diff(_weft.promote_inexact(given)).reshape((-1,) + (1,) * (f.ndim - d - 1))
             h, k = steps[:-1], steps[1:]
             inner = (h * h * at(2, None) + (k * k - h * h) * at(1, -1) - k * k * at(0, -2)) / (h * k * (h + k))
@@ -231,7 +232,7 @@ def cov(
     dtype = x.dtype if y is None else _weft.result_type(x, y)
     x = widened(x)
     if x.ndim > 2:
-        raise ValueError(f"cov: at most two dimensions, got shape {x.shape}")
+        raise value_error(f"cov: at most two dimensions, got shape {x.shape}")
     x = x.reshape(1, -1) if x.ndim < 2 else x
     x = x if rowvar or x.shape[0] == 1 else x.T
     if y is not None:
@@ -306,7 +307,7 @@ def bincount(
 
     x = _array(x)
     if x.ndim != 1 or _weft.is_inexact(x.dtype):
-        raise TypeError(f"bincount: a vector of integers is needed, got {x.dtype} of shape {x.shape}")
+        raise type_error(f"bincount: a vector of integers is needed, got {x.dtype} of shape {x.shape}")
     if length is None:
         length = builtins.max(minlength, int(max(x)) + 1 if x.size else 0)
     x = maximum(x, 0)
@@ -340,7 +341,7 @@ def histogram_bin_edges(
     del weights
     if not is_integer(bins):
         if isinstance(bins, str):
-            raise NotImplementedError("histogram_bin_edges: give the number of bins or their edges")
+            raise not_implemented("histogram_bin_edges: give the number of bins or their edges")
         return _weft.promote_inexact(_array(bins))
     a = _weft.promote_inexact(_array(a)).reshape(-1)
     if range is not None:
@@ -507,7 +508,7 @@ def interp(
 
     x, xp, fp = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(xp)), _weft.promote_inexact(_array(fp))
     if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] == 0:
-        raise ValueError(f"interp: xp and fp must be vectors of one length > 0, got shapes {xp.shape} and {fp.shape}")
+        raise value_error(f"interp: xp and fp must be vectors of one length > 0, got shapes {xp.shape} and {fp.shape}")
     if period is not None:
         x, xp = x % period, xp % period
         order = argsort(xp)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import _docs, _weft
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
@@ -50,7 +51,7 @@ def _resized(a, n: int, axis: int) -> Array:
 
 def _scale(out, lengths, norm, inverse: bool) -> Array:
     if norm not in (None, "backward", "ortho", "forward"):
-        raise ValueError(f"fft: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+        raise value_error(f"fft: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
     n = math.prod(lengths)
     if norm == "ortho":
         return out * math.sqrt(n) if inverse else out / math.sqrt(n)
@@ -65,7 +66,7 @@ def _transform(kind: str, a, s, axes, norm) -> Array:
     if kind != "rfft" and not is_complex:
         a = a.astype("complex128" if a.dtype == np.float64 else "complex64")
     if kind == "rfft" and is_complex:
-        raise TypeError(f"rfft: real numbers are needed, got {a.dtype}")
+        raise type_error(f"rfft: real numbers are needed, got {a.dtype}")
     axes = [_weft.check_axis(d, a.ndim, "fft") for d in axes]
     given = s is not None or kind == "irfft"
     if s is None:
@@ -74,7 +75,7 @@ def _transform(kind: str, a, s, axes, norm) -> Array:
             s[-1] = 2 * (a.shape[axes[-1]] - 1)
     s = list(s)
     if given and builtins.any(n < 1 for n in s):
-        raise ValueError(f"fft: lengths {s} must be positive")
+        raise value_error(f"fft: lengths {s} must be positive")
     if kind != "irfft" and builtins.any(n == 0 for n in s):  # nothing along an axis that is transformed
         sizes = list(a.shape)
         for n, d in zip(s, axes):

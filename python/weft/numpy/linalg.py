@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from .. import _docs, _weft
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
@@ -133,7 +134,7 @@ def solve(a: NestedLike, b: NestedLike) -> Array:
     vector = b.ndim == 1
     b = b[:, None] if vector else b
     if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"solve: a of shape {a.shape} and b of shape {b.shape} do not fit")
+        raise value_error(f"solve: a of shape {a.shape} and b of shape {b.shape} do not fit")
     batch = _weft.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = _weft.broadcast_to(a, batch + a.shape[-2:]), _weft.broadcast_to(b, batch + b.shape[-2:])
     # Differentiated as a x = b, not through the factorisation, which both directions share.
@@ -352,7 +353,7 @@ def pinv(
 
     a = _matrix(a, "pinv")
     if rtol is not None and rcond is not None:
-        raise ValueError("pinv: give one of rtol and rcond, which are the same")
+        raise value_error("pinv: give one of rtol and rcond, which are the same")
     rtol = rcond if rtol is None else rtol
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     if rtol is None:
@@ -389,7 +390,7 @@ def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Arr
 
     a, b = _matrix(a, "lstsq"), _weft.promote_inexact(b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
-        raise ValueError(f"lstsq: a matrix and as many rows are needed, got shapes {a.shape} and {b.shape}")
+        raise value_error(f"lstsq: a matrix and as many rows are needed, got shapes {a.shape} and {b.shape}")
     rows, columns = a.shape
     u, s, vh = svd(a, full_matrices=False)
     rcond = float(np.finfo(s.dtype).eps) * max(rows, columns) if rcond is None or rcond < 0 else rcond
@@ -427,7 +428,7 @@ def multi_dot(arrays: Sequence[NestedLike]) -> Array:
     """
     factors = [_weft.array(a, None, False) for a in arrays]
     if len(factors) < 2:
-        raise ValueError("multi_dot: at least two arrays are needed")
+        raise value_error("multi_dot: at least two arrays are needed")
     first, last = factors[0].ndim == 1, factors[-1].ndim == 1
     if first:
         factors[0] = factors[0][None, :]
@@ -524,7 +525,7 @@ def tensorinv(a: NestedLike, ind: int = 2) -> Array:
     rows = a.shape[:ind]
     n = math.prod(rows)
     if ind <= 0 or n != math.prod(a.shape[ind:]):
-        raise ValueError(f"tensorinv: the first {ind} of the dimensions {a.shape} must make a square")
+        raise value_error(f"tensorinv: the first {ind} of the dimensions {a.shape} must make a square")
     return inv(a.reshape(n, n)).reshape(a.shape[ind:] + rows)
 
 
@@ -594,6 +595,8 @@ def matrix_power(a: NestedLike, n: int) -> Array:
                [0, 1]], dtype=int32)
     """
     a = _weft.array(a, None, False)
+    if not is_integer(n):
+        raise type_error(f"matrix_power: the power must be an integer, got {n!r}")
     if n < 0:
         a, n = inv(a), -n
     out = None
@@ -635,11 +638,11 @@ def norm(
     axes = (axis,) if is_integer(axis) else tuple(axis)
     if len(axes) == 1:
         if isinstance(ord, str):
-            raise ValueError(f"norm: of vectors there is no norm {ord!r}; expected a number")
+            raise value_error(f"norm: of vectors there is no norm {ord!r}; expected a number")
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:
         return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
-    raise ValueError(f"norm: one or two axes, got {axes}")
+    raise value_error(f"norm: one or two axes, got {axes}")
 
 
 def vector_norm(
@@ -690,7 +693,7 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
     elif order in (2, -2):
         out = svdvals(moved)[..., 0 if order == 2 else -1]
     else:
-        raise ValueError(f"norm: no matrix norm of order {order!r}")
+        raise value_error(f"norm: no matrix norm of order {order!r}")
     return _weft.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .. import numpy as wnp
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._keys import KEY_ERRORS, _limits, _shape, bits, split
@@ -95,7 +96,7 @@ def normal(key: Array, shape: int | Shape = (), dtype: DTypeLike = float) -> Arr
         parts = normal(k1, shape, part), normal(k2, shape, part)
         return _weft.bind_elementwise("complex", parts, {}) / math.sqrt(2)
     if _weft.dtype_kind(dtype) != "float":
-        raise TypeError(f"random.normal: a float or complex dtype is needed, got {dtype}")
+        raise type_error(f"random.normal: a float or complex dtype is needed, got {dtype}")
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype) if str(dtype) != "bfloat16" else -1 + 2**-8
     u = uniform(key, shape, dtype, low, 1.0)
     return erf_inv(u) * math.sqrt(2)
@@ -147,7 +148,7 @@ def randint(key: Array, shape: Shape, minval: NestedLike, maxval: NestedLike, dt
     """
     integer = _weft.dtype(dtype)
     if _weft.dtype_kind(integer) not in ("signed", "unsigned"):
-        raise TypeError(f"random.randint: an integer dtype is needed, got {integer}")
+        raise type_error(f"random.randint: an integer dtype is needed, got {integer}")
     width = max(8 * integer.itemsize, 32)
     unsigned = f"uint{width}"
     # Narrow ones are drawn in 32 bits, in which the end of any of their ranges is a number.
@@ -245,8 +246,12 @@ def choice(
     a = wnp.asarray(a)
     n = int(a) if a.ndim == 0 else a.shape[axis]
     count = math.prod(_shape(shape))
+    if n < 1 and count:
+        raise value_error(f"choice: there is nothing to choose from, got {n} elements")
+    if p is not None and wnp.shape(p) != (n,):
+        raise value_error(f"choice: p has shape {wnp.shape(p)}; expected one probability for each of {n} elements")
     if not replace and count > n:
-        raise ValueError(f"choice: {count} different elements of {n}")
+        raise value_error(f"choice: {count} different elements of {n}")
     if p is None:
         index = randint(key, _shape(shape), 0, n) if replace else permutation(key, n)[:count].reshape(_shape(shape))
     elif replace:
@@ -260,7 +265,7 @@ def choice(
 
 def _fine(mode: str | None, name: str) -> bool:
     if mode not in (None, "low", "high"):
-        raise ValueError(f"random.{name}: mode must be 'low' or 'high', got {mode!r}")
+        raise value_error(f"random.{name}: mode must be 'low' or 'high', got {mode!r}")
     return mode == "high"
 
 
@@ -371,7 +376,7 @@ def categorical(
     if not replace:
         count = math.prod(int(n) for n in extra)
         if count > logits.shape[axis]:
-            raise ValueError(f"categorical: {count} different indices of {logits.shape[axis]}")
+            raise value_error(f"categorical: {count} different indices of {logits.shape[axis]}")
         scores = wnp.moveaxis(logits + gumbel(key, logits.shape, logits.dtype, mode), axis, -1)
         places = wnp.moveaxis(_weft.bind("top_k", [scores], {"k": count})[1], -1, 0)
         return wnp.broadcast_to(places.reshape(extra + batch), shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _docs
 from .. import numpy as wnp
+from .._errors import value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
@@ -174,7 +175,7 @@ def multivariate_normal(
         u, w, _ = wnp.linalg.svd(cov)
         factor = u * wnp.sqrt(w)[..., None, :]
     else:
-        raise ValueError(f"multivariate_normal: there is no method {method!r}")
+        raise value_error(f"multivariate_normal: there is no method {method!r}")
     return mean + wnp.einsum("...ij,...j->...i", factor, normal(key, shape + mean.shape[-1:], dtype))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _docs, _weft
 from .. import numpy as wnp
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 
@@ -30,11 +31,11 @@ def _shape(shape) -> tuple:
 def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
     """Keys are those of Threefry-2x32; another generator's numbers would be other ones."""
     if impl is not None and dtype is not None:
-        raise ValueError(f"random.{name}: impl and dtype say the same: give one of them")
+        raise value_error(f"random.{name}: impl and dtype say the same: give one of them")
     if impl is not None and impl != "threefry2x32":
-        raise NotImplementedError(f"random.{name}: impl must be None or 'threefry2x32', got {impl!r}")
+        raise not_implemented(f"random.{name}: impl must be None or 'threefry2x32', got {impl!r}")
     if dtype is not None and str(dtype) != "key":
-        raise NotImplementedError(f"random.{name}: dtype must be None or that of weft's keys, got {dtype}")
+        raise not_implemented(f"random.{name}: dtype must be None or that of weft's keys, got {dtype}")
 
 
 def _limits(dtype) -> dict[str, float]:
@@ -171,7 +172,7 @@ def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Ar
     """
     kind = _weft.dtype(dtype)
     if _weft.dtype_kind(kind) != "unsigned":
-        raise TypeError(f"random.bits: an unsigned dtype is needed, got {kind}")
+        raise type_error(f"random.bits: an unsigned dtype is needed, got {kind}")
     return _weft.random_bits(key, 8 * kind.itemsize, _shape(shape))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import numpy as wnp
+from .._errors import not_implemented, value_error
 from .._weft import Array
 from ..numpy import linalg as _linalg
 from ..numpy.linalg import det, inv
@@ -206,7 +207,7 @@ def lu_solve(
     """
     del overwrite_b, check_finite
     if trans not in (0, 1, 2):
-        raise ValueError(f"lu_solve: trans is 0, 1 or 2, got {trans!r}")
+        raise value_error(f"lu_solve: trans is 0, 1 or 2, got {trans!r}")
     factors, pivots = wnp.asarray(lu_and_piv[0]), wnp.asarray(lu_and_piv[1])
     rows = wnp.arange(factors.shape[-1])
     for i in range(pivots.shape[-1]):
@@ -362,7 +363,7 @@ def eigh(
     """
     del overwrite_a, overwrite_b, turbo, check_finite
     if b is not None or eigvals is not None or type != 1:
-        raise NotImplementedError("eigh: b, eigvals and type")
+        raise not_implemented("eigh: b, eigvals and type")
     w, v = _linalg.eigh(a, "L" if lower else "U", symmetrize_input=False)
     return w if eigvals_only else (w, v)
 
@@ -421,9 +422,9 @@ def qr(
     """
     del overwrite_a, lwork, check_finite
     if pivoting:
-        raise NotImplementedError("qr: pivoting=True")
+        raise not_implemented("qr: pivoting=True")
     if mode not in ("full", "economic", "r"):
-        raise ValueError(f"qr: there is no mode {mode!r}; the modes are 'full', 'economic' and 'r'")
+        raise value_error(f"qr: there is no mode {mode!r}; the modes are 'full', 'economic' and 'r'")
     q, r = _linalg.qr(a, "reduced" if mode == "economic" else "complete")
     return (r,) if mode == "r" else (q, r)
 

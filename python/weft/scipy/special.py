@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import numpy as wnp
+from .._errors import not_implemented, value_error
 from .._weft import Array
 from ..nn import log_softmax, softmax
 from ..nn import logsumexp as _logsumexp
@@ -143,7 +144,7 @@ def factorial(n: NestedLike, exact: bool = False) -> Array:
         Array([  6., 120.], dtype=float32)
     """
     if exact:
-        raise NotImplementedError("factorial: exact=True")
+        raise not_implemented("factorial: exact=True")
     n = _float(n)
     return wnp.where(n < 0, 0, wnp.exp(gammaln(n + 1)))
 
@@ -380,7 +381,7 @@ def multigammaln(a: NestedLike, d: int) -> Array:
         Array(1.550195, dtype=float32, weak_type=True)
     """
     if d < 1:
-        raise ValueError(f"multigammaln: d must be positive, got {d}")
+        raise value_error(f"multigammaln: d must be positive, got {d}")
     a = _float(a)
     out = 0.25 * d * (d - 1) * math.log(math.pi) + 0 * a
     for j in range(d):

@@ -1,0 +1,56 @@
+"""The exceptions that the package's Python code raises, with the user's line in their messages:
+
+    raise type_error(f"switch: the index must be a single integer, got {text}")
+
+Its C++ code does the same (ir/error.h, python/errors.cc). What the user's own functions raise stays as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from . import _weft
+
+_E = TypeVar("_E", bound=Exception)
+
+
+def type_error(message: str) -> TypeError:
+    return TypeError(_at_line(message))
+
+
+def value_error(message: str) -> ValueError:
+    return ValueError(_at_line(message))
+
+
+def index_error(message: str) -> IndexError:
+    return IndexError(_at_line(message))
+
+
+def key_error(message: str) -> KeyError:
+    return KeyError(_at_line(message))
+
+
+def runtime_error(message: str) -> RuntimeError:
+    return RuntimeError(_at_line(message))
+
+
+def not_implemented(message: str) -> NotImplementedError:
+    return NotImplementedError(_at_line(message))
+
+
+def foreign(error: _E) -> _E:
+    """An exception of something that the package called, caught there: `raise foreign(error)`.
+
+    It gets the line if it was raised at the call itself: by a library written in C, or by Python because a function
+    does not take these arguments. If it comes from deeper, from a function of the user's, it stays as it is.
+    """
+    assert error.__traceback__ is not None
+    if error.__traceback__.tb_next is None and error.args:
+        error.args = (_at_line(str(error.args[0])), *error.args[1:])
+    return error
+
+
+def _at_line(message: str) -> str:
+    """The message, then the user's stack, innermost line first; alone where there is none, or where it has one."""
+    stack = "" if "\n  at " in message else _weft.user_stack()
+    return f"{message}\n{stack}" if stack else message
