@@ -58,6 +58,11 @@ def narrow(dtype: Any) -> bool:
     return _weft.is_inexact(dtype) and getattr(dtype, "itemsize", 2) < 4
 
 
+def _in_dtype(result: Array, dtype: DTypeLike | None) -> Array:
+    """Narrow integers are added in wider ones; who names a dtype gets it."""
+    return result if dtype is None else result.astype(dtype)
+
+
 def _initial(result, initial, combine):
     return result if initial is None else combine(result, initial)
 
@@ -89,9 +94,8 @@ def sum(
         Array(4., dtype=float32)
     """
     _no_out(out)
-    return _initial(
-        _weft.reduce("reduce_sum", _masked(_array(a, dtype), where, 0), axis, keepdims), initial, lambda x, y: x + y
-    )
+    total = _weft.reduce("reduce_sum", _masked(_array(a, dtype), where, 0), axis, keepdims)
+    return _in_dtype(_initial(total, initial, lambda x, y: x + y), dtype)
 
 
 def prod(
@@ -116,9 +120,8 @@ def prod(
         Array([ 2, 12], dtype=int32)
     """
     _no_out(out)
-    return _initial(
-        _weft.reduce("reduce_prod", _masked(_array(a, dtype), where, 1), axis, keepdims), initial, lambda x, y: x * y
-    )
+    product = _weft.reduce("reduce_prod", _masked(_array(a, dtype), where, 1), axis, keepdims)
+    return _in_dtype(_initial(product, initial, lambda x, y: x * y), dtype)
 
 
 def _no_out(out) -> None:
