@@ -125,7 +125,7 @@ if __name__ == "__main__":  # every transform of every program, or of those that
     for _name in sys.argv[1:] or THEIRS:
         try:
             check(_name)
-        except Exception as error:
+        except (Exception, pytest.fail.Exception) as error:
             failed += 1
             print(_name, type(error).__name__, error, flush=True)
     print(f"{len(sys.argv[1:] or THEIRS)} programs, {failed} failed")

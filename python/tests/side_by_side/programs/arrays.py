@@ -6,16 +6,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from written import WHILE, program
+from written import FORWARD, REVERSE, WHILE, program
+
+# Those with respect to the factors.
+REPEATED_PRODUCTS = {
+    key: "scatter_mul gradients are only implemented if"
+    for key in (*FORWARD, *REVERSE)
+    if key not in ("jacfwd", "jacrev", "hessian")
+}
 
 
 @program("f32[4]", "f32[5]", "i32[5] 0..4")
 def scatters_of_every_kind(base, updates, where):
     added = base.at[where].add(updates)
-    scaled = base.at[where[:2]].multiply(updates[:2])
+    scaled = base.at[jnp.array([3, 1])].multiply(updates[:2], unique_indices=True)
     largest = base.at[where].max(updates)
     smallest = base.at[where].min(updates)
     return added, scaled, largest - smallest, base.at[1:3].power(2).at[0].divide(2.0)
+
+
+@program("f32[4]", "f32[5]", "i32[5] 0..4", refuses=REPEATED_PRODUCTS)
+def products_at_repeated_places(base, updates, where):
+    scaled = base.at[where].multiply(updates)
+    return scaled, jnp.cos(base) * scaled.sum(), jax.ops.segment_prod(updates, where, num_segments=4)
 
 
 @program("f32[3,4]", "i32[3] -6..6", "i32[3] 0..4")

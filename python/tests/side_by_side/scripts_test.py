@@ -1,13 +1,16 @@
-"""Small programs written for JAX run after only their import lines are changed, and give the same numbers."""
+"""Scripts for JAX, training loops in Python among them, run with only their import lines changed."""
 
-# ruff: noqa: E501
+# ruff: noqa: E402, E501
 
-import numpy as np
+import pathlib
+import sys
+
 import pytest
 
-import weft
-
 jax = pytest.importorskip("jax")
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from side_by_side import compare, for_weft, run
 
 PROGRAMS = {
     "linear_regression": """
@@ -401,26 +404,6 @@ def main():
 }
 
 
-def for_weft(source: str) -> str:
-    """Only the import lines change."""
-    lines = []
-    for line in source.splitlines():
-        if line.startswith("import jax.numpy as jnp"):
-            line = "import weft.numpy as jnp"
-        elif line.startswith("import jax"):
-            line = "import weft as jax"
-        elif line.startswith("from jax"):
-            line = line.replace("from jax", "from weft", 1)
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def run(source: str):
-    scope: dict = {"__name__": "program"}
-    exec(compile(source, "<program>", "exec"), scope)
-    return scope["main"]()
-
-
 def test_there_are_thirty():
     assert len(PROGRAMS) >= 30
 
@@ -428,10 +411,5 @@ def test_there_are_thirty():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
     with jax.threefry_partitionable(True):
-        want = jax.tree.leaves(run(PROGRAMS[name]))
-    got = weft.tree.leaves(run(for_weft(PROGRAMS[name])))
-    assert len(got) == len(want)
-    for g, w in zip(got, want):
-        g, w = np.asarray(g), np.asarray(w)
-        assert g.shape == w.shape and g.dtype == w.dtype, (g.shape, w.shape, g.dtype, w.dtype)
-        np.testing.assert_allclose(g, w, rtol=2e-4, atol=2e-5)
+        want = run(PROGRAMS[name])
+    compare(run(for_weft(PROGRAMS[name])), want, rtol=2e-4, atol=2e-5)
