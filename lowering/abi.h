@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 3
+#define WEFT_ABI_VERSION 4
 
 struct WeftRuntime;
 

@@ -304,6 +304,7 @@ void BlockLowering::EmitOpaque(Steps& steps, int unit) {
   if (name == "recur") return EmitCall(steps, e, p_.Enclosing(e.attrs.GetInt("depth")));
   if (name == "box") return EmitBox(steps, e);
   if (name == "unbox") return EmitUnbox(steps, e);
+  if (IsOrderedSum(e)) return EmitOrderedSum(steps, e);
   EmitLibrary(steps, e);
 }
 

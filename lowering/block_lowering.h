@@ -136,6 +136,8 @@ class BlockLowering {
   // lowering/library_ops.cc
   void EmitLibrary(Steps& steps, const Eqn& e);
   void EmitContract(Steps& steps, const Eqn& e);
+  // lowering/ordered_sum.cc
+  void EmitOrderedSum(Steps& steps, const Eqn& e);
   void AppendTensor(std::vector<Dim>& desc, const Atom& a);
   // The carries of a loop: where they live, with the operands copied there.
   std::vector<int> CarrySlots(Steps& steps, const Eqn& e, size_t first, size_t count);

@@ -9,7 +9,7 @@
 namespace weft {
 
 Lanes KernelEmitter::Evaluate(int node) {
-  Memo& memo = memo_[node];
+  Memo& memo = MemoOf(node);
   if (memo.level >= 0) return memo.value;
   int level = LevelOf(dependence_[node]);
   // Not further out than what it reads: a reduction of everything depends on no dimension, but lies inside the unit
@@ -18,7 +18,7 @@ Lanes KernelEmitter::Evaluate(int node) {
   if (!(spill != nullptr && current_phase_ > phases_[node])) {
     auto reads = [&](int o) {
       Evaluate(o);
-      level = std::max(level, memo_[o].level);
+      level = std::max(level, MemoOf(o).level);
     };
     if (spec_.nodes[node].kind == KernelNode::Kind::kOp) {
       for (int o : spec_.nodes[node].operands) reads(o);
@@ -27,7 +27,7 @@ Lanes KernelEmitter::Evaluate(int node) {
     }
   }
   Lanes value = AtLevel(level, [&] { return EvaluateHere(node); });
-  memo_[node] = {value, level};
+  MemoOf(node) = {value, level};
   return value;
 }
 
@@ -188,11 +188,12 @@ void KernelEmitter::RunPhase(int phase, const std::vector<int>& reductions,
     const int r = reductions[i];
     Lanes v = totals[i];
     if (plan_.vector_inner && plan_.lanes > 0) v = Horizontal(spec_.nodes[r], v);
-    memo_[r] = {v, static_cast<int>(loops_.size())};
+    MemoOf(r) = {v, static_cast<int>(loops_.size())};
   }
 }
 
 void KernelEmitter::Phases() {
+  if (tree_ >= 0) return TreeBody();
   int last = 0;
   for (int p : phases_) last = std::max(last, p);
   std::vector<const KernelStore*> rows;
@@ -299,6 +300,8 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
   Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
   math_table_ = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeMath));
 
+  if (tree_ >= 0) dims_[spec_.num_outer] = m_.I64(0);  // the only leaf, unless there is a loop over them
+
   // Units: rows times blocks, last dimension fastest.
   auto loop = m_.b.create<scf::ForOp>(m_.loc, begin, end, m_.I64(1));
   uint64_t mask = 0;
@@ -325,11 +328,12 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
     if (i == 0) {
       dims_[d] = row;
     } else {
-      Value size = d == plan_.tile_dim ? CeilDiv(Size(spec_.sizes[d]), plan_.lanes) : Size(spec_.sizes[d]);
+      Value size = plan_.Step(d) == 1 ? Size(spec_.sizes[d]) : CeilDiv(Size(spec_.sizes[d]), plan_.Step(d));
       Value q = m_.Make<arith::DivUIOp>(row, size);
       dims_[d] = m_.ISub(row, m_.IMul(q, size));
       row = q;
     }
+    if (d == plan_.row_dim) PlaceRows();
     if (d == plan_.tile_dim) tile_base_ = m_.IMul(dims_[d], m_.I64(plan_.lanes));
   }
   UnitBody();
@@ -359,7 +363,7 @@ Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Va
   Value units;
   auto times = [&](Value v) { units = units ? m.IMul(units, v) : v; };
   for (int d : plan.unit_dims) {
-    const int64_t by = d == plan.tile_dim ? plan.lanes : 1;
+    const int64_t by = plan.Step(d);
     if (spec.sizes[d].is_static())
       known = known * Dim((*spec.sizes[d].TryValue() + by - 1) / by);
     else

@@ -68,6 +68,14 @@ Lanes KernelEmitter::ReadVector(const Access& a, Value pointer) {
   return body_.FromMemory(a.dtype, m_.Load(m_.Vector(plan_.lanes * (pair ? 2 : 1), element), pointer, align));
 }
 
+// The lanes of a row's last vector, `behind` where there are no more.
+Value KernelEmitter::ReadMasked(MType raw, Value pointer, Value behind) {
+  return m_.b
+      .create<LLVM::MaskedLoadOp>(m_.loc, raw, pointer, mask_, mlir::ValueRange{behind},
+                                  m_.Element(raw).getIntOrFloatBitWidth() / 8)
+      .getRes();
+}
+
 Lanes KernelEmitter::LoadHere(const Access& a) {
   Address at = Locate(a);
   const bool pair = IsComplex(a.dtype);
@@ -89,7 +97,13 @@ Lanes KernelEmitter::LoadHere(const Access& a) {
     return body_.FromMemory(a.dtype, gather(pointer));
   }
   if (at.contiguous) {
-    return full_ ? ReadGuarded({a})[0] : ReadVector(a, pointer);
+    if (!full_) return ReadVector(a, pointer);
+    // Terms of a sum are read so often, each for little work, that a branch would cost more than the mask.
+    if (tree_ >= 0 && NativeMask(a.dtype) && !pair) {
+      MType raw = m_.Vector(plan_.lanes, element);
+      return body_.FromMemory(a.dtype, ReadMasked(raw, pointer, m_.Constant(raw, m_.b.getZeroAttr(element))));
+    }
+    return ReadGuarded({a})[0];
   }
   if (pair) return {m_.Load(element, pointer, align), m_.Load(element, m_.GepAt(element, pointer, 1), align)};
   return body_.FromMemory(a.dtype, m_.Load(element, pointer, align));
@@ -97,7 +111,7 @@ Lanes KernelEmitter::LoadHere(const Access& a) {
 
 // The loads of contiguous vectors that computing `node` needs and that nobody made yet.
 void KernelEmitter::CollectLoads(int node, std::vector<bool>& seen, std::vector<int>& loads) {
-  if (seen[node] || memo_[node].level >= 0) return;
+  if (seen[node] || MemoOf(node).level >= 0) return;
   seen[node] = true;
   const KernelNode& n = spec_.nodes[node];
   if (n.kind == KernelNode::Kind::kReduce) return;
@@ -146,9 +160,7 @@ std::vector<Lanes> KernelEmitter::ReadGuarded(const std::vector<Access>& accesse
       const bool pair = IsComplex(w.access.dtype);
       Value zero = mlir::isa<mlir::FloatType>(element) ? m_.F(w.raw, 0) : m_.I(w.raw, 0);
       if (NativeMask(w.access.dtype) && !pair) {
-        raw.push_back(m_.b.create<LLVM::MaskedLoadOp>(m_.loc, w.raw, w.pointer, mask_, mlir::ValueRange{zero},
-                                                      element.getIntOrFloatBitWidth() / 8)
-                          .getRes());
+        raw.push_back(ReadMasked(w.raw, w.pointer, zero));
       } else {
         Value memory = Scratch(w.raw, 0);
         m_.Store(zero, memory, 64);
@@ -178,7 +190,7 @@ void KernelEmitter::Prefetch(const std::vector<int>& roots) {
   }
   const std::vector<Lanes> values = ReadGuarded(accesses);
   for (size_t i = 0; i < loads.size(); ++i) {
-    memo_[loads[i]] = {values[i], static_cast<int>(loops_.size())};
+    MemoOf(loads[i]) = {values[i], static_cast<int>(loops_.size())};
   }
 }
 

@@ -91,6 +91,12 @@ class Fuser {
   void Place(int e);
   void PlaceMember(int e);
   int InlineCost(int e) const;
+  // One number, repeated.
+  bool IsUniform(const Atom& a) const {
+    if (!a.is_var() || defining_[a.id()] < 0) return false;
+    const Eqn& e = eqn(defining_[a.id()]);
+    return e.prim->name == "broadcast" && e.operands[0].is_literal() && e.operands[0].literal().rank() == 0;
+  }
   void Collect(const Atom& a, const std::vector<Affine>& index, std::vector<Dep>* out);
   void CollectOperands(int e, const std::vector<Affine>& index, std::vector<Dep>* out);
   std::vector<Dep> DepsOf(int e);
@@ -186,7 +192,12 @@ void Fuser::DemandOperands(int i) {
   } else if (name == "dynamic_update_slice") {
     DemandAtom(e.operands[0]);
   } else if (name == "contract") {
+    // A sum of its own operand alone reads every element once and may compute it; halves are rounded where they are
+    // stored.
+    const bool plain = IsOrderedSum(e) && (IsUniform(e.operands[0]) || IsUniform(e.operands[1]));
+    const bool computes = plain && ByteWidth(RealPart(fn_.TypeOf(e.operands[0]).dtype)) >= 4;
     for (const Atom& a : e.operands) {
+      if (computes || (plain && IsUniform(a))) continue;
       StridedView view;
       if (FindStrided(fn_, defining_, a, &view))
         demanded_[view.root] = true;
@@ -303,7 +314,7 @@ void Fuser::CollectOperands(int i, const std::vector<Affine>& index, std::vector
   } else {
     for (const Atom& a : e.operands) {
       StridedView view;
-      if (name == "contract" && FindStrided(fn_, defining_, a, &view)) {
+      if (name == "contract" && !IsOrderedSum(e) && FindStrided(fn_, defining_, a, &view)) {
         out->push_back({plan_.Root(view.root), {}, true});
         continue;
       }

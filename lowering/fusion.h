@@ -78,6 +78,8 @@ BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy);
 // True for equations that only move or repeat elements, in a way that an index map can follow.
 bool IsView(const Fn& fn, const Eqn& eqn);
 bool IsReduction(const Eqn& eqn);
+// A contraction whose sum is taken in a fixed order: a kernel of its own, where others are calls of a library.
+bool IsOrderedSum(const Eqn& eqn);
 // The index of operand 0 for an index of the result of broadcast, transpose, slice, reverse or a splitting reshape.
 std::vector<Affine> ViewIndex(const Fn& fn, const Eqn& eqn, const std::vector<Affine>& index);
 // Row-major strides in elements.
@@ -91,8 +93,8 @@ struct StridedView {
 };
 bool FindStrided(const Fn& fn, const std::vector<int>& defining_eqn, const Atom& atom, StridedView* out);
 // How the operands of a `contract` lie behind views, and what a product of them is given: [dtype, result dtype, x
-// start, y start, terms of a leaf (0: any order), numbers of batch, M, N and K dimensions, then per dimension in that
-// order: size, stride in x, in y, in the result].
+// start, y start, numbers of batch, M, N and K dimensions, then per dimension in that order: size, stride in x, in y,
+// in the result].
 struct ContractLayout {
   StridedView x, y;
   bool x_is_view = false, y_is_view = false;  // false: the operand itself is read, and `root` says nothing

@@ -26,6 +26,10 @@ struct BuiltKernel {
   std::vector<Operand> operands;
 };
 
+// What of a contraction in a fixed order a kernel computes: all of it; of each result all leaves, [leaf, result...]; or
+// the results from those.
+enum class OrderedPart : uint8_t { kWhole, kLeaves, kTotal };
+
 class KernelBuilder {
  public:
   KernelBuilder(const Fn& fn, const BlockPlan& plan) : fn_(fn), plan_(plan) {}
@@ -43,6 +47,10 @@ class KernelBuilder {
   BuiltKernel Copy(const Atom& value, const Dims& space, Dim start, const std::vector<Dim>& strides,
                    const std::vector<DynamicStart>& dynamic = {}, const std::vector<Dim>& from = {},
                    bool staged = false);
+
+  // A `contract` with the attributes `along` and `leaf`, or `part` of it, into a target. Read from a staged buffer: for
+  // kTotal the leaves, else operand `staged`, which lies there with its dimensions in the order of `staged_letters`.
+  BuiltKernel OrderedSum(const Eqn& e, OrderedPart part, int staged = -1, const std::string& staged_letters = "");
 
  private:
   int Node(KernelNode node);

@@ -113,6 +113,13 @@ bool IsCheap(const std::string& op) {
 
 }  // namespace
 
+int KernelSpec::Tree() const {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].kind == KernelNode::Kind::kReduce && nodes[i].op == "tree") return static_cast<int>(i);
+  }
+  return -1;
+}
+
 std::vector<bool> KernelSpec::Touched() const {
   std::vector<bool> touched = written;
   for (const KernelNode& n : nodes) {
@@ -228,6 +235,7 @@ void KernelSpec::DropDeadNodes() {
 }
 
 void KernelSpec::Collapse() {
+  const bool tree = Tree() >= 0;  // the loop over its leaves stays
   // Sizes of 1 first: their variable is always 0.
   auto drop = [&](int v) {
     std::vector<Affine> replacement;
@@ -242,11 +250,11 @@ void KernelSpec::Collapse() {
     if (v < num_outer) --num_outer;
   };
   for (int v = static_cast<int>(sizes.size()) - 1; v >= 0; --v) {
-    if (sizes[v] == Dim(1)) drop(v);
+    if (sizes[v] == Dim(1) && !(tree && v == num_outer)) drop(v);
   }
   // Neighbours (v, v+1) of the same kind merge when every expression steps v by size[v+1] times the step of v+1.
   for (int v = static_cast<int>(sizes.size()) - 2; v >= 0; --v) {
-    if (v + 1 == num_outer) continue;
+    if (v + 1 == num_outer || (tree && v == num_outer)) continue;
     bool mergeable = true;
     ForEachAffine(*this, [&](Affine& a, bool) {
       if (!(a.Coefficient(v) == a.Coefficient(v + 1) * sizes[v + 1])) mergeable = false;
@@ -268,6 +276,7 @@ void KernelSpec::Collapse() {
 }
 
 double KernelSpec::PointCost() const {
+  if (Tree() >= 0) return 0.08;  // several rows share what is loaded
   double cost = 0;
   for (const KernelNode& n : nodes) {
     if (n.kind == KernelNode::Kind::kLoad) cost += n.access.dynamic.empty() ? 0.1 : 1;

@@ -4,6 +4,11 @@
 // is defined for every point of the domain dimensions it depends on. A reduction combines its operand over the inner
 // dimensions, and its value may be used by later nodes (softmax: max, then exp and sum, then divide); the emitter runs
 // the inner loops once per phase.
+//
+// A kernel may instead be one sum in a fixed order (transforms/fixed_order.h): a reduction `tree`, of its operand or of
+// the product of its two operands, which are f64 or c128. The first reduced dimension counts its leaves. Each is added
+// up over the other reduced dimensions, the last one fastest, and rounded to the reduction's dtype; then the leaves are
+// added up in a binary tree.
 #ifndef WEFT_LOWERING_KERNEL_SPEC_H_
 #define WEFT_LOWERING_KERNEL_SPEC_H_
 
@@ -38,7 +43,7 @@ struct KernelNode {
   Access access;   // kLoad
   Tensor literal;  // kLiteral: rank 0
   Affine index;    // kIndex: the value, converted to dtype
-  std::string op;  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or
+  std::string op;  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or, or tree (below)
   std::vector<int> operands;
   int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away
   Loc loc;              // of the equation, for errors; not part of Key
@@ -61,6 +66,8 @@ struct KernelSpec {
   int num_operands = 0;
   std::vector<bool> written;  // per operand
 
+  // The node of the sum in a fixed order that this kernel is, -1 when it is none.
+  int Tree() const;
   // Operands that are read or written at all.
   std::vector<bool> Touched() const;
   // Which domain dimensions each node's value depends on, as bit masks.

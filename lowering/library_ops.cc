@@ -43,28 +43,17 @@ ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, co
   for (char c : lhs) {
     if (letters.find(c) == std::string::npos) letters += c;
   }
-  // A fixed order of summation does not depend on that of the dimensions.
-  const int64_t leaf = e.attrs.GetOr<int64_t>("leaf", 0);
-  if (leaf > 0) {
-    const std::string along = e.attrs.Get<std::string>("along");
-    std::sort(letters.begin() + static_cast<int64_t>(out.size()), letters.end(), [&](char a, char b) {
-      const bool first = along.find(a) != std::string::npos, second = along.find(b) != std::string::npos;
-      return first != second ? first : a < b;
-    });
-  }
-  Dim terms = leaf;  // of a leaf
   for (char c : letters) {
     const size_t i = lhs.find(c), j = rhs.find(c), k = out.find(c);
     const bool in_x = i != std::string::npos, in_y = j != std::string::npos, in_out = k != std::string::npos;
     std::vector<Dim>& g = groups[in_x && in_y ? (in_out ? 0 : 3) : in_x ? 1 : 2];
     const Dim size = in_x ? xd[i] : yd[j];
-    if (leaf > 0 && !in_out && e.attrs.Get<std::string>("along").find(c) == std::string::npos) terms = terms * size;
     g.push_back(size);
     g.push_back(in_x ? x.strides[i] : Dim(0));
     g.push_back(in_y ? y.strides[j] : Dim(0));
     g.push_back(in_out ? out_strides[k] : Dim(0));
   }
-  layout.entries = {Code(fn.TypeOf(e.operands[0]).dtype), Code(result.dtype), x.start, y.start, terms};
+  layout.entries = {Code(fn.TypeOf(e.operands[0]).dtype), Code(result.dtype), x.start, y.start};
   for (const auto& g : groups) layout.entries.push_back(Dim(static_cast<int64_t>(g.size() / 4)));
   for (const auto& g : groups) layout.entries.insert(layout.entries.end(), g.begin(), g.end());
   return layout;

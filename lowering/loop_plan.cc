@@ -122,9 +122,96 @@ bool FindTile(const KernelSpec& spec, const Target& target, int vector_dim, Loop
   return true;
 }
 
+// Units of a few microseconds: how much of a vector dimension of `size` one of them has.
+void PlanBlocks(const KernelSpec& spec, std::optional<int64_t> size, LoopPlan* plan) {
+  const double inner = plan->unit_points;
+  const int64_t lanes = plan->lanes;
+  int64_t block = static_cast<int64_t>(std::clamp(8192.0 / (inner * std::max(0.25, spec.PointCost())), 1.0, 16384.0));
+  block = std::max<int64_t>((block + lanes - 1) / lanes, 1) * lanes;
+  if (size && *size < block + block / 2) block = std::max<int64_t>((*size + lanes - 1) / lanes, 1) * lanes;
+  plan->block = block;
+  plan->unit_points *= static_cast<double>(size ? std::min(*size, block) : block);
+}
+
+// Sums in a fixed order have their lanes, and the rows that share registers with them, in outer dimensions only: within
+// a sum one term follows the other.
+LoopPlan PlanTree(const KernelSpec& spec, const Target& target) {
+  LoopPlan plan;
+  const int rank = static_cast<int>(spec.sizes.size());
+  for (int v = spec.num_outer; v < rank; ++v)
+    plan.unit_points *= static_cast<double>(spec.sizes[v].TryValue().value_or(256));
+  const auto size = [&](int v) { return spec.sizes[v].TryValue().value_or(256); };
+  const int64_t whole = target.vector_bytes / 8;  // lanes of a register of doubles
+  std::vector<const Access*> loads;
+  for (const KernelNode& n : spec.nodes) {
+    if (n.kind == KernelNode::Kind::kLoad) loads.push_back(&n.access);
+  }
+  const auto step = [&](const Access& a, int v) {
+    for (const Access::Dynamic& d : a.dynamic) {
+      if ((spec.Dependence()[d.node] >> v) & 1) return Dim(-1);
+    }
+    return a.offset.Coefficient(v);
+  };
+  // Instructions for one term of one sum, with v in lanes.
+  double least = 0;
+  for (int v = 0; v < spec.num_outer; ++v) {
+    double instructions = 1;
+    for (const Access* a : loads) {
+      const Dim s = step(*a, v);
+      bool shared = false;
+      for (int r = 0; r < spec.num_outer; ++r) shared = shared || (r != v && step(*a, r) == Dim(0));
+      const bool gathered = !(s == Dim(0)) && !(s == Dim(1));
+      instructions += (gathered ? static_cast<double>(whole) : 1) / (shared ? 4 : 1);
+    }
+    for (const KernelStore& s : spec.stores) instructions += s.access.offset.Coefficient(v) == Dim(1) ? 0 : 0.1;
+    const int64_t vectors = (size(v) + whole - 1) / whole;
+    instructions *= static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(1, size(v)));
+    if (plan.vector_dim < 0 || instructions < least) {
+      least = instructions;
+      plan.vector_dim = v;
+    }
+  }
+  if (plan.vector_dim < 0) return plan;  // one sum, in scalars
+
+  // Accumulators fill half of the registers: lanes first, then rows. Lanes that are gathered are as few as a register
+  // has: each reads a cache line of its own, and those of arrays whose sizes are powers of two displace each other.
+  const std::optional<int64_t> columns = spec.sizes[plan.vector_dim].TryValue();
+  const bool complex = IsComplex(spec.nodes[spec.nodes[spec.Tree()].operands[0]].dtype);
+  const int64_t registers = (target.vector_bytes >= 64 ? 16 : 8) / (complex ? 2 : 1);
+  int64_t across = target.vector_bytes >= 64 && !complex ? 4 : 2;
+  for (const Access* a : loads) {
+    const Dim s = step(*a, plan.vector_dim);
+    if (!(s == Dim(0)) && !(s == Dim(1))) across = 1;
+  }
+  while (across > 1 && columns && (across / 2) * whole >= *columns) across /= 2;
+  plan.lanes = static_cast<int>(across * whole);
+  while (plan.lanes > 2 && columns && plan.lanes / 2 >= *columns) plan.lanes /= 2;
+  plan.may_have_tail = !columns || *columns % plan.lanes != 0;
+  bool sharing = false;
+  for (int v = 0; v < spec.num_outer; ++v) {
+    if (v == plan.vector_dim) continue;
+    plan.unit_dims.push_back(v);
+    bool shares = false;
+    for (const Access* a : loads) shares = shares || (step(*a, v) == Dim(0) && !(step(*a, plan.vector_dim) == Dim(0)));
+    if (plan.row_dim >= 0 && (sharing > shares || (sharing == shares && size(v) < size(plan.row_dim)))) continue;
+    plan.row_dim = v;
+    sharing = shares;
+  }
+  if (plan.row_dim >= 0) {
+    // As many in each, so that few are computed twice at the end.
+    const int64_t most = std::min<int64_t>(registers / across, 8), n = std::max<int64_t>(1, size(plan.row_dim));
+    const int64_t tiles = (n + most - 1) / most;
+    plan.rows = static_cast<int>((n + tiles - 1) / tiles);
+    plan.unit_points *= plan.rows;
+  }
+  PlanBlocks(spec, columns, &plan);
+  return plan;
+}
+
 }  // namespace
 
 LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
+  if (spec.Tree() >= 0) return PlanTree(spec, target);
   LoopPlan plan;
   const int rank = static_cast<int>(spec.sizes.size());
   double best = -1e9;
@@ -197,16 +284,7 @@ LoopPlan PlanLoops(const KernelSpec& spec, const Target& target) {
     plan.unit_points *= lanes;
   }
   plan.may_have_tail = !vector_size || *vector_size % lanes != 0;
-  if (!plan.vector_inner) {
-    // Blocks of a few microseconds.
-    const double inner = plan.unit_points;
-    int64_t block = static_cast<int64_t>(std::clamp(8192.0 / (inner * std::max(0.25, spec.PointCost())), 1.0, 16384.0));
-    block = std::max<int64_t>((block + lanes - 1) / lanes, 1) * lanes;
-    if (vector_size && *vector_size < block + block / 2)
-      block = std::max<int64_t>((*vector_size + lanes - 1) / lanes, 1) * lanes;
-    plan.block = block;
-    plan.unit_points *= static_cast<double>(vector_size ? std::min(*vector_size, block) : block);
-  }
+  if (!plan.vector_inner) PlanBlocks(spec, vector_size, &plan);
   return plan;
 }
 

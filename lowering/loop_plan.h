@@ -23,6 +23,13 @@ struct LoopPlan {
   // it, are read a square at a time and transposed in registers. -1: none.
   int tile_dim = -1;
   std::vector<int> tile_loads;
+  // Sums in a fixed order: this outer dimension is walked `rows` elements at a time, which share what they load. -1:
+  // none.
+  int row_dim = -1;
+  int rows = 1;
+
+  // How many elements of one of `unit_dims` a unit has.
+  int Step(int d) const { return d == tile_dim ? lanes : d == row_dim ? rows : 1; }
 };
 
 LoopPlan PlanLoops(const KernelSpec& spec, const Target& target);

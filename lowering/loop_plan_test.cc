@@ -76,5 +76,48 @@ TEST(LoopPlan, FullLanesStayContiguous) {
   EXPECT_EQ(PlanLoops(k, Avx512()).vector_dim, 0);
 }
 
+// Products of 39 rows with 100 columns in a fixed order, in 16 leaves of four terms.
+Kernel Product(const Affine& y) {
+  Kernel k;
+  k.sizes = {39, 100, 16, 4};
+  k.num_outer = 2;
+  const Affine term = Affine::Var(2) * 4 + Affine::Var(3);
+  const int row = k.Load(Affine::Var(0) * 64 + term), column = k.Load(y);
+  for (int factor : {row, column}) k.nodes[k.Op("convert", {factor})].dtype = DType::kF64;
+  k.nodes[k.Sum(2)].op = "tree";
+  k.nodes[k.Tree()].operands = {2, 3};
+  k.Store(k.Tree(), Affine::Var(0) * 100 + Affine::Var(1));
+  return k;
+}
+
+TEST(LoopPlan, RowsInAFixedOrderShareColumns) {
+  const Affine column = Affine::Var(1), term = Affine::Var(2) * 4 + Affine::Var(3);
+  const LoopPlan plan = PlanLoops(Product(term * 100 + column), Avx512());
+  EXPECT_EQ(plan.vector_dim, 1);
+  EXPECT_EQ(plan.lanes, 32);  // four registers of doubles
+  EXPECT_FALSE(plan.vector_inner);
+  EXPECT_EQ(plan.row_dim, 0);
+  EXPECT_EQ(plan.rows, 4);
+  EXPECT_TRUE(plan.may_have_tail);
+}
+
+// Gathered lanes are those of one register, which more rows share.
+TEST(LoopPlan, RowsInAFixedOrderShareGatheredColumns) {
+  const Affine column = Affine::Var(1), term = Affine::Var(2) * 4 + Affine::Var(3);
+  const LoopPlan plan = PlanLoops(Product(column * 64 + term), Avx512());
+  EXPECT_EQ(plan.vector_dim, 1);
+  EXPECT_EQ(plan.lanes, 8);
+  EXPECT_EQ(plan.rows, 8);
+}
+
+TEST(KernelSpec, LeavesAreNotMergedWithTheirTerms) {
+  Kernel k = Product((Affine::Var(2) * 4 + Affine::Var(3)) * 100 + Affine::Var(1));
+  k.Collapse();
+  EXPECT_EQ(k.sizes.size(), 4u);
+  k.sizes[2] = 1;
+  k.Collapse();
+  EXPECT_EQ(k.sizes.size(), 4u);
+}
+
 }  // namespace
 }  // namespace weft

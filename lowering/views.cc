@@ -38,6 +38,8 @@ bool IsReduction(const Eqn& eqn) {
   return eqn.prim->family == Family::kReduction && eqn.prim->name.rfind("reduce_", 0) == 0;
 }
 
+bool IsOrderedSum(const Eqn& eqn) { return eqn.prim->name == "contract" && eqn.attrs.Find("leaf") != nullptr; }
+
 bool IsView(const Fn& fn, const Eqn& eqn) {
   static const std::set<std::string> kViews = {"broadcast", "transpose", "slice",         "reverse",
                                                "iota",      "dim_size",  "dynamic_slice", "gather"};

@@ -22,9 +22,7 @@ int64_t LeafOf(int64_t n) {
 
 bool Narrow(DType t) { return IsInexact(t) && !IsComplex(t) && ByteWidth(t) < 4; }
 
-Atom Widened(Builder& b, const Atom& x) { return Narrow(b.DTypeOf(x)) ? Convert(b, x, DType::kF32) : x; }
-
-// The sum over one dimension: a contraction with ones.
+// The sum over one dimension, in 32 bits at least: a contraction with ones.
 Atom SumOf(Builder& b, const Atom& x, int64_t dim) {
   const Type type = b.TypeOf(x);
   std::string letters;
@@ -36,24 +34,24 @@ Atom SumOf(Builder& b, const Atom& x, int64_t dim) {
   const Atom ones = Broadcast(b, Atom::Scalar(type.dtype, 1), {n}, {});
   const bool rows = dim == type.rank() - 1;  // of columns, one row of the array after the other is added
   const std::string spec = rows ? letters + "," + along + "->" + rest : along + "," + letters + "->" + rest;
-  return b.Emit1(FindPrim("contract"), rows ? Atoms{x, ones} : Atoms{ones, x},
-                 {{"spec", spec}, {"along", along}, {"leaf", LeafOf(n.value("a sum of fixed order"))}});
+  Attrs attrs{{"spec", spec}, {"along", along}, {"leaf", LeafOf(n.value("a sum of fixed order"))}};
+  if (Narrow(type.dtype)) attrs.Set("dtype", DType::kF32);
+  return b.Emit1(FindPrim("contract"), rows ? Atoms{x, ones} : Atoms{ones, x}, attrs);
 }
 
 Atom Contraction(Builder& b, const Eqn& e, const Atoms& x) {
   const ContractSpec spec = ContractSpec::Parse(e.attrs.Get<std::string>("spec"));
   const DType result = e.attrs.Find("dtype") != nullptr ? e.attrs.Get<DType>("dtype") : b.DTypeOf(x[0]);
-  const Atom lhs = Widened(b, x[0]), rhs = Widened(b, x[1]);
   std::string along;
   int64_t leaf = 1;
   for (size_t d = 0; d < spec.lhs.size() && along.empty(); ++d) {
     if (spec.out.find(spec.lhs[d]) != std::string::npos) continue;
     along = spec.lhs[d];
-    leaf = LeafOf(b.TypeOf(lhs).dims[d].value("a contraction of fixed order"));
+    leaf = LeafOf(b.TypeOf(x[0]).dims[d].value("a contraction of fixed order"));
   }
   Attrs attrs = e.attrs.With("along", along).With("leaf", leaf);
   if (Narrow(result)) attrs.Set("dtype", DType::kF32);
-  const Atom y = b.Emit1(*e.prim, {lhs, rhs}, attrs);
+  const Atom y = b.Emit1(*e.prim, x, attrs);
   return b.DTypeOf(y) == result ? y : Convert(b, y, result);
 }
 
@@ -83,7 +81,7 @@ FnRef Rewrite(const Fn& fn) {
       const DType result = fn.TypeOf(Var{e.first_result}).dtype;
       Ints dims = e.attrs.Get<Ints>("dims");
       std::sort(dims.rbegin(), dims.rend());
-      Atom sum = Widened(b, x[0]);
+      Atom sum = x[0];
       for (int64_t d : dims) sum = SumOf(b, sum, d);
       y = {b.DTypeOf(sum) == result ? sum : Convert(b, sum, result)};
     } else if (inexact && e.prim->name == "contract" && e.attrs.Find("leaf") == nullptr) {

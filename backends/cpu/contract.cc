@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/fixed_contract.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
@@ -281,7 +280,6 @@ void Contract(WeftFrame* frame, const int64_t* desc) {
   const DType dtype = static_cast<DType>(r.Int()), result = static_cast<DType>(r.Int());
   p.x = x + r.Int() * ByteWidth(dtype);
   p.y = y + r.Int() * ByteWidth(dtype);
-  const int64_t leaf = r.Int();
   Dimensions* groups[] = {&p.batch, &p.m, &p.n, &p.k};
   int64_t counts[4];
   for (int64_t& n : counts) n = r.Int();
@@ -292,25 +290,7 @@ void Contract(WeftFrame* frame, const int64_t* desc) {
       d.size = r.Int(), d.x = r.Int(), d.y = r.Int(), d.out = r.Int();
       dims.push_back(d);
     }
-    *groups[g] = leaf > 0 ? dims : Collapse(dims);
-  }
-  if (leaf > 0) {
-    const FixedContraction fixed{p.x,
-                                 p.y,
-                                 p.out,
-                                 Offsets(p.batch, &Dimension::x),
-                                 Offsets(p.batch, &Dimension::y),
-                                 Offsets(p.batch, &Dimension::out),
-                                 Offsets(p.m, &Dimension::x),
-                                 Offsets(p.m, &Dimension::out),
-                                 Offsets(p.n, &Dimension::y),
-                                 Offsets(p.n, &Dimension::out),
-                                 Offsets(p.k, &Dimension::x),
-                                 Offsets(p.k, &Dimension::y),
-                                 leaf};
-    const std::string wrong = RunFixedContraction(fixed, dtype, result);
-    if (!wrong.empty()) Fail(frame, "no code for " + wrong);
-    return;
+    *groups[g] = Collapse(dims);
   }
   VisitDType(dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, result); });
 }

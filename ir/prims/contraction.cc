@@ -2,6 +2,7 @@
 #include "ir/prims/contraction.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -54,6 +55,25 @@ namespace {
 
 using Complex = std::complex<double>;
 
+void CheckOrder(const Sig& s, const ContractSpec& spec, const std::map<char, Dim>& sizes, DType result) {
+  const std::string& along = s.attrs.Get<std::string>("along");
+  const int64_t leaf = s.attrs.GetInt("leaf");
+  std::string summed;
+  for (char letter : spec.lhs) {
+    if (spec.out.find(letter) == std::string::npos) summed += letter;
+  }
+  const bool one = along.size() == 1 && summed.find(along) != std::string::npos;
+  if (!one && !(along.empty() && summed.empty()))
+    throw ValueError("contract: along=\"", along, "\"; expected a letter that spec \"", spec.ToString(), "\" sums");
+  const std::optional<int64_t> n = one ? sizes.at(along[0]).TryValue() : 1;
+  if (leaf < 1 || (n && *n % leaf != 0))
+    throw ValueError("contract: leaf=", leaf, "; expected a divisor of the ", n.value_or(0), " terms along '", along,
+                     "'");
+  if (!IsInexact(result) || ByteWidth(RealPart(result)) < 4)
+    throw TypeError("contract: a sum in a fixed order (leaf=", leaf, ") into ", result,
+                    "; expected f32, f64, c64 or c128");
+}
+
 Types Infer(const Sig& s) {
   const ContractSpec spec = ContractSpec::Parse(s.attrs.Get<std::string>("spec"));
   const Type &x = s.operands[0], &y = s.operands[1];
@@ -79,6 +99,7 @@ Types Infer(const Sig& s) {
   bind(spec.rhs, y, 1);
   Type result = x;
   result.dtype = s.attrs.GetOr<DType>("dtype", x.dtype);
+  if (s.attrs.Find("leaf") != nullptr) CheckOrder(s, spec, sizes, result.dtype);
   if (IsComplex(result.dtype) != IsComplex(x.dtype) || IsFloat(result.dtype) != IsFloat(x.dtype)) {
     throw TypeError("contract: dtype=", result.dtype, " is of another kind than the operands' ", x.dtype);
   }
@@ -114,6 +135,64 @@ Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Typ
   return StoreAs<K>(result.dtype, shape, z);
 }
 
+double Product(double x, double y) { return x * y; }
+// Without what C does where parts are infinite.
+Complex Product(const Complex& x, const Complex& y) {
+  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+}
+
+// The sum in a fixed order. The terms of the letter `along` are cut into leaves of `leaf` of them; a leaf is the sum,
+// from 0 on, of its terms one after the other, those of the other summed letters, alphabetically, faster; it is rounded
+// to the result's dtype. The sum of several leaves is, rounded, that of the first ones, the largest power of two of
+// them below all, and that of the others.
+template <class K>
+Tensor OrderedSum(const ContractSpec& spec, const Attrs& attrs, const Tensor& x, const Tensor& y, const Type& result) {
+  const std::string& along = attrs.Get<std::string>("along");
+  const int64_t leaf = attrs.GetInt("leaf");
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < spec.lhs.size(); ++i) sizes[spec.lhs[i]] = x.shape()[i];
+  for (size_t i = 0; i < spec.rhs.size(); ++i) sizes[spec.rhs[i]] = y.shape()[i];
+  std::string within;
+  for (char letter : spec.lhs) {
+    if (spec.out.find(letter) == std::string::npos && along.find(letter) == std::string::npos) within += letter;
+  }
+  std::sort(within.begin(), within.end());
+  const int64_t leaves = along.empty() ? 1 : std::max<int64_t>(1, sizes[along[0]] / leaf);
+  if (!along.empty()) sizes[along[0]] /= leaves;
+  const std::string letters = spec.out + along + within;
+  Shape space;
+  for (char letter : letters) space.push_back(sizes[letter]);
+  const auto strides_of = [&](const std::string& term, const Shape& shape) {
+    std::vector<int64_t> strides(letters.size(), 0);
+    const std::vector<int64_t> row_major = RowMajorStrides(shape);
+    for (size_t i = 0; i < term.size(); ++i) strides[letters.find(term[i])] = row_major[i];
+    return strides;
+  };
+  const Shape shape = StaticSizes(result.dims, "eval");
+  const auto sx = strides_of(spec.lhs, x.shape()), sy = strides_of(spec.rhs, y.shape()),
+             sz = strides_of(spec.out, shape);
+  const size_t first = spec.out.size();  // where `along` is among the letters
+  const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
+  const auto rounded = [&](const std::vector<K>& v) { return LoadAs<K>(StoreAs<K>(result.dtype, shape, v)); };
+  const std::function<std::vector<K>(int64_t, int64_t)> sum = [&](int64_t begin, int64_t end) {
+    std::vector<K> z(NumElements(shape), K(0));
+    if (end - begin > 1) {
+      int64_t half = 1;
+      while (2 * half < end - begin) half *= 2;
+      const std::vector<K> low = sum(begin, begin + half), high = sum(begin + half, end);
+      for (size_t i = 0; i < z.size(); ++i) z[i] = low[i] + high[i];
+      return rounded(z);
+    }
+    const int64_t skipped = along.empty() ? 0 : begin * space[first];
+    const int64_t x0 = along.empty() ? 0 : skipped * sx[first], y0 = along.empty() ? 0 : skipped * sy[first];
+    ForEachIndex(space, [&](const Shape& index) {
+      z[Offset(index, sz)] += Product(vx[x0 + Offset(index, sx)], vy[y0 + Offset(index, sy)]);
+    });
+    return rounded(z);
+  };
+  return StoreAs<K>(result.dtype, shape, sum(0, leaves));
+}
+
 // The cotangent of one operand is a contraction of the result's cotangent with the other operand.
 Atom TransposeOnto(TransposeContext& c, int operand) {
   const ContractSpec spec = ContractSpec::Parse(c.eqn.attrs.Get<std::string>("spec"));
@@ -137,6 +216,10 @@ void RegisterContraction(PrimRegistry& r) {
   p.infer = Infer;
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const ContractSpec spec = ContractSpec::Parse(c.sig.attrs.Get<std::string>("spec"));
+    if (c.sig.attrs.Find("leaf") != nullptr) {
+      if (IsComplex(in[0].dtype())) return {OrderedSum<Complex>(spec, c.sig.attrs, in[0], in[1], c.results[0])};
+      return {OrderedSum<double>(spec, c.sig.attrs, in[0], in[1], c.results[0])};
+    }
     if (IsComplex(in[0].dtype())) return {Sum<Complex>(spec, in[0], in[1], c.results[0])};
     if (IsFloat(in[0].dtype())) return {Sum<double>(spec, in[0], in[1], c.results[0])};
     return {Sum<uint64_t>(spec, in[0], in[1], c.results[0])};  // wraps

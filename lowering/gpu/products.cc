@@ -46,7 +46,7 @@ std::optional<GpuMatmul> DescribeProduct(const int64_t* d) {
   p.dtype = static_cast<int32_t>(d[0]);
   p.out_dtype = static_cast<int32_t>(d[1]);
   p.x_start = d[2], p.y_start = d[3];
-  const int64_t *counts = d + 5, *at = d + 9;
+  const int64_t *counts = d + 4, *at = d + 8;
   int64_t none = 0;
   auto group = [&](int i, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
     const bool one = OneDimension(at, counts[i], size, x, y, out);

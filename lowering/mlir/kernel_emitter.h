@@ -1,4 +1,4 @@
-// Internal to lowering/emit_kernel.cc and emit_memory.cc: one kernel on its way to MLIR.
+// Internal to lowering/emit_kernel.cc, emit_memory.cc and emit_tree.cc: one kernel on its way to MLIR.
 #ifndef WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
 #define WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
 
@@ -29,7 +29,8 @@ class KernelEmitter {
         phases_(spec.Phases()),
         symbols_(spec.SymbolicSizes()),
         dims_(spec.sizes.size()),
-        memo_(spec.nodes.size()) {
+        memo_(spec.nodes.size() * static_cast<size_t>(plan.rows)),
+        tree_(spec.Tree()) {
     for (size_t i = 0; i < spec.nodes.size(); ++i) {
       after_reduction_[i] = spec.nodes[i].kind == KernelNode::Kind::kReduce;
       for (int o : spec.nodes[i].operands) after_reduction_[i] = after_reduction_[i] || after_reduction_[o];
@@ -60,6 +61,10 @@ class KernelEmitter {
   }
   Value CeilDiv(Value x, int64_t by) { return m_.Make<arith::DivUIOp>(m_.IAdd(x, m_.I64(by - 1)), m_.I64(by)); }
 
+  Memo& MemoOf(int node) {
+    const bool of_row = plan_.row_dim >= 0 && ((dependence_[node] >> plan_.row_dim) & 1);
+    return memo_[(of_row ? static_cast<size_t>(row_) * spec_.nodes.size() : 0) + static_cast<size_t>(node)];
+  }
   bool IsVector(uint64_t mask) const { return plan_.lanes > 0 && ((mask >> plan_.vector_dim) & 1); }
   int LevelOf(uint64_t mask) const {
     int level = 0;
@@ -88,6 +93,7 @@ class KernelEmitter {
   Lanes EvaluateHere(int node);
   Lanes LoadHere(const Access& a);
   Lanes ReadVector(const Access& a, Value pointer);
+  Value ReadMasked(MType raw, Value pointer, Value behind);
   std::vector<Lanes> ReadGuarded(const std::vector<Access>& accesses);
   void Prefetch(const std::vector<int>& roots);
   void CollectLoads(int node, std::vector<bool>& seen, std::vector<int>& loads);
@@ -100,6 +106,13 @@ class KernelEmitter {
   void TileBody();
   void TransposeIntoScratch(int node);
   void Phases();
+  // lowering/emit_tree.cc
+  void PlaceRows();
+  void SelectRow(int row);
+  void TreeBody();
+  std::vector<Lanes> Leaf();
+  Lanes AddTerm(const Lanes& sum);
+  bool IsNarrow(int node) const;
   void RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
   Lanes Horizontal(const KernelNode& n, Lanes v);
   const KernelStore* SpillOf(int node) const {
@@ -140,7 +153,10 @@ class KernelEmitter {
   std::vector<int> phases_;
   std::vector<Dim> symbols_;
   std::vector<Value> symbol_values_, pointers_, dims_;
-  std::vector<Memo> memo_;
+  std::vector<Memo> memo_;  // of the nodes, then of what the second row has for itself, and so on
+  const int tree_;          // the sum in a fixed order, -1 in other kernels
+  int row_ = 0;             // of a unit's rows: the current one, and where each is
+  std::vector<Value> row_places_;
   std::vector<Loop> loops_;
   mlir::Block* entry_ = nullptr;
   Value math_table_;

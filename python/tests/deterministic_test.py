@@ -119,6 +119,16 @@ def test_it_is_as_precise():
     assert (np.abs(product - want) <= 1e-6 * scale).all()
 
 
+def test_sums_are_kernels():
+    """Of their own, without a library; what is only added up is never in memory."""
+    f = weft.jit(lambda x, w: (x @ w, ((x - 1) ** 2).sum(0)), deterministic=True)
+    x, w = values(64, 24), values(24, 40)
+    f(x, w)
+    [facts] = f.explain()
+    assert (facts["kernels"], facts["kernel_calls"], facts["library_calls"]) == (2, 2, 0)
+    assert facts["bytes_moved"] == 4 * (2 * x.size + w.size + 64 * 40 + 24)
+
+
 def test_what_cannot_be_done_is_said():
     for f in (lambda x: wnp.cumsum(x), lambda x: wnp.linalg.inv(x), lambda x: x.prod()):
         with pytest.raises(NotImplementedError, match=r"deterministic: '\w+' computes in an order"):
