@@ -193,6 +193,29 @@ MISTAKES = {
     "static hash": (lambda: weft.jit(lambda a, b: a, static_argnums=1)(X, HashRaises()), Exception, "hash"),
     "static name": (lambda: weft.jit(lambda a, b: a, static_argnames="c"), ValueError, "'c'"),
     "static number": (lambda: weft.jit(lambda a, b: a, static_argnums=7), ValueError, "has 7"),
+    # numbers of the wrong kind or size
+    "start of a slice": (lambda: lax.dynamic_slice(X, (0, 1.9), (1, 1)), TypeError, "start index 1 has dtype float32"),
+    "NaN as a place": (lambda: lax.dynamic_index_in_dim(X, NAN, 0), TypeError, "start index 0 has dtype float32"),
+    "True as a place": (
+        lambda: lax.dynamic_update_slice(X, X[:1], (True, 0)),
+        TypeError,
+        "start index 0 has dtype bool",
+    ),
+    "factor beyond the dtype": (lambda: wnp.dot(wnp.array([6, 1], "uint8"), -1), ValueError, "-1 does not fit"),
+    "mean as a boolean": (lambda: wnp.mean(X, dtype=bool), TypeError, "got bool"),
+    "nothing convolved": (lambda: wnp.convolve(wnp.ones(3), wnp.zeros(0)), ValueError, r"shapes \(3,\) and \(0,\)"),
+    "number convolved": (lambda: wnp.correlate(wnp.ones(()), wnp.ones(3)), ValueError, r"shapes \(\) and \(3,\)"),
+    "triangle of a vector": (lambda: wnp.triu(wnp.ones(3)), ValueError, r"triu: two dimensions.*\(3,\)"),
+    "constants of integration": (lambda: wnp.polyint(wnp.ones(2), 2, k=[1, 2, 3]), ValueError, r"2, got shape \(3,\)"),
+    "places in a number": (lambda: wnp.nonzero(wnp.ones(())), ValueError, "atleast_1d"),
+    # random numbers
+    "permutation of 2.5": (lambda: random.permutation(random.key(0), 2.5), TypeError, "single float32"),
+    "categorical": (
+        lambda: random.categorical(random.key(0), wnp.zeros((3, 4)), shape=(3, 5)),
+        ValueError,
+        r"\(3,\) without axis -1 do not broadcast to \(3, 5\)",
+    ),
+    "fold_in": (lambda: random.fold_in(random.key(0), -1), ValueError, "got -1"),
     # text
     "text": (lambda: weft.parse_ir("fn f("), weft.ParseError, "1:6"),
     "no text": (lambda: weft.parse_ir(""), weft.ParseError, "expected a function"),

@@ -27,6 +27,9 @@ def test_keys_and_bits(seed):
     np.testing.assert_array_equal(
         np.asarray(wr.fold_in(wp, 7)), np.asarray(jax.random.fold_in(jax.random.PRNGKey(seed), 7))
     )
+    np.testing.assert_array_equal(
+        np.asarray(wr.fold_in(wp, 2**32 - 1)), np.asarray(jax.random.fold_in(jax.random.PRNGKey(seed), 2**32 - 1))
+    )
     for shape in [(), (1,), (7,), (3, 5)]:
         np.testing.assert_array_equal(np.asarray(wr.bits(wk, shape)), np.asarray(jax.random.bits(jk, shape)))
         np.testing.assert_array_equal(np.asarray(wr.uniform(wk, shape)), np.asarray(jax.random.uniform(jk, shape)))
@@ -95,6 +98,14 @@ def test_under_transforms():
     one = weft.jit(lambda k: wr.normal(k, (3,)))
     for i in range(4):
         np.testing.assert_array_equal(np.asarray(both[i]), np.asarray(one(keys[i])))
+
+
+def test_logits_broadcast_to_the_shape_that_is_drawn():
+    logits = np.log(np.array([[0.1, 0.2, 0.3, 0.4]], "float32"))
+    got = wr.categorical(wr.key(3), logits, shape=(2, 5))
+    np.testing.assert_array_equal(
+        np.asarray(got), np.asarray(jax.random.categorical(jax.random.key(3), logits, shape=(2, 5)))
+    )
 
 
 def test_errors():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections.abc import Iterator
 
 from . import _weft
 from ._errors import value_error
@@ -44,14 +46,31 @@ class _Config:
 config = _Config()
 
 
-@contextlib.contextmanager
-def _set_to(name: str, value: bool):
-    saved = getattr(config, name)
-    setattr(config, name, value)
-    try:
-        yield
-    finally:
-        setattr(config, name, saved)
+class _Scopes:
+    """The `with` statements that set a setting. Those of several threads may overlap in any order: the setting is that
+    of the one that was opened last among those that are open, and what it was before them when all are closed."""
+
+    def __init__(self, name: str):
+        self._name, self._lock = name, threading.Lock()
+        self._before, self._open = False, list[tuple[object, bool]]()
+
+    @contextlib.contextmanager
+    def opened(self, value: bool) -> Iterator[None]:
+        mine = (object(), value)
+        with self._lock:
+            if not self._open:
+                self._before = getattr(config, self._name)
+            self._open.append(mine)
+            setattr(config, self._name, value)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open.remove(mine)
+                setattr(config, self._name, self._open[-1][1] if self._open else self._before)
+
+
+_x64, _debug_nans = _Scopes("x64"), _Scopes("debug_nans")
 
 
 def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
@@ -72,11 +91,11 @@ def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...         print(str(error).splitlines()[0])
         'log' gives a NaN
     """
-    return _set_to("debug_nans", on)
+    return _debug_nans.opened(on)
 
 
 def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it arrays made from Python numbers get 64 bits.
+    """A context manager: inside it arrays made from Python numbers get 64 bits, in all threads.
 
     Args:
         on: whether to.
@@ -88,4 +107,4 @@ def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...     wnp.array([1.0])
         Array([1.], dtype=float64)
     """
-    return _set_to("x64", on)
+    return _x64.opened(on)

@@ -22,6 +22,7 @@ __all__ = [
     "round",
     "select",
     "select_n",
+    "shift_right_arithmetic",
 ]
 
 
@@ -35,6 +36,35 @@ def abs(x: NestedLike) -> Array:
         Array([1.5, 2. ], dtype=float32)
     """
     return _weft.absolute(x)
+
+
+def shift_right_arithmetic(x: NestedLike, y: NestedLike) -> Array:
+    """x shifted right by y bits; copies of the highest bit come in, of unsigned integers too.
+
+    Args:
+        y: array or number: how far. Beyond the width all bits are copies.
+
+    Returns: array of the common shape.
+
+    Raises:
+        TypeError: x or y is no integer.
+
+    Example:
+        >>> weft.lax.shift_right_arithmetic(wnp.array([8, -8]), 1)
+        Array([ 4, -4], dtype=int32)
+        >>> weft.lax.shift_right_arithmetic(wnp.array([128], dtype="uint8"), 1)
+        Array([192], dtype=uint8)
+    """
+    dtype = _weft.result_type(x, y)
+    if _weft.dtype_kind(dtype) != "unsigned":
+        return _weft.bind_elementwise("shift_right_arithmetic", (x, y), {})
+    width, signed = 8 * dtype.itemsize, _weft.dtype(dtype.name[1:])
+    same_bits = lambda v, to: _weft.bind_elementwise("bitcast", (v,), {"dtype": to})
+    x, y = _weft.array(x, dtype, False), _weft.array(y, dtype, False)
+    # The highest bit of a distance is no sign.
+    y = _weft.binary("minimum")(y, width - 1)
+    shifted = _weft.bind_elementwise("shift_right_arithmetic", (same_bits(x, signed), same_bits(y, signed)), {})
+    return same_bits(shifted, dtype)
 
 
 def select(pred: NestedLike, on_true: NestedLike, on_false: NestedLike) -> Array:

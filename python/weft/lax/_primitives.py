@@ -8,6 +8,7 @@ from .. import _operations, _weft
 __all__: list[str] = []
 
 _SPECIAL = {"select", "clamp", "integer_pow", "convert", "bitcast", "round", "stop_gradient", "abs"}
+_SPECIAL |= {"shift_right_arithmetic"}  # of signed integers alone
 for _prim in _weft.primitives():
     if _prim["elementwise"] and _prim["num_operands"] in (1, 2) and _prim["name"] not in _SPECIAL:
         _name = _prim["name"] + "_" if _prim["name"] in ("and", "or", "not") else _prim["name"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import _docs, _weft
-from .._errors import value_error
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..typing import ArrayLike, NDArrayLike, NestedLike, Shape
 
@@ -112,6 +112,9 @@ def _starts(start_indices, shape, allow_negative) -> list:
             raise value_error(f"start index {start} is negative, and allow_negative_indices is False")
     # 32 bits, unless a size or a given position needs more: a position beyond 32 bits must not wrap into the array.
     starts = [_weft.array(start, None, False) for start in starts]
+    for d, start in enumerate(starts):
+        if _weft.dtype_kind(start.dtype) not in ("signed", "unsigned"):
+            raise type_error(f"start index {d} has dtype {start.dtype}; expected an integer")
     wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)
     out = []
     for start, n, counted in zip(starts, shape, allow_negative):

@@ -313,9 +313,11 @@ def linspace(
     Args:
         stop: the last number, or an array of them; broadcasts against start.
         retstep: whether to return the step, too.
-        dtype: the dtype of the result; None: that of start and stop together, in floating point.
+        dtype: the dtype of the result; None: that of start and stop together, in floating point. With an integer dtype
+            the numbers are rounded down.
 
-    Returns: array with num elements along the axis; with retstep the pair (array, step).
+    Returns: array with num elements along the axis; with retstep the pair (array, step), whose step is NaN where
+        there is none.
 
     Raises:
         ValueError: num is negative.
@@ -330,15 +332,14 @@ def linspace(
     n = num - 1 if endpoint else num
     shape = _weft.broadcast_shapes(start.shape, stop.shape)
     steps = _weft.iota((num,), 0, kind).reshape((num,) + (1,) * len(shape))
-    step = (stop - start) / builtins.max(n, 1)
-    if num > 1 and endpoint:
-        # Weighted from both sides, so that both ends are exact.
-        fraction = steps / n
-        out = start * (1 - fraction) + stop * fraction
-    else:
-        out = start + steps * step
+    step = (stop - start) / (n if n > 0 else float("nan"))
+    # Weighted from both sides, so that both ends are exact.
+    fraction = steps / builtins.max(n, 1)
+    out = start * (1 - fraction) + stop * fraction if num > 1 else start
     out = _weft.broadcast_to(out, (num,) + tuple(shape))
     if dtype is not None:
+        if not _weft.is_inexact(dtype) and _weft.dtype_kind(kind) == "float":
+            out = _weft.bind_elementwise("floor", (out,), {})
         out = out.astype(dtype)
     if axis:
         out = _weft.moveaxis(out, 0, axis)

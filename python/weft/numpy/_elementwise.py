@@ -364,7 +364,14 @@ def log2(x: ArrayLike) -> Array:
         >>> wnp.log2(wnp.array([1.0, 8.0]))
         Array([0., 3.], dtype=float32)
     """
-    return log(x) / math.log(2)
+    return _parts_divided(log(x), math.log(2))
+
+
+def _parts_divided(x: Array, by: float) -> Array:
+    """x / by, which of complex infinities makes no NaN."""
+    if _weft.dtype_kind(x.dtype) != "complex":
+        return x / by
+    return _weft.bind_elementwise("complex", (x.real / by, x.imag / by), {})
 
 
 def log10(x: ArrayLike) -> Array:
@@ -376,7 +383,7 @@ def log10(x: ArrayLike) -> Array:
         >>> wnp.log10(wnp.array([1.0, 100.0]))
         Array([0., 2.], dtype=float32)
     """
-    return log(x) / math.log(10)
+    return _parts_divided(log(x), math.log(10))
 
 
 def exp10(x: ArrayLike) -> Array:

@@ -110,7 +110,7 @@ def take_along_axis(
 
     Args:
         indices: array of integers of as many dimensions as arr, whose other sizes are those of arr (or 1).
-        mode: as for take.
+        mode: what an index out of range does: "fill" (as None) gives fill_value, all others the nearest.
         fill_value: as for take.
 
     Returns: array of the shape of the indices, of the dtype of arr.
@@ -129,8 +129,6 @@ def take_along_axis(
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
-    if mode == "clip":
-        return _weft.take_along_axis(arr, _weft.where(indices < 0, 0, indices), axis)
     out = _weft.take_along_axis(arr, indices, axis)
     if mode not in (None, "fill"):
         return out
@@ -253,6 +251,7 @@ def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | 
     Returns: tuple of int32 vectors, one per dimension.
 
     Raises:
+        ValueError: the array has no dimensions.
         weft.TracerError: the array is traced and size is not given.
 
     Example:
@@ -262,6 +261,8 @@ def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | 
         (Array([ 1,  3, -1], dtype=int32),)
     """
     a = _weft.array(a, None, False)
+    if a.ndim == 0:
+        raise value_error("nonzero: an array without dimensions has no indices; use atleast_1d")
     if size is None:
         return tuple(_weft.nonzero(a))
     flat = (a != 0).reshape(-1)
@@ -292,7 +293,9 @@ def argwhere(a: NestedLike, *, size: int | None = None, fill_value: NestedLike |
         Array([[0, 1],
                [1, 0]], dtype=int32)
     """
-    return _weft.stack(list(nonzero(a, size=size, fill_value=fill_value)), 1)
+    a = _weft.array(a, None, False)
+    places = nonzero(a.reshape(-1) if a.ndim == 0 else a, size=size, fill_value=fill_value)
+    return _weft.stack(list(places), 1)[:, : a.ndim]
 
 
 def flatnonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | None = None) -> Array:

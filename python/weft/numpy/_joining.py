@@ -173,7 +173,7 @@ def column_stack(tup: Sequence[NestedLike]) -> Array:
     """Vectors (and matrices) joined as columns.
 
     Args:
-        tup: vectors of one length, or matrices with that many rows.
+        tup: vectors of one length, or matrices with that many rows; numbers are vectors of length 1.
 
     Returns: matrix.
 
@@ -185,7 +185,7 @@ def column_stack(tup: Sequence[NestedLike]) -> Array:
         Array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    return concatenate([a[:, None] if a.ndim == 1 else a for a in map(_array, tup)], 1)
+    return concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in map(_array, tup)], 1)
 
 
 def block(arrays: Sequence[NestedLike]) -> Array:
@@ -402,7 +402,7 @@ def repeat(
 
 
 def resize(a: NestedLike, new_shape: int | Sequence[int]) -> Array:
-    """The elements repeated or cut to fill a shape.
+    """The elements repeated or cut to fill a shape; zeros where there are none.
 
     Args:
         new_shape: the shape of the result, an integer or a tuple of them.
@@ -416,7 +416,9 @@ def resize(a: NestedLike, new_shape: int | Sequence[int]) -> Array:
     """
     shape = (new_shape,) if is_integer(new_shape) else tuple(new_shape)
     flat, n = ravel(a), math.prod(shape)
-    times = -(-n // builtins.max(flat.shape[0], 1))
+    if flat.shape[0] == 0:
+        return _weft.full(shape, 0, flat.dtype)
+    times = -(-n // flat.shape[0])
     return tile(flat, times)[:n].reshape(shape)
 
 

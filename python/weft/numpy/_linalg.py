@@ -68,6 +68,16 @@ def matmul(
     return _summed(_weft.matmul, "matmul", _array(a), _array(b), preferred_element_type)
 
 
+def _factors(a, b) -> tuple[Array, Array]:
+    """Both as arrays. A Python integer has to fit the dtype that the product has, as beside `*`."""
+    x, y = _array(a), _array(b)
+    dtype = _weft.result_type(x, y)
+    fitted = (
+        _weft.array(v, dtype, False) if isinstance(v, int) and w.dtype != dtype else w for v, w in ((a, x), (b, y))
+    )
+    return next(fitted), next(fitted)
+
+
 def dot(
     a: NestedLike,
     b: NestedLike,
@@ -87,7 +97,7 @@ def dot(
         Array(11, dtype=int32)
     """
     del precision
-    return _summed(_weft.dot, "dot", _array(a), _array(b), preferred_element_type)
+    return _summed(_weft.dot, "dot", *_factors(a, b), preferred_element_type)
 
 
 def vdot(
@@ -180,7 +190,7 @@ def tensordot(
         (2, 5)
     """
     del precision
-    a, b = _array(a), _array(b)
+    a, b = _factors(a, b)
     if is_integer(axes):
         x, y = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     else:
@@ -371,26 +381,29 @@ def convolve(a: NestedLike, v: NestedLike, mode: str = "full") -> Array:
     Returns: vector of the common dtype.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: there is no such mode, or an argument is no vector or is empty.
 
     Example:
         >>> wnp.convolve(wnp.array([1, 2, 3]), wnp.array([1, 1]))
         Array([1, 3, 5, 3], dtype=int32)
     """
-    a, v = _array(a), _array(v)
+    return _convolve(_array(a), _array(v), mode, "convolve")
+
+
+def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
+    from ..lax import conv_general_dilated
+
+    if a.ndim != 1 or v.ndim != 1 or 0 in (*a.shape, *v.shape):
+        raise value_error(f"{name}: two vectors that are not empty are needed, got shapes {a.shape} and {v.shape}")
     if a.shape[0] < v.shape[0]:
         a, v = v, a
-    n, k = a.shape[0], v.shape[0]
-    padded = _weft.pad_constant(a, [k - 1], [k - 1], 0)
-    windows = padded[_weft.iota((n + k - 1, k), 0, "int32") + _weft.iota((n + k - 1, k), 1, "int32")]
-    full = _weft.matmul(windows, _weft.flip(v, 0))
-    if mode == "full":
-        return full
-    if mode == "same":
-        return full[(k - 1) // 2 : (k - 1) // 2 + n]
-    if mode == "valid":
-        return full[k - 1 : n]
-    raise value_error(f"convolve: there is no mode {mode!r}")
+    k = v.shape[0]
+    beside = {"full": (k - 1, k - 1), "same": (k // 2, (k - 1) // 2), "valid": (0, 0)}
+    if mode not in beside:
+        raise value_error(f"{name}: there is no mode {mode!r}; the modes are 'full', 'same' and 'valid'")
+    dtype = _weft.result_type(a, v)
+    one = lambda x: x.astype(dtype)[None, None]
+    return conv_general_dilated(one(a), one(_weft.flip(v, 0)), (1,), [beside[mode]])[0, 0]
 
 
 def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
@@ -402,7 +415,7 @@ def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
     Returns: vector of the common dtype.
 
     Raises:
-        ValueError: there is no such mode.
+        ValueError: there is no such mode, or an argument is no vector or is empty.
 
     Example:
         >>> wnp.correlate(wnp.array([1, 2, 3]), wnp.array([1, 1]))
@@ -410,8 +423,8 @@ def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
     """
     from ._elementwise import conjugate
 
-    a, v = _array(a), _array(v)
-    return convolve(a, _weft.flip(conjugate(v), 0), mode)
+    a, v = _array(a), conjugate(_array(v))
+    return _convolve(a, _weft.flip(v, 0) if v.ndim == 1 else v, mode, "correlate")
 
 
 # What parameters mean in several functions of this module.

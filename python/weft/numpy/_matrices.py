@@ -81,6 +81,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 def _triangle(m, k: int, lower: bool) -> Array:
     m = _weft.array(m, None, False)
+    if m.ndim < 2:
+        raise value_error(f"{'tril' if lower else 'triu'}: two dimensions or more are needed, got shape {m.shape}")
     rows, columns = _weft.iota(m.shape[-2:], 0, "int32"), _weft.iota(m.shape[-2:], 1, "int32")
     keep = rows + k >= columns if lower else rows + k <= columns
     return _weft.where(keep, m, _weft.full((), 0, m.dtype))
@@ -312,6 +314,7 @@ def vander(x: NestedLike, N: int | None = None, increasing: bool = False) -> Arr
                [9, 3, 1]], dtype=int32)
     """
     x = _weft.array(x, None, False)
+    x = x.astype(int) if _weft.dtype_kind(x.dtype) == "bool" else x
     n = x.shape[0] if N is None else N
     powers = _weft.iota((n,), 0, x.dtype)
     if not increasing:

@@ -21,6 +21,7 @@ from ._reductions import (
     prod,
     root_of,
     sum,
+    whole_mean,
     widened,
 )
 
@@ -234,11 +235,17 @@ def nanmean(
 
     Returns: array without the axes.
 
+    Raises:
+        TypeError: dtype is bool.
+
     Example:
         >>> wnp.nanmean(wnp.array([1.0, wnp.nan, 2.0]))
         Array(1.5, dtype=float32)
     """
     _no_out(out)
+    if dtype is not None and not _weft.is_inexact(dtype):
+        filled, bad = _replace(a, 0, where)
+        return whole_mean(filled, axis, dtype, keepdims, _weft.logical_not(bad), "nanmean")
     a = _weft.promote_inexact(_array(a, dtype))
     filled, bad = _replace(widened(a), 0, where)
     count = sum(_weft.logical_not(bad), axis, keepdims=keepdims).astype(filled.dtype)
@@ -269,7 +276,9 @@ def nanvar(
     _no_out(out)
     exact = _weft.promote_inexact(_array(a, dtype))
     a = widened(exact)
-    centered, bad = _replace(a - nanmean(a, axis, keepdims=True, where=where), 0, where)
+    _, bad = _replace(a, 0, where)
+    # Of infinities the distance from the mean is NaN, which counts.
+    centered = _weft.where(bad, 0, a - nanmean(a, axis, keepdims=True, where=where))
     free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
     total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
     result = _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))

@@ -12,6 +12,7 @@ from .._errors import index_error, not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
+from ._creation import linspace
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
 
@@ -136,16 +137,9 @@ def _constant(a, d: int, n: int, pair, which: int) -> Array:
 
 
 def _ramp(a, d: int, n: int, pair, which: int) -> Array:
-    edge = a[(slice(None),) * d + ((slice(0, 1), slice(-1, None))[which],)]
-    step = _weft.iota((n,), 0, "int32")
-    step = (step if which == 0 else n - 1 - step).reshape((n,) + (1,) * (a.ndim - d - 1))
-    end = pair[which]
-    out = end + (edge - end) * (step / builtins.max(n, 1))
-    return (
-        _weft.bind_elementwise("round", (out,), {"mode": "even"}).astype(a.dtype)
-        if (not _weft.is_inexact(a.dtype))
-        else out.astype(a.dtype)
-    )
+    edge = a[(slice(None),) * d + ((0, -1)[which],)]
+    out = linspace(pair[which], edge, n, endpoint=False, dtype=a.dtype, axis=d)
+    return out if which == 0 else _weft.flip(out, d)
 
 
 def _statistic(a, d: int, n: int, setting, which: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from .. import _weft
 from .._errors import index_error, type_error, value_error
 from .._weft import Array
 from ..typing import NestedLike
+
+if TYPE_CHECKING:
+    from ..lax import GatherScatterMode
 
 
 class _At:
@@ -34,6 +37,15 @@ _MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise
 
 
 _NAMED_MODES = ", ".join(repr(m) for m in _MODES if m)
+
+
+def _name_of(mode: str | GatherScatterMode | None) -> str | None:
+    from ..lax import GatherScatterMode as modes
+
+    names = {modes.CLIP: "clip", modes.FILL_OR_DROP: "fill", modes.PROMISE_IN_BOUNDS: "promise_in_bounds"}
+    return names.get(mode, mode)  # type: ignore[arg-type, return-value]
+
+
 _COMBINE: dict[str, Any] = {
     "set": lambda x, v: _weft.broadcast_to(v, x.shape),
     "add": lambda x, v: x + v,
@@ -59,10 +71,11 @@ def _updating(
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | None = None,
+        mode: str | GatherScatterMode | None = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
+        mode = _name_of(mode)
         place = self._placed(out_sharding, wrap_negative_indices, mode)
         return update(place, values, mode) if update else place._update(values, name, mode)
 
@@ -197,7 +210,7 @@ class _Place:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | None = None,
+        mode: str | GatherScatterMode | None = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
@@ -219,6 +232,7 @@ class _Place:
             >>> wnp.array([2.0, 3.0]).at[wnp.array([1, 1])].apply(lambda x: x * 10)
             Array([  2., 300.], dtype=float32)
         """
+        mode = _name_of(mode)
         place = self._placed(out_sharding, wrap_negative_indices, mode)
         mask = place._mask()
         if mask is not None:
@@ -250,7 +264,7 @@ class _Place:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | None = None,
+        mode: str | GatherScatterMode | None = None,
         fill_value: Any = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
@@ -275,13 +289,14 @@ class _Place:
             >>> wnp.array([2.0, 3.0]).at[wnp.array([0, 7])].get(mode="fill")
             Array([ 2., nan], dtype=float32)
         """
+        mode = _name_of(mode)
         if mode not in _READ_MODES:
             raise value_error(f"at[]: there is no mode {mode!r}; the modes are {_NAMED_MODES}")
         index = self._placed(out_sharding, wrap_negative_indices, mode or "clip")._index
         out = _weft.getitem(self._array, index, _READ_MODES[mode])
         if mode in ("fill", "drop") and fill_value is not None:
             inside = _weft.getitem(_weft.full(self._array.shape, 1.0, "float32"), index, "fill")
-            out = _weft.where(inside == 1, out, fill_value)
+            out = _weft.where(inside == 1, out, _weft.array(fill_value, out.dtype, False))
         return out
 
 

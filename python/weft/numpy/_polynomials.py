@@ -12,6 +12,7 @@ from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..typing import NestedLike
+from ._reductions import widened
 
 __all__ = [
     "bartlett",
@@ -126,7 +127,9 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
 
     if trim_leading_zeros:
         raise not_implemented("polymul: trim_leading_zeros=True, which needs known values")
-    return convolve(_vector(a1, "polymul"), _vector(a2, "polymul"))
+    # No coefficients are the polynomial 0.
+    vectors = (_vector(a, "polymul") for a in (a1, a2))
+    return convolve(*(a if a.shape[0] else _weft.full((1,), 0, a.dtype) for a in vectors))
 
 
 def polyder(p: NestedLike, m: int = 1) -> Array:
@@ -156,21 +159,22 @@ def polyint(p: NestedLike, m: int = 1, k: NestedLike | None = None) -> Array:
 
     Args:
         m: how often to integrate.
-        k: the constants of integration, that of the first integration first; None: 0.
+        k: vector of the m constants of integration, that of the first integration first, or one for all; None: 0.
 
     Returns: vector of m more coefficients.
 
     Raises:
-        ValueError: p is no vector.
+        ValueError: p is no vector, or there are not m constants.
 
     Example:
         >>> wnp.polyint(wnp.array([2.0, 2.0]))
         Array([1., 2., 0.], dtype=float32)
     """
     p = _weft.promote_inexact(_vector(p, "polyint"))
-    given = _weft.array(0 if k is None else k, None, False)
-    constants = [given] * m if k is None or (m == 1 and given.ndim == 0) else [given[i] for i in range(given.shape[0])]
-    for c in constants:
+    constants = _vector(0 if k is None else k, "polyint")
+    if constants.shape[0] not in (1, m):
+        raise value_error(f"polyint: k must be one number or {m}, got shape {constants.shape}")
+    for c in _weft.broadcast_to(constants, (m,)):
         n = p.shape[0]
         p = _weft.pad_constant(p / _weft.flip(_weft.iota((n,), 0, p.dtype) + 1, 0), [0], [1], c)
     return p
@@ -304,7 +308,8 @@ def i0(x: NestedLike) -> Array:
         Array([1.      , 1.266066], dtype=float32)
     """
     x = _weft.promote_inexact(_array(x))
-    return _bessel_i0e(x) * _weft.bind_elementwise("exp", (_size(x),), {})
+    wide = widened(x)
+    return (_bessel_i0e(wide) * _weft.bind_elementwise("exp", (_size(wide),), {})).astype(x.dtype)
 
 
 def _size(x) -> Array:

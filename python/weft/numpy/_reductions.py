@@ -64,7 +64,8 @@ def _in_dtype(result: Array, dtype: DTypeLike | None) -> Array:
 
 
 def _initial(result, initial, combine):
-    return result if initial is None else combine(result, initial)
+    """initial, in the dtype of the elements, counted as one more of them."""
+    return result if initial is None else combine(result, _array(initial, result.dtype))
 
 
 def sum(
@@ -83,7 +84,7 @@ def sum(
 
     Args:
         dtype: the dtype to sum in; None: that of the array.
-        initial: a number that is added.
+        initial: a number that is added, in the dtype of the sum.
 
     Returns: array without the axes.
 
@@ -135,14 +136,14 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     if where is not None:
         if initial is None:
             raise value_error("max/min: where= needs initial=")
-        a = _weft.where(where, a, initial)
+        a = _weft.where(where, a, _array(initial, a.dtype))
     if _weft.dtype_kind(a.dtype) == "complex":
         if initial is not None:
             raise type_error(f"{_NAMES[prim]}: initial= is not supported for {a.dtype}")
         return _complex_extreme(prim, a, axis, keepdims)
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
-        return _weft.full(shape, initial, a.dtype)
+        return _weft.broadcast_to(_array(initial, a.dtype), shape)
     return _initial(_weft.reduce(prim, a, axis, keepdims), initial, combine)
 
 
@@ -273,9 +274,12 @@ def mean(
 
     Args:
         dtype: the dtype of the result; None: that of the array, of integers the default float dtype. 16-bit floats are
-            summed in 32 bits.
+            summed in 32 bits. With an integer dtype the sum and the count are integers, and the quotient is truncated.
 
     Returns: array without the axes.
+
+    Raises:
+        TypeError: dtype is bool.
 
     Example:
         >>> wnp.mean(wnp.array([[1, 2], [3, 4]]), axis=1)
@@ -283,6 +287,8 @@ def mean(
     """
     _no_out(out)
     a = _array(a)
+    if dtype is not None and not _weft.is_inexact(dtype):
+        return whole_mean(a, axis, dtype, keepdims, where, "mean")
     if dtype is not None and _weft.dtype(dtype) not in ("float16", "bfloat16"):
         a = a.astype(dtype)
     if where is None:
@@ -292,6 +298,16 @@ def mean(
     total = sum(widened(a), axis, keepdims=keepdims, where=where)
     result = total / sum(_weft.broadcast_to(where, a.shape), axis, keepdims=keepdims).astype(total.dtype)
     return _as(result, a.dtype if dtype is None else dtype)
+
+
+def whole_mean(a: Array, axis, dtype: DTypeLike, keepdims: bool, where, name: str) -> Array:
+    """The mean in an integer dtype."""
+    if _weft.dtype_kind(dtype) == "bool":
+        raise type_error(f"{name}: dtype must be a float or an integer dtype, got bool")
+    counted = _weft.broadcast_to(_array(True if where is None else where, "bool"), a.shape)
+    n = sum(counted, axis, dtype, keepdims=keepdims)
+    total = sum(a, axis, dtype, keepdims=keepdims, where=where)
+    return _weft.bind_elementwise("div", (total, n), {})
 
 
 def _as(x: Array, dtype: Any) -> Array:
@@ -528,7 +544,7 @@ def cumsum(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = Non
                [4, 6]], dtype=int32)
     """
     _no_out(out)
-    return _weft.cumulative("cumsum", _array(a, dtype), axis, False)
+    return _in_dtype(_weft.cumulative("cumsum", _array(a, dtype), axis, False), dtype)
 
 
 def cumprod(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -547,7 +563,7 @@ def cumprod(a: NestedLike, axis: int | None = None, dtype: DTypeLike | None = No
                [ 3, 12]], dtype=int32)
     """
     _no_out(out)
-    return _weft.cumulative("cumprod", _array(a, dtype), axis, False)
+    return _in_dtype(_weft.cumulative("cumprod", _array(a, dtype), axis, False), dtype)
 
 
 def cumulative_sum(
@@ -557,7 +573,7 @@ def cumulative_sum(
 
     Args:
         axis: the axis, negative from the end; a vector needs none.
-        dtype: the dtype to sum in; None: as for cumsum.
+        dtype: the dtype to sum in; None: as for sum.
         include_initial: whether a 0 comes in front, so that the axis is longer by one.
 
     Returns: array of the shape of x, longer by one along the axis with include_initial.
@@ -569,7 +585,9 @@ def cumulative_sum(
         >>> wnp.cumulative_sum(wnp.array([1, 2, 3]), include_initial=True)
         Array([0, 1, 3, 6], dtype=int32)
     """
-    return _cumulative(x, axis, dtype, include_initial, "cumsum", 0)
+    x = _array(x)
+    # Unlike cumsum it sums narrow integers in wider ones, as sum does.
+    return _cumulative(x, axis, sum(x[:0]).dtype if dtype is None else dtype, include_initial, "cumsum", 0)
 
 
 def cumulative_prod(
@@ -600,7 +618,7 @@ def _cumulative(x, axis, dtype, include_initial: bool, prim: str, neutral) -> Ar
         if x.ndim != 1:
             raise value_error(f"cumulative_{prim[3:]}: give the axis for an array of shape {x.shape}")
         axis = 0
-    out = _weft.cumulative(prim, x, axis, False)
+    out = _in_dtype(_weft.cumulative(prim, x, axis, False), dtype)
     if not include_initial:
         return out
     before = [1 if d == _weft.check_axis(axis, x.ndim, prim) else 0 for d in range(x.ndim)]

@@ -60,7 +60,7 @@ def diff(
     axis = _weft.check_axis(axis, a.ndim, "diff")
     if n < 0:
         raise value_error(f"diff: n must not be negative, got {n}")
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         edge = a.shape[:axis] + (1,) + a.shape[axis + 1 :]
         parts = [None if p is None else _array(p) for p in (prepend, append)]
         wide = [p if p is None or p.ndim else _weft.broadcast_to(p, edge) for p in parts]
@@ -233,12 +233,10 @@ def cov(
     x = widened(x)
     if x.ndim > 2:
         raise value_error(f"cov: at most two dimensions, got shape {x.shape}")
-    x = x.reshape(1, -1) if x.ndim < 2 else x
-    x = x if rowvar or x.shape[0] == 1 else x.T
+    rows = lambda v: v.reshape(1, -1) if v.ndim < 2 else v if rowvar else v.T
+    x = rows(x)
     if y is not None:
-        y = widened(y)
-        y = y.reshape(1, -1) if y.ndim < 2 else y
-        x = _weft.concatenate([x, y if rowvar or y.shape[0] == 1 else y.T], 0)
+        x = _weft.concatenate([x, rows(widened(y))], 0)
     fewer = ddof if ddof is not None else 0 if bias else 1
     if fweights is None and aweights is None:
         x = x - _weft.mean(x, 1, True)

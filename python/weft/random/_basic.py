@@ -201,13 +201,18 @@ def permutation(key: Array, x: int | NDArrayLike, axis: int = 0, independent: bo
 
     Returns: array of the shape and dtype of x.
 
+    Raises:
+        TypeError: x is a single number that is no integer.
+
     Example:
         >>> weft.random.permutation(weft.random.key(0), 4)
         Array([0, 1, 3, 2], dtype=int32)
     """
-    if isinstance(x, int) or (np.ndim(x) == 0 and not isinstance(x, Array)):
-        return _shuffled(key, wnp.arange(int(x)))
     x = wnp.asarray(x)
+    if x.ndim == 0:
+        if _weft.dtype_kind(x.dtype) not in ("signed", "unsigned"):
+            raise type_error(f"random.permutation: x must be an integer or an array, got a single {x.dtype}")
+        return _shuffled(key, wnp.arange(int(x)))
     axis = _weft.check_axis(axis, x.ndim, "permutation")
     if independent or x.ndim == 1:
         return _shuffled(key, x, axis)
@@ -353,13 +358,14 @@ def categorical(
 
     Args:
         logits: array of logarithms of probabilities, up to a constant.
-        shape: the shape of the result, which ends with that of the logits without the axis; None: that.
+        shape: the shape of the result, to which that of the logits without the axis broadcasts; None: that.
         replace: whether one index may be drawn several times.
 
     Returns: array of int32.
 
     Raises:
-        ValueError: more indices are drawn than there are, without replacement.
+        ValueError: the logits do not broadcast to the shape, or more indices are drawn than there are, without
+            replacement.
 
     Source: the Gumbel-max trick (Maddison et al., "A* sampling", 2014); without replacement the largest several
         (Kool et al., "Stochastic beams and where to find them", 2019).
@@ -372,7 +378,9 @@ def categorical(
     axis = _weft.check_axis(axis, logits.ndim, "categorical") - logits.ndim
     batch = tuple(n for d, n in enumerate(logits.shape) if d != axis + logits.ndim)
     shape = batch if shape is None else tuple(shape)
-    extra = shape[: len(shape) - len(batch)]
+    extra, rest = shape[: len(shape) - len(batch)], shape[len(shape) - len(batch) :]
+    if len(shape) < len(batch) or any(n not in (1, m) for n, m in zip(batch, rest)):
+        raise value_error(f"categorical: logits of shape {batch} without axis {axis} do not broadcast to {shape}")
     if not replace:
         count = math.prod(int(n) for n in extra)
         if count > logits.shape[axis]:
@@ -380,7 +388,8 @@ def categorical(
         scores = wnp.moveaxis(logits + gumbel(key, logits.shape, logits.dtype, mode), axis, -1)
         places = wnp.moveaxis(_weft.bind("top_k", [scores], {"k": count})[1], -1, 0)
         return wnp.broadcast_to(places.reshape(extra + batch), shape)
-    noise = gumbel(key, extra + logits.shape, logits.dtype, mode)
+    place = axis + logits.ndim
+    noise = gumbel(key, extra + rest[:place] + (logits.shape[axis],) + rest[place:], logits.dtype, mode)
     return wnp.argmax(noise + logits, axis=axis)
 
 

@@ -142,14 +142,21 @@ def fold_in(key: Array, data: NestedLike) -> Array:
     """A new key from a key and an integer.
 
     Args:
-        data: integer of 32 bits, traced ones too.
+        data: integer of 32 bits, traced ones too; a Python integer is not negative.
 
     Returns: key.
+
+    Raises:
+        ValueError: data is a Python integer that does not fit.
 
     Example:
         >>> weft.random.key_data(weft.random.fold_in(weft.random.key(0), 7))
         Array([2716826189,  292468403], dtype=uint32)
     """
+    if isinstance(data, int):
+        if not 0 <= data < 2**32:
+            raise value_error(f"random.fold_in: data must be between 0 and 2**32 - 1, got {data}")
+        data = np.uint32(data)
     return _weft.random_fold_in(key, data)
 
 
