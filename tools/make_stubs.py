@@ -79,7 +79,7 @@ def method_stub(name: str, method, result: str) -> str:
 
 
 def array_stub() -> str:
-    text = HEADER + "import numpy as np\n\nfrom weft.lax import GatherScatterMode\n" + TYPES
+    text = HEADER.replace("from typing", "import enum\nfrom typing") + "import numpy as np\n\n" + TYPES
     text += "class Array:\n"
     binary = [
         "add",

@@ -314,7 +314,14 @@ def vecmat(x1: NestedLike, x2: NestedLike) -> Array:
     return _weft.einsum("...i,...ij->...j", [conjugate(x1), _array(x2)])
 
 
-def trace(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def trace(
+    a: NestedLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
     """The sum of a diagonal of two dimensions.
 
     Args:
@@ -322,6 +329,7 @@ def trace(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Arr
         offset: which diagonal: 0 the main one, positive above it, negative below.
         axis1: the axis that counts rows.
         axis2: the axis that counts columns.
+        dtype: the dtype to sum in; None: as for sum.
 
     Returns: array of the other dimensions.
 
@@ -333,8 +341,9 @@ def trace(a: NestedLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Arr
         Array(5, dtype=int32)
     """
     from ._matrices import diagonal
+    from ._reductions import sum
 
-    return _weft.reduce("reduce_sum", diagonal(_array(a), offset, axis1, axis2), -1, False)
+    return sum(diagonal(_array(a), offset, axis1, axis2), -1, dtype, out)
 
 
 def cross(

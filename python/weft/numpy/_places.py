@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,6 @@ from .. import _weft
 from .._errors import index_error, type_error, value_error
 from .._weft import Array
 from ..typing import NestedLike
-
-if TYPE_CHECKING:
-    from ..lax import GatherScatterMode
 
 
 class _At:
@@ -39,11 +37,15 @@ _MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise
 _NAMED_MODES = ", ".join(repr(m) for m in _MODES if m)
 
 
-def _name_of(mode: str | GatherScatterMode | None) -> str | None:
+def _name_of(mode: str | enum.Enum | None) -> str | None:
     from ..lax import GatherScatterMode as modes
 
-    names = {modes.CLIP: "clip", modes.FILL_OR_DROP: "fill", modes.PROMISE_IN_BOUNDS: "promise_in_bounds"}
-    return names.get(mode, mode)  # type: ignore[arg-type, return-value]
+    names: dict[Any, Any] = {
+        modes.CLIP: "clip",
+        modes.FILL_OR_DROP: "fill",
+        modes.PROMISE_IN_BOUNDS: "promise_in_bounds",
+    }
+    return names.get(mode, mode)
 
 
 _COMBINE: dict[str, Any] = {
@@ -71,7 +73,7 @@ def _updating(
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
+        mode: str | enum.Enum | None = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
@@ -210,7 +212,7 @@ class _Place:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
+        mode: str | enum.Enum | None = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
@@ -264,7 +266,7 @@ class _Place:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
+        mode: str | enum.Enum | None = None,
         fill_value: Any = None,
         out_sharding: None = None,
         wrap_negative_indices: bool = True,

@@ -128,8 +128,8 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
     if trim_leading_zeros:
         raise not_implemented("polymul: trim_leading_zeros=True, which needs known values")
     # No coefficients are the polynomial 0.
-    vectors = (_vector(a, "polymul") for a in (a1, a2))
-    return convolve(*(a if a.shape[0] else _weft.full((1,), 0, a.dtype) for a in vectors))
+    x, y = (a if a.shape[0] else _weft.full((1,), 0, a.dtype) for a in (_vector(a1, "polymul"), _vector(a2, "polymul")))
+    return convolve(x, y)
 
 
 def polyder(p: NestedLike, m: int = 1) -> Array:

@@ -241,12 +241,17 @@ irfftn = _named(
 )
 
 
-def hfft(a: NestedLike, n: int | None = None, axis: int = -1) -> Array:
+# hfft is an inverse transform that is scaled as the forward one, and ihfft the other way round.
+_SWAPPED = {None: "forward", "backward": "forward", "forward": "backward"}
+
+
+def hfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform of a signal whose spectrum is real: of the first half of a Hermitian sequence.
 
     Args:
         a: array [..., n/2 + 1, ...].
         n: the length of the result; None: 2 (m - 1) for m elements.
+        norm: "backward" (as None): ihfft divides by the length; "ortho": both by its root; "forward": hfft does.
 
     Returns: array of a real float dtype with n elements along the axis.
 
@@ -261,15 +266,16 @@ def hfft(a: NestedLike, n: int | None = None, axis: int = -1) -> Array:
 
     a = _weft.array(a, None, False)
     n = 2 * (a.shape[axis] - 1) if n is None else n
-    return _transform("irfft", conjugate(a), [n], [axis], None) * n
+    return _transform("irfft", conjugate(a), [n], [axis], _SWAPPED.get(norm, norm))
 
 
-def ihfft(a: NestedLike, n: int | None = None, axis: int = -1) -> Array:
+def ihfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of hfft.
 
     Args:
         a: array of a real dtype.
         n: how many elements along the axis are used; None: all.
+        norm: "backward" (as None): ihfft divides by the length; "ortho": both by its root; "forward": hfft does.
 
     Returns: array of a complex dtype with n/2 + 1 elements along the axis.
 
@@ -284,7 +290,7 @@ def ihfft(a: NestedLike, n: int | None = None, axis: int = -1) -> Array:
 
     a = _weft.array(a, None, False)
     n = a.shape[axis] if n is None else n
-    return conjugate(_transform("rfft", a, [n], [axis], None)) / n
+    return conjugate(_transform("rfft", a, [n], [axis], _SWAPPED.get(norm, norm)))
 
 
 def fftfreq(n: int, d: float = 1.0) -> Array:

@@ -559,7 +559,7 @@ def matrix_rank(a: NestedLike, rtol: float | None = None) -> Array:
     """The number of singular values that do not count as 0.
 
     Args:
-        a: array [..., m, n].
+        a: array [..., m, n]; a vector has rank 1 unless it is 0.
         rtol: those below this share of the largest count as 0; None: max(m, n) times the machine's precision.
 
     Returns: array of int32 [...].
@@ -573,6 +573,8 @@ def matrix_rank(a: NestedLike, rtol: float | None = None) -> Array:
     import numpy as np
 
     a = _weft.array(a, None, False)
+    if a.ndim < 2:
+        return _weft.reduce("reduce_or", a != 0, None, False).astype("int32")
     s = svdvals(a)
     rtol = max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
     return _weft.reduce("reduce_sum", (s > rtol * s[..., :1]).astype("int32"), -1, False)
