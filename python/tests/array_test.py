@@ -303,3 +303,11 @@ def test_methods():
         and x.reshape((2, 6)).shape == (2, 6)
     )
     assert x.real is not None and x.astype(int).dtype == np.int32
+
+
+def test_reversed():
+    x = wnp.array([[1, 2], [3, 4], [5, 6]])
+    assert [row.tolist() for row in reversed(x)] == [[5, 6], [3, 4], [1, 2]]
+    assert weft.jit(lambda x: list(reversed(x)))(x)[0].tolist() == [5, 6]
+    with pytest.raises(TypeError, match="no dimensions"):
+        reversed(wnp.array(1.0))

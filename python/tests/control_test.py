@@ -19,6 +19,9 @@ def test_cond():
     )  # a Python number takes the other dtype
     out = weft.cond(True, lambda x: {"a": x}, lambda x: {"a": x + 1}, 3)
     assert out["a"].item() == 3
+    older = weft.lax.cond(True, 5.0, lambda x: x + 1, (2.0, 3.0), lambda both: both[0] * both[1])
+    assert older == 6 and weft.cond(False, 5.0, lambda x: x + 1, (2.0, 3.0), lambda both: both[0] * both[1]) == 6.0
+    assert weft.cond(False, 5.0, lambda x: x + 2, (2.0, 3.0), lambda both: both[0] + both[1]) == 5
 
 
 def test_cond_errors():
@@ -63,6 +66,12 @@ def test_while_loop():
         weft.while_loop(lambda v: v, lambda v: v, wnp.ones(()))
     with pytest.raises(TypeError, match="structure"):
         weft.while_loop(lambda v: True, lambda v: (v, v), 1.0)
+
+
+def test_the_condition_of_a_loop_is_one_boolean():
+    for condition in (lambda c: (c < 3,), lambda c: [], lambda c: c):
+        with pytest.raises(TypeError, match="the condition must return one boolean"):
+            weft.while_loop(condition, lambda c: c + 1, 0)
 
 
 def test_fori_loop():

@@ -82,7 +82,36 @@ CALLS = {
     "vmap with out_axes as prefix": lambda w, np_: w.vmap(features(np_), in_axes=(None, 0), out_axes={"a": 1, "b": 0})(
         PARAMS, np.stack([X, 2 * X])
     ),
+    "a flag that is not differentiated": lambda w, np_: w.value_and_grad(
+        lambda x, flags: np_.sin(x) * (2.0 if flags["train"] is True else 3.0)
+    )(0.5, {"train": True}),
+    "vmap with a mode": lambda w, np_: w.vmap(
+        lambda x, how: x * how["scale"] if how["mode"] == "scale" else x, in_axes=(0, None)
+    )(X, {"mode": "scale", "scale": 3.0}),
+    "vmap with an axis and None in one argument": lambda w, np_: w.vmap(
+        lambda both: both[0] * 2 if both[1] == "twice" else both[0], in_axes=((0, None),)
+    )((X, "twice")),
+    "a pullback out of jit": lambda w, np_: w.jit(lambda x: w.vjp(np_.sin, x))(1.0)[1](2.0),
+    "a pullback into jit": lambda w, np_: w.jit(lambda p, g: p(g))(w.vjp(model(np_), PARAMS, X)[1], 1.0),
+    "a derivative out of jit": lambda w, np_: w.jit(lambda x: w.linearize(np_.sin, x))(X)[1](Y[0] * X),
+    "a derivative into jit": lambda w, np_: w.jit(lambda f, t: f(t))(w.linearize(np_.sin, X)[1], X),
+    "pullbacks of every lane": lambda w, np_: w.vmap(lambda p, g: p(g))(w.vmap(lambda x: w.vjp(np_.sin, x)[1])(X), X),
+    "a pullback as the residual of a rule": lambda w, np_: [
+        nth_derivative(w, with_pullback(w, np_), n)(0.3) for n in range(1, 4)
+    ],
 }
+
+
+def nth_derivative(w, f, n):
+    for _ in range(n):
+        f = w.grad(f)
+    return f
+
+
+def with_pullback(w, np_):
+    f = w.custom_vjp(np_.sin)
+    f.defvjp(lambda x: w.vjp(np_.sin, x), lambda pull, ct: pull(3 * ct))
+    return f
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -115,6 +144,17 @@ def test_results_are_those_of_jax(name):
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_number_that_is_not_differentiated_is_a_parameter():
+    """As a constant of the program each new one would be compiled."""
+
+    def f(x, rate, flag):
+        assert isinstance(rate, weft.Tracer) and float(rate) == 0.5 and flag is True
+        return (wnp.sin(x) * rate).sum()
+
+    np.testing.assert_allclose(weft.grad(f)(X, 0.5, True), np.cos(X) / 2, rtol=1e-6)
+    weft.vmap(f, in_axes=(0, None, None))(X, 0.5, True)
 
 
 def test_integers_have_no_cotangent():

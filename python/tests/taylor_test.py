@@ -170,6 +170,28 @@ def test_arguments_may_be_trees_and_integers():
     np.testing.assert_allclose(terms[0], 3 * math.sin(0.5), rtol=1e-6)
 
 
+def test_integers_that_move_are_those_of_jax():
+    jax = pytest.importorskip("jax")
+    from jax.experimental.jet import jet as jax_jet
+
+    whole = np.arange(3, dtype=np.int32)
+    for make, primals, series in [
+        (lambda np_: np_.exp, (1,), ((1, 0, 2),)),
+        (lambda np_: np_.exp, (whole,), ((1 + whole, 0 * whole),)),
+        (lambda np_: lambda x: np_.sin(2.0 * x), (2,), ((1, 0),)),
+        (lambda np_: lambda x, n: x * n, (2.0, 3), ((1.0, 0.0), (1, 0))),
+        (lambda np_: lambda x, n: x * n, (2.0, np.int32(3)), ((1.0, 0.5), (0, 1))),
+    ]:
+        ours, theirs = weft.jet(make(wnp), primals, series), jax_jet(make(jax.numpy), primals, series)
+        for a, b in zip(weft.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+    (_, terms), (_, fixed) = weft.jet(lambda n: n * n, (3,), ((1, 0),)), weft.jet(lambda n: n * n, (3,), ((0, 0),))
+    assert [float(t) for t in terms] == [6, 2]  # JAX mixes dtypes here, and fails
+    assert [int(t) for t in fixed] == [0, 0]
+    assert weft.jet(lambda n: wnp.arange(4.0)[n], (2,), ((0,),))[0] == 2  # an index that stays is one
+
+
 def test_custom_jvp_is_used_with_its_rule():
     @weft.custom_jvp
     def f(x):

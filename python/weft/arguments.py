@@ -10,11 +10,76 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _weft
+from . import tree as _tree
 from ._errors import type_error, value_error
 from ._tracing import call_name, positions_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
+
+
+class _Held:
+    """What is no array, or a flag, in an argument that is not differentiated or mapped, or in aux: a container without
+    leaves, handed on."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+_tree.register(_Held, lambda held: ((), held.value), lambda value, _: _Held(value))
+
+
+def is_fixed(leaf: Any) -> bool:
+    """Whether an argument that is not differentiated or mapped goes to the function as it is: a flag, or what is no
+    array at all (a mode, a function, a configuration). A number becomes a parameter, whose value Python may ask for:
+    as a constant of the program each new one would have to be compiled."""
+    return isinstance(leaf, bool) or not (_weft.is_operand(leaf) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype")))
+
+
+def hold(tree: Any) -> Any:
+    """The tree with what is fixed held: no leaf any more."""
+    return _tree.map(lambda leaf: _Held(leaf) if is_fixed(leaf) else leaf, tree)
+
+
+def released(tree: Any) -> Any:
+    """The tree with what is held in its place again."""
+    return _tree.map(
+        lambda leaf: leaf.value if isinstance(leaf, _Held) else leaf, tree, is_leaf=lambda v: isinstance(v, _Held)
+    )
+
+
+def releasing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of arguments in which some leaves are held."""
+
+    def called(*args, **kwargs):
+        args, kwargs = released((args, kwargs))
+        return function(*args, **kwargs)
+
+    return called
+
+
+def hold_others(
+    function: Callable[..., Any], args: tuple, kwargs: dict, argnums: int | Sequence[int]
+) -> tuple[Callable[..., Any], tuple, dict]:
+    """The call with what is fixed held, outside `argnums`."""
+    nums = [n % max(len(args), 1) for n in ([argnums] if isinstance(argnums, int) else argnums)]
+    others = [a for i, a in enumerate(args) if i not in nums]
+    if not any(map(is_fixed, _tree.leaves((others, kwargs)))):
+        return function, args, kwargs
+    return releasing(function), tuple(a if i in nums else hold(a) for i, a in enumerate(args)), hold(kwargs)
+
+
+def holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that returns (value, aux), with what is fixed in aux held."""
+
+    def holding(*args, **kwargs):
+        out = function(*args, **kwargs)
+        return (out[0], hold(out[1])) if isinstance(out, (tuple, list)) and len(out) == 2 else out
+
+    return holding
 
 
 def is_integer(value: Any) -> TypeIs[int]:

@@ -9,7 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 from . import _weft
 from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
-from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
+from ._tracing import ShapeDtype, call_name, check_callable, flat_function, trace_flat
+from .arguments import hold, is_fixed, releasing
 from .collectives import check_axis_name
 
 __all__ = ["vmap"]
@@ -33,6 +34,7 @@ def vmap(
         fun: the function.
         in_axes: the axis per argument: an integer, None for an argument that is the same for all, or a tree of them (a
             prefix of the argument's structure suffices); a tuple has one per argument. Keyword arguments map axis 0.
+            What is the same for all may be no array: a string, a function, an object.
         out_axes: where the new axis is in each result: an integer, None for a result that is the same for all, or a
             tree.
         axis_name: a name for the mapped axis: collectives inside over that name (weft.lax.psum, all_gather, ppermute,
@@ -66,14 +68,15 @@ def vmap(
 
     @functools.wraps(fun, updated=())
     def mapped(*args, **kwargs):
-        flat = flat_function(fun, args, kwargs)
-        name = flat.name
+        name = call_name(fun)
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise value_error(
                 f"vmap: in_axes has {len(in_axes)} entries, but '{name}' was called with {len(args)} "
                 f"positional arguments"
             )
         axes = _tree.prefix_leaves(in_axes, args, "vmap: in_axes") if args else []
+        function, args, axes = _hold_unmapped(fun, args, axes)
+        flat = flat_function(function, args, kwargs, original=fun)
         axes += [0] * (len(flat.leaves) - len(axes))
         specs, moved, size, first = [], [], axis_size, "axis_size"
         for leaf, axis, path in zip(flat.leaves, axes, flat.names):
@@ -120,3 +123,13 @@ def vmap(
         return _tree.unflatten(flat.out_tree, _weft.apply(fn, moved + t.captures, t.weak_results))
 
     return mapped
+
+
+def _hold_unmapped(function: Callable[..., Any], args: tuple, axes: list) -> tuple[Callable[..., Any], tuple, list]:
+    """The call with what is fixed held, where no axis is mapped, and the axes of the other leaves."""
+    leaves, treedef = _tree.flatten(args)
+    held = [axis is None and is_fixed(leaf) for leaf, axis in zip(leaves, axes, strict=True)]
+    if not any(held):
+        return function, args, axes
+    args = _tree.unflatten(treedef, [hold(leaf) if on else leaf for leaf, on in zip(leaves, held)])
+    return releasing(function), args, [axis for axis, on in zip(axes, held) if not on]

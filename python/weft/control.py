@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from . import _weft
 from . import tree as _tree
 from ._errors import type_error, value_error
-from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
+from ._tracing import LEAF_TREE, Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
 from .arguments import is_integer
 
 _C = TypeVar("_C")
@@ -57,6 +57,8 @@ def cond(
         *operands: arrays, numbers or trees of them.
         operand: an older spelling of a single operand.
 
+    JAX's older cond(pred, true_operand, true_fun, false_operand, false_fun) is taken, too.
+
     Returns: what the functions return; Python numbers take the dtype that the other function gives.
 
     Raises:
@@ -69,6 +71,9 @@ def cond(
     """
     if operand is not _NOTHING:
         operands = (*operands, operand)
+    if len(operands) == 2 and callable(operands[1]) and not (callable(true_fun) and callable(false_fun)):
+        of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
+        return cond(pred, lambda: on_true(of_true), lambda: on_false(of_false))
     if _in_python():
         return (true_fun if bool(pred) else false_fun)(*operands)
     return _branches(pred, [false_fun, true_fun], operands, "cond")
@@ -208,6 +213,8 @@ def loop_while(
                 break
         test = _flat_over(cond_fun, carry, _tree.structure((init_val,)))
         condition = trace_flat(test, "while_loop", known=False, varying=varying)
+        if test.out_tree != LEAF_TREE:
+            raise type_error(f"{what}: the condition must return one boolean, got the structure {test.out_tree}")
         # Where devices of a mesh may go on for longer than others, all that the loop reads counts as different on them.
         differ = _weft.result_varying(condition, 0)[0] if condition.num_results == 1 else []
         if set(differ) <= set(varying):

@@ -15,7 +15,8 @@ from . import tree as _tree
 from ._errors import type_error
 from ._tracing import LEAF_TREE as _LEAF_TREE
 from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
-from .arguments import by_name, checked_argnums, positions
+from .arguments import by_name, checked_argnums, hold_others, holding_aux, positions, released
+from .tree_util import Partial
 
 __all__ = [
     "grad",
@@ -34,56 +35,6 @@ def _argnums_flat(flat: Flat, args: tuple, argnums, what: str) -> tuple[list[boo
     owner += [-1] * (len(flat.leaves) - len(owner))
     mask = [o in nums for o in owner]
     return mask, nums
-
-
-class _Held:
-    """What is no array, in an argument that is not differentiated or in aux: a container without leaves, handed on."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value):
-        self.value = value
-
-
-_tree.register(_Held, lambda held: ((), held.value), lambda value, _: _Held(value))
-
-
-def _is_array(leaf) -> bool:
-    return _weft.is_operand(leaf) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
-
-
-def _held(tree):
-    return _tree.map(lambda leaf: leaf if _is_array(leaf) else _Held(leaf), tree)
-
-
-def _released(tree):
-    return _tree.map(
-        lambda leaf: leaf.value if isinstance(leaf, _Held) else leaf, tree, is_leaf=lambda v: isinstance(v, _Held)
-    )
-
-
-def _hold(function: Callable[..., Any], args: tuple, kwargs: dict, argnums) -> tuple[Callable[..., Any], tuple, dict]:
-    """The call with what is no array (a mode, a function, a configuration) held fixed, outside `argnums`."""
-    nums = [n % max(len(args), 1) for n in ([argnums] if isinstance(argnums, int) else argnums)]
-    others = [a for i, a in enumerate(args) if i not in nums]
-    if all(_is_array(leaf) for leaf in _tree.leaves((others, kwargs))):
-        return function, args, kwargs
-
-    def released(*args, **kwargs):
-        args, kwargs = _released((args, kwargs))
-        return function(*args, **kwargs)
-
-    return released, tuple(a if i in nums else _held(a) for i, a in enumerate(args)), _held(kwargs)
-
-
-def _holding_aux(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that returns (value, aux), with what is no array in aux held."""
-
-    def holding(*args, **kwargs):
-        out = function(*args, **kwargs)
-        return (out[0], _held(out[1])) if isinstance(out, (tuple, list)) and len(out) == 2 else out
-
-    return holding
 
 
 def _check_inexact(flat: Flat, mask: list[bool], what: str, allow_int: bool = False) -> None:
@@ -174,7 +125,8 @@ def grad(
     Args:
         fun: returns one real number, or (number, aux) with has_aux.
         argnums: with respect to which positional arguments: an integer, or a tuple of them. The other arguments may
-            also be, or hold, what is no array: a string, a function, an object.
+            also be, or hold, what is no array: a string, a function, an object. These, and True and False, go to the
+            function as they are; numbers are traced.
         has_aux: whether the function returns something else, too, which is passed on.
         holomorphic: whether it is a complex function of complex numbers; then the gradient is its complex derivative.
         allow_int: whether arguments may be integers; their gradient is of dtype bool (there is none).
@@ -268,9 +220,9 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):
-        called, args, kwargs = _hold(fun, args, kwargs, argnums)
+        called, args, kwargs = hold_others(fun, args, kwargs, argnums)
         if has_aux:
-            called = _holding_aux(called)
+            called = holding_aux(called)
         flat = flat_function(called, args, kwargs, original=fun)
         if not args:
             raise type_error(
@@ -278,6 +230,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             )
         mask, nums = _argnums_flat(flat, args, argnums, what)
         _check_inexact(flat, mask, what, allow_int)
+        active = [wanted and _weft.is_inexact(_weft.abstract(leaf)[1]) for wanted, leaf in zip(mask, flat.leaves)]
         t = trace_flat(flat, what, known=True, derivatives=1)
         if has_aux:
             if flat.out_tree.num_children != 2 or flat.out_tree.type not in (tuple, list):
@@ -292,7 +245,6 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             )
         if holomorphic:
             _check_complex(flat, mask, what)
-        active = [wanted and _weft.is_inexact(_weft.abstract(leaf)[1]) for wanted, leaf in zip(mask, flat.leaves)]
         fn = _weft.grad(t, active, True, has_aux, holomorphic)
         weak, of_leaves = t.weak_results, _weak(flat.leaves)
         slopes = [w for w, on in zip(of_leaves, active) if on]
@@ -304,7 +256,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         ]
         by_arg = _split(grads, args, nums)
         result = by_arg[0] if isinstance(argnums, int) else tuple(by_arg)
-        return ((value, _released(_tree.unflatten(aux_tree, aux))) if has_aux else value), result
+        return ((value, released(_tree.unflatten(aux_tree, aux))) if has_aux else value), result
 
     return value_and_gradient
 
@@ -427,7 +379,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         has_aux: whether the function returns (value, aux).
 
     Returns: pair (value, pullback); with has_aux (value, pullback, aux). pullback(cotangent) returns a tuple of the
-        cotangents of the arguments; it may be called several times.
+        cotangents of the arguments; it may be called several times. It is a tree whose leaves are what it keeps, so
+        jitted functions and derivative rules take and return it.
 
     Raises:
         TypeError: when the pullback is called: the cotangent does not fit the value.
@@ -454,18 +407,19 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaf_types = [_weft.abstract(leaf)[0] for leaf in flat.leaves]
     slopes = [weak for weak, on in zip(_weak(flat.leaves), active) if on]
     specs = [_weft.abstract(v) for v in values]
-    aux_cts = [_weft.full(shape, 0, dtype) for shape, dtype, _, _ in specs[count:] if _weft.is_inexact(dtype)]
 
-    def pullback(cotangent):
+    # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
+    def pullback(residuals, cotangent):
         moving = _cotangents(cotangent, value_tree, specs[:count], "vjp")
+        aux_cts = [_weft.full(shape, 0, dtype) for shape, dtype, _, _ in specs[count:] if _weft.is_inexact(dtype)]
         back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving + aux_cts), slopes))
         grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
-    value = _tree.unflatten(value_tree, values[:count])
+    value, applied = _tree.unflatten(value_tree, values[:count]), Partial(pullback, residuals)
     if has_aux:
-        return value, pullback, _tree.unflatten(aux_tree, values[count:])
-    return value, pullback
+        return value, applied, _tree.unflatten(aux_tree, values[count:])
+    return value, applied
 
 
 def _cotangents(cotangent, tree, specs: Sequence, what: str) -> list:
@@ -500,7 +454,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         *primals: its arguments.
         has_aux: whether the function returns (value, aux).
 
-    Returns: pair (value, f_jvp), or (value, f_jvp, aux); f_jvp(*tangents) is the derivative of the value along them.
+    Returns: pair (value, f_jvp), or (value, f_jvp, aux); f_jvp(*tangents) is the derivative of the value along them. It
+        is a tree whose leaves are what it keeps, as the pullback of vjp is.
 
     Raises:
         TypeError: when f_jvp is called: tangents do not fit the primals.
@@ -525,13 +480,15 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     out_tree, in_tree = flat.out_tree, flat.in_tree
     value_tree, aux_tree = out_tree.children() if has_aux else (out_tree, _tree.structure(()))
     count = value_tree.num_leaves
+    specs, names = [_weft.abstract(v) for v in values], flat.names
 
-    def apply_tangents(*tangents):
+    # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
+    def apply_tangents(residuals, *tangents):
         leaves, tangent_tree = _tree.flatten((tangents, {}))
         if tangent_tree != in_tree:
             raise type_error(f"linearize: tangents have the structure {tangent_tree}, primals {in_tree}")
         moving = []
-        for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, flat.names):
+        for x, (shape, dtype, _, text), on, name in zip(leaves, leaves_in, active, names):
             if not on:
                 continue
             t_shape, t_dtype, t_weak, t_text = _weft.abstract(x)
@@ -539,13 +496,14 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                 raise type_error(f"linearize: the tangent of argument {name} is {t_text}, the argument itself {text}")
             moving.append(_weft.astype(x, dtype))
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
-        found = [next(results) if _weft.is_inexact(v.dtype) else _zero_tangent(v) for v in values]
-        return _tree.unflatten(value_tree, _weakened(found, values)[:count])
+        found = [next(results) if _weft.is_inexact(d) else _weft.full(shape, 0, "bool") for shape, d, _, _ in specs]
+        weak = [weak and _weft.is_inexact(dtype) for _, dtype, weak, _ in specs]
+        return _tree.unflatten(value_tree, _weft.with_weak(found, weak)[:count])
 
-    value = _tree.unflatten(value_tree, values[:count])
+    value, applied = _tree.unflatten(value_tree, values[:count]), Partial(apply_tangents, residuals)
     if has_aux:
-        return value, apply_tangents, _tree.unflatten(aux_tree, values[count:])
-    return value, apply_tangents
+        return value, applied, _tree.unflatten(aux_tree, values[count:])
+    return value, applied
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:

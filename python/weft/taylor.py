@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _weft
 from . import tree as _tree
 from ._errors import type_error, value_error
@@ -26,7 +28,7 @@ def jet(
         fun: of arrays, or of trees of them.
         primals: tuple of the arguments, where the curve starts.
         series: for each argument the list of the curve's K derivatives, each of the argument's shape and dtype (a tree
-            where the argument is one).
+            where the argument is one). Integers that move are taken as floats.
         factorial_scaled: False: series and terms are Taylor coefficients, derivatives divided by the factorial of their
             order.
 
@@ -61,6 +63,9 @@ def jet(
     by_leaf = [[term[j] for term in terms] for terms in leaves for j in range(len(terms[0]) if terms else 0)]
     if order == 0:
         by_leaf = [[] for _ in flat.leaves]
+    for j, (leaf, terms) in enumerate(zip(flat.leaves, by_leaf)):
+        if not _weft.is_inexact(_weft.abstract(leaf)[1]) and not all(map(_is_zero, terms)):
+            flat.leaves[j], by_leaf[j] = _weft.promote_inexact(leaf), [_weft.promote_inexact(term) for term in terms]
     active = [order > 0 and _weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     moving = []
     for leaf, terms, name, on in zip(flat.leaves, by_leaf, flat.names, active):
@@ -91,6 +96,11 @@ def jet(
 
 def _scaled(x, factor: float):
     return x * factor
+
+
+def _is_zero(term: Any) -> bool:
+    """Whether it is known to be zero everywhere."""
+    return not _weft.is_traced(term) and not np.any(term)
 
 
 def _term_leaves(i: int, primal, terms) -> list[list]:

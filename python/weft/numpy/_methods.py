@@ -124,6 +124,7 @@ def attach(functions: Mapping[str, Any]) -> None:
         "real": property(functions["real"], doc=_REAL),
         "view": view,
         "__contains__": lambda self, value: bool((self == value).any()),
+        "__reversed__": lambda self: reversed(list(self)),
         "__round__": lambda self, n=None: functions["round"](self, n or 0),
         "__setitem__": _no_assignment,
     }
