@@ -80,6 +80,7 @@ PyObject* RichCompare(PyObject* a, PyObject* b, int op) {
 Tensor OneElement(PyObject* self, const char* why) {
   const Value& v = ValueOf(self);
   const Type type = v.type();
+  if (type.dtype == DType::kKey) throw TypeError(why, ": ", kKeyIsNoNumber);
   if (v.traced() && !v.home()->open()) return Demand(v, why);  // raises
   if (!type.is_static() || !(type.size() == Dim(1))) {
     if (std::string(why) == "bool()") {
@@ -173,6 +174,13 @@ PyObject* Numpy(PyObject* self) {
   return Guarded([&] { return NumpyFromTensor(Demand(ValueOf(self), "numpy.asarray()")); });
 }
 
+// The words of keys, as of weft.random.key_data.
+Tensor KeyWords(const Tensor& keys) {
+  Shape shape = keys.shape();
+  shape.push_back(2);
+  return Tensor(DType::kU32, std::move(shape), keys.owner(), const_cast<void*>(keys.raw()));
+}
+
 PyObject* Repr(PyObject* self) {
   return Guarded([&]() -> PyObject* {
     if (BlocksOf(self) != nullptr) {
@@ -186,6 +194,12 @@ PyObject* Repr(PyObject* self) {
     if (v.traced()) {
       const std::string text = "Tracer<" + v.type().ToString() + (v.weak() ? ", weak" : "") + ">";
       return PyUnicode_FromString(text.c_str());
+    }
+    if (v.dtype() == DType::kKey) {
+      Ref words(Check(NumpyFromTensor(KeyWords(v.tensor()))));
+      Ref text(Check(PyObject_Str(words.get())));
+      return PyUnicode_FromFormat("Array(shape=%s, dtype=key) of the words\n%U", ShapeText(v.dims()).c_str(),
+                                  text.get());
     }
     Ref numpy_module(Check(PyImport_ImportModule("numpy")));
     Ref numpy(Numpy(self));
@@ -202,7 +216,7 @@ PyObject* Repr(PyObject* self) {
 }
 
 PyObject* Str(PyObject* self) {
-  if (IsGone(self) || ValueOf(self).traced()) return Repr(self);
+  if (IsGone(self) || ValueOf(self).traced() || ValueOf(self).dtype() == DType::kKey) return Repr(self);
   Ref numpy(Numpy(self));
   return numpy ? PyObject_Str(numpy.get()) : nullptr;
 }
@@ -210,7 +224,7 @@ PyObject* Str(PyObject* self) {
 PyObject* Format(PyObject* self, PyObject* spec) {
   // Numbers format like Python numbers; everything else like its text.
   if (IsGone(self) || ValueOf(self).traced()) return Repr(self);
-  if (ValueOf(self).rank() == 0) {
+  if (ValueOf(self).rank() == 0 && ValueOf(self).dtype() != DType::kKey) {
     return Guarded([&]() -> PyObject* {
       Ref number(Check(PythonNumber(ValueOf(self).tensor())));
       return PyObject_Format(number.get(), spec);
@@ -431,8 +445,10 @@ PyObject* ReduceMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   return Guarded([&] {
     if (out != Py_None) throw TypeError("out= is not supported: arrays never change");
     Value v = ValueOf(self);
-    if (dtype != Py_None) v = Astype(v, DTypeFrom(dtype, "dtype"));
-    return WrapValue(ReduceAxes(kPrim, v, AxesFrom(axis, "axis"), keepdims));
+    if (dtype == Py_None) return WrapValue(ReduceAxes(kPrim, v, AxesFrom(axis, "axis"), keepdims));
+    // Narrow integers are added in wider ones; who names a dtype gets it.
+    const DType to = DTypeFrom(dtype, "dtype");
+    return WrapValue(Astype(ReduceAxes(kPrim, Astype(v, to), AxesFrom(axis, "axis"), keepdims), to));
   });
 }
 constexpr const char* kSum = "reduce_sum";

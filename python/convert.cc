@@ -220,6 +220,10 @@ Scalar ScalarFrom(PyObject* number) {
 }
 
 Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
+  // A masked array: its memory says nothing of the mask.
+  if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(g_ndarray) && IsNumpyArray(object) &&
+      PyObject_HasAttrString(object, "filled"))
+    throw ValueError(what, ": masked arrays have no counterpart; pass its .filled(value), or its .data and .mask");
   auto owner = std::make_shared<BufferOwner>();
   std::optional<DType> dtype;
   if (PyObject_GetBuffer(object, &owner->view, PyBUF_RECORDS_RO) < 0) {
@@ -271,6 +275,11 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
   // The argument in a tuple of its own: "O" would take a tuple for the list of arguments.
   Ref array(PyObject_CallMethod(g_numpy, "asarray", "(O)", object));
   if (!array) throw PythonError();
+  Ref elements(Check(PyObject_GetAttrString(array.get(), "dtype")));
+  Ref kind(Check(PyObject_GetAttrString(elements.get(), "kind")));
+  // What NumPy has no numbers for becomes an array of this one object.
+  if (PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0 && !PyList_Check(object) && !PyTuple_Check(object))
+    throw TypeError(what, ": ", Repr(object), " of type '", TypeName(object), "' has no counterpart; expected numbers");
   Tensor t = TensorFromBuffer(array.get(), false, what);
   // Lists and ranges of Python numbers get the default dtypes, as Python numbers do.
   if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) {
@@ -299,8 +308,9 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
   Tensor t = tensor;
   const DType dtype = t.dtype();
   if (dtype == DType::kTape) throw TypeError("a tape has no NumPy form: it refers to what a loop recorded");
-  if (IsExtended(dtype) || dtype == DType::kKey) {
-    const DType bits = ByteWidth(dtype) == 8 ? DType::kU64 : ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
+  if (dtype == DType::kKey) throw TypeError("numpy.asarray(): ", kKeyIsNoNumber);
+  if (IsExtended(dtype)) {
+    const DType bits = ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
     t = Tensor(bits, t.shape(), t.owner(), t.raw());
   }
   Ref array(WrapValue(Value(t)));

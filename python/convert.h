@@ -33,6 +33,8 @@ Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what);
 // Like TensorFromBuffer, by NumPy's rules for anything: nested lists of numbers and arrays.
 Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak);
 // A NumPy array that shares the tensor's memory, read-only.
+inline constexpr const char* kKeyIsNoNumber =
+    "random keys are no numbers; weft.random.key_data gives the words of a key";
 PyObject* NumpyFromTensor(const Tensor& tensor);
 PyObject* PythonNumber(const Tensor& scalar);
 

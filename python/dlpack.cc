@@ -100,7 +100,7 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
     throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
   const DType dtype = DTypeOfCode(t.dtype);
   Shape shape(t.shape, t.shape + t.ndim);
-  if (t.strides != nullptr) {
+  if (t.strides != nullptr && NumElements(shape) > 0) {
     const std::vector<int64_t> want = RowMajorStrides(shape);
     for (int i = 0; i < t.ndim; ++i) {
       if (shape[i] > 1 && t.strides[i] != want[i])

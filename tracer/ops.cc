@@ -175,9 +175,43 @@ const char* Name(Binary op) {
   return kNames[static_cast<int>(op)];
 }
 
+namespace {
+
+// Whether a Python integer is larger (1) or smaller (-1) than all integers of a dtype.
+int BeyondAll(const Scalar& number, DType dtype) {
+  const bool whole = number.kind == Scalar::Kind::kInt || number.kind == Scalar::Kind::kUint;
+  if (!whole || !(IsSigned(dtype) || IsUnsigned(dtype))) return 0;
+  using Wide = __int128;
+  const Wide value = number.kind == Scalar::Kind::kUint ? Wide(static_cast<uint64_t>(number.i)) : Wide(number.i);
+  const int bits = 8 * ByteWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
+  return value >= Wide(1) << bits ? 1 : value < (IsSigned(dtype) ? -(Wide(1) << bits) : Wide(0)) ? -1 : 0;
+}
+
+// A comparison with a Python integer beyond the dtype, which is the same for all elements.
+std::optional<Value> ComparedBeyond(Binary op, const Operand& x, const Operand& y) {
+  if (x.is_scalar() == y.is_scalar()) return std::nullopt;
+  const Operand& array = x.is_scalar() ? y : x;
+  const int beyond = BeyondAll((x.is_scalar() ? x : y).scalar(), array.dtype().dtype);
+  if (beyond == 0) return std::nullopt;
+  const bool less = (beyond > 0) == y.is_scalar();  // whether x < y
+  const bool holds =
+      op == Binary::kNe || (less ? op == Binary::kLt || op == Binary::kLe : op == Binary::kGt || op == Binary::kGe);
+  return Elementwise(FindPrim(holds ? "eq" : "ne"), {array, array});
+}
+
+}  // namespace
+
 Value Apply(Binary op, const Operand& x, const Operand& y) {
   const Operand xs[] = {x, y};
   switch (op) {
+    case Binary::kEq:
+    case Binary::kNe:
+    case Binary::kLt:
+    case Binary::kLe:
+    case Binary::kGt:
+    case Binary::kGe:
+      if (const auto all = ComparedBeyond(op, x, y)) return *all;
+      return Elementwise(PrimOf(op), xs);
     case Binary::kAdd:
     case Binary::kMul:
       // bool + bool is or, bool * bool is and, as in NumPy.

@@ -107,6 +107,8 @@ def test_dlpack():
     assert y[0] == 9
     with pytest.raises(ValueError, match="contiguous"):
         wnp.from_dlpack(np.ones((3, 4))[:, ::2])
+    for shape in [(0, 3), (2, 0, 3)]:
+        assert wnp.from_dlpack(np.zeros(shape, "float32")).shape == shape  # whose strides say nothing
 
 
 def test_dlpack_with_jax():

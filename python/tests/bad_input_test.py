@@ -2,6 +2,7 @@
 silent wrong number. errors_test.py has the wording of single messages; here are the families."""
 
 import inspect
+import operator
 import warnings
 
 import numpy as np
@@ -208,7 +209,13 @@ MISTAKES = {
     "triangle of a vector": (lambda: wnp.triu(wnp.ones(3)), ValueError, r"triu: two dimensions.*\(3,\)"),
     "constants of integration": (lambda: wnp.polyint(wnp.ones(2), 2, k=[1, 2, 3]), ValueError, r"2, got shape \(3,\)"),
     "places in a number": (lambda: wnp.nonzero(wnp.ones(())), ValueError, "atleast_1d"),
+    "masked array": (lambda: wnp.sum(np.ma.array([1.0, 2.0], mask=[0, 1])), ValueError, "masked arrays"),
+    "dictionary": (lambda: wnp.asarray({"a": 1}), TypeError, "type 'dict'"),
     # random numbers
+    "key as a number": (lambda: float(random.key(1)), TypeError, "random keys are no numbers"),
+    "key as a condition": (lambda: bool(random.key(1)), TypeError, "random keys are no numbers"),
+    "key as a NumPy array": (lambda: np.asarray(random.split(random.key(1))), TypeError, "key_data"),
+    "key as a list": (lambda: random.key(1).tolist(), TypeError, "key_data"),
     "permutation of 2.5": (lambda: random.permutation(random.key(0), 2.5), TypeError, "single float32"),
     "categorical": (
         lambda: random.categorical(random.key(0), wnp.zeros((3, 4)), shape=(3, 5)),
@@ -532,6 +539,20 @@ def test_integer_edges(dtype):
             np.testing.assert_array_equal(rest[keep], np.remainder(a, b)[keep])
             np.testing.assert_array_equal(np.asarray(f(wnp.abs)(a)), np.abs(a))
             np.testing.assert_array_equal(np.asarray(f(wnp.max)(a)), a.max())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64"])
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_comparisons_with_integers_beyond_the_dtype(dtype, name):
+    """As in NumPy; JAX takes the number modulo 2^bits."""
+    x, compare = np.array([0, 1, 127], dtype), getattr(operator, name)
+
+    def all_of(v):
+        numbers = [-(2**40), -1, 200, 300, 2**40, 2**63]
+        return [compare(v, n) for n in numbers] + [compare(n, v) for n in numbers]
+
+    for mine in (all_of, weft.jit(all_of)):
+        np.testing.assert_array_equal(np.array([np.asarray(r) for r in mine(wnp.asarray(x))]), np.array(all_of(x)))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)

@@ -108,6 +108,10 @@ def test_logits_broadcast_to_the_shape_that_is_drawn():
     )
 
 
+def test_a_key_is_shown_by_its_words():
+    assert repr(wr.key(7)) == str(wr.key(7)) == f"{wr.key(7)}" == "Array(shape=(), dtype=key) of the words\n[0 7]"
+
+
 def test_errors():
     with pytest.raises(TypeError, match="key"):
         wr.normal(0, (3,))
