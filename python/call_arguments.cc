@@ -8,11 +8,6 @@
 
 namespace weft::python {
 
-PyObject* ShardingOf(PyObject* array) {
-  PyObject* sharding = reinterpret_cast<ArrayObject*>(array)->sharding;
-  return sharding && reinterpret_cast<PyObject*>(Py_TYPE(sharding)) == g_named_sharding ? sharding : nullptr;
-}
-
 namespace {
 
 void AddType(const Value& v, Signature& s) {
@@ -86,10 +81,10 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
     } else {
       AddType(PeekValue(o), a.signature);
     }
-    if (PyObject* sharding = ShardingOf(o)) {
+    if (PyObject* sharding = reinterpret_cast<ArrayObject*>(o)->sharding) {
       a.signature.tokens.push_back(kShardingToken);
       a.signature.objects.push_back(Ref::Borrow(sharding));
-      a.sharded = true;
+      a.placed = true;
     }
     a.leaves.push_back({o, {}, {}});
     return true;

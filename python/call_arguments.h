@@ -60,12 +60,13 @@ enum Token : uint64_t {
   kAxesToken,
   kRulesToken,
   kVaryingToken,
-  kShardingToken
+  kShardingToken,
+  kMeshToken
 };
 
 struct Arguments {
   Signature signature;
-  bool sharded = false;  // one of them is cut over a mesh
+  bool placed = false;  // somebody said where one of them lies
   absl::InlinedVector<Leaf, 8> leaves;
   std::vector<Ref> keep;
 };
@@ -83,8 +84,6 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
 
 // What a function is called in messages.
 std::string NameOf(PyObject* function);
-// How a concrete array is cut over a mesh; null where it is on one device.
-PyObject* ShardingOf(PyObject* array);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_CALL_ARGUMENTS_H_

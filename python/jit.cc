@@ -33,8 +33,9 @@ namespace weft::python {
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
 PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
-PyObject* g_named_sharding = nullptr;  // the class weft.NamedSharding
-// (Traced, a sharding or None for each argument) -> (Fn, a sharding for each result), or None where there is no mesh
+PyObject* g_mesh_around = nullptr;     // the mesh of the `with mesh:` around the caller; null: there is none
+// (Traced, a sharding or None for each argument, sums in a fixed order)
+//   -> (Fn for the devices of a mesh or None, a sharding or None for each result), or None where nothing has a place
 PyObject* g_partition_hook = nullptr;
 bool g_disable_jit = false;
 
@@ -52,8 +53,9 @@ struct Entry {
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;
-  bool on_mesh = false;              // an argument is cut over a mesh, or a constraint says that a value is
-  std::vector<Ref> shardings;        // of the results, once compiled for a mesh
+  bool placed = false;               // somebody said where an argument lies, or the program names a mesh
+  bool cut = false;                  // what is compiled is for the devices of a mesh
+  std::vector<Ref> shardings;        // of the results, once compiled: None on no device in particular
   FnRef part;                        // what this process runs of a program for several; null: there is one
   bool part_constants_made = false;  // then `constants` are stacks of blocks
 };
@@ -90,6 +92,11 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
   if (const int rules = RulesLeft(); rules != kLeastRuleDepth) {
     a.signature.tokens.push_back(kRulesToken);
     a.signature.tokens.push_back(static_cast<uint64_t>(rules));
+  }
+  // ... and means that mesh by its partition specs.
+  if (g_mesh_around) {
+    a.signature.tokens.push_back(kMeshToken);
+    a.signature.objects.push_back(Ref::Borrow(g_mesh_around));
   }
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (self->has_static && HasPosition(self->static_argnums, i))
@@ -307,8 +314,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     entry->out = Entry::Out::kLeaf;
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
-  entry->on_mesh = a.sharded || HasConstraint(*entry->traced.fn) ||
-                   (cpu::Job::Current() != nullptr && !MeshesOf(*entry->traced.fn).empty());
+  entry->placed = a.placed || !MeshesOf(*entry->traced.fn).empty();
   for (const Value& v : entry->traced.captures) {
     entry->cacheable &= !v.traced();
     if (!v.traced()) entry->constants.push_back(v.tensor());
@@ -373,7 +379,7 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
 // Once per compiled version. Of a program over a mesh no donated memory is written to: it is free when the program
 // ends.
 void WarnOfUseless(const Entry& entry) {
-  if (!entry.shardings.empty()) return;
+  if (entry.cut) return;
   const std::vector<bool> uses = entry.program->UsesDonated();
   for (size_t i = 0; i < uses.size(); ++i) {
     if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0)))
@@ -395,7 +401,7 @@ PyObject* WrapResult(const Entry& entry, Value value, size_t i) {
     value = Value(blocks.Reshaped(Shape(shape.begin() + 1, shape.end())), value.weak());
   }
   PyObject* array = Check(WrapValue(std::move(value)));
-  if (concrete && i < entry.shardings.size())
+  if (concrete && i < entry.shardings.size() && entry.shardings[i].get() != Py_None)
     reinterpret_cast<ArrayObject*>(array)->sharding = Py_NewRef(entry.shardings[i].get());
   return array;
 }
@@ -424,11 +430,10 @@ Values WithWeak(Tensors results, const Traced& traced) {
 FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits) {
   Traced given = entry.traced;
   if (same_bits) given.fn = FixedOrder(given.fn);
-  if (!entry.on_mesh) return given.fn;
+  if (!entry.placed) return given.fn;
   Ref shardings(Check(PyList_New(0)));
   for (const Leaf& leaf : a.leaves) {
-    const bool concrete = leaf.array && (BlocksOf(leaf.array) != nullptr || !PeekValue(leaf.array).traced());
-    PyObject* sharding = concrete ? ShardingOf(leaf.array) : nullptr;
+    PyObject* sharding = leaf.array ? reinterpret_cast<ArrayObject*>(leaf.array)->sharding : nullptr;
     CheckStatus(PyList_Append(shardings.get(), sharding ? sharding : Py_None));
   }
   Ref traced(WrapTraced(given));
@@ -441,6 +446,8 @@ FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits) {
   std::vector<Ref> lie;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) lie.push_back(Ref::Borrow(PyList_GET_ITEM(results, i)));
   entry.shardings = std::move(lie);
+  if (PyTuple_GET_ITEM(pair.get(), 0) == Py_None) return given.fn;
+  entry.cut = true;
   const FnRef fn = FnOf(PyTuple_GET_ITEM(pair.get(), 0));
   if (fn->eqns().size() == 1 && fn->eqns()[0].attrs.Find("processes") != nullptr) entry.part = fn;
   return fn;
@@ -501,7 +508,7 @@ void CheckPartForNans(const Entry& entry, const Arguments& a, bool same_bits, co
     watched.traced = entry.traced;
     watched.traced.fn = watch;
     watched.traced.weak_results.assign(watch->results().size(), false);
-    watched.on_mesh = true;
+    watched.placed = true;
     const FnRef fn = FnToCompile(watched, a, same_bits);
     const std::shared_ptr<Program> program = ProgramOf(fn, {}, same_bits);
     WEFT_CHECK(watched.part != nullptr) << "the watched program is for one process";

@@ -11,7 +11,7 @@ namespace weft::python {
 extern PyObject* g_flatten_hook;
 extern PyObject* g_trace_jit_hook;
 extern PyObject* g_refuse_hook;
-extern PyObject* g_named_sharding;
+extern PyObject* g_mesh_around;
 extern PyObject* g_partition_hook;
 extern bool g_disable_jit;
 // Between BeingLowered(true) and BeingLowered(false) this thread traces a jitted function to look at its program.

@@ -85,9 +85,9 @@ void BindMesh(py::module_& m) {
     }
     return py::make_tuple(type.varying, what);
   });
-  // spmd(traced, axes of the mesh, cuts of the operands, of the results, axes along which the first device's result is
-  // taken, operands): what the function captured is the same on all devices.
-  m.def("spmd", [](const Traced& t, const std::vector<std::pair<std::string, int64_t>>& axes,
+  // spmd(traced, axes of the mesh, its devices, cuts of the operands, of the results, axes along which the first
+  // device's result is taken, operands): what the function captured is the same on all devices.
+  m.def("spmd", [](const Traced& t, const std::vector<std::pair<std::string, int64_t>>& axes, const Ints& devices,
                    const std::vector<std::vector<Strings>>& in_cuts, const std::vector<std::vector<Strings>>& out_cuts,
                    const std::vector<Strings>& unchecked, py::handle operands) {
     Mesh mesh;
@@ -108,8 +108,9 @@ void BindMesh(py::module_& m) {
       for (const std::string& axis : unchecked[i]) results[i] = OfFirstDevice(b, results[i], axis);
       results[i] = Pvary(b, results[i], out[i].Axes());
     }
-    Values values = Bind(FindPrim("spmd"), args, {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}},
-                         {b.Build(results)});
+    Attrs attrs = {{"mesh", mesh}, {"in_shardings", in}, {"out_shardings", out}};
+    if (!devices.empty()) attrs.Set("devices", devices);
+    Values values = Bind(FindPrim("spmd"), args, attrs, {b.Build(results)});
     for (size_t i = 0; i < values.size(); ++i) values[i] = values[i].WithWeak(t.weak_results[i]);
     return Take(WrapValues(values));
   });

@@ -75,10 +75,9 @@ PYBIND11_MODULE(_weft, m) {
     g_trace_jit_hook = trace_jit.release().ptr();
     g_refuse_hook = refuse.release().ptr();
   });
-  m.def("set_partition_hook", [](py::object named_sharding, py::object partition) {
-    g_named_sharding = named_sharding.release().ptr();
-    g_partition_hook = partition.release().ptr();
-  });
+  m.def("set_partition_hook", [](py::object partition) { g_partition_hook = partition.release().ptr(); });
+  // The mesh of a `with mesh:`, or None; the caller keeps it alive.
+  m.def("set_mesh_around", [](py::handle mesh) { g_mesh_around = mesh.is_none() ? nullptr : mesh.ptr(); });
   m.def("x64", &X64);
   m.def("set_x64", &SetX64);
   m.def("disable_jit", [] { return g_disable_jit; });

@@ -1,7 +1,10 @@
 // Programs cut over the devices of a mesh: constraints, and what compiling with sharded arguments does.
+#include <algorithm>
+
 #include "python/bindings.h"
 #include "transforms/fixed_order.h"
 #include "transforms/partition.h"
+#include "transforms/pass.h"
 
 namespace weft::python {
 namespace {
@@ -27,31 +30,60 @@ OptionalLayouts LayoutsFrom(const Mesh& mesh, const std::vector<std::optional<Cu
   return layouts;
 }
 
-// How a result was asked to lie, axes of size 1 included; nullptr where nothing was said of it.
-const Sharding* AskedFor(const Fn& fn, const Atom& a) {
+// How a result was asked to lie, axes of size 1 included, and on which mesh; nullopt where nothing was said of it.
+std::optional<std::pair<PlacedMesh, Sharding>> AskedFor(const Fn& fn, const Atom& a) {
   for (const Eqn& e : fn.eqns()) {
-    if (a.is_var() && e.first_result == a.id() && e.prim->name == "sharding_constraint" &&
-        e.attrs.Get<Ints>("open").empty())
-      return &e.attrs.Get<Shardings>("sharding")[0];
+    if (!a.is_var() || a.id() < e.first_result || a.id() >= e.first_result + e.num_results) continue;
+    if (e.prim->name == "sharding_constraint" && e.attrs.Get<Ints>("open").empty())
+      return {{PlacedMesh::Of(e), e.attrs.Get<Shardings>("sharding")[0]}};
+    if (e.prim->name != "spmd") continue;
+    Sharding sharding = e.attrs.Get<Shardings>("out_shardings")[a.id() - e.first_result];
+    sharding.partial.clear();
+    return {{PlacedMesh::Of(e), sharding}};
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 }  // namespace
 
 void BindPartition(py::module_& m) {
-  // x, which is to lie as `cuts` say on a mesh of these axes; nothing is said of its dimensions `open`.
-  m.def("sharding_constraint", [](py::handle x, const Axes& axes, const CutsOfDims& cuts, const Ints& open) {
-    const Value v = ValueFrom(x, "with_sharding_constraint");
-    Values y = Bind(FindPrim("sharding_constraint"), {v},
-                    {{"mesh", MeshFrom(axes)}, {"sharding", Shardings{{cuts, {}}}}, {"open", open}});
-    return Take(WrapValue(y[0].WithWeak(v.weak())));
-  });
-  // The meshes of the constraints and the spmd equations of a program: [(axes, whether of a constraint), ...].
+  // x, which is to lie as `cuts` say on a mesh of these axes and devices; nothing is said of its dimensions `open`.
+  m.def("sharding_constraint",
+        [](py::handle x, const Axes& axes, const Ints& devices, const CutsOfDims& cuts, const Ints& open) {
+          const Value v = ValueFrom(x, "with_sharding_constraint");
+          Attrs attrs = {{"mesh", MeshFrom(axes)}, {"sharding", Shardings{{cuts, {}}}}, {"open", open}};
+          if (!devices.empty()) attrs.Set("devices", devices);
+          return Take(WrapValue(Bind(FindPrim("sharding_constraint"), {v}, attrs)[0].WithWeak(v.weak())));
+        });
+  // The meshes of the constraints and the spmd equations of a program: [(axes, devices), ...].
   m.def("meshes_of", [](const Traced& t) {
-    std::vector<Axes> meshes;
-    for (const Mesh& mesh : MeshesOf(*t.fn)) meshes.push_back(AxesOf(mesh));
+    std::vector<std::pair<Axes, Ints>> meshes;
+    for (const PlacedMesh& m : MeshesOf(*t.fn)) meshes.emplace_back(AxesOf(m.mesh), m.devices);
     return meshes;
+  });
+  // For each result (axes, devices, cuts) as a constraint or spmd says that it lies, or None.
+  m.def("asked_for", [](const Traced& t) {
+    py::list asked;
+    const FnRef fn = RunPasses(t.fn, {"inline"});
+    for (const Atom& a : fn->results()) {
+      const auto said = AskedFor(*fn, a);
+      asked.append(said ? py::make_tuple(AxesOf(said->first.mesh), said->first.devices, said->second.dims)
+                        : py::object(py::none()));
+    }
+    return asked;
+  });
+  // Whether each parameter is read by something else than constraints, which move it.
+  m.def("stays", [](const Traced& t) {
+    std::vector<bool> stays(t.fn->params().size(), false);
+    const auto read = [&](const Atom& a) {
+      if (a.is_var() && a.id() < stays.size()) stays[a.id()] = true;
+    };
+    for (const Eqn& e : t.fn->eqns()) {
+      if (e.prim->name == "sharding_constraint") continue;
+      for (const Atom& a : e.operands) read(a);
+    }
+    for (const Atom& a : t.fn->results()) read(a);
+    return stays;
   });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
   // The same program with sums in a fixed order.
@@ -71,21 +103,20 @@ void BindPartition(py::module_& m) {
     {
       py::gil_scoped_release unlocked;
       p = Partition(t.fn, options);
-      if (cheaper) less = CheaperLayouts(t.fn, options, p);
+      if (cheaper) less = CheaperLayouts(t.fn, static_cast<size_t>(t.num_params), options, p);
     }
     std::vector<CutsOfDims> params, results;
     for (const Layout& l : p.params) params.push_back(ShardingOf(mesh, l).dims);
-    for (size_t i = 0; i < p.results.size(); ++i) {
-      const Sharding* asked = AskedFor(*t.fn, t.fn->results()[i]);
-      results.push_back(asked != nullptr ? asked->dims : ShardingOf(mesh, p.results[i]).dims);
-    }
+    for (const Layout& l : p.results) results.push_back(ShardingOf(mesh, l).dims);
+    // Of the argument that is moved, or else of the one with which least is sent.
+    const auto least = std::min_element(
+        less.begin(), less.end(), [](const CheaperLayout& a, const CheaperLayout& b) { return a.bytes < b.bytes; });
     py::list comms;
     for (const Communication& c : p.comms) {
+      auto l = std::find_if(less.begin(), less.end(), [&](const CheaperLayout& l) { return l.param == c.param; });
+      if (l == less.end()) l = least;
       py::object better = py::none();
-      for (const CheaperLayout& l : less) {
-        if (l.param == c.param && l.layout == c.needed)
-          better = py::make_tuple(l.param, ShardingOf(mesh, l.layout).dims, l.bytes);
-      }
+      if (l != less.end()) better = py::make_tuple(l->param, ShardingOf(mesh, l->layout).dims, l->bytes);
       comms.append(py::make_tuple(c.prim, c.axes, c.bytes, c.times, c.cause, c.loc ? c.loc.ToString() : "", better));
     }
     return py::make_tuple(FnHandle{p.fn}, params, results, comms, p.Bytes());

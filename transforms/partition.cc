@@ -21,6 +21,8 @@ constexpr double kBytesPerFlop = 0.01;  // bytes that could be sent in the time 
 constexpr double kBytesPerByte = 0.05;  // and while one byte is read or written
 constexpr double kSameWork = 3;  // per byte that is gathered for devices to do the same work: it also has to be held
 constexpr size_t kMostCandidates = 512;
+constexpr size_t kMostLayouts = 256;    // of one argument that are tried to find a cheaper one
+constexpr size_t kMostPrograms = 1000;  // that are partitioned for that
 
 using Kind = FactorMap::Kind;
 using Cuts = std::vector<std::vector<int>>;  // the axes of each factor
@@ -302,8 +304,7 @@ class Partitioner {
   void Record(Builder& b, const char* prim, const Strings& axes, const Atom& x, const Eqn& e, std::string cause) {
     double n = 1;
     for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
-    const double bytes = static_cast<double>(b.TypeOf(x).Bytes());
-    const double sent = std::string(prim) == "all_gather" ? bytes * (n - 1) : 2 * bytes * (n - 1) / n;
+    const double sent = BytesReceived(prim, static_cast<double>(b.TypeOf(x).Bytes()), n);
     comms_->push_back({prim, axes, sent, times_, std::move(cause), e.loc, -1, {}});
   }
 
@@ -333,11 +334,7 @@ class Partitioner {
       const Strings& axes = e.attrs.Get<Strings>("axes");
       double n = 1;
       for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
-      const double bytes = static_cast<double>(fn.TypeOf(e.operands[0]).Bytes());
-      const double sent = name == "all_gather"                             ? bytes * (n - 1)
-                          : name == "ppermute"                             ? bytes
-                          : name == "all_to_all" || name == "psum_scatter" ? bytes * (n - 1) / n
-                                                                           : 2 * bytes * (n - 1) / n;
+      const double sent = BytesReceived(name, static_cast<double>(fn.TypeOf(e.operands[0]).Bytes()), n);
       comms_->push_back({name, axes, sent, times, "the program asks for it", e.loc, -1, {}});
     }
   }
@@ -626,10 +623,10 @@ class Partitioner {
   double times_ = 1;
 };
 
-void CollectMeshes(const Fn& fn, std::vector<Mesh>& meshes) {
+void CollectMeshes(const Fn& fn, std::vector<PlacedMesh>& meshes) {
   for (const Eqn& e : fn.eqns()) {
     if (e.prim->name == "spmd" || e.prim->name == "sharding_constraint") {
-      const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
+      const PlacedMesh mesh = PlacedMesh::Of(e);
       if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
     }
     if (e.prim->name == "spmd") continue;
@@ -655,8 +652,10 @@ double Partitioned::Bytes() const {
   return bytes;
 }
 
-std::vector<Mesh> MeshesOf(const Fn& fn) {
-  std::vector<Mesh> meshes;
+PlacedMesh PlacedMesh::Of(const Eqn& e) { return {e.attrs.Get<Mesh>("mesh"), e.attrs.GetOr<Ints>("devices", {})}; }
+
+std::vector<PlacedMesh> MeshesOf(const Fn& fn) {
+  std::vector<PlacedMesh> meshes;
   CollectMeshes(fn, meshes);
   return meshes;
 }
@@ -671,20 +670,25 @@ bool HasConstraint(const Fn& fn) {
   return false;
 }
 
-Partitioned Partition(const FnRef& given, const PartitionOptions& options) {
-  const Mesh& mesh = options.mesh;
+namespace {
+
+// The program that is cut, from the one that is given.
+FnRef Prepared(const FnRef& given, const Mesh& mesh) {
   if (!given->Symbols().empty())
     throw TypeError("a program is cut over devices for sizes that are known; '", given->name(), "' has the symbols ",
                     absl::StrJoin(given->Symbols(), ", "));
-  for (const Mesh& own : MeshesOf(*given)) {
-    if (!(own == mesh))
+  for (const PlacedMesh& own : MeshesOf(*given)) {
+    if (!(own.mesh == mesh))
       throw ValueError("'", given->name(), "' is cut over ", mesh.ToString(),
-                       ", but holds a constraint or function for ", own.ToString(), "; all have to be for one mesh");
+                       ", but holds a constraint or function for ", own.mesh.ToString(),
+                       "; all have to be for one mesh");
   }
-  CheckLayouts(mesh, options.params, given->ParamTypes(), "parameter");
-  CheckLayouts(mesh, options.results, given->ResultTypes(), "result");
   const FnRef plain = RunPasses(given, {"drop-rules", "snapshots", "inline", "fold", "simplify", "cse"});
-  const FnRef fn = EliminateDeadCode(FindBatchDimensions(plain));
+  return EliminateDeadCode(FindBatchDimensions(plain));
+}
+
+Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) {
+  const Mesh& mesh = options.mesh;
   const std::unique_ptr<Scope> scope = Propagate(fn, mesh, options.params, options.results);
   Partitioned p;
   for (size_t i = 0; i < fn->params().size(); ++i) p.params.push_back(scope->vars[i].layout);
@@ -715,6 +719,14 @@ Partitioned Partition(const FnRef& given, const PartitionOptions& options) {
   return p;
 }
 
+}  // namespace
+
+Partitioned Partition(const FnRef& given, const PartitionOptions& options) {
+  CheckLayouts(options.mesh, options.params, given->ParamTypes(), "parameter");
+  CheckLayouts(options.mesh, options.results, given->ResultTypes(), "result");
+  return PartitionPrepared(Prepared(given, options.mesh), options);
+}
+
 namespace {
 
 // The program in which constraints on parameter i say something else.
@@ -739,23 +751,57 @@ FnRef WithParamAs(const FnRef& fn, const Mesh& mesh, uint32_t i, const Layout& l
   return std::move(b).Build(map(fn->results()));
 }
 
+// The layouts of an array in which the axes cut its dimensions evenly, by how many axes do, and nothing else.
+std::vector<Layout> EvenLayouts(const Mesh& mesh, const Type& type) {
+  std::vector<Layout> layouts = {Replicated(type.rank())};
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const Layout from = layouts[i];
+    for (int a = 0; a < static_cast<int>(mesh.axes.size()); ++a) {
+      if (mesh.axes[a].size == 1 || (from.Axes() & AxisBit(a))) continue;
+      for (size_t d = 0; d < from.dims.size(); ++d) {
+        if (type.dims[d].value("an argument") % (Blocks(mesh, from.dims[d]) * mesh.axes[a].size) != 0) continue;
+        Layout to = from;
+        to.dims[d].push_back(a);
+        // Two axes that cut two dimensions are found in both orders.
+        if (std::find(layouts.begin(), layouts.end(), to) == layouts.end()) layouts.push_back(to);
+        if (layouts.size() >= kMostLayouts) return layouts;
+      }
+    }
+  }
+  return layouts;
+}
+
 }  // namespace
 
-std::vector<CheaperLayout> CheaperLayouts(const FnRef& fn, const PartitionOptions& options, const Partitioned& given) {
-  std::vector<CheaperLayout> found;
-  for (const Communication& c : given.comms) {
-    if (c.param < 0 || c.needed.partial != 0) continue;
-    const bool seen = std::any_of(found.begin(), found.end(),
-                                  [&](const CheaperLayout& f) { return f.param == c.param && f.layout == c.needed; });
-    if (seen || c.needed == given.params[c.param]) continue;
+std::vector<CheaperLayout> CheaperLayouts(const FnRef& program, size_t arguments, const PartitionOptions& options,
+                                          const Partitioned& given) {
+  std::vector<CheaperLayout> best;
+  if (given.Bytes() == 0) return best;
+  const FnRef fn = Prepared(program, options.mesh);
+  const std::vector<int> uses = fn->UseCounts();
+  std::vector<std::vector<Layout>> layouts(arguments);
+  size_t longest = 0;
+  for (size_t i = 0; i < arguments; ++i) {
+    best.push_back({static_cast<int>(i), given.params[i], given.Bytes()});
+    if (uses[i] > 0) layouts[i] = EvenLayouts(options.mesh, fn->params()[i].type);
+    longest = std::max(longest, layouts[i].size());
+  }
+  // The k-th layout of all arguments before any one's next, so that none goes without.
+  std::vector<std::pair<uint32_t, Layout>> tries;
+  for (size_t k = 0; k < longest; ++k) {
+    for (size_t i = 0; i < arguments && tries.size() < kMostPrograms; ++i) {
+      if (k < layouts[i].size() && !(layouts[i][k] == given.params[i])) tries.emplace_back(i, layouts[i][k]);
+    }
+  }
+  for (const auto& [param, layout] : tries) {
     PartitionOptions other = options;
     other.params.resize(given.params.size());
-    other.params[c.param] = c.needed;
-    const double bytes =
-        Partition(WithParamAs(fn, options.mesh, static_cast<uint32_t>(c.param), c.needed), other).Bytes();
-    if (bytes < given.Bytes()) found.push_back({c.param, c.needed, bytes});
+    other.params[param] = layout;
+    const double bytes = PartitionPrepared(WithParamAs(fn, options.mesh, param, layout), other).Bytes();
+    if (bytes < best[param].bytes) best[param] = {static_cast<int>(param), layout, bytes};
   }
-  return found;
+  std::erase_if(best, [&](const CheaperLayout& l) { return l.bytes >= given.Bytes(); });
+  return best;
 }
 
 }  // namespace weft

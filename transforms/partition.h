@@ -50,16 +50,28 @@ struct Partitioned {
 // for layouts that do not divide sizes evenly. A mesh of one device needs no spmd.
 Partitioned Partition(const FnRef& fn, const PartitionOptions& options);
 
-// What another layout of a parameter would save: the same program partitioned with it.
+// The layout of a parameter with which the program would send least, if that is less than it does.
 struct CheaperLayout {
   int param = 0;
   Layout layout;
   double bytes = 0;  // of the whole program then
 };
-std::vector<CheaperLayout> CheaperLayouts(const FnRef& fn, const PartitionOptions& options, const Partitioned& given);
+// Of the first so many parameters, each alone: the program is partitioned with every layout, those with fewer axes
+// first, up to 256 for a parameter and 1,000 in all.
+std::vector<CheaperLayout> CheaperLayouts(const FnRef& fn, size_t arguments, const PartitionOptions& options,
+                                          const Partitioned& given);
 
+// A mesh, and the numbers of its devices in row-major order; empty: 0, 1, 2 ...
+struct PlacedMesh {
+  Mesh mesh;
+  Ints devices;
+  static PlacedMesh Of(const Eqn& e);  // of a constraint or spmd
+  friend bool operator==(const PlacedMesh& a, const PlacedMesh& b) {
+    return a.mesh == b.mesh && a.devices == b.devices;
+  }
+};
 // The meshes that a program names, in constraints and spmd, at any depth.
-std::vector<Mesh> MeshesOf(const Fn& fn);
+std::vector<PlacedMesh> MeshesOf(const Fn& fn);
 // Whether a program says how a value is to lie, at any depth.
 bool HasConstraint(const Fn& fn);
 

@@ -86,6 +86,14 @@ int64_t Blocks(const Mesh& mesh, const std::vector<int>& axes) {
   return n;
 }
 
+double BytesReceived(const std::string& prim, double bytes, double n) {
+  if (prim == "all_gather") return bytes * (n - 1);
+  if (prim == "all_to_all" || prim == "psum_scatter") return bytes * (n - 1) / n;
+  if (prim == "ppermute") return bytes;
+  WEFT_CHECK(prim == "psum" || prim == "pmax" || prim == "pmin") << "a collective whose bytes are not known: " << prim;
+  return 2 * bytes * (n - 1) / n;
+}
+
 Type LocalTypeOf(const Mesh& mesh, const Layout& layout, const Type& global) {
   Type local = global;
   for (size_t d = 0; d < layout.dims.size(); ++d) {
@@ -169,14 +177,20 @@ ReshardPlan Resharder::Search(const Shape& shape, int width, const Layout& from,
         next.dims[d].push_back(a);
         next.partial &= ~AxisBit(a);
         if (partial)
-          go(std::move(next), Kind::kScatter, {a}, d, d, bytes * (n - 1) / n);
+          go(std::move(next), Kind::kScatter, {a}, d, d, BytesReceived("psum_scatter", bytes, n));
         else
           go(std::move(next), Kind::kSlice, {a}, d, d, 0);
       }
-      if (!partial) continue;
+    }
+    for (uint32_t sum = l.partial; sum != 0; sum = (sum - 1) & l.partial) {
+      std::vector<int> axes;
+      for (int a = 0; a < static_cast<int>(mesh_.axes.size()); ++a) {
+        if (sum & AxisBit(a)) axes.push_back(a);
+      }
       Layout next = l;
-      next.partial &= ~AxisBit(a);
-      go(std::move(next), Kind::kSum, {a}, 0, 0, 2 * bytes * (n - 1) / n);
+      next.partial &= ~sum;
+      const double sent = BytesReceived("psum", bytes, static_cast<double>(Blocks(mesh_, axes)));
+      go(std::move(next), Kind::kSum, std::move(axes), 0, 0, sent);
     }
     for (size_t d = 0; d < shape.size(); ++d) {
       if (l.dims[d].empty()) continue;
@@ -188,9 +202,9 @@ ReshardPlan Resharder::Search(const Shape& shape, int width, const Layout& from,
         if (t == d || sizes[t] % mesh_.axes[a].size != 0) continue;
         Layout next = without;
         next.dims[t].push_back(a);
-        go(std::move(next), Kind::kAllToAll, {a}, d, t, bytes * (n - 1) / n);
+        go(std::move(next), Kind::kAllToAll, {a}, d, t, BytesReceived("all_to_all", bytes, n));
       }
-      go(std::move(without), Kind::kGather, {a}, d, d, bytes * (n - 1));
+      go(std::move(without), Kind::kGather, {a}, d, d, BytesReceived("all_gather", bytes, n));
     }
     // Two axes that cut change places.
     for (int a = 0; a < static_cast<int>(mesh_.axes.size()); ++a) {
@@ -201,7 +215,7 @@ ReshardPlan Resharder::Search(const Shape& shape, int width, const Layout& from,
         for (auto& dim : next.dims) {
           for (int& axis : dim) axis = axis == a ? c : axis == c ? a : axis;
         }
-        go(std::move(next), Kind::kSwap, {a, c}, 0, 0, bytes);
+        go(std::move(next), Kind::kSwap, {a, c}, 0, 0, BytesReceived("ppermute", bytes, 0));
       }
     }
   }
@@ -215,7 +229,7 @@ Atom Resharder::Emit(Builder& b, const Atom& x, const ReshardPlan& plan, std::ve
   for (size_t i = 0; i < plan.steps.size();) {
     ReshardStep s = plan.steps[i++];
     // What is one collective over several axes. A gather takes the innermost axis first.
-    const bool joins = s.kind == Kind::kGather || s.kind == Kind::kSum || s.kind == Kind::kScatter;
+    const bool joins = s.kind == Kind::kGather || s.kind == Kind::kScatter;
     while (joins && i < plan.steps.size() && plan.steps[i].kind == s.kind && plan.steps[i].dim == s.dim) {
       s.axes.insert(s.kind == Kind::kGather ? s.axes.begin() : s.axes.end(), plan.steps[i].axes[0]);
       s.bytes += plan.steps[i++].bytes;

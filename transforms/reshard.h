@@ -1,5 +1,5 @@
 // Moving an array from one layout on a mesh to another: the cheapest sequence of collectives, found by Dijkstra's
-// algorithm over layouts. One step works on one whole axis of the mesh:
+// algorithm over layouts. One step works on one whole axis of the mesh, a sum on any number of them:
 //
 //   slice          an axis begins to cut a dimension, from within               nothing is sent
 //   gather         the innermost axis of a dimension no longer cuts it          b (n - 1) bytes
@@ -8,8 +8,8 @@
 //   sum            the parts are added                                          2 b (n - 1) / n
 //   swap           two axes of one size change places (a permutation)           b
 //
-// b is what one device holds at that moment, n the size of the axis. Steps that follow each other and are one
-// collective over several axes are emitted as one.
+// b is what one device holds at that moment, n how many devices take part. Gathers and scatters that follow each other
+// and are one collective over several axes are emitted as one.
 #ifndef WEFT_TRANSFORMS_RESHARD_H_
 #define WEFT_TRANSFORMS_RESHARD_H_
 
@@ -39,6 +39,9 @@ Sharding ShardingOf(const Mesh& mesh, const Layout& layout);
 Strings AxisNames(const Mesh& mesh, uint32_t axes);  // sorted
 // How many blocks the axes make.
 int64_t Blocks(const Mesh& mesh, const std::vector<int>& axes);
+// The bytes that a device receives in a collective among n devices, each of which holds that many, where every one
+// sends and receives as little as it can: a sum or maximum on all of them is a scatter and a gather.
+double BytesReceived(const std::string& prim, double bytes, double n);
 // What one device holds.
 Type LocalTypeOf(const Mesh& mesh, const Layout& layout, const Type& global);
 

@@ -213,6 +213,14 @@ std::vector<bool> Meet(Devices& d, const std::vector<bool>& waiting) {
 
 }  // namespace
 
+void CheckMeshDevices(const Sig& sig, const Mesh& mesh) {
+  if (sig.attrs.Find("devices") == nullptr) return;
+  const size_t given = sig.attrs.Get<Ints>("devices").size();
+  if (given != static_cast<size_t>(mesh.num_devices()))
+    throw ValueError(sig.prim.name, ": numbers of ", given, " devices for ", mesh.ToString(), ", which has ",
+                     mesh.num_devices());
+}
+
 void RegisterDeviceState() {
   RegisterFibreState({[]() -> std::shared_ptr<void> { return std::make_shared<Here>(t_here); },
                       [](void* own) { std::swap(t_here, *static_cast<Here*>(own)); }});

@@ -14,6 +14,9 @@ namespace weft {
 // that do not meet (some wait at a collective that others never reach) raise kRuntime, which says who waits where.
 void RunDevices(const Mesh& mesh, const std::function<void(int64_t device)>& body);
 
+// Raises kValue unless the attribute `devices`, where there is one, has a number for each device of the mesh.
+void CheckMeshDevices(const Sig& sig, const Mesh& mesh);
+
 // Once, before any device runs.
 void RegisterDeviceState();
 

@@ -1,5 +1,6 @@
 // sharding_constraint: how a value is to lie on a mesh. It says nothing about what the value is.
 #include "ir/builder.h"
+#include "ir/prims/devices.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
 
@@ -25,7 +26,8 @@ void RegisterShardingConstraint(PrimRegistry& r) {
   Prim& p =
       r.Add("sharding_constraint", Family::kControl, 1,
             "The operand. Where a program is cut over the devices of a mesh, the value lies on `mesh` as `sharding` "
-            "says, but for the dimensions in `open`, about which it says nothing.");
+            "says, but for the dimensions in `open`, about which it says nothing. `devices` are the numbers of the "
+            "mesh's devices, where they are not 0, 1, 2 ...");
   p.infer = [](const Sig& s) -> Types {
     const Shardings& shardings = s.attrs.Get<Shardings>("sharding");
     const Type& x = s.operands[0];
@@ -33,6 +35,7 @@ void RegisterShardingConstraint(PrimRegistry& r) {
     if (shardings.size() != 1 || !shardings[0].partial.empty())
       throw ValueError("sharding_constraint: sharding=", ToString(Attr(shardings)), "; expected one, without sums");
     const Mesh& mesh = s.attrs.Get<Mesh>("mesh");
+    CheckMeshDevices(s, mesh);
     CheckSharding(mesh, shardings[0], x.rank(), "sharding_constraint");
     for (int64_t d : s.attrs.Get<Ints>("open")) {
       if (!shardings[0].dims[d].empty())
@@ -44,6 +47,7 @@ void RegisterShardingConstraint(PrimRegistry& r) {
   };
   p.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return in; };
   p.linear = {0};
+  p.more_attributes = {"devices"};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms { return {c.b.Emit1(*c.eqn.prim, {*c.ct[0]}, c.eqn.attrs)}; };
   p.batch = Batch;
   p.samples = [] {

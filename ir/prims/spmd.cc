@@ -26,18 +26,26 @@ namespace {
 
 constexpr int64_t kMostDevices = 1 << 20;
 
-struct Spmd {
-  const Mesh& mesh;
-  const Shardings &in, &out;
-  explicit Spmd(const Attrs& attrs)
-      : mesh(attrs.Get<Mesh>("mesh")),
-        in(attrs.Get<Shardings>("in_shardings")),
-        out(attrs.Get<Shardings>("out_shardings")) {}
-};
-
 Attrs SpmdAttrs(const Mesh& mesh, Shardings in, Shardings out) {
   return {{"mesh", mesh}, {"in_shardings", std::move(in)}, {"out_shardings", std::move(out)}};
 }
+
+struct Spmd {
+  const Mesh& mesh;
+  const Shardings &in, &out;
+  const Attr* devices;
+  explicit Spmd(const Attrs& attrs)
+      : mesh(attrs.Get<Mesh>("mesh")),
+        in(attrs.Get<Shardings>("in_shardings")),
+        out(attrs.Get<Shardings>("out_shardings")),
+        devices(attrs.Find("devices")) {}
+  // Of an equation for the same devices.
+  Attrs Like(Shardings operands, Shardings results) const {
+    Attrs attrs = SpmdAttrs(mesh, std::move(operands), std::move(results));
+    if (devices != nullptr) attrs.Set("devices", *devices);
+    return attrs;
+  }
+};
 
 // --- Types -----------------------------------------------------------------------------------------------------------
 
@@ -93,6 +101,7 @@ Types InferSpmd(const Sig& s) {
   CheckRegionCount(s, 1);
   const Spmd p(s.attrs);
   const std::vector<std::string> names = CheckMesh(p.mesh);
+  CheckMeshDevices(s, p.mesh);
   const Fn& body = *s.regions[0];
   if (p.in.size() != s.operands.size() || p.out.size() != body.results().size()) {
     throw TypeError("spmd: ", p.in.size(), " and ", p.out.size(), " shardings for ", s.operands.size(),
@@ -246,9 +255,9 @@ void SpmdPush(PushContext& c) {
   const JvpFn f = c.push(c.eqn.regions[0], active, Mask(c.eqn.num_results, false));
   Atoms operands = c.x;
   Append(operands, Tangents(c.b, c.x, c.dx, active, c.count));
-  const Atoms all = c.b.Emit(
-      *c.eqn.prim, operands,
-      SpmdAttrs(p.mesh, WithCompanions(p.in, active, c.count), WithCompanions(p.out, f.active_out, c.count)), {f.fn});
+  const Atoms all =
+      c.b.Emit(*c.eqn.prim, operands,
+               p.Like(WithCompanions(p.in, active, c.count), WithCompanions(p.out, f.active_out, c.count)), {f.fn});
   c.y = Part(all, 0, c.eqn.num_results);
   c.dy = Spread(Part(all, c.eqn.num_results, all.size()), f.active_out, c.count);
 }
@@ -267,7 +276,7 @@ void SpmdBatch(BatchContext& c) {
                     "' has the name of an axis of the mesh inside, ", p.mesh.ToString(), "; give it another name");
   }
   const BatchedFn f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, false), c.size);
-  c.y = c.b.Emit(*c.eqn.prim, c.x, SpmdAttrs(p.mesh, Behind(p.in, c.batched), Behind(p.out, f.batched_out)), {f.fn});
+  c.y = c.b.Emit(*c.eqn.prim, c.x, p.Like(Behind(p.in, c.batched), Behind(p.out, f.batched_out)), {f.fn});
   c.batched_out = f.batched_out;
 }
 
@@ -317,8 +326,7 @@ void SpmdSplit(SplitContext& c) {
     type.dims = WithBlock(s, type);
     residual_args.push_back(Reshape(ub, ub.Parameter(type), f.residuals[r].dims));
   }
-  const Atoms known =
-      c.known_b.Emit(*c.eqn.prim, known_x, SpmdAttrs(p.mesh, known_in, known_out), {kb.Build(known_results)});
+  const Atoms known = c.known_b.Emit(*c.eqn.prim, known_x, p.Like(known_in, known_out), {kb.Build(known_results)});
   Atoms operands;
   size_t next = num_known;
   for (size_t r = 0; r < f.residuals.size(); ++r)
@@ -329,8 +337,7 @@ void SpmdSplit(SplitContext& c) {
   Atoms unknown;
   if (Any(f.unknown_out)) {
     const FnRef body = ub.Build(ub.Inline(*f.unknown, residual_args));
-    unknown =
-        c.unknown_b.Emit(*c.eqn.prim, operands, SpmdAttrs(p.mesh, unknown_in, Where(p.out, f.unknown_out)), {body});
+    unknown = c.unknown_b.Emit(*c.eqn.prim, operands, p.Like(unknown_in, Where(p.out, f.unknown_out)), {body});
   }
   size_t k = 0, u = 0;
   for (bool is_unknown : f.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
@@ -360,9 +367,8 @@ OptionalAtoms SpmdTranspose(TransposeContext& c) {
     in.push_back(s);
     operands.push_back(c.ct[r] ? *c.ct[r] : Zeros(c.b, GlobalType(p.mesh, p.out[r], body->TypeOf(body->results()[r]))));
   }
-  return Spread(
-      c.b.Emit(*c.eqn.prim, operands, SpmdAttrs(p.mesh, in, Where(p.in, linear)), {b.Build(b.Inline(*back, args))}),
-      linear);
+  return Spread(c.b.Emit(*c.eqn.prim, operands, p.Like(in, Where(p.in, linear)), {b.Build(b.Inline(*back, args))}),
+                linear);
 }
 
 // --- Samples ---------------------------------------------------------------------------------------------------------
@@ -407,7 +413,8 @@ void RegisterSpmd(PrimRegistry& r) {
       r.Add("spmd", Family::kControl, -1,
             "The region on every device of `mesh`, each with its block of the operands as in_shardings cut them; "
             "out_shardings say how the results are put together. (x,-) is an array whose dimension 0 is cut along "
-            "the axis x; ()+x a sum of what the devices along x hold. Collectives inside work between the devices.");
+            "the axis x; ()+x a sum of what the devices along x hold. Collectives inside work between the devices. "
+            "`devices` are their numbers, where they are not 0, 1, 2 ...");
   p.infer = InferSpmd;
   p.eval = EvalSpmd;
   p.push = SpmdPush;
@@ -416,7 +423,7 @@ void RegisterSpmd(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = SpmdTranspose;
   p.samples = SpmdSamples;
-  p.more_attributes = {"processes", "held", "program", "digest"};
+  p.more_attributes = {"devices", "processes", "held", "program", "digest"};
 }
 
 }  // namespace weft

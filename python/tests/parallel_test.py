@@ -342,6 +342,61 @@ def test_pmap():
     np.testing.assert_allclose(tree["y"], x + x[0], rtol=1e-6)
 
 
+def test_results_say_where_they_lie():
+    """Of plain arguments, jit of a function for devices gives what JAX gives."""
+    x, devices = arrays(8, 4), weft.devices()
+    rows = weft.NamedSharding(LINE, P("x"))
+    double = weft.shard_map(lambda a: 2 * a, LINE, P("x"), P("x"))
+    assert weft.jit(double)(x).sharding == rows
+    out = weft.jit(lambda x: (double(x) + 1, x * 2, wnp.ones(3), x))(x)
+    assert [r.sharding for r in out] == [rows, rows, weft.NamedSharding(LINE, P()), rows]
+    np.testing.assert_array_equal(out[0], 2 * x + 1)
+    lanes = weft.Mesh(devices, ("devices",))
+    for f in (weft.pmap(lambda a: a * 2), weft.jit(weft.pmap(lambda a: a * 2))):
+        assert f(x).sharding == weft.NamedSharding(lanes, P("devices"))
+    total = weft.jit(weft.pmap(lambda a: lax.psum(a, "i"), axis_name="i", out_axes=None, devices=devices[:4][::-1]))
+    assert total(x[:4]).sharding == weft.NamedSharding(weft.Mesh(devices[:4][::-1], "i"), P())
+    # On one device, and where functions are for several meshes.
+    alone = weft.make_mesh((1,), ("x",), devices=devices[5:])
+    one = weft.jit(weft.shard_map(lambda a: a + 1, alone, P("x"), P("x")))(x)
+    assert one.sharding == weft.NamedSharding(alone, P("x")) and one.devices() == {devices[5]}
+    two = weft.jit(lambda x: (double(x), weft.shard_map(lambda a: 3 * a, GRID, P("y"), P("y"))(x)))(x)
+    assert [r.sharding for r in two] == [rows, weft.NamedSharding(GRID, P("y"))]
+    np.testing.assert_array_equal(two[1], 3 * x)
+
+
+def test_functions_for_devices_where_nothing_else_is_cut():
+    """What reverse mode records of a loop is no program of one device; the function in it still is."""
+    total = weft.shard_map(lambda a: lax.psum(a.sum() ** 2, "x"), LINE, P("x"), P())
+    f = lambda v: weft.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * total(c[1]) / 9), (0, v))[1].sum()
+    x = wnp.linspace(0.5, 1.5, 8)
+    np.testing.assert_allclose(weft.jit(weft.grad(f))(x), weft.grad(f)(x), rtol=1e-5)
+
+
+def test_meshes_of_other_devices_are_told_apart():
+    x, devices = arrays(4), weft.devices()
+    meshes = [weft.make_mesh((2,), ("x",), devices=d) for d in (devices[:2], devices[4:6], devices[5:3:-1])]
+    texts = set()
+    for mesh in meshes:
+        there, ids = weft.NamedSharding(mesh, P("x")), [d.id for d in mesh.devices]
+        f = weft.shard_map(lambda a: a * (1 + lax.axis_index("x")), mesh, P("x"), P("x"))
+        for g, v in (
+            (f, x),
+            (weft.jit(f), x),
+            (weft.jit(lambda v, f=f: weft.jit(f)(v)), x),
+            (weft.jit(weft.vmap(f, 1, 1)), x[:, None]),
+        ):
+            y = g(v)
+            assert y.sharding == there and [s.device.id for s in y.addressable_shards] == ids
+            np.testing.assert_array_equal(np.ravel(y), x * [1, 1, 2, 2])
+        # Derivatives are for the same devices.
+        g = weft.jit(weft.grad(lambda v, f=f: lax.sin(f(v)).sum()))(x)
+        assert g.devices() == set(mesh.devices.flat)
+        texts.add(weft.jit(f).lower(x).as_text())
+        assert weft.parse_ir(weft.make_ir(f)(x).text) == weft.make_ir(f)(x)
+    assert len(texts) == 3
+
+
 def test_pmap_under_transforms():
     x, w = arrays(8, 3), arrays(3)
     f = lambda w, x: weft.pmap(lambda a: wnp.tanh(a @ w) - lax.pmean(a @ w, "i"), axis_name="i")(x).sum()

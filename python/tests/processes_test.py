@@ -248,7 +248,8 @@ def test_arrays_of_which_each_process_has_a_part():
         y = weft.device_put(whole, weft.NamedSharding(other, P("x")))
         np.testing.assert_array_equal(y.addressable_shards[0].data, whole[4 - 4 * RANK : 6 - 4 * RANK])
         np.testing.assert_array_equal(multihost_utils.process_allgather(weft.jit(lambda y: y * 2)(y)), whole * 2)
-        refused(lambda: weft.jit(f)(np.arange(4)), ValueError, "several, over different devices")
+        assert weft.jit(f)(np.arange(4)).sharding.mesh == mesh
+        refused(lambda: weft.jit(f)(y), ValueError, "one in different orders: its mesh on [0, 1, 2, 3], argument")
         """
     )
 

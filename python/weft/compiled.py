@@ -241,8 +241,8 @@ class Lowered:
 
     def comms(self) -> list[Communication]:
         """What devices send each other, where arguments are cut over a mesh or a constraint says that values are: every
-        collective with its bytes, axes, cause and line, and the spec of an argument that would be cheaper, if there is
-        one.
+        collective with its bytes, axes, cause and line, and the spec of an argument that would be cheapest, if one is
+        cheaper (weft.Communication).
 
         Returns: list of weft.Communication.
 

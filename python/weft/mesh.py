@@ -252,10 +252,12 @@ class Mesh:
     # The mesh that shard_map uses where none is given.
     def __enter__(self) -> Mesh:
         _current.append(self)
+        _weft.set_mesh_around(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         _current.pop()
+        _weft.set_mesh_around(current_mesh())
 
 
 _current: list[Mesh] = []
@@ -737,6 +739,22 @@ def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
 def mesh_axes(mesh: Mesh) -> list[tuple[str, int]]:
     """The names and sizes of the axes, as the native module takes them."""
     return list(mesh.shape.items())
+
+
+def mesh_devices(mesh: Mesh) -> list[int]:
+    """The numbers of its devices, as the native module takes them: none where they are 0, 1, 2 ..."""
+    numbers = [d.id for d in mesh.devices.flat]
+    return [] if numbers == list(range(mesh.size)) else numbers
+
+
+def mesh_of(axes: Sequence[tuple[str, int]], numbers: Sequence[int]) -> Mesh:
+    """The mesh of these axes and devices, as the native module gives them."""
+    sizes, among = [size for _, size in axes], devices()
+    wanted = numbers or range(math.prod(sizes))
+    if max(wanted) >= len(among):
+        raise value_error(f"jit: a program names device {max(wanted)}, but there are {len(among)} devices")
+    chosen = [among[i] for i in wanted]
+    return Mesh(np.array(chosen, dtype=object).reshape(sizes), [name for name, _ in axes])
 
 
 def check_mesh(mesh: Any, what: str) -> Mesh:

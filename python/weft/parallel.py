@@ -24,11 +24,12 @@ from .mesh import (
     cuts_of,
     first_devices,
     mesh_axes,
+    mesh_devices,
     prefix_specs,
     process_count,
     put,
 )
-from .partitioning import over_processes, remember
+from .partitioning import over_processes
 
 __all__ = ["pmap", "shard_map"]
 
@@ -79,7 +80,6 @@ def shard_map(
     @functools.wraps(f, updated=())
     def sharded(*args):
         where = check_mesh(mesh, "shard_map")
-        remember(where)
         if over_processes(where) and not _weft.is_tracing():
             return over_all_processes(*args)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
@@ -143,7 +143,7 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
     flat.specs = specs
     t = trace_flat(flat, what, known=False, axes=[(name, size, True) for name, size in mesh_axes(mesh)])
     out_cuts, unchecked = cut_results(t)
-    return _weft.spmd(t, mesh_axes(mesh), cuts, out_cuts, unchecked, flat.leaves)
+    return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
 
 
 # --- pmap -------------------------------------------------------------------------------------------------------------
@@ -203,26 +203,7 @@ def pmap(
     def one_program(*args):
         return _pmap(fun, name, in_axes, out_axes, tuple(static), devices, axis_size, args)
 
-    jitted = jit(one_program, static_argnums=tuple(static))
-
-    @functools.wraps(fun, updated=())
-    def mapped(*args):
-        out = jitted(*args)
-        # What comes out of compiled code has no place yet.
-        leaves, tree = _tree.flatten(out)
-        axes = _tree.prefix_leaves(out_axes, out, "pmap: out_axes")
-        for i, (leaf, axis) in enumerate(zip(leaves, axes)):
-            if _weft.is_traced(leaf):
-                continue
-            count = leaf.shape[axis] if axis is not None else None
-            if count is not None:
-                mesh = Mesh(np.array(first_devices(count, devices, "pmap"), dtype=object), (name,))
-                spec = PartitionSpec(*[name if d == axis % leaf.ndim else None for d in range(leaf.ndim)])
-                leaves[i] = put(leaf, NamedSharding(mesh, spec))
-        return _tree.unflatten(tree, leaves)
-
-    mapped.lower = jitted.lower  # type: ignore[attr-defined]
-    return mapped
+    return jit(one_program, static_argnums=tuple(static))
 
 
 def _pmap(
@@ -298,4 +279,9 @@ def _pmap(
     flat.function = on_one_device
     cuts = [cuts_of(mesh, spec, _weft.abstract(leaf)[0], "pmap") for leaf, spec in zip(flat.leaves, specs)]
     results = _on_devices(flat, mesh, cuts, cut_results, "pmap")
+    for i, (result, axis) in enumerate(zip(results, outs)):
+        if not _weft.is_traced(result):
+            rank = len(result.shape)
+            spec = PartitionSpec(*[name if axis is not None and d == axis % rank else None for d in range(rank)])
+            results[i] = put(result, NamedSharding(mesh, spec))
     return _tree.unflatten(flat.out_tree, results)

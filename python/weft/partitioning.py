@@ -16,22 +16,14 @@ from .mesh import (
     check_mesh,
     cuts_of,
     mesh_axes,
+    mesh_devices,
+    mesh_of,
     processes_of,
     put,
     spans_processes,
 )
 
 __all__ = ["Communication", "pjit", "with_sharding_constraint"]
-
-# Meshes by their axes: programs name the axes, arrays the devices.
-_meshes: dict[tuple[tuple[str, int], ...], list[Mesh]] = {}
-
-
-def remember(mesh: Mesh) -> None:
-    """A program may name this mesh."""
-    known = _meshes.setdefault(tuple(mesh_axes(mesh)), [])
-    if mesh not in known:
-        known.append(mesh)
 
 
 def over_processes(mesh: Mesh) -> bool:
@@ -87,12 +79,11 @@ def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
                 f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
                 "device holds, and there is nothing to cut"
             )
-    remember(mesh)
     cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what, may_be_open=True)
     if isinstance(x, _weft.Array) and _weft.spans(x):
         return put(x, sharding)
     open_dims = [d for d, dim in enumerate(sharding.spec) if dim is PartitionSpec.UNCONSTRAINED]
-    y = _weft.sharding_constraint(x, mesh_axes(mesh), cuts, open_dims)
+    y = _weft.sharding_constraint(x, mesh_axes(mesh), mesh_devices(mesh), cuts, open_dims)
     if _weft.is_traced(y):
         return y
     # Outside of a program nobody else says how the open dimensions lie.
@@ -166,39 +157,48 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
     return constrained
 
 
+def _meshes_of(traced: Any) -> list[Mesh]:
+    """Those that the constraints and shard_maps of a program name."""
+    return [mesh_of(axes, numbers) for axes, numbers in _weft.meshes_of(traced)]
+
+
+def _read(traced: Any, shardings: list) -> list:
+    """The shardings of arguments that decide where the program runs: not of those that nobody reads, or that a
+    constraint moves, unless this process has only a part of them."""
+    return [s if stays or spans_processes(s) else None for s, stays in zip(shardings, _weft.stays(traced))]
+
+
+def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
+    """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
+    order."""
+    places = [("its mesh", named[0].devices.flat)] if named else []
+    for sharding, (_, _, name) in zip(_read(traced, shardings), _weft.param_specs(traced)):
+        if sharding is not None:
+            places.append((f"argument {name}" if name else "an argument", sharding._device_list()))
+    for what, where in places[1:]:
+        first, there = ([d.id for d in devices] for devices in (places[0][1], where))
+        if first != there:
+            raise value_error(
+                f"jit: '{traced.fn.name}' is for several sets of devices, or for one in different orders: "
+                f"{places[0][0]} on {first}, {what} on {there}; weft.device_put moves an array"
+            )
+
+
 def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
-    """The mesh that a program is for: the one that it names, or the one that its arguments are cut over. Arguments on
-    another mesh than the one that the program names are taken as they are, whole."""
-    named = [tuple(axes) for axes in _weft.meshes_of(traced)]
-    given: list[Mesh] = []  # of the arguments
-    for sharding in shardings:
-        if sharding is not None and sharding.mesh not in given:
-            given.append(sharding.mesh)
+    """The mesh that a program is for: the one that it names, or else that of the first argument that is cut. Arguments
+    on another mesh of the same devices are taken as they are, whole."""
+    named = _meshes_of(traced)
     if len(named) > 1:
-        remote = [mesh for axes in named for mesh in _meshes.get(axes, []) if over_processes(mesh)]
-        if not _weft.has_constraint(traced) and not remote:
+        if not _weft.has_constraint(traced) and not any(map(over_processes, named)):
             return None  # functions for several meshes: each cuts its own arguments
         raise value_error(
             f"jit: '{traced.fn.name}' has constraints or functions for several meshes: "
-            + ", ".join(repr(dict(axes)) for axes in named)
+            + ", ".join(f"{mesh} of devices {[d.id for d in mesh.devices.flat]}" for mesh in named)
         )
+    _check_places(traced, shardings, named)
     if named:
-        for mesh in given:
-            if tuple(mesh_axes(mesh)) == named[0]:
-                return mesh
-        known = _meshes.get(named[0], [])
-        if len(known) > 1 and any(map(over_processes, known)):
-            raise value_error(
-                f"jit: '{traced.fn.name}' is for a mesh {dict(named[0])}, of which there are several, over different "
-                "devices; an argument that lies on one of them (weft.device_put) says which"
-            )
-        return known[0] if known else None
-    if len(given) > 1:
-        raise value_error(
-            f"jit: the arguments of '{traced.fn.name}' are cut over several meshes, {given[0]} and {given[1]}; "
-            "weft.device_put moves them to one"
-        )
-    return given[0] if given else None
+        return named[0]
+    return next((s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)), None)
 
 
 def _spec(dims: list[list[str]]) -> PartitionSpec:
@@ -210,17 +210,29 @@ def _spec(dims: list[list[str]]) -> PartitionSpec:
 def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
     cuts = []
     for sharding, (shape, _, _) in zip(shardings, _weft.param_specs(traced)):
-        same = sharding is not None and tuple(mesh_axes(sharding.mesh)) == tuple(mesh_axes(mesh))
+        same = isinstance(sharding, NamedSharding) and sharding.mesh == mesh
         cuts.append(cuts_of(mesh, sharding.spec, shape, "jit") if same else None)
     return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
 
 
+def _asked_for(traced: Any) -> list[NamedSharding | None]:
+    """How each result lies where it comes right out of a constraint or shard_map."""
+    return [
+        None if asked is None else NamedSharding(mesh_of(asked[0], asked[1]), _spec(asked[2]))
+        for asked in _weft.asked_for(traced)
+    ]
+
+
 def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple | None:
-    """Called from C++ when a program with sharded arguments or constraints is compiled: the program of the devices and
-    how its results lie, or None where it has no mesh."""
+    """Called from C++ when a program that names a mesh, or arguments of which somebody said where they lie, is
+    compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
+    where nothing is said of them."""
     mesh = _program_mesh(traced, shardings)
     if mesh is None:
-        return None
+        if any(asked := _asked_for(traced)):
+            return None, asked
+        place = next((s for s in _read(traced, shardings) if s is not None), None)
+        return None if place is None else (None, [place] * len(_weft.result_specs(traced)))
     for sharding in shardings:
         if spans_processes(sharding) and sharding.mesh != mesh:
             raise value_error(
@@ -228,10 +240,16 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple
                 f"is for {mesh}, which is another mesh or has its devices in another order"
             )
     cuts = _cuts(traced, mesh, shardings)
-    fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order)
+    asked = _asked_for(traced)
+    try:
+        fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order)
+    except NotImplementedError:
+        if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
+            raise
+        return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
     if over_processes(mesh):
         fn = _weft.for_process(fn, processes_of(mesh))
-    return fn, [NamedSharding(mesh, _spec(dims)) for dims in results]
+    return fn, [said or NamedSharding(mesh, _spec(dims)) for said, dims in zip(asked, results)]
 
 
 class Communication(NamedTuple):
@@ -240,11 +258,15 @@ class Communication(NamedTuple):
     Args:
         operation: psum, all_gather, psum_scatter, all_to_all, ppermute, pmax or pmin.
         axes: the axes of the mesh along which devices talk.
-        bytes: that each device receives, each time.
+        bytes: that each device receives, each time, if all send as little as they can: among n devices with b bytes
+            each, 2 b (n - 1) / n for psum, pmax and pmin, b (n - 1) / n for psum_scatter and all_to_all, b (n - 1) for
+            all_gather, b for ppermute. Several axes are one group of devices.
         times: how often it runs; the trips of a loop of unknown length count once.
         cause: which value lies how, and who needs it otherwise.
         where: the line of who needs it.
-        cheaper: the spec of an argument that would make the whole program send less, in words; None: there is none.
+        cheaper: the spec of an argument with which the whole program would send least, in words: of the argument that
+            is moved, or else of the one that saves most; None: no other spec of one argument saves anything. Those
+            that share its sizes evenly are tried, with fewer axes first: up to 256 of an argument, 1,000 in all.
 
     Example:
         >>> weft.Communication("psum", ("x",), 8.0, 1.0, "", "", None).operation
@@ -287,7 +309,7 @@ def comms(traced: Any, shardings: list, names: list[str], fixed_order: bool = Fa
 def partitioned_text(traced: Any, shardings: list, fixed_order: bool = False) -> str:
     """The program of the devices as text."""
     pair = _partition(traced, shardings, fixed_order)
-    if pair is None:
+    if pair is None or pair[0] is None:
         raise value_error(
             "stage: the program is for one device: no argument is cut over a mesh, and no constraint names one"
         )
@@ -339,4 +361,4 @@ def pjit(
     return jit(f, in_shardings=named(in_specs, "in_specs"), out_shardings=named(out_specs, "out_specs"), **options)
 
 
-_weft.set_partition_hook(NamedSharding, _partition)
+_weft.set_partition_hook(_partition)
