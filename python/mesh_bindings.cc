@@ -38,7 +38,7 @@ std::vector<NamedAxis> NamedAxesFrom(py::handle list) {
     const auto entry = py::reinterpret_borrow<py::tuple>(item);
     const std::string name = entry[0].cast<std::string>();
     const Dims size = DimsFrom(py::make_tuple(entry[1]).ptr(), "the size of a named axis");
-    axes.push_back({name, size[0], entry[2].cast<bool>()});
+    axes.push_back({name, size[0], entry[2].cast<bool>(), entry.size() > 3 && entry[3].cast<bool>()});
   }
   return axes;
 }
@@ -47,6 +47,7 @@ void BindMesh(py::module_& m) {
   m.def("axis_size",
         [](const Strings& axes, const std::string& what) { return Take(DimObject(AxisSize(axes, what))); });
   m.def("axis_is_bound", &AxisIsBound);
+  m.def("axes_of_lanes", &AxesOfLanes);
   m.def("axis_index", [](const Strings& axes) { return Wrap(AxisIndex(axes)); });
   // psum, pmax, pmin
   m.def("reduce_over_devices", [](const std::string& prim, py::handle x, const Strings& axes) {

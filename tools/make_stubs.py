@@ -140,6 +140,7 @@ def array_stub() -> str:
         "flat": "Array",
         "sharding": "Any",
         "addressable_shards": "list[Any]",
+        "global_shards": "list[Any]",
         "is_fully_addressable": "bool",
         "is_fully_replicated": "bool",
     }

@@ -41,11 +41,19 @@ const NamedAxis& AxisNamed(const std::string& name, const std::string& what) {
 
 bool AxisIsBound(const std::string& name) { return Find(name) != nullptr; }
 
+std::vector<std::string> AxesOfLanes() {
+  std::vector<std::string> names;
+  for (const NamedAxis& a : Bound()) {
+    if (a.lanes && Find(a.name) == &a) names.push_back(a.name);
+  }
+  return names;
+}
+
 uint64_t AxesKey() {
   const auto& bound = Bound();
   if (bound.empty()) return 0;
   std::string text;
-  for (const NamedAxis& a : bound) text += a.name + (a.mesh ? "!" : "=") + a.size.ToString() + ";";
+  for (const NamedAxis& a : bound) text += a.name + (a.lanes ? "*" : a.mesh ? "!" : "=") + a.size.ToString() + ";";
   static std::mutex mutex;
   static auto& keys = *new std::map<std::string, uint64_t>();
   std::lock_guard<std::mutex> lock(mutex);

@@ -18,7 +18,8 @@ namespace weft {
 struct NamedAxis {
   std::string name;
   Dim size;
-  bool mesh = false;  // of a mesh: types say which values vary over it
+  bool mesh = false;   // of a mesh: types say which values vary over it
+  bool lanes = false;  // of a mesh that pmap made: derivatives inside are those of one device, as in a lane of vmap
 };
 
 // Binds axes for a scope.
@@ -35,6 +36,8 @@ class ScopedAxes {
 // Raises kName with the user's line, naming `what`.
 const NamedAxis& AxisNamed(const std::string& name, const std::string& what);
 bool AxisIsBound(const std::string& name);
+// The axes of pmap that are bound here.
+std::vector<std::string> AxesOfLanes();
 // A number that stands for what is bound now, for the keys of caches of traced functions: equal for equal bindings.
 uint64_t AxesKey();
 

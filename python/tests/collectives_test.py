@@ -74,6 +74,13 @@ def test_permutations():
     partial = mapped(lambda a: lax.ppermute(a, "i", [(3, 0)]), x)
     np.testing.assert_array_equal(partial, np.stack([x[3], 0 * x[0], 0 * x[0], 0 * x[0]]))
     np.testing.assert_array_equal(mapped(lambda a: lax.pshuffle(a, "i", [2, 0, 3, 1]), x), x[[2, 0, 3, 1]])
+    np.testing.assert_array_equal(mapped(lambda a: lax.pbroadcast(a, "i", 2), x), x[[2, 2, 2, 2]])
+    odd = np.array([[np.nan, 1.0], [2.0, np.inf], [0.0, -np.inf], [3.0, -4.0]], np.float32)
+    for k in range(4):
+        found = mapped(lambda a, k=k: lax.pbroadcast(a, "i", k), odd)
+        np.testing.assert_array_equal(found, odd[[k] * 4])
+    flags = mapped(lambda a: lax.pbroadcast(a > 0, "i", 3), odd)
+    assert flags.dtype == bool and flags.tolist() == [[True, False]] * 4
 
 
 def test_axis_index_of_several():
@@ -225,6 +232,8 @@ def test_errors():
         mapped(lambda x: lax.ppermute(x, "i", [(0, 3)]), arrays(3))
     with pytest.raises(ValueError, match="not a permutation"):
         mapped(lambda x: lax.pshuffle(x, "i", [0, 0, 1]), arrays(3))
+    with pytest.raises(ValueError, match="source=3; there are 3 places along 'i'"):
+        mapped(lambda x: lax.pbroadcast(x, "i", 3), arrays(3))
     with pytest.raises(NotImplementedError, match="axis_index_groups"):
         mapped(lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1, 2]]), arrays(3))
     with pytest.raises(TypeError, match="a string, got 3"):

@@ -61,6 +61,7 @@ def test_shardings():
     assert places[weft.devices()[5]] == (slice(4, 6), slice(0, 3), slice(2, 4))
     assert weft.NamedSharding(GRID, P(("y", "x"))).devices_indices_map((8,))[weft.devices()[1]] == (slice(4, 5),)
     assert weft.NamedSharding(GRID, P()).is_fully_replicated
+    assert P(("x",), ()) == P("x", None) and weft.NamedSharding(GRID, P(["x"])) == weft.NamedSharding(GRID, P("x"))
     assert P("x", ["x", "y"]) == P("x", ("x", "y")) and repr(P("x", None)) == "PartitionSpec('x', None)"
     assert pickle.loads(pickle.dumps(P("x", None))) == P("x", None)
     with pytest.raises(ValueError, match="'z', which is no axis"):
@@ -71,6 +72,26 @@ def test_shardings():
         s.shard_shape((6, 1, 2))
 
 
+def test_shardings_that_mean_the_same():
+    on = lambda mesh, *spec: weft.NamedSharding(mesh, P(*spec))
+    one = weft.SingleDeviceSharding(weft.devices()[0])
+    first = weft.Mesh(np.array(weft.devices()[:1]), ("x",))
+    backwards = weft.Mesh(np.array(weft.devices()[::-1]), ("x",))
+    for a, b, ndim, same in [
+        (on(LINE, "x"), on(LINE, "x", None), 2, True),
+        (on(LINE, "x"), on(GRID, ("x", "y")), 1, True),
+        (on(LINE, "x"), on(GRID, ("y", "x")), 1, False),
+        (on(LINE, "x"), on(LINE, None, "x"), 2, False),
+        (on(LINE, "x"), on(backwards, "x"), 1, False),
+        (on(LINE), on(backwards), 1, True),
+        (on(first, "x"), one, 3, True),
+        (on(LINE), one, 1, False),
+    ]:
+        assert a.is_equivalent_to(b, ndim) is b.is_equivalent_to(a, ndim) is same, (a, b)
+    with pytest.raises(TypeError, match="expected a sharding, got 'x'"):
+        one.is_equivalent_to("x", 1)
+
+
 def test_device_put():
     x = arrays(8, 4)
     y = weft.device_put(x, weft.NamedSharding(GRID, P("x", "y")))
@@ -78,6 +99,8 @@ def test_device_put():
     assert y.sharding == weft.NamedSharding(GRID, P("x", "y")) and len(y.devices()) == 8
     shards = y.addressable_shards
     assert len(shards) == 8 and shards[3].data.shape == (2, 2) and shards[3].device.id == 3
+    np.testing.assert_array_equal(y.addressable_data(3), x[2:4, 2:])
+    assert [(s.device, s.index) for s in y.global_shards] == [(s.device, s.index) for s in shards]
     for shard in shards:
         np.testing.assert_array_equal(np.asarray(shard.data), x[shard.index])
         assert shard.data.devices() == {shard.device}
@@ -397,6 +420,25 @@ def test_meshes_of_other_devices_are_told_apart():
     assert len(texts) == 3
 
 
+def test_what_pmap_takes_by_keyword():
+    x, y, w = arrays(8, 3), arrays(8, 3), arrays(3)
+    f = lambda a, b, *, scale, tree: a * b + scale * tree["t"]
+    found = weft.pmap(f, in_axes=(0, None))(x, w, scale=y, tree={"t": x})
+    np.testing.assert_allclose(found, x * w + y * x, rtol=1e-5, atol=1e-6)
+    with_static = weft.pmap(lambda a, n, scale: a * n * scale, static_broadcasted_argnums=1, backend="cpu")
+    np.testing.assert_allclose(with_static(x, 3, scale=y), 3 * x * y, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"mapped sizes of '.*' differ: 8 .* and 4 \(axis 0 of argument scale\)"):
+        with_static(x, 3, scale=y[:4])
+
+
+@pytest.mark.filterwarnings("ignore:.*brings nothing")
+def test_pmap_takes_memory_that_is_given_away():
+    given, kept = wnp.arange(8000.0).reshape(8, 1000), wnp.ones((8, 1000))
+    out = weft.pmap(lambda a, b: a + b, donate_argnums=0)(given, kept)
+    np.testing.assert_array_equal(out, np.arange(8000.0).reshape(8, 1000) + 1)
+    assert given.is_deleted() and not kept.is_deleted()
+
+
 def test_pmap_under_transforms():
     x, w = arrays(8, 3), arrays(3)
     f = lambda w, x: weft.pmap(lambda a: wnp.tanh(a @ w) - lax.pmean(a @ w, "i"), axis_name="i")(x).sum()
@@ -406,6 +448,79 @@ def test_pmap_under_transforms():
     np.testing.assert_allclose(lanes, np.broadcast_to(x.sum(0), (5, 8, 3)), rtol=1e-5)
 
 
+# Reverse mode inside pmap: (function of (module, lax, np) for the arguments W (in_axes=None), X and Y, its axes).
+def summed(w, x):
+    return ((x * w).sum() - 1.0) ** 2
+
+
+STEPS = {
+    "a step": lambda m, lax, np: lambda w, x, y: lax.pmean(m.grad(summed)(w, x), "i"),
+    "value and gradient": lambda m, lax, np: lambda w, x, y: lax.pmean(m.value_and_grad(summed)(w, x), "i"),
+    "of the mean": lambda m, lax, np: lambda w, x, y: m.grad(lambda w: lax.pmean(summed(w, x), "i"))(w),
+    "of a sum's square": lambda m, lax, np: lambda w, x, y: m.grad(lambda x: (lax.psum(x, "i") ** 2).sum())(x),
+    "with aux": lambda m, lax, np: lambda w, x, y: m.grad(lambda w: (summed(w, x), lax.psum(w, "i")), has_aux=True)(w),
+    "of what is captured": lambda m, lax, np: lambda w, x, y: m.grad(lambda s: summed(w * s, x))(2.0),
+    "of what is made inside": lambda m, lax, np: lambda w, x, y: m.grad(summed)(np.arange(2.0) + 1, x),
+    "vjp": lambda m, lax, np: lambda w, x, y: m.vjp(lambda w: np.sin(w * x), w)[1](y),
+    "vjp of a sum": lambda m, lax, np: lambda w, x, y: m.vjp(lambda w: lax.psum(np.sin(w * x), "i"), w)[1](w),
+    "jacrev": lambda m, lax, np: lambda w, x, y: m.jacrev(lambda w: lax.pmean(np.sin(w * x), "i") * y)(w),
+    "hessian": lambda m, lax, np: lambda w, x, y: m.hessian(lambda w: np.sin(lax.pmean(w * x, "i")).sum())(w),
+    "grad of grad": lambda m, lax, np: (
+        lambda w, x, y: m.grad(lambda w: m.grad(lambda x: lax.psum((np.sin(x) * w) ** 2, "i").sum())(x).sum())(w)
+    ),
+    "linearize": lambda m, lax, np: lambda w, x, y: m.linearize(lambda w: lax.psum(np.sin(w * x), "i"), w)[1](y),
+    "transpose": lambda m, lax, np: lambda w, x, y: m.linear_transpose(lambda v: lax.psum(v * x, "i"), w)(y),
+    "all_gather": lambda m, lax, np: lambda w, x, y: m.grad(lambda w: (lax.all_gather(w * x, "i") ** 2).sum())(w),
+    "jit inside": lambda m, lax, np: lambda w, x, y: lax.pmean(m.jit(m.grad(summed))(w, x), "i"),
+    "vmap inside": lambda m, lax, np: (
+        lambda w, x, y: m.vmap(lambda a: m.grad(lambda w: lax.pmean(summed(w, a * x), "i"))(w))(np.stack([x, y]))
+    ),
+    "checkpoint": lambda m, lax, np: (
+        lambda w, x, y: m.grad(m.checkpoint(lambda w: lax.pmean(np.sin(w * x), "i").sum()))(w)
+    ),
+    "custom_jvp": lambda m, lax, np: (
+        lambda w, x, y: m.grad(
+            lambda w: lax.psum(m.nn.softplus(w * x) if hasattr(m, "nn") else np.logaddexp(w * x, 0.0), "i").sum()
+        )(w)
+    ),
+    "scan of steps": lambda m, lax, np: (
+        lambda w, x, y: lax.scan(
+            lambda w, x: (w - 0.01 * lax.pmean(m.grad(summed)(w, x), "i"), summed(w, x)), w, np.stack([x, y])
+        )
+    ),
+    "steps until it is small": lambda m, lax, np: (
+        lambda w, x, y: lax.while_loop(
+            lambda c: (c[0] > 1e-3) & (c[2] < 5),
+            lambda c: (lambda value, slope: (value, c[1] - 0.001 * lax.psum(slope, "i"), c[2] + 1))(
+                *m.value_and_grad(lambda w: lax.pmean(summed(w, x), "i"))(c[1])
+            ),
+            (np.float32(1.0), w, 0),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_reverse_mode_inside_of_pmap(name):
+    """Each device has its own gradient, as each lane of vmap has: pmap and vmap of JAX, vmap of Weft."""
+    jax = pytest.importorskip("jax")
+    w, x, y = np.array([1.0, 2.0], np.float32), arrays(8, 2) / 2, arrays(8, 2)
+    program, axes = STEPS[name], (None, 0, 0)
+    theirs = jax.vmap(program(jax, jax.lax, jax.numpy), in_axes=axes, axis_name="i")(w, x, y)
+    ours = program(weft, lax, wnp)
+    mapped = weft.pmap(ours, "i", in_axes=axes)
+    found = [mapped(w, x, y), weft.vmap(ours, in_axes=axes, axis_name="i")(w, x, y)]
+    if len(jax.devices()) >= 8:
+        found.append(jax.pmap(program(jax, jax.lax, jax.numpy), "i", in_axes=axes)(w, x, y))
+    lanes = weft.vmap(mapped, in_axes=(0, None, None))(np.stack([w, 2 * w]), x, y) if "until" not in name else None
+    for result in found:
+        for a, b in zip(weft.tree.leaves(result), jax.tree.leaves(theirs), strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-5)
+    if lanes is not None:
+        for a, b in zip(weft.tree.leaves(lanes), jax.tree.leaves(theirs), strict=True):
+            np.testing.assert_allclose(a[0], b, rtol=2e-4, atol=1e-5)
+
+
 def test_pmap_errors():
     for call, words in [
         (lambda: weft.pmap(lambda a: a)(arrays(9)), "9 devices are needed, but there are 8"),
@@ -413,9 +528,15 @@ def test_pmap_errors():
         (lambda: weft.pmap(lambda a: a, in_axes=None)(arrays(8)), "no argument of 'f' is mapped"),
         (lambda: weft.pmap(lambda a: a, in_axes=3)(arrays(8)), "maps axis 3 of argument a"),
         (lambda: weft.pmap(lambda a: a, out_axes=4)(arrays(8)), "out_axes has 4"),
+        (lambda: weft.pmap(lambda a: a, backend="tpu"), "pmap: there is no backend 'tpu'"),
     ]:
         with pytest.raises(ValueError, match=words):
             call()
+    inner = weft.pmap(lambda a: a, "j")
+    with pytest.raises(NotImplementedError, match="'f' is mapped inside of another pmap, over 'i'; one of the two"):
+        weft.pmap(inner, "i")(arrays(2, 2))
+    with pytest.raises(TypeError, match=r"pjit: got in_shardings=.*; weft.pjit takes in_specs"):
+        weft.pjit(lambda a: a, LINE, in_shardings=P("x"))
 
 
 # --- JAX --------------------------------------------------------------------------------------------------------------

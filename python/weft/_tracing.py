@@ -195,15 +195,17 @@ def trace_flat(
     flat: Flat,
     kind: str,
     known: bool | Sequence[bool],
-    axes: Sequence[tuple[str, Any, bool]] = (),
+    axes: Sequence[tuple] = (),
     varying: Sequence[str] = (),
     derivatives: int = 0,
     rule: bool = False,
+    finish: Callable[[list], list] | None = None,
 ):
     """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
-    named axes that are bound inside, with their sizes and whether they belong to a mesh. `varying`: mesh axes over
-    which all that the function captures is to vary. `derivatives`: how many are being taken of the function; `rule`:
-    it is the derivative rule of another (tracer/rule_depth.h)."""
+    named axes that are bound inside, with their sizes, whether they belong to a mesh, and whether that is pmap's.
+    `varying`: mesh axes over which all that the function captures is to vary. `derivatives`: how many are being taken
+    of the function; `rule`: it is the derivative rule of another (tracer/rule_depth.h). `finish`: what becomes of the
+    leaves of the result."""
 
     def run(leaves):
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
@@ -220,7 +222,8 @@ def trace_flat(
                 f"at {where}. A function that calls itself in a branch of cond is decorated with @weft.jit: the call "
                 f"is then traced once, not followed"
             ) from None
-        return flatten_result(flat, result)
+        results = flatten_result(flat, result)
+        return results if finish is None else finish(results)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]

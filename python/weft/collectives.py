@@ -18,6 +18,7 @@ __all__ = [
     "all_to_all",
     "axis_index",
     "axis_size",
+    "pbroadcast",
     "pcast",
     "pmax",
     "pmean",
@@ -167,6 +168,38 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
         Array([1, 1, 1], dtype=int32)
     """
     return _reduce("pmin", x, axis_name, axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """x of one lane or device along an axis, on all of them.
+
+    Args:
+        x: array, number or tree of them.
+        axis_name: the name of an axis of vmap, shard_map or pmap, or a tuple of names, the first one major.
+        source: the place of that lane or device.
+
+    Returns: tree like x.
+
+    Raises:
+        NameError: nothing around binds the axis.
+        ValueError: there is no such place.
+
+    Example:
+        >>> weft.vmap(lambda x: weft.lax.pbroadcast(x, "i", 1), axis_name="i")(wnp.array([7, 8, 9]))
+        Array([8, 8, 8], dtype=int32)
+    """
+    names = axis_names(axis_name, "pbroadcast")
+    size = _weft.axis_size(names, "pbroadcast")
+    if isinstance(size, int) and not 0 <= source < size:
+        raise value_error(f"pbroadcast: source={source!r}; there are {size} places along {axis_name!r}")
+    here = _weft.axis_index(names) == source
+
+    def spread(leaf):
+        shape, dtype, _, _ = _weft.abstract(leaf)
+        total = _weft.reduce_over_devices("psum", _weft.where(here, leaf, _weft.full(shape, 0, dtype)), names)
+        return _weft.astype(total, dtype)
+
+    return _tree.map(spread, x)
 
 
 def all_gather(

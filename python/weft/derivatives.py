@@ -61,6 +61,25 @@ def _check_complex(flat: Flat, mask: Sequence[bool], what: str) -> None:
             )
 
 
+def lanes_apart(leaves: Sequence) -> list:
+    """Values as ones that differ between the devices of a pmap around. Reverse mode in a device of pmap is that in a
+    lane of vmap: each has its own cotangent of an argument, and its own of a result. Of a value that is the same on all
+    devices there would be one for all of them, the sum."""
+    axes = _weft.axes_of_lanes()
+    if not axes:
+        return list(leaves)
+    return [_weft.pvary(leaf, axes) if _weft.is_inexact(_weft.abstract(leaf)[1]) else leaf for leaf in leaves]
+
+
+def _sum_of_lanes(results: list) -> list:
+    """What reverse mode in a device of pmap differentiates, before the results: the sum of the first one over all
+    lanes. Where that is the same on all devices, it stays so: a choice by it may have collectives."""
+    if not results:
+        return results
+    same = [axis for axis in _weft.axes_of_lanes() if axis not in _weft.varying(results[0])]
+    return [results[0] * _weft.axis_size(same, "grad") if same else results[0], *results]
+
+
 def _no_cotangent(leaf):
     """What an integer has in place of a cotangent: zeros of dtype bool."""
     return _weft.full(_weft.abstract(leaf)[0], 0, "bool")
@@ -231,7 +250,10 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         mask, nums = _argnums_flat(flat, args, argnums, what)
         _check_inexact(flat, mask, what, allow_int)
         active = [wanted and _weft.is_inexact(_weft.abstract(leaf)[1]) for wanted, leaf in zip(mask, flat.leaves)]
-        t = trace_flat(flat, what, known=True, derivatives=1)
+        apart = bool(_weft.axes_of_lanes())
+        if apart:
+            flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
+        t = trace_flat(flat, what, known=True, derivatives=1, finish=_sum_of_lanes if apart else None)
         if has_aux:
             if flat.out_tree.num_children != 2 or flat.out_tree.type not in (tuple, list):
                 raise type_error(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
@@ -245,12 +267,14 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             )
         if holomorphic:
             _check_complex(flat, mask, what)
-        fn = _weft.grad(t, active, True, has_aux, holomorphic)
+        fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
         weak, of_leaves = t.weak_results, _weak(flat.leaves)
         slopes = [w for w, on in zip(of_leaves, active) if on]
         out = _weft.apply(fn, flat.leaves + t.captures, weak[:1] + slopes + weak[1:])
         n = sum(active)
         value, found, aux = out[0], iter(out[1 : 1 + n]), out[1 + n :]
+        if apart:
+            value, *aux = aux
         grads = [
             next(found) if on else _no_cotangent(leaf) for wanted, on, leaf in zip(mask, active, flat.leaves) if wanted
         ]
@@ -396,7 +420,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         fun = _with_constant_aux(fun, "vjp")
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
-    t = trace_flat(flat, "vjp", known=True, derivatives=1)
+    flat.leaves = flat.specs = lanes_apart(flat.leaves)
+    t = trace_flat(flat, "vjp", known=True, derivatives=1, finish=lanes_apart)
     forward, backward, _ = _weft.vjp(t, active)
     out = _weft.apply(forward, flat.leaves + t.captures, t.weak_results)
     n = t.num_results
@@ -410,7 +435,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
     def pullback(residuals, cotangent):
-        moving = _cotangents(cotangent, value_tree, specs[:count], "vjp")
+        moving = lanes_apart(_cotangents(cotangent, value_tree, specs[:count], "vjp"))
         aux_cts = [_weft.full(shape, 0, dtype) for shape, dtype, _, _ in specs[count:] if _weft.is_inexact(dtype)]
         back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving + aux_cts), slopes))
         grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
@@ -527,7 +552,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     check_callable(fun, what)
     flat = flat_function(fun, primals, {})
     _check_inexact(flat, [True] * len(flat.leaves), what)
-    t = trace_flat(flat, what, known=False)
+    lanes = _weft.axes_of_lanes()
+    if lanes:
+        flat.specs = [
+            ShapeDtype(shape, dtype, weak_type=weak, varying=sorted({*_weft.varying(leaf), *lanes}))
+            for leaf, (shape, dtype, weak, _) in zip(flat.leaves, map(_weft.abstract, flat.leaves))
+        ]
+    t = trace_flat(flat, what, known=False, finish=lanes_apart)
     fn = _weft.linear_transpose(t, [True] * len(flat.leaves))
     out_tree, in_tree = flat.out_tree, flat.in_tree
     specs = [(tuple(s), d, w, _weft.abstract(ShapeDtype(s, d))[3]) for s, d, w in _weft.result_specs(t)]
@@ -538,7 +569,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     weak = _weak(flat.leaves)
 
     def transposed(cotangent):
-        moving = _cotangents(cotangent, out_tree, specs, what)
+        moving = lanes_apart(_cotangents(cotangent, out_tree, specs, what))
         return _tree.unflatten(in_tree, _weft.apply(fn, t.captures + moving, weak))[0]
 
     return transposed

@@ -319,8 +319,9 @@ class PartitionSpec(tuple):
     """How an array is cut over a mesh, dimension by dimension. Dimensions that are left out are not cut.
 
     Args:
-        dims: for each dimension the name of an axis, a tuple of names (the first one major), None if it is not cut, or
-            PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of it.
+        dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
+            name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
+            it.
 
     Raises:
         TypeError, ValueError: something is no name of an axis.
@@ -340,7 +341,7 @@ class PartitionSpec(tuple):
             if isinstance(dim, (tuple, list)):
                 for name in dim:
                     check_axis_name(name, "PartitionSpec")
-                checked.append(tuple(dim))
+                checked.append(tuple(dim) if len(dim) > 1 else dim[0] if dim else None)
             elif dim is None or dim is _UNCONSTRAINED:
                 checked.append(dim)
             else:
@@ -421,6 +422,14 @@ class Sharding:
     def addressable_devices(self) -> set[Device]:
         """Those that belong to this process."""
         return {d for d in self._device_list() if d.process_index == _process[0]}
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether the same devices hold the same parts of every array of `ndim` dimensions that both fit."""
+        if not isinstance(other, Sharding):
+            raise type_error(f"is_equivalent_to: expected a sharding, got {other!r}")
+        # A size that all cuts of both divide evenly tells all parts apart.
+        shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
+        return self.devices_indices_map(shape) == other.devices_indices_map(shape)
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -539,7 +548,7 @@ class NamedSharding(Sharding):
 
 class Shard:
     """What one device holds of an array: `device`, `index` (slices of the whole), `replica_id` (how many devices before
-    this one hold the same) and `data`. Array.addressable_shards lists them.
+    this one hold the same) and `data`. Array.addressable_shards lists those of this process, Array.global_shards all.
 
     Args:
         array: the whole.
@@ -559,7 +568,9 @@ class Shard:
 
     @property
     def data(self):
-        """The part as an array of its own."""
+        """The part as an array of its own; None where another process has it."""
+        if self.device.process_index != _process[0]:
+            return None
         if _weft.spans(self._array):
             part = _weft.held_block(self._array, held_blocks(self._array.sharding, self._array.shape).index(self.index))
         else:
@@ -672,14 +683,41 @@ def _sharding_of(array: Any) -> Sharding:
 
 def _shards_of(array: Any) -> list[Shard]:
     """Array.addressable_shards."""
+    return [shard for shard in global_shards(array) if shard.device.process_index == _process[0]]
+
+
+def global_shards(array: Any) -> list[Shard]:
+    """What each device holds of the array, those of other processes included: their `data` is None.
+
+    Example:
+        >>> [shard.index for shard in wnp.arange(3).global_shards]
+        [(slice(0, 3, None),)]
+    """
     seen: dict[tuple, int] = {}
     shards = []
     for device, index in _sharding_of(array).devices_indices_map(array.shape).items():
         key = tuple((s.start, s.stop) for s in index)
-        if device.process_index == _process[0]:
-            shards.append(Shard(array, device, index, seen.get(key, 0)))
+        shards.append(Shard(array, device, index, seen.get(key, 0)))
         seen[key] = seen.get(key, 0) + 1
     return shards
+
+
+def addressable_data(self: Any, index: int) -> Any:
+    """What one device of this process holds of the array: x.addressable_shards[index].data.
+
+    Args:
+        index: which of these devices.
+
+    Returns: array.
+
+    Raises:
+        IndexError: there are not so many.
+
+    Example:
+        >>> wnp.arange(3).addressable_data(0)
+        Array([0, 1, 2], dtype=int32)
+    """
+    return _shards_of(self)[index].data
 
 
 def _is_fully_addressable(array: Any) -> bool:

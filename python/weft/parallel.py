@@ -128,10 +128,10 @@ def _run(f: Callable, mesh: Mesh, args: tuple, in_specs: list, out_specs: Any, c
     return _tree.unflatten(flat.out_tree, results)
 
 
-def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str) -> list:
+def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what: str, lanes: bool = False) -> list:
     """Traces the function for one device, whose arguments are cut over the mesh as `cuts` says, and applies it to the
     leaves of the call. cut_results(traced) gives for each result the axes that cut its dimensions, and the axes along
-    which the first device's is taken."""
+    which the first device's is taken. `lanes`: derivatives inside are those of one device (derivatives.lanes_apart)."""
     specs = []
     for leaf, axes in zip(flat.leaves, cuts):
         shape, dtype, weak, _ = _weft.abstract(leaf)
@@ -141,7 +141,7 @@ def _on_devices(flat: Flat, mesh: Mesh, cuts: list, cut_results: Callable, what:
         varying = sorted({*_weft.varying(leaf), *(a for names in axes for a in names)})
         specs.append(ShapeDtype(local, dtype, weak_type=weak, varying=varying))
     flat.specs = specs
-    t = trace_flat(flat, what, known=False, axes=[(name, size, True) for name, size in mesh_axes(mesh)])
+    t = trace_flat(flat, what, known=False, axes=[(name, size, True, lanes) for name, size in mesh_axes(mesh)])
     out_cuts, unchecked = cut_results(t)
     return _weft.spmd(t, mesh_axes(mesh), mesh_devices(mesh), cuts, out_cuts, unchecked, flat.leaves)
 
@@ -157,23 +157,29 @@ def pmap(
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Device] | None = None,
+    backend: str | None = None,
     axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
 ) -> Callable:
-    """Like weft.vmap, with one device for each lane, and compiled. Collectives over axis_name work between the devices.
+    """Like weft.vmap, with one device for each lane, and compiled. Collectives over axis_name work between the devices;
+    derivatives that are taken inside are those of one lane.
 
     Args:
         fun: the function of one lane; None: pmap is used as a decorator with arguments.
         axis_name: the name of the mapped axis.
-        in_axes: the axis per argument, as in vmap.
+        in_axes: the axis per argument, as in vmap. Keyword arguments are mapped over their first axis.
         out_axes: where the new axis is in each result; None: the first device's result is taken.
         static_broadcasted_argnums: positions of arguments that are passed to Python as they are.
         devices: the devices to use, in order; None: the first ones there are.
+        backend: whose devices: "cpu" or None.
         axis_size: the number of lanes, where no argument says.
+        donate_argnums: positions of arguments that are given away, as in weft.jit.
 
     Returns: function of the same arguments, with one more dimension each.
 
     Raises:
-        ValueError: when called: there are fewer devices than lanes; what vmap refuses.
+        ValueError: there is no such backend; when called: there are fewer devices than lanes; what vmap refuses.
+        NotImplementedError: when called: inside of another pmap, or over the devices of several processes.
 
     Example:
         >>> weft.pmap(lambda x: x / weft.lax.psum(x, "i"), axis_name="i")(wnp.array([3.0]))
@@ -187,8 +193,12 @@ def pmap(
             out_axes=out_axes,
             static_broadcasted_argnums=static_broadcasted_argnums,
             devices=devices,
+            backend=backend,
             axis_size=axis_size,
+            donate_argnums=donate_argnums,
         )
+    if backend not in (None, "cpu"):
+        raise value_error(f"pmap: there is no backend {backend!r}; there is 'cpu'")
     name = "devices" if axis_name is None else check_axis_name(axis_name, "pmap")
     static = (static_broadcasted_argnums,) if is_integer(static_broadcasted_argnums) else static_broadcasted_argnums
     from .compiled import jit
@@ -200,10 +210,10 @@ def pmap(
         )
 
     @functools.wraps(fun, updated=())
-    def one_program(*args):
-        return _pmap(fun, name, in_axes, out_axes, tuple(static), devices, axis_size, args)
+    def one_program(*args, **kwargs):
+        return _pmap(fun, name, in_axes, out_axes, tuple(static), devices, axis_size, args, kwargs)
 
-    return jit(one_program, static_argnums=tuple(static))
+    return jit(one_program, static_argnums=tuple(static), donate_argnums=donate_argnums)
 
 
 def _pmap(
@@ -215,7 +225,13 @@ def _pmap(
     devices: Sequence[Device] | None,
     axis_size: int | None,
     args: tuple,
+    kwargs: dict[str, Any],
 ) -> Any:
+    if outer := _weft.axes_of_lanes():
+        raise not_implemented(
+            f"pmap: '{call_name(fun)}' is mapped inside of another pmap, over '{outer[-1]}'; one of the two can be "
+            "weft.vmap, or both one weft.shard_map over a mesh of two axes"
+        )
     fixed = {i % len(args): args[i] for i in static} if static else {}
     dynamic = tuple(a for i, a in enumerate(args) if i not in fixed)
     axes = in_axes
@@ -227,7 +243,8 @@ def _pmap(
             )
         axes = tuple(a for i, a in enumerate(in_axes) if i not in fixed)
     places = _tree.prefix_leaves(axes, dynamic, "pmap: in_axes") if dynamic else []
-    flat = flat_function(fun, dynamic, {}, positions=[i for i in range(len(args)) if i not in fixed])
+    places += [0] * len(_tree.leaves(kwargs))
+    flat = flat_function(fun, dynamic, kwargs, positions=[i for i in range(len(args)) if i not in fixed])
     size, first, specs = axis_size, "axis_size", []
     for i, (leaf, axis, path) in enumerate(zip(flat.leaves, places, flat.names)):
         shape = _weft.abstract(leaf)[0]
@@ -252,11 +269,12 @@ def _pmap(
     mesh = Mesh(np.array(first_devices(size, devices, "pmap"), dtype=object), (name,))
     outs: list = []
 
-    def on_one_device(*given):
-        leaves, tree = _tree.flatten(given)
+    def on_one_device(*given, **named):
+        leaves, tree = _tree.flatten((given, named))
         lanes = [leaf if axis is None else _weft.squeeze(leaf, axis) for leaf, axis in zip(leaves, places)]
-        rest = iter(_tree.unflatten(tree, lanes))
-        results = fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))])
+        given, named = _tree.unflatten(tree, lanes)
+        rest = iter(given)
+        results = fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **named)
         found, out_tree = _tree.flatten(results)
         outs[:] = _tree.prefix_leaves(out_axes, results, "pmap: out_axes")
         wide = []
@@ -278,7 +296,7 @@ def _pmap(
 
     flat.function = on_one_device
     cuts = [cuts_of(mesh, spec, _weft.abstract(leaf)[0], "pmap") for leaf, spec in zip(flat.leaves, specs)]
-    results = _on_devices(flat, mesh, cuts, cut_results, "pmap")
+    results = _on_devices(flat, mesh, cuts, cut_results, "pmap", lanes=True)
     for i, (result, axis) in enumerate(zip(results, outs)):
         if not _weft.is_traced(result):
             rank = len(result.shape)

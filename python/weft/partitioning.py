@@ -332,6 +332,7 @@ def pjit(
     Returns: function of whole arrays; its lower(*args).comms() says what moves between devices.
 
     Raises:
+        TypeError: shardings are given instead of specs.
         ValueError: when called: specs do not fit the mesh or the shapes, or devices cannot share a size evenly.
 
     Example:
@@ -342,6 +343,12 @@ def pjit(
     """
     if f is None:
         return functools.partial(pjit, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+    for theirs, ours in (("in_shardings", "in_specs"), ("out_shardings", "out_specs")):
+        if theirs in options:
+            raise type_error(
+                f"pjit: got {theirs}={options[theirs]!r}; weft.pjit takes {ours}, PartitionSpecs of its mesh; "
+                "weft.jit and weft.experimental.pjit.pjit take shardings"
+            )
     from .compiled import jit
 
     where = check_mesh(mesh, "pjit")

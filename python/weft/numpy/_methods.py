@@ -8,6 +8,7 @@ from typing import Any
 from .. import _weft
 from .._errors import type_error
 from .._weft import Array
+from ..mesh import addressable_data, global_shards
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
 
@@ -115,11 +116,13 @@ def attach(functions: Mapping[str, Any]) -> None:
     for name in _FUNCTIONS.split():
         setattr(Array, name, functions[name])
     more = {
+        "addressable_data": addressable_data,
         "at": property(_at, doc=_AT),
         "compress": compress,
         "device": property(_device, doc=_DEVICE),
         "flat": property(_flat, doc=_FLAT),
         "flatten": functions["ravel"],
+        "global_shards": property(global_shards),
         "imag": property(functions["imag"], doc=_IMAG),
         "real": property(functions["real"], doc=_REAL),
         "view": view,
