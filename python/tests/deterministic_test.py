@@ -170,6 +170,24 @@ def test_whatever_is_made_of_it_keeps_it(tmp_path):
         assert results[1] != apart
 
 
+def test_sums_that_are_cut_by_hand():
+    """Inside of shard_map the user says what is summed: each device's part, and then those, as a tree of float32."""
+    local = weft.jit(lambda part: part.sum(), deterministic=True)
+    arrays = [np.random.default_rng(seed).normal(size=4096).astype(np.float32) for seed in range(6)]
+    found = [set() for _ in arrays]
+    for n in (1, 2, 4, 8):
+        line = weft.make_mesh((n,), ("x",))
+        total = weft.shard_map(lambda part: weft.lax.psum(part.sum(), "x"), line, P("x"), P())
+        total = weft.jit(total, deterministic=True)
+        for x, ends in zip(arrays, found):
+            parts = [np.asarray(local(part)) for part in np.split(x, n)]
+            while len(parts) > 1:
+                parts = [a + b for a, b in zip(parts[::2], parts[1::2])]
+            assert bits(total(x)) == bits(parts)
+            ends.add(parts[0].tobytes())
+    assert any(len(ends) > 1 for ends in found)  # so that this says something
+
+
 @pytest.mark.parametrize(
     "kind, transform",
     [

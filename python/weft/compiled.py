@@ -100,8 +100,9 @@ def jit(
             one for each argument that is not static; an argument that lies otherwise is moved.
         out_shardings: likewise for the results.
         deterministic: sums of floats are taken in one order: results have the same bits on every mesh, and however its
-            devices are spread over processes. Costs time. For CPUs. Inside of another jitted function that one
-            decides; where something else traces the function (vmap, grad, make_ir) it is refused: jit that.
+            devices are spread over processes. What is inside shard_map or pmap is cut by its author: it has the same
+            bits on every mesh of one size. Costs time. For CPUs. Inside of another jitted function that one decides;
+            where something else traces the function (vmap, grad, make_ir) it is refused: jit that.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
