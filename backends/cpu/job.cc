@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -58,21 +59,129 @@ std::string Ranks(const std::set<int>& ranks) {
   return text;
 }
 
-// Whether this is the first process of its machine to ask. The name is gone with the process that has it.
-bool FirstToSpeak() {
+// A name that one process of a machine can have, and that the others see: of a socket. It is gone with the process.
+class SharedName {
+ public:
+  // Of this job: `what` tells its names apart.
+  SharedName(const char* job, const std::string& what) {
+    const std::string name = "weft-job-" + std::to_string(getuid()) + "-" + job + what;
+    address_.sun_family = AF_UNIX;
+    const size_t n = std::min(name.size(), sizeof(address_.sun_path) - 1);
+    std::memcpy(address_.sun_path + 1, name.data(), n);  // a name that begins with 0 is in no file system
+    length_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + n);
+  }
+  ~SharedName() {
+    if (socket_ >= 0) close(socket_);
+  }
+  SharedName(const SharedName&) = delete;
+
+  // False: another process has it. Where nobody may have a name, all take it.
+  bool Take() {
+    return Open() < 0 || bind(socket_, reinterpret_cast<const sockaddr*>(&address_), length_) == 0 ||
+           errno != EADDRINUSE;
+  }
+  // From another socket to the one that has the name. False: nobody has it.
+  bool Wake() {
+    return Open() >= 0 &&
+           sendto(socket_, "", 1, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address_), length_) == 1;
+  }
+  bool WasWoken() const {
+    char byte = 0;
+    return recv(socket_, &byte, 1, MSG_DONTWAIT) == 1;
+  }
+
+ private:
+  int Open() {
+    if (socket_ < 0) socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return socket_;
+  }
+
+  sockaddr_un address_{};
+  socklen_t length_ = 0;
+  int socket_ = -1;
+};
+
+// Says it, unless another process of this machine has spoken.
+bool SayOnce(const std::string& message, const std::string& before) {
   const char* job = std::getenv("PMIX_NAMESPACE");
-  if (job == nullptr) return true;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = "weft-job-" + std::to_string(getuid()) + "-" + job;
-  const size_t n = std::min(name.size(), sizeof(address.sun_path) - 1);
-  std::memcpy(address.sun_path + 1, name.data(), n);  // a name that begins with 0 is in no file system
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return true;
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + n);
-  // Where nobody may have a name, all speak.
-  return bind(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0 || errno != EADDRINUSE;
+  static SharedName& word = *new SharedName(job == nullptr ? "" : job, "");  // taken until the process ends
+  if (job != nullptr && !word.Take()) return false;
+  const std::string text = before + "weft: " + message + ". The job ends.\n";
+  std::fflush(stdout);
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+  return true;
 }
+
+std::string Rank(const std::string& rank, const std::string& size) {
+  char host[256] = "?";
+  gethostname(host, sizeof(host) - 1);
+  return "rank " + rank + " of " + size + " (" + host + ", process " + std::to_string(getpid()) + ")";
+}
+
+// The start of MPI waits for all processes of the job, without end. This ends it at the deadline, by ending the process
+// with a failure: launchers then end the others.
+class StartOfJob {
+ public:
+  explicit StartOfJob(double deadline) : deadline_(deadline) {
+    if (const char* job = std::getenv("PMIX_NAMESPACE")) {
+      here_ = std::make_unique<SharedName>(job, "-" + rank_);
+      here_->Take();
+    }
+    watch_ = std::thread([this] { Watch(); });
+  }
+  ~StartOfJob() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      started_ = true;
+    }
+    changed_.notify_one();
+    watch_.join();
+  }
+  StartOfJob(const StartOfJob&) = delete;
+
+ private:
+  static std::string Variable(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : otherwise;
+  }
+
+  void Watch() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::duration<double>(deadline_), [this] { return started_; })) return;
+    // Another one that came to its deadline before speaks; or else this one does, which tells the others first.
+    const bool told = here_ != nullptr && here_->WasWoken();
+    if (told || !Say(Missing())) usleep(100000);  // time for the one that speaks
+    _exit(1);
+  }
+
+  bool Say(const std::set<int>& missing) const {
+    std::string who = "processes that have";
+    if (!missing.empty()) who = Ranks(missing) + (missing.size() == 1 ? ", which has" : ", which have");
+    return SayOnce(Rank(rank_, size_) + " waited " + Seconds(deadline_) + " in distributed.initialize() for " + who +
+                       " not called it: stuck or ended before, or still busy with something else",
+                   "");
+  }
+
+  // Those that do not wait here; tells the others. None: they may be on other machines, where they cannot be seen.
+  std::set<int> Missing() const {
+    std::set<int> missing;
+    if (here_ == nullptr) return missing;
+    for (int r = 0; r < std::atoi(size_.c_str()); ++r) {
+      if (!SharedName(std::getenv("PMIX_NAMESPACE"), "-" + std::to_string(r)).Wake()) missing.insert(r);
+    }
+    if (size_ != Variable("OMPI_COMM_WORLD_LOCAL_SIZE", "")) missing.clear();
+    return missing;
+  }
+
+  const double deadline_;
+  const std::string rank_ = Variable("OMPI_COMM_WORLD_RANK", Variable("PMIX_RANK", "?").c_str());
+  const std::string size_ = Variable("OMPI_COMM_WORLD_SIZE", Variable("SLURM_NTASKS", "?").c_str());
+  std::unique_ptr<SharedName> here_;  // says that this process waits
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool started_ = false;
+  std::thread watch_;
+};
 
 thread_local std::string t_site;  // of what the thread runs next
 
@@ -90,12 +199,14 @@ Job& Job::Join(double deadline_seconds) {
   if (TheJob() && g_joined_by != getpid())
     throw std::runtime_error("this process was forked from one of a job, and cannot be one of its own");
   if (TheJob()) return *TheJob();
+  auto start = std::make_unique<StartOfJob>(deadline_seconds);
   const OpenMpi& mpi = OpenMpi::Get();
   int initialized = 0;
   mpi.initialized(&initialized);
   int provided = kMpiThreadMultiple;
   if (!initialized && mpi.init_thread(nullptr, nullptr, kMpiThreadMultiple, &provided) != 0)
     throw std::runtime_error("MPI_Init_thread failed");
+  start.reset();
   if (provided != kMpiThreadMultiple)
     throw std::runtime_error("this Open MPI was built without support of threads (MPI_THREAD_MULTIPLE)");
   int rank = 0, size = 1;
@@ -130,12 +241,7 @@ bool Job::Poll(const F& done) const {
   return true;
 }
 
-std::string Job::Me() const {
-  char host[256] = "?";
-  gethostname(host, sizeof(host) - 1);
-  return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " (" + host + ", process " +
-         std::to_string(getpid()) + ")";
-}
+std::string Job::Me() const { return Rank(std::to_string(rank_), std::to_string(size_)); }
 
 void Job::Check(int code, const char* what) {
   if (code == 0) return;
@@ -285,14 +391,8 @@ void Job::Leave() {
 }
 
 void Job::End(const std::string& message, const std::string& before) {
-  if (FirstToSpeak()) {
-    const std::string text = before + "weft: " + message + ". The job ends.\n";
-    std::fflush(stdout);
-    [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
-    usleep(300000);  // those that see the same a moment later find that somebody speaks
-  } else {
-    usleep(1000000);  // time for the one that speaks
-  }
+  // Time for the one that speaks; or else for those that see the same a moment later, to find that somebody speaks.
+  usleep(SayOnce(message, before) ? 300000 : 1000000);
   OpenMpi::Get().abort(OpenMpi::Get().world, 1);
   _exit(1);
 }

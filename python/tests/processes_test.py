@@ -159,6 +159,16 @@ def test_the_example_trains_on_two_processes(deterministic):
     assert float(curves[1][2]) < 0.25 * float(curves[1][1])
 
 
+@pytest.mark.parametrize("launcher", [True, False])
+def test_the_example_where_every_number_arrives_everywhere(launcher):
+    example = pathlib.Path(__file__).parents[2] / "examples/all_gather.py"
+    devices = 1 if launcher else 4
+    out = succeeds(example.read_text(encoding="utf-8"), processes=4, devices=devices, begin="", launcher=launcher)
+    # mpirun joins what processes write at the same time.
+    arrived = re.findall(r"CpuDevice\(id=(\d)\): ([\d ]+)", out)
+    assert sorted(arrived) == [(str(i), "100 101 102 103") for i in range(4)], out
+
+
 def test_without_a_launcher_there_is_one_process():
     out = succeeds("print(RANK, SIZE, len(weft.devices()), wnp.arange(2).is_fully_addressable)", launcher=False)
     assert out.split() == ["0", "1", "2", "True"]
@@ -313,6 +323,33 @@ def test_a_process_that_is_killed():
     assert not said
     assert re.search(r"process rank 2 .*signal 9", err.replace("\n", " ")), err
     assert seconds < 30
+
+
+@pytest.mark.parametrize(
+    "wrong", ["time.sleep(1000)", "while True: pass", "sys.exit(0)"], ids=["asleep", "busy", "gone"]
+)
+def test_a_process_that_never_joins(wrong):
+    """From when the first of the others calls initialize() until all have ended: the deadline and 2 seconds."""
+    begin = f"""
+    import os, sys, time
+    if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+        {wrong}
+    import weft
+    print("joins at", time.time(), flush=True)
+    weft.distributed.initialize()
+    print("joined", flush=True)
+    """
+    status, out, err, _ = job("", processes=3, devices=1, begin=begin)
+    end = time.time()
+    said = [line for line in err.splitlines() if line.startswith("weft: ")]
+    assert status != 0 and "joined" not in out and len(said) == 1, out + err
+    assert re.search(
+        r"rank [02] of 3 \(.*, process \d+\) waited 3 s in distributed.initialize\(\) for rank 1, which has not called",
+        said[0],
+    ), said
+    first = min(float(t) for t in re.findall(r"joins at ([\d.]+)", out))
+    print(f"ended {end - first:.2f} s after the first process came to initialize()")
+    assert DEADLINE <= end - first < DEADLINE + 2
 
 
 @pytest.mark.parametrize("stuck", ["while True: pass", "time.sleep(1000)"])
