@@ -10,21 +10,25 @@ namespace weft::python {
 
 namespace {
 
+void AddVarying(const Strings& axes, Signature& s) {
+  if (axes.empty()) return;
+  s.tokens.push_back(kVaryingToken | axes.size() << 8);
+  for (const std::string& axis : axes) s.objects.emplace_back(Check(PyUnicode_FromString(axis.c_str())));
+}
+
 void AddType(const Value& v, Signature& s) {
   uint64_t head = kLeafToken | static_cast<uint64_t>(v.dtype()) << 8 | static_cast<uint64_t>(v.weak()) << 16;
   if (!v.traced()) {
     const Shape& shape = v.tensor().shape();
     s.tokens.push_back(head | static_cast<uint64_t>(shape.size()) << 32);
     s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
+    if (Trace::Current() != nullptr) AddVarying(TypeHere(v).varying, s);
     return;
   }
-  const Type type = v.type();
+  const Type type = TypeHere(v);
   const Dims& dims = type.dims;
   s.tokens.push_back(head | static_cast<uint64_t>(dims.size()) << 32);
-  if (!type.varying.empty()) {
-    s.tokens.push_back(kVaryingToken | type.varying.size() << 8);
-    for (const std::string& axis : type.varying) s.objects.emplace_back(Check(PyUnicode_FromString(axis.c_str())));
-  }
+  AddVarying(type.varying, s);
   for (const Dim& d : dims) {
     if (const auto size = d.TryValue()) {
       s.tokens.push_back(static_cast<uint64_t>(*size));

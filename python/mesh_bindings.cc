@@ -68,7 +68,7 @@ void BindMesh(py::module_& m) {
   // The mesh axes over which the value of an array or ShapeDtype varies.
   m.def("varying", [](py::handle leaf) -> Strings {
     if (IsArray(leaf.ptr()) && BlocksOf(leaf.ptr()) != nullptr) return {};
-    if (IsArray(leaf.ptr())) return ValueOf(leaf.ptr()).type().varying;
+    if (IsArray(leaf.ptr())) return TypeHere(ValueOf(leaf.ptr())).varying;
     return py::hasattr(leaf, "varying") ? leaf.attr("varying").cast<Strings>() : Strings{};
   });
   // (axes over which result i varies, what it is)

@@ -28,7 +28,7 @@ Spec SpecFrom(py::handle leaf) {
   OperandHolder holder;
   if (holder.Set(leaf.ptr())) {
     const Value v = holder.operand().ToValue();
-    return {v.type(), v.weak(), v};
+    return {TypeHere(v), v.weak(), v};
   }
   if (py::hasattr(leaf, "shape") && py::hasattr(leaf, "dtype")) {
     const bool weak = py::hasattr(leaf, "weak_type") && py::bool_(leaf.attr("weak_type"));
@@ -115,7 +115,7 @@ Attrs ConstsAttr(int consts) {
 
 // A rule of the user's names tangents and cotangents of everything; the primitives only those of inexact values. `fn`
 // with zeros for the last parameters, as far as `types` of those are not inexact, and without the last results that
-// belong to other `result_types`.
+// belong to other `result_types`. What those vary over, its results do.
 FnRef OnlyInexact(const FnRef& fn, const Types& types, const Types& result_types) {
   Builder b(fn->name());
   const size_t first = fn->params().size() - types.size();
@@ -128,7 +128,10 @@ FnRef OnlyInexact(const FnRef& fn, const Types& types, const Types& result_types
   Atoms results = b.Inline(*fn, args), kept;
   const size_t first_result = results.size() - result_types.size();
   for (size_t i = 0; i < results.size(); ++i) {
-    if (i < first_result || IsInexact(result_types[i - first_result].dtype)) kept.push_back(results[i]);
+    if (i < first_result)
+      kept.push_back(results[i]);
+    else if (const Type& type = result_types[i - first_result]; IsInexact(type.dtype))
+      kept.push_back(Pvary(b, results[i], type.varying));
   }
   return b.Build(kept);
 }
@@ -282,7 +285,7 @@ void BindTracing(py::module_& m) {
   m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands,
                    const std::vector<std::string>& names, const std::vector<std::string>& paths) {
     Value i = ValueFrom(index, "cond");
-    UnifyResults(branches, "cond", names, paths, i.type().varying);
+    UnifyResults(branches, "cond", names, paths, TypeHere(i).varying);
     Aligned a = AlignCaptures(branches);
     if (i.rank() != 0) throw TypeError("cond: the condition must be a single boolean or integer, got ", i.type());
     if (IsBool(i.dtype())) {
@@ -431,6 +434,7 @@ void BindTracing(py::module_& m) {
     return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()),
                        {{"callback", RegisterCallback(function.ptr())}, {"results", results}}));
   });
+  m.def("unify_varying", &UnifyVarying, py::arg("function"), py::arg("rule"), py::arg("tangents"));
   // The functions that custom_jvp and custom_vjp hold are closed: what they captured becomes further operands, which
   // the rules receive too.
   m.def("custom_jvp", [](const Traced& f, const Traced& rule, py::handle operands) {

@@ -174,6 +174,18 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
   }
 }
 
+void UnifyVarying(Traced& function, Traced& rule, bool tangents) {
+  std::vector<Strings> mine = ResultVarying(*function.fn), its = ResultVarying(*rule.fn);
+  const size_t n = mine.size();
+  for (size_t k = 0; k < n; ++k) {
+    mine[k] = UnionOfAxes(mine[k], its[k]);
+    if (tangents) mine[k] = its[n + k] = UnionOfAxes(mine[k], its[n + k]);
+    its[k] = mine[k];
+  }
+  if (mine != ResultVarying(*function.fn)) function.fn = ConvertResults(function.fn, ResultDTypes(*function.fn), mine);
+  if (its != ResultVarying(*rule.fn)) rule.fn = ConvertResults(rule.fn, ResultDTypes(*rule.fn), its);
+}
+
 bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
   if (body.fn->results().size() < carry.size()) {
     throw TypeError(what, ": the body returns ", body.fn->results().size(), " arrays for a carry of ", carry.size());
@@ -183,7 +195,7 @@ bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const st
   std::vector<Strings> varying = ResultVarying(*body.fn);
   bool again = false;
   for (size_t i = 0; i < carry.size(); ++i) {
-    const Type in = carry[i].type(), out = types[i];
+    const Type in = TypeHere(carry[i]), out = types[i];
     if (in.dtype != out.dtype || carry[i].weak() != body.weak_results[i]) {
       if (carry[i].weak() &&
           (in.dtype == out.dtype || Promote({in.dtype, true}, {out.dtype, body.weak_results[i]}).dtype == out.dtype)) {

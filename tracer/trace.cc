@@ -67,8 +67,14 @@ Trace* Trace::Current() {
   return stack.empty() ? nullptr : stack.back().get();
 }
 
+Type TypeHere(const Value& value) {
+  const Trace* trace = Trace::Current();
+  return trace == nullptr ? value.type() : trace->TypeOf(value);
+}
+
 ScopedTrace::ScopedTrace(std::string name, std::string kind)
     : trace_(std::make_shared<Trace>(std::move(name), std::move(kind))) {
+  if (const Trace* around = Trace::Current()) trace_->varying_ = around->varying_;
   Stack().push_back(trace_);
 }
 
@@ -140,6 +146,13 @@ Atom Trace::Use(const Value& value) {
     known_.emplace(it->second.id, value);
   }
   return it->second;
+}
+
+Type Trace::TypeOf(const Value& value) const {
+  Type type = value.type();
+  const bool outside = value.traced() ? value.home().get() != this : value.tensor().size() > kMaxLiteralElements;
+  if (outside) type.varying = UnionOfAxes(type.varying, varying_);
+  return type;
 }
 
 // A value from outside, declared there to vary over `varying_`.

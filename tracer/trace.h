@@ -62,6 +62,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // The atom that stands for `value` in this trace; captures it if need be. Raises kTracer for a value whose trace has
   // ended.
   Atom Use(const Value& value);
+  // The type of that atom. (A value from outside may be declared to vary there.)
+  Type TypeOf(const Value& value) const;
   Value Wrap(const Atom& atom, bool weak = false);
   // Appends an equation at the user's current place.
   Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
@@ -80,9 +82,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // number depends on then happens at once (after the effects recorded before it), and is taken out of the program.
   void set_concrete() { concrete_ = true; }
 
-  // Everything that the function captures varies over these mesh axes: whether it runs differs between the devices
-  // along them.
-  void set_varying(const Strings& axes) { varying_ = axes; }
+  // Everything that the function captures, and what is traced inside it, varies over these mesh axes: whether it runs
+  // differs between the devices along them.
+  void set_varying(const Strings& axes) { varying_ = UnionOfAxes(varying_, axes); }
 
   bool open() const { return open_; }
   const std::string& kind() const { return kind_; }
@@ -117,6 +119,9 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::map<std::pair<const void*, uint32_t>, Value> widened_;  // by trace and variable, or by buffer
   std::set<int> done_;                                         // equations with effects that have happened
 };
+
+// The type of `value` in the innermost open trace.
+Type TypeHere(const Value& value);
 
 // Opens a trace for a scope. The value keeps describing its function after the scope has ended.
 class ScopedTrace {

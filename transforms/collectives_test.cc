@@ -231,5 +231,37 @@ fn f(x: f64[3]{d}, w: f64[3]) -> (f64[]) {
   EXPECT_EQ(again->ResultTypes(), grad->ResultTypes());
 }
 
+// The cotangent that a backward rule gives for a value that is the same on all devices differs between them, unless
+// the rule sums it up itself: then nothing more is summed.
+TEST(Collectives, CotangentsOfRulesAreSummedOnce) {
+  for (const bool own : {false, true}) {
+    const FnRef f = Parsed(std::string(R"(
+fn f(x: f64[3]{d}, w: f64[3]) -> (f64[]) {
+  y: f64[3]{d} = custom_vjp x w (x: f64[3]{d}, w: f64[3]) -> (f64[3]{d}) {
+    y: f64[3]{d} = mul x w
+    return y
+  } (x: f64[3]{d}, w: f64[3]) -> (f64[3]{d}, f64[3]{d}, f64[3]) {
+    y: f64[3]{d} = mul x w
+    return y, x, w
+  } (x: f64[3]{d}, w: f64[3], ct: f64[3]{d}) -> (f64[3]{d}, )") +
+                           (own ? "f64[3]) {" : "f64[3]{d}) {") + R"(
+    cx: f64[3]{d} = mul ct w
+    cw: f64[3]{d} = mul ct x
+)" + (own ? "    sum: f64[3] = psum[axes=[\"d\"]] cw\n    return cx, sum\n" : "    return cx, cw\n") +
+                           R"(  }
+  s: f64[]{d} = reduce_sum[dims=[0]] y
+  t: f64[] = psum[axes=["d"]] s
+  return t
+})");
+    const FnRef grad = Grad(f, {.wrt = {true, true}});
+    Verify(*grad);
+    EXPECT_EQ(ToString(grad->ResultTypes()), "f64[3]{d}, f64[3]");
+    int sums = 0;
+    for (const Eqn& e : grad->eqns()) sums += e.prim->name == "psum";
+    EXPECT_EQ(sums, 1) << Print(*grad);
+    Verify(*Jvp(f, {true, true}, {true}).fn);
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "ir/cost.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/prims/collectives.h"
 #include "ir/prims/scan.h"
 #include "ir/prims/while.h"
 #include "transforms/implicit_batch.h"
@@ -330,7 +331,7 @@ class Partitioner {
       if (e.prim->name == "scan") inside *= static_cast<double>(e.attrs.Get<Dims>("length")[0].value("a scan"));
       for (const FnRef& r : e.regions) RecordOwn(*r, inside);
       const std::string& name = e.prim->name;
-      if (e.prim->family != Family::kCollective || name == "pvary" || name == "axis_index") continue;
+      if (!Communicates(*e.prim)) continue;
       const Strings& axes = e.attrs.Get<Strings>("axes");
       double n = 1;
       for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));

@@ -10,9 +10,6 @@
 namespace weft {
 namespace {
 
-// A value that takes less to make again than to keep: it is larger than what it is made from.
-bool CheaperToRemake(const Eqn& e) { return e.prim->name == "broadcast" || e.prim->name == "iota"; }
-
 class Splitter {
  public:
   Splitter(const Fn& fn, const Mask& unknown)
@@ -70,6 +67,16 @@ class Splitter {
   bool IsUnknown(const Atom& a) const { return a.is_var() && is_unknown_[a.id()]; }
   Atom ValueOf(const Atom& a) const { return a.is_var() ? env_[a.id()] : a; }
 
+  // A value that takes less to make again than to keep: it is larger than what it is made from. What is declared to
+  // vary over mesh axes takes nothing, where it is made from no variable.
+  bool CheaperToRemake(const Eqn& e, const Atoms& x) const {
+    if (e.prim->name != "pvary") return e.prim->name == "broadcast" || e.prim->name == "iota";
+    if (x[0].is_literal()) return true;
+    const auto made = maker_.find(x[0].id());
+    return made != maker_.end() && std::all_of(made->second.second.begin(), made->second.second.end(),
+                                               [](const Atom& a) { return a.is_literal(); });
+  }
+
   // A value of the known half, made available in the unknown half.
   Atom Residual(const Atom& a) {
     if (a.is_literal()) return a;
@@ -97,7 +104,7 @@ class Splitter {
       ScopedLoc loc(known_, e.loc);
       const Atoms y = known_.Clone(e, x);
       for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, y[r], false);
-      if (y.size() == 1 && CheaperToRemake(e)) maker_[y[0].id()] = {&e, x};
+      if (y.size() == 1 && CheaperToRemake(e, x)) maker_[y[0].id()] = {&e, x};
       return;
     }
     if (e.prim->split) {

@@ -192,6 +192,90 @@ fn f(x: f64[4]) -> (f64[4], f64[4]) {
   }
 }
 
+// Devices take different branches and leave a loop after different numbers of trips. What branches compute from numbers
+// alone, array and all, has to leave them as something that varies.
+const char* const kChoices = R"(
+fn f(x: f64[4,2], w: f64[2]) -> (f64[4,2]) {
+  y: f64[4,2] = spmd[in_shardings=shardings((d,-),(-)), mesh=mesh(d=4), out_shardings=shardings((d,-))] x w (b: f64[1,2]{d}, w: f64[2]) -> (f64[1,2]{d}) {
+    x: f64[2]{d} = reshape[shape=<2>] b
+    v: f64[2]{d} = pvary[axes=["d"]] w
+    r: f64[]{d} = reduce_sum[dims=[0]] x
+    p: bool[]{d} = gt r 0.0:f64
+    y: f64[2]{d} = cond p x v (x: f64[2]{d}, v: f64[2]{d}) -> (f64[2]{d}) {
+      a: f64[2]{d} = sin x
+      b: f64[2]{d} = mul a v
+      return b
+    } (x: f64[2]{d}, v: f64[2]{d}) -> (f64[2]{d}) {
+      i: f64[3,2] = iota[dim=0, dtype=f64, shape=<3,2>]
+      s: f64[3,2] = cos i
+      c: f64[2]{d} = scan[length=<3>, num_carry=1, num_consts=1, reverse=false] v x s (v: f64[2]{d}, c: f64[2]{d}, s: f64[2]) -> (f64[2]{d}) {
+        m: f64[2]{d} = mul c s
+        n: f64[2]{d} = sin m
+        o: f64[2]{d} = mul n v
+        return o
+      }
+      return c
+    }
+    place: i32[]{d} = axis_index[axes=["d"], varying=true]
+    zero: i32[]{d} = pvary[axes=["d"]] 0:i32
+    k: i32[]{d}, z: f64[2]{d} = while[num_carry=2] zero y place v (k: i32[]{d}, y: f64[2]{d}, place: i32[]{d}, v: f64[2]{d}) -> (bool[]{d}) {
+      more: bool[]{d} = le k place
+      return more
+    } (k: i32[]{d}, y: f64[2]{d}, place: i32[]{d}, v: f64[2]{d}) -> (i32[]{d}, f64[2]{d}) {
+      t: i32[]{d} = add k 1:i32
+      i: f64[2] = iota[dim=0, dtype=f64, shape=<2>]
+      e: f64[2] = exp i
+      m: f64[2]{d} = mul y v
+      n: f64[2]{d} = sin m
+      o: f64[2]{d} = mul n e
+      return t, o
+    }
+    u: f64[1,2]{d} = reshape[shape=<1,2>] z
+    return u
+  }
+  return y
+})";
+
+TEST(Spmd, DerivativesWhereDevicesChooseDifferently) {
+  std::mt19937 rng(5);
+  const FnRef f = Parsed(kChoices);
+  Builder b("loss");
+  const Atom x = b.Parameter(f->params()[0].type), w = b.Parameter(f->params()[1].type);
+  const FnRef loss = b.Build({ReduceSum(b, Sin(b, b.Inline(*f, {x, w})[0]), {0, 1})});
+  const FnRef grad = Grad(loss, {.wrt = {true, true}});
+  Verify(*grad);
+  const Tensors at = DrawArguments(*loss, rng), got = Eval(*grad, at), optimized = Eval(*Optimize(grad), at);
+  for (size_t k = 0; k < at.size(); ++k) {
+    ExpectNear(optimized[k], got[k], "optimized");
+    for (int64_t i = 0; i < at[k].size(); ++i) {
+      const auto value = [&](double step) {
+        Tensors there = at;
+        there[k] = at[k].Copy();
+        there[k].Set(i, at[k].Get(i).real() + step);
+        return Eval(*loss, there)[0].Get(0).real();
+      };
+      EXPECT_NEAR(got[k].Get(i).real(), (value(1e-6) - value(-1e-6)) / 2e-6, 1e-7)
+          << "operand " << k << " [" << i << "]";
+    }
+  }
+  // Lanes on every device that choose differently as well.
+  const FnRef lanes = Batch(grad, {true, true}, {true, true}, 5).fn;
+  Verify(*lanes);
+  const Tensors many = DrawArguments(*lanes, rng), all = Eval(*lanes, many);
+  for (int64_t lane = 0; lane < 5; ++lane) {
+    Tensors one;
+    for (size_t k = 0; k < at.size(); ++k) {
+      one.emplace_back(DType::kF64, at[k].shape());
+      for (int64_t i = 0; i < one[k].size(); ++i) one[k].Set(i, many[k].Get(lane * one[k].size() + i));
+    }
+    const Tensors expected = Eval(*grad, one);
+    for (size_t k = 0; k < at.size(); ++k) {
+      for (int64_t i = 0; i < one[k].size(); ++i)
+        EXPECT_NEAR(all[k].Get(lane * one[k].size() + i).real(), expected[k].Get(i).real(), 1e-9) << lane;
+    }
+  }
+}
+
 TEST(Spmd, RecursionWithCollectives) {
   // sum over k of k * (sum of x over devices), k = 3 ... 1, each addend a collective of its own.
   const FnRef f = Parsed(R"(

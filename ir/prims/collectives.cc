@@ -23,6 +23,10 @@
 
 namespace weft {
 
+bool Communicates(const Prim& prim) {
+  return prim.family == Family::kCollective && prim.name != "pvary" && prim.name != "axis_index";
+}
+
 const Strings& CheckAxes(const Sig& s) {
   const Strings& axes = s.attrs.Get<Strings>("axes");
   if (axes.empty()) throw ValueError(s.prim.name, ": axes is empty; expected at least one name");

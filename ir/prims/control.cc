@@ -1,12 +1,12 @@
 // call and cond.
 #include <algorithm>
 
-#include "absl/strings/str_join.h"
 #include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
 #include "ir/prims/lanes.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
+#include "ir/prims/varying_choice.h"
 
 namespace weft {
 
@@ -26,29 +26,6 @@ void CheckRegionResults(const Sig& s, size_t index, const Types& types) {
   if (given != types)
     throw TypeError(s.prim.name, ": region ", index, " gives (", ToString(given), "); expected (", ToString(types),
                     ")");
-}
-
-void CheckVaryingChoice(const Sig& s, const Strings& choice, size_t first) {
-  if (choice.empty()) return;
-  for (const FnRef& region : s.regions) {
-    for (const std::string& axis : choice) {
-      if (!region->UsesAxis(axis)) continue;
-      throw TypeError(s.prim.name, ": devices along '", axis,
-                      "' may choose differently, but a region has a collective ", "over '", axis,
-                      "', where all of them have to meet. Make the choice the same on all devices (a ",
-                      "psum or pmax of it), or compute the collective outside");
-    }
-  }
-  const auto check = [&](const Type& type, const char* what, size_t i) {
-    if (!AxesWithout(choice, type.varying).empty())
-      throw TypeError(s.prim.name, ": what runs varies over {", absl::StrJoin(choice, ","), "}, but ", what, " ", i,
-                      " is ", type, "; expected a value that varies over the same axes (pvary)");
-  };
-  for (size_t i = first; i < s.operands.size(); ++i) check(s.operands[i], "operand", i);
-  for (const FnRef& region : s.regions) {
-    const Types results = region->ResultTypes();
-    for (size_t i = 0; i < results.size(); ++i) check(results[i], "result", i);
-  }
 }
 
 Mask ActiveOf(const OptionalAtoms& dx) {
@@ -267,7 +244,7 @@ void CondPush(PushContext& c) {
 void CondBatch(BatchContext& c) {
   if (c.batched[0]) {
     RefuseMappedAxis(c, "the lanes may take different branches");
-    return BatchDisagreeingCond(c);
+    return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDisagreeingCond);
   }
   const Mask batched = Part(c.batched, 1, c.batched.size());
   const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
@@ -290,21 +267,22 @@ void CondSplit(SplitContext& c) {
     c.unknown_out.assign(c.y.size(), true);
     return;
   }
+  const Strings predicate_axes = c.known_b.TypeOf(c.known_x[0]).varying;
+  std::vector<FnRef> branches;
+  for (const FnRef& f : c.eqn.regions) branches.push_back(VaryingOver(f, predicate_axes));
   std::vector<SplitFn> splits;
-  Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
-    if (splits.size() == c.eqn.regions.size()) splits.clear();
+  Agreeing(branches, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
+    if (splits.size() == branches.size()) splits.clear();
     splits.push_back(c.regions.split(f, unknown, force));
     return std::make_pair(f, splits.back().unknown_out);
   });
   const Mask unknown_out = splits[0].unknown_out;
-  const Strings predicate_axes = c.known_b.TypeOf(c.known_x[0]).varying;
   // Residuals of different branches share slots of equal type.
   Types slots;
   std::vector<std::vector<size_t>> slot_of(splits.size());
   for (size_t k = 0; k < splits.size(); ++k) {
     std::vector<bool> used(slots.size(), false);
-    for (Type t : splits[k].residuals) {
-      t.varying = UnionOfAxes(t.varying, predicate_axes);
+    for (const Type& t : splits[k].residuals) {
       size_t slot = 0;
       while (slot < slots.size() && (used[slot] || !(slots[slot] == t))) ++slot;
       if (slot == slots.size()) slots.push_back(t), used.push_back(false);
@@ -312,7 +290,7 @@ void CondSplit(SplitContext& c) {
       slot_of[k].push_back(slot);
     }
   }
-  const Types operand_types = c.eqn.regions[0]->ParamTypes();
+  const Types operand_types = branches[0]->ParamTypes();
   const Types known_types = Where(operand_types, unknown, false), unknown_types = Where(operand_types, unknown);
   const size_t num_known = static_cast<size_t>(std::count(unknown_out.begin(), unknown_out.end(), false));
   std::vector<FnRef> known_regions, unknown_regions;
@@ -321,10 +299,7 @@ void CondSplit(SplitContext& c) {
     const Atoms out = kb.Inline(*splits[k].known, Parameters(kb, known_types));
     Atoms results = Part(out, 0, num_known);
     std::vector<std::optional<Atom>> slot_values(slots.size());
-    for (size_t i = 0; i < slot_of[k].size(); ++i) {
-      const size_t slot = slot_of[k][i];
-      slot_values[slot] = Pvary(kb, out[num_known + i], slots[slot].varying);
-    }
+    for (size_t i = 0; i < slot_of[k].size(); ++i) slot_values[slot_of[k][i]] = out[num_known + i];
     for (size_t s = 0; s < slots.size(); ++s) results.push_back(slot_values[s] ? *slot_values[s] : Zeros(kb, slots[s]));
     known_regions.push_back(std::move(kb).Build(results));
     const Atoms slot_params = Parameters(ub, slots), unknown_params = Parameters(ub, unknown_types);

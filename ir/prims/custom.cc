@@ -38,6 +38,16 @@ Mask Movable(const Types& operands, const Attrs& attrs) {
   return mask;
 }
 
+// What a backward rule says of them: a cotangent may vary over mesh axes over which its operand does not, and a tangent
+// enters varying over them, too.
+Types MovingTypes(const Types& operands, const Attrs& attrs, const Fn& backward) {
+  Types types = Where(operands, Movable(operands, attrs));
+  const Types given = backward.ResultTypes();
+  for (size_t i = 0; i < std::min(types.size(), given.size()); ++i)
+    types[i].varying = UnionOfAxes(types[i].varying, given[i].varying);
+  return types;
+}
+
 void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx) {
   const int64_t consts = eqn.attrs.GetOr<int64_t>("num_consts", 0);
   for (size_t i = dx.size() - static_cast<size_t>(consts); i < dx.size(); ++i) {
@@ -114,13 +124,14 @@ void RegisterCustomJvp(PrimRegistry& r) {
 }
 
 void RegisterCustomVjp(PrimRegistry& r) {
-  Prim& p =
-      r.Add("custom_vjp", Family::kControl, -1,
-            "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
-            "region 2 (residuals, cotangents -> cotangents of the operands). Region 3, if given, is the linear map "
-            "(residuals, tangents of the operands -> tangents of the results) whose transpose region 2 is; "
-            "otherwise region 2 is transposed where the map is wanted. The last num_consts operands are captured "
-            "values without cotangents.");
+  Prim& p = r.Add(
+      "custom_vjp", Family::kControl, -1,
+      "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
+      "region 2 (residuals, cotangents -> cotangents of the operands). Region 3, if given, is the linear map "
+      "(residuals, tangents of the operands -> tangents of the results) whose transpose region 2 is; "
+      "otherwise region 2 is transposed where the map is wanted. A cotangent that varies over mesh axes over which "
+      "its operand does not is summed over them. The last num_consts operands are captured "
+      "values without cotangents.");
   p.infer = [](const Sig& s) -> Types {
     if (s.regions.size() != 3 && s.regions.size() != 4)
       throw TypeError("custom_vjp: has ", s.regions.size(), " regions; expected 3 or 4");
@@ -132,7 +143,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
                       ") followed by residuals");
     }
     CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Inexact(results))));
-    const Types moving = Where(s.operands, Movable(s.operands, s.attrs));
+    const Types moving = MovingTypes(s.operands, s.attrs, *s.regions[2]);
     CheckRegionResults(s, 2, moving);
     if (s.regions.size() == 4) {
       CheckRegionParams(s, 3, Joined(Part(forward, results.size(), forward.size()), moving));
@@ -147,8 +158,10 @@ void RegisterCustomVjp(PrimRegistry& r) {
     c.y = Part(out, 0, c.eqn.num_results);
     Atoms operands = Part(out, c.eqn.num_results, out.size());
     const size_t residuals = operands.size();
-    Append(operands, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     const FnRef& backward = c.eqn.regions[2];
+    const Types cotangents = backward->ResultTypes();
+    const Atoms tangents = Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs));
+    for (size_t i = 0; i < tangents.size(); ++i) operands.push_back(Pvary(c.b, tangents[i], cotangents[i].varying));
     std::vector<FnRef> regions = {backward};
     // Forward mode transposes the backward rule, if that is linear; otherwise only reverse mode can use it.
     if (c.eqn.regions.size() == 4) {

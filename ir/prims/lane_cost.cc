@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/cost.h"
+#include "ir/prims/collectives.h"
 
 namespace weft {
 namespace {
@@ -61,7 +62,7 @@ bool Fuses(const Eqn& e) {
 LaneCost EqnCost(const Fn& fn, const Eqn& e) {
   if (e.prim->family == Family::kControl) return ControlCost(e);
   LaneCost cost = e.regions.empty() ? LaneCost() : Dearest(e.regions);
-  if (e.prim->family == Family::kCollective) cost.collective = e.prim->name;
+  if (Communicates(*e.prim)) cost.collective = e.prim->name;
   if (e.prim->family == Family::kEffect) {
     cost.checks = e.prim->name == "assert";
     cost.one_by_one = !cost.checks;

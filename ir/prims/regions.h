@@ -13,9 +13,6 @@ namespace weft {
 void CheckRegionParams(const Sig& sig, size_t index, const Types& types);
 void CheckRegionResults(const Sig& sig, size_t index, const Types& types);
 void CheckRegionCount(const Sig& sig, size_t count);
-// What runs depends on a value that varies over the mesh axes `choice`: then so do the operands from `first` on, and
-// the results of the regions, and no collective inside is over such an axis. Raises kType otherwise.
-void CheckVaryingChoice(const Sig& sig, const Strings& choice, size_t first);
 
 Mask ActiveOf(const OptionalAtoms& dx);
 Mask ActiveOf(const Companions& dx);

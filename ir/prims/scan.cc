@@ -14,6 +14,7 @@
 #include "ir/prims/regions.h"
 #include "ir/prims/residual_cut.h"
 #include "ir/prims/shape.h"
+#include "ir/prims/varying_choice.h"
 
 namespace weft {
 namespace {
@@ -182,7 +183,8 @@ void ScanPush(PushContext& c) {
 
 void ScanBatch(BatchContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
-  if (scan.taped && c.batched[0]) return BatchDisagreeingTapeScan(c);  // each lane has its own number of steps
+  if (scan.taped && c.batched[0])  // each lane has its own number of steps
+    return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDisagreeingTapeScan);
   const Mask mask = scan.Rest(c.batched), consts = scan.Consts(mask), xs = scan.Xs(mask);
   const Atoms x = scan.Rest(c.x);
   const auto [carry, batched] = CarryFixpoint(scan.Carries(mask), scan.carries, [&](const Mask& m) {
@@ -213,7 +215,9 @@ void ScanBatch(BatchContext& c) {
 // Residuals become stacked results of the known scan and arrays of the unknown one; those that are constants or arrays
 // of the known body already are passed on as they are.
 void ScanSplit(SplitContext& c) {
-  const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
+  const bool counted = c.eqn.prim->name == "tape_scan" && !c.unknown[0];
+  const Strings choice = counted ? c.known_b.TypeOf(c.known_x[0]).varying : Strings();
+  const Scan scan(*c.eqn.prim, c.eqn.attrs, VaryingOver(c.eqn.regions[0], choice));
   if (scan.taped && c.unknown[0]) {  // how often it runs is unknown, so everything is
     Atoms operands;
     for (size_t i = 0; i < c.unknown.size(); ++i)

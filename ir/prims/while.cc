@@ -17,6 +17,7 @@
 #include "ir/prims/residual_cut.h"
 #include "ir/prims/shape.h"
 #include "ir/prims/tapes.h"
+#include "ir/prims/varying_choice.h"
 
 namespace weft {
 namespace {
@@ -129,7 +130,7 @@ void WhileBatch(BatchContext& c) {
     cond_fn = c.regions.batch(loop.cond, mask, {false}, c.size);
     if (cond_fn.batched_out[0]) {
       RefuseMappedAxis(c, "the lanes may end after different numbers of trips");
-      return BatchDisagreeingWhile(c);
+      return BatchVaryingChoice(c, loop.cond->ResultTypes()[0].varying, BatchDisagreeingWhile);
     }
     body_fn = c.regions.batch(loop.body, mask, loop.ForceCarries(carry), c.size);
     const Mask grown = Union(carry, loop.Carries(body_fn.batched_out));
@@ -205,7 +206,9 @@ Atoms EmitRecordingScan(SplitContext& c, const KnownLoop& k, const Atoms& operan
 }
 
 void WhileSplit(SplitContext& c) {
-  const While loop(c.eqn.attrs, c.eqn.regions);
+  std::vector<FnRef> regions;
+  for (const FnRef& f : c.eqn.regions) regions.push_back(VaryingOver(f, c.eqn.regions[0]->ResultTypes()[0].varying));
+  const While loop(c.eqn.attrs, regions);
   const Mask inv = loop.Invariants(c.unknown);
   Mask carry = loop.Carries(c.unknown), mask;
   SplitFn split;

@@ -347,6 +347,161 @@ def test_ir_is_one_equation():
     assert weft.make_ir(f)(weft.ShapeDtype((4,), "float32")).out_types == ["f32[1]"]
 
 
+# --- Devices that choose differently, and rules of the user's ----------------------------------------------------------
+
+
+@weft.custom_vjp
+def damped(t, w):
+    return wnp.sin(t) * w
+
+
+damped.defvjp(
+    lambda t, w: (wnp.sin(t) * w, (t, w)),
+    lambda kept, ct: (wnp.cos(kept[0]) * kept[1] * ct, wnp.sin(kept[0]) * ct),
+)
+
+
+@weft.custom_jvp
+def rounded(t):
+    return wnp.floor(3 * t)
+
+
+@rounded.defjvp
+def _(primals, tangents):
+    return rounded(primals[0]), wnp.zeros(2, tangents[0].dtype)
+
+
+TABLE = wnp.asarray(np.linspace(0.5, 1.5, 6, dtype=np.float32).reshape(3, 2))
+tabled = weft.jit(lambda t: lax.scan(lambda c, row: (wnp.sin(c * row), None), t, TABLE)[0])
+
+
+def sine_at(table):
+    return wnp.sin(lax.iota("float32", 3) + table)
+
+
+# Of the block t of a device, the weights w that all share, and the device's place.
+CHOICES = {
+    "closure": lambda t, w, i: lax.cond(t.sum() > 0, lambda t: t * t * w, lambda t: wnp.sin(t) * w, t),
+    "zeros": lambda t, w, i: lax.cond(t.sum() > 0, lambda: t * t * w, lambda: wnp.zeros_like(t)),
+    "shared": lambda t, w, i: lax.cond(t.sum() > 0, lambda: t * t, lambda: w),
+    "switch": lambda t, w, i: lax.switch(i % 3, [lambda t: t * w, lambda t: wnp.sin(t * w), lambda t: t**3], t),
+    "numbers": lambda t, w, i: lax.cond(
+        t.sum() > 0, lambda t: wnp.sin(t) * wnp.cos(lax.iota("float32", 2)), lambda t: t * (i + 1), t
+    ),
+    "scan": lambda t, w, i: lax.cond(
+        t.sum() > 0, lambda t: lax.scan(lambda c, k: (wnp.sin(c * k) * w, None), t, sine_at(1))[0], lambda t: t * t, t
+    ),
+    "steps": lambda t, w, i: lax.cond(
+        t.sum() > 0, lambda t: lax.fori_loop(0, i, lambda k, c: wnp.sin(c + k) * w, t), lambda t: t * t, t
+    ),
+    "jitted": lambda t, w, i: lax.cond(t.sum() > 0, lambda t: tabled(t) * w, lambda t: w * t, t) + tabled(t),
+    "remat": lambda t, w, i: lax.cond(
+        t.sum() > 0, weft.checkpoint(lambda t: wnp.sin(wnp.sin(t) * w)), lambda t: w * w * t, t
+    ),
+    "while": lambda t, w, i: lax.while_loop(
+        lambda c: c[0] <= i, lambda c: (c[0] + 1, wnp.sin(c[1] * w) * sine_at(1)[:2]), (0, t)
+    )[1],
+    "recount": lambda t, w, i: weft.while_loop(
+        lambda c: wnp.abs(c).sum() < 9, lambda c: c * c + 1 + wnp.abs(w), t, strategy="recount"
+    ),
+    "both": lambda t, w, i: lax.while_loop(
+        lambda c: c[0] <= i,
+        lambda c: (c[0] + 1, lax.cond(c[0] % 2 == 0, lambda t: wnp.sin(t * w), lambda t: t * t, c[1])),
+        (0, t),
+    )[1],
+    "custom_vjp": lambda t, w, i: damped(t, w) + damped(w, t) + damped(w, w) * t,
+    "custom_vjp of a number": lambda t, w, i: damped(t, wnp.ones(2)) * w,
+    "custom_vjp in a branch": lambda t, w, i: lax.cond(
+        t.sum() > 0, lambda t: damped(t, w), lambda t: damped(wnp.ones(2), t) * w, t
+    ),
+    "custom_vjp in a loop": lambda t, w, i: lax.while_loop(
+        lambda c: c[0] <= i, lambda c: (c[0] + 1, damped(c[1], w)), (0, t)
+    )[1],
+    "custom_jvp": lambda t, w, i: rounded(t) * w + t,
+}
+FACTORS = np.arange(1.0, 17.0, dtype=np.float32).reshape(8, 2)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_derivatives_where_devices_go_their_own_ways(name):
+    f = CHOICES[name]
+    rng = np.random.default_rng(0)
+    x, w = (rng.uniform(-2, 2, s).astype(np.float32) for s in ((3, 8, 2), (3, 2)))
+
+    def on_device(t, w):
+        return wnp.sin(f(t[0], w, lax.axis_index("x")))[None]
+
+    cut = weft.shard_map(on_device, LINE, (P("x"), P()), P("x"))
+    lanes = weft.pmap(lambda t, w: on_device(t[None], w)[0], axis_name="x", in_axes=(0, None))
+    whole = lambda x, w: wnp.stack([wnp.sin(f(x[i], w, wnp.int32(i))) for i in range(8)])
+    loss = lambda g: lambda x, w: (g(x, w) * FACTORS).sum()
+    gradient = lambda g: weft.grad(loss(g), (0, 1))
+
+    def device_gradient(t, w):
+        mine = wnp.asarray(FACTORS)[lax.axis_index("x")]
+        return weft.grad(lambda t, w: (on_device(t, w) * mine).sum(), (0, 1))(t, w)
+
+    inside = weft.shard_map(device_gradient, LINE, (P("x"), P()), (P("x"), P()))
+    expected = [gradient(whole)(a, b) for a, b in zip(x, w)]
+
+    def check(got, wanted, tolerance=1e-4):
+        for a, b in zip(weft.tree.leaves(got), weft.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+    for g in (cut, lanes):
+        check(both(g, x[0], w[0]), whole(x[0], w[0]))
+        check(both(gradient(g), x[0], w[0]), expected[0])
+    check(both(inside, x[0], w[0]), expected[0])
+    # Lanes of every device that choose differently, too.
+    stacked = [np.stack(parts) for parts in zip(*expected)]
+    check(weft.vmap(gradient(cut))(x, w), stacked)
+    within = weft.shard_map(weft.vmap(device_gradient), LINE, (P(None, "x"), P()), (P(None, "x"), P()))
+    check(within(x, w), stacked)
+    twice = lambda g: weft.grad(lambda x, w: sum((a * a).sum() for a in g(x, w)), (0, 1))
+    for g in (gradient(cut), inside):
+        check(twice(g)(x[0], w[0]), twice(gradient(whole))(x[0], w[0]), 2e-3)
+
+
+def test_gradients_of_a_choice_against_finite_differences():
+    f = weft.shard_map(
+        lambda t, w: CHOICES["scan"](t[0], w, 0)[None] + CHOICES["while"](t[0], w, lax.axis_index("x"))[None],
+        LINE,
+        (P("x"), P()),
+        P("x"),
+    )
+    x, w = rng.uniform(-2, 2, (8, 2)), rng.uniform(0.5, 1, 2)
+    loss = weft.jit(lambda x, w: (f(x, w) * FACTORS).sum())
+    got = weft.grad(loss, (0, 1))(x, w)
+    for k, argument in enumerate((x, w)):
+        for place in np.ndindex(argument.shape):
+            step = np.zeros_like(argument)
+            step[place] = 1e-6
+            there, back = [(x + s * step, w) if k == 0 else (x, w + s * step) for s in (1, -1)]
+            np.testing.assert_allclose(got[k][place], (loss(*there) - loss(*back)) / 2e-6, rtol=1e-5, atol=1e-5)
+
+
+def test_rules_that_sum_over_devices_themselves():
+    """A backward rule may give the sum over devices itself, as JAX asks it to, or leave it to Weft."""
+    x, w = arrays(8, 2), arrays(2)
+    for sum_up in (lambda ct: ct, lambda ct: lax.psum(ct, "x")):
+
+        @weft.custom_vjp
+        def scaled(t, w):
+            return t * w
+
+        scaled.defvjp(lambda t, w: (t * w, (t, w)), lambda kept, ct, s=sum_up: (kept[1] * ct, s((kept[0] * ct).sum(0))))
+        f = weft.shard_map(lambda t, w: scaled(t, w), LINE, (P("x"), P()), P("x"))
+        got = both(weft.grad(lambda x, w: (wnp.sin(f(x, w))).sum(), (0, 1)), x, w)
+        np.testing.assert_allclose(got[0], np.cos(x * w) * w, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(got[1], (np.cos(x * w) * x).sum(0), rtol=1e-4, atol=1e-5)
+
+
+def test_a_collective_in_a_branch_that_not_all_devices_take_is_refused():
+    for inside in (lambda t: lax.psum(t, "x") * t, lambda t: damped(t, lax.psum(t, "x"))):
+        with pytest.raises(TypeError, match="devices along 'x' may choose differently"):
+            weft.shard_map(lambda t: lax.cond(t.sum() > 0, inside, lambda t: t, t), LINE, P("x"), P("x"))(arrays(8, 2))
+
+
 # --- pmap -------------------------------------------------------------------------------------------------------------
 
 

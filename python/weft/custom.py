@@ -202,6 +202,7 @@ class custom_jvp(Generic[_P, _R]):
                 f"{expected}, got {flat_rule.out_tree}"
             )
         _check_rule(f"custom_jvp: the rule of '{flat.name}'", traced, traced_rule, flat.out_tree)
+        _weft.unify_varying(traced, traced_rule, tangents=True)
         return _tree.unflatten(flat.out_tree, _weft.custom_jvp(traced, traced_rule, flat.leaves))
 
 
@@ -298,8 +299,14 @@ class custom_vjp(Generic[_P, _R]):
             )
         from ._tracing import ShapeDtype
 
-        specs = [ShapeDtype(s, d) for s, d, _ in _weft.result_specs(traced_fwd)]
         n = value_tree.num_leaves
+        what = f"custom_vjp: the forward rule of '{flat.name}'"
+        _check_leaves(what, "value", value_tree, _weft.result_specs(traced_fwd)[:n], _weft.result_specs(traced))
+        _weft.unify_varying(traced, traced_fwd, tangents=False)
+        specs = [
+            ShapeDtype(shape, dtype, varying=_weft.result_varying(traced_fwd, i)[0])
+            for i, (shape, dtype, _) in enumerate(_weft.result_specs(traced_fwd))
+        ]
         residuals = _tree.unflatten(residual_tree, specs[n:])
         cotangents = _tree.unflatten(value_tree, specs[:n])
         in_tree = _tree.structure(moving)
@@ -326,8 +333,6 @@ class custom_vjp(Generic[_P, _R]):
 
         flat_bwd = flat_function(backward, (residuals, cotangents), {})
         traced_bwd = trace_flat(flat_bwd, "custom_vjp", known=False, rule=True)
-        what = f"custom_vjp: the forward rule of '{flat.name}'"
-        _check_leaves(what, "value", value_tree, _weft.result_specs(traced_fwd)[:n], _weft.result_specs(traced))
         what = f"custom_vjp: the backward rule of '{flat.name}'"
         wanted = [_weft.abstract(leaf)[:3] for leaf in flat.leaves]
         _check_leaves(what, "cotangent of its arguments ", in_tree, _weft.result_specs(traced_bwd), wanted)
