@@ -1,7 +1,7 @@
 #include "ir/builder.h"
 
 #include <algorithm>
-#include <type_traits>
+#include <numeric>
 #include <utility>
 
 namespace weft {
@@ -19,16 +19,45 @@ Atom Builder::Parameter(Type type, std::string name, Param::Kind kind) {
   return v;
 }
 
+Builder::Builder(FnRef&& fn) {
+  // A function is const to all who share it; the last one may take it apart.
+  std::shared_ptr<Fn> own =
+      fn.use_count() == 1 ? std::const_pointer_cast<Fn>(std::move(fn)) : std::shared_ptr<Fn>(new Fn(*fn));
+  fn = nullptr;
+  name_ = std::move(own->name_);
+  params_ = std::move(own->params_);
+  types_ = std::move(own->types_);
+  eqns_ = std::move(own->eqns_);
+  param_vars_.resize(params_.size());
+  std::iota(param_vars_.begin(), param_vars_.end(), 0);
+  definition_.assign(types_.size(), -1);
+  for (size_t i = 0; i < eqns_.size(); ++i) {
+    for (uint32_t r = 0; r < eqns_[i].num_results; ++r)
+      definition_[eqns_[i].first_result + r] = static_cast<int32_t>(i);
+  }
+}
+
+void Builder::KeepParameters(absl::Span<const size_t> places) {
+  std::vector<Param> params;
+  std::vector<uint32_t> vars;
+  for (size_t i : places) {
+    params.push_back(std::move(params_[i]));
+    vars.push_back(param_vars_[i]);
+  }
+  params_ = std::move(params);
+  param_vars_ = std::move(vars);
+}
+
 void Builder::MoveParametersToFront(size_t first) {
   std::rotate(params_.begin(), params_.begin() + static_cast<int64_t>(first), params_.end());
   std::rotate(param_vars_.begin(), param_vars_.begin() + static_cast<int64_t>(first), param_vars_.end());
 }
 
 Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<FnRef> regions) {
-  Types operand_types;
-  operand_types.reserve(operands.size());
-  Mask literal;
-  literal.reserve(operands.size());
+  // Taken out, not only used: a type rule may build functions, though never with this builder.
+  Types operand_types = std::move(operand_types_);
+  Mask literal = std::move(literal_);
+  operand_types.clear(), literal.clear();
   for (const Atom& a : operands) {
     operand_types.push_back(TypeOf(a));
     literal.push_back(a.is_literal());
@@ -54,20 +83,18 @@ Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<F
     error.set_loc(loc_);
     throw;
   }
-  Eqn eqn{&prim,
-          std::move(operands),
-          static_cast<uint32_t>(types_.size()),
-          static_cast<uint32_t>(result_types.size()),
-          std::move(attrs),
-          std::move(regions),
-          loc_};
+  operand_types_ = std::move(operand_types);
+  literal_ = std::move(literal);
+  const uint32_t first = static_cast<uint32_t>(types_.size());
+  const int32_t eqn = static_cast<int32_t>(eqns_.size());
   Atoms results;
   results.reserve(result_types.size());
   for (Type& t : result_types) {
     results.push_back(NewVar(std::move(t)));
-    definition_.back() = static_cast<int32_t>(eqns_.size());
+    definition_.back() = eqn;
   }
-  eqns_.push_back(std::move(eqn));
+  eqns_.push_back({&prim, std::move(operands), first, static_cast<uint32_t>(result_types.size()), std::move(attrs),
+                   std::move(regions), loc_});
   return results;
 }
 
@@ -81,10 +108,30 @@ Atoms Builder::Clone(const Eqn& eqn, Atoms operands) {
   return Emit(*eqn.prim, std::move(operands), eqn.attrs, eqn.regions);
 }
 
-void Builder::ReserveLike(const Fn& fn) {
-  eqns_.reserve(eqns_.size() + fn.eqns().size());
-  types_.reserve(types_.size() + fn.num_vars());
-  definition_.reserve(definition_.size() + fn.num_vars());
+Atoms Builder::Clone(const Fn& fn, const Eqn& eqn, Atoms operands) {
+  if (!eqn.regions.empty()) return Clone(eqn, std::move(operands));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Atom &was = eqn.operands[i], &is = operands[i];
+    // A literal beside an array means its number everywhere: what stands for it may have another shape.
+    const bool same = was.is_var() ? is.is_var() && types_[is.id()] == fn.TypeOf(was.var())
+                                   : is.is_literal() && is.literal_ref() == was.literal_ref();
+    if (!same) return Clone(eqn, std::move(operands));
+  }
+  const uint32_t first = static_cast<uint32_t>(types_.size());
+  Atoms results;
+  results.reserve(eqn.num_results);
+  for (uint32_t r = 0; r < eqn.num_results; ++r) {
+    results.push_back(NewVar(fn.TypeOf(eqn.result(static_cast<int>(r)))));
+    definition_.back() = static_cast<int32_t>(eqns_.size());
+  }
+  eqns_.push_back({eqn.prim, std::move(operands), first, eqn.num_results, eqn.attrs, eqn.regions, loc_});
+  return results;
+}
+
+void Builder::ReserveLike(const Fn& fn, size_t times) {
+  eqns_.reserve(eqns_.size() + times * fn.eqns().size());
+  types_.reserve(types_.size() + times * fn.num_vars());
+  definition_.reserve(definition_.size() + times * fn.num_vars());
 }
 
 Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
@@ -143,54 +190,79 @@ std::vector<bool> Builder::Needed(const Atoms& results, bool keep_dead) const {
   return needed;
 }
 
-template <class B>
-FnRef Builder::BuildFrom(B&& b, const Atoms& results, bool keep_dead) {
-  // A member of the builder, given on as the builder itself was given.
-  const auto from = [](auto& member) -> decltype(auto) {
-    if constexpr (std::is_lvalue_reference_v<B>)
-      return (member);
-    else
-      return std::move(member);
-  };
-  const std::vector<bool> needed = b.Needed(results, keep_dead);
-  const size_t count = static_cast<size_t>(std::count(needed.begin(), needed.end(), true));
+FnRef Builder::Build(const Atoms& results, bool keep_dead) const& {
+  return Builder(*this).BuildInPlace(results, keep_dead);
+}
 
+FnRef Builder::Build(const Atoms& results, bool keep_dead) && { return BuildInPlace(results, keep_dead); }
+
+FnRef Builder::BuildInPlace(const Atoms& results, bool keep_dead) {
+  const std::vector<bool> needed = Needed(results, keep_dead);
   std::shared_ptr<Fn> fn(new Fn());
-  fn->name_ = from(b.name_);
-  fn->params_ = from(b.params_);
-  std::vector<uint32_t> number(b.types_.size(), 0);
-  fn->types_.reserve(b.types_.size());
-  for (uint32_t v : b.param_vars_) {
-    number[v] = static_cast<uint32_t>(fn->types_.size());
-    fn->types_.push_back(from(b.types_[v]));
-  }
+  fn->name_ = std::move(name_);
+  fn->params_ = std::move(params_);
+  fn->results_ = results;
+  // Variables keep their numbers up to the first that is not where it belongs: a parameter that came late, a result of
+  // an equation that is dropped. Those after it get new ones; equations and types move to the front.
+  const size_t num_params = param_vars_.size();
+  bool in_place = true;
+  for (size_t i = 0; in_place && i < num_params; ++i) in_place = param_vars_[i] == i;
+  size_t first_moved = 0;
+  if (in_place) first_moved = static_cast<size_t>(std::find(needed.begin(), needed.end(), false) - needed.begin());
+  if (!in_place || first_moved < eqns_.size()) Renumber(needed, in_place, first_moved, fn->results_);
+  const auto trimmed = [](auto& list) {  // a function lives longer than its builder
+    if (list.size() < list.capacity() / 4) list.shrink_to_fit();
+    return std::move(list);
+  };
+  fn->types_ = trimmed(types_);
+  fn->eqns_ = trimmed(eqns_);
+  fn->Finish();
+  return fn;
+}
+
+void Builder::Renumber(const std::vector<bool>& needed, bool params_in_place, size_t first, Atoms& results) {
+  std::vector<uint32_t> number(types_.size(), 0);
   const auto rename = [&](Atoms& atoms) {
     for (Atom& a : atoms) {
       if (a.is_var()) a = Var{number[a.id()]};
     }
   };
-  fn->eqns_.reserve(count);
-  for (size_t i = 0; i < b.eqns_.size(); ++i) {
-    if (!needed[i]) continue;
-    Eqn& e = fn->eqns_.emplace_back(from(b.eqns_[i]));
-    rename(e.operands);
-    const uint32_t first = static_cast<uint32_t>(fn->types_.size());
-    for (uint32_t r = 0; r < e.num_results; ++r) {
-      number[e.first_result + r] = first + r;
-      fn->types_.push_back(from(b.types_[e.first_result + r]));
+  decltype(types_) moved;
+  const size_t kept_vars = first < eqns_.size() ? eqns_[first].first_result : types_.size();
+  size_t end = params_in_place ? kept_vars : param_vars_.size();
+  if (params_in_place) {
+    std::iota(number.begin(), number.begin() + static_cast<int64_t>(kept_vars), 0);
+  } else {
+    moved.reserve(types_.size());
+    for (uint32_t v : param_vars_) {
+      number[v] = static_cast<uint32_t>(moved.size());
+      moved.push_back(std::move(types_[v]));
     }
-    e.first_result = first;
   }
-  fn->results_ = results;
-  rename(fn->results_);
-  fn->Finish();
-  return fn;
-}
-
-FnRef Builder::Build(const Atoms& results, bool keep_dead) const& { return BuildFrom(*this, results, keep_dead); }
-
-FnRef Builder::Build(const Atoms& results, bool keep_dead) && {
-  return BuildFrom(std::move(*this), results, keep_dead);
+  size_t to = first;
+  for (size_t i = first; i < eqns_.size(); ++i) {
+    if (!needed[i]) continue;
+    if (to != i) eqns_[to] = std::move(eqns_[i]);
+    Eqn& e = eqns_[to++];
+    rename(e.operands);
+    for (uint32_t r = 0; r < e.num_results; ++r) {
+      number[e.first_result + r] = static_cast<uint32_t>(end + r);
+      Type& type = types_[e.first_result + r];
+      if (!params_in_place) {
+        moved.push_back(std::move(type));
+      } else if (end + r != e.first_result + r) {
+        types_[end + r] = std::move(type);
+      }
+    }
+    e.first_result = static_cast<uint32_t>(end);
+    end += e.num_results;
+  }
+  rename(results);
+  eqns_.resize(to);
+  if (params_in_place)
+    types_.resize(end);
+  else
+    types_ = std::move(moved);
 }
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 //   Builder b("f");
 //   Atom x = b.Parameter({DType::kF32, {3}}, "x");
 //   Atom y = b.Emit1(FindPrim("mul"), {x, x});
-//   FnRef f = b.Build({y});
+//   FnRef f = std::move(b).Build({y});
 //
 // Atoms of a builder are meaningful only inside it. ir/ops.h has one short function per primitive (`Mul(b, x, y)`).
 #ifndef WEFT_IR_BUILDER_H_
@@ -21,21 +21,27 @@ namespace weft {
 class Builder {
  public:
   explicit Builder(std::string name = "f") : name_(std::move(name)) {}
-  Builder(const Builder&) = delete;
+  // Goes on where `fn` ended: its parameters, variables and equations are the builder's, and its results may be asked
+  // of `fn` before. Takes them where nobody else holds `fn`, and copies them otherwise.
+  explicit Builder(FnRef&& fn);
   Builder& operator=(const Builder&) = delete;
 
   // Parameters may be added at any time; they come first in the finished function, in the order of these calls.
   Atom Parameter(Type type, std::string name = "", Param::Kind kind = Param::Kind::kArgument);
   // Puts the parameters from `first` on before the others. Residuals are found after the parameters they precede.
   void MoveParametersToFront(size_t first);
+  // Leaves the parameters at these places, in this order. Nothing may read one that is left out.
+  void KeepParameters(absl::Span<const size_t> places);
   // Appends an equation. Raises the primitive's type error, with the current location, when the operands do not fit.
   Atoms Emit(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
   Atom Emit1(const Prim& prim, Atoms operands, Attrs attrs = {}, std::vector<FnRef> regions = {});
   // Appends `eqn` of another function with operands replaced; types are inferred again.
   Atoms Clone(const Eqn& eqn, Atoms operands);
-  // Room for as many further equations and results as `fn` has: a transform that makes about as many does not move
-  // what it has made.
-  void ReserveLike(const Fn& fn);
+  // Appends `eqn` of `fn`: where its operands have the types they have there, nothing is inferred.
+  Atoms Clone(const Fn& fn, const Eqn& eqn, Atoms operands);
+  // Room for as many further equations and results as `fn` has, or `times` as many: a transform that makes about as
+  // many does not move what it has made. What it does not use of a large room costs nothing.
+  void ReserveLike(const Fn& fn, size_t times = 1);
   // Appends the body of `fn` with its parameters replaced by `args`; returns its results.
   Atoms Inline(const Fn& fn, absl::Span<const Atom> args);
 
@@ -50,7 +56,7 @@ class Builder {
 
   // Finishes the function: renumbers variables, and drops pure equations whose results are never used unless
   // `keep_dead`. The builder can go on and build again (a trace shows its program while it grows), unless it is given
-  // away: `std::move(b).Build(...)` copies no equation.
+  // away: `std::move(b).Build(...)` copies no equation, and moves none as long as all before it are needed.
   FnRef Build(const Atoms& results, bool keep_dead = false) const&;
   FnRef Build(const Atoms& results, bool keep_dead = false) &&;
 
@@ -59,25 +65,30 @@ class Builder {
   void set_loc(Loc loc) { loc_ = loc; }
   const std::string& name() const { return name_; }
   size_t num_eqns() const { return eqns_.size(); }
-  const std::vector<Eqn>& eqns() const { return eqns_; }
+  const Eqns& eqns() const { return eqns_; }
   const std::vector<uint32_t>& param_vars() const { return param_vars_; }
   const std::vector<Param>& params() const { return params_; }
 
  private:
+  Builder(const Builder&) = default;
   Var NewVar(Type type);
   // One flag per equation: whether it is needed for the results or has effects.
   std::vector<bool> Needed(const Atoms& results, bool keep_dead) const;
-  // `B` is a builder that is copied from, or one that is moved from.
-  template <class B>
-  static FnRef BuildFrom(B&& b, const Atoms& results, bool keep_dead);
+  FnRef BuildInPlace(const Atoms& results, bool keep_dead);
+  // Drops equations that are not needed, and numbers variables anew; those before equation `first` stay as they are
+  // if parameters have the first numbers.
+  void Renumber(const std::vector<bool>& needed, bool params_in_place, size_t first, Atoms& results);
 
   std::string name_;
   std::vector<Param> params_;
   std::vector<uint32_t> param_vars_;
-  std::vector<Type> types_;
+  std::vector<Type, LargePages<Type>> types_;
   std::vector<int32_t> definition_;  // per variable: index into eqns_, or -1
-  std::vector<Eqn> eqns_;
+  Eqns eqns_;
   Loc loc_;
+  // Room for what Emit asks the primitive's type rule.
+  Types operand_types_;
+  Mask literal_;
 };
 
 // Sets the location of a builder for a scope.

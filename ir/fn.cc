@@ -43,15 +43,22 @@ size_t HashAtom(const Atom& a) {
 
 }  // namespace
 
+Fn::Fn(const Fn& other)
+    : name_(other.name_),
+      params_(other.params_),
+      types_(other.types_),
+      eqns_(other.eqns_),
+      results_(other.results_),
+      hash_(other.hash_.load(std::memory_order_relaxed)),
+      num_eqns_(other.num_eqns_),
+      has_effects_(other.has_effects_),
+      outward_calls_(other.outward_calls_),
+      free_axes_(other.free_axes_) {}
+
 void Fn::Finish() {
   num_eqns_ = static_cast<int64_t>(eqns_.size());
-  size_t h = absl::HashOf(params_.size(), eqns_.size());
-  for (const Param& p : params_) h = absl::HashOf(h, p.type, static_cast<int>(p.kind));
   for (const Eqn& e : eqns_) {
-    h = absl::HashOf(h, e.prim, e.attrs, e.num_results);
-    for (const Atom& a : e.operands) h = absl::HashOf(h, HashAtom(a));
     for (const FnRef& r : e.regions) {
-      h = absl::HashOf(h, r->hash_);
       has_effects_ |= r->has_effects_;
       if (__builtin_add_overflow(num_eqns_, r->num_eqns_, &num_eqns_)) num_eqns_ = std::numeric_limits<int64_t>::max();
     }
@@ -59,8 +66,22 @@ void Fn::Finish() {
     outward_calls_ = std::max(outward_calls_, e.OutwardCalls());
     if (e.prim->family == Family::kCollective || !e.regions.empty()) free_axes_ = UnionOfAxes(free_axes_, e.FreeAxes());
   }
+}
+
+size_t Fn::StructuralHash() const {
+  size_t h = hash_.load(std::memory_order_relaxed);
+  if (h != 0) return h;
+  h = absl::HashOf(params_.size(), eqns_.size());
+  for (const Param& p : params_) h = absl::HashOf(h, p.type, static_cast<int>(p.kind));
+  for (const Eqn& e : eqns_) {
+    h = absl::HashOf(h, e.prim, e.attrs, e.num_results);
+    for (const Atom& a : e.operands) h = absl::HashOf(h, HashAtom(a));
+    for (const FnRef& r : e.regions) h = absl::HashOf(h, r->StructuralHash());
+  }
   for (const Atom& a : results_) h = absl::HashOf(h, HashAtom(a));
-  hash_ = h;
+  if (h == 0) h = 1;
+  hash_.store(h, std::memory_order_relaxed);  // whoever computes it finds the same
+  return h;
 }
 
 int Eqn::OutwardCalls() const {
@@ -108,8 +129,8 @@ bool Fn::StructurallyEquals(const Fn& other) const {
 
 bool Fn::Equals(const Fn& other, Compared& compared) const {
   if (this == &other) return true;
-  if (hash_ != other.hash_ || params_.size() != other.params_.size() || eqns_.size() != other.eqns_.size() ||
-      results_ != other.results_ || types_ != other.types_) {
+  if (StructuralHash() != other.StructuralHash() || params_.size() != other.params_.size() ||
+      eqns_.size() != other.eqns_.size() || results_ != other.results_ || types_ != other.types_) {
     return false;
   }
   if (compared.equal.count({this, &other}) > 0) return true;

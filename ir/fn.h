@@ -13,6 +13,7 @@
 #ifndef WEFT_IR_FN_H_
 #define WEFT_IR_FN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/attr.h"
+#include "ir/large_pages.h"
 #include "ir/loc.h"
 #include "ir/tensor.h"
 #include "ir/type.h"
@@ -94,6 +96,8 @@ struct Eqn {
   bool UsesAxis(const std::string& axis) const;
 };
 
+using Eqns = std::vector<Eqn, LargePages<Eqn>>;
+
 struct Param {
   enum class Kind : uint8_t { kArgument, kConstant };
   Type type;
@@ -105,7 +109,7 @@ class Fn {
  public:
   const std::string& name() const { return name_; }
   const std::vector<Param>& params() const { return params_; }
-  const std::vector<Eqn>& eqns() const { return eqns_; }
+  const Eqns& eqns() const { return eqns_; }
   const Atoms& results() const { return results_; }
   uint32_t num_vars() const { return static_cast<uint32_t>(types_.size()); }
 
@@ -116,7 +120,8 @@ class Fn {
 
   // Equality and hash up to the names of variables and functions, ignoring locations.
   bool StructurallyEquals(const Fn& other) const;
-  size_t StructuralHash() const { return hash_; }
+  // Found when first asked for: most functions are steps on the way to another. Safe from several threads.
+  size_t StructuralHash() const;
 
   // How often each variable is read, by equations of this function (not inside regions: they are closed) and results.
   std::vector<int> UseCounts() const;
@@ -135,17 +140,18 @@ class Fn {
   friend class Builder;
   friend struct FnTestPeer;  // the verifier's test breaks functions on purpose
   Fn() = default;
-  void Finish();  // hash, effects, number of equations
+  Fn(const Fn& other);
+  void Finish();  // effects, number of equations, free axes
   // Pairs of regions that were found equal: a region that occurs often is compared once.
   struct Compared;
   bool Equals(const Fn& other, Compared& compared) const;
 
   std::string name_;
   std::vector<Param> params_;
-  std::vector<Type> types_;
-  std::vector<Eqn> eqns_;
+  std::vector<Type, LargePages<Type>> types_;
+  Eqns eqns_;
   Atoms results_;
-  size_t hash_ = 0;
+  mutable std::atomic<size_t> hash_ = 0;  // 0: not yet known
   int64_t num_eqns_ = 0;
   bool has_effects_ = false;
   int outward_calls_ = 0;

@@ -164,7 +164,7 @@ std::string Policy::ToString() const {
 }
 
 Mask Policy::Saves(const Fn& fn) const {
-  const std::vector<Eqn>& eqns = fn.eqns();
+  const Eqns& eqns = fn.eqns();
   Mask saves(eqns.size(), kind_ == Kind::kEverything || kind_ == Kind::kAnythingBut);
   auto listed = [&](const std::string& name) { return std::find(names_.begin(), names_.end(), name) != names_.end(); };
   Mask hidden;  // by variable: it is given one of the names

@@ -32,7 +32,7 @@ struct Sig {
   const std::vector<FnRef>& regions;
 };
 
-using OptionalAtoms = std::vector<std::optional<Atom>>;  // nullopt = symbolic zero
+using OptionalAtoms = absl::InlinedVector<std::optional<Atom>, 2>;  // nullopt = symbolic zero
 
 // A function after jvp: parameters are the primals, then tangents of the active ones; results the primal results, then
 // tangents of the results in `active_out`. After jet: the Taylor coefficients 1 ... order in place of each tangent.

@@ -16,8 +16,8 @@ namespace weft {
 struct FnTestPeer {
   static std::shared_ptr<Fn> Copy(const Fn& fn) { return std::shared_ptr<Fn>(new Fn(fn)); }
   static std::vector<Param>& params(Fn& fn) { return fn.params_; }
-  static std::vector<Type>& types(Fn& fn) { return fn.types_; }
-  static std::vector<Eqn>& eqns(Fn& fn) { return fn.eqns_; }
+  static auto& types(Fn& fn) { return fn.types_; }
+  static auto& eqns(Fn& fn) { return fn.eqns_; }
   static Atoms& results(Fn& fn) { return fn.results_; }
 };
 

@@ -17,18 +17,17 @@ FnRef Condense(const FnRef& fn) {
         if (std::optional<Atoms> simple = SimplifyEqn(b, e, operands)) {
           // One equation in place of another may be one that is there already; the new one is dead then.
           if (b.num_eqns() != before + 1) return simple;
-          const Eqn made = b.eqns().back();
+          const Eqn& made = b.eqns().back();
           if (simple->size() != 1 || !(*simple)[0].is_var() || (*simple)[0].id() != made.first_result) return simple;
           if (const Eqn* same = seen.Find(b, made, made.operands)) return ResultsOf(*same);
-          seen.AddLast(b);
+          seen.Add(b.num_eqns() - 1);
           return simple;
         }
         if (const Eqn* same = seen.Find(b, e, operands)) return ResultsOf(*same);
-        const Atoms results = b.Clone(e, operands);
-        seen.AddLast(b);
-        return results;
+        seen.Add(b.num_eqns());
+        return std::nullopt;
       },
-      [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });
+      [&](const Fn& fn, Builder&) { scopes.emplace_back(fn.eqns().size()); }, [&] { scopes.pop_back(); });
 }
 
 FnRef Condense(const FnRef& fn, const Atoms& args) {

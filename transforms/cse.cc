@@ -63,9 +63,9 @@ const Eqn* EquationTable::Find(const Builder& b, const Eqn& e, const Atoms& oper
   return nullptr;
 }
 
-void EquationTable::AddLast(const Builder& b) {
+void EquationTable::Add(size_t eqn) {
   const auto [it, first] = last_.try_emplace(found_hash_, -1);
-  entries_.push_back({static_cast<uint32_t>(b.num_eqns() - 1), it->second});
+  entries_.push_back({static_cast<uint32_t>(eqn), it->second});
   it->second = static_cast<int32_t>(entries_.size() - 1);
 }
 
@@ -84,11 +84,10 @@ FnRef EliminateCommonSubexpressions(const FnRef& fn) {
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
         if (!EquationTable::Takes(e)) return std::nullopt;
         if (const Eqn* seen = scopes.back().Find(b, e, operands)) return ResultsOf(*seen);
-        const Atoms results = b.Clone(e, operands);
-        scopes.back().AddLast(b);
-        return results;
+        scopes.back().Add(b.num_eqns());
+        return std::nullopt;
       },
-      [&](const Fn&, Builder&) { scopes.emplace_back(); }, [&] { scopes.pop_back(); });
+      [&](const Fn& fn, Builder&) { scopes.emplace_back(fn.eqns().size()); }, [&] { scopes.pop_back(); });
 }
 
 FnRef InlineEveryCall(const FnRef& fn) {

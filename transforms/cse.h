@@ -11,13 +11,18 @@ namespace weft {
 
 class EquationTable {
  public:
+  // With room for about so many equations.
+  explicit EquationTable(size_t equations) {
+    entries_.reserve(equations);
+    last_.reserve(equations);
+  }
   // Whether an equation may be shared at all: effects happen as often as they are written.
   static bool Takes(const Eqn& e);
   // The equation of `b`, the function under construction, that equals `e` with these operands; null when there is none.
   // Operands of a commutative operation may be in either order. Valid until the next equation.
   const Eqn* Find(const Builder& b, const Eqn& e, const Atoms& operands);
-  // Follows a Find that gave null: the equation looked for is now the last one of `b`.
-  void AddLast(const Builder& b);
+  // Follows a Find that gave null: the equation looked for is equation `eqn` of `b`, or will be.
+  void Add(size_t eqn);
 
  private:
   struct Entry {

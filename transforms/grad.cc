@@ -132,11 +132,11 @@ Linearized Linearize(const FnRef& fn, const Mask& active) {
 
 namespace {
 
-// The backward half as the transposition leaves it.
-FnRef Backward(const Linearized& l) {
+// Which parameters of the linear half are tangents.
+Mask TangentsOf(const Linearized& l) {
   Mask linear(l.tangent->params().size(), true);
   std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(l.residuals.size()), false);
-  return TransposeLinearHalf(l.tangent, linear);
+  return linear;
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ FnRef Backward(const Linearized& l) {
 Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan) {
   if (plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
   const Linearized l = Linearize(fn, active);
-  return {l.primal, Condense(Backward(l)), l.residuals};
+  return {l.primal, Condense(TransposeLinearHalf(l.tangent, TangentsOf(l))), l.residuals};
 }
 
 FnRef Grad(const FnRef& fn, const GradOptions& options) {
@@ -162,14 +162,14 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
   if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
-  const Linearized l = Linearize(fn, options.wrt);
-  Builder b(fn->name());
-  const Atoms forward = b.Inline(*l.primal, ParametersLike(b, *fn));
+  Linearized l = Linearize(fn, options.wrt);
+  const Atoms forward = l.primal->results();
+  Builder b(std::move(l.primal));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());
   for (size_t i = 0; i < results.size(); ++i) {
     if (IsInexact(results[i].dtype)) args.push_back(Full(b, results[i], i == 0 ? 1 : 0));
   }
-  const Atoms grads = b.Inline(*Backward(l), args);
+  const Atoms grads = EmitTransposed(b, *l.tangent, TangentsOf(l), args);
   Atoms out;
   if (options.value) out.push_back(forward[0]);
   out.insert(out.end(), grads.begin(), grads.end());

@@ -91,7 +91,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
   WEFT_CHECK(active.size() == fn->params().size())
       << "jvp: " << active.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
-  b.ReserveLike(*fn);
+  b.ReserveLike(*fn, 3);
   Atoms primal(fn->num_vars());
   OptionalAtoms tangent(fn->num_vars());
   for (size_t i = 0; i < active.size(); ++i) {
@@ -122,7 +122,7 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
       inexact |= HasTangents(fn->TypeOf(e.result(static_cast<int>(r))).dtype);
     ScopedLoc loc(b, any ? e.loc.Through("jvp") : e.loc);
     if (!any || !inexact) {
-      const Atoms y = b.Clone(e, x);
+      const Atoms y = b.Clone(*fn, e, x);
       std::copy(y.begin(), y.end(), primal.begin() + e.first_result);
       continue;
     }

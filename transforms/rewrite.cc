@@ -32,7 +32,7 @@ FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<vo
       e = &with_regions;
     }
     std::optional<Atoms> replaced = rewrite(b, *e, operands);
-    const Atoms results = replaced ? *replaced : b.Clone(*e, operands);
+    const Atoms results = replaced ? std::move(*replaced) : b.Clone(*fn, *e, operands);
     WEFT_CHECK(results.size() == e->num_results) << "rewrite of " << e->prim->name;
     for (uint32_t r = 0; r < e->num_results; ++r) {
       // What stands for a value that varies over mesh axes varies over them, as far as its readers know.

@@ -4,8 +4,8 @@
 #include "transforms/simplify.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
@@ -32,22 +32,23 @@ const Eqn* DefinedBy(const Builder& b, const Atom& a, const char* prim) {
   return e != nullptr && e->prim->name == prim ? e : nullptr;
 }
 
-// The scalar literal that `a` repeats: a literal of rank 0, or the broadcast of one.
-std::optional<Atom> Splat(const Builder& b, const Atom& a) {
-  if (a.is_literal()) return a.literal().rank() == 0 ? std::optional<Atom>(a) : std::nullopt;
+// The scalar literal that `a` repeats: a literal of rank 0, or the broadcast of one. Null if there is none; valid until
+// the next equation.
+const Atom* Splat(const Builder& b, const Atom& a) {
+  if (a.is_literal()) return a.literal().rank() == 0 ? &a : nullptr;
   const Eqn* e = DefinedBy(b, a, "broadcast");
-  if (e == nullptr || !e->operands[0].is_literal() || e->operands[0].literal().rank() != 0) return std::nullopt;
-  return e->operands[0];
+  if (e == nullptr || !e->operands[0].is_literal() || e->operands[0].literal().rank() != 0) return nullptr;
+  return &e->operands[0];
 }
 
 bool IsSplat(const Builder& b, const Atom& a, double value) {
-  const std::optional<Atom> s = Splat(b, a);
-  return s && s->IsSplat(value);
+  const Atom* s = Splat(b, a);
+  return s != nullptr && s->IsSplat(value);
 }
 
 bool IsNegativeZero(const Builder& b, const Atom& a) {
-  const std::optional<Atom> s = Splat(b, a);
-  return s && s->IsSplat(0) && std::signbit(s->literal().Get(0).real());
+  const Atom* s = Splat(b, a);
+  return s != nullptr && s->IsSplat(0) && std::signbit(s->literal().Get(0).real());
 }
 
 // `a` has the type of the result of an element-wise operation on a and `other`.
@@ -114,7 +115,7 @@ std::optional<Atom> PowerTwo(Builder& b, const Eqn&, const Atoms& x) {
 
 std::optional<Atom> SelectSame(Builder& b, const Eqn&, const Atoms& x) {
   if (x[1] == x[2] && HasResultType(b, x[1], x[0])) return x[1];
-  if (const std::optional<Atom> p = Splat(b, x[0])) {
+  if (const Atom* p = Splat(b, x[0])) {
     const Atom& taken = p->literal().at<bool>(0) ? x[1] : x[2];
     if (HasResultType(b, taken, x[1]) && HasResultType(b, taken, x[2])) return taken;
   }
@@ -259,11 +260,11 @@ const Rule kStructure[] = {
     {"concatenate-one", "concatenate", Licence::kExact, OneOperand},
 };
 
-const std::unordered_map<std::string, std::vector<const Rule*>>& RulesByPrim() {
+const absl::flat_hash_map<const Prim*, std::vector<const Rule*>>& RulesByPrim() {
   static const auto& table = *[] {
-    auto* t = new std::unordered_map<std::string, std::vector<const Rule*>>();
-    for (const Rule& r : kArithmetic) (*t)[r.prim].push_back(&r);
-    for (const Rule& r : kStructure) (*t)[r.prim].push_back(&r);
+    auto* t = new absl::flat_hash_map<const Prim*, std::vector<const Rule*>>();
+    for (const Rule& r : kArithmetic) (*t)[&FindPrim(r.prim)].push_back(&r);
+    for (const Rule& r : kStructure) (*t)[&FindPrim(r.prim)].push_back(&r);
     return t;
   }();
   return table;
@@ -272,12 +273,11 @@ const std::unordered_map<std::string, std::vector<const Rule*>>& RulesByPrim() {
 // An element-wise equation whose operands all repeat a number gives one number, repeated.
 std::optional<Atoms> FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
   if (!e.prim->is_elementwise() || e.num_results != 1 || x.empty()) return std::nullopt;
+  if (std::any_of(x.begin(), x.end(), [&](const Atom& a) { return Splat(b, a) == nullptr; })) return std::nullopt;
   Tensors values;
   Dims dims;
   for (const Atom& a : x) {
-    const std::optional<Atom> s = Splat(b, a);
-    if (!s) return std::nullopt;
-    values.push_back(s->literal());
+    values.push_back(Splat(b, a)->literal());
     if (const Type type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
   }
   Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
@@ -286,18 +286,21 @@ std::optional<Atoms> FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
   return Atoms{dims.empty() ? number : Broadcast(b, number, dims, {})};
 }
 
-// Operands that repeat one number become that number, so that the broadcast need not be made.
-Atoms WithSplatsAsNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.prim->is_elementwise()) return x;
-  Atoms out = x;
-  // One operand has to keep the shape.
-  int shaped = -1;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!Splat(b, x[i])) shaped = static_cast<int>(i);
+// Operands that repeat one number become that number, so that the broadcast need not be made. Nothing: there are none,
+// or no operand would keep the shape.
+std::optional<Atoms> WithSplatsAsNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
+  if (!e.prim->is_elementwise()) return std::nullopt;
+  bool shaped = false, repeats = false;
+  for (const Atom& a : x) {
+    const Atom* s = Splat(b, a);
+    shaped |= s == nullptr;
+    repeats |= s != nullptr && s != &a;
   }
-  if (shaped < 0) return x;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (const std::optional<Atom> s = Splat(b, x[i])) out[i] = *s;
+  if (!shaped || !repeats) return std::nullopt;
+  Atoms out;
+  for (const Atom& a : x) {
+    const Atom* s = Splat(b, a);
+    out.push_back(s != nullptr ? *s : a);
   }
   return out;
 }
@@ -306,17 +309,17 @@ Atoms WithSplatsAsNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
 
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands) {
   if (std::optional<Atoms> number = FoldNumbers(b, e, operands)) return number;
-  const Atoms x = WithSplatsAsNumbers(b, e, operands);
+  const std::optional<Atoms> numbers = WithSplatsAsNumbers(b, e, operands);
+  const Atoms& x = numbers ? *numbers : operands;
   if (e.num_results == 1) {
-    auto it = RulesByPrim().find(e.prim->name);
+    auto it = RulesByPrim().find(e.prim);
     if (it != RulesByPrim().end()) {
       for (const Rule* rule : it->second) {
         if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
       }
     }
   }
-  if (x == operands) return std::nullopt;
-  return b.Clone(e, x);
+  return numbers ? std::optional<Atoms>(b.Clone(e, *numbers)) : std::nullopt;
 }
 
 FnRef Simplify(const FnRef& fn) { return Rewrite(fn, SimplifyEqn); }

@@ -1,9 +1,8 @@
 #include "transforms/split.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "transforms/region_rules.h"
 
@@ -14,6 +13,8 @@ class Splitter {
  public:
   Splitter(const Fn& fn, const Mask& unknown)
       : fn_(fn), known_(fn.name()), unknown_(fn.name()), env_(fn.num_vars()), is_unknown_(fn.num_vars(), false) {
+    known_.ReserveLike(fn);
+    unknown_.ReserveLike(fn);
     for (size_t i = 0; i < unknown.size(); ++i) {
       const Param& p = fn.params()[i];
       env_[i] = (unknown[i] ? unknown_ : known_).Parameter(p.type, p.name, p.kind);
@@ -39,24 +40,18 @@ class Splitter {
     out.unknown = std::move(unknown_).Build(unknown_results);
     // Residuals that turned out not to be needed (their readers were dead) are dropped on both sides.
     const std::vector<int> uses = out.unknown->UseCounts();
-    Builder trimmed(fn_.name());
-    Atoms args(residuals_.size());
+    std::vector<size_t> kept;
     for (size_t r = 0; r < residuals_.size(); ++r) {
-      const Type type = known_.TypeOf(residuals_[r]);
-      if (uses[r] == 0) {
-        args[r] = Atom();
-        continue;
-      }
-      args[r] = trimmed.Parameter(type);
+      if (uses[r] == 0) continue;
+      kept.push_back(r);
       known_results.push_back(residuals_[r]);
-      out.residuals.push_back(type);
+      out.residuals.push_back(known_.TypeOf(residuals_[r]));
     }
-    if (out.residuals.size() != residuals_.size()) {
-      for (size_t i = residuals_.size(); i < out.unknown->params().size(); ++i) {
-        const Param& p = out.unknown->params()[i];
-        args.push_back(trimmed.Parameter(p.type, p.name, p.kind));
-      }
-      const Atoms results = trimmed.Inline(*out.unknown, args);
+    if (kept.size() != residuals_.size()) {
+      for (size_t i = residuals_.size(); i < out.unknown->params().size(); ++i) kept.push_back(i);
+      const Atoms results = out.unknown->results();
+      Builder trimmed(std::move(out.unknown));
+      trimmed.KeepParameters(kept);
       out.unknown = std::move(trimmed).Build(results);
     }
     out.known = std::move(known_).Build(known_results);
@@ -86,7 +81,7 @@ class Splitter {
       Atoms operands;
       for (const Atom& x : made->second.second) operands.push_back(Residual(x));
       ScopedLoc loc(unknown_, made->second.first->loc);
-      return residual_[a.id()] = unknown_.Clone(*made->second.first, operands)[0];
+      return residual_[a.id()] = unknown_.Clone(fn_, *made->second.first, operands)[0];
     }
     residuals_.push_back(a);
     return residual_[a.id()] = unknown_.Parameter(known_.TypeOf(a));
@@ -102,7 +97,7 @@ class Splitter {
     const bool any = e.CallsOutwards() || std::find(unknown.begin(), unknown.end(), true) != unknown.end();
     if (!any) {
       ScopedLoc loc(known_, e.loc);
-      const Atoms y = known_.Clone(e, x);
+      const Atoms y = known_.Clone(fn_, e, x);
       for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, y[r], false);
       if (y.size() == 1 && CheaperToRemake(e, x)) maker_[y[0].id()] = {&e, x};
       return;
@@ -119,7 +114,7 @@ class Splitter {
       if (!unknown[i]) x[i] = Residual(x[i]);
     }
     ScopedLoc loc(unknown_, e.loc);
-    const Atoms y = unknown_.Clone(e, x);
+    const Atoms y = unknown_.Clone(fn_, e, x);
     for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, y[r], true);
   }
 
@@ -134,8 +129,8 @@ class Splitter {
   std::vector<bool> is_unknown_;
   size_t num_unknown_params_ = 0;
   Atoms residuals_;  // in known_, in the order of their parameters in unknown_
-  std::unordered_map<uint32_t, Atom> residual_;
-  std::unordered_map<uint32_t, std::pair<const Eqn*, Atoms>>
+  absl::flat_hash_map<uint32_t, Atom> residual_;
+  absl::flat_hash_map<uint32_t, std::pair<const Eqn*, Atoms>>
       maker_;  // of known values that are made again: equation and operands in known_
 };
 

@@ -135,22 +135,33 @@ FnRef Transpose(const FnRef& fn, const Mask& linear) {
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
   Mask half(split.unknown->params().size(), true);
   std::fill(half.begin(), half.begin() + static_cast<int64_t>(split.residuals.size()), false);
-  const Atoms results = b.Inline(*TransposeLinearHalf(split.unknown, half), args);
+  const Atoms results = EmitTransposed(b, *split.unknown, half, args);
   return std::move(b).Build(results);
 }
 
 FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
   Builder b(fn->name());
-  b.ReserveLike(*fn);
-  std::vector<bool> depends(fn->num_vars(), false);
-  Atoms value(fn->num_vars());
+  Atoms args;
+  for (size_t i = 0; i < linear.size(); ++i) {
+    const Param& p = fn->params()[i];
+    if (!linear[i]) args.push_back(b.Parameter(p.type, p.name, p.kind));
+  }
+  for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
+  const Atoms results = EmitTransposed(b, *fn, linear, args);
+  return std::move(b).Build(results);
+}
+
+Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args) {
+  b.ReserveLike(fn);
+  std::vector<bool> depends(fn.num_vars(), false);
+  Atoms value(fn.num_vars());
+  size_t next = 0;
   for (size_t i = 0; i < linear.size(); ++i) {
     depends[i] = linear[i];
-    const Param& p = fn->params()[i];
-    if (!linear[i]) value[i] = b.Parameter(p.type, p.name, p.kind);
+    if (!linear[i]) value[i] = args[next++];
   }
   // Forwards: what does not depend on the linear parameters.
-  for (const Eqn& e : fn->eqns()) {
+  for (const Eqn& e : fn.eqns()) {
     Atoms operands;
     bool any = e.CallsOutwards();
     for (const Atom& a : e.operands) {
@@ -160,17 +171,17 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     for (uint32_t r = 0; r < e.num_results; ++r) depends[e.first_result + r] = any;
     if (any) continue;
     ScopedLoc loc(b, e.loc);
-    const Atoms y = b.Clone(e, operands);
+    const Atoms y = b.Clone(fn, e, operands);
     std::copy(y.begin(), y.end(), value.begin() + e.first_result);
   }
-  Cotangents cotangents(b, *fn);
-  for (const Atom& a : fn->results()) {
-    const Atom c = b.Parameter(fn->TypeOf(a));
+  Cotangents cotangents(b, fn);
+  for (const Atom& a : fn.results()) {
+    const Atom& c = args[next++];
     if (a.is_var() && depends[a.id()]) cotangents.Add(a.id(), c);
   }
   // Backwards.
-  for (size_t k = fn->eqns().size(); k-- > 0;) {
-    const Eqn& e = fn->eqns()[k];
+  for (size_t k = fn.eqns().size(); k-- > 0;) {
+    const Eqn& e = fn.eqns()[k];
     if (e.num_results == 0 || !depends[e.first_result]) continue;
     OptionalAtoms cts;
     for (uint32_t r = 0; r < e.num_results; ++r) cts.push_back(cotangents.Of(e.first_result + r));
@@ -182,7 +193,7 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     for (const Atom& a : e.operands) {
       operand_depends.push_back(a.is_var() && depends[a.id()]);
       x.push_back(operand_depends.back() ? std::nullopt : std::optional<Atom>(a.is_var() ? value[a.id()] : a));
-      types.push_back(fn->TypeOf(a));
+      types.push_back(fn.TypeOf(a));
     }
     CheckLinear(e, operand_depends);
     Loc through = e.loc.Through("transpose");
@@ -203,9 +214,9 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
   for (size_t i = 0; i < linear.size(); ++i) {
     if (!linear[i]) continue;
     const std::optional<Atom>& ct = cotangents.Of(static_cast<uint32_t>(i));
-    results.push_back(ct ? *ct : Zeros(b, fn->params()[i].type));
+    results.push_back(ct ? *ct : Zeros(b, fn.params()[i].type));
   }
-  return std::move(b).Build(results);
+  return results;
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 #ifndef WEFT_TRANSFORMS_TRANSPOSE_H_
 #define WEFT_TRANSFORMS_TRANSPOSE_H_
 
-#include "ir/fn.h"
+#include "ir/builder.h"
 
 namespace weft {
 
@@ -18,6 +18,9 @@ FnRef Transpose(const FnRef& fn, const Mask& linear);
 
 // The same for a function that `Split` has cut off: no equation mixes linear results with others.
 FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear);
+
+// Appends that to a function under construction, for these values of its parameters.
+Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_TRANSPOSE_H_

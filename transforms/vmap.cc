@@ -64,7 +64,7 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
     Atoms y;
     Mask out(e.num_results, false);
     if (!any) {
-      y = b.Clone(e, x);
+      y = b.Clone(*fn, e, x);
     } else {
       if (!e.prim->batch)
         throw UserError(ErrorKind::kUnsupported, e.loc, "vmap: ", e.prim->name, " has no batching rule");

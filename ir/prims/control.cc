@@ -1,5 +1,6 @@
 // call and cond.
 #include <algorithm>
+#include <numeric>
 
 #include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
@@ -41,6 +42,30 @@ Mask ActiveOf(const Companions& dx) {
 }
 
 bool Any(const Mask& mask) { return std::find(mask.begin(), mask.end(), true) != mask.end(); }
+
+std::vector<size_t> Regrouped(absl::Span<const size_t> sizes, absl::Span<const size_t> order) {
+  std::vector<size_t> places;
+  for (size_t group : order) {
+    const size_t first = std::accumulate(sizes.begin(), sizes.begin() + static_cast<int64_t>(group), size_t{0});
+    for (size_t i = 0; i < sizes[group]; ++i) places.push_back(first + i);
+  }
+  return places;
+}
+
+Mask DependentResults(const FnRef& fn, const Mask& unknown, const Mask& force, const RegionRules& rules) {
+  Mask depends = unknown;
+  depends.resize(fn->num_vars(), false);
+  const auto is_unknown = [&](const Atom& a) { return a.is_var() && depends[a.id()]; };
+  for (const Eqn& e : fn->eqns()) {
+    if (e.prim->split) return rules.split(fn, unknown, force).unknown_out;
+    const bool any = e.CallsOutwards() || std::any_of(e.operands.begin(), e.operands.end(), is_unknown);
+    for (uint32_t r = 0; r < e.num_results; ++r) depends[e.first_result + r] = any;
+  }
+  Mask results = force;
+  results.resize(fn->results().size(), false);
+  for (size_t i = 0; i < results.size(); ++i) results[i] = results[i] || is_unknown(fn->results()[i]);
+  return results;
+}
 
 Mask Union(const Mask& a, const Mask& b) {
   Mask either(a.size());

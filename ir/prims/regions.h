@@ -18,6 +18,8 @@ Mask ActiveOf(const OptionalAtoms& dx);
 Mask ActiveOf(const Companions& dx);
 bool Any(const Mask& mask);
 Mask Union(const Mask& a, const Mask& b);
+// A list of groups of these sizes, the groups in another order: where each element was before.
+std::vector<size_t> Regrouped(absl::Span<const size_t> sizes, absl::Span<const size_t> order);
 // Elements `begin` to `end` of a list.
 template <class List>
 List Part(const List& list, size_t begin, size_t end) {
@@ -48,6 +50,10 @@ List Repeated(const List& list, size_t count) {
   for (const auto& item : list) out.insert(out.end(), count, item);
   return out;
 }
+
+// Which results of `fn` depend on the parameters in `unknown`, or are in `force`: `split`'s answer, without its halves
+// where no equation has a rule of its own for it.
+Mask DependentResults(const FnRef& fn, const Mask& unknown, const Mask& force, const RegionRules& rules);
 
 // The push rule of operations that run their one region on their operands.
 void PushCall(PushContext& c);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <utility>
 
 #include "ir/builder.h"
 #include "ir/cost.h"
+#include "ir/prims/regions.h"
 
 namespace weft {
 namespace {
@@ -19,26 +21,24 @@ bool CanBeMadeAgain(const Eqn& e) {
 // Maximum flow by shortest augmenting paths (Dinic 1970) on a small graph.
 class FlowNetwork {
  public:
-  explicit FlowNetwork(int nodes) : edges_of_(nodes) {}
+  explicit FlowNetwork(int nodes) : first_(static_cast<size_t>(nodes), -1) {}
 
   void Add(int from, int to, double capacity) {
-    edges_of_[from].push_back(static_cast<int>(edges_.size()));
-    edges_.push_back({to, capacity});
-    edges_of_[to].push_back(static_cast<int>(edges_.size()));
-    edges_.push_back({from, 0});
+    edges_.push_back({to, std::exchange(first_[from], static_cast<int>(edges_.size())), capacity});
+    edges_.push_back({from, std::exchange(first_[to], static_cast<int>(edges_.size())), 0});
   }
 
   // The nodes from which `sink` can still be reached once the flow is largest: the cut nearest to the sink.
   std::vector<bool> SinkSide(int source, int sink) {
     while (Level(source, sink)) Block(source, sink);
-    std::vector<bool> reaches(edges_of_.size(), false);
+    std::vector<bool> reaches(first_.size(), false);
     std::queue<int> pending;
     reaches[sink] = true;
     pending.push(sink);
     while (!pending.empty()) {
       const int node = pending.front();
       pending.pop();
-      for (int e : edges_of_[node]) {  // e ^ 1 goes from its target to this node
+      for (int e = first_[node]; e >= 0; e = edges_[e].next) {  // e ^ 1 goes from its target to this node
         const int from = edges_[e].to;
         if (!reaches[from] && edges_[e ^ 1].capacity > 0) {
           reaches[from] = true;
@@ -52,12 +52,13 @@ class FlowNetwork {
  private:
   struct Edge {
     int to;
+    int next;  // of the edges that leave the same node, or -1
     double capacity;
   };
 
   // How far each node is from the source, up to the sink's distance; whether the sink can be reached.
   bool Level(int source, int sink) {
-    level_.assign(edges_of_.size(), -1);
+    level_.assign(first_.size(), -1);
     level_[source] = 0;
     std::queue<int> pending;
     pending.push(source);
@@ -65,7 +66,7 @@ class FlowNetwork {
       const int node = pending.front();
       pending.pop();
       if (level_[sink] >= 0 && level_[node] + 1 >= level_[sink]) break;  // nothing further lies on a shortest path
-      for (int e : edges_of_[node]) {
+      for (int e = first_[node]; e >= 0; e = edges_[e].next) {
         if (edges_[e].capacity > 0 && level_[edges_[e].to] < 0) {
           level_[edges_[e].to] = level_[node] + 1;
           pending.push(edges_[e].to);
@@ -78,7 +79,7 @@ class FlowNetwork {
   // Saturates an edge of every shortest path. The path so far is a list rather than a stack of calls: it is as long as
   // the body of the loop in which the cut is made.
   void Block(int source, int sink) {
-    next_.assign(edges_of_.size(), 0);
+    next_ = first_;
     std::vector<int> path;  // of edges
     int node = source;
     while (true) {
@@ -105,33 +106,32 @@ class FlowNetwork {
       } else {  // a dead end
         node = edges_[path.back() ^ 1].to;
         path.pop_back();
-        ++next_[node];
+        next_[node] = edges_[next_[node]].next;
       }
     }
   }
 
   // An edge from `node` to a node one further that may lead on, or -1.
   int NextEdge(int node) {
-    for (size_t& i = next_[node]; i < edges_of_[node].size(); ++i) {
-      const int e = edges_of_[node][i];
+    for (int& e = next_[node]; e >= 0; e = edges_[e].next) {
       if (edges_[e].capacity > 0 && level_[edges_[e].to] == level_[node] + 1) return e;
     }
     return -1;
   }
 
   std::vector<Edge> edges_;
-  std::vector<std::vector<int>> edges_of_;
+  std::vector<int> first_;  // edge of each node
   std::vector<int> level_;
-  std::vector<size_t> next_;
+  std::vector<int> next_;  // edge of each node to try
 };
 
 class ResidualCut {
  public:
-  ResidualCut(const SplitFn& split, const Mask& stored)
-      : split_(split),
-        known_(*split.known),
+  ResidualCut(SplitFn split, const Mask& stored)
+      : split_(std::move(split)),
+        known_(*split_.known),
         stored_(stored),
-        first_residual_(known_.results().size() - split.residuals.size()),
+        first_residual_(known_.results().size() - split_.residuals.size()),
         maker_(known_.num_vars(), nullptr) {
     for (const Eqn& e : known_.eqns()) {
       if (CanBeMadeAgain(e)) maker_[e.first_result] = &e;
@@ -211,11 +211,12 @@ class ResidualCut {
     }
   }
 
-  SplitFn Rebuilt(const std::vector<uint32_t>& kept) const {
+  SplitFn Rebuilt(const std::vector<uint32_t>& kept) {
     SplitFn out;
     out.unknown_out = split_.unknown_out;
     // The linear half: what is kept, then what is made again, then what it was.
     Builder linear(split_.unknown->name());
+    linear.ReserveLike(*split_.unknown, 2);
     Atoms env(known_.num_vars());
     std::vector<uint32_t> read;
     for (uint32_t v : kept) {
@@ -235,7 +236,7 @@ class ResidualCut {
       Atoms x;
       for (const Atom& a : e.operands) x.push_back(a.is_var() ? env[a.id()] : a);
       ScopedLoc loc(linear, e.loc);
-      env[e.first_result] = linear.Clone(e, x)[0];
+      env[e.first_result] = linear.Clone(known_, e, x)[0];
     }
     Atoms values;
     for (size_t r = first_residual_; r < known_.results().size(); ++r) {
@@ -246,34 +247,15 @@ class ResidualCut {
     const Atoms tangents = linear.Inline(*split_.unknown, values);
     out.unknown = std::move(linear).Build(tangents);
 
-    Builder known(known_.name());
-    Atoms params;
-    for (const Param& p : known_.params()) params.push_back(known.Parameter(p.type, p.name, p.kind));
-    out.known = WithResults(known, params, read);
+    Atoms results = Part(known_.results(), 0, first_residual_);
+    for (uint32_t v : read) results.push_back(Var{v});
+    Builder known(std::move(split_.known));
+    out.known = std::move(known).Build(results);
     return out;
   }
 
-  FnRef WithResults(Builder& b, const Atoms& params, const std::vector<uint32_t>& kept) const {
-    Atoms env = params;
-    env.resize(known_.num_vars());
-    for (const Eqn& e : known_.eqns()) {
-      Atoms x;
-      for (const Atom& a : e.operands) x.push_back(a.is_var() ? env[a.id()] : a);
-      ScopedLoc loc(b, e.loc);
-      const Atoms y = b.Clone(e, x);
-      std::copy(y.begin(), y.end(), env.begin() + e.first_result);
-    }
-    Atoms results;
-    for (size_t r = 0; r < first_residual_; ++r) {
-      const Atom& a = known_.results()[r];
-      results.push_back(a.is_var() ? env[a.id()] : a);
-    }
-    for (uint32_t v : kept) results.push_back(env[v]);
-    return b.Build(results);
-  }
-
-  const SplitFn& split_;
-  const Fn& known_;
+  SplitFn split_;
+  const Fn& known_;  // until it is rebuilt
   const Mask& stored_;
   const size_t first_residual_;
   std::vector<const Eqn*> maker_;    // per variable: the equation that makes it, if it can be made again
@@ -284,9 +266,9 @@ class ResidualCut {
 
 }  // namespace
 
-SplitFn WithFewestResiduals(const SplitFn& split, const Mask& stored) {
+SplitFn WithFewestResiduals(SplitFn split, const Mask& stored) {
   if (split.residuals.empty()) return split;
-  return ResidualCut(split, stored).Run();
+  return ResidualCut(std::move(split), stored).Run();
 }
 
 }  // namespace weft

@@ -15,7 +15,7 @@ namespace weft {
 
 // The same split with the cheapest residuals. Parameters of the known half marked in `stored` are kept anyway and cost
 // nothing.
-SplitFn WithFewestResiduals(const SplitFn& split, const Mask& stored);
+SplitFn WithFewestResiduals(SplitFn split, const Mask& stored);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_RESIDUAL_CUT_H_

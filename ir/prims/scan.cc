@@ -137,24 +137,21 @@ void ScanPush(PushContext& c) {
   const Atoms x = scan.Rest(c.x);
   const Companions dx = scan.Rest(c.dx);
   const Mask active = ActiveOf(dx), consts = scan.Consts(active), xs = scan.Xs(active);
-  const auto [carry, jvp] = CarryFixpoint(scan.Carries(active), scan.carries, [&](const Mask& m) {
-    const JvpFn j = c.push(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
-    return std::make_pair(j.fn, j.active_out);
+  auto [carry, jvp] = CarryFixpoint(scan.Carries(active), scan.carries, [&](const Mask& m) {
+    JvpFn j = c.push(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
+    return std::make_pair(std::move(j.fn), j.active_out);
   });
   const Mask active_out = jvp.second, ys = scan.Ys(active_out);
-  const Types types = scan.body->ParamTypes();
-  Builder b(scan.body->name());
-  auto companions = [&](const Types& all, const Mask& wanted) {
-    return Parameters(b, Repeated(Where(all, wanted), c.count));
+  const auto companions = [&](const Mask& mask) {
+    return c.count * static_cast<size_t>(std::count(mask.begin(), mask.end(), true));
   };
-  const Atoms p_consts = Parameters(b, scan.Consts(types)), p_dconsts = companions(scan.Consts(types), consts);
-  const Atoms p_carry = Parameters(b, scan.Carries(types)), p_dcarry = companions(scan.Carries(types), carry);
-  const Atoms p_xs = Parameters(b, scan.Xs(types)), p_dxs = companions(scan.Xs(types), xs);
-  Atoms args = p_consts;
-  for (const Atoms* more : {&p_carry, &p_xs, &p_dconsts, &p_dcarry, &p_dxs}) Append(args, *more);
-  const Atoms out = b.Inline(*jvp.first, args);
+  const size_t num_dconsts = companions(consts), num_dcarry = companions(carry), num_dxs = companions(xs);
+  const Atoms out = jvp.first->results();
+  Builder b(std::move(jvp.first));
+  b.KeepParameters(
+      Regrouped({scan.consts, scan.carries, scan.operands - scan.first_x(), num_dconsts, num_dcarry, num_dxs},
+                {0, 3, 1, 4, 2, 5}));
   const Atoms y = Part(out, 0, scan.results), dy = Part(out, scan.results, out.size());
-  const size_t num_dcarry = p_dcarry.size();
   Atoms results = scan.CarriesOut(y);
   Append(results, Part(dy, 0, num_dcarry));
   Append(results, scan.Ys(y));
@@ -169,7 +166,7 @@ void ScanPush(PushContext& c) {
   Append(operands, Tangents(c.b, scan.Xs(x), scan.Xs(dx), xs, c.count));
   Ints lanes = scan.lanes;
   if (scan.taped) Append(lanes, Repeated(Where(scan.lanes, ys), c.count));
-  const Attrs attrs = scan.With(p_consts.size() + p_dconsts.size(), scan.carries + num_dcarry, lanes, scan.reverse);
+  const Attrs attrs = scan.With(scan.consts + num_dconsts, scan.carries + num_dcarry, lanes, scan.reverse);
   const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {std::move(b).Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
   c.y = Part(all, 0, scan.carries);
@@ -237,7 +234,7 @@ void ScanSplit(SplitContext& c) {
   Mask stored(static_cast<size_t>(std::count(consts.begin(), consts.end(), false)), true);
   stored.resize(stored.size() + static_cast<size_t>(std::count(carry.begin(), carry.end(), false)), false);
   stored.resize(split.known->params().size(), true);
-  split = WithFewestResiduals(split, stored);
+  split = WithFewestResiduals(std::move(split), stored);
   Mask unknown_out = split.unknown_out;
   const Mask ys = scan.Ys(unknown_out);
   const Types types = scan.body->ParamTypes();
@@ -264,9 +261,8 @@ void ScanSplit(SplitContext& c) {
     source.push_back(is_const ? Source::kConst : is_x ? Source::kArray : Source::kStacked);
     param.push_back(is_param ? a.id() : 0);
   }
-  Builder kb(scan.body->name());
-  const Atoms kp = Parameters(kb, known.ParamTypes());
-  const Atoms kout = kb.Inline(known, kp);
+  const Atoms kout = known.results();
+  Builder kb(std::move(split.known));
   Atoms kresults = Part(kout, 0, first_residual);
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] == Source::kStacked) kresults.push_back(kout[first_residual + r]);
@@ -280,40 +276,45 @@ void ScanSplit(SplitContext& c) {
                      {std::move(kb).Build(kresults)});
 
   // The unknown scan: constants = residual constants, unknown constants; xs = residual arrays, unknown xs.
-  Builder ub(scan.body->name());
   Atoms operands;
   for (size_t i = 0; i < scan.lead(); ++i) operands.push_back(c.residual(c.known_x[i]));
-  Atoms args(source.size());
-  size_t num_consts = 0;
+  std::vector<size_t> places;  // of its parameters among those of the unknown body: residuals, then the unknown ones
+  size_t next_unknown = source.size();
+  const auto unknown_params = [&](const Mask& mask) {
+    for (bool is_unknown : mask) {
+      if (is_unknown) places.push_back(next_unknown++);
+    }
+  };
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] != Source::kConst) continue;
     operands.push_back(c.residual(known_operands[param[r]]));
-    args[r] = ub.Parameter(split.residuals[r]);
-    ++num_consts;
+    places.push_back(r);
   }
   Append(operands, Where(scan.Consts(unknown_x), consts));
-  const Atoms up_consts = Parameters(ub, Where(scan.Consts(types), consts));
-  num_consts += up_consts.size();
+  unknown_params(consts);
+  const size_t num_consts = places.size();
   for (size_t i = 0; i < scan.carries; ++i) {
     if (!carry[i]) continue;
     const size_t operand = scan.consts + i;  // a known start of an unknown carry is a residual
     operands.push_back(unknown_in[operand] ? unknown_x[operand] : c.residual(known_x[operand]));
   }
-  const Atoms up_carry = Parameters(ub, Where(scan.Carries(types), carry));
+  unknown_params(carry);
+  const size_t num_carry = places.size() - num_consts;
   size_t next_stacked = known_carries + known_ys;
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] == Source::kConst) continue;
     operands.push_back(c.residual(source[r] == Source::kArray ? known_operands[param[r]] : known_y[next_stacked++]));
-    args[r] = ub.Parameter(split.residuals[r]);
+    places.push_back(r);
   }
   Append(operands, Where(scan.Xs(unknown_x), xs));
-  const Atoms up_xs = Parameters(ub, Where(scan.Xs(types), xs));
-  for (const Atoms* more : {&up_consts, &up_carry, &up_xs}) args.insert(args.end(), more->begin(), more->end());
-  const Atoms out = ub.Inline(*split.unknown, args);
+  unknown_params(xs);
+  const Atoms out = split.unknown->results();
+  Builder ub(std::move(split.unknown));
+  ub.KeepParameters(places);
   const Ints unknown_lanes = scan.taped ? Where(scan.lanes, ys) : Ints{};
   const Atoms unknown_y =
       Any(unknown_out)
-          ? c.unknown_b.Emit(*c.eqn.prim, operands, scan.With(num_consts, up_carry.size(), unknown_lanes, scan.reverse),
+          ? c.unknown_b.Emit(*c.eqn.prim, operands, scan.With(num_consts, num_carry, unknown_lanes, scan.reverse),
                              {std::move(ub).Build(out)})
           : Atoms{};
   size_t k = 0, u = 0;
@@ -325,7 +326,7 @@ void ScanSplit(SplitContext& c) {
 // depend on the linear inputs, whose values the linear half needs step by step.
 OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
   Builder b(c.eqn.prim->name);
-  const FnRef fn = b.Build(b.Clone(c.eqn, Parameters(b, c.types)));
+  const FnRef fn = std::move(b).Build(b.Clone(c.eqn, Parameters(b, c.types)));
   const SplitFn split = c.regions.split(fn, linear, Mask(fn->results().size(), false));
   Atoms known;
   for (const auto& x : c.x) {
@@ -376,24 +377,24 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   const OptionalAtoms operand = scan.Rest(c.x);
   const Mask carry_linear =
       CarryFixpoint(scan.Carries(operand_linear), scan.carries, [&](const Mask& m) {
-        return std::make_pair(0, c.regions
-                                     .split(scan.body, Joined(scan.Consts(operand_linear), m, scan.Xs(operand_linear)),
-                                            ForceCarries(scan, m))
-                                     .unknown_out);
+        const Mask linear = Joined(scan.Consts(operand_linear), m, scan.Xs(operand_linear));
+        return std::make_pair(0, DependentResults(scan.body, linear, ForceCarries(scan, m), c.regions));
       }).first;
   if (std::find(carry_linear.begin(), carry_linear.end(), false) != carry_linear.end())
     return TransposeBySplitting(c, all_linear);
   const Mask linear = Joined(scan.Consts(operand_linear), carry_linear, scan.Xs(operand_linear));
   const Mask consts = scan.Consts(linear), xs = scan.Xs(linear);
   const Types types = scan.body->ParamTypes(), results = scan.body->ResultTypes();
-  const FnRef back = c.regions.transpose(scan.body, linear);
-  Builder b(scan.body->name());
-  const Atoms p_consts = Parameters(b, Where(scan.Consts(types), consts, false));
-  const Atoms p_sums = Parameters(b, Where(scan.Consts(types), consts)), p_ct = Parameters(b, scan.CarriesOut(results));
-  const Atoms p_xs = Parameters(b, Where(scan.Xs(types), xs, false)), p_cty = Parameters(b, scan.Ys(results));
-  Atoms args = p_consts;
-  for (const Atoms* more : {&p_xs, &p_ct, &p_cty}) Append(args, *more);
-  const Atoms cts = b.Inline(*back, args);  // of linear constants, carries, linear xs
+  FnRef back = c.regions.transpose(scan.body, linear);
+  const Atoms cts = back->results();  // of linear constants, carries, linear xs
+  Builder b(std::move(back));
+  const auto count = [](const Mask& mask, bool value) {
+    return static_cast<size_t>(std::count(mask.begin(), mask.end(), value));
+  };
+  const size_t num_consts = count(consts, false);
+  const Atoms p_sums = Parameters(b, Where(scan.Consts(types), consts));
+  b.KeepParameters(Regrouped({num_consts, count(xs, false), scan.carries, scan.results - scan.carries, p_sums.size()},
+                             {0, 4, 2, 1, 3}));
   Atoms out;
   for (size_t i = 0; i < p_sums.size(); ++i) out.push_back(AddInto(b, p_sums[i], cts[i]));
   Append(out, Part(cts, p_sums.size(), cts.size()));
@@ -415,7 +416,7 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   for (size_t i = scan.first_x(); scan.taped && i < scan.operands; ++i) {
     if (linear[i]) lanes.push_back(c.types[scan.lead() + i].rank());
   }
-  const Attrs attrs = scan.With(p_consts.size(), p_sums.size() + scan.carries, lanes, !scan.reverse);
+  const Attrs attrs = scan.With(num_consts, p_sums.size() + scan.carries, lanes, !scan.reverse);
   OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {std::move(b).Build(out)}), linear);
   for (size_t i = 0; i < all.size(); ++i) {
     if (!operand_linear[i]) all[i] = std::nullopt;

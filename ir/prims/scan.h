@@ -95,7 +95,7 @@ auto CarryFixpoint(Mask carry, size_t carries, F transform) {
   while (true) {
     auto result = transform(carry);
     const Mask grown = Union(carry, Part(result.second, 0, carries));
-    if (grown == carry) return std::make_pair(carry, result);
+    if (grown == carry) return std::make_pair(carry, std::move(result));
     carry = grown;
   }
 }

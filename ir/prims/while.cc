@@ -81,21 +81,25 @@ void WhilePush(PushContext& c) {
   }
   const Mask rows = loop.Rows(jvp.active_out);
   const Types types = loop.body->ParamTypes(), carry_types = loop.Carries(types), inv_types = loop.Invariants(types);
-  auto region = [&](const FnRef& primal, bool is_body) {
-    Builder b(primal->name());
-    const Atoms p_carry = Parameters(b, carry_types),
-                p_dcarry = Parameters(b, Repeated(Where(carry_types, carry), c.count));
-    const Atoms p_inv = Parameters(b, inv_types), p_dinv = Parameters(b, Repeated(Where(inv_types, inv), c.count));
-    Atoms args = p_carry;
-    Append(args, p_inv);
-    if (!is_body) return b.Build(b.Inline(*primal, args));
-    Append(args, p_dcarry);
-    Append(args, p_dinv);
-    const Atoms out = b.Inline(*jvp.fn, args), y = Part(out, 0, loop.results), dy = Part(out, loop.results, out.size());
+  const Types dcarry_types = Repeated(Where(carry_types, carry), c.count),
+              dinv_types = Repeated(Where(inv_types, inv), c.count);
+  const std::vector<size_t> places =
+      Regrouped({carry_types.size(), inv_types.size(), dcarry_types.size(), dinv_types.size()}, {0, 2, 1, 3});
+  const auto condition = [&] {
+    const Atoms out = loop.cond->results();
+    Builder b{FnRef(loop.cond)};
+    Parameters(b, dcarry_types), Parameters(b, dinv_types);
+    b.KeepParameters(places);
+    return std::move(b).Build(out);
+  };
+  const auto body = [&] {
+    const Atoms out = jvp.fn->results(), y = Part(out, 0, loop.results), dy = Part(out, loop.results, out.size());
+    Builder b(std::move(jvp.fn));
+    b.KeepParameters(places);
     Atoms results = loop.Carries(y);
-    Append(results, Part(dy, 0, p_dcarry.size()));
+    Append(results, Part(dy, 0, dcarry_types.size()));
     Append(results, loop.Rows(y));
-    Append(results, Part(dy, p_dcarry.size(), dy.size()));
+    Append(results, Part(dy, dcarry_types.size(), dy.size()));
     return std::move(b).Build(results);
   };
   const Atoms x_carry = loop.Carries(c.x), x_inv = loop.Invariants(c.x);
@@ -106,8 +110,7 @@ void WhilePush(PushContext& c) {
   Append(operands, Tangents(c.b, x_inv, loop.Invariants(c.dx), inv, c.count));
   Ints lanes = loop.lanes;
   Append(lanes, Repeated(Where(loop.lanes, rows), c.count));
-  const Atoms out = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, num_carry, lanes),
-                             {region(loop.cond, false), region(loop.body, true)});
+  const Atoms out = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, num_carry, lanes), {condition(), body()});
   const size_t end_rows = num_carry + loop.lanes.size();
   c.y = Part(out, 0, loop.carries);
   Append(c.y, Part(out, num_carry, end_rows));
@@ -157,15 +160,15 @@ struct KnownLoop {
 };
 
 // The loop that counts its trips in the last carry; it records its rows, and the residuals if asked to.
-Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Ints& row_lanes, bool record) {
+// Takes the regions of `k`, unless what is not recorded here is recorded by another loop.
+Atoms EmitCountingLoop(SplitContext& c, KnownLoop& k, const Atoms& operands, const Ints& row_lanes, bool record) {
   const Type count{DType::kI64, {}, k.cond->ResultTypes()[0].varying};
   const size_t n = k.carries.size();
-  auto region = [&](const FnRef& fn, bool is_body) {
-    Builder b(fn->name());
-    Atoms args = Parameters(b, k.carries);
+  auto region = [&](FnRef fn, bool is_body) {
+    const Atoms out = fn->results();
+    Builder b(std::move(fn));
     const Atom trips = b.Parameter(count);
-    Append(args, Parameters(b, k.invariants));
-    const Atoms out = b.Inline(*fn, args);
+    b.KeepParameters(Regrouped({n, k.invariants.size(), 1}, {0, 2, 1}));
     if (!is_body) return std::move(b).Build(Part(out, 0, 1));
     Atoms results = Part(out, 0, n);
     results.push_back(Add(b, trips, Atom(Tensor::Scalar<int64_t>(DType::kI64, 1))));
@@ -181,17 +184,15 @@ Atoms EmitCountingLoop(SplitContext& c, const KnownLoop& k, const Atoms& operand
   Ints lanes = row_lanes;
   if (record) lanes.resize(lanes.size() + k.recorded.size(), 0);
   return c.known_b.Emit(*c.eqn.prim, all, WhileAttrs(c.eqn.attrs, n + 1, lanes),
-                        {region(k.cond, false), region(k.body, true)});
+                        {region(std::move(k.cond), false), region(record ? std::move(k.body) : k.body, true)});
 }
 
 // The residuals of the trips of a loop that has been counted.
-Atoms EmitRecordingScan(SplitContext& c, const KnownLoop& k, const Atoms& operands, const Atom& trips) {
+Atoms EmitRecordingScan(SplitContext& c, KnownLoop& k, const Atoms& operands, const Atom& trips) {
   const size_t n = k.carries.size();
-  Builder b(k.body->name());
-  const Atoms invariants = Parameters(b, k.invariants);
-  Atoms args = Parameters(b, k.carries);
-  Append(args, invariants);
-  const Atoms out = b.Inline(*k.body, args);
+  const Atoms out = k.body->results();
+  Builder b(std::move(k.body));
+  b.KeepParameters(Regrouped({n, k.invariants.size()}, {1, 0}));
   Atoms results = Part(out, 0, n), all = {trips};
   for (size_t r : k.recorded) results.push_back(out[n + k.rows + r]);
   Append(all, Part(operands, n, operands.size()));
@@ -230,14 +231,14 @@ void WhileSplit(SplitContext& c) {
   }
   Mask stored(static_cast<size_t>(std::count(carry.begin(), carry.end(), false)), false);  // invariants are there
   stored.resize(split.known->params().size(), true);
-  split = WithFewestResiduals(split, stored);
+  split = WithFewestResiduals(std::move(split), stored);
   const Mask rows = loop.Rows(split.unknown_out);
   const Types types = loop.body->ParamTypes();
   KnownLoop k;
   k.carries = Where(loop.Carries(types), carry, false);
   k.invariants = Where(loop.Invariants(types), inv, false);
   k.cond = c.regions.split(loop.cond, mask, {false}).known;
-  k.body = split.known;
+  k.body = std::move(split.known);
   k.rows = static_cast<size_t>(std::count(rows.begin(), rows.end(), false));
   const size_t n = k.carries.size(), first_residual = n + k.rows;
   // A residual that is an invariant passes as it is; others are recorded.
@@ -259,34 +260,34 @@ void WhileSplit(SplitContext& c) {
                                          : Part(known, n + 1 + k.rows, known.size());
 
   // The linear half. Constants: residual invariants, unknown invariants; tapes: recorded residuals.
-  Builder b(loop.body->name());
+  const size_t num_residuals = split.residuals.size();
+  const Types unknown_carries = Where(loop.Carries(types), carry), unknown_inv = Where(loop.Invariants(types), inv);
   Atoms all = {c.residual(trips)};
-  Atoms args(split.residuals.size());
-  int64_t num_consts = 0;
-  for (size_t r = 0; r < args.size(); ++r) {
+  std::vector<size_t> places;  // of its parameters among those of the unknown body
+  for (size_t r = 0; r < num_residuals; ++r) {
     if (!invariant[r]) continue;
     all.push_back(c.residual(operands[*invariant[r]]));
-    args[r] = b.Parameter(split.residuals[r]);
-    ++num_consts;
+    places.push_back(r);
   }
   Append(all, Where(loop.Invariants(c.unknown_x), inv));
-  const Atoms unknown_inv = Parameters(b, Where(loop.Invariants(types), inv));
-  num_consts += static_cast<int64_t>(unknown_inv.size());
+  for (size_t i = 0; i < unknown_inv.size(); ++i) places.push_back(num_residuals + unknown_carries.size() + i);
+  const auto num_consts = static_cast<int64_t>(places.size());
   for (size_t i = 0; i < loop.carries; ++i) {
     if (carry[i]) all.push_back(c.unknown[i] ? c.unknown_x[i] : c.residual(c.known_x[i]));
   }
-  Append(args, Parameters(b, Where(loop.Carries(types), carry)));
-  Append(args, unknown_inv);
+  for (size_t i = 0; i < unknown_carries.size(); ++i) places.push_back(num_residuals + i);
   for (size_t i = 0; i < tapes.size(); ++i) {
     all.push_back(c.residual(tapes[i]));
-    args[k.recorded[i]] = b.Parameter(split.residuals[k.recorded[i]]);
+    places.push_back(k.recorded[i]);
   }
   Atoms unknown;
   if (Any(split.unknown_out)) {
-    const Atoms step = b.Inline(*split.unknown, args);
+    const Atoms step = split.unknown->results();
+    Builder b(std::move(split.unknown));
+    b.KeepParameters(places);
     unknown = c.unknown_b.Emit(FindPrim("tape_scan"), all,
                                {{"num_consts", num_consts},
-                                {"num_carry", static_cast<int64_t>(std::count(carry.begin(), carry.end(), true))},
+                                {"num_carry", static_cast<int64_t>(unknown_carries.size())},
                                 {"lanes", Where(loop.lanes, rows)},
                                 {"reverse", false}},
                                {std::move(b).Build(step)});
