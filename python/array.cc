@@ -9,6 +9,7 @@
 #include "python/array_docs.h"
 #include "python/convert.h"
 #include "python/frames.h"
+#include "tracer/differentiated.h"
 #include "tracer/ops.h"
 
 namespace weft::python {
@@ -171,7 +172,7 @@ PyObject* NoNew(PyTypeObject*, PyObject*, PyObject*) {
 }
 
 PyObject* Numpy(PyObject* self) {
-  return Guarded([&] { return NumpyFromTensor(Demand(ValueOf(self), "numpy.asarray()")); });
+  return Guarded([&] { return NumpyFromTensor(DemandArray(ValueOf(self), "numpy.asarray()")); });
 }
 
 // The words of keys, as of weft.random.key_data.
@@ -286,7 +287,7 @@ PyObject* GetInterface(PyObject* self, void*) {
       PyErr_SetString(PyExc_AttributeError, "__array_interface__");
       return nullptr;
     }
-    Ref numpy(NumpyFromTensor(Demand(ValueOf(self), "__array_interface__")));
+    Ref numpy(NumpyFromTensor(DemandArray(ValueOf(self), "numpy.asarray()")));
     reinterpret_cast<ArrayObject*>(self)->pinned = true;  // the interface is a number, and keeps nothing alive
     return PyObject_GetAttrString(numpy.get(), "__array_interface__");
   });

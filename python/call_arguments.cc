@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "python/array.h"
+#include "python/convert.h"
 #include "python/jit.h"
+#include "tracer/differentiated.h"
 
 namespace weft::python {
 
@@ -152,6 +154,11 @@ std::string NameOf(PyObject* function) {
 }
 
 void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* function) {
+  Ref number;
+  if (IsArray(o) && ValueOf(o).traced() && ValueOf(o).rank() == 0) {  // outside of jit its number is known
+    number = Ref(Check(PythonNumber(DemandArray(ValueOf(o), "a static argument"))));
+    o = number.get();
+  }
   const Py_hash_t h = PyObject_Hash(o);
   if (h == -1 && PyErr_Occurred()) {
     PyErr_Clear();

@@ -2,6 +2,7 @@
 // The structures follow the DLPack 1.0 header (https://dmlc.github.io/dlpack/latest/c_api.html).
 #include "python/array.h"
 #include "python/convert.h"
+#include "tracer/differentiated.h"
 
 namespace weft::python {
 namespace {
@@ -126,7 +127,7 @@ PyObject* ToDLPack(PyObject* self, PyObject* args, PyObject* kwargs) {
                                    &copy))
     return nullptr;
   return Guarded([&]() -> PyObject* {
-    Tensor t = Demand(ValueOf(self), "__dlpack__()");
+    Tensor t = DemandArray(ValueOf(self), "__dlpack__()");
     bool versioned = false;
     if (PyTuple_Check(max_version) && PyTuple_GET_SIZE(max_version) == 2)
       versioned = IntFrom(PyTuple_GET_ITEM(max_version, 0), "max_version") >= 1;

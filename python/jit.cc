@@ -89,9 +89,10 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
     a.signature.tokens.push_back(axes);
   }
   // ... and holds derivative rules as deep as derivatives are being taken around it.
-  if (const int rules = RulesLeft(); rules != kLeastRuleDepth) {
+  if (const std::vector<uint64_t> rules = RuleState(); !rules.empty()) {
     a.signature.tokens.push_back(kRulesToken);
-    a.signature.tokens.push_back(static_cast<uint64_t>(rules));
+    a.signature.tokens.push_back(rules.size());
+    a.signature.tokens.insert(a.signature.tokens.end(), rules.begin(), rules.end());
   }
   // ... and means that mesh by its partition specs.
   if (g_mesh_around) {

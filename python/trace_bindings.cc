@@ -5,6 +5,7 @@
 #include "python/bindings.h"
 #include "python/effects.h"
 #include "python/jit.h"
+#include "tracer/differentiated.h"
 #include "tracer/regions.h"
 #include "tracer/rule_depth.h"
 #include "transforms/condense.h"
@@ -47,17 +48,21 @@ py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
 // `demanded`: if not null, takes the values that Python asked for; their variables become results, after the others.
 Traced TraceWith(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
                  const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded,
-                 const Strings& varying = {}) {
+                 const Strings& varying = {}, const std::vector<bool>& differentiated = {}, bool concrete = true) {
   std::vector<Spec> specs;
   for (py::handle leaf : leaves) specs.push_back(SpecFrom(leaf));
   ScopedTrace trace(name.empty() ? "f" : name, kind);
-  if (std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
+  if (concrete && std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
   trace->set_varying(varying);
   py::list tracers;
   for (size_t i = 0; i < specs.size(); ++i) {
     const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
-    tracers.append(
-        Take(WrapValue(trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value))));
+    const Value parameter = trace->Parameter(specs[i].type, i < names.size() ? names[i] : "", specs[i].weak, value);
+    if (i < differentiated.size() && differentiated[i])
+      SetDifferentiated(*trace, parameter.var());
+    else if (value != nullptr)
+      SetSource(*trace, parameter.var(), *value);
+    tracers.append(Take(WrapValue(parameter)));
   }
   const py::object out = RunningPython([&] { return function(tracers); });
   Values results = ValuesFrom(out, name.c_str());
@@ -194,24 +199,27 @@ void BindTracing(py::module_& m) {
         }
         return false;
       });
-  // trace(function, leaves, names, name, kind, known, axes, varying, derivatives, rule): function takes and returns a
-  // list. `axes`: the named axes that are bound inside. `varying`: mesh axes over which all that it captures varies.
-  // `derivatives`: how many are being taken of it. `rule`: it is the rule of a custom_jvp or custom_vjp.
+  // trace(function, leaves, names, name, kind, known, axes, varying, derivatives, differentiated, rule, concrete):
+  // function takes and returns a list. `axes`: the named axes that are bound inside. `varying`: mesh axes over which
+  // all that it captures varies. `derivatives`: how many are being taken of it, with respect to the `differentiated`.
+  // `rule`: it is the rule of the custom_jvp or custom_vjp with this number; 0: none. `concrete`: it is what runs, so
+  // that effects whose results Python asks for may happen at once.
   m.def(
       "trace",
       [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
          const std::string& name, const std::string& kind, const std::vector<bool>& known, py::handle axes,
-         const Strings& varying, int derivatives, bool rule) {
+         const Strings& varying, int derivatives, const std::vector<bool>& differentiated, int64_t rule,
+         bool concrete) {
         const ScopedAxes bound(NamedAxesFrom(axes));
         const ScopedDerivatives taken(derivatives);
         std::optional<ScopedRule> inside;
-        if (rule) inside.emplace();
-        return TraceWith(function, leaves, names, name, kind, known, nullptr, varying);
+        if (rule != 0) inside.emplace(rule);
+        return TraceWith(function, leaves, names, name, kind, known, nullptr, varying, differentiated, concrete);
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
       py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("derivatives") = 0,
-      py::arg("rule") = false);
-  m.def("rules_left", RulesLeft);
+      py::arg("differentiated") = std::vector<bool>{}, py::arg("rule") = 0, py::arg("concrete") = true);
+  m.def("rules_left", RulesLeft, py::arg("function"));
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,

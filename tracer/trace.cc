@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/ops.h"
+#include "tracer/differentiated.h"
 
 namespace weft {
 namespace {
@@ -85,6 +86,7 @@ ScopedTrace::~ScopedTrace() {
     const bool mine = stack.back() == trace_;
     stack.back()->open_ = false;
     stack.back()->known_.clear();
+    ForgetSources(*stack.back());
     stack.pop_back();
     if (mine) break;
   }
@@ -144,6 +146,7 @@ Atom Trace::Use(const Value& value) {
     it->second = builder_.Parameter(value.type()).var();
     captures_.push_back(value);
     known_.emplace(it->second.id, value);
+    SetSource(*this, it->second, value);
   }
   return it->second;
 }

@@ -147,8 +147,9 @@ def test_a_jvp_rule_of_the_wrong_shape(rule, message):
         return tree["a"].sum()
 
     f.defjvp(rule)
+    assert f({"a": wnp.ones(3)}) == 3  # no rule is asked
     with pytest.raises(TypeError, match=message):
-        f({"a": wnp.ones(3)})
+        weft.vjp(f, {"a": wnp.ones(3)})
 
 
 @pytest.mark.parametrize(
@@ -172,8 +173,9 @@ def test_vjp_rules_of_the_wrong_shape(forward, backward, message):
         return tree["a"].sum()
 
     f.defvjp(forward, backward)
+    assert f({"a": wnp.ones(3)}) == 3  # no rule is asked
     with pytest.raises(TypeError, match=message):
-        f({"a": wnp.ones(3)})
+        weft.vjp(f, {"a": wnp.ones(3)})
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -191,6 +193,68 @@ def test_a_rule_that_takes_a_derivative_of_what_uses_its_function(order):
     for _ in range(order):
         g = weft.grad(g)
     assert float(g(1.0)) == pytest.approx(math.sin(1.0 + order * math.pi / 2), rel=1e-5)
+
+
+def linked(w, np_):
+    """Functions whose rules differentiate each other: h by itself, g by h, k by grad of g, v backwards by grad of h."""
+    h = w.custom_jvp(lambda x: np_.sin(x))
+    h.defjvp(lambda p, t: (h(*p), 3 * p[0] ** 5 * t[0]))
+    g = w.custom_jvp(lambda x: h(x))
+    g.defjvp(lambda p, t: (g(*p), w.jvp(h, p, t)[1]))
+    k = w.custom_jvp(lambda x: g(x))
+    k.defjvp(lambda p, t: (k(*p), w.grad(lambda a: w.grad(g)(a) * a)(p[0]) * t[0]))
+    v = w.custom_vjp(lambda x: h(x))
+    v.defvjp(lambda x: (v(x), x), lambda x, ct: (w.grad(h)(x) * ct,))
+    return {"g": g, "k": k, "v": v}
+
+
+@pytest.mark.parametrize("name", ["g", "k", "v"])
+def test_a_rule_that_differentiates_another_function_with_a_rule(name):
+    jax = pytest.importorskip("jax")
+    ours, theirs = (
+        [d(0.7) for d in orders(linked(w, np_)[name], 5, w.grad)] for w, np_ in ((weft, wnp), (jax, jax.numpy))
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4)
+    inner = weft.jit(linked(weft, wnp)[name])
+    np.testing.assert_allclose([d(0.7) for d in orders(inner, 5)], theirs, rtol=1e-4)
+    np.testing.assert_allclose(weft.vmap(orders(inner, 2)[-1])(wnp.array([0.7, 0.7])), [theirs[1]] * 2, rtol=1e-4)
+
+
+def choosing(w, np_):
+    f = w.custom_jvp(lambda x: x * x if x > 0 else x)
+    f.defjvp(lambda p, t: (f(*p), t[0] * (5 * p[0] if p[0] > 0 else 1.0)))
+    g = w.custom_vjp(lambda x: x * x if x > 0 else x)
+    g.defvjp(lambda x: (g(x) if x > 0 else x, {"x": x}), lambda r, ct: (ct * (5 * r["x"] if r["x"] > 0 else 1.0),))
+    return [f, g]
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["jvp", "vjp"])
+def test_python_chooses_in_functions_and_rules(which):
+    jax = pytest.importorskip("jax")
+    f, theirs = choosing(weft, wnp)[which], choosing(jax, jax.numpy)[which]
+    for x in (2.0, -2.0):
+        assert float(f(x)) == float(theirs(x))
+        assert float(weft.grad(f)(x)) == float(jax.grad(theirs)(x))
+        assert float(weft.vjp(f, x)[1](1.0)[0]) == float(jax.vjp(theirs, x)[1](1.0)[0])
+        h, j = (lambda x: x * f(x)), (lambda x: x * theirs(x))
+        assert float(weft.grad(weft.grad(h))(x)) == float(jax.grad(jax.grad(j))(x))
+    with pytest.raises(weft.TracerError, match="Inside jit"):
+        weft.jit(f)(2.0)
+    with pytest.raises(weft.TracerError, match="Inside vmap"):
+        weft.vmap(weft.grad(f))(wnp.ones(2))
+
+
+def test_effects_of_functions_with_rules_happen_once():
+    seen = []
+
+    def noted(x):
+        return weft.io_callback(lambda v: (seen.append(float(v)), v)[1], weft.ShapeDtype(()), x)
+
+    f = weft.custom_jvp(lambda x: x if noted(x) > 0 else 2 * x)
+    f.defjvp(lambda p, t: (3 * p[0], 3 * t[0]))
+    assert f(1.0) == 1 and seen == [1.0]
+    with pytest.raises(weft.TracerError, match="known only when the compiled code runs"):
+        weft.grad(f)(1.0)  # which runs the rule instead
 
 
 def test_fixed_arguments_of_rules_with_symbolic_zeros_are_as_they_are():

@@ -2,6 +2,7 @@
 where it is installed, with NumPy and closed forms everywhere."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -85,6 +86,9 @@ CALLS = {
     "a flag that is not differentiated": lambda w, np_: w.value_and_grad(
         lambda x, flags: np_.sin(x) * (2.0 if flags["train"] is True else 3.0)
     )(0.5, {"train": True}),
+    "a static argument of jit inside grad": lambda w, np_: w.grad(power_of(w))(2.0, 3),
+    "a static argument by name": lambda w, np_: w.value_and_grad(power_of(w))(2.0, k=3),
+    "a static argument inside vmap": lambda w, np_: w.vmap(power_of(w), in_axes=(0, None))(X, 3),
     "vmap with a mode": lambda w, np_: w.vmap(
         lambda x, how: x * how["scale"] if how["mode"] == "scale" else x, in_axes=(0, None)
     )(X, {"mode": "scale", "scale": 3.0}),
@@ -100,6 +104,10 @@ CALLS = {
         nth_derivative(w, with_pullback(w, np_), n)(0.3) for n in range(1, 4)
     ],
 }
+
+
+def power_of(w):
+    return w.jit(lambda x, k: x**k if k > 2 else x, static_argnums=1, static_argnames="k")
 
 
 def nth_derivative(w, f, n):
@@ -146,6 +154,59 @@ def test_errors(call, error, words):
         call()
 
 
+READERS = {
+    "a function of one argument": lambda x: np.sin(x),
+    "a function of two arguments": lambda x: np.maximum(x, 0.0),
+    "a product": lambda x: np.dot(np.ones((2, 2), np.float32), x),
+    "into an array": lambda x: np.add(np.ones(2), x, out=np.zeros(2)),
+    "asarray": lambda x: np.asarray(x, np.float64),
+    "array": lambda x: np.array([x, x]),
+    "DLPack": lambda x: np.from_dlpack(x),
+    "a list": lambda x: x.tolist(),
+    "of a result": lambda x: np.sin(2 * x + 1),
+    "in a branch": lambda x: weft.cond(True, lambda: wnp.asarray(np.sin(2 * x)), lambda: x),
+    "in vmap, not mapped": lambda x: weft.vmap(lambda a, b: a * np.sin(b), in_axes=(0, None))(wnp.ones(3), x),
+    "in a derivative by something else": lambda x: weft.grad(lambda y, z: (y * np.sin(z)).sum())(wnp.ones(2), x),
+    "in a loop": lambda x: weft.fori_loop(0, 2, lambda i, c: c * np.sin(x), x),
+}
+DERIVATIVES = {
+    "grad": lambda f, x: weft.grad(lambda x: wnp.sum(f(x)))(x),
+    "jvp": lambda f, x: weft.jvp(f, (x,), (x,)),
+    "vjp": lambda f, x: weft.vjp(f, x),
+    "linearize": lambda f, x: weft.linearize(f, x),
+    "jet": lambda f, x: weft.jet(f, (x,), ([x, x],)),
+    "jacfwd": lambda f, x: weft.jacfwd(f)(x),
+    "jacrev": lambda f, x: weft.jacrev(f)(x),
+    "hessian": lambda f, x: weft.hessian(lambda x: wnp.sum(f(x)))(x),
+    "grad of grad": lambda f, x: weft.grad(lambda x: weft.grad(lambda y: (y * f(x)).sum())(x).sum())(x),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_numpy_does_not_take_what_is_differentiated(reader):
+    with pytest.raises(weft.errors.TracerArrayConversionError, match=r"weft\.numpy.*weft\.stop_gradient"):
+        weft.vjp(READERS[reader], wnp.array([0.5, 1.5]))
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_no_derivative_is_lost_in_numpy(derivative):
+    with pytest.raises(weft.TracerError, match=r"carries a derivative.*\n  at .*derivatives_test\.py"):
+        DERIVATIVES[derivative](np.sin, wnp.array([0.5, 1.5]))
+
+
+def test_numpy_takes_what_has_no_derivative():
+    def f(x, fixed):
+        assert np.count_nonzero(x > 1) == 1
+        assert np.argmax(wnp.argmax(x)) == 0
+        scale = np.max(weft.stop_gradient(2 * x))
+        inner = weft.vmap(lambda a, b: a * np.sin(b), in_axes=(0, None))(x, fixed)
+        return (x * scale * np.sin(fixed)).sum() + inner.sum() + (np.float32(2) * x).sum() + (x @ np.ones(2)).sum()
+
+    gradient = weft.grad(f)(wnp.array([0.5, 1.5]), wnp.array(0.3))
+    np.testing.assert_allclose(gradient, [3 * math.sin(0.3) + math.sin(0.3) + 3] * 2, rtol=1e-6)
+    assert np.sin(wnp.array(0.5)) == np.float32(math.sin(0.5))
+
+
 def test_a_number_that_is_not_differentiated_is_a_parameter():
     """As a constant of the program each new one would be compiled."""
 
@@ -155,6 +216,11 @@ def test_a_number_that_is_not_differentiated_is_a_parameter():
 
     np.testing.assert_allclose(weft.grad(f)(X, 0.5, True), np.cos(X) / 2, rtol=1e-6)
     weft.vmap(f, in_axes=(0, None, None))(X, 0.5, True)
+
+
+def test_a_static_argument_has_no_derivative():
+    with pytest.raises(weft.TracerError, match="static argument of a traced value that carries a derivative"):
+        weft.grad(weft.jit(lambda x, y: x * y, static_argnums=1), argnums=1)(2.0, 3.0)
 
 
 def test_integers_have_no_cotangent():

@@ -198,14 +198,17 @@ def trace_flat(
     axes: Sequence[tuple] = (),
     varying: Sequence[str] = (),
     derivatives: int = 0,
-    rule: bool = False,
+    differentiated: Sequence[bool] = (),
+    rule: int = 0,
+    concrete: bool = True,
     finish: Callable[[list], list] | None = None,
 ):
     """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
     named axes that are bound inside, with their sizes, whether they belong to a mesh, and whether that is pmap's.
     `varying`: mesh axes over which all that the function captures is to vary. `derivatives`: how many are being taken
-    of the function; `rule`: it is the derivative rule of another (tracer/rule_depth.h). `finish`: what becomes of the
-    leaves of the result."""
+    of the function, with respect to the parameters that are `differentiated` (tracer/differentiated.h); `rule`: it is
+    the derivative rule of another, the one with this number (tracer/rule_depth.h). `concrete`: it is what runs, so that
+    an effect whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
 
     def run(leaves):
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
@@ -227,7 +230,20 @@ def trace_flat(
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
     hints = [name if name.isidentifier() else "" for name in flat.names]
-    return _weft.trace(run, flat.specs, hints, flat.name, kind, mask, axes, list(varying), derivatives, rule)
+    return _weft.trace(
+        run,
+        flat.specs,
+        hints,
+        flat.name,
+        kind,
+        mask,
+        axes,
+        list(varying),
+        derivatives,
+        list(differentiated),
+        rule,
+        concrete,
+    )
 
 
 def _recurring_line(error: RecursionError) -> str:

@@ -458,8 +458,8 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
 def _trace_jit(jitted, args: tuple, kwargs: dict):
     """Called from C++ for arguments of a new signature. Returns the traced function and how to build its result."""
     function, nums, names = jitted._function, jitted._static_argnums, jitted._static_argnames
-    static_args = {i: a for i, a in enumerate(args) if i in nums}
-    static_kwargs = {k: v for k, v in kwargs.items() if k in names}
+    static_args = {i: _static_value(a) for i, a in enumerate(args) if i in nums}
+    static_kwargs = {k: _static_value(v) for k, v in kwargs.items() if k in names}
     if static_args or static_kwargs:
         inner = function
 
@@ -489,6 +489,11 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
     if tree.type is tuple and tree.num_nodes == tree.num_leaves + 1:
         return traced, tree.num_leaves, flat.names
     return traced, tree, flat.names
+
+
+def _static_value(argument: Any) -> Any:
+    """A static argument; its number, where grad or vmap outside of jit has made it a traced value with a known one."""
+    return argument.item() if _weft.is_traced(argument) else argument
 
 
 def _refuse(jitted, args: tuple, kwargs: dict):

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
 from . import tree as _tree
 from ._errors import type_error
-from ._tracing import as_positional, check_callable, flat_function, positions_of, trace_flat
+from ._tracing import Flat, ShapeDtype, as_positional, check_callable, flat_function, positions_of, trace_flat
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
+
+_NUMBERS: dict[Any, int] = {}
+_COUNTER = itertools.count(1)
+
+
+def _number(function: Callable[..., Any]) -> int:
+    """By which tracer/rule_depth.h knows a function. Functions made by the same line of code share one: a rule that
+    makes custom functions, whose rules make others, comes to an end, too."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    return _NUMBERS.setdefault(getattr(function, "__code__", type(function)), next(_COUNTER))
+
+
+def _undifferentiated(flat: Flat, what: str) -> Any:
+    """The function run, where nothing is traced that could be differentiated: its rules are not asked."""
+    traced = trace_flat(flat, what, known=True)
+    return _tree.unflatten(flat.out_tree, _weft.apply(traced.fn, flat.leaves + traced.captures, traced.weak_results))
 
 
 class SymbolicZero:
@@ -106,7 +126,8 @@ class custom_jvp(Generic[_P, _R]):
         nondiff_argnames: names of further ones.
 
     Raises:
-        TypeError: when called: there is no rule, or it returns another structure than (value, tangent).
+        TypeError: when called: there is no rule; when called inside a transform: it returns another structure than
+            (value, tangent).
 
     Example:
         >>> @weft.custom_jvp
@@ -185,8 +206,11 @@ class custom_jvp(Generic[_P, _R]):
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, rule, moving = _fixed(self._function, self._rule, self._nondiff, every)
         flat = flat_function(function, moving, {})
-        traced = trace_flat(flat, "custom_jvp", known=False)
-        if _weft.rules_left() == 0:
+        if not _weft.is_tracing():
+            return _undifferentiated(flat, "custom_jvp")
+        traced = trace_flat(flat, "custom_jvp", known=True, concrete=False)
+        number = _number(self._function)
+        if _weft.rules_left(number) == 0:
             return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
         n = len(moving)
 
@@ -194,7 +218,8 @@ class custom_jvp(Generic[_P, _R]):
             return rule(tuple(both[:n]), tuple(both[n:]))
 
         flat_rule = flat_function(rule_flat, moving + moving, {}, original=rule)
-        traced_rule = trace_flat(flat_rule, "custom_jvp", known=False, rule=True)
+        known = [True] * len(flat.leaves) + [False] * len(flat.leaves)
+        traced_rule = trace_flat(flat_rule, "custom_jvp", known=known, rule=number, concrete=False)
         expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
         if flat_rule.out_tree != expected:
             raise type_error(
@@ -215,8 +240,8 @@ class custom_vjp(Generic[_P, _R]):
         nondiff_argnames: names of further ones.
 
     Raises:
-        TypeError: when called: there are no rules, or they return other structures than those of the value and
-            arguments.
+        TypeError: when called: there are no rules; when called inside a transform: they return other structures than
+            those of the value and arguments.
 
     Example:
         >>> @weft.custom_vjp
@@ -284,11 +309,14 @@ class custom_vjp(Generic[_P, _R]):
         if self._symbolic:
             forward = _with_primals(forward)
         flat = flat_function(function, moving, {})
-        traced = trace_flat(flat, "custom_vjp", known=False)
-        if _weft.rules_left() == 0:
+        if not _weft.is_tracing():
+            return _undifferentiated(flat, "custom_vjp")
+        traced = trace_flat(flat, "custom_vjp", known=True, concrete=False)
+        number = _number(self._function)
+        if _weft.rules_left(number) == 0:
             return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
         flat_fwd = flat_function(forward, moving, {})
-        traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=False, rule=True)
+        traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=True, rule=number, concrete=False)
         if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
             raise type_error(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
         value_tree, residual_tree = flat_fwd.out_tree.children()
@@ -307,7 +335,7 @@ class custom_vjp(Generic[_P, _R]):
             ShapeDtype(shape, dtype, varying=_weft.result_varying(traced_fwd, i)[0])
             for i, (shape, dtype, _) in enumerate(_weft.result_specs(traced_fwd))
         ]
-        residuals = _tree.unflatten(residual_tree, specs[n:])
+        residuals = _tree.unflatten(residual_tree, _residual_values(traced_fwd, flat.leaves, specs)[n:])
         cotangents = _tree.unflatten(value_tree, specs[:n])
         in_tree = _tree.structure(moving)
 
@@ -332,11 +360,21 @@ class custom_vjp(Generic[_P, _R]):
             return tuple(filled)
 
         flat_bwd = flat_function(backward, (residuals, cotangents), {})
-        traced_bwd = trace_flat(flat_bwd, "custom_vjp", known=False, rule=True)
+        known = [True] * residual_tree.num_leaves + [False] * n
+        traced_bwd = trace_flat(flat_bwd, "custom_vjp", known=known, rule=number, concrete=False)
         what = f"custom_vjp: the backward rule of '{flat.name}'"
         wanted = [_weft.abstract(leaf)[:3] for leaf in flat.leaves]
         _check_leaves(what, "cotangent of its arguments ", in_tree, _weft.result_specs(traced_bwd), wanted)
         return _tree.unflatten(flat.out_tree, _weft.custom_vjp(traced, traced_fwd, traced_bwd, flat.leaves))
+
+
+def _residual_values(forward: Any, leaves: list, specs: list[ShapeDtype]) -> list:
+    """What the forward rule gives for these arguments, so that Python may ask for the numbers in the backward rule.
+    In the program it is dead code. Its types alone, where it would be more than that."""
+    if forward.fn.has_effects:
+        return specs
+    values = _weft.apply(forward.fn, leaves + forward.captures)
+    return [spec if _weft.varying(value) else value for value, spec in zip(values, specs, strict=True)]
 
 
 def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: tuple):

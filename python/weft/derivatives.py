@@ -139,7 +139,8 @@ def grad(
     """The gradient of a scalar function, by reverse mode.
 
     Outside jit the function is traced with the given numbers known, so Python `if` and `float()` work on its values;
-    the path that is taken is the one that is differentiated.
+    the path that is taken is the one that is differentiated, and what `float()` gives is a constant. NumPy does not
+    take values that are differentiated.
 
     Args:
         fun: returns one real number, or (number, aux) with has_aux.
@@ -159,6 +160,7 @@ def grad(
         TypeError: when called: the result is no real scalar, or an argument is not of a float or complex dtype.
         ValueError: when called: there is no such argument.
         weft.DerivativeError: when called: an operation has no derivative; the message names it.
+        weft.TracerError: when called: NumPy is asked to compute with a value that is differentiated.
 
     Example:
         >>> weft.grad(lambda x: (x ** 2).sum())(wnp.array([1.0, 2.0]))
@@ -253,7 +255,8 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         apart = bool(_weft.axes_of_lanes())
         if apart:
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
-        t = trace_flat(flat, what, known=True, derivatives=1, finish=_sum_of_lanes if apart else None)
+        finish = _sum_of_lanes if apart else None
+        t = trace_flat(flat, what, known=True, derivatives=1, differentiated=active, finish=finish)
         if has_aux:
             if flat.out_tree.num_children != 2 or flat.out_tree.type not in (tuple, list):
                 raise type_error(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
@@ -348,7 +351,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         if shape != t_shape or (dtype != t_dtype and not t_weak):
             raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
-    t = trace_flat(flat, "jvp", known=True, derivatives=1)
+    t = trace_flat(flat, "jvp", known=True, derivatives=1, differentiated=active)
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
     n = t.num_results
@@ -421,7 +424,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     flat.leaves = flat.specs = lanes_apart(flat.leaves)
-    t = trace_flat(flat, "vjp", known=True, derivatives=1, finish=lanes_apart)
+    t = trace_flat(flat, "vjp", known=True, derivatives=1, differentiated=active, finish=lanes_apart)
     forward, backward, _ = _weft.vjp(t, active)
     out = _weft.apply(forward, flat.leaves + t.captures, t.weak_results)
     n = t.num_results
@@ -497,7 +500,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
-    t = trace_flat(flat, "linearize", known=True, derivatives=1)
+    t = trace_flat(flat, "linearize", known=True, derivatives=1, differentiated=active)
     primal, tangent, _ = _weft.linearize(t, active)
     out = _weft.apply(primal, flat.leaves + t.captures, t.weak_results)
     n = t.num_results
