@@ -19,6 +19,15 @@ void RefuseCallbacks(const Fn& fn) {
   }
 }
 
+// Tapes refer to memory of this process.
+void RefuseTapes(const Types& types) {
+  for (const Type& t : types) {
+    if (t.dtype == DType::kTape)
+      throw UserError(ErrorKind::kUnsupported, {}, "export: the program takes, captured or returns a tape ",
+                      "(what a loop or a recursive function recorded), which a bundle cannot bring along");
+  }
+}
+
 }  // namespace
 
 Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins, bool same_bits) {
@@ -28,6 +37,8 @@ Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& cap
     throw ValueError("export: the size '", fn->Symbols()[0],
                      "' is not known; bundles are for arguments of fixed sizes");
   RefuseCallbacks(*fn);
+  RefuseTapes(fn->ParamTypes());
+  RefuseTapes(fn->ResultTypes());
   const size_t free = fn->params().size() - captured.size();
   for (size_t i = 0; i < fn->params().size(); ++i) {
     const Param& p = fn->params()[i];

@@ -6,6 +6,7 @@
 #include "backends/cpu/effects.h"
 #include "ir/effects.h"
 #include "ir/error.h"
+#include "ir/tape.h"
 
 namespace weft {
 namespace {
@@ -33,7 +34,7 @@ void ConnectEffects() {
       return FormatTensors(message, AsTensors(in));
     };
     hooks.callback = [](int64_t callback, const std::vector<cpu::EffectArray>& in,
-                        const std::vector<cpu::EffectArray>& out) {
+                        const std::vector<cpu::EffectArray>& out, TapeRegion& tapes) {
       Types types;
       for (const cpu::EffectArray& a : out)
         types.push_back(Type{static_cast<DType>(a.dtype), Dims(a.shape.begin(), a.shape.end()), {}});
@@ -43,6 +44,10 @@ void ConnectEffects() {
       for (size_t i = 0; i < out.size(); ++i) {
         if (!(results[i].type() == types[i]))
           throw TypeError("callback: result ", i, " is ", results[i].type(), "; expected ", types[i]);
+        if (types[i].dtype == DType::kTape) {
+          CopyTapes(tapes, results[i].data<uint64_t>(), results[i].size(), static_cast<uint64_t*>(out[i].data));
+          continue;
+        }
         std::memcpy(out[i].data, results[i].raw(), static_cast<size_t>(results[i].bytes()));
       }
     };

@@ -295,21 +295,25 @@ class Cutter {
   void Visit(const Eqn& e, bool saved, const Mask& wanted) {
     const Atoms kx = Mapped(e.operands, k_), rx = Mapped(e.operands, r_);
     Atoms ky, ry;  // ry: only where wanted
+    const std::string& prim = e.prim->name;
+    const bool cut_inside = prim == "call" || prim == "scan" || prim == "cond";
+    // `rest` is part of another half of the enclosing recursive function, which cannot call this one.
+    saved |= e.CallsOutwards() && !cut_inside;
     if (saved) {
       ky = keep_.Clone(e, kx);
       for (size_t i = 0; i < ky.size(); ++i) ry.push_back(wanted[i] ? Save(ky[i]) : ky[i]);
     } else if (!Any(wanted)) {
       ky = keep_.Clone(e, kx);
       ry = ky;
-    } else if (e.prim->name == "call") {
+    } else if (prim == "call") {
       const CutFn cut = CutByPolicy(e.regions[0], policy_, wanted);
       ky = keep_.Emit(*e.prim, kx, e.attrs, {cut.keep});
       Atoms operands = Save(Part(ky, e.num_results, ky.size()));
       Append(operands, rx);
       ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {cut.rest}), wanted);
-    } else if (e.prim->name == "scan") {
+    } else if (prim == "scan") {
       VisitScan(e, kx, rx, wanted, &ky, &ry);
-    } else if (e.prim->name == "cond") {
+    } else if (prim == "cond") {
       VisitCond(e, kx, rx, wanted, &ky, &ry);
     } else {
       ky = keep_.Clone(e, kx);

@@ -112,7 +112,7 @@ Origin OriginOf(const Fn& fn, const Atom& value) {
   Origin deep = OriginOf(*region, a);
   deep.type = o.type;
   if (!o.repeats.empty()) deep.repeats = deep.repeats.empty() ? o.repeats : o.repeats + ", each " + deep.repeats;
-  if (o.type.dtype == DType::kTape) deep.row = o.row;
+  if (o.row) deep.row = o.row;
   if (!deep.loc) deep.loc = o.loc;
   return deep;
 }

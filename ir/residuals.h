@@ -7,6 +7,7 @@
 #ifndef WEFT_IR_RESIDUALS_H_
 #define WEFT_IR_RESIDUALS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,12 @@ struct Origin {
   enum class Kind { kArgument, kConstant, kLiteral, kValue };
   Kind kind = Kind::kValue;
   Type type;
-  size_t param = 0;     // of an argument or constant
-  std::string prim;     // the operation that computes the value, inside calls and loops
-  std::string name;     // given by checkpoint_name
-  Loc loc;              // of that operation
-  std::string repeats;  // how often the value is kept: "1000 steps", "10 snapshots"; "" for once
-  Type row;             // of a tape: what every trip adds
+  size_t param = 0;         // of an argument or constant
+  std::string prim;         // the operation that computes the value, inside calls and loops
+  std::string name;         // given by checkpoint_name
+  Loc loc;                  // of that operation
+  std::string repeats;      // how often the value is kept: "1000 steps", "10 snapshots"; "" for once
+  std::optional<Type> row;  // of a tape that a loop records: what every trip adds
 };
 Origin OriginOf(const Fn& fn, const Atom& value);
 

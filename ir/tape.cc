@@ -151,4 +151,21 @@ uint64_t AddTapes(TapeRegion& region, uint64_t x, uint64_t y) {
   return sum;
 }
 
+void CopyTapes(TapeRegion& region, const uint64_t* tapes, int64_t count, uint64_t* copies) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t tape = tapes[i];
+    copies[i] = 0;
+    if (tape == 0) continue;
+    const TapeRecords& from = *TapeAt(tape)->records;
+    TapeRecords* to = region.New(from.dtype(), from.row_elements(), 1, copies + i);
+    to->Reserve(from.length());
+    for (int64_t record = 0; record < from.length(); ++record) {
+      char* const row = to->Writable(record);
+      ReadTapeRows(&tape, 1, from.row_bytes(), record, row);
+      auto* const inner = reinterpret_cast<uint64_t*>(row);
+      if (from.dtype() == DType::kTape) CopyTapes(region, inner, from.row_elements(), inner);
+    }
+  }
+}
+
 }  // namespace weft

@@ -86,6 +86,8 @@ class TapeRegion {
 const char* TapeRecordInPlace(const uint64_t* elements, int64_t lanes, int64_t i);
 // Copies row `i` of each of the tapes to `out`, zeros where there is none.
 void ReadTapeRows(const uint64_t* elements, int64_t lanes, int64_t row_bytes, int64_t i, char* out);
+// Writes tapes with the contents of `count` others, which may live elsewhere. Raises std::bad_alloc as Writable does.
+void CopyTapes(TapeRegion& region, const uint64_t* tapes, int64_t count, uint64_t* copies);
 // Memory of all tapes of the process, in bytes: now, and at most since ResetPeakTapeBytes.
 int64_t LiveTapeBytes();
 int64_t PeakTapeBytes();

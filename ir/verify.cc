@@ -67,6 +67,8 @@ class Verifier {
       return "a literal of " + std::to_string(a.literal().size()) + " elements; more than " +
              std::to_string(kMaxLiteralElements) + " belong into a constant parameter";
     }
+    if (a.literal().dtype() == DType::kTape && a.literal().size() > 0 && !a.IsSplat(0))
+      return "a tape with records as a literal";
     return "";
   }
 

@@ -18,8 +18,9 @@ Dim Product(const Dims& dims, size_t begin, size_t end) {
 bool MakesTapes(const Fn& fn) {
   for (const Eqn& e : fn.eqns()) {
     if (e.prim->name == "tape_add") return true;
-    for (uint32_t r = 0; r < e.num_results; ++r) {
-      if (fn.TypeOf(e.result(static_cast<int>(r))).dtype == DType::kTape && !e.regions.empty()) return true;
+    const bool makes = !e.regions.empty() || e.prim->family == Family::kEffect;  // others move them
+    for (uint32_t r = 0; makes && r < e.num_results; ++r) {
+      if (fn.TypeOf(e.result(static_cast<int>(r))).dtype == DType::kTape) return true;
     }
     for (const FnRef& r : e.regions) {
       if (MakesTapes(*r)) return true;

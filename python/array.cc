@@ -184,11 +184,11 @@ Tensor KeyWords(const Tensor& keys) {
 
 PyObject* Repr(PyObject* self) {
   return Guarded([&]() -> PyObject* {
-    if (BlocksOf(self) != nullptr) {
-      const Type type = reinterpret_cast<ArrayObject*>(self)->deleted->type;
+    const auto without_elements = [](const Type& type) {
       return PyUnicode_FromFormat("Array(shape=%s, dtype=%s)", ShapeText(type.dims).c_str(),
                                   NumpyName(type.dtype).c_str());
-    }
+    };
+    if (BlocksOf(self) != nullptr) return without_elements(reinterpret_cast<ArrayObject*>(self)->deleted->type);
     if (const auto& deleted = reinterpret_cast<ArrayObject*>(self)->deleted)
       return PyUnicode_FromString(("Array<" + deleted->type.ToString() + ", deleted>").c_str());
     const Value& v = ValueOf(self);
@@ -202,6 +202,7 @@ PyObject* Repr(PyObject* self) {
       return PyUnicode_FromFormat("Array(shape=%s, dtype=key) of the words\n%U", ShapeText(v.dims()).c_str(),
                                   text.get());
     }
+    if (v.dtype() == DType::kTape) return without_elements(v.type());
     Ref numpy_module(Check(PyImport_ImportModule("numpy")));
     Ref numpy(Numpy(self));
     if (!numpy) throw PythonError();
@@ -216,15 +217,19 @@ PyObject* Repr(PyObject* self) {
   });
 }
 
+bool HasNoElements(PyObject* self) {
+  return IsGone(self) || ValueOf(self).traced() || ValueOf(self).dtype() == DType::kTape;
+}
+
 PyObject* Str(PyObject* self) {
-  if (IsGone(self) || ValueOf(self).traced() || ValueOf(self).dtype() == DType::kKey) return Repr(self);
+  if (HasNoElements(self) || ValueOf(self).dtype() == DType::kKey) return Repr(self);
   Ref numpy(Numpy(self));
   return numpy ? PyObject_Str(numpy.get()) : nullptr;
 }
 
 PyObject* Format(PyObject* self, PyObject* spec) {
   // Numbers format like Python numbers; everything else like its text.
-  if (IsGone(self) || ValueOf(self).traced()) return Repr(self);
+  if (HasNoElements(self)) return Repr(self);
   if (ValueOf(self).rank() == 0 && ValueOf(self).dtype() != DType::kKey) {
     return Guarded([&]() -> PyObject* {
       Ref number(Check(PythonNumber(ValueOf(self).tensor())));
@@ -427,6 +432,7 @@ PyObject* Reduce(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
     const Value& v = ValueOf(self);
     if (v.traced()) throw UserError(ErrorKind::kTracer, {}, "a traced value cannot be pickled");
+    RefuseTape(v.dtype());
     Ref module(Check(PyImport_ImportModule("weft._weft")));
     Ref rebuild(Check(PyObject_GetAttrString(module.get(), "_array_from_bytes")));
     Ref shape(ShapeObject(v));

@@ -303,11 +303,16 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
   return t;
 }
 
+void RefuseTape(DType dtype) {
+  if (dtype != DType::kTape) return;
+  throw TypeError("a tape has no form outside of Weft: it refers to what a loop or a recursive function recorded");
+}
+
 PyObject* NumpyFromTensor(const Tensor& tensor) {
   // Through the buffer protocol of an array object; 16- and 8-bit floats as integers seen as their dtype.
   Tensor t = tensor;
   const DType dtype = t.dtype();
-  if (dtype == DType::kTape) throw TypeError("a tape has no NumPy form: it refers to what a loop recorded");
+  RefuseTape(dtype);
   if (dtype == DType::kKey) throw TypeError("numpy.asarray(): ", kKeyIsNoNumber);
   if (IsExtended(dtype)) {
     const DType bits = ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
@@ -328,6 +333,7 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
 
 PyObject* PythonNumber(const Tensor& t) {
   const DType d = t.dtype();
+  RefuseTape(d);
   if (IsBool(d)) return PyBool_FromLong(t.at<bool>(0));
   if (d == DType::kU64) return PyLong_FromUnsignedLongLong(t.at<uint64_t>(0));
   if (d == DType::kI64) return PyLong_FromLongLong(t.at<int64_t>(0));

@@ -35,6 +35,8 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak);
 // A NumPy array that shares the tensor's memory, read-only.
 inline constexpr const char* kKeyIsNoNumber =
     "random keys are no numbers; weft.random.key_data gives the words of a key";
+// Raises TypeError for a tape.
+void RefuseTape(DType dtype);
 PyObject* NumpyFromTensor(const Tensor& tensor);
 PyObject* PythonNumber(const Tensor& scalar);
 

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "ir/effects.h"
+#include "ir/tape.h"
 #include "python/array.h"
 #include "python/convert.h"
 #include "tracer/trace.h"
@@ -85,6 +87,19 @@ std::string TakeException() {
   return text;
 }
 
+// Of its own memory, that of tapes included: Python may keep it longer than the call lasts.
+Tensor OwnCopy(const Tensor& t) {
+  if (t.dtype() != DType::kTape) return t.Copy();
+  struct Owner {
+    TapeRegion region;
+    std::vector<uint64_t> tapes;
+  };
+  auto owner = std::make_shared<Owner>();
+  owner->tapes.resize(static_cast<size_t>(t.size()));
+  CopyTapes(owner->region, t.data<uint64_t>(), t.size(), owner->tapes.data());
+  return Tensor(DType::kTape, t.shape(), owner, owner->tapes.data());
+}
+
 Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) {
   Locked locked;
   if (callback < 0 || callback >= static_cast<int64_t>(Callbacks().size())) {
@@ -95,7 +110,7 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
   try {
     Ref list(Check(PyList_New(static_cast<Py_ssize_t>(args.size()))));
     for (size_t i = 0; i < args.size(); ++i)
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(args[i].Copy())));
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(OwnCopy(args[i]))));
     Ref out(Check(RunningPython([&] { return PyObject_CallOneArg(Callbacks()[callback], list.get()); })));
     if (!PyList_Check(out.get()) || PyList_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size())) {
       throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(out.get()), "; expected ", results.size(),
@@ -112,7 +127,7 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
         throw UserError(ErrorKind::kRuntime, {}, "result ", i, " of a callback is ", t.type(), "; expected ",
                         results[i]);
       }
-      tensors.push_back(t.Copy());
+      tensors.push_back(OwnCopy(t));
     }
     return tensors;
   } catch (const PythonError&) {

@@ -101,15 +101,15 @@ py::dict ResidualObject(const Fn& fn, const Atom& value) {
     if (!t.is_static()) return py::str((t.size() * Dim(ByteWidth(t.dtype))).ToString());
     return py::int_(t.Bytes());
   };
-  const bool tape = o.type.dtype == DType::kTape;
+  const Type& type = o.row ? *o.row : o.type;
   d["kind"] = kKinds[static_cast<int>(o.kind)];
-  d["type"] = (tape ? o.row : o.type).ToString();
-  d["tape"] = tape;
-  d["bytes"] = bytes(tape ? o.row : o.type);
+  d["type"] = type.ToString();
+  d["tape"] = o.row.has_value();
+  d["bytes"] = bytes(type);
   py::list dims;
-  for (const Dim& dim : (tape ? o.row : o.type).dims) dims.append(Take(DimObject(dim)));
+  for (const Dim& dim : type.dims) dims.append(Take(DimObject(dim)));
   d["shape"] = py::tuple(dims);
-  d["dtype"] = NumpyName((tape ? o.row : o.type).dtype);
+  d["dtype"] = NumpyName(type.dtype);
   d["param"] = o.param;
   d["primitive"] = o.prim;
   d["name"] = o.name;
@@ -195,6 +195,7 @@ Example:
   order("__ge__", ">=", std::greater_equal<>());
   SetDimConversions(dim.ptr(), MakeDim, GetDim);
 
+  py::class_<Type>(m, "Type", "The type of a value of a program.").def("__repr__", &Type::ToString);
   py::class_<FnHandle>(m, "Fn", "A closed, typed, immutable function of the IR.")
       .def_property_readonly("name", [](const FnHandle& f) { return f.fn->name(); })
       .def(
@@ -244,17 +245,8 @@ Example:
                                for (const Type& t : f.fn->ResultTypes()) types.push_back(t.ToString());
                                return types;
                              })
-      // (shape, dtype) of each result.
-      .def_property_readonly("result_specs",
-                             [](const FnHandle& f) {
-                               py::list specs;
-                               for (const Type& t : f.fn->ResultTypes()) {
-                                 py::list dims;
-                                 for (const Dim& d : t.dims) dims.append(Take(DimObject(d)));
-                                 specs.append(py::make_tuple(py::tuple(dims), NumpyName(t.dtype)));
-                               }
-                               return specs;
-                             })
+      // In place of arrays where only their types matter (_weft.trace), tapes among them.
+      .def_property_readonly("result_specs", [](const FnHandle& f) { return f.fn->ResultTypes(); })
       .def_property_readonly("has_effects", [](const FnHandle& f) { return f.fn->HasEffects(); })
       .def("__hash__", [](const FnHandle& f) { return f.fn->StructuralHash(); })
       .def("__eq__", [](const FnHandle& a, const FnHandle& b) { return a.fn->StructurallyEquals(*b.fn); })

@@ -8,13 +8,14 @@
 #include "tracer/differentiated.h"
 #include "tracer/regions.h"
 #include "tracer/rule_depth.h"
+#include "tracer/site.h"
 #include "transforms/condense.h"
 
 namespace weft::python {
 namespace {
 
-// What a parameter is made of: an array or number (its type, and its value if known), or something with a shape and a
-// dtype.
+// What a parameter is made of: an array or number (its type, and its value if known), a type, or something with a shape
+// and a dtype.
 struct Spec {
   Type type;
   bool weak = false;
@@ -31,6 +32,7 @@ Spec SpecFrom(py::handle leaf) {
     const Value v = holder.operand().ToValue();
     return {TypeHere(v), v.weak(), v};
   }
+  if (py::isinstance<Type>(leaf)) return {leaf.cast<Type>(), false, {}};
   if (py::hasattr(leaf, "shape") && py::hasattr(leaf, "dtype")) {
     const bool weak = py::hasattr(leaf, "weak_type") && py::bool_(leaf.attr("weak_type"));
     Strings varying;
@@ -118,16 +120,16 @@ Attrs ConstsAttr(int consts) {
   return attrs;
 }
 
-// A rule of the user's names tangents and cotangents of everything; the primitives only those of inexact values. `fn`
-// with zeros for the last parameters, as far as `types` of those are not inexact, and without the last results that
+// A rule of the user's names tangents and cotangents of everything; the primitives only those of types that have some.
+// `fn` with zeros for the last parameters, as far as `types` of those have none, and without the last results that
 // belong to other `result_types`. What those vary over, its results do.
-FnRef OnlyInexact(const FnRef& fn, const Types& types, const Types& result_types) {
+FnRef OnlyMoving(const FnRef& fn, const Types& types, const Types& result_types) {
   Builder b(fn->name());
   const size_t first = fn->params().size() - types.size();
   Atoms args;
   for (size_t i = 0; i < fn->params().size(); ++i) {
     const Param& p = fn->params()[i];
-    const bool dropped = i >= first && !IsInexact(types[i - first].dtype);
+    const bool dropped = i >= first && !HasTangents(types[i - first].dtype);
     args.push_back(dropped ? Zeros(b, p.type) : b.Parameter(p.type, p.name));
   }
   Atoms results = b.Inline(*fn, args), kept;
@@ -135,7 +137,7 @@ FnRef OnlyInexact(const FnRef& fn, const Types& types, const Types& result_types
   for (size_t i = 0; i < results.size(); ++i) {
     if (i < first_result)
       kept.push_back(results[i]);
-    else if (const Type& type = result_types[i - first_result]; IsInexact(type.dtype))
+    else if (const Type& type = result_types[i - first_result]; HasTangents(type.dtype))
       kept.push_back(Pvary(b, results[i], type.varying));
   }
   return b.Build(kept);
@@ -244,7 +246,7 @@ void BindTracing(py::module_& m) {
     Atoms numbers;
     Values rest;
     for (const Value& v : values) {
-      const bool number = !v.traced() && v.tensor().size() <= kMaxLiteralElements;
+      const bool number = !v.traced() && IsLiteralWhenCaptured(v.tensor());
       numbers.push_back(number ? Atom(v.tensor()) : Atom(Var{0}));
       if (!number) rest.push_back(v);
     }
@@ -261,6 +263,12 @@ void BindTracing(py::module_& m) {
     if (IsArray(object.ptr()) && BlocksOf(object.ptr()) != nullptr) return true;
     OperandHolder holder;
     return holder.Set(object.ptr());
+  });
+  // Of whatever a parameter is made of.
+  m.def("has_tangents", [](py::handle leaf) { return HasTangents(SpecFrom(leaf).type.dtype); });
+  m.def("zeros", [](py::handle leaf) {
+    Site site;
+    return Take(WrapValue(site.Finish(Zeros(site.b(), SpecFrom(leaf).type))));
   });
   // (type text, dtype name, dims, weak) of an array, number or ShapeDtype.
   m.def("abstract", [](py::handle leaf) {
@@ -454,7 +462,7 @@ void BindTracing(py::module_& m) {
     Values args = ValuesFrom(operands, "custom_jvp");
     args.insert(args.end(), a.captures.begin(), a.captures.end());
     const Types types = f.fn->ParamTypes(), results = f.fn->ResultTypes();
-    const FnRef fixed = OnlyInexact(ReorderParams(a.fns[1], order), Types(types.begin(), types.begin() + own), results);
+    const FnRef fixed = OnlyMoving(ReorderParams(a.fns[1], order), Types(types.begin(), types.begin() + own), results);
     return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(consts), {a.fns[0], fixed}));
   });
   // The same without a rule: derivatives of this function are an error.
@@ -516,8 +524,8 @@ void BindTracing(py::module_& m) {
         Values args = ValuesFrom(operands, "custom_vjp");
         args.insert(args.end(), a.captures.begin(), a.captures.end());
         const Types types = f.fn->ParamTypes();
-        const FnRef fixed = OnlyInexact(ReorderParams(a.fns[2], order), f.fn->ResultTypes(),
-                                        Types(types.begin(), types.begin() + f.num_params));
+        const FnRef fixed = OnlyMoving(ReorderParams(a.fns[2], order), f.fn->ResultTypes(),
+                                       Types(types.begin(), types.begin() + f.num_params));
         std::vector<FnRef> regions = {a.fns[0], b.Build(results), fixed};
         if (map) {
           std::vector<int> map_order = Range(0, residuals);

@@ -40,6 +40,11 @@ std::string Advice(const std::string& why) {
   return "Use weft.debug.print to show a value from inside compiled code, or return it from the function.";
 }
 
+// The tapes that a program may hold: they refer to nothing, and are the zeros of their dtype.
+bool AreNullTapes(const Tensor& t) {
+  return t.dtype() == DType::kTape && t.size() <= kMaxLiteralElements && (t.size() == 0 || Atom(t).IsSplat(0));
+}
+
 // In itself or in one of its regions.
 bool HasEffect(const Eqn& eqn) {
   return eqn.prim->has_effect ||
@@ -115,7 +120,7 @@ Atom Trace::Use(const Value& value) {
   if (!value.traced()) {
     const Tensor& t = value.tensor();
     WEFT_CHECK(t.defined()) << "an undefined value";
-    if (t.size() <= kMaxLiteralElements) return Atom(t);
+    if (IsLiteralWhenCaptured(t) || AreNullTapes(t)) return Atom(t);
     if (!varying_.empty()) return Use(Widened(value));
     auto& same_buffer = constants_[t.raw()];
     for (const auto& [tensor, var] : same_buffer) {
@@ -205,7 +210,7 @@ FnRef Trace::WithoutDone(const Atoms& results) {
     const Eqn& eqn = builder_.eqns()[e];
     for (uint32_t r = 0; r < eqn.num_results; ++r) {
       const Value& value = known_.at(eqn.first_result + r);
-      if (value.tensor().size() <= kMaxLiteralElements) {
+      if (IsLiteralWhenCaptured(value.tensor())) {
         env[eqn.first_result + r] = Atom(value.tensor());
       } else {
         env[eqn.first_result + r] = b.Parameter(value.type(), "", Param::Kind::kConstant);

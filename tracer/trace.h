@@ -6,8 +6,8 @@
 //   Traced f = scope->Finish(y);                    // f.fn, f.captures
 //
 // Inside a trace, a concrete array or a value of an outer trace is captured: arrays of at most kMaxLiteralElements
-// become literals, larger ones kConstant parameters (one per buffer), outer values extra parameters. `captures` lists
-// the values of those parameters, which follow the ordinary ones.
+// become literals, larger ones and tapes kConstant parameters (one per buffer), outer values extra parameters.
+// `captures` lists the values of those parameters, which follow the ordinary ones.
 //
 // A parameter may be *known*: the value it has in this call. Where a number is demanded (`if x > 0`) the recorded
 // equations that it depends on are run on the known values and the result is kept; if it depends on a parameter that
@@ -48,6 +48,11 @@ struct Traced {
   Mask weak_results;
   bool happened = false;  // an effect happened while tracing (see Trace::set_concrete): `fn` belongs to this call alone
 };
+
+// Whether a captured array is a literal. A tape refers to memory, which a program cannot hold.
+inline bool IsLiteralWhenCaptured(const Tensor& array) {
+  return array.size() <= kMaxLiteralElements && array.dtype() != DType::kTape;
+}
 
 class Trace : public std::enable_shared_from_this<Trace> {
  public:

@@ -1,6 +1,9 @@
 #include "backends/cpu/effects.h"
 
+#include <algorithm>
 #include <exception>
+#include <functional>
+#include <numeric>
 
 #include "backends/cpu/runtime.h"
 
@@ -65,12 +68,16 @@ void Assert(WeftFrame* frame, const int64_t* desc) {
 
 // [callback, operands, results]
 void Callback(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const int64_t callback = r.Int();
+  const std::vector<EffectArray> in = Arrays(r), out = Arrays(r);
+  for (const EffectArray& a : out) {  // what fails leaves null tapes
+    const int64_t size = std::accumulate(a.shape.begin(), a.shape.end(), int64_t{1}, std::multiplies<>());
+    if (static_cast<DType>(a.dtype) == DType::kTape) std::fill_n(static_cast<uint64_t*>(a.data), size, 0);
+  }
   Guarded(frame, [&] {
-    DescReader r(frame, desc);
-    const int64_t callback = r.Int();
-    const std::vector<EffectArray> in = Arrays(r), out = Arrays(r);
     if (!Hooks().callback) return Fail(frame, "callbacks need a host that answers them");
-    Hooks().callback(callback, in, out);
+    Hooks().callback(callback, in, out, TapesOf(frame));
   });
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/tape.h"
+
 namespace weft::cpu {
 
 // An array that an effect reads, or (callbacks' results) has to fill.
@@ -20,8 +22,9 @@ struct EffectHooks {
   std::function<void(const std::string& format, const std::vector<EffectArray>&)> print;
   // The text of a failed assertion.
   std::function<std::string(const std::string& message, const std::vector<EffectArray>&)> describe;
-  // Throws std::exception to fail.
-  std::function<void(int64_t callback, const std::vector<EffectArray>& in, const std::vector<EffectArray>& out)>
+  // Throws std::exception to fail. Tapes among the results are made in `tapes`.
+  std::function<void(int64_t callback, const std::vector<EffectArray>& in, const std::vector<EffectArray>& out,
+                     TapeRegion& tapes)>
       callback;
 };
 // Set once, before programs run.

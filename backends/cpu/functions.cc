@@ -81,13 +81,13 @@ void Box(WeftFrame* frame, const int64_t* desc) {
   uint64_t* box = static_cast<uint64_t*>(frame->slots[desc[0]]);
   *box = 0;
   try {
-    if (!call->tapes) call->tapes = std::make_shared<TapeRegion>();
-    TapeRecords* contents = call->tapes->New(DType::kTape, desc[1], 1, box);
+    TapeRegion& tapes = TapesOf(frame);
+    TapeRecords* contents = tapes.New(DType::kTape, desc[1], 1, box);
     contents->Reserve(1);
     auto* elements = reinterpret_cast<uint64_t*>(contents->Writable(0));
     for (int64_t i = 0; i < desc[1]; ++i) {
       const int64_t* item = desc + 2 + 3 * i;
-      TapeRecords* one = call->tapes->New(static_cast<DType>(item[1]), item[2], 1, elements + i);
+      TapeRecords* one = tapes.New(static_cast<DType>(item[1]), item[2], 1, elements + i);
       one->Reserve(1);
       std::memcpy(one->Writable(0), frame->slots[item[0]], static_cast<size_t>(one->row_bytes()));
     }

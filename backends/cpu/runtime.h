@@ -58,6 +58,9 @@ struct Call {
   int64_t device = 0;
 };
 
+// What the tapes that the call makes live in.
+TapeRegion& TapesOf(WeftFrame* frame);
+
 // Marks the call as failed; the first message wins.
 void Fail(WeftFrame* frame, const std::string& message);
 

@@ -7,13 +7,14 @@
 #include "ir/tape.h"
 
 namespace weft::cpu {
-namespace {
 
-TapeRegion& Region(WeftFrame* frame) {
+TapeRegion& TapesOf(WeftFrame* frame) {
   Call* call = static_cast<Call*>(frame->call);
   if (!call->tapes) call->tapes = std::make_shared<TapeRegion>();
   return *call->tapes;
 }
+
+namespace {
 
 struct Counter {
   int64_t trip, trips;
@@ -36,7 +37,7 @@ int64_t MostTrips(WeftFrame* frame, int64_t slot, int64_t count) {
 void New(WeftFrame* frame, const int64_t* desc) {
   try {
     TapeRecords* records =
-        Region(frame).New(static_cast<DType>(desc[1]), desc[2], desc[3], Slot<uint64_t>(frame, desc[0]));
+        TapesOf(frame).New(static_cast<DType>(desc[1]), desc[2], desc[3], Slot<uint64_t>(frame, desc[0]));
     if (desc[4] >= 0) records->Reserve(MostTrips(frame, desc[4], desc[5]));
     if (desc[3] > 0) records->Writable(-1);  // the first chunk: a loop that cannot have it does not begin
   } catch (const std::bad_alloc&) {
@@ -81,17 +82,17 @@ void Add(WeftFrame* frame, const int64_t* desc) {
   uint64_t* to = Slot<uint64_t>(frame, desc[0]);
   const uint64_t *x = Slot<uint64_t>(frame, desc[1]), *y = Slot<uint64_t>(frame, desc[2]);
   try {
-    for (int64_t i = 0; i < desc[3]; ++i) to[i] = AddTapes(Region(frame), x[i], y[i]);
+    for (int64_t i = 0; i < desc[3]; ++i) to[i] = AddTapes(TapesOf(frame), x[i], y[i]);
   } catch (const std::bad_alloc&) {
     Fail(frame, "out of memory: the sum of two tapes");
   }
 }
 
 void Mark(WeftFrame* frame, const int64_t* desc) {
-  *Slot<int64_t>(frame, desc[0]) = static_cast<int64_t>(Region(frame).Mark());
+  *Slot<int64_t>(frame, desc[0]) = static_cast<int64_t>(TapesOf(frame).Mark());
 }
 void Release(WeftFrame* frame, const int64_t* desc) {
-  Region(frame).Release(static_cast<size_t>(*Slot<int64_t>(frame, desc[0])));
+  TapesOf(frame).Release(static_cast<size_t>(*Slot<int64_t>(frame, desc[0])));
 }
 
 }  // namespace

@@ -127,6 +127,20 @@ void PushCall(PushContext& c) {
   c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out, c.count);
 }
 
+void SplitCall(SplitContext& c, const Attrs& attrs) {
+  const Prim& call = FindPrim("call");
+  const SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
+  const Atoms known = c.known_b.Emit(call, Where(c.known_x, c.unknown, false), attrs, {f.known});
+  const size_t num_known = known.size() - f.residuals.size();
+  Atoms operands;
+  for (size_t i = num_known; i < known.size(); ++i) operands.push_back(c.residual(known[i]));
+  Append(operands, Where(c.unknown_x, c.unknown));
+  const Atoms unknown = c.unknown_b.Emit(call, operands, attrs, {f.unknown});
+  size_t k = 0, u = 0;
+  for (bool is_unknown : f.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
+  c.unknown_out = f.unknown_out;
+}
+
 // Lane by lane: each stops where it stops, and no lane's values reach a branch that another one takes.
 void BatchByLanes(BatchContext& c) {
   RefuseMappedAxis(c, "runs lane by lane");
@@ -183,18 +197,7 @@ void RegisterCall(PrimRegistry& r) {
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, {f.fn});
     c.batched_out = f.batched_out;
   };
-  p.split = [](SplitContext& c) {
-    const SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
-    const Atoms known = c.known_b.Emit(*c.eqn.prim, Where(c.known_x, c.unknown, false), c.eqn.attrs, {f.known});
-    const size_t num_known = known.size() - f.residuals.size();
-    Atoms operands;
-    for (size_t i = num_known; i < known.size(); ++i) operands.push_back(c.residual(known[i]));
-    Append(operands, Where(c.unknown_x, c.unknown));
-    const Atoms unknown = c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, {f.unknown});
-    size_t k = 0, u = 0;
-    for (bool is_unknown : f.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
-    c.unknown_out = f.unknown_out;
-  };
+  p.split = [](SplitContext& c) { SplitCall(c, c.eqn.attrs); };
   p.linear = {-1};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
     Mask linear;

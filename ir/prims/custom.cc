@@ -1,10 +1,10 @@
 // Operations that carry rules of their own: custom_jvp, custom_vjp and what it becomes under jvp, and remat.
 //
-// Only inexact operands and results have tangents and cotangents; the rules' regions name only those:
+// Only inexact operands and results, and tapes, have tangents and cotangents; the rules' regions name only those:
 //   custom_jvp {f: x -> y} {rule: (x, dx) -> (y, dy)}
 //   custom_vjp {f: x -> y} {fwd: x -> (y, residuals)} {bwd: (residuals, ct y) -> ct x}
-// The last `num_consts` operands are what the functions captured: rules say nothing about them, so they count as not
-// inexact above, and a derivative with respect to them is an error.
+// The last `num_consts` operands are what the functions captured: rules say nothing about them, so they count as
+// without tangents above, and a derivative with respect to them is an error.
 //
 // A rule may use its own function, and holds it with its rule in turn; the innermost one has no rule (custom_jvp with
 // one region), and its derivative is an error.
@@ -18,9 +18,9 @@
 namespace weft {
 namespace {
 
-Mask Inexact(const Types& types) {
+Mask Moving(const Types& types) {
   Mask mask;
-  for (const Type& t : types) mask.push_back(IsInexact(t.dtype));
+  for (const Type& t : types) mask.push_back(HasTangents(t.dtype));
   return mask;
 }
 
@@ -29,9 +29,9 @@ Types Joined(Types a, const Types& b) {
   return a;
 }
 
-// Which operands have tangents: the inexact ones that are not captured.
+// Which operands have tangents: those of types that have, unless they are captured.
 Mask Movable(const Types& operands, const Attrs& attrs) {
-  Mask mask = Inexact(operands);
+  Mask mask = Moving(operands);
   const auto consts = static_cast<size_t>(attrs.GetOr<int64_t>("num_consts", 0));
   if (consts > mask.size()) throw TypeError("num_consts is ", consts, ", but there are ", mask.size(), " operands");
   std::fill(mask.end() - static_cast<int64_t>(consts), mask.end(), false);
@@ -76,7 +76,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
     const Types results = s.regions[0]->ResultTypes();
     if (s.regions.size() == 1) return results;
     CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Movable(s.operands, s.attrs))));
-    CheckRegionResults(s, 1, Joined(results, Where(results, Inexact(results))));
+    CheckRegionResults(s, 1, Joined(results, Where(results, Moving(results))));
     return results;
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
@@ -92,7 +92,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
     Append(args, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     const Atoms out = c.b.Inline(*c.eqn.regions[1], args);
     c.y = Part(out, 0, c.eqn.num_results);
-    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), Inexact(c.eqn.regions[0]->ResultTypes()));
+    c.dy = Spread(Part(out, c.eqn.num_results, out.size()), Moving(c.eqn.regions[0]->ResultTypes()));
   };
   p.batch = [](BatchContext& c) {
     Mask mask = c.batched;
@@ -142,12 +142,12 @@ void RegisterCustomVjp(PrimRegistry& r) {
       throw TypeError("custom_vjp: the forward rule gives (", ToString(forward), "); expected (", ToString(results),
                       ") followed by residuals");
     }
-    CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Inexact(results))));
+    CheckRegionParams(s, 2, Joined(Part(forward, results.size(), forward.size()), Where(results, Moving(results))));
     const Types moving = MovingTypes(s.operands, s.attrs, *s.regions[2]);
     CheckRegionResults(s, 2, moving);
     if (s.regions.size() == 4) {
       CheckRegionParams(s, 3, Joined(Part(forward, results.size(), forward.size()), moving));
-      CheckRegionResults(s, 3, Where(results, Inexact(results)));
+      CheckRegionResults(s, 3, Where(results, Moving(results)));
     }
     return results;
   };
@@ -168,7 +168,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
       regions.push_back(c.eqn.regions[3]);
       const Atoms dy =
           c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
-      c.dy = Spread(dy, Inexact(c.eqn.regions[0]->ResultTypes()));
+      c.dy = Spread(dy, Moving(c.eqn.regions[0]->ResultTypes()));
       return;
     }
     Mask linear(backward->params().size(), true);
@@ -180,7 +180,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
     }
     const Atoms dy =
         c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
-    c.dy = Spread(dy, Inexact(c.eqn.regions[0]->ResultTypes()));
+    c.dy = Spread(dy, Moving(c.eqn.regions[0]->ResultTypes()));
   };
   p.batch = [](BatchContext& c) {
     const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;

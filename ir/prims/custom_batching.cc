@@ -133,6 +133,9 @@ OptionalAtoms CustomVmapTranspose(TransposeContext& c) {
 
 // Results that a push made from the operands before its companions are known where those are; all else is unknown.
 void CustomVmapSplit(SplitContext& c) {
+  // The half of an enclosing recursive function that the linear part is in cannot call the function itself, so that the
+  // operands alone will not do. No rule is lost: recursive functions are batched lane by lane.
+  if (c.eqn.CallsOutwards()) return SplitCall(c, {});
   const FnRef& fn = c.eqn.regions[0];
   const std::vector<Step> steps = StepsOf(c.eqn.attrs);
   size_t primals = 0, known_results = 0;

@@ -4,6 +4,7 @@
 #include "ir/ops.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
+#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {
@@ -119,6 +120,12 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
       if (out[i].dtype() == c.results[i].dtype && out[i].type().dims == c.results[i].dims) continue;
       throw Error(ErrorKind::kRuntime, internal::Concat(c.sig.prim.name, ": callback ", id, " gave ", out[i].type(),
                                                         " as result ", i, "; expected ", c.results[i]));
+    }
+    for (Tensor& t : out) {
+      if (t.dtype() != DType::kTape) continue;
+      Tensor own(DType::kTape, t.shape());
+      CopyTapes(EvalTapes::Region(), t.data<uint64_t>(), t.size(), own.data<uint64_t>());
+      t = own;
     }
     return out;
   };

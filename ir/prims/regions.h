@@ -57,6 +57,8 @@ Mask DependentResults(const FnRef& fn, const Mask& unknown, const Mask& force, c
 
 // The push rule of operations that run their one region on their operands.
 void PushCall(PushContext& c);
+// Their split rule: a `call` with these attributes of each half of the region.
+void SplitCall(SplitContext& c, const Attrs& attrs);
 
 // Batches any equation by a scan over the lanes.
 void BatchByLanes(BatchContext& c);

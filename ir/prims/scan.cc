@@ -136,7 +136,10 @@ void ScanPush(PushContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
   const Atoms x = scan.Rest(c.x);
   const Companions dx = scan.Rest(c.dx);
-  const Mask active = ActiveOf(dx), consts = scan.Consts(active), xs = scan.Xs(active);
+  Mask active = ActiveOf(dx);
+  const Types in = scan.body->ParamTypes();
+  for (size_t i = 0; i < in.size(); ++i) active[i] = active[i] && HasTangents(in[i].dtype);  // tapes of integers
+  const Mask consts = scan.Consts(active), xs = scan.Xs(active);
   auto [carry, jvp] = CarryFixpoint(scan.Carries(active), scan.carries, [&](const Mask& m) {
     JvpFn j = c.push(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
     return std::make_pair(std::move(j.fn), j.active_out);

@@ -420,6 +420,12 @@ FnRef WithoutResiduals(const SplitFn& split) {
 // The known half is the loop of what is known, which keeps snapshots; the unknown half is the whole loop again, from
 // them.
 void SweepsSplit(SplitContext& c) {
+  // The linear half of an enclosing recursive function cannot call the function itself (see RecursiveSplit).
+  if (c.eqn.CallsOutwards()) {
+    throw UserError(ErrorKind::kDerivative, c.eqn.loc,
+                    "strategy='binomial(k)' runs the steps of the loop again in reverse mode; a step that calls the "
+                    "recursive function around the loop cannot be run again, so leave the strategy out");
+  }
   const Sweeps s(c.eqn.attrs, c.eqn.regions);
   const Halves h = SplitRegions(s, c.unknown, c.regions);
   const size_t known_forward = static_cast<size_t>(CountOf(h.forward, false));

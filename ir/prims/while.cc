@@ -86,6 +86,15 @@ void WhilePush(PushContext& c) {
   const std::vector<size_t> places =
       Regrouped({carry_types.size(), inv_types.size(), dcarry_types.size(), dinv_types.size()}, {0, 2, 1, 3});
   const auto condition = [&] {
+    if (loop.cond->OutwardCalls() > 0) {  // an enclosing function that it calls takes companions now
+      Mask mask = carry;
+      Append(mask, inv);
+      FnRef cond = c.push(loop.cond, mask, {false}).fn;
+      const Atoms out = cond->results();
+      Builder b(std::move(cond));
+      b.KeepParameters(places);
+      return std::move(b).Build(out);
+    }
     const Atoms out = loop.cond->results();
     Builder b{FnRef(loop.cond)};
     Parameters(b, dcarry_types), Parameters(b, dinv_types);

@@ -200,3 +200,85 @@ def test_derivatives_of_one_number_are_those_of_the_function():
     assert float(weft.grad(same(weft.grad(lambda x: x**4)))(x)) == pytest.approx(12 * 0.7**2)
     batched = same(lambda x: weft.vmap(wnp.sin)(x * wnp.ones(3)).sum())
     assert float(weft.grad(batched)(0.5)) == pytest.approx(3 * np.cos(0.5))
+
+
+def test_tapes_among_the_residuals():
+    """Of loops of unknown length and of recursive functions: a compiler hands them on, and their derivatives are those
+    of the function."""
+
+    @weft.jit
+    def recursive(n, x):
+        return weft.cond(n <= 0, lambda: x, lambda: wnp.sin(recursive(n - 1, x * 1.1)))
+
+    functions = {
+        "while": lambda x: weft.while_loop(lambda c: c.sum() < 100, lambda c: c * c + 1, x),
+        "nested": lambda x: weft.fori_loop(
+            0,
+            wnp.int32(weft.lax.stop_gradient(x[0])) + 1,
+            lambda i, c: 0.1 * weft.while_loop(lambda s: s.sum() < 5, lambda s: s * s + x + 1, c),
+            x,
+        ),
+        "recursion": lambda x: recursive(3, x),
+    }
+    compilers = {
+        "ir": lambda ir: ir,
+        "jit": weft.jit,
+        "Python": lambda ir: lambda *args: ir(*args),
+        "compiled in Python": lambda ir: lambda *args: weft.jit(ir)(*args),
+    }
+    x, v = np.float32([1.1, 0.9]), np.float32([0.5, -2])
+    for what, f in functions.items():
+        s = lambda x, f=f: f(x) @ v
+        slope, hessian = weft.jacfwd(s)(x), weft.jacfwd(weft.jacfwd(s))(x)
+        two = np.stack([x, x / 2])
+        for how, compiler in compilers.items():
+            counting = Compilers(compiler)
+            g = counting.aot(f) if "Python" in how else weft.aot(f, fw_compiler=compiler)
+            t = lambda x, g=g: g(x) @ v
+            value, pull = weft.vjp(g, x)
+            steps = lambda h: lambda x: weft.scan(lambda c, _: (weft.grad(h)(c) / 100, None), x, None, length=2)[0]
+            for of, got, expected in (
+                ("value", g(x), f(x)),
+                ("jit", weft.jit(g)(x), f(x)),
+                ("vjp", value, f(x)),
+                ("pullback", pull(v)[0], slope),
+                ("jit of the pullback", weft.jit(pull)(v)[0], slope),
+                ("grad", weft.grad(t)(x), slope),
+                ("jit of grad", weft.jit(weft.grad(t))(x), slope),
+                ("jvp", weft.jvp(t, (x,), (v,))[1], slope @ v),
+                ("vmap", weft.vmap(g)(two), weft.vmap(f)(two)),
+                ("vmap of grad", weft.vmap(weft.grad(t))(two), weft.vmap(weft.grad(s))(two)),
+                ("grad of vmap", weft.grad(lambda x, t=t: weft.vmap(t)(x).sum())(two), weft.vmap(weft.grad(s))(two)),
+                ("grad in scan", steps(t)(x), steps(s)(x)),
+                ("grad of grad", weft.grad(lambda x, t=t: weft.grad(t)(x) @ v)(x), hessian @ v),
+                ("hessian", weft.hessian(t)(x), hessian),
+                ("jit of hessian", weft.jit(weft.hessian(t))(x), hessian),
+                ("jacrev of grad", weft.jacrev(weft.grad(t))(x), hessian),
+            ):
+                np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4, err_msg=f"{what}, {how}: {of}")
+            if "Python" in how:
+                [forward], [backward] = counting.programs.values()
+                assert "tape[]" in forward.out_types and "tape[]" in backward.in_types
+                assert counting.calls.count("backward") > 3
+
+
+def test_tapes_outlive_the_passes():
+    """A compiler of the user's may keep what it was given or has made."""
+    kept = []
+
+    def keeping(ir):
+        def run(*args):
+            kept.append((args, ir(*args)))
+            return kept[-1][1]
+
+        return run
+
+    g = weft.aot(lambda x: weft.while_loop(lambda c: c < 100, lambda c: c * c + 1, x), keeping)
+    assert weft.jit(weft.grad(g))(1.0).item() == 4160
+    (_, forward), (backward, _) = kept
+    version = next(iter(g._versions.values()))
+    residuals = [backward[:-1], forward[1:]]
+    for _ in range(3):
+        weft.jit(weft.grad(g))(2.0)  # other tapes
+    for values in residuals:
+        assert version.backward(*values, np.float32(1)).item() == 4160

@@ -181,9 +181,15 @@ _functions: list[Callable] = []
 _numbers: dict[Callable, int] = {}
 
 
+def _operand(shape: tuple, dtype: Any) -> ShapeDtype:
+    operand = ShapeDtype(shape)
+    operand.dtype = dtype  # "tape" is one that ShapeDtype takes from nobody else
+    return operand
+
+
 def _ask(number: int, prim: str, operands: list, attrs: dict) -> bool:
     policy = _functions[number]
-    answer = policy(Primitive(prim), *(ShapeDtype(shape, dtype) for shape, dtype in operands), **attrs)
+    answer = policy(Primitive(prim), *(_operand(shape, dtype) for shape, dtype in operands), **attrs)
     if isinstance(answer, (bool, int)) or type(answer).__name__ == "bool_":
         return bool(answer)
     raise type_error(f"checkpoint: the policy {policy!r} answered {answer!r}; expected True (keep) or False")

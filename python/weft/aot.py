@@ -138,7 +138,7 @@ def _as_equation(v: _Version, leaves: list, name: str) -> list:
     IR."""
 
     def caller(run, ir: IR, what: str):
-        specs = [ShapeDtype(shape, dtype) for shape, dtype in ir._fn.result_specs]
+        specs = ir._fn.result_specs
 
         def on_values(values: list) -> list:
             if _traceable(run):
@@ -154,13 +154,13 @@ def _as_equation(v: _Version, leaves: list, name: str) -> list:
     def trace(function, specs):
         return _weft.trace(function, specs, hints, name, "aot", [False] * len(specs))
 
-    forward_specs = [ShapeDtype(shape, dtype) for shape, dtype in v.forward._fn.result_specs]
+    forward_specs = v.forward._fn.result_specs
     outputs, residuals = forward_specs[: v.num_results], forward_specs[v.num_results :]
-    cotangents, tangents = _inexact(outputs, outputs), _inexact(v.specs, v.specs)
+    cotangents, tangents = _moving(outputs, outputs), _moving(v.specs, v.specs)
 
     def pull_back(values: list) -> list:
         """Residuals and cotangents of all results -> cotangents of all arguments, zeros for integers."""
-        kept, moving = values[: len(residuals)], _inexact(outputs, values[len(residuals) :])
+        kept, moving = values[: len(residuals)], _moving(outputs, values[len(residuals) :])
         back = _with_derivative(trace, run_backward, v.backward, residuals + cotangents, kept + moving)
         return _spread(v.specs, back)
 
@@ -172,29 +172,29 @@ def _as_equation(v: _Version, leaves: list, name: str) -> list:
     return _weft.with_weak(results, v.weak)
 
 
-def _inexact(specs: list, values: list) -> list:
+def _moving(specs: list, values: list) -> list:
     """The values whose spec has a tangent."""
-    return [value for spec, value in zip(specs, values) if _weft.is_inexact(spec.dtype)]
+    return [value for spec, value in zip(specs, values) if _weft.has_tangents(spec)]
 
 
 def _spread(specs: list, values: list) -> list:
     """One value per spec: those given where it has a tangent, zeros elsewhere."""
     rest = iter(values)
-    return [next(rest) if _weft.is_inexact(s.dtype) else _weft.full(s.shape, 0, s.dtype) for s in specs]
+    return [next(rest) if _weft.has_tangents(s) else _weft.zeros(s) for s in specs]
 
 
 def _with_derivative(trace: Callable, run: Callable, ir: IR, specs: list, values: list) -> list:
     """A compiled pass as an equation whose own derivative is that of its IR."""
-    active = [_weft.is_inexact(s.dtype) for s in specs]
+    active = [_weft.has_tangents(s) for s in specs]
     plain = trace(lambda inner: _weft.apply(ir._fn, inner + ir._captures), specs)
     derivative, active_out = _weft.jvp(plain, active)
-    count, results = len(specs), [ShapeDtype(shape, dtype) for shape, dtype in ir._fn.result_specs]
+    count, results = len(specs), ir._fn.result_specs
 
     def rule(inner: list) -> list:
         """Arguments and tangents of all -> results and tangents of all."""
-        out = _weft.apply(derivative, inner[:count] + plain.captures + _inexact(specs, inner[count:]))
+        out = _weft.apply(derivative, inner[:count] + plain.captures + _moving(specs, inner[count:]))
         primals, rest = out[: len(results)], iter(out[len(results) :])
-        return primals + [next(rest) if a else _weft.full(s.shape, 0, s.dtype) for s, a in zip(results, active_out)]
+        return primals + [next(rest) if a else _weft.zeros(s) for s, a in zip(results, active_out)]
 
     return _weft.custom_jvp(trace(run, specs), trace(rule, specs + specs), values)
 
@@ -215,8 +215,10 @@ def aot(
         backward: residuals, then cotangents of the float and complex results -> cotangents of such arguments
 
     forward.num_results, backward.num_residuals and `residuals` (what is saved; see weft.saved_residuals) tell the parts
-    apart. The outcome is differentiated like any function: reverse mode runs the compiled passes; forward mode and
-    derivatives of higher order use the programs. Its explain() lists the signatures and what they save, by user line.
+    apart. A residual of type tape[], which loops of unknown length and recursive functions save, has no form outside of
+    Weft: a pass takes it and hands it on. The outcome is differentiated like any function: reverse mode runs the
+    compiled passes; forward mode and derivatives of higher order use the programs. Its explain() lists the signatures
+    and what they save, by user line.
 
     Args:
         function: the function.
