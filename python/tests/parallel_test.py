@@ -347,7 +347,7 @@ def test_ir_is_one_equation():
     assert weft.make_ir(f)(weft.ShapeDtype((4,), "float32")).out_types == ["f32[1]"]
 
 
-# --- Devices that choose differently, and rules of the user's ----------------------------------------------------------
+# --- Devices that choose differently, and rules of the user's ---------------------------------------------------------
 
 
 @weft.custom_vjp
@@ -491,7 +491,7 @@ def test_rules_that_sum_over_devices_themselves():
 
         scaled.defvjp(lambda t, w: (t * w, (t, w)), lambda kept, ct, s=sum_up: (kept[1] * ct, s((kept[0] * ct).sum(0))))
         f = weft.shard_map(lambda t, w: scaled(t, w), LINE, (P("x"), P()), P("x"))
-        got = both(weft.grad(lambda x, w: (wnp.sin(f(x, w))).sum(), (0, 1)), x, w)
+        got = both(weft.grad(lambda x, w, f=f: (wnp.sin(f(x, w))).sum(), (0, 1)), x, w)
         np.testing.assert_allclose(got[0], np.cos(x * w) * w, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(got[1], (np.cos(x * w) * x).sum(0), rtol=1e-4, atol=1e-5)
 
@@ -499,7 +499,8 @@ def test_rules_that_sum_over_devices_themselves():
 def test_a_collective_in_a_branch_that_not_all_devices_take_is_refused():
     for inside in (lambda t: lax.psum(t, "x") * t, lambda t: damped(t, lax.psum(t, "x"))):
         with pytest.raises(TypeError, match="devices along 'x' may choose differently"):
-            weft.shard_map(lambda t: lax.cond(t.sum() > 0, inside, lambda t: t, t), LINE, P("x"), P("x"))(arrays(8, 2))
+            f = lambda t, inside=inside: lax.cond(t.sum() > 0, inside, lambda t: t, t)
+            weft.shard_map(f, LINE, P("x"), P("x"))(arrays(8, 2))
 
 
 # --- pmap -------------------------------------------------------------------------------------------------------------
