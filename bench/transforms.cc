@@ -2,8 +2,8 @@
 // as the body of loops. A transform is held to 5 us per equation, and must not cost more per equation of a longer
 // program.
 //
-//   ./bazelw run -c opt //bench:transforms
-//   ./bazelw run -c opt //bench:transforms -- jvp scan       # one row, one program
+//   ./bazelw run //bench:transforms
+//   ./bazelw run //bench:transforms -- jvp scan       # one row, one program
 //
 // prints the table of docs/benchmarks.md. What consists of several transforms names them; it is held to 5 us for each,
 // jet to 5 us for each coefficient. What is above its limit is printed bold.
