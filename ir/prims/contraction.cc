@@ -108,26 +108,34 @@ Types Infer(const Sig& s) {
   return {result};
 }
 
+std::map<char, int64_t> SizesOf(const ContractSpec& spec, const Tensor& x, const Tensor& y) {
+  std::map<char, int64_t> sizes;
+  for (size_t i = 0; i < spec.lhs.size(); ++i) sizes[spec.lhs[i]] = x.shape()[i];
+  for (size_t i = 0; i < spec.rhs.size(); ++i) sizes[spec.rhs[i]] = y.shape()[i];
+  return sizes;
+}
+
+// How many elements of an array of this shape, whose dimensions are the letters of `term`, lie between two values of
+// each letter.
+std::vector<int64_t> StepsOf(const std::string& letters, const std::string& term, const Shape& shape) {
+  std::vector<int64_t> steps(letters.size(), 0);
+  const std::vector<int64_t> row_major = RowMajorStrides(shape);
+  for (size_t i = 0; i < term.size(); ++i) steps[letters.find(term[i])] = row_major[i];
+  return steps;
+}
+
 template <class K>
 Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Type& result) {
   std::string letters = spec.out;  // results first, then the summed ones
   for (char letter : spec.lhs) {
     if (letters.find(letter) == std::string::npos) letters += letter;
   }
-  std::map<char, int64_t> sizes;
-  for (size_t i = 0; i < spec.lhs.size(); ++i) sizes[spec.lhs[i]] = x.shape()[i];
-  for (size_t i = 0; i < spec.rhs.size(); ++i) sizes[spec.rhs[i]] = y.shape()[i];
+  const std::map<char, int64_t> sizes = SizesOf(spec, x, y);
   Shape space;
-  for (char letter : letters) space.push_back(sizes[letter]);
-  auto strides_of = [&](const std::string& term, const Shape& shape) {
-    std::vector<int64_t> strides(letters.size(), 0);
-    const std::vector<int64_t> row_major = RowMajorStrides(shape);
-    for (size_t i = 0; i < term.size(); ++i) strides[letters.find(term[i])] = row_major[i];
-    return strides;
-  };
+  for (char letter : letters) space.push_back(sizes.at(letter));
   const Shape shape = StaticSizes(result.dims, "eval");
-  const auto sx = strides_of(spec.lhs, x.shape()), sy = strides_of(spec.rhs, y.shape()),
-             sz = strides_of(spec.out, shape);
+  const auto sx = StepsOf(letters, spec.lhs, x.shape()), sy = StepsOf(letters, spec.rhs, y.shape()),
+             sz = StepsOf(letters, spec.out, shape);
   const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
   std::vector<K> z(NumElements(shape), K(0));
   ForEachIndex(space,
@@ -149,9 +157,7 @@ template <class K>
 Tensor OrderedSum(const ContractSpec& spec, const Attrs& attrs, const Tensor& x, const Tensor& y, const Type& result) {
   const std::string& along = attrs.Get<std::string>("along");
   const int64_t leaf = attrs.GetInt("leaf");
-  std::map<char, int64_t> sizes;
-  for (size_t i = 0; i < spec.lhs.size(); ++i) sizes[spec.lhs[i]] = x.shape()[i];
-  for (size_t i = 0; i < spec.rhs.size(); ++i) sizes[spec.rhs[i]] = y.shape()[i];
+  std::map<char, int64_t> sizes = SizesOf(spec, x, y);
   std::string within;
   for (char letter : spec.lhs) {
     if (spec.out.find(letter) == std::string::npos && along.find(letter) == std::string::npos) within += letter;
@@ -162,15 +168,9 @@ Tensor OrderedSum(const ContractSpec& spec, const Attrs& attrs, const Tensor& x,
   const std::string letters = spec.out + along + within;
   Shape space;
   for (char letter : letters) space.push_back(sizes[letter]);
-  const auto strides_of = [&](const std::string& term, const Shape& shape) {
-    std::vector<int64_t> strides(letters.size(), 0);
-    const std::vector<int64_t> row_major = RowMajorStrides(shape);
-    for (size_t i = 0; i < term.size(); ++i) strides[letters.find(term[i])] = row_major[i];
-    return strides;
-  };
   const Shape shape = StaticSizes(result.dims, "eval");
-  const auto sx = strides_of(spec.lhs, x.shape()), sy = strides_of(spec.rhs, y.shape()),
-             sz = strides_of(spec.out, shape);
+  const auto sx = StepsOf(letters, spec.lhs, x.shape()), sy = StepsOf(letters, spec.rhs, y.shape()),
+             sz = StepsOf(letters, spec.out, shape);
   const size_t first = spec.out.size();  // where `along` is among the letters
   const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
   const auto rounded = [&](const std::vector<K>& v) { return LoadAs<K>(StoreAs<K>(result.dtype, shape, v)); };
