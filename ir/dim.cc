@@ -133,11 +133,13 @@ std::vector<std::string> Dim::Symbols() const {
   return {names.begin(), names.end()};
 }
 
-std::optional<std::pair<std::string, int64_t>> Dim::Solve(int64_t size) const {
+std::optional<std::pair<std::string, Dim>> Dim::Solve(const Dim& size) const {
   if (is_static() || terms_->size() != 1) return std::nullopt;
   const auto& [monomial, coefficient] = *terms_->begin();
-  if (monomial.size() != 1 || (size - constant_) % coefficient != 0) return std::nullopt;
-  return std::make_pair(monomial[0], (size - constant_) / coefficient);
+  if (monomial.size() != 1) return std::nullopt;
+  std::optional<Dim> value = ExactQuotient(size - Dim(constant_), Dim(coefficient));
+  if (!value) return std::nullopt;
+  return std::make_pair(monomial[0], *std::move(value));
 }
 
 std::vector<Dim::Term> Dim::Terms() const {

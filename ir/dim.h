@@ -47,8 +47,8 @@ class Dim {
   Dim Substitute(const std::map<std::string, Dim>& symbols) const;
   // The symbols that occur, in name order.
   std::vector<std::string> Symbols() const;
-  // For x = this dimension being `size`: the value of its only symbol, if this is linear in exactly one symbol.
-  std::optional<std::pair<std::string, int64_t>> Solve(int64_t size) const;
+  // For this dimension being `size`: the value of its only symbol, if this is linear in exactly one symbol.
+  std::optional<std::pair<std::string, Dim>> Solve(const Dim& size) const;
   // Sum of coefficient * product of symbols, for code generators; the constant is a term without symbols.
   struct Term {
     int64_t coefficient = 0;

@@ -5,6 +5,7 @@
 #include "ir/evaluated.h"
 #include "ir/prim.h"
 #include "ir/prims/tapes.h"
+#include "ir/specialize.h"
 
 namespace weft {
 namespace {
@@ -23,31 +24,11 @@ Types Concrete(const Fn& fn, uint32_t first, uint32_t count, const std::map<std:
 }  // namespace
 
 std::map<std::string, int64_t> BindSymbols(const Fn& fn, const Tensors& args) {
-  const auto& params = fn.params();
-  if (args.size() != params.size())
-    throw TypeError(fn.name(), ": takes ", params.size(), " arguments, got ", args.size());
+  Types types;
+  types.reserve(args.size());
+  for (const Tensor& t : args) types.push_back(t.type());
   std::map<std::string, int64_t> symbols;
-  auto mismatch = [&](size_t i) {
-    std::string where;
-    for (const auto& [symbol, value] : symbols)
-      where += (where.empty() ? ", where " : ", ") + symbol + " = " + std::to_string(value);
-    return TypeError(fn.name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
-                     args[i].type(), ", expected ", params[i].type, where);
-  };
-  // Dimensions that determine a symbol first, then the check of all of them.
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Type& type = params[i].type;
-    if (args[i].dtype() != type.dtype || args[i].rank() != type.rank()) throw mismatch(i);
-    for (int d = 0; d < type.rank(); ++d) {
-      if (auto solved = type.dims[d].Solve(args[i].shape()[d])) symbols.insert(*solved);
-    }
-  }
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Type& type = params[i].type;
-    for (int d = 0; d < type.rank(); ++d) {
-      if (type.dims[d].Evaluate(symbols) != args[i].shape()[d]) throw mismatch(i);
-    }
-  }
+  for (const auto& [symbol, size] : MatchArguments(fn, types)) symbols.emplace(symbol, size.value());
   return symbols;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -355,14 +356,15 @@ Lanes BodyEmitter::Complex(const KernelNode& node, DType dtype, const std::vecto
   if (op == "real") return {x.re};
   if (op == "imag") return {x.im};
   if (op == "integer_pow") {
-    Lanes result{m_.F(x.re.getType(), 1), m_.F(x.re.getType(), 0)}, base = x;
+    const Lanes one{m_.F(x.re.getType(), 1), m_.F(x.re.getType(), 0)};
+    Lanes result = one, base = x;
+    bool first = true;  // 1 * x is not x where complex x is infinite
     for (uint64_t k = node.integer < 0 ? 0 - static_cast<uint64_t>(node.integer) : static_cast<uint64_t>(node.integer);
          k != 0; k >>= 1) {
-      if (k & 1) result = mul(result, base);
+      if (k & 1) result = std::exchange(first, false) ? base : mul(result, base);
       if (k > 1) base = mul(base, base);
     }
     if (node.integer >= 0) return result;
-    Lanes one{m_.F(x.re.getType(), 1), m_.F(x.re.getType(), 0)};
     return Call("div", dtype, {one, result}, dtype);
   }
   return Call(op, dtype, in, node.dtype);

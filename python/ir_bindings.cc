@@ -176,6 +176,11 @@ Example:
            [](const py::object& d) {
              return py::make_tuple(py::type::of(d), py::make_tuple(d.cast<const Dim&>().ToString()));
            })
+      .def("__bool__",
+           [](const Dim& a) -> bool {
+             throw UserError(ErrorKind::kTracer, {}, "whether ", a.ToString(),
+                             " is 0 is not known while tracing: a symbolic size is a number only when the program runs");
+           })
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
   const auto order = [&](const char* name, const char* sign, auto holds) {
     const auto decide = [sign, holds](const Dim& a, const Dim& b) -> bool {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/ops.h"
+#include "ir/specialize.h"
 #include "tracer/differentiated.h"
 
 namespace weft {
@@ -422,9 +423,14 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
   Values results;
   if (Trace* trace = Trace::Current()) {
     Atoms atoms;
-    for (const Value& v : args) atoms.push_back(trace->Use(v));
+    Types types;
+    for (const Value& v : args) {
+      atoms.push_back(trace->Use(v));
+      types.push_back(trace->builder().TypeOf(atoms.back()));
+    }
     trace->builder().set_loc(CurrentLoc());
-    for (const Atom& a : trace->builder().Inline(*fn, atoms)) results.push_back(trace->Wrap(a));
+    const FnRef fitting = Specialize(fn, MatchArguments(*fn, types));
+    for (const Atom& a : trace->builder().Inline(*fitting, atoms)) results.push_back(trace->Wrap(a));
     return results;
   }
   Tensors tensors;

@@ -13,6 +13,7 @@
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
 #include "ir/dtype.h"
+#include "ir/product.h"
 
 namespace weft::cpu {
 namespace {
@@ -135,7 +136,7 @@ void Multiply(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const C* a, int
         for (int64_t p = 0; p < k; ++p) {
           const C v = ta ? a[p * lda + i] : a[i * lda + p];
           for (int64_t j = 0; j < n; ++j)
-            c[i * ldc + j] = static_cast<C>(c[i * ldc + j] + v * (tb ? b[j * ldb + p] : b[p * ldb + j]));
+            c[i * ldc + j] = static_cast<C>(c[i * ldc + j] + Product(v, tb ? b[j * ldb + p] : b[p * ldb + j]));
         }
       }
     });

@@ -8,6 +8,7 @@
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
 #include "ir/dtype.h"
+#include "ir/product.h"
 
 namespace weft::cpu {
 namespace {
@@ -32,7 +33,7 @@ void Combine(T* to, T u, int64_t kind) {
       else
         *to = static_cast<T>(*to + u);
       return;
-    case kMul: *to = static_cast<T>(*to * u); return;
+    case kMul: *to = Product(*to, u); return;
     default:
       if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>) {
         const T v = *to;

@@ -12,6 +12,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/wide.h"
 #include "ir/dtype.h"
+#include "ir/product.h"
 
 namespace weft::cpu {
 namespace {
@@ -181,7 +182,7 @@ void Cumulative(WeftFrame* frame, const int64_t* desc) {
       });
     };
     if (kind == kSum) return run(1, [](W p, W q) { return p + q; });
-    if (kind == kProduct) return run(1, [](W p, W q) { return p * q; });
+    if (kind == kProduct) return run(1, [](W p, W q) { return Product(p, q); });
     if constexpr (!kIsComplex<T>) {
       if (kind == kMax) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::max(p, q); });
       if (kind == kMin) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::min(p, q); });

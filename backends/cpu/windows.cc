@@ -15,6 +15,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "backends/cpu/wide.h"
 #include "ir/dtype.h"
+#include "ir/product.h"
 
 namespace weft::cpu {
 namespace {
@@ -141,7 +142,7 @@ void Direct(const Convolution& c, const T* x, const T* w, T* y) {
             inside = s >= 0;
             from += s * xs[d + 1];
           }
-          if (inside) sum = static_cast<W>(sum + static_cast<W>(x[from]) * static_cast<W>(w[k]));
+          if (inside) sum = static_cast<W>(sum + Product(static_cast<W>(x[from]), static_cast<W>(w[k])));
           ++k;
         } while (Next(at, window));
       }

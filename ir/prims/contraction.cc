@@ -10,6 +10,7 @@
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
+#include "ir/product.h"
 
 namespace weft {
 
@@ -139,14 +140,8 @@ Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Typ
   const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
   std::vector<K> z(NumElements(shape), K(0));
   ForEachIndex(space,
-               [&](const Shape& index) { z[Offset(index, sz)] += vx[Offset(index, sx)] * vy[Offset(index, sy)]; });
+               [&](const Shape& index) { z[Offset(index, sz)] += Product(vx[Offset(index, sx)], vy[Offset(index, sy)]); });
   return StoreAs<K>(result.dtype, shape, z);
-}
-
-double Product(double x, double y) { return x * y; }
-// Without what C does where parts are infinite.
-Complex Product(const Complex& x, const Complex& y) {
-  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
 }
 
 // The sum in a fixed order. The terms of the letter `along` are cut into leaves of `leaf` of them; a leaf is the sum,

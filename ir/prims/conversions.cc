@@ -1,9 +1,11 @@
 // Element-wise primitives with an attribute: convert, bitcast, integer_pow.
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
+#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -128,8 +130,9 @@ void RegisterIntegerPow(PrimRegistry& r) {
       for (K& v : x) {
         using Factor = std::conditional_t<std::is_integral_v<K>, uint64_t, K>;  // wraps
         Factor base = static_cast<Factor>(v), result = Factor(1);
-        for (uint64_t n = static_cast<uint64_t>(std::abs(y)); n != 0; n >>= 1, base *= base) {
-          if (n & 1) result *= base;
+        bool first = true;  // 1 * x is not x where complex x is infinite
+        for (uint64_t n = static_cast<uint64_t>(std::abs(y)); n != 0; n >>= 1, base = Product(base, base)) {
+          if (n & 1) result = std::exchange(first, false) ? base : Product(result, base);
         }
         v = static_cast<K>(result);
         if constexpr (!std::is_integral_v<K>) {

@@ -10,6 +10,7 @@
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
 #include "ir/prims/window.h"
+#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -97,7 +98,7 @@ Tensor Convolve(const EvalContext& c, const Tensor& x, const Tensor& w) {
         if (i < 0) return;
         from += i * x_strides[d];
       }
-      sum = sum + xs[from] * ws[out[1] * w_strides[0] + Offset(at, w_strides)];
+      sum = sum + Product(xs[from], ws[out[1] * w_strides[0] + Offset(at, w_strides)]);
     });
     y.push_back(sum);
   });

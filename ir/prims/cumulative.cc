@@ -5,6 +5,7 @@
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
+#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -168,7 +169,7 @@ void RegisterCumulative(PrimRegistry& r) {
     return {c.b.Emit1(*c.eqn.prim, {*c.ct[0]}, c.eqn.attrs.With("reverse", !c.eqn.attrs.GetBool("reverse")))};
   };
   Prim& prod = AddCumulative(r, "cumprod", kNumbers, "The product of the elements so far along `dim`.");
-  prod.eval = FoldNumbers([](auto a, auto b) { return a * b; });
+  prod.eval = FoldNumbers([](auto a, auto b) { return Product(a, b); });
   prod.jvp = [](JvpContext& c) {
     PairScanJvp(c, [](const Dual& a, const Dual& w) { return Dual{a.v * w.v, a.t * w.v + a.v * w.t}; });
   };

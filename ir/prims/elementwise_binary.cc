@@ -5,6 +5,7 @@
 
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
+#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -87,7 +88,7 @@ void RegisterArithmetic(PrimRegistry& r) {
   sub.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {c.ct[0], c.linear(1) ? std::optional<Atom>(Neg(c.b, *c.ct[0])) : std::nullopt};
   };
-  Prim& mul = AddBinary(r, "mul", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x * w))), WEFT_D2(w, x), "x * w.");
+  Prim& mul = AddBinary(r, "mul", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(Product(x, w)))), WEFT_D2(w, x), "x * w.");
   mul.linear = {0, 1};
   mul.multilinear = true;
   mul.transpose = [](TransposeContext& c) -> OptionalAtoms {
@@ -271,7 +272,6 @@ void RegisterLogic(PrimRegistry& r) {
         if (by >= static_cast<uint64_t>(width)) return ones;
         return by == 0 ? x : (x >> by) | (ones << (width - by));
       });
-  for (const char* name : {"shift_left", "shift_right_logical", "shift_right_arithmetic"}) (void)name;
 }
 
 void RegisterComplexFromParts(PrimRegistry& r) {

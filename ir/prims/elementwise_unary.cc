@@ -6,6 +6,7 @@
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/special.h"
+#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -317,7 +318,7 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
   RegisterSignAndParts(r);
   RegisterBits(r);
 
-  AddUnary(r, "square", kNumbers, OnNumbers<1>(Wrapping(WEFT_F(x * x))), WEFT_D(x * 2.0), "x * x.").taylor =
+  AddUnary(r, "square", kNumbers, OnNumbers<1>(Wrapping(WEFT_F(Product(x, x)))), WEFT_D(x * 2.0), "x * x.").taylor =
       [](TaylorContext& c) { return SquareCoefficient(c.b, [&c](int j) { return c.x(0, j); }, c.k, 0); };
   Prim& finite = AddUnary(r, "is_finite", kFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
   finite.infer = [](const Sig& s) -> Types { return {InferElementwise(s).With(DType::kBool)}; };

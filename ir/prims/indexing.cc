@@ -10,6 +10,7 @@
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
+#include "ir/product.h"
 
 namespace weft {
 
@@ -512,7 +513,7 @@ EvalFn ScatterEval(const std::string& kind) {
         if (kind == "scatter_add")
           v = v + u;
         else if (kind == "scatter_mul")
-          v = v * u;
+          v = Product(v, u);
         else if constexpr (!std::is_same_v<K, std::complex<double>>) {
           if (v != v || u != u)
             v = v != v ? v : u;  // NaN wins

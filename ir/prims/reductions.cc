@@ -7,6 +7,7 @@
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
+#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -148,7 +149,7 @@ void RegisterSums(PrimRegistry& r) {
   Prim& prod = AddReduction(r, "reduce_prod", kNumbers, "The product over `dims`; 1 where they are empty.");
   prod.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Ints& dims = c.sig.attrs.Get<Ints>("dims");
-    auto multiply = [](auto a, auto b) { return a * b; };
+    auto multiply = [](auto a, auto b) { return Product(a, b); };
     if (IsComplex(in[0].dtype())) return {Fold<Complex>(in[0], c.results[0], dims, 1, multiply)};
     if (IsFloat(in[0].dtype())) return {Fold<double>(in[0], c.results[0], dims, 1, multiply)};
     return {Fold<uint64_t>(in[0], c.results[0], dims, 1, multiply)};

@@ -120,3 +120,28 @@ def test_allow_int():
     assert weft.jacrev(lambda x: x * 2.0, allow_int=True)(3).shape == ()
     f = lambda n, x: x**n
     assert float(weft.grad(f, 1)(3, 2.0)) == 12
+
+
+PRODUCTS = {
+    "mul": lambda np_, a, b: a * b,
+    "square": lambda np_, a, b: np_.square(a),
+    "third power": lambda np_, a, b: a**3 if np_ is wnp else a * (a * a),
+    "cumprod": lambda np_, a, b: np_.cumprod(a),
+    "matmul": lambda np_, a, b: np_.matmul(a[:, None], b[None, :]),
+    "at.multiply": lambda np_, a, b: a.at[:].multiply(b) if np_ is wnp else a * b,
+}
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_infinities_are_numpys_in_the_interpreter_too(name, dtype):
+    inf = np.inf
+    a = np.array([1 + 2j, complex(inf, inf), complex(inf, 0), complex(inf, 1), complex(0, -inf), complex(3, inf)])
+    b = np.array([1 + 0j, 1 + 0j, complex(inf, 0), complex(0, inf), complex(-1, 1), complex(-inf, 2)])
+    with np.errstate(all="ignore"):
+        a, b = a.astype(dtype), b.astype(dtype)
+        wanted = PRODUCTS[name](np, a, b)
+    run = lambda a, b: PRODUCTS[name](wnp, a, b)
+    np.testing.assert_array_equal(weft.jit(run)(a, b), wanted)
+    folded = weft.jit(lambda: run(wnp.array(a), wnp.array(b)))  # of constants: the interpreter's numbers
+    np.testing.assert_array_equal(folded(), wanted)

@@ -333,6 +333,7 @@ MISTAKES = {
         lambda: lax.iota("text", 3),
         lambda: lax.convert_element_type(X, "text"),
         lambda: lax.clamp(0.0, X, wnp.ones(7)),
+        lambda: lax.select(X, X, X),
         lambda: lax.cumsum(X, 5),
         lambda: lax.psum(X, "nowhere"),
         lambda: lax.axis_index(3),
@@ -405,6 +406,10 @@ MISTAKES = {
         lambda: weft.tree.map_with_path(lambda path, a, b: a, (1, 2), (1, 2, 3)),
         lambda: weft.tree.unflatten(weft.tree.structure((1, 2)), [1]),
         lambda: weft.tree.reduce(wnp.add, ()),
+        lambda: weft.tree.transpose(
+            weft.tree.structure([0, 0]), weft.tree.structure({"a": 0}), [{"a": 1}, {"b": 2}]
+        ),
+        lambda: weft.ShapeDtype((2, -1)),
         lambda: weft.flatten_util.ravel_pytree((X, X))[1](wnp.ones(3)),
         lambda: weft.tree_util.register_pytree_node(tuple, lambda t: (t, None), lambda aux, t: t),
     ],

@@ -210,3 +210,33 @@ def test_what_cannot_be_symbolic_says_so_and_where():
         weft.make_ir(lambda x: wnp.argmax(x))(weft.ShapeDtype(("n",), np.float32))(np.zeros(0, np.float32))
     with pytest.raises(TypeError, match="shape"):
         weft.make_ir(mlp)(PARAMS, BATCH)(PARAMS, np.zeros((3, 6), np.float32))
+
+
+def test_a_program_of_symbolic_sizes_inside_others():
+    captured = np.arange(15, dtype=np.float32).reshape(3, 5)
+
+    def f(x):
+        steps = weft.lax.scan(lambda c, row: (c + row, c), wnp.zeros(5), x)[1]
+        return steps + wnp.arange(x.shape[0])[:, None] + captured.sum(0)
+
+    ir = weft.make_ir(f)(BATCH)
+    x = rng.standard_normal((4, 5)).astype(np.float32)
+    wanted = np.asarray(f(x))
+    np.testing.assert_allclose(weft.jit(lambda x: ir(x))(x), wanted, rtol=1e-6)
+    np.testing.assert_allclose(weft.vmap(ir)(np.stack([x, x])), [wanted, wanted], rtol=1e-6)
+    np.testing.assert_allclose(weft.grad(lambda x: ir(x).sum())(x), np.arange(3.0, -1, -1)[:, None] * np.ones(5))
+    # Under another name, which may be a multiple.
+    other = weft.make_ir(lambda x: ir(x))(weft.ShapeDtype(("2*m", 5), np.float32))
+    assert other.out_types == ["f32[2*m,5]"]
+    np.testing.assert_allclose(other(x), wanted, rtol=1e-6)
+    for bad, message in [
+        (np.zeros((4, 6), np.float32), r"argument 0 \(x\) is f32\[4,6\], expected f32\[n,5\], where n = 4"),
+        (np.zeros((4, 5), np.int32), r"argument 0 \(x\) is i32\[4,5\], expected f32\[n,5\]"),
+    ]:
+        with pytest.raises(TypeError, match=message + r"(.|\n)*symbolic_test.py"):
+            weft.jit(lambda x: ir(x))(bad)
+
+
+def test_whether_a_symbolic_size_is_zero_is_not_known():
+    with pytest.raises(weft.TracerError, match=r"whether n is 0 is not known(.|\n)*symbolic_test.py"):
+        weft.make_ir(lambda x: x if x.shape[0] else x + 1)(BATCH)

@@ -27,7 +27,7 @@ class ShapeDtype:
 
     Raises:
         TypeError: dtype is no dtype.
-        ValueError: a text is no dimension.
+        ValueError: a text is no dimension, or a dimension is negative.
 
     Example:
         >>> weft.ShapeDtype((3, 4), "float32")
@@ -40,6 +40,9 @@ class ShapeDtype:
 
     def __init__(self, shape: Sequence, dtype: Any = float, weak_type: bool = False, varying: Sequence[str] = ()):
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
+        for d in self.shape:
+            if isinstance(d, int) and d < 0:
+                raise value_error(f"ShapeDtype: a dimension of shape {self.shape} is negative")
         self.dtype = _weft.dtype(dtype)
         self.weak_type = weak_type
         self.varying = list(varying)

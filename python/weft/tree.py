@@ -226,9 +226,15 @@ def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_t
         >>> weft.tree.transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
         {'a': [1, 3], 'b': [2, 4]}
     """
+    parts = _flatten_up_to(outer_treedef, pytree_to_transpose)
     if inner_treedef is None:
-        parts = _flatten_up_to(outer_treedef, pytree_to_transpose)
         inner_treedef = structure(parts[0] if parts else None)
+    for part in parts:
+        if structure(part) != inner_treedef:
+            raise value_error(
+                f"tree.transpose: inner_treedef is {inner_treedef}, but a leaf of the outer tree has the structure "
+                f"{structure(part)}"
+            )
     return optree.tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose)
 
 

@@ -77,10 +77,16 @@ def select(pred: NestedLike, on_true: NestedLike, on_false: NestedLike) -> Array
 
     Returns: array of the common shape and dtype.
 
+    Raises:
+        TypeError: pred is no array of booleans.
+
     Example:
         >>> weft.lax.select(wnp.array([True, False]), wnp.array([1, 2]), wnp.array([10, 20]))
         Array([ 1, 20], dtype=int32)
     """
+    kind = _weft.result_type(pred)
+    if kind != "bool":
+        raise type_error(f"select: pred is an array of {kind}; expected booleans (such as x != 0)")
     return _weft.where(pred, on_true, on_false)
 
 

@@ -1,0 +1,25 @@
+// Functions of symbolic sizes, for arguments of given types.
+//
+//   fn f(x: f32[n,10]) ...
+//   const auto sizes = MatchArguments(*f, {{DType::kF32, {m * 2, 10}, {}}});   // {"n": 2*m}
+//   Specialize(f, sizes);                                                       // fn f(x: f32[2*m,10]) ...
+#ifndef WEFT_IR_SPECIALIZE_H_
+#define WEFT_IR_SPECIALIZE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/types/span.h"
+#include "ir/fn.h"
+
+namespace weft {
+
+// What the symbols of the parameters' types stand for, which may be symbolic again. Raises TypeError naming the
+// argument that does not fit.
+std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> args);
+
+// `fn` with symbols replaced in types, attributes and regions; `fn` itself where that changes nothing.
+FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols);
+
+}  // namespace weft
+#endif  // WEFT_IR_SPECIALIZE_H_
