@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _weft
 from .. import tree as _tree
 from .errors import ConversionError, StructureError, user_place
+from .memory import Memory
 from .regions import trace_region, traced
-from .state import Packed, Undefined, describe, label, same_constant
+from .state import CHANGED_ELSEWHERE, Packed, Undefined, describe, entry_of, label, same_constant
 from .texts import message_of
 
 GetState = Callable[[], tuple]
@@ -41,7 +44,8 @@ def if_(
         elif orelse is not None:
             orelse()
         return
-    entry = get_state()
+    entry, covered = entry_of(get_state)
+    memory = Memory(body, orelse, covered=covered)
 
     def run(branch: Callable[[], None]) -> list:
         set_state(entry)
@@ -51,7 +55,9 @@ def if_(
 
     live = [name for name in names if name not in dead]
     try:
-        results = choose(test, lambda: run(body), lambda: run(orelse or _nothing), live, guarded, "`if`", returns)
+        true, false = functools.partial(run, body), functools.partial(run, orelse or _nothing)
+        put_back = functools.partial(set_state, entry)
+        results = choose(test, true, false, live, "`if`", memory, put_back, guarded, returns)
     finally:
         set_state(entry)
     merged = dict(zip(live, results))
@@ -63,23 +69,28 @@ def choose(
     run_true: Callable[[], list],
     run_false: Callable[[], list],
     names: list[str],
-    guarded: tuple[str, ...],
     what: str,
+    memory: Memory,
+    restore_variables: Callable[[], None] = _nothing,
+    guarded: tuple[str, ...] = (),
     returns: str | None = None,
 ) -> list:
-    """Traces both branches; the values of `names` after the one that is taken."""
+    """Traces both branches; the values of `names` after the one that is taken. What else they change is changed."""
     packs: dict[bool, list[Packed]] = {}
 
     def branch(which: bool, run: Callable[[], list]):
         def region(_: list) -> list:
-            packs[which] = [Packed(n, v) for n, v in zip(names, run())]
+            packs[which] = memory.watch(run, names, restore_variables)
             return [leaf for p in packs[which] for leaf in p.arrays()]
 
         return trace_region(region, [], "if_body" if which else "else_body", "a traced " + what)
 
-    true = branch(True, run_true)
-    false = branch(False, run_false)
-    merge = _Merge(names, packs[False], packs[True], guarded, what, returns)
+    while True:
+        true = branch(True, run_true)
+        false = branch(False, run_false)
+        if not memory.grow():
+            break
+    merge = _Merge([*names, *memory.labels], packs[False], packs[True], guarded, what, returns, len(names))
     branches = [merge.select(0, false), merge.select(1, true)]
     parts = (
         ["the `else` branch", "the `if` branch"]
@@ -88,8 +99,9 @@ def choose(
     )
     condition = test.reshape(()) if test.shape and test.size == 1 else test
     paths = merge.paths if what == "`if`" else [""] * len(merge.paths)
-    out = list(_weft.cond(condition, branches, [], parts, paths))
-    return merge.values(out)
+    values = merge.values(list(_weft.cond(condition, branches, [], parts, paths)))
+    memory.set(values[len(names) :])
+    return values[: len(names)]
 
 
 class _Merge:
@@ -103,8 +115,11 @@ class _Merge:
         guarded: tuple[str, ...],
         what: str,
         returns: str | None,
+        named: int,
     ):
+        """The first `named` variables are those of the statement; functions that it calls change the others."""
         self._what, self._place, self._returns = what, user_place(), returns
+        self._unnamed = frozenset(names[named:])
         # Per branch: the numbers of its arrays, or the type of what stands in for an array that it does not have.
         self._picks: tuple[list, list] = ([], [])
         self._make: list[Callable[[list], Any]] = []
@@ -134,9 +149,8 @@ class _Merge:
                 return
             side = "`else`" if t.undefined else "`if`"
             if "." in name:
-                raise StructureError(
-                    f"autograph: {self._what} at {self._place}: '{name}' exists after the {side} branch only; assign "
-                    "it before, for the condition is traced"
+                self._refuse(
+                    name, f"'{name}' exists after the {side} branch only; assign it before, for the condition is traced"
                 )
             poison = Undefined(
                 name,
@@ -152,14 +166,15 @@ class _Merge:
             if a != b:
                 self._raise(name, f, t)
             if not a and not same_constant(old, new):
-                raise StructureError(
-                    f"autograph: {self._what} at {self._place}: {label(name)} is {new!r} on one path and {old!r} on "
-                    "the other; a traced condition can only choose between arrays and numbers"
+                self._refuse(
+                    name,
+                    f"{label(name)} is {new!r} on one path and {old!r} on the other; a traced condition can only "
+                    "choose between arrays and numbers",
                 )
             # Python numbers that agree stay Python's.
             constant = a and isinstance(old, (bool, int, float)) and type(old) is type(new) and old == new
             mixed.append(a and not constant)
-        keep = Packed(name, t.value)
+        keep = copy.copy(t)
         arrays = [i for i, a in enumerate(f.is_array) if a]
         paths = keep.paths()
         for k in range(2):
@@ -174,10 +189,16 @@ class _Merge:
 
     def _raise(self, name: str, f: Packed, t: Packed) -> None:
         first, second = ("the `if` branch", "the `else` branch") if self._what == "`if`" else ("one path", "the other")
-        raise StructureError(
-            f"autograph: {self._what} at {self._place}: {label(name)} is {describe(t)} after {first} and {describe(f)} "
-            f"after {second}; both must have the same structure, for the condition is traced"
+        self._refuse(
+            name,
+            f"{label(name)} is {describe(t)} after {first} and {describe(f)} after {second}; both must have the same "
+            "structure, for the condition is traced",
         )
+
+    def _refuse(self, name: str, reason: str) -> NoReturn:
+        if name in self._unnamed:
+            reason += CHANGED_ELSEWHERE
+        raise StructureError(f"autograph: {self._what} at {self._place}: {reason}")
 
     def select(self, k: int, region):
         """A branch with the results that were chosen."""
@@ -211,8 +232,11 @@ def if_expression(test: Any, body: Callable[[], Any], orelse: Callable[[], Any])
     """body() if test else orelse()"""
     if not traced(test):
         return body() if test else orelse()
-    what = "conditional expression"
-    return choose(test, lambda: [body()], lambda: [orelse()], ["the value"], (), what)[0]
+    return _either(test, body, orelse, "conditional expression")
+
+
+def _either(test: Any, true: Callable[[], Any], false: Callable[[], Any], what: str) -> Any:
+    return choose(test, lambda: [true()], lambda: [false()], ["the value"], what, Memory(true, false))[0]
 
 
 def and_(first: Any, *rest: Callable[[], Any]) -> Any:
@@ -221,7 +245,7 @@ def and_(first: Any, *rest: Callable[[], Any]) -> Any:
         return first
     if not traced(first):
         return and_(rest[0](), *rest[1:]) if first else first
-    return choose(first, lambda: [and_(rest[0](), *rest[1:])], lambda: [first], ["the value"], (), "`and`")[0]
+    return _either(first, lambda: and_(rest[0](), *rest[1:]), lambda: first, "`and`")
 
 
 def or_(first: Any, *rest: Callable[[], Any]) -> Any:
@@ -230,7 +254,7 @@ def or_(first: Any, *rest: Callable[[], Any]) -> Any:
         return first
     if not traced(first):
         return first if first else or_(rest[0](), *rest[1:])
-    return choose(first, lambda: [first], lambda: [or_(rest[0](), *rest[1:])], ["the value"], (), "`or`")[0]
+    return _either(first, lambda: first, lambda: or_(rest[0](), *rest[1:]), "`or`")
 
 
 def truth(value: Any) -> Any:

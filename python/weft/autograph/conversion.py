@@ -6,9 +6,7 @@ import ast
 import copy
 import functools
 import inspect
-import os
 import sys
-import sysconfig
 import threading
 import types
 from collections.abc import Callable
@@ -18,12 +16,8 @@ from . import operators
 from .errors import ConversionError
 from .overloads import OVERLOADS
 from .rewrite import convert_node
-from .source import SourceError, find_function
+from .source import PACKAGE, SourceError, find_function, is_users
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple(
-    sorted({os.path.abspath(p) + os.sep for n, p in sysconfig.get_paths().items() if "lib" in n or n == "stdlib"})
-)
 # What calls functions that it is given: of Python, and modules of Weft.
 _PYTHON_CALLERS = frozenset((map, filter, functools.reduce))
 _CALLERS = frozenset(
@@ -253,11 +247,11 @@ def _callee_function(function: types.FunctionType) -> Any:
     if id(code) in _made or id(code) in _left_alone:
         return function
     file = code.co_filename
-    if file.startswith(_PACKAGE):
+    if file.startswith(PACKAGE):
         if function.__module__ in _CALLERS:
             return functools.partial(_call_with_converted, function)
         return function
-    if id(code) in _refused or file.startswith(_LIBRARIES) or file.startswith("<frozen"):
+    if id(code) in _refused or not is_users(file):
         return function
     if code.co_flags & (0x20 | 0x80 | 0x200):  # generators and coroutines: Python's
         return function

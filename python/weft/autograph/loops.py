@@ -7,6 +7,7 @@ no array must stay the same from step to step.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,8 +19,9 @@ from .._errors import type_error, value_error
 from .._tracing import ShapeDtype
 from .branches import GetState, SetState, choose, none_of, truth, zeros
 from .errors import ConversionError, StructureError, user_place
+from .memory import Grown, Memory
 from .regions import reaches_traced, region, trace_region, traced
-from .state import Packed, Undefined, check_same_shape_of_state, is_undefined, label
+from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
 
 # --- What a loop goes over --------------------------------------------------------------------------------------------
 
@@ -238,13 +240,15 @@ def _decide(test: Callable[[], Any]) -> Any:
     if not _weft.is_tracing() or not reaches_traced(test):
         return test()
     found: list = []
+    memory = Memory(test)
 
     def probe(_: list) -> list:
-        found.append(test())
+        memory.watch(lambda: [found.append(test())], [], _nothing)
         return []
 
     trace_region(probe, [], "loop_test", "a traced `while`")
-    return found[0]
+    # What it changes was put back.
+    return test() if memory.fresh and not traced(found[0]) else found[0]
 
 
 def for_(
@@ -300,6 +304,14 @@ def _guarded_step(go_on: Any, body: Callable[[], None], loop: _Loop) -> None:
     if_(go_on, body, None, loop.get_state, loop.set_state, loop.names, guarded=loop.guarded)
 
 
+def _same_leaves(a: Any, b: Any) -> bool:
+    return all(x is y for x, y in itertools.zip_longest(_tree.leaves(a), _tree.leaves(b)))
+
+
+def _nothing() -> None:
+    pass
+
+
 class _Loop:
     """A loop on its way into the program."""
 
@@ -318,14 +330,18 @@ class _Loop:
     def flags_become_traced(self, body: Callable[[], None]) -> bool:
         """Whether one step, traced for this answer only, makes a flag depend on traced values."""
         entry = self.get_state()
+        memory = Memory(body)
         found: list[bool] = []
 
-        def trial(_: list) -> list:
+        def run() -> list:
             self.set_state(entry)
             body()
             after = dict(zip(self.names, self.get_state()))
             found.append(any(traced(after[f]) for f in self.flags))
             return []
+
+        def trial(_: list) -> list:
+            return memory.watch(run, [], lambda: self.set_state(entry))
 
         try:
             trace_region(trial, [], "loop_body", "a traced " + self.what)
@@ -399,98 +415,137 @@ class _Loop:
         at_least_once: bool,
     ) -> None:
         """Traces the loop. make_loop(carry, step, go_on, paths) -> carry is the loop itself."""
-        place = user_place()
-        where = f"{self.what} at {place}"
+        self._body, self._test, self._item_specs, self._make_item = body, test, item_specs, make_item
+        self._where = f"{self.what} at {user_place()}"
         with region():
-            entry = self.get_state()
-            before = [Packed(n, v) for n, v in zip(self.names, entry)]
-            carried = [not p.undefined for p in before]
-            if self.flags or not all(carried):
-                self._settle(body, item_specs, make_item, before, carried, at_least_once)
-            paths = [path for p, c in zip(before, carried) if c for path in p.paths()]
-            init = [leaf for p, c in zip(before, carried) if c for leaf in p.arrays()]
+            self._entry, covered = entry_of(self.get_state)
+            self._memory = Memory(body, test, covered=covered)
+            while True:
+                try:
+                    self._trace(make_loop, at_least_once)
+                    return
+                except Grown as grown:
+                    if grown.memory is not self._memory:
+                        raise
+                    self._memory.grow()
 
-            def enter(leaves: list) -> None:
-                rest = list(leaves)
-                self.set_state(
-                    tuple(
-                        p.rebuild(rest) if c else False if n in self.flags else v
-                        for n, p, c, v in zip(self.names, before, carried, entry)
+    def _trace(self, make_loop: Callable, at_least_once: bool) -> None:
+        entry, memory = self._entry, self._memory
+        before = [Packed(n, v) for n, v in zip(self._labels(), [*entry, *memory.values()])]
+        self._before, self._carried = before, [not p.undefined for p in before]
+        if self.flags or not all(self._carried):
+            self._settle(at_least_once)
+        carried = self._carried
+        paths = [path for p, c in zip(before, carried) if c for path in p.paths()]
+        init = [leaf for p, c in zip(before, carried) if c for leaf in p.arrays()]
+        try:
+            out = list(make_loop(init, self._step, self._go_on, paths))
+        finally:
+            self.set_state(entry)
+        values = []
+        for p, c in zip(before, carried):
+            if c:
+                values.append(p.rebuild(out))
+            elif p.undefined:
+                values.append(
+                    Undefined(
+                        p.name,
+                        f"is assigned only inside the {self._where}, which may not run: assign {label(p.name)} before "
+                        "the loop",
                     )
                 )
+            else:
+                values.append(p.value)
+        self.set_state(tuple(values[: len(self.names)]))
+        memory.set(values[len(self.names) :])
 
-            def step(leaves: list, item: Any = ()) -> list:
-                enter(leaves)
-                body(make_item(list(item)))
-                out = []
-                for p, c, value in zip(before, carried, self.get_state()):
-                    if c:
-                        after = Packed(p.name, value)
-                        check_same_shape_of_state(p, after, where)
-                        out += after.arrays()
-                return out
+    def _enter(self, leaves: list) -> None:
+        """Gives the variables their values at the beginning of a step."""
+        rest = list(leaves)
+        values = [
+            p.rebuild(rest) if c else False if p.name in self.flags else p.value
+            for p, c in zip(self._before, self._carried)
+        ]
+        self.set_state(tuple(values[: len(self.names)]))
+        self._memory.set(values[len(self.names) :])
 
-            def go_on(leaves: list) -> Any:
-                if test is None:
-                    return True
-                enter(leaves)
-                return truth(test())
+    def _watch(self, run: Callable[[], list]) -> list[Packed]:
+        """The state after some code of the loop. If that turns out to change more than is known, all begins anew."""
+        packs = self._memory.watch(run, list(self.names), lambda: self.set_state(self._entry))
+        if self._memory.fresh:
+            raise Grown(self._memory)
+        return packs
 
-            try:
-                out = list(make_loop(init, step, go_on, paths))
-            finally:
-                self.set_state(entry)
-            values = []
-            for name, p, c, old in zip(self.names, before, carried, entry):
-                if c:
-                    values.append(p.rebuild(out))
-                elif is_undefined(old):
-                    values.append(
-                        Undefined(
-                            name,
-                            f"is assigned only inside the {where}, which may not run: assign {label(name)} before "
-                            "the loop",
-                        )
-                    )
-                else:
-                    values.append(old)
-            self.set_state(tuple(values))
+    def _step(self, leaves: list, item: Any = ()) -> list:
+        def run() -> list:
+            self._enter(leaves)
+            self._body(self._make_item(list(item)))
+            return list(self.get_state())
 
-    def _settle(
-        self,
-        body: Callable[[Any], None],
-        item_specs: list,
-        make_item: Callable[[list], Any],
-        before: list[Packed],
-        carried: list[bool],
-        at_least_once: bool,
-    ) -> None:
+        out = []
+        for k, (p, c, after) in enumerate(zip(self._before, self._carried, self._watch(run))):
+            if c:
+                check_same_shape_of_state(p, after, self._where, named=k < len(self.names))
+                out += after.arrays()
+        return out
+
+    def _go_on(self, leaves: list) -> Any:
+        if self._test is None:
+            return True
+        found: list = []
+        changed: list[str] = []
+
+        def run() -> list:
+            assert self._test is not None
+            self._enter(leaves)
+            before = [*self.get_state(), *self._memory.values()]
+            found.append(truth(self._test()))
+            after = [*self.get_state(), *self._memory.values()]
+            changed.extend(n for n, a, b in zip(self._labels(), before, after) if not _same_leaves(a, b))
+            return []
+
+        self._memory.watch(run, [], lambda: self.set_state(self._entry))
+        changed.extend(place.label for place in self._memory.fresh)
+        if changed:
+            raise ConversionError(
+                f"autograph: {self._where}: its test changes {label(changed[0])}, and is traced; change it in the body"
+            )
+        return found[0]
+
+    def _labels(self) -> list[str]:
+        return [*self.names, *self._memory.labels]
+
+    def _settle(self, at_least_once: bool) -> None:
         """Finds, by tracing a step for it, which variables without a value before the loop are carried (and with which
         type), and which flags can be set at all."""
+        before = self._before
         n = sum(len(p.arrays()) for p in before)
         stand_ins: dict[int, tuple[Packed, list]] = {}
 
         def trial(tracers: list) -> list:
-            rest = list(tracers[:n])
-            self.set_state(tuple(p.value if p.undefined else p.rebuild(rest) for p in before))
-            body(make_item(list(tracers[n:])))
-            for k, (p, value) in enumerate(zip(before, self.get_state())):
+            def run() -> list:
+                rest = list(tracers[:n])
+                values = [p.value if p.undefined else p.rebuild(rest) for p in before]
+                self.set_state(tuple(values[: len(self.names)]))
+                self._memory.set(values[len(self.names) :])
+                self._body(self._make_item(list(tracers[n:])))
+                return list(self.get_state())
+
+            for k, (p, after) in enumerate(zip(before, self._watch(run))):
                 if p.name in self.flags:
-                    carried[k] = value is not False
-                elif p.undefined and not is_undefined(value) and (at_least_once or p.name in self.guarded):
-                    after = Packed(p.name, value)
+                    self._carried[k] = after.value is not False
+                elif p.undefined and not after.undefined and (at_least_once or p.name in self.guarded):
                     stand_ins[k] = after, [_weft.abstract(leaf) for leaf in after.arrays()]
             return []
 
-        entry = tuple(p.value for p in before)
-        specs = [leaf for p in before for leaf in p.arrays()] + item_specs
+        specs = [leaf for p in before for leaf in p.arrays()] + self._item_specs
         try:
             trace_region(trial, specs, "loop_body", "a traced " + self.what)
         finally:
-            self.set_state(entry)
+            self.set_state(self._entry)
         for k, (after, types) in stand_ins.items():
             before[k] = Packed(after.name, after.rebuild([zeros(t) for t in types]))
-            carried[k] = True
+            self._carried[k] = True
 
 
 __all__ = ["Reversed", "Steps", "TracedRange", "Zip", "choose", "for_", "none_of", "steps_of", "while_"]

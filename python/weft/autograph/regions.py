@@ -13,7 +13,7 @@ from .. import _weft
 from .. import tree as _tree
 from .errors import user_function, user_place
 
-_LIMIT = 100
+_LIMIT = 75  # Python has 1000 frames, and each takes nine
 
 
 class _Depth(threading.local):

@@ -5,11 +5,32 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import os
+import sys
+import sysconfig
 import types
 
 from .errors import ConversionError
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+LIBRARIES = tuple(
+    sorted({os.path.abspath(p) + os.sep for n, p in sysconfig.get_paths().items() if "lib" in n or n == "stdlib"})
+)
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is the user's: not of Weft, of Python or of an installed library."""
+    return bool(file) and not file.startswith((PACKAGE, *LIBRARIES, "<frozen"))
+
+
+@functools.lru_cache(maxsize=4096)
+def of_users_module(kind: type) -> bool:
+    """Whether a user wrote a class."""
+    name = kind.__module__
+    return name == "__main__" or is_users(getattr(sys.modules.get(name), "__file__", None) or "")
 
 
 class SourceError(ConversionError):

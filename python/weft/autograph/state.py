@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,7 +59,36 @@ def read(value: Any) -> Any:
 # --- Attributes and containers ----------------------------------------------------------------------------------------
 
 
+# The identities of places (memory.py) that a statement names itself: of an object or its dictionary, and a key.
+Covered = frozenset[tuple[int, str | None]]
+
+
+class _Covering(threading.local):
+    places: set | None = None
+
+
+_covering = _Covering()
+
+
+def entry_of(get_state: Callable[[], tuple]) -> tuple[tuple, Covered]:
+    """The state of a statement as it begins, and which attributes and containers it has."""
+    _covering.places = set()
+    try:
+        return get_state(), frozenset(_covering.places)
+    finally:
+        _covering.places = None
+
+
+def _cover_container(value: Any, places: set) -> None:
+    if isinstance(value, CONTAINERS) and (id(value), None) not in places:
+        places.add((id(value), None))
+        for inner in value.values() if isinstance(value, dict) else value:
+            _cover_container(inner, places)
+
+
 def attribute(holder: Any, name: str) -> Any:
+    if _covering.places is not None:
+        _covering.places |= {(id(holder), name), (id(getattr(holder, "__dict__", None)), name)}
     found = getattr(holder, name, _MISSING)
     return Undefined(name) if found is _MISSING else found
 
@@ -72,13 +103,15 @@ def set_attribute(holder: Any, name: str, value: Any) -> None:
 
 
 _MISSING = object()
-_CONTAINERS = (list, dict, set, collections.deque)
+CONTAINERS = (list, dict, set, collections.deque)
 
 
 def contents(container: Any, assigned: str | None = None) -> Any:
     """A copy of what a container holds, with the containers in it; None for what is none. `assigned`: the text of a
     container that is assigned to by subscript, which must be one that can be put back."""
-    if isinstance(container, _CONTAINERS):
+    if _covering.places is not None:
+        _cover_container(container, _covering.places)
+    if isinstance(container, CONTAINERS):
         return _copy(container)
     if assigned is not None and isinstance(container, np.ndarray):
         raise ConversionError(
@@ -116,7 +149,7 @@ def set_contents(container: Any, value: Any) -> None:
 
 
 def _put(old: Any, new: Any) -> Any:
-    if isinstance(old, _CONTAINERS) and type(old) is type(new):
+    if isinstance(old, CONTAINERS) and type(old) is type(new):
         set_contents(old, new)
         return old
     return new
@@ -146,7 +179,7 @@ class Packed:
         """A name for each array: "'params'['w']"."""
         if not self.leaves:
             return []
-        found = [p for p, _ in _tree.flatten_with_path(self.value)]
+        found = [p for p, _ in _tree.flatten_with_path(_tree.unflatten(self.tree, self.leaves))]
         return [label(self.name) + path for path, a in zip(found, self.is_array) if a]
 
     def rebuild(self, arrays: list) -> Any:
@@ -183,18 +216,23 @@ def same_constant(a: Any, b: Any) -> bool:
         return False
 
 
-def check_same_shape_of_state(before: Packed, after: Packed, where: str) -> None:
-    """For a loop: the structure, and what is no array, stay as they are."""
+CHANGED_ELSEWHERE = ". A function that is called there changes it: return the new value from it instead"
+
+
+def check_same_shape_of_state(before: Packed, after: Packed, where: str, named: bool) -> None:
+    """For a loop: the structure, and what is no array, stay as they are. `named`: whether the loop itself assigns."""
+    end = "" if named else CHANGED_ELSEWHERE
+    variable = f"autograph: {where}: variable {label(before.name)}"
     if after.undefined:
-        raise StructureError(f"autograph: {where}: variable {label(before.name)} has no value after one step")
+        raise StructureError(f"{variable} has no value after one step{end}")
     if before.tree != after.tree or before.is_array != after.is_array:
         raise StructureError(
-            f"autograph: {where}: variable {label(before.name)} is {describe(before)} on entry but {describe(after)} "
-            "after one step; its structure must stay the same in a traced loop"
+            f"{variable} is {describe(before)} on entry but {describe(after)} after one step; its structure must stay "
+            f"the same in a traced loop{end}"
         )
     for old, new, array in zip(before.leaves, after.leaves, before.is_array):
         if not array and not same_constant(old, new):
             raise StructureError(
-                f"autograph: {where}: variable {label(before.name)} holds {old!r} on entry but {new!r} after one step; "
-                "only arrays and numbers can change in a traced loop"
+                f"{variable} holds {old!r} on entry but {new!r} after one step; only arrays and numbers can change in "
+                f"a traced loop{end}"
             )

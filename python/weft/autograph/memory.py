@@ -1,0 +1,375 @@
+"""What control flow changes besides its variables.
+
+    if x > 0:
+        self.bump()        # self.n += 1, in another function
+
+Tracing runs both branches, so what they write has to be seen and taken back. A Memory takes down all that the code of a
+statement can reach: attributes, containers, variables of enclosing functions, globals. After the code has run, what
+differs is put back, and becomes a Place: a variable of the statement like those that the code names itself.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import threading
+import types
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from inspect import getattr_static
+from typing import Any
+
+import numpy as np
+
+from .. import _weft
+from .errors import ConversionError, user_place
+from .source import is_users, of_users_module
+from .state import CONTAINERS, Covered, Packed, Undefined, contents, is_undefined, set_contents
+
+_MISSING: Any = object()
+_ATOMS = frozenset(
+    (type(None), bool, int, float, complex, str, bytes, range, slice, type(...), types.CodeType, np.dtype)
+    + (_weft.Tracer, _weft.Array, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+    + (Undefined,)
+)
+
+# Larger NumPy arrays are not compared.
+_LARGEST_ARRAY = 1 << 20
+
+
+class Place:
+    """A part of what can be reached, which is read and written as a variable is. `place`: what it is part of and how,
+    (place of that, ".n"), from which the label is made when it is shown."""
+
+    cached = False  # an attribute that functools.cached_property keeps
+
+    def __init__(self, holder: Any, key: Any, place: Any):
+        self.holder, self.key, self.place = holder, key, place
+
+    @property
+    def label(self) -> str:
+        place, parts = self.place, []
+        while place is not None:
+            place, part = place
+            parts.append(part)
+        return "".join(reversed(parts))
+
+    @property
+    def identity(self) -> tuple:
+        return id(self.holder), self.key
+
+    def now(self) -> Any:
+        """What is there, itself."""
+        raise NotImplementedError
+
+    def put(self, value: Any) -> None:
+        """Puts it back, itself; _MISSING takes it away."""
+        raise NotImplementedError
+
+    def get(self) -> Any:
+        """As the value of a variable."""
+        now = self.now()
+        return Undefined(self.label) if now is _MISSING else now
+
+    def set(self, value: Any) -> None:
+        self.put(_MISSING if is_undefined(value) else value)
+
+
+class _Entry(Place):
+    """Of a dictionary that stands for names: of attributes or globals."""
+
+    def now(self) -> Any:
+        return self.holder.get(self.key, _MISSING)
+
+    def put(self, value: Any) -> None:
+        if value is _MISSING:
+            self.holder.pop(self.key, None)
+        else:
+            self.holder[self.key] = value
+
+
+class _Slot(Place):
+    """An attribute without a dictionary: of a class, or of an object with __slots__."""
+
+    def now(self) -> Any:
+        if isinstance(self.holder, type):
+            return self.holder.__dict__.get(self.key, _MISSING)
+        try:
+            return object.__getattribute__(self.holder, self.key)
+        except AttributeError:
+            return _MISSING
+
+    def put(self, value: Any) -> None:
+        kind = type if isinstance(self.holder, type) else object
+        if value is not _MISSING:
+            kind.__setattr__(self.holder, self.key, value)
+        elif self.now() is not _MISSING:
+            kind.__delattr__(self.holder, self.key)
+
+
+class _Cell(Place):
+    """A variable of an enclosing function."""
+
+    def now(self) -> Any:
+        try:
+            return self.holder.cell_contents
+        except ValueError:
+            return _MISSING
+
+    def put(self, value: Any) -> None:
+        if value is not _MISSING:
+            self.holder.cell_contents = value
+        elif self.now() is not _MISSING:
+            del self.holder.cell_contents
+
+
+class _Contents(Place):
+    """All of a list, dict, set or deque."""
+
+    def now(self) -> Any:
+        return dict(self.holder) if isinstance(self.holder, dict) else tuple(self.holder)
+
+    def put(self, value: Any) -> None:
+        holder = self.holder
+        holder.clear()
+        if isinstance(holder, (dict, set)):
+            holder.update(value)
+        else:
+            holder.extend(value)
+
+    def get(self) -> Any:
+        return contents(self.holder)
+
+    def set(self, value: Any) -> None:
+        set_contents(self.holder, value)
+
+
+class _Numbers(Place):
+    """A NumPy array, which cannot hold traced values: that it changes is all that can be said."""
+
+    def now(self) -> Any:
+        return zlib.crc32(np.ascontiguousarray(self.holder).view(np.uint8))
+
+    def put(self, value: Any) -> None:
+        pass
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two readings of a place are the same, by identity of what they hold."""
+    if a is b:
+        return True
+    if type(a) is tuple and type(b) is tuple:
+        return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+    if type(a) is dict and type(b) is dict:
+        return len(a) == len(b) and all(b.get(k, _MISSING) is v for k, v in a.items())
+    return type(a) is type(b) is int and a == b
+
+
+class Grown(Exception):
+    """Raised inside a loop's trace: the code changes more than was known, so it is traced again."""
+
+    def __init__(self, memory: Memory):
+        self.memory = memory
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.memories: list[Memory] = []
+
+
+_active = _Active()
+
+
+def is_known_iterator(value: Any) -> bool:
+    """Whether something that is gone through was there before the innermost traced branch or loop."""
+    return bool(_active.memories) and id(value) in _active.memories[-1].iterators
+
+
+class Memory:
+    """What some functions can reach, as it is now. `covered`: places that the statement takes care of by itself."""
+
+    def __init__(self, *code: Callable | None, covered: Covered = frozenset()):
+        self._covered = covered
+        self._places: list[tuple[Place, Any]] = []
+        self._spaces: list[tuple[type, dict, dict, Any]] = []
+        self._entries: set[tuple] = set()
+        self._seen: dict[int, Any] = {}
+        self.iterators: set[int] = set()
+        self.changed: list[Place] = []  # variables of the statement
+        self.fresh: list[Place] = []  # found to be changed, and not among those yet
+        queue = collections.deque((None, function) for function in code if function is not None)
+        while queue:
+            label, value = queue.popleft()
+            if type(value) in _ATOMS or id(value) in self._seen:
+                continue
+            self._seen[id(value)] = value  # kept, so that no other object gets its number
+            queue.extend(self._inside(label, value))
+
+    # --- Taking down: what one object holds, with labels ---
+
+    def _inside(self, label: Any, value: Any) -> Iterable[tuple[Any, Any]]:
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if isinstance(value, types.MethodType):
+            return [(label, value.__self__), (label, value.__func__)]
+        if isinstance(value, functools.partial):
+            return [(label, v) for v in (value.func, *value.args, *value.keywords.values())]
+        if isinstance(value, (staticmethod, classmethod)):
+            return [(label, value.__func__)]
+        if isinstance(value, property):
+            return [(label, value.fget), (label, value.fset)]
+        if isinstance(value, functools.cached_property):
+            return [(label, value.func)]
+        if isinstance(value, type):
+            return self._class(value) if of_users_module(value) else ()
+        if isinstance(value, np.ndarray):
+            if value.flags.writeable and not value.dtype.hasobject and value.nbytes <= _LARGEST_ARRAY:
+                self._add(_Numbers(value, None, label))
+            return ()
+        return () if isinstance(value, types.ModuleType) else self._object(label, value)
+
+    def _object(self, label: Any, value: Any) -> Iterable[tuple[Any, Any]]:
+        kind = type(value)
+        if hasattr(kind, "__next__"):
+            self.iterators.add(id(value))
+        found: list[tuple[Any, Any]] = []
+        if isinstance(value, CONTAINERS):
+            self._add(_Contents(value, None, label))
+        if isinstance(value, dict):
+            found += [((label, f"[{k!r}]"), v) for k, v in value.items() if type(v) not in _ATOMS]
+        elif isinstance(value, (*CONTAINERS, tuple, frozenset)):
+            found += [((label, f"[{i}]"), v) for i, v in enumerate(value) if type(v) not in _ATOMS]
+        if of_users_module(kind) or kind is types.SimpleNamespace:
+            space = getattr(value, "__dict__", None)
+            if type(space) is dict:
+                self._spaces.append((kind, space, dict(space), label))
+                found += [((label, f".{k}"), v) for k, v in space.items()]
+            for base in kind.__mro__:
+                slots = base.__dict__.get("__slots__", ())
+                for name in (slots,) if isinstance(slots, str) else slots:
+                    if name not in ("__dict__", "__weakref__"):
+                        place = _Slot(value, name, (label, f".{name}"))
+                        found.append((place.place, self._add(place)))
+            found.append((label, kind))
+        elif callable(value):  # such as a function under jit
+            found.append((label, getattr_static(value, "__wrapped__", None)))
+        return found
+
+    def _class(self, value: type) -> Iterable[tuple[Any, Any]]:
+        for base in filter(of_users_module, value.__mro__):
+            for name, member in list(vars(base).items()):
+                label = ((None, base.__name__), f".{name}")
+                if not name.startswith("__") and not isinstance(member, _OF_CLASSES):
+                    self._add(_Slot(base, name, label))
+                if not name.startswith("__") or callable(member):
+                    yield label, member
+
+    def _function(self, function: types.FunctionType) -> Iterable[tuple[Any, Any]]:
+        users = is_users(function.__code__.co_filename)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            if id(cell) not in self._seen:
+                self._seen[id(cell)] = cell
+                place = _Cell(cell, None, (None, name))
+                yield place.place, self._add(place) if users else place.now()
+        if not users:  # a library's wrapper may hold a function of the user's, but does not use the user's globals
+            return
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            yield None, value
+        space, names = function.__globals__, _names_of(function.__code__)
+        for name in names:
+            found = space.get(name, _MISSING)
+            if isinstance(found, types.ModuleType):
+                if is_users(getattr(found, "__file__", None) or ""):
+                    for inner in names:
+                        if inner in found.__dict__:
+                            yield self._global(found.__dict__, inner, ((None, name), f".{inner}"))
+            elif found is not _MISSING:
+                yield self._global(space, name, (None, name))
+
+    def _global(self, space: dict, name: str, label: Any) -> tuple[Any, Any]:
+        if (id(space), name) not in self._entries:
+            self._entries.add((id(space), name))
+            self._add(_Entry(space, name, label))
+        return label, space[name]
+
+    def _add(self, place: Place) -> Any:
+        now = place.now()
+        self._places.append((place, now))
+        return now
+
+    # --- Comparing ---
+
+    def _differences(self) -> Iterator[tuple[Place, Any]]:
+        """The places that are not as they were, with what was there."""
+        for place, old in self._places:
+            if not _same(place.now(), old):
+                yield place, old
+        for kind, space, before, label in self._spaces:
+            if not _same(space, before):
+                for key in {**before, **space}:
+                    old = before.get(key, _MISSING)
+                    if space.get(key, _MISSING) is not old:
+                        place = _Entry(space, key, (label, f".{key}"))
+                        place.cached = isinstance(getattr_static(kind, key, None), functools.cached_property)
+                        yield place, old
+
+    def restore(self) -> None:
+        for place, old in list(self._differences()):
+            place.put(old)
+
+    def watch(self, run: Callable[[], list], names: list[str], restore_variables: Callable[[], None]) -> list[Packed]:
+        """Runs code. What it gives, by names, and then what is in the places that changed earlier. All is put back;
+        further places that changed are kept for `grow`."""
+        _active.memories.append(self)
+        try:
+            values = run()
+            labels = [place.label for place in self.changed]
+            packs = [Packed(n, v) for n, v in zip([*names, *labels], [*values, *self.values()])]
+            restore_variables()
+            self._find()
+            return packs
+        finally:
+            _active.memories.pop()
+            self.restore()
+
+    def _find(self) -> None:
+        known = {place.identity for place in (*self.changed, *self.fresh)} | self._covered
+        for place, _ in self._differences():
+            if isinstance(place, _Numbers):
+                raise ConversionError(
+                    f"autograph: {user_place()}: '{place.label}' is a NumPy array that a function called inside traced "
+                    "control flow writes to; NumPy arrays cannot hold traced values. Use a weft array and .at[...].set"
+                )
+            if place.identity not in known and not place.cached:
+                self.fresh.append(place)
+
+    def grow(self) -> bool:
+        """Makes what the last runs changed variables of the statement; whether there was anything."""
+        grown = bool(self.fresh)
+        self.changed += self.fresh
+        self.fresh = []
+        return grown
+
+    @property
+    def labels(self) -> list[str]:
+        return [place.label for place in self.changed]
+
+    def values(self) -> list:
+        return [place.get() for place in self.changed]
+
+    def set(self, values: Iterable) -> None:
+        for place, value in zip(self.changed, values):
+            place.set(value)
+
+
+_OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)
+
+
+@functools.lru_cache(maxsize=None)
+def _names_of(code: types.CodeType) -> tuple[str, ...]:
+    """The names that code looks up in its globals or as attributes, with the functions inside it."""
+    names = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= dict.fromkeys(_names_of(constant))
+    return tuple(names)
