@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from .. import _weft
 from .. import tree as _tree
 from .errors import ConversionError, StructureError, user_place
+from .membership import contains, not_contains
 from .memory import Memory
 from .regions import trace_region, traced
 from .state import CHANGED_ELSEWHERE, Packed, Undefined, describe, entry_of, label, same_constant
@@ -292,8 +293,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "is": operator.is_,
     "is not": operator.is_not,
-    "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
+    "in": contains,
+    "not in": not_contains,
 }
 
 

@@ -17,11 +17,13 @@ from .. import _weft, control
 from .. import tree as _tree
 from .._errors import type_error, value_error
 from .._tracing import ShapeDtype
+from ..debug import check
 from .branches import GetState, SetState, choose, none_of, truth, zeros
 from .errors import ConversionError, StructureError, user_place
-from .memory import Grown, Memory
+from .memory import Grown, Memory, is_known_iterator
 from .regions import reaches_traced, region, trace_region, traced
 from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
+from .texts import escape
 
 # --- What a loop goes over --------------------------------------------------------------------------------------------
 
@@ -67,7 +69,9 @@ class TracedRange(Steps):
             shape, dtype, _, text = _weft.abstract(bound)
             if shape or dtype.kind not in "iu":
                 raise type_error(f"range: {what} must be a single integer, got {text}")
-        if not traced(step) and int(step) == 0:
+        if traced(step):
+            check(step != 0, escape(f"range: step must not be zero ({user_place()})"))
+        elif int(step) == 0:
             raise value_error("range: step must not be zero")
         self.start, self.stop, self.step = start, stop, step
 
@@ -80,6 +84,10 @@ class TracedRange(Steps):
 
     def item(self, i: Any) -> Any:
         return like_python(self.start + i * self.step)
+
+    def contains(self, item: Any) -> Any:
+        steps, rest = (item - self.start) // self.step, (item - self.start) % self.step
+        return (rest == 0) & (steps >= 0) & (steps < self.length)
 
     def __len__(self) -> int:
         raise ConversionError(f"autograph: {user_place()}: the length of this range is traced")
@@ -276,6 +284,11 @@ def for_(
                 return
             except (_weft.TracerError, StructureError):
                 set_state(entry)
+    if is_known_iterator(iterable):
+        raise ConversionError(
+            f"autograph: {user_place()}: this `for` inside traced control flow goes over an iterator from outside; how "
+            "far it has gone cannot depend on a traced value"
+        )
     for item in iterable:
         if proceed is not None:
             go_on = proceed()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import threading
 import types
 import zlib
@@ -159,9 +160,10 @@ def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+        return len(a) == len(b) and all(map(operator.is_, a, b))
     if type(a) is dict and type(b) is dict:
-        return len(a) == len(b) and all(b.get(k, _MISSING) is v for k, v in a.items())
+        same = len(a) == len(b) and all(map(operator.is_, a, b))
+        return same and all(map(operator.is_, a.values(), b.values()))
     return type(a) is type(b) is int and a == b
 
 
@@ -313,10 +315,6 @@ class Memory:
                         place.cached = isinstance(getattr_static(kind, key, None), functools.cached_property)
                         yield place, old
 
-    def restore(self) -> None:
-        for place, old in list(self._differences()):
-            place.put(old)
-
     def watch(self, run: Callable[[], list], names: list[str], restore_variables: Callable[[], None]) -> list[Packed]:
         """Runs code. What it gives, by names, and then what is in the places that changed earlier. All is put back;
         further places that changed are kept for `grow`."""
@@ -325,16 +323,18 @@ class Memory:
             values = run()
             labels = [place.label for place in self.changed]
             packs = [Packed(n, v) for n, v in zip([*names, *labels], [*values, *self.values()])]
-            restore_variables()
-            self._find()
-            return packs
         finally:
             _active.memories.pop()
-            self.restore()
+            restore_variables()
+            differences = list(self._differences())
+            for place, old in differences:
+                place.put(old)
+        self._add_fresh([place for place, _ in differences])
+        return packs
 
-    def _find(self) -> None:
+    def _add_fresh(self, places: list[Place]) -> None:
         known = {place.identity for place in (*self.changed, *self.fresh)} | self._covered
-        for place, _ in self._differences():
+        for place in places:
             if isinstance(place, _Numbers):
                 raise ConversionError(
                     f"autograph: {user_place()}: '{place.label}' is a NumPy array that a function called inside traced "

@@ -6,6 +6,7 @@ from typing import Any
 
 from .branches import and_, assert_, compare, if_, if_expression, none_of, not_, or_, python_only
 from .loops import for_, while_
+from .membership import contains, not_contains
 from .state import attribute, contents, read, set_attribute, set_contents, undefined
 from .texts import text
 
@@ -21,12 +22,14 @@ __all__ = [
     "attribute",
     "callee",
     "compare",
+    "contains",
     "contents",
     "for_",
     "if_",
     "if_expression",
     "none_of",
     "not_",
+    "not_contains",
     "or_",
     "python_only",
     "read",

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
+from .. import tree as _tree
+from . import operators
 from .branches import and_, not_, or_, truth
+from .errors import ConversionError, user_place
 from .loops import Reversed, Steps, TracedRange, Zip, _StaticRange, steps_of
+from .memory import is_known_iterator
 from .regions import traced
 from .texts import print_
 
@@ -65,20 +69,43 @@ def bool_(*args: Any) -> Any:
 def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
     @functools.wraps(function)
     def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
-        values = args[0] if len(args) == 1 else args
-        if len(args) == 1 and traced(values):
-            values = list(values)
-        if key is None and isinstance(values, (list, tuple)) and any(map(traced, values)):
-            from .. import numpy as wnp
-
-            best = values[0]
-            for value in values[1:]:
-                best = wnp.where(better(value, best), value, best)
-            return best
-        keywords = {} if default is _MISSING else {"default": default}
-        return function(*((values,) if len(args) == 1 else args), key=key, **keywords)
+        values = list(args[0]) if len(args) == 1 else list(args)
+        keys = values if key is None else list(map(operators.callee(key), values))
+        if not any(map(traced, keys)):
+            keywords = {} if default is _MISSING or len(args) != 1 else {"default": -1}
+            at = function(builtins.range(len(values)), key=keys.__getitem__, **keywords)
+            return default if at < 0 else values[at]
+        best, best_key = values[0], keys[0]
+        for value, its_key in builtins.zip(values[1:], keys[1:]):
+            choice = better(its_key, best_key)
+            best = _select(choice, value, best, function.__name__)
+            best_key = best if key is None else _select(choice, its_key, best_key, function.__name__)
+        return best
 
     return extreme
+
+
+def _select(choice: Any, value: Any, other: Any, what: str) -> Any:
+    """value if choice else other, of arrays and trees of them."""
+    from .. import numpy as wnp
+
+    first, tree = _tree.flatten(value)
+    second, other_tree = _tree.flatten(other)
+    if tree != other_tree or not all(map(_weft.is_operand, first + second)):
+        raise ConversionError(
+            f"autograph: {user_place()}: {what}() chooses between {value!r} and {other!r} by traced values; it can "
+            "choose only between arrays and numbers of one structure"
+        )
+    return _tree.unflatten(tree, [wnp.where(choice, a, b) for a, b in builtins.zip(first, second)])
+
+
+def next_(iterator: Any, *default: Any) -> Any:
+    if is_known_iterator(iterator):
+        raise ConversionError(
+            f"autograph: {user_place()}: next() inside traced control flow takes an item of an iterator from outside; "
+            "how far it has gone cannot depend on a traced value"
+        )
+    return builtins.next(iterator, *default)
 
 
 def any_(iterable: Any) -> Any:
@@ -113,6 +140,7 @@ OVERLOADS: dict[Any, Callable] = {
     builtins.bool: bool_,
     builtins.max: max_,
     builtins.min: min_,
+    builtins.next: next_,
     builtins.any: any_,
     builtins.all: all_,
 }

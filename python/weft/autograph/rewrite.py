@@ -22,6 +22,7 @@ from __future__ import annotations
 import ast
 
 from .analysis import Chains, Control, Scope, expression_reason, mark_python_only, parameters, stored_names
+from .definite import definitely_assigned
 from .jumps import Jumps, after_docstring, locate, own_nodes
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
@@ -71,6 +72,8 @@ class Conversion:
         self.ag, self.state = self.fresh("ag"), self.fresh("state")
         self.node = node
         self.unsure: set[ast.AST] = set()
+        _Annotations().visit(node)
+        self.assigned = {f: definitely_assigned(f, self._locals(f)) for f in self._functions(node)}
         self._return_values: dict[ast.AST, str] = {}
         functions = self._functions(node)
         for function in functions:
@@ -108,6 +111,11 @@ class Conversion:
                 found.append(n)
         return found
 
+    def _locals(self, function: ast.FunctionDef) -> set[str]:
+        nodes = list(own_nodes(function))
+        outer = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        return set(stored_names(function.body)) - outer - set(parameters(function))
+
     def _stand_ins(self, function: ast.FunctionDef) -> dict[str, ast.Name]:
         """Puts an assignment in front of the function for each variable that control flow assigns, so that uses which
         it reaches are those that may find no value."""
@@ -130,6 +138,7 @@ class Conversion:
 class _FunctionRewriter:
     def __init__(self, conversion: Conversion, scope: Scope, return_value: str | None):
         self._c, self._scope, self._return_value = conversion, scope, return_value
+        self._assigned = conversion.assigned[scope.function]
         self._expressions = _Expressions(conversion, scope.function)
 
     def run(self) -> None:
@@ -229,8 +238,9 @@ class _FunctionRewriter:
         labels += [ast.unparse(c) for c, _ in variables.containers]
         common.append(_strings(labels))
         keywords = []
-        if self._return_value in state:
-            keywords.append(ast.keyword("guarded", _strings(["the returned value"])))
+        guarded = [n for n in state if n in self._assigned or n == self._return_value]
+        if guarded:
+            keywords.append(ast.keyword("guarded", _strings([self._label(n) for n in guarded])))
         if isinstance(s, ast.If):
             returns = getattr(s, "returns", (False, False))
             if any(returns):
@@ -334,6 +344,18 @@ class _FunctionRewriter:
         return self._expressions.python_only(value, reason)
 
 
+class _Annotations(ast.NodeTransformer):
+    """Takes the annotations of variables away, which functions do not evaluate: a variable that a branch shares with
+    what is around it cannot have one."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        return locate(ast.Pass() if node.value is None else ast.Assign([node.target], node.value), node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.body = [s if isinstance(s, ast.AnnAssign) else self.visit(s) for s in node.body]
+        return node
+
+
 class _Expressions(ast.NodeTransformer):
     """Expressions of one function: calls, and what decides in the middle of an expression."""
 
@@ -375,6 +397,9 @@ class _Expressions(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1:
             self.generic_visit(node)
+            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                name = "contains" if isinstance(node.ops[0], ast.In) else "not_contains"
+                return locate(self.operator(name, [node.left, *node.comparators]), node)
             return node
         reason = expression_reason(*node.comparators[1:])
         self.generic_visit(node)
@@ -409,8 +434,12 @@ class _Expressions(ast.NodeTransformer):
         return node
 
     def texts_in(self, node: ast.AST | None) -> None:
+        """Keeps the traced values of f-strings that end in a message as they are, or in a tuple, a list, a sum."""
         if isinstance(node, ast.JoinedStr):
             node.keep_values = True  # type: ignore[attr-defined]
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.BinOp, ast.IfExp)):
+            for child in ast.iter_child_nodes(node):
+                self.texts_in(child)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         keep = hasattr(node, "keep_values")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
@@ -23,6 +24,12 @@ class Text:
             f"autograph: {user_place()}: this f-string holds traced values; only print and assert can show them"
         )
 
+    def __add__(self, other: Any) -> Text:
+        return Text([*self.parts, *(other.parts if isinstance(other, Text) else ["" + other])])
+
+    def __radd__(self, other: str) -> Text:
+        return Text(["" + other, *self.parts])
+
     def __format__(self, spec: str) -> str:
         return str(self)
 
@@ -41,36 +48,51 @@ def _format(value: Any, conversion: int, spec: str) -> str:
 
 
 def _holds_traced(value: Any) -> bool:
-    return any(traced(leaf) for leaf in _tree.leaves(value)) or isinstance(value, Text)
+    return any(traced(leaf) or isinstance(leaf, Text) for leaf in _tree.leaves(value))
 
 
-def _escape(s: str) -> str:
+def escape(s: str) -> str:
     return s.replace("{", "{{").replace("}", "}}")
 
 
 def message_of(value: Any) -> tuple[str, list]:
     """A text with {} for the values beside it."""
-    if not isinstance(value, Text):
-        if not _holds_traced(value):
-            return _escape(str(value)), []
-        return "{}", [value] if traced(value) else _one(value)
-    out, values = [], []
-    for part in value.parts:
-        if isinstance(part, str):
-            out.append(_escape(part))
-        elif _holds_traced(part[0]):
-            out.append("{}")
-            values += [part[0]] if traced(part[0]) else _one(part[0])
-        else:
-            out.append(_escape(_format(*part)))
-    return "".join(out), values
+    if isinstance(value, Text):
+        parts = [(escape(p), []) if isinstance(p, str) else _field(*p) for p in value.parts]
+        return "".join(t for t, _ in parts), [v for _, values in parts for v in values]
+    return _shown(value, str)
 
 
-def _one(value: Any) -> list:
-    raise ConversionError(
-        f"autograph: {user_place()}: a message holds a {type(value).__name__} with traced values; give its "
-        "arrays one by one"
-    )
+def _field(value: Any, conversion: int, spec: str) -> tuple[str, list]:
+    if traced(value):
+        return ("{:" + spec + "}" if spec else "{}"), [value]
+    if _holds_traced(value) and not spec:
+        return _shown(value, str if conversion == -1 else repr)
+    return escape(_format(value, conversion, spec)), []
+
+
+def _shown(value: Any, show: Callable[[Any], str]) -> tuple[str, list]:
+    """What str or repr gives for a value, which may be a list, tuple or dict with traced values in it."""
+    if traced(value):
+        return "{}", [value]
+    if isinstance(value, Text):
+        text, values = message_of(value)
+        return (text if show is str else f"'{text}'"), values
+    if not _holds_traced(value):
+        return escape(show(value)), []
+    if type(value) not in (list, tuple, dict):
+        raise ConversionError(
+            f"autograph: {user_place()}: a message holds a {type(value).__name__} with traced values; give its arrays "
+            "one by one"
+        )
+    texts, values = [], []
+    for part in value.items() if isinstance(value, dict) else value:
+        shown = [_shown(v, repr) for v in (part if isinstance(value, dict) else (part,))]
+        texts.append(": ".join(t for t, _ in shown))
+        values += [v for _, more in shown for v in more]
+    first, last = {list: "[]", tuple: "()", dict: ("{{", "}}")}[type(value)]
+    end = "," if isinstance(value, tuple) and len(value) == 1 else ""
+    return first + ", ".join(texts) + end + last, values
 
 
 def print_(*args: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
@@ -94,7 +116,7 @@ def print_(*args: Any, sep: str | None = " ", end: str | None = "\n", file: Any 
             t, v = message_of(a)
             texts.append(t)
             values += v
-        _weft.bind("debug_print", values, {"format": _escape(sep).join(texts)})
+        _weft.bind("debug_print", values, {"format": escape(sep).join(texts)})
         return
     # What only Python can format is formatted by Python, from the values.
     held: list = []
