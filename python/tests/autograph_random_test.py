@@ -32,10 +32,17 @@ class Program:
             "def add(v):",
             "    nonlocal total",
             "    total = total + v",
+            "class Box:",
+            "    def __init__(self): self.n, self.ys = a, [a, b]",
+            "    def add(self, v):",
+            "        if v > 0: self.n = self.n + v",
+            "        else: self.ys[0] = self.ys[0] - v",
+            "    def swap(self): self.ys.reverse()",
+            "box = Box()",
         ]:
             self.emit(1, line)
         self.block(1, ["a", "b", "c", "t0", "n"], depth=3, in_loop=False)
-        self.emit(1, "return (a + b + c + t0 + d['x'] + total) * 1.0")
+        self.emit(1, "return (a + b + c + t0 + d['x'] + total + box.n + 2 * box.ys[0] - box.ys[1]) * 1.0")
         self.source = "\n".join(self.lines) + "\n"
         self.name = f"<program {seed}>"
 
@@ -72,6 +79,9 @@ class Program:
                 f"({plain} or {pick()} < {number(-5, 5)})",
                 f"not ({plain})",
                 f"{number(-5, 0)} < {pick()} < {number(0, 9)}",
+                f"{pick()} {self.random.choice(['in', 'not in'])} ({number(-5, 5)}, {pick()}, {number(-5, 5)})",
+                f"({plain} or {pick()})",
+                f"max({pick()}, {pick()}) > {number(-5, 5)}",
             ]
         )
 
@@ -107,8 +117,10 @@ class Program:
                 self.emit(at + 1, f"return {self.expression(names)} * 1.0")
             elif kind < 0.97:
                 self.emit(at, f"d['x'] = {self.expression(names)} * 1.0")
-            else:
+            elif kind < 0.985:
                 self.emit(at, f"add({self.expression(names)})")
+            else:
+                self.emit(at, choose([f"box.add({self.expression(names)})", "box.swap()"]))
 
     def branch(self, at: int, word: str, names, depth: int, in_loop: bool) -> None:
         self.emit(at, f"{word} {self.condition(names)}:")

@@ -14,7 +14,7 @@ from .errors import ConversionError, StructureError, user_place
 from .membership import contains, not_contains
 from .memory import Memory
 from .regions import trace_region, traced
-from .state import CHANGED_ELSEWHERE, Packed, Undefined, describe, entry_of, label, same_constant
+from .state import CHANGED_ELSEWHERE, Packed, Undefined, describe, entry_of, label, replacing, same_constant
 from .texts import message_of
 
 GetState = Callable[[], tuple]
@@ -62,7 +62,8 @@ def if_(
     finally:
         set_state(entry)
     merged = dict(zip(live, results))
-    set_state(tuple(merged.get(name, old) for name, old in zip(names, entry)))
+    with replacing(memory.replaced):
+        set_state(tuple(merged.get(name, old) for name, old in zip(names, entry)))
 
 
 def choose(
@@ -238,6 +239,20 @@ def if_expression(test: Any, body: Callable[[], Any], orelse: Callable[[], Any])
 
 def _either(test: Any, true: Callable[[], Any], false: Callable[[], Any], what: str) -> Any:
     return choose(test, lambda: [true()], lambda: [false()], ["the value"], what, Memory(true, false))[0]
+
+
+def both(*operands: Callable[[], Any]) -> Any:
+    """The truth of `a and b`, where only that is asked for."""
+    first, *rest = operands
+    value = truth(first())
+    return and_(value, lambda: both(*rest)) if rest else value
+
+
+def either(*operands: Callable[[], Any]) -> Any:
+    """The truth of `a or b`."""
+    first, *rest = operands
+    value = truth(first())
+    return or_(value, lambda: either(*rest)) if rest else value
 
 
 def and_(first: Any, *rest: Callable[[], Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import operators
 from .errors import ConversionError
-from .overloads import OVERLOADS
+from .overloads import METHODS, OVERLOADS
 from .rewrite import convert_node
 from .source import PACKAGE, SourceError, find_function, is_users
 
@@ -219,6 +219,10 @@ def callee(function: Any) -> Any:
         return _callee_function(function)
     if kind is types.BuiltinFunctionType or kind is type:
         try:
+            if kind is types.BuiltinFunctionType:
+                method = METHODS.get((type(function.__self__), function.__name__))
+                if method is not None:
+                    return functools.partial(method, function.__self__)
             if function in _PYTHON_CALLERS:
                 return functools.partial(_call_with_converted, function)
             return OVERLOADS.get(function, function)

@@ -79,6 +79,12 @@ def always_leaves(stmts: list[ast.stmt]) -> bool:
         if isinstance(s, ast.With) and always_leaves(s.body):
             return True
         if (
+            isinstance(s, (ast.For, ast.While))
+            and always_leaves(s.orelse)
+            and not any(isinstance(j, ast.Break) for j in jumps_in(s.body))
+        ):
+            return True
+        if (
             isinstance(s, ast.While)
             and isinstance(s.test, ast.Constant)
             and s.test.value

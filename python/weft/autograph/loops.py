@@ -22,7 +22,7 @@ from .branches import GetState, SetState, choose, none_of, truth, zeros
 from .errors import ConversionError, StructureError, user_place
 from .memory import Grown, Memory, is_known_iterator
 from .regions import reaches_traced, region, trace_region, traced
-from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
+from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label, replacing
 from .texts import escape
 
 # --- What a loop goes over --------------------------------------------------------------------------------------------
@@ -469,8 +469,12 @@ class _Loop:
                 )
             else:
                 values.append(p.value)
-        self.set_state(tuple(values[: len(self.names)]))
-        memory.set(values[len(self.names) :])
+        self._set(values)
+
+    def _set(self, values: list) -> None:
+        with replacing(self._memory.replaced):
+            self.set_state(tuple(values[: len(self.names)]))
+        self._memory.set(values[len(self.names) :])
 
     def _enter(self, leaves: list) -> None:
         """Gives the variables their values at the beginning of a step."""
@@ -479,13 +483,12 @@ class _Loop:
             p.rebuild(rest) if c else False if p.name in self.flags else p.value
             for p, c in zip(self._before, self._carried)
         ]
-        self.set_state(tuple(values[: len(self.names)]))
-        self._memory.set(values[len(self.names) :])
+        self._set(values)
 
     def _watch(self, run: Callable[[], list]) -> list[Packed]:
         """The state after some code of the loop. If that turns out to change more than is known, all begins anew."""
         packs = self._memory.watch(run, list(self.names), lambda: self.set_state(self._entry))
-        if self._memory.fresh:
+        if self._memory.has_grown:
             raise Grown(self._memory)
         return packs
 
@@ -539,8 +542,7 @@ class _Loop:
             def run() -> list:
                 rest = list(tracers[:n])
                 values = [p.value if p.undefined else p.rebuild(rest) for p in before]
-                self.set_state(tuple(values[: len(self.names)]))
-                self._memory.set(values[len(self.names) :])
+                self._set(values)
                 self._body(self._make_item(list(tracers[n:])))
                 return list(self.get_state())
 

@@ -25,7 +25,7 @@ import numpy as np
 from .. import _weft
 from .errors import ConversionError, user_place
 from .source import is_users, of_users_module
-from .state import CONTAINERS, Covered, Packed, Undefined, contents, is_undefined, set_contents
+from .state import CONTAINERS, Covered, Packed, Undefined, contents, is_undefined, replacing, set_contents
 
 _MISSING: Any = object()
 _ATOMS = frozenset(
@@ -43,6 +43,7 @@ class Place:
     (place of that, ".n"), from which the label is made when it is shown."""
 
     cached = False  # an attribute that functools.cached_property keeps
+    refusal = ""  # why it can be no variable
 
     def __init__(self, holder: Any, key: Any, place: Any):
         self.holder, self.key, self.place = holder, key, place
@@ -146,10 +147,32 @@ class _Contents(Place):
 
 
 class _Numbers(Place):
-    """A NumPy array, which cannot hold traced values: that it changes is all that can be said."""
+    """A NumPy array: that it changes is all that can be said."""
+
+    refusal = (
+        "is a NumPy array that a function called inside traced control flow writes to; NumPy arrays cannot hold traced "
+        "values. Use a weft array and .at[...].set"
+    )
 
     def now(self) -> Any:
         return zlib.crc32(np.ascontiguousarray(self.holder).view(np.uint8))
+
+    def put(self, value: Any) -> None:
+        pass
+
+
+class _Position(Place):
+    """How far an iterator has gone."""
+
+    refusal = (
+        "is an iterator from outside that is gone through inside traced control flow; how far it has gone cannot "
+        "depend on a traced value"
+    )
+
+    def now(self) -> Any:
+        if isinstance(self.holder, types.GeneratorType):
+            return self.holder.gi_frame is None
+        return operator.length_hint(self.holder, -1)
 
     def put(self, value: Any) -> None:
         pass
@@ -199,6 +222,8 @@ class Memory:
         self.iterators: set[int] = set()
         self.changed: list[Place] = []  # variables of the statement
         self.fresh: list[Place] = []  # found to be changed, and not among those yet
+        self.replaced: set[tuple] = set()  # entries of containers that hold another container afterwards
+        self._grown = False
         queue = collections.deque((None, function) for function in code if function is not None)
         while queue:
             label, value = queue.popleft()
@@ -234,6 +259,8 @@ class Memory:
         kind = type(value)
         if hasattr(kind, "__next__"):
             self.iterators.add(id(value))
+            if isinstance(value, types.GeneratorType) or not of_users_module(kind):
+                self._add(_Position(value, None, label))
         found: list[tuple[Any, Any]] = []
         if isinstance(value, CONTAINERS):
             self._add(_Contents(value, None, label))
@@ -328,24 +355,35 @@ class Memory:
             restore_variables()
             differences = list(self._differences())
             for place, old in differences:
+                if isinstance(place, _Contents):
+                    self._note_replaced(place.holder, place.now(), old)
                 place.put(old)
         self._add_fresh([place for place, _ in differences])
         return packs
 
+    def _note_replaced(self, holder: Any, now: Any, old: Any) -> None:
+        for key, was in old.items() if isinstance(old, dict) else enumerate(old):
+            if isinstance(was, CONTAINERS) and (key in now if isinstance(now, dict) else key < len(now)):
+                entry = id(holder), key
+                if now[key] is not was and entry not in self.replaced:
+                    self.replaced.add(entry)
+                    self._grown = True
+
     def _add_fresh(self, places: list[Place]) -> None:
         known = {place.identity for place in (*self.changed, *self.fresh)} | self._covered
         for place in places:
-            if isinstance(place, _Numbers):
-                raise ConversionError(
-                    f"autograph: {user_place()}: '{place.label}' is a NumPy array that a function called inside traced "
-                    "control flow writes to; NumPy arrays cannot hold traced values. Use a weft array and .at[...].set"
-                )
+            if place.refusal:
+                raise ConversionError(f"autograph: {user_place()}: '{place.label}' {place.refusal}")
             if place.identity not in known and not place.cached:
                 self.fresh.append(place)
 
+    @property
+    def has_grown(self) -> bool:
+        return bool(self.fresh) or self._grown
+
     def grow(self) -> bool:
         """Makes what the last runs changed variables of the statement; whether there was anything."""
-        grown = bool(self.fresh)
+        grown, self._grown = self.has_grown, False
         self.changed += self.fresh
         self.fresh = []
         return grown
@@ -358,8 +396,9 @@ class Memory:
         return [place.get() for place in self.changed]
 
     def set(self, values: Iterable) -> None:
-        for place, value in zip(self.changed, values):
-            place.set(value)
+        with replacing(self.replaced):
+            for place, value in zip(self.changed, values):
+                place.set(value)
 
 
 _OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)

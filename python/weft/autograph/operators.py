@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .branches import and_, assert_, compare, if_, if_expression, none_of, not_, or_, python_only
+from .branches import and_, assert_, both, compare, either, if_, if_expression, none_of, not_, or_, python_only
 from .loops import for_, while_
 from .membership import contains, not_contains
 from .state import attribute, contents, read, set_attribute, set_contents, undefined
-from .texts import text
+from .texts import percent, text
 
 
 def callee(function: Any) -> Any:
@@ -20,10 +20,12 @@ __all__ = [
     "and_",
     "assert_",
     "attribute",
+    "both",
     "callee",
     "compare",
     "contains",
     "contents",
+    "either",
     "for_",
     "if_",
     "if_expression",
@@ -31,6 +33,7 @@ __all__ = [
     "not_",
     "not_contains",
     "or_",
+    "percent",
     "python_only",
     "read",
     "set_attribute",

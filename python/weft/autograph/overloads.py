@@ -10,12 +10,12 @@ from typing import Any
 from .. import _weft
 from .. import tree as _tree
 from . import operators
-from .branches import and_, not_, or_, truth
+from .branches import and_, or_, truth
 from .errors import ConversionError, user_place
 from .loops import Reversed, Steps, TracedRange, Zip, _StaticRange, steps_of
 from .memory import is_known_iterator
 from .regions import traced
-from .texts import print_
+from .texts import format_text, join, print_, str_
 
 _MISSING = object()
 
@@ -99,6 +99,30 @@ def _select(choice: Any, value: Any, other: Any, what: str) -> Any:
     return _tree.unflatten(tree, [wnp.where(choice, a, b) for a, b in builtins.zip(first, second)])
 
 
+def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> list:
+    values = list(iterable)
+    keys = values if key is None else list(map(operators.callee(key), values))
+    if not any(map(traced, keys)):
+        order = builtins.sorted(builtins.range(len(values)), key=keys.__getitem__, reverse=reverse)
+        return [values[i] for i in order]
+    from .. import numpy as wnp
+
+    leaves, trees = builtins.zip(*map(_tree.flatten, values))
+    if any(t != trees[0] for t in trees) or not all(_weft.is_operand(leaf) for row in leaves for leaf in row):
+        raise ConversionError(
+            f"autograph: {user_place()}: sorted() by traced values moves only arrays and numbers, all of one structure"
+        )
+    step = -1 if reverse else 1  # what is equal keeps its order, from either end
+    order = wnp.argsort(wnp.stack(keys[::step]), stable=True)[::step]
+    columns = [wnp.stack(column[::step])[order] for column in builtins.zip(*leaves)]
+    return [_tree.unflatten(trees[0], [column[i] for column in columns]) for i in builtins.range(len(values))]
+
+
+def sort_list(values: list, *, key: Any = None, reverse: bool = False) -> None:
+    """values.sort()"""
+    values[:] = sorted_(values, key=key, reverse=reverse)
+
+
 def next_(iterator: Any, *default: Any) -> Any:
     if is_known_iterator(iterator):
         raise ConversionError(
@@ -132,6 +156,7 @@ min_ = _extreme(builtins.min, lambda a, b: a < b)
 OVERLOADS: dict[Any, Callable] = {
     builtins.print: print_,
     builtins.range: range_,
+    builtins.str: str_,
     builtins.zip: zip_,
     builtins.enumerate: enumerate_,
     builtins.reversed: reversed_,
@@ -140,9 +165,17 @@ OVERLOADS: dict[Any, Callable] = {
     builtins.bool: bool_,
     builtins.max: max_,
     builtins.min: min_,
+    builtins.sorted: sorted_,
     builtins.next: next_,
     builtins.any: any_,
     builtins.all: all_,
 }
 
-__all__ = ["OVERLOADS", "not_"]
+# Methods of Python's own objects.
+METHODS: dict[tuple[type, str], Callable] = {
+    (list, "sort"): sort_list,
+    (str, "format"): format_text,
+    (str, "join"): join,
+}
+
+__all__ = ["METHODS", "OVERLOADS"]

@@ -177,9 +177,8 @@ class _FunctionRewriter:
             if not __debug__:
                 return []
             text = ast.Constant(ast.unparse(s.test))
-            self._expressions.texts_in(s.msg)
             message = self._thunk(self._visit(s.msg), s.msg) if s.msg is not None else ast.Constant(None)
-            call = self._call("assert_", [self._visit(s.test), message, text])
+            call = self._call("assert_", [self._expressions.condition(s.test), message, text])
             return [locate(ast.Expr(locate(call, s)), s)]
         if isinstance(s, ast.Delete):
             out: list[ast.stmt] = []
@@ -249,14 +248,14 @@ class _FunctionRewriter:
                 keywords.append(ast.keyword("dead", _strings([self._label(n) for n in variables.dead])))
             body = self._body("if_body", [], s.body, state, out, s)
             orelse = self._body("else_body", [], s.orelse, state, out, s) if s.orelse else None
-            test = self._visit(s.test)
+            test = self._expressions.condition(s.test)
             call = self._call("if_", [test, _load(body), _load(orelse) if orelse else ast.Constant(None), *common])
         elif isinstance(s, ast.While):
             flags = list(s.flags) if hasattr(s, "flags") else []
             if flags:
                 keywords.append(ast.keyword("flags", _strings(flags)))
             test_at = s.test
-            returned = locate(ast.Return(self._visit(s.test)), test_at)
+            returned = locate(ast.Return(self._expressions.condition(s.test)), test_at)
             test_name = self._define("loop_test", [], [returned], [], out, test_at)
             body = self._body("loop_body", [], s.body, state, out, s)
             call = self._call("while_", [_load(test_name), _load(body), *common])
@@ -381,14 +380,32 @@ class _Expressions(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         reason = expression_reason(*node.values[1:])
         values = [self.visit(v) for v in node.values]
-        word = "and" if isinstance(node.op, ast.And) else "or"
+        is_and = isinstance(node.op, ast.And)
+        word = "and" if is_and else "or"
         if reason is not None:
             guarded = [self.python_only(v, f"this `{word}` cannot be converted: {reason}") for v in values[:-1]]
             return locate(ast.BoolOp(node.op, [*guarded, values[-1]]), node)
+        if hasattr(node, "only_truth"):
+            return locate(self.operator("both" if is_and else "either", [self._thunk(v) for v in values]), node)
         call = self.operator(word + "_", [values[0], *(self._thunk(v) for v in values[1:])])
         return locate(call, node)
 
+    def condition(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth is asked for."""
+        self._only_truth(node)
+        return self.visit(node)
+
+    def _only_truth(self, node: ast.expr) -> None:
+        # Where all operands are comparisons, `and` and `or` give truths anyway.
+        if isinstance(node, ast.BoolOp):
+            if not all(isinstance(v, (ast.Compare, ast.BoolOp)) for v in node.values):
+                node.only_truth = True  # type: ignore[attr-defined]
+            for value in node.values:
+                self._only_truth(value)
+
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            self._only_truth(node.operand)
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             return locate(self.operator("not_", [node.operand]), node)
@@ -413,6 +430,7 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         reason = expression_reason(node.body, node.orelse)
+        self._only_truth(node.test)
         self.generic_visit(node)
         if reason is not None:
             node.test = self.python_only(node.test, f"this conditional expression cannot be converted: {reason}")
@@ -433,18 +451,9 @@ class _Expressions(ast.NodeTransformer):
         node.args.kw_defaults = [self.visit(d) if d is not None else None for d in node.args.kw_defaults]
         return node
 
-    def texts_in(self, node: ast.AST | None) -> None:
-        """Keeps the traced values of f-strings that end in a message as they are, or in a tuple, a list, a sum."""
-        if isinstance(node, ast.JoinedStr):
-            node.keep_values = True  # type: ignore[attr-defined]
-        elif isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.BinOp, ast.IfExp)):
-            for child in ast.iter_child_nodes(node):
-                self.texts_in(child)
-
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        keep = hasattr(node, "keep_values")
         self.generic_visit(node)
-        if not keep:
+        if not any(isinstance(value, ast.FormattedValue) for value in node.values):
             return node
         parts: list[ast.expr] = []
         for value in node.values:
@@ -455,13 +464,19 @@ class _Expressions(ast.NodeTransformer):
                 parts.append(value)
         return locate(self.operator("text", [locate(p, node) for p in parts]), node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        of_text = isinstance(node.left, ast.JoinedStr) or (
+            isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+        )
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mod) and of_text:
+            return locate(self.operator("percent", [node.left, node.right]), node)
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         function = node.func
         if isinstance(function, ast.Attribute) and _is_name(function.value, self._c.ag):
             return node  # made by jumps.py
-        if isinstance(function, ast.Name) and function.id == "print":
-            for arg in node.args:
-                self.texts_in(arg)
         if isinstance(function, ast.Name) and function.id == "super" and not node.args and self._first is not None:
             # The form without arguments looks at its own frame.
             node.args = [_load("__class__"), _load(self._first)]

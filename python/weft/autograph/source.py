@@ -26,11 +26,16 @@ def is_users(file: str) -> bool:
     return bool(file) and not file.startswith((PACKAGE, *LIBRARIES, "<frozen"))
 
 
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
 @functools.lru_cache(maxsize=4096)
 def of_users_module(kind: type) -> bool:
     """Whether a user wrote a class."""
     name = kind.__module__
-    return name == "__main__" or is_users(getattr(sys.modules.get(name), "__file__", None) or "")
+    if name in ("__main__", "builtins"):  # what exec defines is in builtins, too, but was made while Python runs
+        return bool(kind.__flags__ & _HEAP_TYPE)
+    return is_users(getattr(sys.modules.get(name), "__file__", None) or "")
 
 
 class SourceError(ConversionError):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import inspect
 import threading
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -65,6 +68,18 @@ Covered = frozenset[tuple[int, str | None]]
 
 class _Covering(threading.local):
     places: set | None = None
+    replaced: Set[tuple] = frozenset()
+
+
+@contextlib.contextmanager
+def replacing(replaced: Set[tuple]) -> Iterator[None]:
+    """While contents are put back: the entries, of a container's identity and a key, that hold another container than
+    before, which therefore is not written into."""
+    before, _covering.replaced = _covering.replaced, replaced
+    try:
+        yield
+    finally:
+        _covering.replaced = before
 
 
 _covering = _Covering()
@@ -89,11 +104,21 @@ def _cover_container(value: Any, places: set) -> None:
 def attribute(holder: Any, name: str) -> Any:
     if _covering.places is not None:
         _covering.places |= {(id(holder), name), (id(getattr(holder, "__dict__", None)), name)}
+    if _has_setter(holder, name):
+        return None
     found = getattr(holder, name, _MISSING)
     return Undefined(name) if found is _MISSING else found
 
 
+def _has_setter(holder: Any, name: str) -> bool:
+    """Whether assigning the attribute calls a function: what that changes is seen by itself (memory.py)."""
+    descriptor = inspect.getattr_static(type(holder), name, None)
+    return hasattr(descriptor, "__set__") and not isinstance(descriptor, types.MemberDescriptorType)
+
+
 def set_attribute(holder: Any, name: str, value: Any) -> None:
+    if _has_setter(holder, name):
+        return
     now = getattr(holder, name, _MISSING)
     if is_undefined(value):
         if now is not _MISSING:
@@ -137,19 +162,20 @@ def set_contents(container: Any, value: Any) -> None:
         old = dict(container)
         container.clear()
         for key, new in value.items():
-            container[key] = _put(old.get(key), new)
+            container[key] = _put(container, key, old.get(key), new)
     elif isinstance(container, (list, collections.deque)):
         old_items = list(container)
         container.clear()
         for i, new in enumerate(value):
-            container.append(_put(old_items[i] if i < len(old_items) else None, new))
+            container.append(_put(container, i, old_items[i] if i < len(old_items) else None, new))
     elif isinstance(container, set):
         container.clear()
         container |= value
 
 
-def _put(old: Any, new: Any) -> Any:
-    if isinstance(old, CONTAINERS) and type(old) is type(new):
+def _put(container: Any, key: Any, old: Any, new: Any) -> Any:
+    same = isinstance(old, CONTAINERS) and isinstance(new, CONTAINERS) and isinstance(old, type(new))
+    if same and (id(container), key) not in _covering.replaced:
         set_contents(old, new)
         return old
     return new

@@ -1,44 +1,109 @@
-"""Texts with traced values in them: f-strings, print."""
+"""Texts with traced values in them: f-strings, format, print."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+import re
+import string
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _weft
 from .. import tree as _tree
+from .._errors import type_error
 from ..callbacks import io_callback
 from .errors import ConversionError, user_place
 from .regions import in_region, traced
 
 
-class Text:
-    """An f-string with traced values, for print and assert."""
+class Text(str):
+    """A text with traced values in it, which print and assert show when the program runs. To all others it is a str that
+    says what is traced."""
 
-    def __init__(self, parts: list):
-        self.parts = parts  # str, or (value, conversion, format specification)
+    parts: list  # str, or (value, conversion, format specification)
 
-    def __str__(self) -> str:
-        raise ConversionError(
-            f"autograph: {user_place()}: this f-string holds traced values; only print and assert can show them"
-        )
+    def __new__(cls, parts: list) -> Text:
+        self = super().__new__(cls, "".join(p if isinstance(p, str) else str(p[0]) for p in parts))
+        self.parts = parts
+        return self
 
-    def __add__(self, other: Any) -> Text:
-        return Text([*self.parts, *(other.parts if isinstance(other, Text) else ["" + other])])
+    def __add__(self, other: str) -> Text:
+        return _joined([self, other])
 
     def __radd__(self, other: str) -> Text:
-        return Text(["" + other, *self.parts])
-
-    def __format__(self, spec: str) -> str:
-        return str(self)
+        return _joined([other, self])
 
 
-def text(*parts: Any) -> Any:
-    """An f-string: a str, unless a traced value is in it."""
+def _joined(texts: Iterable[str]) -> Text:
+    return Text([p for t in texts for p in (t.parts if isinstance(t, Text) else [t])])
+
+
+def text(*parts: Any) -> str:
+    """An f-string."""
     if not any(isinstance(p, tuple) and _holds_traced(p[0]) for p in parts):
         return "".join(p if isinstance(p, str) else _format(*p) for p in parts)
-    return Text(list(parts))
+    found: list = []
+    for p in parts:
+        plain = isinstance(p, tuple) and isinstance(p[0], Text) and p[1] != ord("r") and not p[2]
+        found += p[0].parts if plain else [p]
+    return Text(found)
+
+
+_PERCENT = re.compile(r"%(?:%|([-+ 0#]*\d*(?:\.\d+)?)([sradifFeEgGxXo]))")
+
+
+def percent(template: str, values: Any) -> Any:
+    """template % values"""
+    arguments = values if isinstance(values, tuple) else (values,)
+    if isinstance(values, dict) or not any(map(_holds_traced, arguments)):
+        return template % values
+    parts: list = []
+    rest, end = list(arguments), 0
+    for field in _PERCENT.finditer(template):
+        parts.append(template[end : field.start()])
+        end = field.end()
+        if field[2] is None:
+            parts.append("%")
+        elif not rest:
+            raise type_error("not enough arguments for format string")
+        else:
+            spec, kind = field[1].replace("-", "<"), field[2]
+            conversion = ord(kind) if kind in "ra" else -1
+            parts.append((rest.pop(0), conversion, spec + {"i": "d"}.get(kind, kind) if kind not in "sra" else spec))
+    parts.append(template[end:])
+    if rest or "%" in _PERCENT.sub("", template):
+        raise ConversionError(f"autograph: {user_place()}: {template!r} % values that are traced; write an f-string")
+    return text(*parts)
+
+
+def format_text(template: str, *args: Any, **kwargs: Any) -> str:
+    """template.format(*args, **kwargs)"""
+    if not any(map(_holds_traced, (*args, *kwargs.values()))):
+        return template.format(*args, **kwargs)
+    parts: list = []
+    formatter, at = string.Formatter(), 0
+    for literal, field, spec, conversion in formatter.parse(template):
+        parts.append(literal)
+        if field is not None:
+            if field == "" or field[0] in ".[":
+                field, at = f"{at}{field}", at + 1
+            value, _ = formatter.get_field(field, args, kwargs)
+            parts.append((value, ord(conversion) if conversion else -1, (spec or "").format(*args, **kwargs)))
+    return text(*parts)
+
+
+def str_(*args: Any, **kwargs: Any) -> str:
+    if len(args) == 1 and not kwargs and _holds_traced(args[0]):
+        return args[0] if isinstance(args[0], Text) else Text([(args[0], -1, "")])
+    return builtins.str(*args, **kwargs)
+
+
+def join(separator: str, texts: Iterable[str]) -> str:
+    """separator.join(texts)"""
+    texts = list(texts)
+    if not any(isinstance(t, Text) for t in texts):
+        return separator.join(texts)
+    return _joined([t for text in texts for t in (separator, text)][1:])
 
 
 def _format(value: Any, conversion: int, spec: str) -> str:
@@ -78,6 +143,8 @@ def _shown(value: Any, show: Callable[[Any], str]) -> tuple[str, list]:
     if isinstance(value, Text):
         text, values = message_of(value)
         return (text if show is str else f"'{text}'"), values
+    if isinstance(value, BaseException) and len(value.args) == 1 and show is str:
+        return _shown(value.args[0], str)
     if not _holds_traced(value):
         return escape(show(value)), []
     if type(value) not in (list, tuple, dict):
@@ -95,6 +162,13 @@ def _shown(value: Any, show: Callable[[Any], str]) -> tuple[str, list]:
     return first + ", ".join(texts) + end + last, values
 
 
+def _is_simple(value: Any) -> bool:
+    """Whether message_of can show it."""
+    if type(value) in (list, tuple, dict):
+        return all(map(_is_simple, value.values() if isinstance(value, dict) else value))
+    return traced(value) or isinstance(value, Text) or not _holds_traced(value)
+
+
 def print_(*args: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
     """print: of traced values, or inside traced control flow, it happens when the program runs."""
     if not in_region() and not any(_holds_traced(a) for a in args):
@@ -102,7 +176,7 @@ def print_(*args: Any, sep: str | None = " ", end: str | None = "\n", file: Any 
         return
     sep = " " if sep is None else sep
     plain = end in (None, "\n") and file is None and not flush
-    simple = all(traced(a) or isinstance(a, Text) or not _holds_traced(a) for a in args)
+    simple = all(map(_is_simple, args))
     formatted = any(
         isinstance(a, Text)
         and any(
