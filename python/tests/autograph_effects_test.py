@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import heapq
 import os
+import time
 import types
 
 import numpy as np
@@ -171,6 +172,27 @@ def function_that_fills_a_list_in_a_static_loop(x):
     for i in range(3):
         add(x * i)
     return ys[0] + ys[1] + ys[2] + len(ys)
+
+
+@program(1.5, -1.5)
+def iterator_in_a_static_loop(x):
+    items, t = iter([1.0, 2.0, 3.0]), x
+    for _ in range(3):
+        t = t * next(items) + x
+    return t
+
+
+@program(1.5, -1.5)
+def numpy_array_that_a_function_fills_in_a_static_loop(x):
+    found = np.zeros(3)
+
+    def fill():
+        found[int(found.sum())] = 1.0
+
+    for i in range(2):
+        fill()
+        x = x * (i + 2)
+    return x + found.sum()
 
 
 @program(1.5, -1.5)
@@ -418,7 +440,26 @@ def test_effects_are_those_of_the_path_that_is_taken(function, args):
     np.testing.assert_allclose(float(weft.jit(function, autograph=True)(*args)), want, rtol=1e-6)
     lanes = weft.vmap(converted)(*[np.array([a, a]) for a in args])
     np.testing.assert_allclose(np.asarray(lanes), [want, want], rtol=1e-6)
-    np.testing.assert_allclose(float(weft.jit(weft.grad(converted))(*args)), slope(function, args), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        float(weft.jit(weft.grad(converted))(*args)), slope(function, args), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_another_attribute_at_every_trace_is_refused():
+    tally = Tally()
+
+    def f(x):
+        def name():
+            setattr(tally, f"v{time.perf_counter_ns()}", x)
+
+        if x > 0:
+            name()
+        else:
+            name()
+        return x
+
+    with pytest.raises(StructureError, match="changes something else each time"):
+        weft.jit(f, autograph=True)(1.0)
 
 
 def test_lanes_have_their_own_effects():
@@ -536,10 +577,10 @@ def _refused():
         attribute_of_one_branch: (StructureError, rf"'tally.new' exists after the `if` branch only.* {by_a_call}"),
         text_in_a_branch: (StructureError, rf"'tally.mode' is 'b' on one path and 'a' .* {by_a_call}"),
         text_in_a_loop: (StructureError, rf"'tally.mode' holds 'a' on entry but 'b' .* {by_a_call}"),
-        numpy_array: (ConversionError, "'buffer' is a NumPy array that a function called .* writes to"),
-        next_of_an_iterator: (ConversionError, r"next\(\) .* iterator from outside"),
-        loop_over_an_iterator: (ConversionError, "`for` .* iterator from outside"),
-        generator_that_is_used_up: (ConversionError, "'items' is an iterator from outside"),
+        numpy_array: (StructureError, "'buffer' is a NumPy array that a function called .* writes to"),
+        next_of_an_iterator: (StructureError, r"next\(\) .* iterator from outside"),
+        loop_over_an_iterator: (StructureError, "`for` .* iterator from outside"),
+        generator_that_is_used_up: (StructureError, "'items' is an iterator from outside"),
         test_of_a_while: (ConversionError, "test changes 'tally.n'"),
     }
 

@@ -23,7 +23,7 @@ def program(*arguments):
     return add
 
 
-# --- Where a variable gets its first value -----------------------------------------------------------------------------
+# --- Where a variable gets its first value ----------------------------------------------------------------------------
 
 
 @program(1.0, -1.0)
@@ -120,7 +120,7 @@ def variables_of_every_branch_that_goes_on(x, n):
     return val * kind
 
 
-# --- Jumps -------------------------------------------------------------------------------------------------------------
+# --- Jumps ------------------------------------------------------------------------------------------------------------
 
 
 @program((1.0, 5), (22.0, 5), (1.0, 0))
@@ -229,7 +229,7 @@ def return_inside_finally_and_with(x):
     return x + z
 
 
-# --- Membership --------------------------------------------------------------------------------------------------------
+# --- Membership -------------------------------------------------------------------------------------------------------
 
 
 @program(1, 2, 5)
@@ -264,7 +264,7 @@ def in_everything_else(n):
         r += 1000000
     if "a" in names.values():
         r += 5
-    if n in []:
+    if n in []:  # noqa: RUF060
         r += 7
     if None in (n, None):
         r += 3
@@ -287,7 +287,7 @@ def of_a_users_container(x):
     return x * 2 if x in Interval(0.0, x + 1) else -x
 
 
-# --- max, min, sum, any, all, sorted -----------------------------------------------------------------------------------
+# --- max, min, sum, any, all, sorted ----------------------------------------------------------------------------------
 
 
 @program(1.0, -2.0)
@@ -307,7 +307,9 @@ def extremes_by_a_key(x):
 @program(1.5, -1.5)
 def extremes_of_plain_values(x):
     smallest = min({1.0: x, 2.0: 3.0})
-    return max([x], default=3.0) + max([], default=3.0) + smallest + max(v for v in (1, 2)) + ord(max("abc")) + min(x, 1)
+    return (
+        max([x], default=3.0) + max([], default=3.0) + smallest + max(v for v in (1, 2)) + ord(max("abc")) + min(x, 1)
+    )
 
 
 @program(1.0, -2.0)
@@ -317,8 +319,12 @@ def sums(x):
 
 @program(1.5, -2.0)
 def any_and_all(x):
-    first = 1.0 if any(x > i for i in range(3)) and not all(x > i for i in range(3)) else 2.0
-    return x * first + (1.0 if all(v < 2 for v in (x, 1.0)) else 0.0) + (2.0 if any(v in (1.5, 2) for v in (x,)) else 0)
+    some = any(x > i for i in range(3)) and not all(x > i for i in range(3))
+    return (
+        x * (1.0 if some else 2.0)
+        + (1.0 if all(v < 2 for v in (x, 1.0)) else 0.0)
+        + (2.0 if any(v in (1.5, 2) for v in (x,)) else 0)
+    )
 
 
 @program(1.5, -1.5, 0.5)
@@ -341,7 +347,7 @@ def test_sorting_keeps_the_order_of_equals():
     assert [[int(v) for v in row] for row in got] == [[2, 4, 1, 3], [1, 3, 2, 4]]
 
 
-# --- Conditions --------------------------------------------------------------------------------------------------------
+# --- Conditions -------------------------------------------------------------------------------------------------------
 
 
 @program(0.5, 3.0, -1.0)
@@ -379,7 +385,7 @@ def conditional_in_conditional(x):
     return 1.0 * x if x > 1 else 2.0 * x if x > 0 else 3.0 * x
 
 
-# --- Assignments -------------------------------------------------------------------------------------------------------
+# --- Assignments ------------------------------------------------------------------------------------------------------
 
 
 @program(3.0, -3.0)
@@ -433,7 +439,7 @@ def none_first(x):
     return y
 
 
-# --- Functions ---------------------------------------------------------------------------------------------------------
+# --- Functions --------------------------------------------------------------------------------------------------------
 
 
 def with_defaults(x, s=2.0, *a, k=1.0, **more):
@@ -555,7 +561,7 @@ def comprehensions(x):
     return sum(d.values()) + sum({i for i in range(3)})  # noqa: C416
 
 
-# --- Loops and algorithms ----------------------------------------------------------------------------------------------
+# --- Loops and algorithms ---------------------------------------------------------------------------------------------
 
 
 @program(1.5, -1.5)
@@ -667,7 +673,7 @@ def test_algorithms_on_arrays():
         assert int(weft.jit(search, autograph=True)(a, v)) == np.searchsorted(a, v)
 
 
-# --- The comparison ----------------------------------------------------------------------------------------------------
+# --- The comparison ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=[f"{f.__name__}-{a}" for f, a in PROGRAMS])
@@ -686,7 +692,7 @@ def test_program(function, args):
         np.testing.assert_allclose(float(got), slope, rtol=1e-4, atol=1e-4)
 
 
-# --- Messages and mistakes ---------------------------------------------------------------------------------------------
+# --- Messages and mistakes --------------------------------------------------------------------------------------------
 
 
 def _messages():
@@ -705,7 +711,7 @@ def _messages():
         assert x > 0, "%r is bad, %5.1f%% of %s" % (x, x, "all")  # noqa: UP031
 
     def of_format(x, i):
-        assert x > 0, "{0} is bad {k:>6.2f} {0}".format(x, k=x)  # noqa: UP030
+        assert x > 0, f"{x} is bad {x:>6.2f} {x}"
 
     def of_a_number(x, i):
         assert x > 0, x
@@ -751,8 +757,8 @@ def test_texts_that_are_printed(capfd):
     def f(x, n):
         early = f"m {x} {x:.3f}"
         print(early)
-        print("a %s %d %.2f%%" % (x, 3, x))
-        print("b {} {k:>8.2f}".format(x, k=x))
+        print("a %s %d %.2f%%" % (x, 3, x))  # noqa: UP031
+        print(f"b {x} {x:>8.2f}")
         print(str(x) + "!", ", ".join([f"{x}", "q", str(n)]))
         print((x, 1), [f"z{x}"], {"a": n})
         for i in range(n):

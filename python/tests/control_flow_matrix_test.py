@@ -217,6 +217,29 @@ def _(x):
             return -x
 
 
+@row(
+    "`in` a tuple",
+    (1.5, 2),
+    (1.5, 3),
+    hand=lambda x, n: weft.cond((n == 1) | (n == 2), lambda: x * 3, lambda: x * x),
+)
+def _(x, n):
+    if n in (1, 2):
+        return x * 3
+    return x * x
+
+
+@row(
+    "`max` with a key, `sorted`",
+    3.0,
+    -3.5,
+    hand=lambda x: weft.cond(x * x > 4, lambda: x, lambda: -2.0) + wnp.sort(wnp.stack([x, 1.0]))[0],
+    same=False,
+)
+def _(x):
+    return max(-2.0, x, key=lambda v: v * v) + sorted([x, 1.0])[0]
+
+
 # --- for --------------------------------------------------------------------------------------------------------------
 
 
@@ -375,6 +398,56 @@ def _(x):
     return -y
 
 
+@row(
+    "`return` in the `else` of a loop",
+    1.5,
+    9.0,
+    hand=lambda x: (lambda c: weft.cond(c[2], lambda: c[1] + 1, lambda: -c[1]))(
+        weft.while_loop(
+            lambda c: (c[0] < 4) & ~c[2],
+            lambda c: (lambda y: (c[0] + 1, y, y > 30))(c[1] * 2),
+            (0, x, False),
+        )
+    ),
+    same=False,
+)
+def _(x):
+    y = x
+    for _ in range(4):
+        y = y * 2
+        if y > 30:
+            break
+    else:
+        return -y
+    return y + 1
+
+
+@row(
+    "range with a traced step",
+    (1.5, 2),
+    (1.5, -1),
+    hand=lambda x, s: weft.fori_loop(0, -((0 - 5 * wnp.sign(s)) // s), lambda i, y: y * x + i * s, x),
+    same=False,
+)
+def _(x, s):
+    y = x
+    for i in range(0, 5 if s > 0 else -5, s):
+        y = y * x + i
+    return y
+
+
+@row(
+    "range with a traced step of 0",
+    (1.5, 0),
+    hand=lambda x, s: (weft.debug.check(s != 0, "step must not be zero"), x)[1],
+    errors=((ValueError, "must not be zero"), (RuntimeError, "must not be zero"), (RuntimeError, "must not be zero")),
+)
+def _(x, s):
+    for i in range(0, 5, s):
+        x = x * i
+    return x
+
+
 # --- while ------------------------------------------------------------------------------------------------------------
 
 
@@ -507,9 +580,53 @@ def _(x, n):
     return last
 
 
+@row("annotation without a value", 1.5, -1.5, hand=lambda x: weft.cond(x > 0, lambda: x * 2, lambda: x * 3))
+def _(x):
+    if x > 0:
+        z: float
+        z = x * 2
+    else:
+        z: float = x * 3
+    return z
+
+
+@row(
+    "variable first assigned before the `break` of `while True`",
+    1.5,
+    9.0,
+    hand=lambda x: (lambda c: c[1])(
+        weft.while_loop(
+            lambda c: ~c[2],
+            lambda c: (lambda y: (y, weft.cond(y > 20, lambda: y + 1, lambda: c[1]), y > 20))(c[0] * 2),
+            (x, 0.0 * x, False),
+        )
+    ),
+    same=False,
+)
+def _(x):
+    y = x
+    while True:
+        y = y * 2
+        if y > 20:
+            r = y + 1
+            break
+    return r
+
+
 class Box:
     def __init__(self):
         self.value = 1.0
+        self.items = []
+
+    def grow(self, by):
+        self.value = self.value * by
+
+    def put(self, item):
+        self.items.append(item)
+
+    @property
+    def size(self):
+        return self.value if self.value > 0 else -self.value
 
 
 @row(
@@ -526,6 +643,61 @@ def _(x, n):
         d["a"] += x
         items[0] = items[0] * 2.0
     return box.value + d["a"] + items[0]
+
+
+@row(
+    "attribute that a called method changes, in a branch",
+    1.5,
+    -1.5,
+    hand=lambda x: weft.cond(x > 0, lambda: 1.0 * x, lambda: 1.0) * x,
+)
+def _(x):
+    box = Box()
+    if x > 0:
+        box.grow(x)
+    return box.value * x
+
+
+@row(
+    "attribute that a called method changes, in a loop",
+    (1.5, 3),
+    hand=lambda x, n: weft.fori_loop(0, n, lambda i, v: v * x, 1.0),
+)
+def _(x, n):
+    box = Box()
+    for _ in range(n):
+        box.grow(x)
+    return box.value
+
+
+@row(
+    "list that a called method lets grow, in one branch",
+    1.5,
+    hand=lambda x: sum(weft.cond(x > 0, lambda: [x], list)),
+    errors=(
+        None,
+        (StructureError, "'box.items' is a list .* A function that is called there"),
+        (TypeError, "structure"),
+    ),
+)
+def _(x):
+    box = Box()
+    if x > 0:
+        box.put(x)
+    return sum(box.items)
+
+
+@row(
+    "iterator from outside, gone through in a branch",
+    1.5,
+    hand=lambda x: weft.cond(x > 0, lambda: x * 2.0, lambda: x),
+    errors=converted(StructureError, "iterator from outside"),
+)
+def _(x):
+    items = iter([2.0])
+    if x > 0:
+        x = x * next(items)
+    return x
 
 
 @row("list that grows, known length (unrolled)", 1.5, hand=lambda x: sum([x * 0, x * 1, x * 2]))
@@ -625,6 +797,18 @@ def _(x):
 )
 def _(x):
     return sum([x * i for i in range(3) if x > i])
+
+
+@row(
+    "property with a traced condition",
+    1.5,
+    hand=lambda x: weft.cond(x > 0, lambda: x, lambda: -x),
+    errors=converted(weft.TracerError, "bool"),
+)
+def _(x):
+    box = Box()
+    box.value = x
+    return box.size
 
 
 def halves(x):

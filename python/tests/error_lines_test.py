@@ -622,7 +622,10 @@ WITHOUT_LINE = {
     # The message has the line of the statement (autograph_errors_test.py), which is converted later than it is called.
     "autograph/branches.py": {"StructureError", "ConversionError", "AssertionError"},  # and `assert` of the user's own
     "autograph/conversion.py": {"ConversionError", "_refused[id(code)][1].with_traceback", "AssertionError"},
-    "autograph/loops.py": {"ConversionError", "NotImplementedError"},
+    "autograph/loops.py": {"ConversionError", "StructureError", "Grown"},  # Grown is caught there
+    "autograph/memory.py": {"StructureError", "NotImplementedError"},
+    "autograph/overloads.py": {"ConversionError", "StructureError"},
+    "autograph/steps.py": {"ConversionError", "NotImplementedError"},
     "autograph/source.py": {"SourceError"},
     "autograph/state.py": {"UnboundLocalError", "ConversionError", "StructureError"},
     "autograph/texts.py": {"ConversionError"},

@@ -7,8 +7,8 @@
             break
     return r            # only a break leads here, and before it r is assigned
 
-Where a program has no path on which such a variable is read without a value, any number may stand in for it on the paths
-that do not assign it: loops and branches can carry it.
+Where no path reads such a variable without a value, any number may stand in for it on the paths that do not assign it:
+loops and branches can carry it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ import functools
 import operator
 import threading
 import types
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from inspect import getattr_static
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .errors import ConversionError, user_place
+from .errors import StructureError, user_place
 from .source import is_users, of_users_module
 from .state import CONTAINERS, Covered, Packed, Undefined, contents, is_undefined, replacing, set_contents
 
@@ -36,6 +35,8 @@ _ATOMS = frozenset(
 
 # Larger NumPy arrays are not compared.
 _LARGEST_ARRAY = 1 << 20
+# How often a statement may be traced again because it changes more than was known.
+_MOST_ROUNDS = 10
 
 
 class Place:
@@ -155,10 +156,10 @@ class _Numbers(Place):
     )
 
     def now(self) -> Any:
-        return zlib.crc32(np.ascontiguousarray(self.holder).view(np.uint8))
+        return self.holder.tobytes()
 
     def put(self, value: Any) -> None:
-        pass
+        self.holder[...] = np.frombuffer(value, self.holder.dtype).reshape(self.holder.shape)
 
 
 class _Position(Place):
@@ -187,7 +188,7 @@ def _same(a: Any, b: Any) -> bool:
     if type(a) is dict and type(b) is dict:
         same = len(a) == len(b) and all(map(operator.is_, a, b))
         return same and all(map(operator.is_, a.values(), b.values()))
-    return type(a) is type(b) is int and a == b
+    return type(a) is type(b) and type(a) in (int, bytes) and a == b
 
 
 class Grown(Exception):
@@ -223,7 +224,7 @@ class Memory:
         self.changed: list[Place] = []  # variables of the statement
         self.fresh: list[Place] = []  # found to be changed, and not among those yet
         self.replaced: set[tuple] = set()  # entries of containers that hold another container afterwards
-        self._grown = False
+        self._grown, self._rounds = False, 0
         queue = collections.deque((None, function) for function in code if function is not None)
         while queue:
             label, value = queue.popleft()
@@ -373,7 +374,7 @@ class Memory:
         known = {place.identity for place in (*self.changed, *self.fresh)} | self._covered
         for place in places:
             if place.refusal:
-                raise ConversionError(f"autograph: {user_place()}: '{place.label}' {place.refusal}")
+                raise StructureError(f"autograph: {user_place()}: '{place.label}' {place.refusal}")
             if place.identity not in known and not place.cached:
                 self.fresh.append(place)
 
@@ -384,6 +385,12 @@ class Memory:
     def grow(self) -> bool:
         """Makes what the last runs changed variables of the statement; whether there was anything."""
         grown, self._grown = self.has_grown, False
+        self._rounds += 1
+        if grown and self._rounds > _MOST_ROUNDS:
+            raise StructureError(
+                f"autograph: {user_place()}: what is called here changes something else each time that it is traced, "
+                f"now '{self.fresh[0].label}'; a traced program needs the same variables every time"
+            )
         self.changed += self.fresh
         self.fresh = []
         return grown
@@ -404,7 +411,7 @@ class Memory:
 _OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _names_of(code: types.CodeType) -> tuple[str, ...]:
     """The names that code looks up in its globals or as attributes, with the functions inside it."""
     names = dict.fromkeys(code.co_names)

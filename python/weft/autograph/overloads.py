@@ -11,10 +11,10 @@ from .. import _weft
 from .. import tree as _tree
 from . import operators
 from .branches import and_, or_, truth
-from .errors import ConversionError, user_place
-from .loops import Reversed, Steps, TracedRange, Zip, _StaticRange, steps_of
+from .errors import ConversionError, StructureError, user_place
 from .memory import is_known_iterator
 from .regions import traced
+from .steps import Reversed, StaticRange, Steps, TracedRange, Zip, steps_of
 from .texts import format_text, join, print_, str_
 
 _MISSING = object()
@@ -38,7 +38,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
 def enumerate_(iterable: Any, start: int = 0) -> Any:
     part = steps_of(iterable)
     if _has_steps((iterable,)) and part is not None and not traced(part.length) and isinstance(part.length, int):
-        return Zip([_StaticRange(builtins.range(start, start + part.length)), part])
+        return Zip([StaticRange(builtins.range(start, start + part.length)), part])
     return builtins.enumerate(iterable, start)
 
 
@@ -125,7 +125,7 @@ def sort_list(values: list, *, key: Any = None, reverse: bool = False) -> None:
 
 def next_(iterator: Any, *default: Any) -> Any:
     if is_known_iterator(iterator):
-        raise ConversionError(
+        raise StructureError(
             f"autograph: {user_place()}: next() inside traced control flow takes an item of an iterator from outside; "
             "how far it has gone cannot depend on a traced value"
         )

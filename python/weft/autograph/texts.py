@@ -17,8 +17,8 @@ from .regions import in_region, traced
 
 
 class Text(str):
-    """A text with traced values in it, which print and assert show when the program runs. To all others it is a str that
-    says what is traced."""
+    """A text with traced values in it, which print and assert show when the program runs. To all others it is a str
+    that says what is traced."""
 
     parts: list  # str, or (value, conversion, format specification)
 
