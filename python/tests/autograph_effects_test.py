@@ -223,7 +223,8 @@ def list_extended_in_place(x):
         ys += [x]
     else:
         ys += [-x]
-    return alias[0] + 3 * alias[1] + ys[1]
+    ys.append(5.0)
+    return alias[0] + 3 * alias[1] + ys[1] + 10 * alias[2]
 
 
 @program(1.5, -1.5)
@@ -402,6 +403,26 @@ def list_in_the_place_of_another_in_a_loop(x):
         if x > i:
             d["b"] = [x * i]
     return inner[0] * 10 + d["b"][0]
+
+
+@program(1.5, -1.5)
+def dict_that_is_copied_before_it_changes(x):
+    tally = Tally()
+    tally.d = {"a": 1.0}
+
+    def copy():
+        tally.d = dict(tally.d)
+
+    def change():
+        tally.d["a"] = tally.d["a"] + x
+
+    first = tally.d
+    if x > 0:
+        copy()
+        change()
+    else:
+        change()
+    return tally.d["a"] + 10 * first["a"]
 
 
 @program((1.5, 6), (-1.5, 2))

@@ -92,7 +92,7 @@ def choose(
         false = branch(False, run_false)
         if not memory.grow():
             break
-    merge = _Merge([*names, *memory.labels], packs[False], packs[True], guarded, what, returns, len(names))
+    merge = _Merge([*names, *memory.labels], packs[False], packs[True], guarded, what, returns, len(names), memory)
     branches = [merge.select(0, false), merge.select(1, true)]
     parts = (
         ["the `else` branch", "the `if` branch"]
@@ -118,9 +118,10 @@ class _Merge:
         what: str,
         returns: str | None,
         named: int,
+        memory: Memory,
     ):
         """The first `named` variables are those of the statement; functions that it calls change the others."""
-        self._what, self._place, self._returns = what, user_place(), returns
+        self._what, self._place, self._returns, self._memory = what, user_place(), returns, memory
         self._unnamed = frozenset(names[named:])
         # Per branch: the numbers of its arrays, or the type of what stands in for an array that it does not have.
         self._picks: tuple[list, list] = ([], [])
@@ -160,6 +161,9 @@ class _Merge:
                 f"assign '{name}' in both branches, or before",
             )
             self._make.append(_constantly(poison))
+            return
+        if f.value is t.value and self._memory.keeps(f.value):
+            self._make.append(_constantly(f.value))  # the same list as before: what it holds is a variable of its own
             return
         if f.tree != t.tree:
             self._raise(name, f, t)

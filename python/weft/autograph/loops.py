@@ -65,9 +65,12 @@ def _decide(test: Callable[[], Any]) -> Any:
     found: list = []
     memory = Memory(test)
 
-    def probe(_: list) -> list:
-        memory.watch(lambda: [found.append(test())], [], _nothing)
+    def run() -> list:
+        found.append(test())
         return []
+
+    def probe(_: list) -> list:
+        return memory.watch(run, [], _nothing)
 
     trace_region(probe, [], "loop_test", "a traced `while`")
     # What it changes was put back.

@@ -65,6 +65,10 @@ class Place:
         """What is there, itself."""
         raise NotImplementedError
 
+    def is_still(self, old: Any) -> bool:
+        """Whether what is there is what was there."""
+        return self.now() is old
+
     def put(self, value: Any) -> None:
         """Puts it back, itself; _MISSING takes it away."""
         raise NotImplementedError
@@ -132,6 +136,11 @@ class _Contents(Place):
     def now(self) -> Any:
         return dict(self.holder) if isinstance(self.holder, dict) else tuple(self.holder)
 
+    def is_still(self, old: Any) -> bool:
+        if isinstance(self.holder, dict):
+            return _same_entries(self.holder, old)
+        return len(self.holder) == len(old) and all(map(operator.is_, self.holder, old))
+
     def put(self, value: Any) -> None:
         holder = self.holder
         holder.clear()
@@ -158,6 +167,9 @@ class _Numbers(Place):
     def now(self) -> Any:
         return self.holder.tobytes()
 
+    def is_still(self, old: Any) -> bool:
+        return self.now() == old
+
     def put(self, value: Any) -> None:
         self.holder[...] = np.frombuffer(value, self.holder.dtype).reshape(self.holder.shape)
 
@@ -175,20 +187,15 @@ class _Position(Place):
             return self.holder.gi_frame is None
         return operator.length_hint(self.holder, -1)
 
+    def is_still(self, old: Any) -> bool:
+        return self.now() == old
+
     def put(self, value: Any) -> None:
         pass
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two readings of a place are the same, by identity of what they hold."""
-    if a is b:
-        return True
-    if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all(map(operator.is_, a, b))
-    if type(a) is dict and type(b) is dict:
-        same = len(a) == len(b) and all(map(operator.is_, a, b))
-        return same and all(map(operator.is_, a.values(), b.values()))
-    return type(a) is type(b) and type(a) in (int, bytes) and a == b
+def _same_entries(a: dict, b: dict) -> bool:
+    return len(a) == len(b) and all(map(operator.is_, a, b)) and all(map(operator.is_, a.values(), b.values()))
 
 
 class Grown(Exception):
@@ -257,7 +264,7 @@ class Memory:
         return () if isinstance(value, types.ModuleType) else self._object(label, value)
 
     def _object(self, label: Any, value: Any) -> Iterable[tuple[Any, Any]]:
-        kind = type(value)
+        kind: Any = type(value)
         if hasattr(kind, "__next__"):
             self.iterators.add(id(value))
             if isinstance(value, types.GeneratorType) or not of_users_module(kind):
@@ -332,10 +339,10 @@ class Memory:
     def _differences(self) -> Iterator[tuple[Place, Any]]:
         """The places that are not as they were, with what was there."""
         for place, old in self._places:
-            if not _same(place.now(), old):
+            if not place.is_still(old):
                 yield place, old
         for kind, space, before, label in self._spaces:
-            if not _same(space, before):
+            if not _same_entries(space, before):
                 for key in {**before, **space}:
                     old = before.get(key, _MISSING)
                     if space.get(key, _MISSING) is not old:
@@ -377,6 +384,10 @@ class Memory:
                 raise StructureError(f"autograph: {user_place()}: '{place.label}' {place.refusal}")
             if place.identity not in known and not place.cached:
                 self.fresh.append(place)
+
+    def keeps(self, value: Any) -> bool:
+        """Whether it is a container that was there before, whose contents are put back."""
+        return isinstance(value, CONTAINERS) and id(value) in self._seen
 
     @property
     def has_grown(self) -> bool:

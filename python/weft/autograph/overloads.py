@@ -103,8 +103,8 @@ def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> list:
     values = list(iterable)
     keys = values if key is None else list(map(operators.callee(key), values))
     if not any(map(traced, keys)):
-        order = builtins.sorted(builtins.range(len(values)), key=keys.__getitem__, reverse=reverse)
-        return [values[i] for i in order]
+        known = builtins.sorted(builtins.range(len(values)), key=keys.__getitem__, reverse=reverse)
+        return [values[i] for i in known]
     from .. import numpy as wnp
 
     leaves, trees = builtins.zip(*map(_tree.flatten, values))

@@ -9,6 +9,7 @@ import os
 import sys
 import sysconfig
 import types
+from typing import Any
 
 from .errors import ConversionError
 
@@ -30,7 +31,7 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 @functools.lru_cache(maxsize=4096)
-def of_users_module(kind: type) -> bool:
+def of_users_module(kind: Any) -> bool:
     """Whether a user wrote a class."""
     name = kind.__module__
     if name in ("__main__", "builtins"):  # what exec defines is in builtins, too, but was made while Python runs

@@ -157,7 +157,7 @@ def _shown(value: Any, show: Callable[[Any], str]) -> tuple[str, list]:
         shown = [_shown(v, repr) for v in (part if isinstance(value, dict) else (part,))]
         texts.append(": ".join(t for t, _ in shown))
         values += [v for _, more in shown for v in more]
-    first, last = {list: "[]", tuple: "()", dict: ("{{", "}}")}[type(value)]
+    first, last = ("{{", "}}") if isinstance(value, dict) else "()" if isinstance(value, tuple) else "[]"
     end = "," if isinstance(value, tuple) and len(value) == 1 else ""
     return first + ", ".join(texts) + end + last, values
 
