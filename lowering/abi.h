@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 4
+#define WEFT_ABI_VERSION 5
 
 struct WeftRuntime;
 

@@ -202,6 +202,28 @@ Value BodyEmitter::IntegerPower(Value x, int64_t n) {
   return n < 0 ? m_.Div(m_.F(x.getType(), 1), result) : result;
 }
 
+// On the bits as they are in memory: what the neighbour of a number is depends on its own precision.
+Value BodyEmitter::NextAfter(DType dtype, Value x, Value towards) {
+  Value from = ToMemory(dtype, {x}), to = ToMemory(dtype, {towards});
+  x = FromMemory(dtype, from).re, towards = FromMemory(dtype, to).re;
+  MType word = m_.b.getIntegerType(m_.Element(from).getIntOrFloatBitWidth());
+  const int sign_at = static_cast<int>(word.getIntOrFloatBitWidth()) - 1;
+  auto bits_of = [&](Value v) { return m_.Element(v) == word ? v : m_.Bits(v, word); };
+  Value bits = bits_of(from), goal = bits_of(to);
+  auto c = [&](int64_t v) { return m_.I(bits.getType(), v); };
+  Value zero = m_.F(x.getType(), 0);
+  // Away from zero the bits count up, on both sides of it.
+  Value away = m_.Xor(m_.Cmp(Pred::OLT, x, towards), m_.Cmp(Pred::OLT, x, zero));
+  Value next = m_.IAdd(bits, m_.Select(away, c(1), c(-1)));
+  Value sign = m_.Shl(m_.ShrU(goal, sign_at), sign_at);
+  next = m_.Select(m_.Cmp(Pred::OEQ, x, zero), m_.Or(sign, c(1)), next);
+  next = m_.Select(m_.Cmp(Pred::OEQ, x, towards), goal, next);
+  next = m_.Select(m_.IsNan(towards), goal, next);
+  next = m_.Select(m_.IsNan(x), bits, next);
+  MType memory = Memory(dtype);
+  return FromMemory(dtype, memory == word ? next : m_.Bits(next, memory)).re;
+}
+
 Lanes BodyEmitter::Op(const KernelNode& node, const std::vector<DType>& dtypes, std::vector<Lanes> x) {
   int64_t lanes = 0;
   for (const Lanes& v : x) lanes = std::max(lanes, m_.Lanes(v.re));
@@ -258,6 +280,7 @@ Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<
   if (op == "is_finite") return {m_.Cmp(Pred::OLT, m_.Abs(x), c(std::numeric_limits<double>::infinity()))};
   if (op == "real" || op == "conj") return {x};
   if (op == "imag") return {c(0)};
+  if (op == "nextafter") return {NextAfter(dtype, x, y)};
   if (native_) {
     std::vector<Value> operands = {x};
     if (y) operands.push_back(y);
@@ -269,8 +292,7 @@ Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<
     return Call(name, wide, lanes, wide).re;
   });
   if (Value inlined = in.size() == 1 ? math.Unary(op, x) : math.Binary(op, x, y)) return {inlined};
-  // What the neighbour of a number is depends on its own precision, so nextafter must know halves.
-  return Call(op, op == "nextafter" ? dtype : wide, in, op == "nextafter" ? dtype : wide);
+  return Call(op, wide, in, wide);
 }
 
 Lanes BodyEmitter::Integer(const KernelNode& node, DType dtype, const std::vector<Lanes>& in) {

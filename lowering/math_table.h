@@ -42,7 +42,6 @@ inline constexpr const char* kMathOps[] = {
     "atan2",
     "rem",
     "div",
-    "nextafter",
     // 8-bit floats (dtype: the 8-bit one) to f32 and back
     "load_f8",
     "store_f8",

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/runtime.h"
@@ -72,21 +71,6 @@ T PowInts(T x, T w) {
   return static_cast<T>(result);
 }
 
-// nextafter of a half whose values travel as floats.
-template <class T>
-float NextHalf(float x, float w) {
-  if (std::isnan(x) || std::isnan(w)) return std::numeric_limits<float>::quiet_NaN();
-  if (x == w) return w;
-  auto bits = T(x).bits();
-  using Bits = decltype(bits);
-  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  if (x == 0)
-    bits = static_cast<Bits>(w > 0 ? 1 : kSign | 1);
-  else
-    bits = static_cast<Bits>((x < w) == (x > 0) ? bits + 1 : bits - 1);
-  return static_cast<float>(T::FromBits(bits));
-}
-
 template <class T>
 void EightBit(Table& t, DType dtype) {
   t.Put("load_f8", dtype, [](void* out, const void* a, const void*, int64_t n) {
@@ -143,9 +127,6 @@ void FillMath(WeftMath* table) {
     return static_cast<decltype(x)>(std::atan2(static_cast<double>(x), static_cast<double>(w)));
   });
   t.Floats2("rem", [](auto x, auto w) { return std::fmod(x, w); });
-  t.Floats2("nextafter", [](auto x, auto w) { return std::nextafter(x, w); });
-  t.Put("nextafter", DType::kF16, Binary<float>([](float x, float w) { return NextHalf<Float16>(x, w); }));
-  t.Put("nextafter", DType::kBF16, Binary<float>([](float x, float w) { return NextHalf<BFloat16>(x, w); }));
   t.Complexes("exp", WEFT_C(std::exp(x)));
   t.Complexes("log", WEFT_C(std::log(x)));
   t.Complexes("sqrt", WEFT_C(std::sqrt(x)));

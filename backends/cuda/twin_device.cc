@@ -164,18 +164,18 @@ using F2 = float(float, float);
 // In the order of kTwinFunctions.
 void** Table() {
   static void* table[] = {
-      Entry(ThreadIndex),  Entry(BlockIndex),    Entry(Barrier),         Entry(Shuffle),         Entry(Access),
-      Entry<D1>(::exp),    Entry<F1>(::expf),    Entry<D1>(::exp2),      Entry<F1>(::exp2f),     Entry<D1>(::expm1),
-      Entry<F1>(::expm1f), Entry<D1>(::log),     Entry<F1>(::logf),      Entry<D1>(::log1p),     Entry<F1>(::log1pf),
-      Entry<D1>(::cbrt),   Entry<F1>(::cbrtf),   Entry<D1>(::sin),       Entry<F1>(::sinf),      Entry<D1>(::cos),
-      Entry<F1>(::cosf),   Entry<D1>(::tan),     Entry<F1>(::tanf),      Entry<D1>(::asin),      Entry<F1>(::asinf),
-      Entry<D1>(::acos),   Entry<F1>(::acosf),   Entry<D1>(::atan),      Entry<F1>(::atanf),     Entry<D1>(::sinh),
-      Entry<F1>(::sinhf),  Entry<D1>(::cosh),    Entry<F1>(::coshf),     Entry<D1>(::tanh),      Entry<F1>(::tanhf),
-      Entry<D1>(::asinh),  Entry<F1>(::asinhf),  Entry<D1>(::acosh),     Entry<F1>(::acoshf),    Entry<D1>(::atanh),
-      Entry<F1>(::atanhf), Entry<D1>(::erf),     Entry<F1>(::erff),      Entry<D1>(::erfc),      Entry<F1>(::erfcf),
-      Entry<D1>(::lgamma), Entry<F1>(::lgammaf), Entry<D1>(ErfInv),      Entry<F1>(ErfInvF),     Entry<D2>(::pow),
-      Entry<F2>(::powf),   Entry<D2>(::atan2),   Entry<F2>(::atan2f),    Entry<D2>(::fmod),      Entry<F2>(::fmodf),
-      Entry<D1>(::round),  Entry<F1>(::roundf),  Entry<D2>(::nextafter), Entry<F2>(::nextafterf)};
+      Entry(ThreadIndex),  Entry(BlockIndex),    Entry(Barrier),      Entry(Shuffle),      Entry(Access),
+      Entry<D1>(::exp),    Entry<F1>(::expf),    Entry<D1>(::exp2),   Entry<F1>(::exp2f),  Entry<D1>(::expm1),
+      Entry<F1>(::expm1f), Entry<D1>(::log),     Entry<F1>(::logf),   Entry<D1>(::log1p),  Entry<F1>(::log1pf),
+      Entry<D1>(::cbrt),   Entry<F1>(::cbrtf),   Entry<D1>(::sin),    Entry<F1>(::sinf),   Entry<D1>(::cos),
+      Entry<F1>(::cosf),   Entry<D1>(::tan),     Entry<F1>(::tanf),   Entry<D1>(::asin),   Entry<F1>(::asinf),
+      Entry<D1>(::acos),   Entry<F1>(::acosf),   Entry<D1>(::atan),   Entry<F1>(::atanf),  Entry<D1>(::sinh),
+      Entry<F1>(::sinhf),  Entry<D1>(::cosh),    Entry<F1>(::coshf),  Entry<D1>(::tanh),   Entry<F1>(::tanhf),
+      Entry<D1>(::asinh),  Entry<F1>(::asinhf),  Entry<D1>(::acosh),  Entry<F1>(::acoshf), Entry<D1>(::atanh),
+      Entry<F1>(::atanhf), Entry<D1>(::erf),     Entry<F1>(::erff),   Entry<D1>(::erfc),   Entry<F1>(::erfcf),
+      Entry<D1>(::lgamma), Entry<F1>(::lgammaf), Entry<D1>(ErfInv),   Entry<F1>(ErfInvF),  Entry<D2>(::pow),
+      Entry<F2>(::powf),   Entry<D2>(::atan2),   Entry<F2>(::atan2f), Entry<D2>(::fmod),   Entry<F2>(::fmodf),
+      Entry<D1>(::round),  Entry<F1>(::roundf)};
   static_assert(sizeof(table) / sizeof(table[0]) == kNumTwinFunctions);
   return table;
 }

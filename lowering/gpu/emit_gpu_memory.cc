@@ -12,13 +12,12 @@ using Kind = KernelNode::Kind;
 // Element-wise functions of libdevice under Weft's names, where those differ.
 const std::map<std::string, std::string>& DeviceNames() {
   static const auto& names = *new std::map<std::string, std::string>{
-      {"exp", "exp"},       {"exp2", "exp2"},           {"expm1", "expm1"},     {"log", "log"},
-      {"log1p", "log1p"},   {"cbrt", "cbrt"},           {"sin", "sin"},         {"cos", "cos"},
-      {"tan", "tan"},       {"asin", "asin"},           {"acos", "acos"},       {"atan", "atan"},
-      {"sinh", "sinh"},     {"cosh", "cosh"},           {"tanh", "tanh"},       {"asinh", "asinh"},
-      {"acosh", "acosh"},   {"atanh", "atanh"},         {"erf", "erf"},         {"erfc", "erfc"},
-      {"lgamma", "lgamma"}, {"erf_inv", "erfinv"},      {"pow", "pow"},         {"atan2", "atan2"},
-      {"rem", "fmod"},      {"nextafter", "nextafter"}, {"round_away", "round"}};
+      {"exp", "exp"},         {"exp2", "exp2"},      {"expm1", "expm1"}, {"log", "log"},     {"log1p", "log1p"},
+      {"cbrt", "cbrt"},       {"sin", "sin"},        {"cos", "cos"},     {"tan", "tan"},     {"asin", "asin"},
+      {"acos", "acos"},       {"atan", "atan"},      {"sinh", "sinh"},   {"cosh", "cosh"},   {"tanh", "tanh"},
+      {"asinh", "asinh"},     {"acosh", "acosh"},    {"atanh", "atanh"}, {"erf", "erf"},     {"erfc", "erfc"},
+      {"lgamma", "lgamma"},   {"erf_inv", "erfinv"}, {"pow", "pow"},     {"atan2", "atan2"}, {"rem", "fmod"},
+      {"round_away", "round"}};
   return names;
 }
 
@@ -339,7 +338,7 @@ Value GpuKernelEmitter::CallDevice(const std::string& function, MType result, co
 
 // What libdevice computes on f32 or f64; null: the inline expansions do.
 Value GpuKernelEmitter::Native(const std::string& op, const std::vector<Value>& x) {
-  if (!libdevice_ || op == "nextafter") return {};
+  if (!libdevice_) return {};
   const bool single = m_.Element(x[0]).isF32();
   if (op == "logistic") {
     Value one = m_.F(x[0].getType(), 1);

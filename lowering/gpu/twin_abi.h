@@ -71,8 +71,6 @@ inline constexpr const char* kTwinFunctions[] = {
     "__nv_fmodf",
     "__nv_round",
     "__nv_roundf",
-    "__nv_nextafter",
-    "__nv_nextafterf",
 };
 inline constexpr int kNumTwinFunctions = sizeof(kTwinFunctions) / sizeof(kTwinFunctions[0]);
 
