@@ -96,6 +96,27 @@ TEST(Reductions, DoNotDependOnTheNumberOfThreads) {
   cpu::SetNumThreads(before);
 }
 
+// What is made from an element and its row's total, for numbers of rows where rows are shared between threads.
+TEST(Reductions, RowsThatAreReadAgainWithTheirTotals) {
+  constexpr int64_t kColumns = 100003;
+  for (int64_t rows : {1, 2, 7, 8, 12, 15, 16}) {
+    const Tensor x = Numbers(DType::kF32, {rows, kColumns}, 5);
+    Builder b("f");
+    const Expr in{&b, b.Parameter({DType::kF32, {rows, kColumns}, {}})};
+    const Expr sum{&b, ReduceSum(b, in, {1})};
+    const Atom scaled = Broadcast(b, sum * Expr{&b, Atom::Scalar(DType::kF32, 0.5)}, {rows, kColumns}, {0});
+    const Tensors got = Results(b.Build({Sub(b, in, scaled), sum}), {x});
+    for (int64_t r = 0; r < rows; ++r) {
+      double want = 0;
+      for (int64_t i = 0; i < kColumns; ++i) want += x.Get(r * kColumns + i).real();
+      ASSERT_EQ(got[1].Get(r).real(), want);
+      for (int64_t i = 0; i < kColumns; ++i)
+        ASSERT_EQ(got[0].Get(r * kColumns + i).real(), x.Get(r * kColumns + i).real() - want / 2)
+            << rows << " rows, row " << r << ", element " << i;
+    }
+  }
+}
+
 TEST(Reductions, NanIsFoundInEveryPart) {
   constexpr int64_t kSize = 500009;
   for (int64_t at : {int64_t{0}, int64_t{123456}, kSize - 1}) {

@@ -350,7 +350,7 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
   for (const Dep& d : deps) {
     if (plan_.values[d.var].unit != unit) continue;
     if (d.whole) return "it reads its operand at computed positions";
-    if (IsReduction(eqn(plan_.values[d.var].eqn))) reads_reduction = true;
+    if (plan_.values[d.var].of_totals) reads_reduction = true;
     const std::vector<int>& place = plan_.values[d.var].place;
     for (size_t k = 0; k < place.size(); ++k) {
       if (place[k] < 0) continue;
@@ -484,6 +484,9 @@ void Fuser::Add(int i, int unit, const std::vector<int>& space, const std::vecto
   v.how = How::kMember;
   v.unit = unit;
   v.stored = v.stored || demanded_[e.first_result];
+  v.of_totals = IsReduction(e);
+  for (const Dep& d : deps)
+    v.of_totals = v.of_totals || (plan_.values[d.var].unit == unit && plan_.values[d.var].of_totals);
   if (IsReduction(e)) {
     const Ints& dims = e.attrs.Get<Ints>("dims");
     for (size_t d = 0; d < space.size(); ++d) {

@@ -42,6 +42,7 @@ struct BlockPlan {
     int unit = -1;  // group or opaque equation that makes it
     uint32_t alias_of = 0;
     bool stored = false;     // has a buffer
+    bool of_totals = false;  // kMember: a reduction of its group, or made from one
     std::vector<int> place;  // kMember: group dimension of each dimension, -1 for size 1
   };
   struct Unit {

@@ -37,6 +37,16 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
     if (n.kind == Kind::kLoad && outer > 0 && Inner(kernel, dependence[i]))
       lanes_outside = lanes_outside || n.access.offset.Coefficient(outer - 1) == Dim(1);
   }
+  // A part knows no total: what is stored of every element must not be made from one.
+  auto is_row = [&](const KernelStore& s) {
+    return !Inner(kernel, dependence[s.node]) && !Inner(kernel, s.access.offset.VarMask());
+  };
+  auto after_total = [&](int node) { return phases[node] > 0 || kernel.nodes[node].kind == Kind::kReduce; };
+  for (const KernelStore& s : kernel.stores) {
+    bool late = after_total(s.node);
+    for (const Access::Dynamic& d : s.access.dynamic) late = late || after_total(d.node);
+    if (late && !is_row(s)) return std::nullopt;
+  }
   if ((lanes_outside ? (rows + 63) / 64 : rows) >= kEnoughUnits) return std::nullopt;
   const double points = static_cast<double>(rows) * static_cast<double>(row);
   if (points * kernel.PointCost() < kWorthSplitting) return std::nullopt;
@@ -71,9 +81,6 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
     k.DropDeadNodes();
     k.Collapse();
     out.kernels.push_back(std::move(k));
-  };
-  auto is_row = [&](const KernelStore& s) {
-    return !Inner(kernel, dependence[s.node]) && !Inner(kernel, s.access.offset.VarMask());
   };
 
   // The parts: one more outer dimension.

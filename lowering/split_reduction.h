@@ -18,7 +18,7 @@ struct SplitReduction {
   std::vector<Type> partial;
 };
 
-// Nothing for a kernel that has enough rows for all threads, is cheap, or needs several passes.
+// Nothing for a kernel that has enough rows for all threads, is cheap, or goes over its rows again with their totals.
 std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel);
 
 }  // namespace weft

@@ -65,5 +65,20 @@ TEST(SplitLongReduction, PartsOfHalvesKeepThePrecisionOfRegisters) {
   EXPECT_EQ(split->partial[0].dtype, DType::kF32);
 }
 
+TEST(SplitLongReduction, LeavesAloneWhatReadsARowAgain) {
+  KernelSpec k = Reduction("sum", 8, 100000);
+  EXPECT_TRUE(SplitLongReduction(k));
+  KernelNode centred;
+  centred.op = "sub";
+  centred.operands = {0, 1};
+  k.nodes.push_back(centred);
+  k.num_operands = 3;
+  k.written.push_back(true);
+  k.stores.push_back({2, {2, DType::kF32, k.nodes[0].access.offset, {}}});
+  EXPECT_FALSE(SplitLongReduction(k));
+  k.stores.back().node = 0;  // of every element, but not of the sum
+  EXPECT_TRUE(SplitLongReduction(k));
+}
+
 }  // namespace
 }  // namespace weft
