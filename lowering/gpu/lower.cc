@@ -14,6 +14,7 @@
 #include "lowering/gpu/plan.h"
 #include "lowering/gpu/products.h"
 #include "lowering/schedule.h"
+#include "transforms/partition.h"
 
 namespace weft {
 namespace {
@@ -48,6 +49,19 @@ void CheckEquations(const Fn& fn) {
       continue;
     }
     throw NoRule(e, "has no GPU code yet");
+  }
+}
+
+// On one device a constraint says nothing of a value; on several it asks for a program that there is not.
+void CheckPlaces(const Fn& fn) {
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->name == "sharding_constraint" || e.prim->name == "spmd") {
+      const int64_t devices = PlacedMesh::Of(e).mesh.num_devices();
+      if (devices > 1)
+        throw NoRule(e, "is for " + std::to_string(devices) +
+                            " devices; a program for a GPU is for one, programs over meshes have no GPU code yet");
+    }
+    for (const FnRef& region : e.regions) CheckPlaces(*region);
   }
 }
 
@@ -118,6 +132,7 @@ void WriteSchedule(const GpuTarget& target, GpuProgram* p) {
 }
 
 GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
+  CheckPlaces(*fn);
   FnRef flat = WithoutCalls(fn);
   CheckEquations(*flat);
   flat = WithDescribedProducts(flat);

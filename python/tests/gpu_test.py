@@ -1,5 +1,10 @@
 """Programs for GPUs, from user functions: their kernels, their errors, and what the kernels compute."""
 
+import os
+import re
+
+os.environ["WEFT_NUM_CPU_DEVICES"] = "4"
+
 import numpy as np
 import pytest
 
@@ -133,6 +138,42 @@ def test_what_has_no_gpu_code_says_so_and_where(f, name):
     with pytest.raises(NotImplementedError, match=f"^{name}: has no GPU code") as error:
         lowered.stage("ptx")
     assert "gpu_test.py" in str(error.value)
+
+
+def test_programs_over_a_mesh_are_refused():
+    mesh = weft.make_mesh((4,), ("x",))
+    rows = weft.NamedSharding(mesh, weft.P("x"))
+    x, whole = np.ones((8, 4), np.float32), weft.ShapeDtype((8, 4), "float32")
+    cut = weft.device_put(x, rows)
+    f = weft.jit(lambda table, y: table["x"] + y)
+    message = (
+        r"^lower: argument table\['x'\] lies on 4 devices as NamedSharding\(.*\); a program for cuda:sm_90a is for "
+        r"one, programs over meshes have no GPU code yet[^$]*gpu_test\.py:\d+"
+    )
+    with pytest.raises(NotImplementedError, match=message):
+        f.lower({"x": cut}, x, target="cuda:sm_90a")
+    f.lower({"x": cut}, x).compile()  # for CPUs
+    assert ".entry" in f.lower({"x": whole}, whole, target="cuda:sm_90a").stage("ptx")
+
+    constrained = lambda x: weft.with_sharding_constraint(x * 2, rows) + 1
+    mapped = lambda x: weft.shard_map(lambda b: b - weft.lax.psum(b, "x"), mesh, weft.P("x"), weft.P("x"))(x)
+    for g, name in [
+        (weft.jit(constrained), "sharding_constraint"),
+        (weft.jit(lambda x: weft.checkpoint(constrained)(x)), "sharding_constraint"),
+        (weft.jit(lambda x: x * 2, in_shardings=rows), "sharding_constraint"),
+        (weft.jit(mapped), "spmd"),
+    ]:
+        lowered = g.lower(whole, target="cuda:sm_80")
+        says = rf"^{name}: is for 4 devices; a program for a GPU is for one"
+        for method, argument in ("stage", "ptx"), ("emulate", x), ("export", os.devnull):
+            with pytest.raises(NotImplementedError, match=says):
+                getattr(lowered, method)(argument)
+
+    # One device is no mesh.
+    alone = weft.NamedSharding(weft.make_mesh((1,), ("x",), devices=weft.devices()[:1]), weft.P("x"))
+    g = weft.jit(lambda x: weft.with_sharding_constraint(x * 2, alone) + 1)
+    lowered = g.lower(weft.device_put(x, alone), target="cuda:sm_80")
+    np.testing.assert_array_equal(lowered.emulate(x), 2 * x + 1)
 
 
 def test_bad_targets_and_stages():

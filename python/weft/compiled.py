@@ -239,6 +239,8 @@ class Lowered:
         self._shardings = [
             found if isinstance(found := getattr(leaf, "sharding", None), NamedSharding) else None for leaf in leaves
         ]
+        if target is not None:
+            _partitioning.check_one_device(target.splitlines()[0], self._shardings, self._names)
 
     def comms(self) -> list[Communication]:
         """What devices send each other, where arguments are cut over a mesh or a constraint says that values are: every

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from . import _weft
 from . import tree as _tree
-from ._errors import type_error, value_error
+from ._errors import not_implemented, type_error, value_error
 from .mesh import (
     Mesh,
     NamedSharding,
@@ -181,6 +181,17 @@ def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
             raise value_error(
                 f"jit: '{traced.fn.name}' is for several sets of devices, or for one in different orders: "
                 f"{places[0][0]} on {first}, {what} on {there}; weft.device_put moves an array"
+            )
+
+
+def check_one_device(target: str, shardings: list, names: list[str]) -> None:
+    """Raises NotImplementedError where an argument lies on several devices: programs for GPUs are for one."""
+    for name, sharding in zip(names, shardings):
+        if sharding is not None and sharding.num_devices > 1:
+            raise not_implemented(
+                f"lower: argument {name} lies on {sharding.num_devices} devices as {sharding!r}; a program for "
+                f"{target} is for one, programs over meshes have no GPU code yet (weft.ShapeDtype(shape, dtype) stands "
+                "for the whole array)"
             )
 
 
