@@ -420,4 +420,18 @@ Lanes BodyEmitter::Combine(const std::string& op, DType dtype, Lanes a, Lanes b)
   return Op(node, {dtype, dtype}, {a, b});
 }
 
+Lanes BodyEmitter::NeutralPair(const std::string& op, DType value, DType index) {
+  MType t = Register(index);
+  return {Neutral(op.substr(3), value, 0).re, m_.I(t, INT64_MAX >> (64 - t.getIntOrFloatBitWidth()))};
+}
+
+Lanes BodyEmitter::CombinePairs(const std::string& op, DType value, DType index, const Lanes& a, const Lanes& b) {
+  Value before = Compare("lt", index, {b.im}, {a.im});
+  Value same = m_.And(Compare("eq", value, {b.re}, {a.re}), before);
+  Value takes = m_.Or(Compare(op == "argmax" ? "gt" : "lt", value, {b.re}, {a.re}), same);
+  // A NaN is equal to nothing and larger than nothing, so that this alone decides where there is one.
+  if (IsFloat(value)) takes = m_.Or(takes, m_.And(m_.IsNan(b.re), m_.Or(before, m_.Cmp(Pred::ORD, a.re, a.re))));
+  return Select(takes, b, a);
+}
+
 }  // namespace weft

@@ -82,6 +82,7 @@ class Fuser {
   using Bits = std::vector<uint64_t>;
 
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
+  bool Reduces(const Eqn& e) const { return IsReduction(e) || (policy_.arg_reductions && IsArgReduction(e)); }
 
   void Demand();
   void DemandAtom(const Atom& a) {
@@ -101,7 +102,7 @@ class Fuser {
   void CollectOperands(int e, const std::vector<Affine>& index, std::vector<Dep>* out);
   std::vector<Dep> DepsOf(int e);
   Dims SpaceOf(int e) const {
-    return IsReduction(eqn(e)) ? fn_.TypeOf(eqn(e).operands[0]).dims : fn_.TypeOf(eqn(e).result()).dims;
+    return Reduces(eqn(e)) ? fn_.TypeOf(eqn(e).operands[0]).dims : fn_.TypeOf(eqn(e).result()).dims;
   }
   // Why equation e, with these reads, cannot be computed in `unit`; empty when it can, and then `space` maps its
   // dimensions to the unit's.
@@ -204,7 +205,7 @@ void Fuser::DemandOperands(int i) {
       else
         DemandAtom(a);
     }
-  } else if (!IsView(fn_, e) && !e.prim->is_elementwise() && !IsReduction(e)) {
+  } else if (!IsView(fn_, e) && !e.prim->is_elementwise() && !Reduces(e)) {
     for (const Atom& a : e.operands) DemandAtom(a);
   }
 }
@@ -243,8 +244,7 @@ void Fuser::Place(int i) {
     return;
   }
   // A reduction over nothing, or over dimensions of size 1, only drops them.
-  if ((e.prim->is_elementwise() && e.num_results == 1) || IsReduction(e) || IsView(fn_, e) ||
-      e.prim->name == "reshape") {
+  if ((e.prim->is_elementwise() && e.num_results == 1) || Reduces(e) || IsView(fn_, e) || e.prim->name == "reshape") {
     if (policy_.fuse && e.prim->is_elementwise() && !demanded_[e.first_result] &&
         InlineCost(i) <= policy_.max_inline_cost) {
       v.how = How::kInline;
@@ -309,7 +309,7 @@ void Fuser::CollectOperands(int i, const std::vector<Affine>& index, std::vector
   } else if (name == "iota" || name == "dim_size") {
   } else if (IsView(fn_, e)) {
     Collect(e.operands[0], ViewIndex(fn_, e, index), out);
-  } else if (IsReduction(e)) {
+  } else if (Reduces(e)) {
     Collect(e.operands[0], index, out);
   } else {
     for (const Atom& a : e.operands) {
@@ -330,7 +330,7 @@ void Fuser::CollectOperands(int i, const std::vector<Affine>& index, std::vector
 
 std::vector<Fuser::Dep> Fuser::DepsOf(int i) {
   std::vector<Affine> index;
-  const Dims space = IsReduction(eqn(i)) || eqn(i).num_results == 1 ? SpaceOf(i) : Dims{};
+  const Dims space = Reduces(eqn(i)) || eqn(i).num_results == 1 ? SpaceOf(i) : Dims{};
   for (size_t d = 0; d < space.size(); ++d) index.push_back(Affine::Var(static_cast<int>(d)));
   std::vector<Dep> deps;
   CollectOperands(i, index, &deps);
@@ -385,10 +385,10 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
   };
   const bool full = fill(false);
   if (!full && !(has_inner && fill(true))) return "its shape differs from the group's domain";
-  if (IsReduction(e)) {
+  if (Reduces(e)) {
     if (!full) return "it reduces the result of a reduction";
     std::vector<bool> inner(u.dims.size(), false);
-    for (int64_t d : e.attrs.Get<Ints>("dims")) {
+    for (int64_t d : ReducedDims(e)) {
       if ((*space)[d] >= 0) inner[(*space)[d]] = true;
     }
     if (has_inner && inner != u.inner) return "it reduces other dimensions than the group";
@@ -484,11 +484,11 @@ void Fuser::Add(int i, int unit, const std::vector<int>& space, const std::vecto
   v.how = How::kMember;
   v.unit = unit;
   v.stored = v.stored || demanded_[e.first_result];
-  v.of_totals = IsReduction(e);
+  v.of_totals = Reduces(e);
   for (const Dep& d : deps)
     v.of_totals = v.of_totals || (plan_.values[d.var].unit == unit && plan_.values[d.var].of_totals);
-  if (IsReduction(e)) {
-    const Ints& dims = e.attrs.Get<Ints>("dims");
+  if (Reduces(e)) {
+    const Ints dims = ReducedDims(e);
     for (size_t d = 0; d < space.size(); ++d) {
       if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end())
         v.place.push_back(space[d]);

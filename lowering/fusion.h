@@ -20,7 +20,8 @@ struct FusionPolicy {
   int max_inline_cost = 4;        // simple operations that every reader may repeat
   int64_t min_parallel_rows = 8;  // rows below which a large row keeps a reduction's users out of its group
   int64_t large_row = 32768;
-  bool fuse = true;  // false: one equation, one kernel (to see what fusion brings)
+  bool fuse = true;             // false: one equation, one kernel (to see what fusion brings)
+  bool arg_reductions = false;  // argmax and argmin are kernels; without it they are calls of the runtime
   // No kernel writes memory that it reads, as GPU kernels promise of their arguments; what a later pass over a row
   // needs stays in registers or is computed again.
   bool distinct_buffers = false;
@@ -79,6 +80,9 @@ BlockPlan Fuse(const Fn& fn, const FusionPolicy& policy);
 // True for equations that only move or repeat elements, in a way that an index map can follow.
 bool IsView(const Fn& fn, const Eqn& eqn);
 bool IsReduction(const Eqn& eqn);
+bool IsArgReduction(const Eqn& eqn);  // argmax, argmin
+// The dimensions that a reduction of either kind reduces.
+Ints ReducedDims(const Eqn& eqn);
 // A contraction whose sum is taken in a fixed order: a kernel of its own, where others are calls of a library.
 bool IsOrderedSum(const Eqn& eqn);
 // The index of operand 0 for an index of the result of broadcast, transpose, slice, reverse or a splitting reshape.

@@ -216,12 +216,37 @@ int KernelBuilder::GatherValue(int i, const std::vector<Affine>& index) {
   return Node(OpNode("select", x.dtype, {inside, value, Node(LiteralNode(fill))}));
 }
 
+// A reduction of pairs: the element and where along the dimension it is.
+int KernelBuilder::ArgReduction(const Eqn& e, const std::vector<Affine>& index) {
+  const DType dtype = fn_.TypeOf(e.operands[0]).dtype;
+  const int64_t dim = e.attrs.GetInt("dim");
+  const std::optional<int64_t> size = fn_.TypeOf(e.operands[0]).dims[dim].TryValue();
+  KernelNode where;
+  where.kind = Kind::kIndex;
+  where.index = index[dim];
+  if (where.index.terms().empty()) {  // one element
+    where.dtype = fn_.TypeOf(e.result()).dtype;
+    return Node(std::move(where));
+  }
+  where.dtype = size && *size <= std::numeric_limits<int32_t>::max() ? DType::kI32 : DType::kI64;
+  int value = Value(e.operands[0], index);
+  // Halves that this kernel computes are rounded as in memory: which of them are equal depends on it.
+  if (IsFloat(dtype) && ByteWidth(dtype) == 2 && out_.spec.nodes[value].kind != Kind::kLoad)
+    value = Node(OpNode("bitcast", dtype, {Node(OpNode("bitcast", DType::kU16, {value}))}));
+  KernelNode n;
+  n.kind = Kind::kReduce;
+  n.op = e.prim->name;
+  n.dtype = fn_.TypeOf(e.result()).dtype;
+  n.operands = {value, Node(std::move(where))};
+  n.loc = e.loc;
+  return Node(std::move(n));
+}
+
 // The value of equation i of the group at the loops' own position.
 int KernelBuilder::Member(int i) {
   const Eqn& e = fn_.eqns()[i];
   const auto key = std::make_pair(e.first_result, std::string("member"));
   if (auto it = memo_.find(key); it != memo_.end()) return it->second;
-  const BlockPlan::Unit& u = plan_.units[unit_];
   std::vector<Affine> index;
   for (int s : plan_.space[i]) index.push_back(s < 0 ? Affine() : Affine::Var(position_[s]));
   int node = -1;
@@ -238,7 +263,8 @@ int KernelBuilder::Member(int i) {
       n.loc = e.loc;
       node = Node(std::move(n));
     }
-    (void)u;
+  } else if (IsArgReduction(e)) {
+    node = ArgReduction(e, index);
   } else if (e.prim->is_elementwise()) {
     node = Elementwise(i, index);
   } else if (e.prim->name == "reshape") {

@@ -59,6 +59,7 @@ class KernelBuilder {
   int ViewValue(int eqn, const std::vector<Affine>& index);
   int Elementwise(int eqn, const std::vector<Affine>& index);
   int Member(int eqn);
+  int ArgReduction(const Eqn& e, const std::vector<Affine>& index);
   int GatherValue(int eqn, const std::vector<Affine>& index);
   int DynamicSliceValue(int eqn, const std::vector<Affine>& index);
   Affine FlatOffset(const Dims& dims, const std::vector<Affine>& index);

@@ -43,10 +43,14 @@ struct KernelNode {
   Access access;   // kLoad
   Tensor literal;  // kLiteral: rank 0
   Affine index;    // kIndex: the value, converted to dtype
-  std::string op;  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or, or tree (below)
+  // kOp: name of an element-wise primitive; kReduce: sum prod max min and or; argmax argmin (for GPUs), of two
+  // operands, values and their indices, of which it gives the least of those with the extreme value; or tree (above).
+  std::string op;
   std::vector<int> operands;
   int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away
   Loc loc;              // of the equation, for errors; not part of Key
+
+  bool FindsIndex() const { return kind == Kind::kReduce && (op == "argmax" || op == "argmin"); }
 };
 
 struct KernelStore {

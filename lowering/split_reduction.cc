@@ -59,18 +59,31 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
   if (parts < 2) return std::nullopt;
 
   SplitReduction out;
+  // The parts of an argmax or argmin are pairs: the index, and the extreme value by a reduction of its own.
+  KernelSpec in_parts = kernel;
+  std::vector<int> reductions;
+  for (size_t i = 0; i < kernel.nodes.size(); ++i) {
+    if (kernel.nodes[i].kind != Kind::kReduce) continue;
+    if (kernel.nodes[i].FindsIndex()) {
+      KernelNode extreme = kernel.nodes[i];
+      extreme.op = extreme.op.substr(3);
+      extreme.operands.resize(1);
+      extreme.dtype = kernel.nodes[static_cast<size_t>(extreme.operands[0])].dtype;
+      reductions.push_back(static_cast<int>(in_parts.nodes.size()));
+      in_parts.nodes.push_back(std::move(extreme));
+      in_parts.nodes[i].dtype = kernel.nodes[static_cast<size_t>(kernel.nodes[i].operands[1])].dtype;
+    }
+    reductions.push_back(static_cast<int>(i));
+  }
   Affine at_row;  // position of an outer point among the rows
   Dim stride = 1;
   for (int v = outer; v-- > 0;) {
     at_row = at_row + Affine::Var(v) * stride;
     stride = stride * kernel.sizes[v];
   }
-  std::vector<int> reductions;
-  for (size_t i = 0; i < kernel.nodes.size(); ++i) {
-    if (kernel.nodes[i].kind != Kind::kReduce) continue;
-    reductions.push_back(static_cast<int>(i));
-    out.partial.push_back(Type{PartialType(kernel.nodes[i].dtype), {Dim(parts + (rest > 0)), Dim(rows)}, {}});
-  }
+  for (int r : reductions)
+    out.partial.push_back(
+        Type{PartialType(in_parts.nodes[static_cast<size_t>(r)].dtype), {Dim(parts + (rest > 0)), Dim(rows)}, {}});
   auto partial_access = [&](size_t r, const Affine& offset) {
     return Access{kernel.num_operands + static_cast<int>(r), out.partial[r].dtype, offset, {}};
   };
@@ -84,7 +97,7 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
   };
 
   // The parts: one more outer dimension.
-  KernelSpec sums = kernel;
+  KernelSpec sums = in_parts;
   sums.stores.erase(std::remove_if(sums.stores.begin(), sums.stores.end(), is_row), sums.stores.end());
   KernelSpec left = sums;
   std::vector<Affine> moved, shifted;
@@ -116,12 +129,14 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
   for (size_t i = 0, r = 0; i < kernel.nodes.size(); ++i) {
     KernelNode node = kernel.nodes[i];
     if (node.kind == Kind::kReduce) {
-      KernelNode load;
-      load.kind = Kind::kLoad;
-      load.dtype = node.dtype;
-      load.access = partial_access(r++, Affine::Var(outer) * Dim(rows) + at_row);
-      node.operands = {static_cast<int>(total.nodes.size())};
-      total.nodes.push_back(std::move(load));
+      for (int& o : node.operands) {
+        KernelNode load;
+        load.kind = Kind::kLoad;
+        load.dtype = in_parts.nodes[static_cast<size_t>(reductions[r])].dtype;
+        load.access = partial_access(r++, Affine::Var(outer) * Dim(rows) + at_row);
+        o = static_cast<int>(total.nodes.size());
+        total.nodes.push_back(std::move(load));
+      }
     } else {
       for (int& o : node.operands) o = to[o];
       for (auto& d : node.access.dynamic) d.node = to[d.node];

@@ -80,5 +80,28 @@ TEST(SplitLongReduction, LeavesAloneWhatReadsARowAgain) {
   EXPECT_TRUE(SplitLongReduction(k));
 }
 
+TEST(SplitLongReduction, PlacesOfExtremesArePairs) {
+  const int64_t n = 1000003;
+  KernelSpec k = Reduction("argmax", 1, n, DType::kF16);
+  KernelNode where;
+  where.kind = Kind::kIndex;
+  where.dtype = DType::kI32;
+  where.index = Affine::Var(0);
+  k.nodes.insert(k.nodes.begin() + 1, where);
+  k.nodes[2].operands = {0, 1};
+  k.nodes[2].dtype = DType::kU8;
+  k.stores[0].node = 2;
+  const auto split = SplitLongReduction(k);
+  ASSERT_TRUE(split.has_value());
+  // The extreme value and its index among all elements, not in the type of the result.
+  ASSERT_EQ(split->partial.size(), 2u);
+  EXPECT_EQ(split->partial[0].dtype, DType::kF32);
+  EXPECT_EQ(split->partial[1].dtype, DType::kI32);
+  const KernelSpec &parts = split->kernels[0], &total = split->kernels.back();
+  EXPECT_NE(parts.ToString().find("reduce_max %0"), std::string::npos) << parts.ToString();
+  EXPECT_NE(parts.ToString().find("= index 0+i0*"), std::string::npos) << parts.ToString();
+  EXPECT_NE(total.ToString().find("u8 = reduce_argmax %0 %1"), std::string::npos) << total.ToString();
+}
+
 }  // namespace
 }  // namespace weft

@@ -38,6 +38,12 @@ bool IsReduction(const Eqn& eqn) {
   return eqn.prim->family == Family::kReduction && eqn.prim->name.rfind("reduce_", 0) == 0;
 }
 
+bool IsArgReduction(const Eqn& eqn) { return eqn.prim->name == "argmax" || eqn.prim->name == "argmin"; }
+
+Ints ReducedDims(const Eqn& eqn) {
+  return IsArgReduction(eqn) ? Ints{eqn.attrs.GetInt("dim")} : eqn.attrs.Get<Ints>("dims");
+}
+
 bool IsOrderedSum(const Eqn& eqn) { return eqn.prim->name == "contract" && eqn.attrs.Find("leaf") != nullptr; }
 
 bool IsView(const Fn& fn, const Eqn& eqn) {

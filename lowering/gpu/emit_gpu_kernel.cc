@@ -114,11 +114,10 @@ void GpuKernelEmitter::Group(const std::vector<int>& reductions, const std::vect
                              Value guard, std::vector<std::vector<Lanes>>* sums) {
   for (size_t i = 0; i < reductions.size(); ++i) {
     const KernelNode& n = spec_.nodes[static_cast<size_t>(reductions[i])];
-    const int operand = n.operands[0];
     std::vector<Lanes> values;
     for (int l = 0; l < lanes_; ++l) {
-      Lanes v = Evaluate(operand, l);
-      if (guard) v = body_.Select(guard, v, body_.Neutral(n.op, n.dtype, 0));
+      Lanes v = Contribution(n, l);
+      if (guard) v = body_.Select(guard, v, Neutral(n));
       values.push_back(v);
     }
     if (AcrossMemory()) {
@@ -140,7 +139,7 @@ void GpuKernelEmitter::RunPhase(const std::vector<int>& reductions, const std::v
   std::vector<std::vector<Lanes>> sums;
   for (int r : reductions) {
     const KernelNode& n = spec_.nodes[static_cast<size_t>(r)];
-    sums.emplace_back(AcrossMemory() ? lanes_ : 1, body_.Neutral(n.op, n.dtype, 0));
+    sums.emplace_back(AcrossMemory() ? lanes_ : 1, Neutral(n));
   }
   const int64_t threads = plan_.threads_per_row;
   if (plan_.registers > 0) {
@@ -173,8 +172,18 @@ void GpuKernelEmitter::RunPhase(const std::vector<int>& reductions, const std::v
   }
   CombineThreads(reductions, &sums);
   for (size_t i = 0; i < reductions.size(); ++i) {
-    for (size_t l = 0; l < sums[i].size(); ++l) known_[{reductions[i], -1, static_cast<int>(l)}] = {sums[i][l], depth_};
+    const KernelNode& n = spec_.nodes[static_cast<size_t>(reductions[i])];
+    for (size_t l = 0; l < sums[i].size(); ++l)
+      known_[{reductions[i], -1, static_cast<int>(l)}] = {Total(n, sums[i][l]), depth_};
   }
+}
+
+Lanes GpuKernelEmitter::Total(const KernelNode& n, const Lanes& v) {
+  if (!n.FindsIndex()) return v;
+  KernelNode convert;
+  convert.op = "convert";
+  convert.dtype = n.dtype;
+  return body_.Op(convert, {TypeOf(n.operands[1])}, {{v.im}});
 }
 
 void GpuKernelEmitter::Rows() {

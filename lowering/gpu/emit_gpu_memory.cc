@@ -224,22 +224,36 @@ Lanes GpuKernelEmitter::CombineWarp(const KernelNode& n, Lanes v, int64_t width)
   return v;
 }
 
-GpuKernelEmitter::Cell GpuKernelEmitter::NewCells(DType dtype, int64_t count) {
-  const Cell cell{shared_used_, dtype};
-  // Rounded as PlanGpu counts. Counts are even, so every array begins at a multiple of 8.
-  shared_used_ += (SharedBytes(dtype) + 3) / 4 * 4 * count;
+GpuKernelEmitter::Cells GpuKernelEmitter::NewCells(const KernelNode& n, int64_t count) {
+  Cells cells;
+  for (DType dtype : AccumulatorTypes(spec_, n)) {
+    cells.push_back({shared_used_, dtype});
+    // Counts are even, so every array begins at a multiple of 8.
+    shared_used_ += SharedBytes(dtype) * count;
+  }
   WEFT_CHECK(shared_used_ <= plan_.shared_bytes) << "kernel: its plan has too little shared memory";
-  return cell;
+  return cells;
 }
 
 Value GpuKernelEmitter::SharedAddress(Cell cell, Value index) {
-  const int64_t step = (SharedBytes(cell.dtype) + 3) / 4 * 4;
-  Value offset = m_.IAdd(m_.IMul(index, At(step)), At(cell.start));
+  Value offset = m_.IAdd(m_.IMul(index, At(SharedBytes(cell.dtype))), At(cell.start));
   if (!plan_.wide_index) offset = m_.ExtU(offset, m_.i64());
   return m_.Make<LLVM::GEPOp>(shared_.getType(), m_.i8(), shared_, llvm::ArrayRef<LLVM::GEPArg>{offset});
 }
 
-void GpuKernelEmitter::StoreShared(Cell cell, Value index, Lanes v) {
+void GpuKernelEmitter::StoreShared(const Cells& cells, Value index, Lanes v) {
+  if (cells.size() == 1) return StoreCell(cells[0], index, v);
+  StoreCell(cells[0], index, {v.re});
+  StoreCell(cells[1], index, {v.im});
+}
+
+Lanes GpuKernelEmitter::LoadShared(const Cells& cells, Value index) {
+  Lanes v = LoadCell(cells[0], index);
+  if (cells.size() > 1) v.im = LoadCell(cells[1], index).re;
+  return v;
+}
+
+void GpuKernelEmitter::StoreCell(Cell cell, Value index, Lanes v) {
   auto put = [&](Value x, int64_t part) {
     if (x.getType().isInteger(1)) x = m_.ExtU(x, m_.i8());
     Value at = SharedAddress(cell, index);
@@ -253,7 +267,7 @@ void GpuKernelEmitter::StoreShared(Cell cell, Value index, Lanes v) {
   if (v.im) put(v.im, 1);
 }
 
-Lanes GpuKernelEmitter::LoadShared(Cell cell, Value index) {
+Lanes GpuKernelEmitter::LoadCell(Cell cell, Value index) {
   MType t = body_.Register(cell.dtype), memory = t.isInteger(1) ? m_.i8() : t;
   const unsigned bytes = memory.getIntOrFloatBitWidth() / 8;
   auto get = [&](int64_t part) {
@@ -278,12 +292,12 @@ void GpuKernelEmitter::CombineThreads(const std::vector<int>& reductions, std::v
       (*sums)[i][0] = CombineWarp(node(i), (*sums)[i][0], std::min<int64_t>(threads, 32));
     if (threads <= 32) return;
     const int64_t warps = threads / 32;
-    std::vector<Cell> cells;
+    std::vector<Cells> cells;
     Value lane = m_.And(row_thread_, At(31)), warp = m_.ShrU(row_thread_, 5);
     Value row = m_.IMul(row_in_block_, At(warps));
     If(m_.Cmp(IPred::eq, lane, At(0)), [&] {
       for (size_t i = 0; i < reductions.size(); ++i) {
-        cells.push_back(NewCells(node(i).dtype, rows * warps));
+        cells.push_back(NewCells(node(i), rows * warps));
         StoreShared(cells[i], m_.IAdd(row, warp), (*sums)[i][0]);
       }
     });
@@ -294,13 +308,13 @@ void GpuKernelEmitter::CombineThreads(const std::vector<int>& reductions, std::v
     return;
   }
   // By halves: the threads of the lower half add what those of the upper half have.
-  std::vector<Cell> cells;
+  std::vector<Cells> cells;
   auto index = [&](Value thread, int lane) {
     Value place = m_.IAdd(m_.IMul(thread, At(rows)), row_in_block_);
     return lanes_ == 1 ? place : m_.IAdd(m_.IMul(place, At(lanes_)), At(lane));
   };
   for (size_t i = 0; i < reductions.size(); ++i) {
-    cells.push_back(NewCells(node(i).dtype, rows * threads * lanes_));
+    cells.push_back(NewCells(node(i), rows * threads * lanes_));
     for (int l = 0; l < lanes_; ++l) StoreShared(cells[i], index(row_thread_, l), (*sums)[i][l]);
   }
   Barrier();

@@ -34,7 +34,7 @@ void CheckEquations(const Fn& fn) {
                      "' is not known when compiling; GPU code is made for arguments of fixed sizes");
   for (const Eqn& e : fn.eqns()) {
     const std::string& name = e.prim->name;
-    if (e.prim->is_elementwise() || IsReduction(e) || IsView(fn, e) || kMoves.count(name)) {
+    if (e.prim->is_elementwise() || IsReduction(e) || IsArgReduction(e) || IsView(fn, e) || kMoves.count(name)) {
       for (const Atom& a : e.operands) {
         if (IsOpaque(fn.TypeOf(a).dtype))
           throw NoRule(e, std::string("has no GPU code for ") + Name(fn.TypeOf(a).dtype) + " yet");
@@ -139,6 +139,7 @@ GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
   GpuProgram p;
   FusionPolicy policy;
   policy.distinct_buffers = true;
+  policy.arg_reductions = true;
   p.program = BuildProgram(*flat, policy);
   p.artifact.sm = target.sm;
   for (const KernelSpec& spec : p.program.kernels) {

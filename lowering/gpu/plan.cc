@@ -111,17 +111,21 @@ int64_t RowRegisters(const KernelSpec& spec) {
   const std::vector<uint64_t> dependence = spec.Dependence();
   for (size_t i = 0; i < spec.nodes.size(); ++i) {
     if (spec.nodes[i].kind == Kind::kLoad && (dependence[i] >> spec.num_outer) != 0)
-      registers += CeilDiv(SharedBytes(spec.nodes[i].dtype), 4);
+      registers += SharedBytes(spec.nodes[i].dtype) / 4;
   }
   return std::max<int64_t>(1, registers);
 }
 
 }  // namespace
 
-int SharedBytes(DType dtype) {
-  if (dtype == DType::kF16 || dtype == DType::kBF16) return 4;
-  return ByteWidth(dtype);
+std::vector<DType> AccumulatorTypes(const KernelSpec& spec, const KernelNode& reduction) {
+  if (!reduction.FindsIndex()) return {reduction.dtype};
+  std::vector<DType> types;
+  for (int o : reduction.operands) types.push_back(spec.nodes[static_cast<size_t>(o)].dtype);
+  return types;
 }
+
+int SharedBytes(DType dtype) { return std::max(4, ByteWidth(dtype)); }
 
 bool IsWholeVector(const Access& access, int dim, int lanes) {
   if (dim < 0 || !(access.offset.Coefficient(dim) == Dim(1))) return false;
@@ -145,7 +149,7 @@ GpuPlan PlanGpu(const KernelSpec& spec, const GpuTarget& target) {
   for (const KernelNode& n : spec.nodes) {
     if (n.kind != Kind::kReduce) continue;
     ++reductions;
-    reduced_bytes += CeilDiv(SharedBytes(n.dtype), 4) * 4;
+    for (DType t : AccumulatorTypes(spec, n)) reduced_bytes += SharedBytes(t);
   }
   plan.vector_dim = VectorDim(spec);
   plan.wide_index = NeedsWideIndex(spec, rows * row);

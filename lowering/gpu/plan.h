@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lowering/gpu/target.h"
 #include "lowering/kernel_spec.h"
@@ -36,7 +37,9 @@ struct GpuPlan {
 // Sizes must be static: raises kUnsupported otherwise, and where a launch would be too large.
 GpuPlan PlanGpu(const KernelSpec& spec, const GpuTarget& target);
 
-// Bytes that one lane of a value takes in shared memory.
+// What is kept of a reduction while it runs: a value of its dtype; of argmax and argmin a value and its index.
+std::vector<DType> AccumulatorTypes(const KernelSpec& spec, const KernelNode& reduction);
+// Bytes that one of them takes in shared memory: whole 32-bit words.
 int SharedBytes(DType dtype);
 // Whether `lanes` elements along dimension `dim` lie one behind the other and begin at a multiple of `lanes`.
 bool IsWholeVector(const Access& access, int dim, int lanes);

@@ -18,7 +18,7 @@ namespace weft {
 
 struct Lanes {
   Value re;
-  Value im = {};  // complex only
+  Value im = {};  // of complex numbers; of pairs, the index
 };
 
 class BodyEmitter {
@@ -44,6 +44,10 @@ class BodyEmitter {
   // Reductions: the neutral element, and one step.
   Lanes Neutral(const std::string& op, DType dtype, int64_t lanes);
   Lanes Combine(const std::string& op, DType dtype, Lanes a, Lanes b);
+  // The same for argmax and argmin (`op`) of pairs, of a value and its index (`im`): of equal values, or of several
+  // NaNs, the one with the least index. The neutral pair is behind all others.
+  Lanes NeutralPair(const std::string& op, DType value, DType index);
+  Lanes CombinePairs(const std::string& op, DType value, DType index, const Lanes& a, const Lanes& b);
   Lanes Select(Value mask, Lanes a, Lanes b);
   Lanes Splat(Lanes v, int64_t lanes);
 

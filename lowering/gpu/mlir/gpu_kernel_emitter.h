@@ -71,9 +71,24 @@ class GpuKernelEmitter {
       throw Error(error.kind(), primitive + ": " + error.message(), loc);
     }
   }
+  // Accumulators; of argmax and argmin they are pairs of a value and its index.
+  DType TypeOf(int node) const { return spec_.nodes[static_cast<size_t>(node)].dtype; }
+  Lanes Neutral(const KernelNode& n) {
+    if (n.FindsIndex()) return body_.NeutralPair(n.op, TypeOf(n.operands[0]), TypeOf(n.operands[1]));
+    return body_.Neutral(n.op, n.dtype, 0);
+  }
   Lanes Combine(const KernelNode& n, const Lanes& a, const Lanes& b) {
+    if (n.FindsIndex()) return body_.CombinePairs(n.op, TypeOf(n.operands[0]), TypeOf(n.operands[1]), a, b);
     return Named("reduce_" + n.op, n.loc, [&] { return body_.Combine(n.op, n.dtype, a, b); });
   }
+  // What lane `lane` adds to the accumulator.
+  Lanes Contribution(const KernelNode& n, int lane) {
+    Lanes v = Evaluate(n.operands[0], lane);
+    if (n.FindsIndex()) v.im = Evaluate(n.operands[1], lane).re;
+    return v;
+  }
+  // The reduction's value, of its accumulator.
+  Lanes Total(const KernelNode& n, const Lanes& v);
   Lanes CallLibrary(const std::string& op, DType dtype, const std::vector<Lanes>& x);
   Value Native(const std::string& op, const std::vector<Value>& x);
   Value CallDevice(const std::string& function, MType result, const std::vector<Value>& x);
@@ -88,13 +103,17 @@ class GpuKernelEmitter {
   void CombineThreads(const std::vector<int>& reductions, std::vector<std::vector<Lanes>>* sums);
   Lanes CombineWarp(const KernelNode& n, Lanes v, int64_t width);
   Value Shuffle(Value v, int64_t distance);
+  // An array in shared memory; an array of accumulators is one, or of pairs two.
   struct Cell {
     int64_t start;  // bytes
     DType dtype;
   };
-  Cell NewCells(DType dtype, int64_t count);
-  void StoreShared(Cell cell, Value index, Lanes v);
-  Lanes LoadShared(Cell cell, Value index);
+  using Cells = std::vector<Cell>;
+  Cells NewCells(const KernelNode& n, int64_t count);
+  void StoreShared(const Cells& cells, Value index, Lanes v);
+  Lanes LoadShared(const Cells& cells, Value index);
+  void StoreCell(Cell cell, Value index, Lanes v);
+  Lanes LoadCell(Cell cell, Value index);
   Value SharedAddress(Cell cell, Value index);
 
   const KernelSpec& spec_;
