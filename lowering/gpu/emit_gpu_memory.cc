@@ -88,18 +88,51 @@ Lanes GpuKernelEmitter::LoadLane(const Access& a, int lane) {
 }
 
 void GpuKernelEmitter::LoadVector(int node) {
-  const KernelNode& n = spec_.nodes[static_cast<size_t>(node)];
-  const bool pair = IsComplex(n.dtype);
-  MType element = body_.Memory(n.dtype);
-  const int64_t count = lanes_ * (pair ? 2 : 1);
-  Value raw = m_.Load(m_.Vector(count, element), Pointer(n.access, Offset(n.access, 0)),
-                      static_cast<unsigned>(count) * element.getIntOrFloatBitWidth() / 8);
+  const Access& a = spec_.nodes[static_cast<size_t>(node)].access;
+  const bool pair = IsComplex(a.dtype);
+  MType element = body_.Memory(a.dtype);
+  const std::vector<Value> parts = LoadTogether(element, lanes_ * (pair ? 2 : 1), Pointer(a, Offset(a, 0)));
   const int group = IsInner(dependence_[node]) ? group_ : -1;
-  for (int l = 0; l < lanes_; ++l) {
-    const Lanes v = pair ? Lanes{m_.Extract(raw, 2 * l), m_.Extract(raw, 2 * l + 1)}
-                         : body_.FromMemory(n.dtype, m_.Extract(raw, l));
-    known_[{node, group, l}] = {v, depth_};
+  for (size_t l = 0; l < static_cast<size_t>(lanes_); ++l) {
+    const Lanes v = pair ? Lanes{parts[2 * l], parts[2 * l + 1]} : body_.FromMemory(a.dtype, parts[l]);
+    known_[{node, group, static_cast<int>(l)}] = {v, depth_};
   }
+}
+
+// Bytes are moved as words of 32 bits: LLVM takes vectors of bytes apart.
+std::vector<Value> GpuKernelEmitter::LoadTogether(MType element, int64_t count, Value pointer) {
+  const int64_t bits = element.getIntOrFloatBitWidth();
+  const bool words = bits == 8 && count % 4 == 0;
+  const int64_t loaded = words ? count / 4 : count;
+  Value raw = m_.Load(m_.Vector(loaded, words ? m_.i32() : element), pointer, static_cast<unsigned>(count * bits / 8));
+  std::vector<Value> parts;
+  for (int64_t i = 0; i < loaded; ++i) {
+    Value part = m_.Extract(raw, i);
+    for (int64_t byte = 0; words && byte < 4; ++byte) parts.push_back(m_.TruncI(m_.ShrU(part, 8 * byte), element));
+    if (!words) parts.push_back(part);
+  }
+  return parts;
+}
+
+// What a store writes at once: the parts one behind the other.
+Value GpuKernelEmitter::Together(std::vector<Value> parts) {
+  if (parts[0].getType() == m_.i8() && parts.size() % 4 == 0) {
+    std::vector<Value> words;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Value byte = m_.Shl(m_.ExtU(parts[i], m_.i32()), static_cast<int64_t>(8 * (i % 4)));
+      if (i % 4 == 0)
+        words.push_back(byte);
+      else
+        words.back() = m_.Or(words.back(), byte);
+    }
+    parts = words;
+  }
+  if (parts.size() == 1) return parts[0];
+  MType t = m_.Vector(static_cast<int64_t>(parts.size()), parts[0].getType());
+  Value all = m_.Make<LLVM::PoisonOp>(t);
+  for (size_t i = 0; i < parts.size(); ++i)
+    all = m_.Make<LLVM::InsertElementOp>(t, all, parts[i], m_.I64(static_cast<int64_t>(i)));
+  return all;
 }
 
 Lanes GpuKernelEmitter::Evaluate(int node, int lane) {
@@ -173,15 +206,10 @@ void GpuKernelEmitter::StoreAll(const std::vector<const KernelStore*>& stores, V
     }
     const size_t per_lane = IsComplex(a.dtype) ? 2 : 1, together = whole ? parts.size() : per_lane;
     for (size_t first = 0; first < parts.size(); first += together) {
-      Value raw = parts[first];
-      if (together > 1) {
-        MType t = m_.Vector(static_cast<int64_t>(together), element);
-        raw = m_.Make<LLVM::PoisonOp>(t);
-        for (size_t i = 0; i < together; ++i)
-          raw = m_.Make<LLVM::InsertElementOp>(t, raw, parts[first + i], m_.I64(static_cast<int64_t>(i)));
-      }
-      writes.push_back(
-          {raw, Pointer(a, Offset(a, static_cast<int>(first / per_lane))), bytes * static_cast<unsigned>(together)});
+      const auto begin = parts.begin() + static_cast<int64_t>(first);
+      writes.push_back({Together({begin, begin + static_cast<int64_t>(together)}),
+                        Pointer(a, Offset(a, static_cast<int>(first / per_lane))),
+                        bytes * static_cast<unsigned>(together)});
     }
   }
   If(guard, [&] {

@@ -75,7 +75,7 @@ int Lanes(const KernelSpec& spec, int dim, bool may_have_tail) {
   }
   if (widest == 0) return 1;
   const int64_t size = Static(spec.sizes[dim]);
-  for (int lanes = std::clamp(16 / widest, 1, 8); lanes > 1; lanes /= 2) {
+  for (int lanes = std::max(1, 16 / widest); lanes > 1; lanes /= 2) {
     if (size % lanes != 0 && !(may_have_tail && size > 4 * lanes)) continue;
     int whole = 0, broken = 0;
     bool stores = true;

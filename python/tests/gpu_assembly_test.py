@@ -86,30 +86,54 @@ def s(*shape, dtype="float32"):
     return weft.ShapeDtype(shape, dtype)
 
 
-# name: function, arguments, bytes of the widest access
+# name: function, arguments, bytes of the widest load and of the widest store
 PROGRAMS = {
-    "elements f32": (gelu, (s(1 << 20), s(1 << 20)), 16),
-    "elements bf16": (gelu, (s(1 << 20, dtype="bfloat16"), s(1 << 20, dtype="bfloat16")), 16),
-    "elements f64": (lambda x: x * x + 1, (s(1 << 20, dtype="float64"),), 16),
+    "elements f32": (gelu, (s(1 << 20), s(1 << 20)), (16, 16)),
+    "elements bf16": (gelu, (s(1 << 20, dtype="bfloat16"), s(1 << 20, dtype="bfloat16")), (16, 16)),
+    "elements f64": (lambda x: x * x + 1, (s(1 << 20, dtype="float64"),), (16, 16)),
+    "elements i8": (lambda x, y: x * y + 3, (s(1 << 20, dtype="int8"), s(1 << 20, dtype="int8")), (16, 16)),
+    "elements u8, through floats": (
+        lambda x: (wnp.tanh(x.astype("float32") / 255) * 255).astype("uint8"),
+        (s(1 << 20, dtype="uint8"),),
+        (16, 16),
+    ),
+    "elements bool": (lambda x, y: x & ~y, (s(512, 4096, dtype="bool"), s(4096, dtype="bool")), (16, 16)),
+    "elements u8, groups of eight": (
+        lambda x, y: x + y,
+        (s(512, 1000, dtype="uint8"), s(1000, dtype="uint8")),
+        (8, 8),
+    ),
+    "a mask of floats": (lambda x: x > 0, (s(1 << 20),), (16, 4)),
+    "softmax u8": (
+        lambda x: (softmax(x.astype("float32")) * 255).astype("uint8"),
+        (s(512, 4096, dtype="uint8"),),
+        (16, 16),
+    ),
+    "row extremes u8": (lambda x: (x.argmax(1), x.max(1)), (s(512, 4096, dtype="uint8"),), (16, 4)),
+    "row extremes f32": (lambda x: x.argmax(1), (s(4096, 4096),), (16, 4)),
+    "row extremes bf16, long rows": (lambda x: x.argmin(1), (s(512, 65536, dtype="bfloat16"),), (16, 4)),
+    "column extremes f64": (lambda x: x.argmax(0), (s(4096, 4096, dtype="float64"),), (8, 4)),
+    "the largest of everything": (lambda x: x.argmax(), (s(1 << 24),), (16, 4)),
+    "nextafter bf16": (wnp.nextafter, (s(1 << 20, dtype="bfloat16"), s(1 << 20, dtype="bfloat16")), (16, 16)),
     "elements, many functions": (
         lambda x: wnp.cbrt(x) * wnp.log1p(x * x) + wnp.arctan2(x, x + 3) + weft.scipy.special.erf(x) ** 3,
         (s(4096, 512),),
-        16,
+        (16, 16),
     ),
-    "softmax, a warp a row": (softmax, (s(4096, 1024),), 16),
-    "softmax, a block a row": (softmax, (s(512, 8192),), 16),
-    "softmax bf16": (softmax, (s(512, 8192, dtype="bfloat16"),), 16),
-    "softmax, long rows": (softmax, (s(256, 65536),), 16),
-    "softmax, odd rows": (softmax, (s(512, 1001),), 4),
-    "layer norm": (layer_norm, (s(512, 4096), s(4096), s(4096)), 16),
-    "row sums": (lambda x: x.sum(1), (s(4096, 4096),), 16),
-    "column sums": (lambda x: x.sum(0), (s(4096, 4096),), 4),
+    "softmax, a warp a row": (softmax, (s(4096, 1024),), (16, 16)),
+    "softmax, a block a row": (softmax, (s(512, 8192),), (16, 16)),
+    "softmax bf16": (softmax, (s(512, 8192, dtype="bfloat16"),), (16, 16)),
+    "softmax, long rows": (softmax, (s(256, 65536),), (16, 16)),
+    "softmax, odd rows": (softmax, (s(512, 1001),), (4, 4)),
+    "layer norm": (layer_norm, (s(512, 4096), s(4096), s(4096)), (16, 16)),
+    "row sums": (lambda x: x.sum(1), (s(4096, 4096),), (16, 4)),
+    "column sums": (lambda x: x.sum(0), (s(4096, 4096),), (4, 4)),
     "gradient of a loss": (
         weft.grad(lambda x, y: (layer_norm(x, y, y) ** 2).sum()),
         (s(512, 1024), s(1024)),
-        16,
+        (16, 16),
     ),
-    "a sum of everything": (lambda x: (x * x).sum(), (s(4096, 4096),), 16),
+    "a sum of everything": (lambda x: (x * x).sum(), (s(4096, 4096),), (16, 4)),
 }
 
 
@@ -127,10 +151,11 @@ def lint(ptx, log, widest):
     if not threads or len(threads) != len(registers):
         wrong.append(f"{len(threads)} kernels, {len(registers)} of them assembled")
     wrong += [f"{r} registers in {t} threads" for t, r in zip(threads, registers) if r * max(threads) > 65536]
-    bytes_of = lambda count, bits: int(count or 1) * int(bits) // 8
-    accesses = re.findall(r"(?:ld|st)\.global(?:\.nc)?(?:\.v(\d))?\.[a-z](\d+)", ptx)
-    if max(bytes_of(*a) for a in accesses) != widest:
-        wrong.append(f"the widest access has {max(bytes_of(*a) for a in accesses)} bytes, not {widest}")
+    for kind, bytes_wanted in zip(("ld", "st"), widest):
+        accesses = re.findall(rf"{kind}\.global(?:\.nc)?(?:\.v(\d))?\.[a-z](\d+)", ptx)
+        found = max((int(count or 1) * int(bits) // 8 for count, bits in accesses), default=0)
+        if found != bytes_wanted:
+            wrong.append(f"the widest {kind} has {found} bytes, not {bytes_wanted}")
     return wrong
 
 
@@ -149,7 +174,7 @@ def test_kernels_assemble_without_spills(assembler, name, sm, tmp_path):
 @pytest.mark.parametrize("assembler", ASSEMBLERS or ["none"])
 def test_large_angles_are_all_that_takes_local_memory(assembler, function, tmp_path):
     ptx = weft.jit(function).lower(s(1 << 16), target="cuda:sm_90a").stage("ptx")
-    wrong = lint(ptx, ASSEMBLERS[assembler](ptx, "sm_90a", tmp_path), 16)
+    wrong = lint(ptx, ASSEMBLERS[assembler](ptx, "sm_90a", tmp_path), (16, 16))
     assert "local memory" in wrong and not any("spill" in w and "0 bytes spill" not in w for w in wrong)
 
 
@@ -168,6 +193,6 @@ def test_the_lint_finds_what_it_looks_for(assembler, tmp_path):
   ret;
 }
 """
-    wrong = lint(ptx, ASSEMBLERS[assembler](ptx, "sm_80", tmp_path), 16)
+    wrong = lint(ptx, ASSEMBLERS[assembler](ptx, "sm_80", tmp_path), (16, 16))
     assert any("bytes stack" in w for w in wrong) and "local memory" in wrong
-    assert "the widest access has 4 bytes, not 16" in wrong
+    assert "the widest ld has 0 bytes, not 16" in wrong and "the widest st has 4 bytes, not 16" in wrong

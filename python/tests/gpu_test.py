@@ -58,6 +58,8 @@ PROGRAMS = {
     "rms norm": (rms_norm, lambda: (normal(6, 1536), normal(1536))),
     "row sums": (lambda x: x.sum(1), lambda: (normal(33, 640),)),
     "column sums": (lambda x: x.sum(0), lambda: (normal(500, 48),)),
+    "the largest of rows": (lambda x: wnp.argmax(x * x - x, 1), lambda: (normal(33, 640),)),
+    "the smallest of columns": (lambda x: wnp.argmin(x, 0), lambda: (normal(500, 48),)),
 }
 
 
@@ -85,6 +87,93 @@ def test_the_ptx_is_for_the_target_and_moves_sixteen_bytes_at_a_time():
         assert ".local" not in ptx
     half = weft.jit(lambda x: x * 2 + 1).lower(normal(1 << 16, dtype="bfloat16"), target="cuda:sm_90a").stage("ptx")
     assert "ld.global.nc.v4" in half and "st.global.v4" in half
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool"])
+def test_arrays_of_bytes_are_moved_sixteen_at_a_time(dtype):
+    """Of arrays with an end of their own, of rows, of rows that are reduced; eight where no more fit."""
+
+    def accesses(f, *args):
+        ptx = weft.jit(f).lower(*args, target="cuda:sm_90a").stage("ptx")
+        assert ".local" not in ptx
+        return set(re.findall(r"(?:ld|st)\.global\S*", ptx))
+
+    shape = lambda *sizes: weft.ShapeDtype(sizes, dtype)
+    combined = lambda x, y: wnp.where(x > y, x, y)
+    wide = {"ld.global.nc.v4.u32", "st.global.v4.u32"}
+    assert accesses(combined, shape(512, 4096), shape(512, 4096)) == wide
+    assert accesses(combined, shape(512, 4096), shape(4096)) == wide
+    assert accesses(combined, shape(100003), shape(100003)) == wide | {"ld.global.nc.u8", "st.global.u8"}
+    assert accesses(lambda x: x.max(1), shape(4096, 4096)) == {"ld.global.nc.v4.u32", "st.global.u8"}
+    assert accesses(combined, shape(512, 1000), shape(1000)) == {"ld.global.nc.v2.u32", "st.global.v2.u32"}
+    # Beside wider elements, as many as those have in 16 bytes.
+    widened = accesses(lambda x: x.astype("float32"), shape(1 << 16))
+    assert widened == {"ld.global.nc.u32", "st.global.v4.f32"}
+
+
+def test_bytes_are_computed_as_numpy_does():
+    rng = np.random.default_rng(5)
+    x, y = (rng.integers(0, 256, size=(37, 208)).astype("uint8") for _ in range(2))
+
+    def f(x, y):
+        return x * y + 3, (x - y).astype("int8") >> 1, x > y, (x ^ y).max(0), x.min(1), x[:, ::-1]
+
+    got = weft.jit(f).lower(x, y, target="cuda:sm_90a").emulate(x, y)
+    for g, w in zip(got, f(x, y), strict=True):
+        assert g.dtype == w.dtype
+        np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint64", "bool"])
+@pytest.mark.parametrize("axis", [0, 1, 2, None])
+def test_places_of_extremes_are_numpys(dtype, axis):
+    x = np.random.default_rng(3).integers(0, 9, size=(7, 41, 24)).astype(dtype)
+    if dtype.startswith("float"):
+        x[2, 30, 5] = x[2, 31, 5] = x[5, 30, 9] = np.nan
+    f = lambda x: (wnp.argmax(x, axis), wnp.argmin(x, axis), weft.vmap(wnp.argmax)(x))
+    got = weft.jit(f).lower(x, target="cuda:sm_90a").emulate(x)
+    np.testing.assert_array_equal(got[0], x.argmax(axis))
+    np.testing.assert_array_equal(got[1], x.argmin(axis))
+    np.testing.assert_array_equal(got[2], x.reshape(7, -1).argmax(1))
+
+
+WORDS = {"float16": "uint16", "bfloat16": "uint16", "float32": "uint32", "float64": "uint64"}
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+def test_neighbours_of_numbers(dtype, monkeypatch):
+    """Of all numbers of 16 bits; of wider ones those whose other bits are zero."""
+    monkeypatch.setenv("WEFT_LIBDEVICE", "none")
+    word = np.dtype(WORDS[dtype])
+    bits = np.arange(1 << 16).astype(word) << np.array(8 * word.itemsize - 16, word)
+    x = weft.lax.bitcast_convert_type(wnp.asarray(bits), dtype)
+    values = np.asarray(x.astype("float64"))
+    # NumPy has no bfloat16, and of float16 it does not give the second number where both are zeros. All numbers from
+    # the least to the greatest, with one zero:
+    negative, positive = bits[values < 0], bits[values > 0]
+    line = np.concatenate([negative[::-1], [0], positive])
+    place = {int(b): i for i, b in enumerate(line)}
+
+    def neighbours(goal, goal_bits):
+        if word.itemsize > 2:
+            return np.nextafter(np.asarray(x), np.array(goal, dtype)).view(word)
+        out = bits.copy()
+        for k in np.flatnonzero(~np.isnan(values) & ~np.isnan(goal)):
+            at = place[int(bits[k])] if values[k] else len(negative)
+            out[k] = goal_bits if values[k] == goal else line[at + (1 if values[k] < goal else -1)]
+            if out[k] == 0 and values[k] < 0 and values[k] != goal:
+                out[k] = 0x8000
+        return out
+
+    f = weft.jit(wnp.nextafter)
+    for towards in (np.inf, -np.inf, 0.0, -0.0, 1.0, np.nan):
+        goal = wnp.full((1 << 16,), towards, dtype)
+        want = neighbours(towards, np.asarray(weft.lax.bitcast_convert_type(goal, word.name))[0])
+        for got in (f.lower(x, goal, target="cuda:sm_80").emulate(x, goal), f(x, goal)):
+            nan = np.isnan(np.asarray(got.astype("float64")))
+            np.testing.assert_array_equal(nan, np.isnan(values) | np.isnan(towards))
+            got = np.asarray(weft.lax.bitcast_convert_type(got, word.name))
+            np.testing.assert_array_equal(got[~nan], want[~nan])
 
 
 def test_several_kernels_are_one_module():

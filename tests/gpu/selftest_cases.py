@@ -149,6 +149,13 @@ def checks() -> Iterator[Case]:
         lambda x, y: np.where(x > y, x * 3 - y, y),
         0,
     )
+    small = [Argument(_RNG.integers(0, 256, size=5003), "uint8", 5003) for _ in range(2)]
+    apart = lambda module: lambda x, y: module.maximum(x, y) - module.minimum(x, y)
+    yield Case("check", "bytes", apart(wnp), small, apart(np), 0)
+    # Few different numbers: the first of many that are equal is asked for.
+    extremes = lambda x: (x.argmax(1), x.argmin(1), x.argmax(0))
+    ties = Argument(_RNG.integers(-9, 9, size=(300, 148)), "float32", 300)
+    yield Case("check", "places_of_extremes", extremes, [ties], extremes, 0)
     for width in (333, 4096, 20000):  # a warp a row; a block a row, in registers; read in each pass
         yield Case("check", f"softmax_of_{width}", _softmax(wnp), [_normal(5, width)], _softmax(np), 2e-6)
     layer = [_normal(6, 768), _normal(768), _normal(768)]

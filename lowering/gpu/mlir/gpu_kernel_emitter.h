@@ -61,6 +61,8 @@ class GpuKernelEmitter {
   Lanes EvaluateHere(int node, int lane);
   Lanes LoadLane(const Access& a, int lane);
   void LoadVector(int node);
+  std::vector<Value> LoadTogether(MType element, int64_t count, Value pointer);
+  Value Together(std::vector<Value> parts);
   void StoreAll(const std::vector<const KernelStore*>& stores, Value guard);
   // Puts the primitive's name in front of an error of f, and says where the user wrote it.
   template <class F>
