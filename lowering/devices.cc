@@ -34,6 +34,11 @@ FnRef WithoutVarying(const Fn& fn, const Shardings* out) {
     for (const FnRef& r : e.regions) regions.push_back(WithoutVarying(*r, nullptr));
     Attrs attrs = e.attrs;
     if (e.prim->name == "axis_index") attrs = {{"axes", e.attrs.Get<Strings>("axes")}};
+    if (e.prim->name == "recur" || e.prim->name == "unbox") {
+      Types types = e.attrs.Get<Types>("results");
+      for (Type& t : types) t.varying.clear();
+      attrs.Set("results", std::move(types));
+    }
     ScopedLoc loc(b, e.loc);
     const Atoms y = b.Emit(*e.prim, operands, attrs, regions);
     std::copy(y.begin(), y.end(), env.begin() + e.first_result);

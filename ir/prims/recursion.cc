@@ -94,6 +94,7 @@ void RecursivePush(PushContext& c, const Types& results, const std::function<Ato
 // A `recursive` equation being split: what its calls agree on.
 struct Splitting {
   Mask unknown, unknown_out;  // operands and results
+  Strings varying;            // of the box
   bool grown = false;         // a call did not fit: they are larger now
 };
 thread_local std::vector<Splitting*> t_splitting;
@@ -138,7 +139,7 @@ void RecurSplit(SplitContext& c) {
   s.unknown = Including(s.unknown, c.unknown, &s.grown);
   const Types& results = c.eqn.attrs.Get<Types>("results");
   Types known_types = Where(results, s.unknown_out, false);
-  known_types.push_back(Type{DType::kTape, {}, {}});
+  known_types.push_back(Type{DType::kTape, {}, s.varying});
   Mask own_unknown = s.unknown;
   // An operand that the convention makes unknown may be known here; one that is unknown here is in the convention now.
   const Atoms known =
@@ -149,9 +150,29 @@ void RecurSplit(SplitContext& c) {
   Merge(c, s.unknown_out, known, unknown);
 }
 
+// The mesh axes over which any value of `fn` varies: those of meshes around it.
+Strings VaryingWithin(const Fn& fn) {
+  Strings axes;
+  for (uint32_t v = 0; v < fn.num_vars(); ++v) axes = UnionOfAxes(axes, fn.TypeOf(Var{v}).varying);
+  for (const Eqn& e : fn.eqns()) {
+    if (e.attrs.Find("mesh") != nullptr) continue;
+    for (const FnRef& r : e.regions) axes = UnionOfAxes(axes, VaryingWithin(*r));
+  }
+  return axes;
+}
+
+// The box of a call, of a type that all calls have. It is a content that is declared to vary, where there is one of
+// numbers: that has a transpose.
+Atom Box(Builder& b, Atoms contents, const Strings& varying) {
+  const auto numbers = std::find_if(contents.begin(), contents.end(),
+                                    [&](const Atom& a) { return b.DTypeOf(a) != DType::kTape; });
+  if (numbers != contents.end()) *numbers = Pvary(b, *numbers, varying);
+  return Pvary(b, b.Emit(FindPrim("box"), contents)[0], varying);
+}
+
 void RecursiveSplit(SplitContext& c) {
   const FnRef& fn = c.eqn.regions[0];
-  Splitting s{c.unknown, Mask(c.eqn.num_results, false)};
+  Splitting s{c.unknown, Mask(c.eqn.num_results, false), VaryingWithin(*fn)};
   SplitFn split;
   do {
     s.grown = false;
@@ -169,10 +190,10 @@ void RecursiveSplit(SplitContext& c) {
   Builder kb(fn->name()), ub(fn->name());
   Atoms out = kb.Inline(*split.known, Parameters(kb, Where(types, s.unknown, false)));
   const size_t num_known = out.size() - split.residuals.size();
-  const Atom box = kb.Emit(FindPrim("box"), Part(out, num_known, out.size()))[0];
+  const Atom box = Box(kb, Part(out, num_known, out.size()), s.varying);
   out.resize(num_known);
   out.push_back(box);
-  const Atom parameter = ub.Parameter(Type{DType::kTape, {}, {}});
+  const Atom parameter = ub.Parameter(Type{DType::kTape, {}, s.varying});
   const Atoms unknown_params = Parameters(ub, Where(types, s.unknown));
   Atoms args =
       split.residuals.empty() ? Atoms{} : ub.Emit(FindPrim("unbox"), {parameter}, {{"results", split.residuals}});
@@ -201,7 +222,10 @@ OptionalAtoms RecursiveTranspose(TransposeContext& c, const Types& results,
     linear[i] = false;
     operands.push_back(*c.x[i]);
   }
-  for (size_t i = 0; i < results.size(); ++i) operands.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Atom ct = c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]);
+    operands.push_back(MatchVarying(c.b, ct, results[i], /*sum=*/true));
+  }
   OptionalAtoms cts = Spread(emit(operands, Where(c.types, linear), linear), linear);
   for (size_t i = 0; i < cts.size(); ++i) {
     if (!c.linear(static_cast<int>(i))) cts[i] = std::nullopt;

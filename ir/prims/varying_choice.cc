@@ -84,7 +84,8 @@ FnRef Narrowed(const FnRef& fn, const Strings& choice) {
     }
     if (e.prim->name == "axis_index" && AxesWithout(e.attrs.Get<Strings>("axes"), choice).empty())
       e.attrs.Set("varying", false);
-    if (e.prim->name == "recur") e.attrs.Set("results", Narrowed(e.attrs.Get<Types>("results"), choice));
+    if (e.prim->name == "recur" || e.prim->name == "unbox")
+      e.attrs.Set("results", Narrowed(e.attrs.Get<Types>("results"), choice));
     for (FnRef& region : e.regions) region = Narrowed(region, choice);
     const Atoms y = b.Clone(e, map(e.operands));
     env.insert(env.end(), y.begin(), y.end());
