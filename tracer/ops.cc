@@ -58,15 +58,16 @@ Atom FloorDivide(Builder& b, const Atom& x, const Atom& y, DType dtype) {
     const Atom q = b.Emit1(FindPrim("div"), {x, y});
     return b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q});
   }
-  // (x - r) / y is whole up to rounding.
-  const Atom q = b.Emit1(FindPrim("div"), {b.Emit1(FindPrim("sub"), {x, r}), y});
-  const Atom whole =
-      b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
-              {{"mode", std::string("even")}});
-  // x / 0 is an infinity or NaN, as in NumPy.
-  const Atom quotient = b.Emit1(FindPrim("div"), {x, y});
-  if (y.is_literal() && y.literal().rank() == 0) return y.IsSplat(0) ? quotient : whole;
-  return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, Atom::Scalar(dtype, 0)}), quotient, whole});
+  // (x - r) / y is whole up to rounding; x / 0 is an infinity or NaN, as in NumPy.
+  Atom of = b.Emit1(FindPrim("sub"), {x, r});
+  if (!y.is_literal() || y.literal().rank() != 0)
+    of = b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, Atom::Scalar(dtype, 0)}), x, of});
+  else if (y.IsSplat(0))
+    of = x;
+  const Atom q = b.Emit1(FindPrim("div"), {of, y});
+  // Rounded whatever y is: the derivative is 0 everywhere.
+  return b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
+                 {{"mode", std::string("even")}});
 }
 
 // The remainder that has the sign of y; of integers divided by 0 it is 0, as in NumPy.

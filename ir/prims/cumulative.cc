@@ -152,9 +152,10 @@ void RegisterExtreme(PrimRegistry& r, bool max) {
   p.jvp = [max](JvpContext& c) {
     PairScanJvp(c, [max](const Dual& a, const Dual& w) {
       const Expr v = max ? Max(a.v, w.v) : Min(a.v, w.v);
-      const Expr half = (a.t + w.t) * 0.5;
+      // 0 beside NaN, as in max.
+      const Expr tie = Select(Eq(a.v, w.v), (a.t + w.t) * 0.5, a.t.Number(0));
       return Dual{v,
-                  Select(max ? Gt(a.v, w.v) : Lt(a.v, w.v), a.t, Select(max ? Gt(w.v, a.v) : Lt(w.v, a.v), w.t, half))};
+                  Select(max ? Gt(a.v, w.v) : Lt(a.v, w.v), a.t, Select(max ? Gt(w.v, a.v) : Lt(w.v, a.v), w.t, tie))};
     });
   };
 }
