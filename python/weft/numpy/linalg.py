@@ -33,6 +33,7 @@ from ._linalg import trace as _trace
 from ._matrices import diagonal as _diagonal
 from ._matrices import eye
 from ._primitives import exp2, sqrt
+from ._reductions import max as max_of
 from ._rounding import floor
 
 __all__ = [
@@ -321,6 +322,37 @@ def det(a: NestedLike) -> Array:
     return minor(0, 1) if n == 2 else at(0, 0) * minor(1, 2) - at(0, 1) * minor(0, 2) + at(0, 2) * minor(0, 1)
 
 
+@functools.cache
+def _smooth_pinv(hermitian: bool) -> Callable[[Array, Array], Array]:
+    """The pseudo-inverse of a, singular values up to a share of the largest left out. Its derivative is that among
+    matrices of the same rank, where pinv is smooth, and singular vectors are not: Golub and Pereyra, "The
+    differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973."""
+    from ..custom import custom_jvp
+
+    def by_svd(a, rtol):
+        u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+        keep = s > rtol[..., None] * s[..., :1]
+        inverse = _weft.where(keep, 1 / _weft.where(keep, s, 1), 0)
+        return matmul(_adjoint(vh) * inverse[..., None, :].astype(a.dtype), _adjoint(u))
+
+    def rule(primals, tangents):
+        (a, rtol), (da, _) = primals, tangents
+        p = smooth(a, rtol)
+        ph, dah = _adjoint(p), _adjoint(da)
+        # From the left where that makes the smaller products.
+        if a.shape[-2] >= a.shape[-1]:
+            outside, inside = matmul(matmul(p, ph), dah), matmul(matmul(dah, ph), p)
+            dp = inside - matmul(matmul(p, a), inside) + outside - matmul(matmul(outside, a), p)
+            return p, dp - matmul(matmul(p, da), p)
+        outside, inside = matmul(p, matmul(ph, dah)), matmul(dah, matmul(ph, p))
+        dp = inside - matmul(p, matmul(a, inside)) + outside - matmul(outside, matmul(a, p))
+        return p, dp - matmul(p, matmul(da, p))
+
+    smooth = custom_jvp(by_svd)
+    smooth.defjvp(rule)
+    return smooth
+
+
 def pinv(
     a: NestedLike,
     rtol: NestedLike | None = None,
@@ -328,7 +360,8 @@ def pinv(
     *,
     rcond: NestedLike | None = None,
 ) -> Array:
-    """The Moore-Penrose inverse, from the singular value decomposition.
+    """The Moore-Penrose inverse, from the singular value decomposition. Its derivative is that among matrices of the
+    same rank, also where singular values are equal.
 
     Args:
         a: array [..., m, n].
@@ -351,17 +384,15 @@ def pinv(
     """
     import numpy as np
 
-    a = _matrix(a, "pinv")
+    a = _matrix(a, "pinv", hermitian)
     if rtol is not None and rcond is not None:
         raise value_error("pinv: give one of rtol and rcond, which are the same")
     rtol = rcond if rtol is None else rtol
-    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     if rtol is None:
-        rtol = 10 * max(a.shape[-2:]) * float(np.finfo(s.dtype).eps)
-    keep = s > _weft.array(rtol, None, False)[..., None] * s[..., :1]
-    return matmul(
-        _adjoint(vh) * _weft.where(keep, 1 / _weft.where(keep, s, 1), 0)[..., None, :].astype(a.dtype), _adjoint(u)
-    )
+        rtol = 10 * max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
+    if hermitian:
+        a = (a + _adjoint(a)) / 2  # as svd does
+    return _smooth_pinv(hermitian)(a, _weft.array(rtol, None, False))
 
 
 def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
@@ -669,12 +700,17 @@ def vector_norm(
     if ord == 1:
         return _weft.reduce("reduce_sum", size, axis, keepdims)
     if ord == math.inf:
-        return _weft.reduce("reduce_max", size, axis, keepdims)
+        return _largest(size, axis, keepdims)
     if ord == -math.inf:
         return _weft.reduce("reduce_min", size, axis, keepdims)
     if ord == 0:
         return _weft.reduce("reduce_sum", (size != 0).astype(size.dtype), axis, keepdims)
     return _weft.reduce("reduce_sum", size**ord, axis, keepdims) ** (1.0 / ord)
+
+
+def _largest(size: Array, axis, keepdims: bool) -> Array:
+    """The largest of numbers >= 0, and 0 of none. At 0 the derivative is half of what it is beside it, as in JAX."""
+    return max_of(size, axis, keepdims=keepdims, initial=0)
 
 
 def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
@@ -684,16 +720,12 @@ def _matrix_norm(x, axes, order, keepdims: bool) -> Array:
         out = sqrt(_weft.reduce("reduce_sum", size * size, (-2, -1), False))
     elif order == "nuc":
         out = _weft.reduce("reduce_sum", svdvals(moved), -1, False)
-    elif order in (1, -1):
-        out = _weft.reduce(
-            "reduce_max" if order == 1 else "reduce_min", _weft.reduce("reduce_sum", size, -2, False), -1, False
-        )
-    elif order in (math.inf, -math.inf):
-        out = _weft.reduce(
-            "reduce_max" if order == math.inf else "reduce_min", _weft.reduce("reduce_sum", size, -1, False), -1, False
-        )
-    elif order in (2, -2):
-        out = svdvals(moved)[..., 0 if order == 2 else -1]
+    elif order in (1, -1, math.inf, -math.inf, 2, -2):
+        if order in (2, -2):
+            each = svdvals(moved)
+        else:
+            each = _weft.reduce("reduce_sum", size, -2 if order in (1, -1) else -1, False)
+        out = _largest(each, -1, False) if order > 0 else _weft.reduce("reduce_min", each, -1, False)
     else:
         raise value_error(f"norm: no matrix norm of order {order!r}")
     return _weft.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out
@@ -722,8 +754,8 @@ def cond(x: NestedLike, p: int | float | str | None = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse.
 
     Args:
-        x: array [..., m, n]; square unless p is None or 2.
-        p: the norm, as ord of norm; None: 2, from the singular values.
+        x: array [..., m, n]; square unless p is None, 2 or -2.
+        p: the norm, as ord of norm; None: 2. That of 2 and -2 is from the singular values.
 
     Returns: array [...], of a real float dtype.
 
@@ -734,9 +766,9 @@ def cond(x: NestedLike, p: int | float | str | None = None) -> Array:
         >>> wnp.linalg.cond(wnp.array([[3.0, 0.0], [0.0, 4.0]]))
         Array(1.3333334, dtype=float32)
     """
-    if p is None or p == 2:
+    if p is None or p in (2, -2):
         s = svdvals(x)
-        return s[..., 0] / s[..., -1]
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     return norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
 
 
