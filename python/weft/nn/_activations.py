@@ -51,7 +51,12 @@ def relu(x: NestedLike) -> Array:
         Array([0., 2.], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x <= 0, 0, x)
+    return wnp.where(x > 0, x, _kept_nan(x, 0))
+
+
+def _kept_nan(x: Array, value: ArrayLike) -> Array:
+    """A value, NaN where x is NaN; without derivative."""
+    return _weft.bind_elementwise("stop_gradient", (wnp.where(x != x, x, value),), {})
 
 
 def relu6(x: NestedLike) -> Array:
@@ -66,7 +71,7 @@ def relu6(x: NestedLike) -> Array:
         Array([0., 6.], dtype=float32)
     """
     x = wnp.asarray(x)
-    return wnp.where(x >= 6, 6, relu(x))
+    return wnp.where((x > 0) & (x < 6), x, _kept_nan(x, wnp.where(x > 0, 6, 0)))
 
 
 def sigmoid(x: NestedLike) -> Array:

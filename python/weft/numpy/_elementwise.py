@@ -414,8 +414,9 @@ def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
     # derivatives of every order are its own. Those of maximum are 1/2 and then 0 there.
     is_complex = _weft.dtype_kind(delta.dtype) == "complex"
     first = (delta.real if is_complex else delta) > 0
-    # Equal infinities have the difference NaN, and their sum is themselves.
-    unordered = delta != delta
+    # Equal infinities have the difference NaN, and their sum is themselves. NaN stays on the path of numbers, whose
+    # derivatives then are NaN.
+    unordered = (delta != delta) & (x1.real == x2.real if is_complex else x1 == x2)
     smaller = exp(_weft.where(first, -delta, _weft.where(unordered, 0, delta)))
     out = _weft.where(first, x1, x2) + (log(1 + smaller) if is_complex else log1p(smaller))
     return _weft.where(unordered, x1 + x2, out)
@@ -448,8 +449,9 @@ def hypot(x1: NestedLike, x2: NestedLike) -> Array:
     # Selected, not maximum and minimum, whose derivatives where both are equal are shares: 1/2, then 0.
     first = x1 > x2
     big, small = _weft.where(first, x1, x2), _weft.where(first, x2, x1)
+    largest = maximum(x1, x2)  # NaN beside any number, unlike big
     ratio = small / _weft.where(big == 0, 1, big)
-    out = _weft.where((big == 0) | (big == float("inf")), maximum(x1, x2), big * sqrt(1 + ratio * ratio))
+    out = _weft.where((largest == 0) | (largest == float("inf")), largest, big * sqrt(1 + ratio * ratio))
     return _weft.where((x1 == float("inf")) | (x2 == float("inf")), float("inf"), out)  # beside NaN, too
 
 

@@ -39,7 +39,10 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     n = functools.reduce(operator.mul, own, 1)
     if n == 0:
         return _weft.full(q.shape + (kept if keepdims else rest), float("nan"), a.dtype)
-    a = sort(a.reshape((*rest, n)), -1)  # NaN come last
+    a = a.reshape((*rest, n))
+    absent = a != a
+    # What is NaN has no derivative.
+    a = sort(_weft.where(absent if skip_nan else any(absent, -1, keepdims=True), float("nan"), a), -1)  # NaN come last
     if skip_nan:
         last = clip(sum(a == a, -1, keepdims=True) - 1, 0, None).astype(a.dtype)
         at = lambda place: _weft.take_along_axis(a, place.astype("int32"), -1)
@@ -57,8 +60,6 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
         out = _weft.where((share > 0.5) | ((share == 0.5) & (low % 2 == 1)), above, below)
     else:
         out = below if method == "lower" else above
-    if not skip_nan:
-        out = _weft.where(any(a != a, -1, keepdims=True), float("nan"), out)
     return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
 
 

@@ -119,10 +119,7 @@ def gamma(x: NestedLike) -> Array:
         Array([24.       ,  1.7724538], dtype=float32)
     """
     x = _float(x)
-    below = wnp.floor(x)
-    sign = wnp.where((x < 0) & (below % 2 != 0), -1, 1).astype(x.dtype)
-    value = sign * wnp.exp(gammaln(x))
-    return wnp.where((x < 0) & (below == x), float("nan"), value)
+    return gammasgn(x) * wnp.exp(gammaln(x))
 
 
 def factorial(n: NestedLike, exact: bool = False) -> Array:
@@ -243,7 +240,7 @@ def entr(x: NestedLike) -> Array:
     x = _float(x)
     inside = wnp.where(x <= 0, 1, x)
     # sqrt at 0: the value 0, and infinite derivatives of the signs that those of -x log(x) have.
-    at_most_0 = wnp.where(x < 0, float("-inf"), wnp.sqrt(wnp.where(x == 0, x, 1)))
+    at_most_0 = wnp.where(x < 0, float("-inf"), wnp.sqrt(wnp.where(x == 0, wnp.abs(x), 1)))
     return wnp.where(x <= 0, at_most_0, -inside * wnp.log(inside))
 
 
@@ -413,15 +410,18 @@ def poch(z: NestedLike, m: NestedLike) -> Array:
 
 def _power_transform(log: Array, lmbda: Array) -> Array:
     """(exp(lmbda log) - 1) / lmbda; where lmbda log is near 0 by the power series, right in its derivatives too."""
-    u = log * lmbda
-    near = wnp.abs(u) < 0.5
+    # Where the logarithm is the result and not finite, the rest must not see it.
+    alone = (lmbda == 0) & ~wnp.isfinite(log)
+    finite = wnp.where(alone, 0, log)
+    u = finite * lmbda
+    near = (wnp.abs(u) < 0.5) & ~alone
     inside: Array = wnp.where(near, u, 0)
     series: Array | float = 1.0
     for k in range(18, 1, -1):
         series = 1 + series * inside / k
     safe = wnp.where((lmbda == 0) | near, 1, lmbda)
     beyond = wnp.where(lmbda == 0, log, wnp.expm1(wnp.where(near, 0, u)) / safe)
-    return wnp.where(near, log * series, beyond)
+    return wnp.where(near, finite * series, beyond)
 
 
 def boxcox(x: NestedLike, lmbda: NestedLike) -> Array:

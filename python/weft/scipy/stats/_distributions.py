@@ -193,8 +193,9 @@ class uniform:
 
     @staticmethod
     def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
-        """The distribution function."""
-        return wnp.clip(_standard(x, loc, scale)[0], 0, 1)
+        """The distribution function; its derivative is 1 / scale at both ends."""
+        z = _standard(x, loc, scale)[0]
+        return wnp.where(z < 0, 0, wnp.where(z > 1, 1, z))
 
 
 @_described(_UNIVARIATE.format(19))
@@ -258,9 +259,9 @@ class logistic:
 
     @staticmethod
     def logpdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
-        """log of the density: -z - 2 log(1 + exp(-z)) - log(scale)."""
+        """log of the density: -2 log(exp(z / 2) + exp(-z / 2)) - log(scale)."""
         z, log_scale = _standard(x, loc, scale)
-        return -z - 2 * wnp.logaddexp(-z, 0.0) - log_scale
+        return -2 * wnp.logaddexp(z / 2, -z / 2) - log_scale
 
     @staticmethod
     def cdf(x: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
@@ -300,7 +301,8 @@ class bernoulli:
     def logpmf(k: NestedLike, p: NestedLike, loc: NestedLike = 0) -> Array:
         """log of the probability."""
         k, p = sp._float(k) - sp._float(loc), sp._float(p)
-        return wnp.where((k == 0) | (k == 1), sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), -_INF)
+        counts = (k == 0) | (k == 1) | (k != k)  # NaN stays
+        return wnp.where(counts, sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), -_INF)
 
 
 @_described(_DISCRETE.format(4))
