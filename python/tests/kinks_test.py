@@ -73,6 +73,53 @@ def test_second_derivatives():
             assert float(second(0.0)) == float(jax.grad(jax.grad(theirs))(0.0))
 
 
+# At points of the table, and beside them.
+SECOND = {
+    "nn.relu(x)": [0, np.nan, 1],
+    "nn.relu6(x)": [0, 6, np.nan, 3],
+    "nn.softplus(x)": [0, np.inf, np.nan],
+    "lax.clamp(0.0, x, 1.0)": [0, 0.5, np.nan],
+    "logaddexp(x, 1.0)": [-np.inf, 1, np.nan],
+    "hypot(x, 0.0)": [0, 1, np.nan],
+    "x // 0.0": [0, 1, np.inf],
+    "inf // x": [0, 1],
+    "special.gamma(x)": [-1, 2.5],
+    "special.boxcox(x, 0.0)": [0.5, 2],
+    "nanmedian(stack([x, x]))": [1, np.nan],
+    "lax.cummax(stack([x, 1 + 0 * x, x * x]))[2]": [1, 2],
+    "linalg.norm(stack([stack([x, 2 * x]), stack([2 * x, x + 3])]), ord=2)": [1, 2],
+    "linalg.norm(stack([stack([x, 2 * x]), stack([2 * x, x + 3])]), ord=1)": [1, 3],
+    "linalg.pinv(stack([stack([x, 0 * x]), stack([0 * x, 1 + 0 * x])])).sum()": [1, 2],
+}
+
+
+@pytest.mark.parametrize("expression", SECOND)
+def test_second_derivatives_at_kinks(expression):
+    jax = pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    f = eval(f"lambda x: {expression}", names(wnp, nn=weft.nn, lax=weft.lax, special=special))
+    g = eval(f"lambda x: {expression}", names(jnp, nn=jax.nn, lax=jax.lax, special=jax.scipy.special))
+    forward = lambda h: lambda x: weft.jvp(h, (x,), (np.float32(1),))[1]
+    for x in np.float32(SECOND[expression]):
+        wanted = pytest.approx(float(jax.grad(jax.grad(g))(x)), rel=1e-4, abs=1e-6, nan_ok=True)
+        for second in (weft.grad(weft.grad(f)), forward(forward(f)), weft.jit(forward(weft.grad(f)))):
+            assert float(second(x)) == wanted
+
+
+def test_pinv_where_singular_values_are_equal():
+    # Among matrices of the same rank pinv is smooth there; the derivative of an inverse p is -p da p.
+    rng = np.random.default_rng(0)
+    q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    for a in (np.eye(3), q, q[:, :2], q[:2]):
+        w, da = rng.normal(size=a.T.shape), rng.normal(size=a.shape)
+        step = 1e-6
+        wanted = ((np.linalg.pinv(a + step * da) - np.linalg.pinv(a - step * da)) * w).sum() / (2 * step)
+        f = lambda x, w=w: (wnp.linalg.pinv(x) * f64(w)).sum()
+        assert float((np.asarray(weft.grad(f)(f64(a))) * da).sum()) == pytest.approx(wanted, rel=1e-6)
+        assert float(weft.jvp(weft.jit(f), (f64(a),), (f64(da),))[1]) == pytest.approx(wanted, rel=1e-6)
+
+
 def test_where_and_nan():
     xs = np.array([-1.0, 0.0, 4.0], "float32")
     naive = weft.vmap(weft.grad(lambda x: wnp.where(x > 0, wnp.sqrt(x), 0.0)))(xs).tolist()

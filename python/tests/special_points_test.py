@@ -1,0 +1,316 @@
+"""Derivatives at special points, of everything public that takes one or two numbers, a short vector or a small matrix:
+zeros of both signs, kinks, poles, ties, infinities and NaN, against JAX. What differs is listed with its reason.
+"""
+
+import inspect
+import itertools
+import os
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+from weft.scipy import special, stats
+
+# Nearly all the time goes into compiling small functions of JAX once.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+inf, nan = np.inf, np.nan
+NUMBERS = np.float32([0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 6, inf, -inf, nan])
+PAIRS = np.float32(list(itertools.product(NUMBERS, [0, -0.0, 1, -1, 0.5, 2, inf, -inf, nan])))
+VECTORS = np.float32(list(itertools.product([0, 1, -1, inf, -inf, nan], repeat=3)))
+ROWS = [(0, 0), (1, 1), (1, 0), (0, 1), (-1, 1), (1, 2), (2, 4), (0, -3)]
+MATRICES = np.float32(list(itertools.product(ROWS, repeat=2)))
+WIDE = np.float32(
+    [[[0, 0, 0]] * 2, [[1, 1, 1]] * 2, [[1, 0, 0], [0, 1, 0]], [[1, 2, 3], [2, 4, 6]], [[1, 2, 3], [4, 5, 6]]]
+)
+ARGUMENTS = {
+    "number": (NUMBERS,),
+    "pair": tuple(PAIRS.T.copy()),
+    "vector": (VECTORS,),
+    "matrix": (MATRICES,),
+    "wide": (WIDE,),
+}
+# Not functions of the values of their arguments, or other names of functions that are here.
+LEFT_OUT = """
+    abs acos acosh amax amin asin asinh atan atan2 atanh around absolute conj degrees radians pow true_divide
+    permute_dims empty empty_like zeros_like ones_like full_like swish hard_swish fix histogram histogram_bin_edges
+    linspace logspace geomspace vectorize unravel_index roll double float64 softmax log_softmax dot_product_attention
+"""
+
+
+MODULES = {
+    "numpy": (wnp, jnp),
+    "nn": (weft.nn, jax.nn),
+    "lax": (weft.lax, jax.lax),
+    "special": (special, jax.scipy.special),
+}
+
+
+def public(module):
+    """(name, Weft's, JAX's) of its functions."""
+    ours, theirs = MODULES[module]
+    for name in sorted(set(ours.__all__) - set(LEFT_OUT.split())):
+        function = getattr(ours, name)
+        if callable(function) and not inspect.isclass(function) and callable(getattr(theirs, name, None)):
+            yield name, function, getattr(theirs, name)
+
+
+def infinite(at, ours, theirs):
+    return np.isinf(at).any()
+
+
+def missing(at, ours, theirs):
+    return np.isnan(at).any()
+
+
+def first_zero(at, ours, theirs):
+    return at[0] == 0
+
+
+def second_zero(at, ours, theirs):
+    return at[1] == 0
+
+
+def first_infinite(at, ours, theirs):
+    return at[0] == inf
+
+
+def end(at, ours, theirs):
+    return at[0] in (0, 1)
+
+
+def outside(at, ours, theirs):
+    return at[0] < 0
+
+
+def nan_in_jax(at, ours, theirs):
+    """JAX multiplies 0 by an infinity where Weft does not."""
+    return np.isnan(theirs).any() and not np.isnan(ours).any() and not np.isnan(at).any()
+
+
+def either(*where):
+    return lambda *a: any(w(*a) for w in where)
+
+
+# Where derivatives are not JAX's: at these points, for this reason.
+DIFFERENCES = {
+    "x ** y": (nan_in_jax, "at (0, 0) it is 0 times the infinity 1 / x in JAX"),
+    "numpy.power": (nan_in_jax, "as x ** y"),
+    "numpy.float_power": (nan_in_jax, "as x ** y"),
+    "numpy.vander": (lambda at, ours, theirs: 0 in at[0], "as x ** y"),
+    "numpy.arccosh": (outside, "not in the domain: the sign of an infinity at -1"),
+    "numpy.logaddexp": (infinite, "JAX's rule takes infinities for 0"),
+    "numpy.logaddexp2": (infinite, "JAX's rule takes infinities for 0"),
+    "lax.cumlogsumexp": (infinite, "as logaddexp"),
+    "numpy.max": (missing, "of one number it is the number; JAX divides 0 by 0"),
+    "numpy.min": (missing, "as max"),
+    "nn.celu": (lambda at, ours, theirs: at[0] > 0, "alpha has no part in it there; NaN for some in JAX"),
+    "nn.log1mexp": (outside, "not in the domain"),
+    "nn.standardize": (lambda at, ours, theirs: len(set(at[0])) == 1, "equal numbers: what rounding leaves of them"),
+    "lax.digamma": (infinite, "0 at inf; NaN in JAX"),
+    "special.digamma": (infinite, "as lax.digamma"),
+    "special.betaln": (nan_in_jax, "JAX subtracts infinities"),
+    "special.boxcox": (second_zero, "the derivative by lmbda at 0 is 0 in JAX, from a branch"),
+    "special.boxcox1p": (second_zero, "as boxcox"),
+    "special.entr": (first_infinite, "NaN from inf / inf"),
+    "special.i0": (first_zero, "JAX differentiates exp(abs(x)) and its inverse apart"),
+    "special.ndtri": (end, "0 in JAX, from a branch"),
+    "special.poch": (nan_in_jax, "JAX subtracts infinities"),
+    "special.xlogy": (first_zero, "a term that is left out has the derivatives 0"),
+    "special.xlog1py": (first_zero, "as xlogy"),
+    "linalg.slogdet": (
+        lambda at, ours, theirs: abs(np.linalg.det(at[0])) < 1e-3,
+        "of singular matrices: NaN or infinite",
+    ),
+    "norm.ppf": (end, "as ndtri"),
+    "bernoulli.logpmf": (
+        either(end, lambda at, o, t: at[0] == 0.5),
+        "as xlogy; k that is not whole has the probability 0",
+    ),
+    "bernoulli.pmf": (either(end, lambda at, o, t: at[0] == 0.5), "as logpmf"),
+    "beta.logpdf": (either(end, outside), "as xlogy; parameters outside of their domain"),
+    "beta.pdf": (either(end, outside, lambda at, o, t: at[0] == 0.5), "as logpdf; infinite for the parameter 0.5"),
+    "gamma.logpdf": (either(first_zero, missing), "as xlogy; JAX's value at NaN is -inf"),
+    "gamma.pdf": (either(first_zero, missing), "as logpdf"),
+    "uniform.cdf": (missing, "JAX's value at NaN is 0"),
+}
+
+
+# Parameters of the distributions; each is tried as the argument, too.
+PARAMETERS = {
+    "gamma": [(2.5,), (1.0,)],
+    "beta": [(2.5, 1.5), (1.0, 1.0)],
+    "t": [(4.0,)],
+    "bernoulli": [(0.25,), (1.0,)],
+}
+PARAMETERS["poisson"] = [(3.0,)]
+
+
+def of_x(method, parameters):
+    return lambda x: method(x, *parameters)
+
+
+def of_parameter(method, parameters, i):
+    return lambda p: method(1.0, *parameters[:i], p, *parameters[i + 1 :])
+
+
+def distributions():
+    for name in sorted(set(stats.__all__) - {"dirichlet", "multivariate_normal"}):
+        ours, theirs = getattr(stats, name), getattr(jax.scipy.stats, name)
+        methods = [m for m in dir(ours) if not m.startswith("_") and hasattr(theirs, m)]
+        for method, parameters in itertools.product(methods, PARAMETERS.get(name, [()])):
+            f, g = getattr(ours, method), getattr(theirs, method)
+            yield f"{name}.{method}{parameters}", of_x(f, parameters), of_x(g, parameters)
+            for i in range(len(parameters)):
+                yield (
+                    f"{name}.{method} of parameter {i}",
+                    of_parameter(f, parameters, i),
+                    of_parameter(g, parameters, i),
+                )
+
+
+# Names are those of weft.numpy (np), nn, lax, special.
+EXPRESSIONS = {
+    "number": [f"x ** {p}" for p in (0, 1, 2, 3, -1, -2, 0.5, -0.5)]
+    + [f"{p} ** x" for p in (0, 1, 2, -1)]
+    + ["nn.gelu(x, approximate=False)", "np.nan_to_num(x, nan=x)", "special.multigammaln(x, 2)"],
+    "pair": [f"x {sign} y" for sign in ("+", "-", "*", "/", "//", "%", "**")]
+    + ["np.clip(x, y)", "abs(x) * y", "lax.clamp(y, x, 1.0)", "lax.clamp(0.0, x, y)"],
+    "vector": [f"np.linalg.norm(x, ord={o})" for o in (0, 1, 2, 3, 0.5, -1, "np.inf", "-np.inf")]
+    + [f"lax.{c}(x, reverse=True)" for c in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")]
+    + [f"np.{f}(x, ddof=1)" for f in ("var", "std", "nanvar", "nanstd")]
+    + [f"np.{f}(x, {q})" for f in ("quantile", "nanquantile") for q in (0.25, 1)]
+    + [f"np.{f}(x, initial=1.0)" for f in ("max", "min", "prod")]
+    + ["lax.top_k(x, 2)[0]"],
+    "matrix": [f"np.linalg.norm(x, ord={o})" for o in (None, 1, -1, 2, -2, "np.inf", "-np.inf", "'nuc'")]
+    + [f"np.linalg.cond(x, {o})" for o in (None, -2, 1, "'fro'")]
+    + [f"np.linalg.{f}(x)" for f in ("det", "inv", "pinv", "slogdet", "svdvals", "eigvalsh", "cholesky")],
+    "wide": [f"np.linalg.norm(x, ord={o})" for o in (1, 2, -2, "np.inf", "'nuc'")] + ["np.linalg.pinv(x)"],
+}
+
+
+def expressions(kind):
+    ours, theirs = ({"np" if m == "numpy" else m: pair[i] for m, pair in MODULES.items()} for i in (0, 1))
+    variables = "x, y" if kind == "pair" else "x"
+    for text in EXPRESSIONS[kind]:
+        yield text, eval(f"lambda {variables}: {text}", ours), eval(f"lambda {variables}: {text}", theirs)
+
+
+def weighted(library, f):
+    """The sum of all numbers that f returns, each with a weight of its own."""
+    leaves, np_ = (jax.tree_util.tree_leaves, jnp) if library is jax else (weft.tree.leaves, wnp)
+
+    def total(*args):
+        floats = [x for x in leaves(f(*args)) if str(x.dtype) == "float32"]
+        if not floats:
+            raise TypeError("no numbers of float32")
+        weights = [np.arange(10 * k + 1, 10 * k + 1 + x.size, dtype="float32") for k, x in enumerate(floats)]
+        return sum(np_.sum(x * w.reshape(x.shape)) for x, w in zip(floats, weights))
+
+    return total
+
+
+def derivatives(library, f, args, forward):
+    """By each argument, in forward or in reverse mode. JAX's compiled as a whole: a third of the time."""
+    f, places = weighted(library, f), range(len(args))
+    of = lambda i, a: lambda x: f(*a[:i], x, *a[i + 1 :])
+    if forward:
+        all_of = lambda *a: [library.jacfwd(of(i, a))(a[i]) for i in places]
+    else:
+        all_of = library.grad(f, tuple(places))
+    run = jax.jit if library is jax else lambda f: f
+    return [np.asarray(d) for d in run(library.vmap(all_of))(*args)]
+
+
+def same(a, b):
+    with np.errstate(invalid="ignore"):
+        near = np.abs(a - b) <= 2e-4 * np.maximum(np.abs(a), np.abs(b)) + 3e-5
+    return (a == b) | (np.isnan(a) & np.isnan(b)) | (np.isfinite(a) & np.isfinite(b) & near)
+
+
+def takes(kind, f):
+    """Whether a function of JAX has a gradient at such arguments."""
+    try:
+        jax.eval_shape(jax.grad(weighted(jax, f), tuple(range(len(ARGUMENTS[kind])))), *(a[2] for a in ARGUMENTS[kind]))
+    except Exception:
+        return False
+    return True
+
+
+def differences(kind, f, g):
+    """(point, derivatives in both modes, JAX's) where one of f, Weft's, is that of neither mode of JAX, which differ
+    where 0 meets an infinity."""
+    args = ARGUMENTS[kind]
+    ours = [derivatives(weft, f, args, forward) for forward in (False, True)]
+    theirs = [derivatives(jax, g, args, False)]
+
+    def agree(i):
+        return np.all([np.any([same(mode[i], other[i]) for other in theirs], 0) for mode in ours], 0)
+
+    if not all(agree(i).all() for i in range(len(args))):
+        theirs.append(derivatives(jax, g, args, True))
+    found = []
+    for i in range(len(args)):
+        good = agree(i).reshape(len(args[i]), -1).all(-1)
+        found += [
+            ([a[k] for a in args], [m[i][k] for m in ours], [m[i][k] for m in theirs]) for k in np.flatnonzero(~good)
+        ]
+    return found
+
+
+def elementwise(g):
+    return getattr(jax.eval_shape(g, VECTORS[0]), "shape", None) == (3,)
+
+
+def functions(group):
+    """(name, kind of arguments, Weft's function, JAX's) of a group, each function once."""
+    if group == "stats":
+        yield from ((name, "number", f, g) for name, f, g in distributions())
+    elif group == "expressions":
+        for kind in EXPRESSIONS:
+            yield from ((text, kind, f, g) for text, f, g in expressions(kind))
+    else:
+        before = set() if group == "numpy" else {id(f) for _, f, _ in public("numpy")}
+        for name, f, g in public(group):
+            if id(f) in before:
+                continue
+            for kind in ("number", "pair", "vector"):
+                yield f"{group}.{name}", kind, f, g
+
+
+def listed(name):
+    """The name that a function has among the differences."""
+    plain = name.replace("np.linalg", "linalg").split(" of ")[0]
+    return name if name in DIFFERENCES else plain.split("(")[0]
+
+
+@pytest.mark.parametrize(
+    "group, least", [("numpy", 90), ("nn", 20), ("lax", 15), ("special", 25), ("stats", 25), ("expressions", 60)]
+)
+def test_derivatives_are_those_of_jax(group, least):
+    compared, wrong, used = set(), [], set()
+    for name, kind, f, g in functions(group):
+        if not takes(kind, g):
+            continue
+        # What is done to every element has been compared at every number.
+        if kind == "vector" and name in compared and elementwise(g) and "cum" not in name:
+            continue
+        found = differences(kind, f, g)
+        allowed, _ = DIFFERENCES.get(listed(name), (lambda *_: False, ""))
+        wrong += [
+            f"{name} at {at}: {ours}, JAX {theirs}" for at, ours, theirs in found if not allowed(at, ours, theirs)
+        ]
+        used |= {listed(name) for difference in found if allowed(*difference)}
+        compared.add(name)
+    assert not wrong, "\n".join(wrong)
+    assert len(compared) >= least
+    mine = {n for n in DIFFERENCES if n in compared or any(listed(c) == n for c in compared)}
+    assert used == mine, "differences that are none"
