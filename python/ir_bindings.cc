@@ -178,8 +178,9 @@ Example:
            })
       .def("__bool__",
            [](const Dim& a) -> bool {
-             throw UserError(ErrorKind::kTracer, {}, "whether ", a.ToString(),
-                             " is 0 is not known while tracing: a symbolic size is a number only when the program runs");
+             throw UserError(
+                 ErrorKind::kTracer, {}, "whether ", a.ToString(),
+                 " is 0 is not known while tracing: a symbolic size is a number only when the program runs");
            })
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
   const auto order = [&](const char* name, const char* sign, auto holds) {

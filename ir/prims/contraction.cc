@@ -139,8 +139,9 @@ Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Typ
              sz = StepsOf(letters, spec.out, shape);
   const std::vector<K> vx = LoadAs<K>(x), vy = LoadAs<K>(y);
   std::vector<K> z(NumElements(shape), K(0));
-  ForEachIndex(space,
-               [&](const Shape& index) { z[Offset(index, sz)] += Product(vx[Offset(index, sx)], vy[Offset(index, sy)]); });
+  ForEachIndex(space, [&](const Shape& index) {
+    z[Offset(index, sz)] += Product(vx[Offset(index, sx)], vy[Offset(index, sy)]);
+  });
   return StoreAs<K>(result.dtype, shape, z);
 }
 

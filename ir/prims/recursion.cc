@@ -164,8 +164,8 @@ Strings VaryingWithin(const Fn& fn) {
 // The box of a call, of a type that all calls have. It is a content that is declared to vary, where there is one of
 // numbers: that has a transpose.
 Atom Box(Builder& b, Atoms contents, const Strings& varying) {
-  const auto numbers = std::find_if(contents.begin(), contents.end(),
-                                    [&](const Atom& a) { return b.DTypeOf(a) != DType::kTape; });
+  const auto numbers =
+      std::find_if(contents.begin(), contents.end(), [&](const Atom& a) { return b.DTypeOf(a) != DType::kTape; });
   if (numbers != contents.end()) *numbers = Pvary(b, *numbers, varying);
   return Pvary(b, b.Emit(FindPrim("box"), contents)[0], varying);
 }

@@ -406,9 +406,7 @@ MISTAKES = {
         lambda: weft.tree.map_with_path(lambda path, a, b: a, (1, 2), (1, 2, 3)),
         lambda: weft.tree.unflatten(weft.tree.structure((1, 2)), [1]),
         lambda: weft.tree.reduce(wnp.add, ()),
-        lambda: weft.tree.transpose(
-            weft.tree.structure([0, 0]), weft.tree.structure({"a": 0}), [{"a": 1}, {"b": 2}]
-        ),
+        lambda: weft.tree.transpose(weft.tree.structure([0, 0]), weft.tree.structure({"a": 0}), [{"a": 1}, {"b": 2}]),
         lambda: weft.ShapeDtype((2, -1)),
         lambda: weft.flatten_util.ravel_pytree((X, X))[1](wnp.ones(3)),
         lambda: weft.tree_util.register_pytree_node(tuple, lambda t: (t, None), lambda aux, t: t),

@@ -36,8 +36,11 @@ def fibonacci_terms(n):
     return fibonacci_terms(n - 1) + squared
 
 
-def cut(f, n=P("i"), x=P("i")):
-    return weft.shard_map(f, mesh=MESH, in_specs=(n, x), out_specs=P("i"))
+CUT, SHARED = P("i"), P()
+
+
+def cut(f, n=CUT, x=CUT):
+    return weft.shard_map(f, mesh=MESH, in_specs=(n, x), out_specs=CUT)
 
 
 def each(f):
@@ -64,7 +67,7 @@ def test_depths_that_differ():
 
 
 def test_one_depth():
-    f = cut(power, P())
+    f = cut(power, SHARED)
     for value, first, second in derivatives(lambda x: f(np.int32(3), x), X):
         np.testing.assert_allclose(value, X**4, rtol=1e-6)
         np.testing.assert_allclose(first, 4 * X**3, rtol=1e-6)
@@ -72,7 +75,7 @@ def test_one_depth():
 
 
 def test_an_argument_that_all_devices_share():
-    f = cut(lambda n, x: power(n[0], x)[None], x=P())
+    f = cut(lambda n, x: power(n[0], x)[None], x=SHARED)
     for value, first, second in derivatives(lambda x: f(N, x), np.float32(2)):
         np.testing.assert_allclose(value, [2, 4, 8, 16])
         assert (float(first), float(second)) == (1 + 4 + 12 + 32, 0 + 2 + 12 + 48)
@@ -106,7 +109,7 @@ def test_the_place_of_a_device_inside():
         here = lax.axis_index("i").astype("float32")
         return weft.cond(n < 1, lambda: x + here, lambda: x * f(n - 1, x))
 
-    for value, first, second in derivatives(lambda x: cut(f, P())(np.int32(2), x), X):
+    for value, first, second in derivatives(lambda x: cut(f, SHARED)(np.int32(2), x), X):
         np.testing.assert_allclose(value, X**2 * (X + N), rtol=1e-6)
         np.testing.assert_allclose(first, 3 * X**2 + 2 * X * N, rtol=1e-6)
         np.testing.assert_allclose(second, 6 * X + 2 * N, rtol=1e-6)
@@ -118,7 +121,7 @@ def test_devices_meet_in_every_call():
         return weft.cond(n < 1, lambda: x, lambda: x * lax.psum(f(n - 1, x), "i"))
 
     s = X.sum()
-    for value, first, second in derivatives(lambda x: cut(f, P())(np.int32(2), x), X):
+    for value, first, second in derivatives(lambda x: cut(f, SHARED)(np.int32(2), x), X):
         np.testing.assert_allclose(value, X * s**2, rtol=1e-6)  # together s^3
         np.testing.assert_allclose(first, np.full(4, 3 * s**2), rtol=1e-5)
         np.testing.assert_allclose(second, np.full(4, 4 * 6 * s), rtol=1e-5)
@@ -143,4 +146,4 @@ def test_a_linear_solve_whose_product_calls_itself():
 
     for f in (solve, weft.jit(solve)):
         np.testing.assert_allclose(f(3, X), X / 8)
-        np.testing.assert_allclose(weft.grad(lambda b: f(3, b).sum())(X), np.full(4, 0.125))
+        np.testing.assert_allclose(weft.grad(lambda b, f=f: f(3, b).sum())(X), np.full(4, 0.125))
