@@ -42,6 +42,7 @@ _FOR_BACKENDS = {
     "ir/dtype.h",
     "ir/environment.h",
     "ir/fibres.h",
+    "ir/product.h",
     "ir/tape.h",
 }
 
