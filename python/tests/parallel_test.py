@@ -744,3 +744,47 @@ def test_beside_jax(number):
     for f in (weft.grad(loss(ours, wnp.sin), argnums=(0, 1)), weft.jit(weft.grad(loss(ours, wnp.sin), argnums=(0, 1)))):
         for x, y in zip(f(a, b), expected):
             np.testing.assert_allclose(x, y, rtol=2e-3, atol=2e-4)
+
+
+def custom_rules_that_reduce(library, x, w):
+    """Derivatives in pmap through a custom_vjp function that reduces over the devices, as its rules do."""
+    psum, leaves = library.lax.psum, library.tree.leaves
+
+    @library.custom_vjp
+    def f(a, w):
+        return psum(a * w, "i"), a * w * w
+
+    def backward(residuals, ct):
+        a, w = residuals
+        total = psum(ct[0], "i")
+        return w * total + ct[1] * w * w, a * total + 2 * a * w * ct[1]
+
+    f.defvjp(lambda a, w: (f(a, w), (a, w)), backward)
+
+    def loss(a, w):
+        total, own = f(a, w)
+        return total * a * a + own * w
+
+    def step(w, a):
+        return w - 0.01 * library.lax.pmean(library.grad(lambda w: loss(a, w))(w), "i")
+
+    shared = {"axis_name": "i", "in_axes": (0, None)}
+    each = [
+        library.pmap(library.grad(loss, (0, 1)), **shared)(x, w),
+        library.vmap(library.grad(loss, (0, 1)), **shared)(x, w),
+        library.pmap(step, axis_name="i", in_axes=(None, 0), out_axes=None)(w, x),
+        library.pmap(lambda a: library.vjp(f, a, a)[1]((a, a)), axis_name="i")(x),
+        library.pmap(library.grad(lambda a: f(a, a)[0] * 1.0), axis_name="i")(x),
+    ]
+    return [np.asarray(leaf) for leaf in leaves(each)]
+
+
+def test_custom_rules_that_reduce_in_pmap():
+    x, w = np.arange(1, 9, dtype=np.float32), np.float32(3)
+    got = custom_rules_that_reduce(weft, x, w)
+    # The sum of x w over the devices times x^2, and x w^3: each device's own cotangents, summed by the rule.
+    np.testing.assert_allclose(got[0], w * (x**2).sum() + 2 * x * (x * w).sum() + w**3, rtol=1e-5)
+    np.testing.assert_allclose(got[2:4], got[:2], rtol=1e-5)  # as in a lane of vmap
+    jax = pytest.importorskip("jax")
+    for a, b in zip(got, custom_rules_that_reduce(jax, x, w), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -311,12 +311,17 @@ class custom_vjp(Generic[_P, _R]):
         flat = flat_function(function, moving, {})
         if not _weft.is_tracing():
             return _undifferentiated(flat, "custom_vjp")
-        traced = trace_flat(flat, "custom_vjp", known=True, concrete=False)
+        # In a device of pmap the backward rule is given and gives that device's own cotangents.
+        from .derivatives import lanes_apart
+
+        flat.leaves = flat.specs = lanes_apart(flat.leaves)
+        traced = trace_flat(flat, "custom_vjp", known=True, concrete=False, finish=lanes_apart)
         number = _number(self._function)
         if _weft.rules_left(number) == 0:
             return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
         flat_fwd = flat_function(forward, moving, {})
-        traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=True, rule=number, concrete=False)
+        flat_fwd.leaves = flat_fwd.specs = flat.leaves
+        traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=True, rule=number, concrete=False, finish=lanes_apart)
         if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
             raise type_error(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
         value_tree, residual_tree = flat_fwd.out_tree.children()
