@@ -78,11 +78,19 @@ void AppendNested(const Tensor& t, size_t dim, int64_t& next, std::string& out) 
 
 using FnNames = std::unordered_map<const Fn*, std::string>;
 
-// Writes the equations of one function, and those of its inline regions.
+// Writes the equations of one function, and those of its inline regions. `around`: where the equation is from that `fn`
+// is a region of; what a transform put into it without a line of its own is from there.
 class FnPrinter {
  public:
-  FnPrinter(const Fn& fn, const PrintOptions& options, const FnNames& named, bool elide, std::string& out)
-      : fn_(fn), options_(options), named_(named), elide_(elide), names_(VariableNames(fn)), out_(out) {}
+  FnPrinter(const Fn& fn, const PrintOptions& options, const FnNames& named, bool elide, std::string& out,
+            Loc around = {})
+      : fn_(fn),
+        options_(options),
+        named_(named),
+        elide_(elide),
+        names_(VariableNames(fn)),
+        out_(out),
+        around_(std::move(around)) {}
 
   // (x: f32[3]) -> (f32[]) {...}
   void Signature() {
@@ -144,8 +152,8 @@ class FnPrinter {
     for (const Eqn& e : fn_.eqns()) {
       out_.append(indent + 2, ' ');
       std::string comment;
-      if (options_.locations && e.loc) {
-        comment = "  # " + e.loc.ToString();
+      if (const Loc& loc = e.loc ? e.loc : around_; options_.locations && loc) {
+        comment = "  # " + loc.ToString();
         std::replace(comment.begin(), comment.end(), '\n', ' ');
       }
       Equation(e, indent + 2, std::move(comment));
@@ -177,7 +185,7 @@ class FnPrinter {
         continue;
       }
       out_ += ' ';
-      FnPrinter inner(*region, options_, named_, elide_, out_);
+      FnPrinter inner(*region, options_, named_, elide_, out_, e.loc ? e.loc : around_);
       inner.Signature();
       if (elide_) {
         out_ += " {...}";
@@ -202,6 +210,7 @@ class FnPrinter {
   const bool elide_;
   const std::vector<std::string> names_;
   std::string& out_;
+  const Loc around_;
 };
 
 // The functions to print on their own, each before its users.

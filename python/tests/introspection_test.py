@@ -215,3 +215,37 @@ def test_python_of_a_region_with_the_name_of_a_value():
         exec(source, namespace)
         program = source.rsplit("def ", 1)[1].split("(")[0]
         assert np.array_equal(namespace[program](1.3), ir(1.3)), source
+
+
+@weft.jit
+def power(n, x):
+    return weft.cond(n < 1, lambda: x, lambda: x * power(n - 1, x))
+
+
+CONSTRUCTS = {
+    "while": lambda x: weft.lax.while_loop(lambda c: c < 10, lambda c: c * 2, x),
+    "while, recount": lambda x: weft.lax.while_loop(lambda c: c < 10, lambda c: c * 2, x, strategy="recount"),
+    "scan": lambda x: weft.lax.scan(lambda c, _: (c * 2, c), x, None, length=4)[1].sum(),
+    "binomial": lambda x: weft.lax.fori_loop(0, 10, lambda i, c: c * 2, x, strategy="binomial(3)"),
+    "cond": lambda x: weft.lax.cond(x > 0, wnp.sin, wnp.cos, x),
+    "associative_scan": lambda x: weft.lax.associative_scan(wnp.multiply, x * wnp.arange(1.0, 6)).sum(),
+    "recursion": lambda x: power(3, x),
+}
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS)
+def test_every_equation_shows_where_it_is_from(construct):
+    f, ones, count = CONSTRUCTS[construct], np.ones(3, "float32"), 0
+    for transformed in (
+        f,
+        weft.grad(f),
+        weft.grad(weft.grad(f)),
+        lambda x: weft.vmap(f)(x * ones),
+        lambda x: weft.vmap(weft.grad(f))(x * ones),
+        lambda x: weft.jvp(f, (x,), (1.0,)),
+    ):
+        text = weft.make_ir(transformed)(1.0).text_with_locations()
+        equations = [line for line in text.splitlines() if " = " in line]
+        assert all("introspection_test.py" in line for line in equations), text
+        count += len(equations)
+    assert count >= 6
