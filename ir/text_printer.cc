@@ -90,7 +90,7 @@ class FnPrinter {
         elide_(elide),
         names_(VariableNames(fn)),
         out_(out),
-        around_(std::move(around)) {}
+        around_(around) {}
 
   // (x: f32[3]) -> (f32[]) {...}
   void Signature() {
