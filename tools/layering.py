@@ -75,9 +75,13 @@ def _is_serialiser(path: PurePosixPath) -> bool:
     return path.suffix == ".cc" and ("serialize" in stem or "artifact" in stem or stem.endswith("_proto"))
 
 
+# Lists of headers that are compiled once (tools/cc.bzl), by the library that each is there for.
+_PRECOMPILED = PurePosixPath("third_party/headers")
+
+
 def _may_see_mlir(path: PurePosixPath) -> bool:
-    return path.parts[0] == "lowering" and (
-        path.suffix == ".cc" or path.name.startswith("mlir_") or "mlir" in path.parts
+    return path == _PRECOMPILED / "mlir.h" or (
+        path.parts[0] == "lowering" and (path.suffix == ".cc" or path.name.startswith("mlir_") or "mlir" in path.parts)
     )
 
 
@@ -104,7 +108,7 @@ _LIBRARIES = [
     (re.compile(r"mpi\w*\.h"), lambda path: _backend_of(path, "mpi"), "MPI appears only in its backend's folder"),
     (
         re.compile(r"Python\.h|pybind11/|numpy/"),
-        lambda path: path.parts[0] == "python",
+        lambda path: path.parts[0] == "python" or path == _PRECOMPILED / "python.h",
         "Python's C API and pybind11 appear only in python/",
     ),
     (
@@ -136,5 +140,5 @@ def violations(name: str, text: str) -> Iterator[str]:
                 yield f"{where}: {folder}/ is not a folder of the architecture (see tools/layering.py)"
             elif first not in _ARROWS[folder] and not (folder == "backends" and header in _FOR_BACKENDS):
                 yield f"{where}: {folder}/ may not see {first}/"
-        elif delimiter == '"' and first not in _FOREIGN:
+        elif delimiter == '"' and first not in _FOREIGN and path.parent != _PRECOMPILED:
             yield f"{where}: headers of Weft are named from the root, others by <...>"
