@@ -137,7 +137,7 @@ void Builder::ReserveLike(const Fn& fn, size_t times) {
 Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
   WEFT_CHECK(args.size() == fn.params().size())
       << "inlining " << fn.name() << ": " << args.size() << " arguments for " << fn.params().size();
-  Atoms env(args.begin(), args.end());
+  LongList<Atom> env(args.begin(), args.end());
   env.resize(fn.num_vars());
   auto map = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
   // On variables of the parameters' own types every result has the type it has in `fn`; nothing is inferred again. (In

@@ -82,8 +82,8 @@ class Builder {
   std::string name_;
   std::vector<Param> params_;
   std::vector<uint32_t> param_vars_;
-  std::vector<Type, LargePages<Type>> types_;
-  std::vector<int32_t> definition_;  // per variable: index into eqns_, or -1
+  LongList<Type> types_;
+  LongList<int32_t> definition_;  // per variable: index into eqns_, or -1
   Eqns eqns_;
   Loc loc_;
   // Room for what Emit asks the primitive's type rule.

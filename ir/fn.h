@@ -96,7 +96,7 @@ struct Eqn {
   bool UsesAxis(const std::string& axis) const;
 };
 
-using Eqns = std::vector<Eqn, LargePages<Eqn>>;
+using Eqns = LongList<Eqn>;
 
 struct Param {
   enum class Kind : uint8_t { kArgument, kConstant };
@@ -148,7 +148,7 @@ class Fn {
 
   std::string name_;
   std::vector<Param> params_;
-  std::vector<Type, LargePages<Type>> types_;
+  LongList<Type> types_;
   Eqns eqns_;
   Atoms results_;
   mutable std::atomic<size_t> hash_ = 0;  // 0: not yet known

@@ -1,15 +1,21 @@
-// An allocator for lists that may become very long: above a few megabytes their memory comes in large pages, where the
-// system has them. A function of 100,000 equations is some 30 MB, written once and read a few times by every transform;
-// in pages of 4 KiB the system would spend a fifth of that time on handing them out.
+// An allocator for lists that may become long. A function of 100,000 equations is some 30 MB, written once and read a
+// few times by every transform; one of 1,000 is 300 KB, and a chain of transforms makes and drops ten such. In fresh
+// pages of 4 KiB each time, the system would spend a fifth of that time on handing them out. So blocks of medium size
+// are kept for the next list, and large ones come in large pages where the system has them.
 #ifndef WEFT_IR_LARGE_PAGES_H_
 #define WEFT_IR_LARGE_PAGES_H_
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <new>
+#include <vector>
 
 namespace weft {
+
+// A thread keeps up to 32 MiB of released blocks, of 64 KiB to 16 MiB each.
+inline constexpr size_t kSmallestKeptBlock = size_t{64} << 10;
+void* AllocateBlock(size_t bytes);  // at least kSmallestKeptBlock
+void ReleaseBlock(void* memory, size_t bytes);
+size_t KeptBlockBytes();  // by this thread
 
 template <class T>
 struct LargePages {
@@ -20,22 +26,20 @@ struct LargePages {
 
   T* allocate(size_t n) {
     const size_t bytes = n * sizeof(T);
-    if (bytes < kLarge) return static_cast<T*>(::operator new(bytes));
-    void* memory = ::operator new(bytes, std::align_val_t{kPage});
-    madvise(memory, bytes / kPage * kPage, MADV_HUGEPAGE);  // a wish: where it cannot be had, pages are small
-    return static_cast<T*>(memory);
+    return static_cast<T*>(bytes < kSmallestKeptBlock ? ::operator new(bytes) : AllocateBlock(bytes));
   }
   void deallocate(T* memory, size_t n) {
-    if (n * sizeof(T) < kLarge)
+    if (n * sizeof(T) < kSmallestKeptBlock)
       ::operator delete(memory);
     else
-      ::operator delete(memory, std::align_val_t{kPage});
+      ReleaseBlock(memory, n * sizeof(T));
   }
   friend bool operator==(const LargePages&, const LargePages&) { return true; }
-
- private:
-  static constexpr size_t kPage = size_t{2} << 20, kLarge = 2 * kPage;
 };
+
+// For what has an element per equation or variable.
+template <class T>
+using LongList = std::vector<T, LargePages<T>>;
 
 }  // namespace weft
 #endif  // WEFT_IR_LARGE_PAGES_H_

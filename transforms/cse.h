@@ -29,9 +29,11 @@ class EquationTable {
     uint32_t eqn;    // in the function under construction
     int32_t before;  // the entry before of the same hash, or -1
   };
-  std::vector<Entry> entries_;
-  absl::flat_hash_map<size_t, int32_t> last_;  // per hash
-  size_t found_hash_ = 0;                      // of the last Find
+  LongList<Entry> entries_;
+  absl::flat_hash_map<size_t, int32_t, absl::Hash<size_t>, std::equal_to<>,
+                      LargePages<std::pair<const size_t, int32_t>>>
+      last_;               // per hash
+  size_t found_hash_ = 0;  // of the last Find
 };
 
 // The variables that `e` defines.

@@ -170,7 +170,7 @@ FnRef EliminateDeadCode(const FnRef& fn) {
   std::vector<std::optional<Kept>> kept(fn->eqns().size());
   LiveVars(*fn, Mask(fn->results().size(), true), &kept);
   Builder b(fn->name());
-  Atoms env;
+  LongList<Atom> env;
   for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
   env.resize(fn->num_vars());
   for (size_t k = 0; k < fn->eqns().size(); ++k) {

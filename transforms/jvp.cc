@@ -92,8 +92,8 @@ JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
       << "jvp: " << active.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
   b.ReserveLike(*fn, 3);
-  Atoms primal(fn->num_vars());
-  OptionalAtoms tangent(fn->num_vars());
+  LongList<Atom> primal(fn->num_vars());
+  LongList<std::optional<Atom>> tangent(fn->num_vars());
   for (size_t i = 0; i < active.size(); ++i) {
     const Param& p = fn->params()[i];
     primal[i] = b.Parameter(p.type, p.name, p.kind);

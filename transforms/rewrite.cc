@@ -10,7 +10,7 @@ FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite, const std::function<vo
               const std::function<void()>& leave) {
   Builder b(fn->name());
   b.ReserveLike(*fn);
-  Atoms env;
+  LongList<Atom> env;
   env.reserve(fn->num_vars());
   for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
   env.resize(fn->num_vars());

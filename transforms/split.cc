@@ -125,7 +125,7 @@ class Splitter {
 
   const Fn& fn_;
   Builder known_, unknown_;
-  Atoms env_;  // in known_ or unknown_
+  LongList<Atom> env_;  // in known_ or unknown_
   std::vector<bool> is_unknown_;
   size_t num_unknown_params_ = 0;
   Atoms residuals_;  // in known_, in the order of their parameters in unknown_

@@ -110,7 +110,7 @@ class Cotangents {
 
   Builder& b_;
   const Fn& fn_;
-  OptionalAtoms sums_;
+  LongList<std::optional<Atom>> sums_;
   absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
 };
 
@@ -154,7 +154,7 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
 Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args) {
   b.ReserveLike(fn);
   std::vector<bool> depends(fn.num_vars(), false);
-  Atoms value(fn.num_vars());
+  LongList<Atom> value(fn.num_vars());
   size_t next = 0;
   for (size_t i = 0; i < linear.size(); ++i) {
     depends[i] = linear[i];

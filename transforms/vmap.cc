@@ -44,7 +44,7 @@ BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched,
       << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());
   b.ReserveLike(*fn);
-  Atoms env(fn->num_vars());
+  LongList<Atom> env(fn->num_vars());
   Mask is_batched(fn->num_vars(), false);
   const RegionRules rules = RegionsOver(axis);
   for (size_t i = 0; i < batched.size(); ++i) {
