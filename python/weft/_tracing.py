@@ -14,6 +14,7 @@ from typing import Any
 from . import _weft
 from . import tree as _tree
 from ._errors import foreign, type_error, value_error
+from .autograph.aliases import call as traced_call
 
 
 class ShapeDtype:
@@ -216,7 +217,9 @@ def trace_flat(
     def run(leaves):
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
         try:
-            result = flat.function(*args, **kwargs)
+            with traced_call(args, kwargs) as settle:
+                result = flat.function(*args, **kwargs)
+                settle()
         except TypeError as error:
             raise foreign(error)  # the arguments do not fit its parameters
         except RecursionError as error:

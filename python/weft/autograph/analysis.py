@@ -146,7 +146,7 @@ def _own_reason(s: Control, global_names: dict[str, int]) -> str | None:
             and not (n.func.id in ("vars", "dir") and n.args)
         ):
             return f"it calls {n.func.id}() {at}, which needs Python's own frame"
-        for target in _targets(n):
+        for target in targets(n):
             if isinstance(target, ast.Attribute) and _path(target) is None:
                 return f"it assigns an attribute of a computed object {at}; give the object a name"
             if isinstance(target, ast.Subscript) and _path(_base(target)) is None:
@@ -168,7 +168,7 @@ def expression_reason(*nodes: ast.AST) -> str | None:
 # --- Targets ----------------------------------------------------------------------------------------------------------
 
 
-def _targets(n: ast.AST) -> list[ast.expr]:
+def targets(n: ast.AST) -> list[ast.expr]:
     """The innermost targets of an assignment."""
     if isinstance(n, ast.Assign):
         found = list(n.targets)
@@ -321,7 +321,7 @@ class Scope:
         containers: dict[str, tuple[ast.expr, bool]] = {}
         for n in parts:
             for m in [n, *own_nodes(n)]:
-                for target in _targets(m):
+                for target in targets(m):
                     if isinstance(target, ast.Attribute) and _root(target) not in stored:
                         attributes[_path(target) or ""] = target
                     if isinstance(target, ast.Subscript) and _root(_base(target)) not in stored:

@@ -10,11 +10,22 @@ from typing import Any, NoReturn
 
 from .. import _weft
 from .. import tree as _tree
+from . import aliases, joining
+from .aliases import CONTAINERS
 from .errors import ConversionError, StructureError, user_place
 from .membership import contains, not_contains
 from .memory import Memory
 from .regions import trace_region, traced
-from .state import CHANGED_ELSEWHERE, Packed, Undefined, describe, entry_of, label, replacing, same_constant
+from .state import (
+    CHANGED_ELSEWHERE,
+    Packed,
+    Undefined,
+    describe,
+    entry_of,
+    is_undefined,
+    label,
+    same_constant,
+)
 from .texts import message_of
 
 GetState = Callable[[], tuple]
@@ -45,8 +56,10 @@ def if_(
         elif orelse is not None:
             orelse()
         return
+    aliases.settle()
     entry, covered = entry_of(get_state)
     memory = Memory(body, orelse, covered=covered)
+    memory.entry = entry
 
     def run(branch: Callable[[], None]) -> list:
         set_state(entry)
@@ -62,8 +75,8 @@ def if_(
     finally:
         set_state(entry)
     merged = dict(zip(live, results))
-    with replacing(memory.replaced):
-        set_state(tuple(merged.get(name, old) for name, old in zip(names, entry)))
+    set_state(tuple(merged.get(name, old) for name, old in zip(names, entry)))
+    aliases.accept()
 
 
 def choose(
@@ -79,11 +92,15 @@ def choose(
 ) -> list:
     """Traces both branches; the values of `names` after the one that is taken. What else they change is changed."""
     packs: dict[bool, list[Packed]] = {}
+    inner: dict[bool, aliases.Inner] = {}
+    tests: dict[bool, list] = {}
 
     def branch(which: bool, run: Callable[[], list]):
         def region(_: list) -> list:
             packs[which] = memory.watch(run, names, restore_variables)
-            return [leaf for p in packs[which] for leaf in p.arrays()]
+            inner[which] = memory.inner_links
+            tests[which] = aliases.escaping(inner[which], [p.value for p in packs[which]])
+            return [leaf for p in packs[which] for leaf in p.arrays()] + list(map(truth, tests[which]))
 
         return trace_region(region, [], "if_body" if which else "else_body", "a traced " + what)
 
@@ -93,6 +110,7 @@ def choose(
         if not memory.grow():
             break
     merge = _Merge([*names, *memory.labels], packs[False], packs[True], guarded, what, returns, len(names), memory)
+    merge.add_tests(tests[False], tests[True])
     branches = [merge.select(0, false), merge.select(1, true)]
     parts = (
         ["the `else` branch", "the `if` branch"]
@@ -101,7 +119,10 @@ def choose(
     )
     condition = test.reshape(()) if test.shape and test.size == 1 else test
     paths = merge.paths if what == "`if`" else [""] * len(merge.paths)
-    values = merge.values(list(_weft.cond(condition, branches, [], parts, paths)))
+    out = list(_weft.cond(condition, branches, [], parts, paths))
+    values = merge.values(out)  # takes what belongs to it
+    outside = {id(test): value for test, value in zip([*tests[False], *tests[True]], out)}
+    values = merge.join(values, condition, (inner[False], inner[True]), outside)
     memory.set(values[len(names) :])
     return values[: len(names)]
 
@@ -127,6 +148,7 @@ class _Merge:
         self._picks: tuple[list, list] = ([], [])
         self._make: list[Callable[[list], Any]] = []
         self.paths: list[str] = []
+        self._pairs = list(zip(names, false, true))
         self._sizes = [sum(map(sum, (p.is_array for p in packs))) for packs in (false, true)]
         at = [0, 0]
         for name, f, t in zip(names, false, true):
@@ -162,7 +184,7 @@ class _Merge:
             )
             self._make.append(_constantly(poison))
             return
-        if f.value is t.value and self._memory.keeps(f.value):
+        if f.value is t.value and isinstance(f.value, CONTAINERS) and self._memory.knows(f.value):
             self._make.append(_constantly(f.value))  # the same list as before: what it holds is a variable of its own
             return
         if f.tree != t.tree:
@@ -220,6 +242,29 @@ class _Merge:
 
     def values(self, out: list) -> list:
         return [make(out) for make in self._make]
+
+    def add_tests(self, *tests: list) -> None:
+        """Further results: what decides, within one branch, which objects the variables are (joining.py)."""
+        for k, own in enumerate(tests if any(tests) else ()):
+            self._picks[k].extend(range(self._sizes[k], self._sizes[k] + len(own)))
+            self._picks[1 - k].extend(_weft.abstract(_weft.full((), 0, "bool")) for _ in own)
+            self._sizes[k] += len(own)
+            self.paths += ["a condition"] * len(own)
+
+    def join(
+        self, values: list, test: Any, inner: tuple[aliases.Inner, aliases.Inner], outside: dict[int, Any]
+    ) -> list:
+        """The values as objects: those that were there before, or new ones that are linked with them."""
+        join = joining.Join(self._memory.knows)
+        found = []
+        for (name, f, t), value in zip(self._pairs, values):
+            if is_undefined(value):
+                found.append(value)
+                continue
+            false, true = (t if f.undefined else f).value, (f if t.undefined else t).value
+            found.append(join.value(label(name), value, false, true))
+        join.links(test, inner, outside)
+        return found
 
 
 def _constantly(value: Any) -> Callable[[list], Any]:
@@ -310,8 +355,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "is": operator.is_,
-    "is not": operator.is_not,
+    "is": aliases.is_,
+    "is not": aliases.is_not,
     "in": contains,
     "not in": not_contains,
 }

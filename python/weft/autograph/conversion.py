@@ -9,10 +9,10 @@ import inspect
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
-from . import operators
+from . import aliases, operators
 from .errors import ConversionError
 from .overloads import METHODS, OVERLOADS
 from .rewrite import convert_node
@@ -211,9 +211,36 @@ def _remember(code: types.CodeType) -> None:
 # --- What converted code calls ----------------------------------------------------------------------------------------
 
 
-def callee(function: Any) -> Any:
+def callee(function: Any, may_link: bool = False) -> Any:
     """What converted code calls in place of a function: itself converted if a user wrote it, Weft's version of Python's
-    own (print, range ...), otherwise the function."""
+    own (print, range ...), otherwise the function. `may_link`: what makes its arguments may choose containers."""
+    found = _callee(function)
+    return functools.partial(_settled, found) if (may_link or aliases.any_links()) and _may_write(found) else found
+
+
+def _may_write(function: Any) -> bool:
+    """Whether what a function writes is not seen by itself, as converted functions see it."""
+    if type(function) is types.MethodType:
+        function = function.__func__
+    if type(function) is types.FunctionType:
+        return not is_converted(function) and not function.__code__.co_filename.startswith(PACKAGE)
+    return function not in _READERS if isinstance(function, Hashable) else True
+
+
+_READERS = frozenset(
+    (len, abs, isinstance, getattr, hasattr, type, id, repr, super, locals, vars, dir, eval, exec, globals)
+)
+
+
+def _settled(function: Callable, /, *args: Any, **kwargs: Any) -> Any:
+    """Calls a function that may write to containers."""
+    result = function(*args, **kwargs)
+    del args, kwargs
+    aliases.settle()
+    return result
+
+
+def _callee(function: Any) -> Any:
     kind = type(function)
     if kind is types.FunctionType:
         return _callee_function(function)
@@ -235,7 +262,7 @@ def callee(function: Any) -> Any:
             return function if new is inner else types.MethodType(new, function.__self__)
         return function
     if kind is functools.partial:
-        return functools.partial(callee(function.func), *function.args, **function.keywords)
+        return functools.partial(_callee(function.func), *function.args, **function.keywords)
     if isinstance(function, type):
         return function
     call = inspect.getattr_static(kind, "__call__", None)

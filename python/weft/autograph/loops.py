@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _weft, control
 from .. import tree as _tree
 from .._tracing import ShapeDtype
+from . import aliases, joining
 from .branches import GetState, SetState, truth, zeros
 from .errors import ConversionError, StructureError, user_place
 from .memory import Grown, Memory, is_known_iterator
 from .regions import reaches_traced, region, trace_region, traced
-from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label, replacing
+from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
 from .steps import Reversed, Rows, StaticRange, Steps, TracedRange, Zip, like_python, steps_of
 
 # --- The statements ---------------------------------------------------------------------------------------------------
@@ -139,6 +141,10 @@ def _same_leaves(a: Any, b: Any) -> bool:
     return all(x is y for x, y in itertools.zip_longest(_tree.leaves(a), _tree.leaves(b)))
 
 
+def _same_parts(a: Packed, b: Packed) -> bool:
+    return a.tree == b.tree and all(map(operator.is_, a.leaves, b.leaves))
+
+
 def _nothing() -> None:
     pass
 
@@ -247,10 +253,14 @@ class _Loop:
     ) -> None:
         """Traces the loop. make_loop(carry, step, go_on, paths) -> carry is the loop itself."""
         self._body, self._test, self._item_specs, self._make_item = body, test, item_specs, make_item
-        self._where = f"{self.what} at {user_place()}"
+        self._where, self._place = f"{self.what} at {user_place()}", user_place()
+        self._late: dict[tuple, tuple] = {}  # a part of a variable, and another or an object
+        self._in_place: set[int] = set()  # numbers of variables that stay one object, which the body writes to
+        aliases.settle()
         with region():
             self._entry, covered = entry_of(self.get_state)
             self._memory = Memory(body, test, covered=covered)
+            self._memory.entry = self._entry
             while True:
                 try:
                     self._trace(make_loop, at_least_once)
@@ -263,7 +273,8 @@ class _Loop:
     def _trace(self, make_loop: Callable, at_least_once: bool) -> None:
         entry, memory = self._entry, self._memory
         before = [Packed(n, v) for n, v in zip(self._labels(), [*entry, *memory.values()])]
-        self._before, self._carried = before, [not p.undefined for p in before]
+        self._before = before
+        self._carried = [not p.undefined and k not in self._in_place for k, p in enumerate(before)]
         if self.flags or not all(self._carried):
             self._settle(at_least_once)
         carried = self._carried
@@ -274,9 +285,15 @@ class _Loop:
         finally:
             self.set_state(entry)
         values = []
-        for p, c in zip(before, carried):
+        join = joining.Join(memory.knows)
+        for k, (p, c, after) in enumerate(zip(before, carried, self._after)):
             if c:
-                values.append(p.rebuild(out))
+                new = p.rebuild(out)
+                if aliases.can_change(p.value) and k in self._unwritten:
+                    values.append(p.value)
+                else:
+                    first = after.value if at_least_once else p.value
+                    values.append(join.value(label(p.name), new, first, after.value))
             elif p.undefined:
                 values.append(
                     Undefined(
@@ -287,11 +304,11 @@ class _Loop:
                 )
             else:
                 values.append(p.value)
+        join.links(None, ([], self._inner_links))
         self._set(values)
 
     def _set(self, values: list) -> None:
-        with replacing(self._memory.replaced):
-            self.set_state(tuple(values[: len(self.names)]))
+        self.set_state(tuple(values[: len(self.names)]))
         self._memory.set(values[len(self.names) :])
 
     def _enter(self, leaves: list) -> None:
@@ -301,7 +318,60 @@ class _Loop:
             p.rebuild(rest) if c else False if p.name in self.flags else p.value
             for p, c in zip(self._before, self._carried)
         ]
-        self._set(values)
+        self._begin(values)
+
+    def _begin(self, values: list) -> None:
+        """Sets the variables at the beginning of a step: new objects, which may be those from before the loop."""
+        join = joining.Join(self._memory.knows, copies=True)
+        found = []
+        for k, (p, value) in enumerate(zip(self._before, values)):
+            if not p.undefined and value is not p.value:
+                in_place = k < len(self.names) and aliases.can_change(p.value)
+                join.again = functools.partial(self._write_in_place, k) if in_place else None
+                value = join.value(label(p.name), value, p.value, p.value)
+            found.append(value)
+        self._links = aliases.save()
+        self._entered = [Packed(p.name, v) if c else None for p, c, v in zip(self._before, self._carried, found)]
+        join.links(None, ([], []))
+        named = {name: aliases.origin(v) for name, v in self._parts(found).items()}
+        for first, second in self._late.values():
+            other = named.get(second) if isinstance(second, tuple) else second
+            if first in named and other is not None:
+                aliases.link(named[first], other, None, first[1], self._place)
+        self._set(found)
+
+    def _parts(self, values: list) -> dict[tuple, Any]:
+        """The objects in the variables that can change, by the variable's number and their names."""
+        carried = [(k, p) for k, (p, c) in enumerate(zip(self._before, self._carried)) if c]
+        return {(k, name): v for k, p in carried for name, v in aliases.changing(label(p.name), values[k])}
+
+    def _note_late(self, after: list, written: bool) -> None:
+        """From the second step on, variables may be each other, or other objects from before the loop. If steps write
+        to them, too, they are traced again with such links."""
+        unreadable = aliases.unreadable() if written else ()
+        entries = self._parts([p.value for p in self._before])
+        found = [(name, v, aliases.origin(v)) for name, v in self._parts(after).items()]
+        late: dict[tuple, tuple] = {}
+        for group in joining.groups(
+            [*((a, b) for a, b, _ in aliases.since(self._links)), *((v, v) for _, _, v in found)]
+        ):
+            names = [(name, v is not o) for name, v, o in found if any(o is g for g in group)]
+            for k, (name, in_place) in enumerate(names):
+                if written or in_place:
+                    late |= {(name, other): (name, other) for other, _ in names[:k]}
+                    was = aliases.origin(entries.get(name))
+                    known = [o for o in group if o is not was and self._memory.knows(o)]
+                    late |= {(name, id(o)): (name, o) for o in known if in_place or id(o) not in unreadable}
+        if not self._late.keys() >= late.keys():
+            self._late |= late
+            self._memory.again()
+            raise Grown(self._memory)
+
+    def _write_in_place(self, k: int) -> NoReturn:
+        """The body writes to an object from before the loop, which others can read, as if to its own variable."""
+        self._in_place.add(k)
+        self._memory.again()
+        raise Grown(self._memory)
 
     def _watch(self, run: Callable[[], list]) -> list[Packed]:
         """The state after some code of the loop. If that turns out to change more than is known, all begins anew."""
@@ -311,13 +381,30 @@ class _Loop:
         return packs
 
     def _step(self, leaves: list, item: Any = ()) -> list:
+        writes = aliases.writes()
+
         def run() -> list:
             self._enter(leaves)
             self._body(self._make_item(list(item)))
-            return list(self.get_state())
+            aliases.settle()
+            after = list(self.get_state())
+            self._note_late([*after, *self._memory.values()], aliases.writes() != writes)
+            self._unwritten = {
+                k
+                for k, (entered, value) in enumerate(zip(self._entered, after))
+                if entered is not None and value is entered.value and _same_parts(entered, Packed(entered.name, value))
+            }
+            return after
 
         out = []
-        for k, (p, c, after) in enumerate(zip(self._before, self._carried, self._watch(run))):
+        self._after = self._watch(run)
+        self._inner_links = self._memory.inner_links
+        for k, (p, c, after) in enumerate(zip(self._before, self._carried, self._after)):
+            if k in self._in_place and after.value is not p.value:
+                raise StructureError(
+                    f"autograph: {self._where}: variable {label(p.name)} is another object after one step, and the "
+                    "body writes to the one from before the loop, which has other names, too; do one of the two"
+                )
             if c:
                 check_same_shape_of_state(p, after, self._where, named=k < len(self.names))
                 out += after.arrays()
@@ -353,14 +440,14 @@ class _Loop:
         """Finds, by tracing a step for it, which variables without a value before the loop are carried (and with which
         type), and which flags can be set at all."""
         before = self._before
-        n = sum(len(p.arrays()) for p in before)
+        n = sum(len(p.arrays()) for p, c in zip(before, self._carried) if c)
         stand_ins: dict[int, tuple[Packed, list]] = {}
 
         def trial(tracers: list) -> list:
             def run() -> list:
                 rest = list(tracers[:n])
-                values = [p.value if p.undefined else p.rebuild(rest) for p in before]
-                self._set(values)
+                values = [p.rebuild(rest) if c else p.value for p, c in zip(before, self._carried)]
+                self._begin(values)
                 self._body(self._make_item(list(tracers[n:])))
                 return list(self.get_state())
 
@@ -371,7 +458,7 @@ class _Loop:
                     stand_ins[k] = after, [_weft.abstract(leaf) for leaf in after.arrays()]
             return []
 
-        specs = [leaf for p in before for leaf in p.arrays()] + self._item_specs
+        specs = [leaf for p, c in zip(before, self._carried) if c for leaf in p.arrays()] + self._item_specs
         try:
             trace_region(trial, specs, "loop_body", "a traced " + self.what)
         finally:

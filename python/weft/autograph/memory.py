@@ -22,9 +22,11 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
+from . import aliases
+from .aliases import CONTAINERS, LARGEST_ARRAY
 from .errors import StructureError, user_place
 from .source import is_users, of_users_module
-from .state import CONTAINERS, Covered, Packed, Undefined, contents, is_undefined, replacing, set_contents
+from .state import Covered, Packed, Undefined, contents, is_undefined, set_contents
 
 _MISSING: Any = object()
 _ATOMS = frozenset(
@@ -33,8 +35,6 @@ _ATOMS = frozenset(
     + (Undefined,)
 )
 
-# Larger NumPy arrays are not compared.
-_LARGEST_ARRAY = 1 << 20
 # How often a statement may be traced again because it changes more than was known.
 _MOST_ROUNDS = 10
 
@@ -228,10 +228,12 @@ class Memory:
         self._entries: set[tuple] = set()
         self._seen: dict[int, Any] = {}
         self.iterators: set[int] = set()
+        self.entry: tuple = ()  # the state of the statement
+        self.inner_links: aliases.Inner = []  # those of the last run
         self.changed: list[Place] = []  # variables of the statement
         self.fresh: list[Place] = []  # found to be changed, and not among those yet
-        self.replaced: set[tuple] = set()  # entries of containers that hold another container afterwards
         self._grown, self._rounds = False, 0
+        follow = aliases.any_links()
         queue = collections.deque((None, function) for function in code if function is not None)
         while queue:
             label, value = queue.popleft()
@@ -239,6 +241,8 @@ class Memory:
                 continue
             self._seen[id(value)] = value  # kept, so that no other object gets its number
             queue.extend(self._inside(label, value))
+            if follow:
+                queue.extend((label, other) for other in aliases.linked_with(value))
 
     # --- Taking down: what one object holds, with labels ---
 
@@ -258,7 +262,7 @@ class Memory:
         if isinstance(value, type):
             return self._class(value) if of_users_module(value) else ()
         if isinstance(value, np.ndarray):
-            if value.flags.writeable and not value.dtype.hasobject and value.nbytes <= _LARGEST_ARRAY:
+            if value.flags.writeable and not value.dtype.hasobject and value.nbytes <= LARGEST_ARRAY:
                 self._add(_Numbers(value, None, label))
             return ()
         return () if isinstance(value, types.ModuleType) else self._object(label, value)
@@ -354,28 +358,22 @@ class Memory:
         """Runs code. What it gives, by names, and then what is in the places that changed earlier. All is put back;
         further places that changed are kept for `grow`."""
         _active.memories.append(self)
+        links = aliases.enter(self._is_own)
         try:
             values = run()
+            aliases.settle()
             labels = [place.label for place in self.changed]
             packs = [Packed(n, v) for n, v in zip([*names, *labels], [*values, *self.values()])]
         finally:
+            aliases.leave()
             _active.memories.pop()
             restore_variables()
             differences = list(self._differences())
             for place, old in differences:
-                if isinstance(place, _Contents):
-                    self._note_replaced(place.holder, place.now(), old)
                 place.put(old)
+            self.inner_links = aliases.restore(links)
         self._add_fresh([place for place, _ in differences])
         return packs
-
-    def _note_replaced(self, holder: Any, now: Any, old: Any) -> None:
-        for key, was in old.items() if isinstance(old, dict) else enumerate(old):
-            if isinstance(was, CONTAINERS) and (key in now if isinstance(now, dict) else key < len(now)):
-                entry = id(holder), key
-                if now[key] is not was and entry not in self.replaced:
-                    self.replaced.add(entry)
-                    self._grown = True
 
     def _add_fresh(self, places: list[Place]) -> None:
         known = {place.identity for place in (*self.changed, *self.fresh)} | self._covered
@@ -385,13 +383,28 @@ class Memory:
             if place.identity not in known and not place.cached:
                 self.fresh.append(place)
 
-    def keeps(self, value: Any) -> bool:
-        """Whether it is a container that was there before, whose contents are put back."""
-        return isinstance(value, CONTAINERS) and id(value) in self._seen
+    def knows(self, value: Any) -> bool:
+        """Whether an object was there before: what it holds is put back."""
+        return id(value) in self._seen
+
+    def _is_own(self, holder: Any) -> bool:
+        """Whether what refers to an object is a record of this statement."""
+        return (
+            isinstance(holder, (Place, Packed))
+            or (type(holder) is tuple and len(holder) == 2 and isinstance(holder[0], Place))
+            or holder is self._seen
+            or holder is self.entry
+            or any(holder is old for _, old in self._places)
+            or any(holder is before for _, _, before, _ in self._spaces)
+        )
 
     @property
     def has_grown(self) -> bool:
         return bool(self.fresh) or self._grown
+
+    def again(self) -> None:
+        """Has the statement traced again, though it changes nothing else."""
+        self._grown = True
 
     def grow(self) -> bool:
         """Makes what the last runs changed variables of the statement; whether there was anything."""
@@ -414,9 +427,9 @@ class Memory:
         return [place.get() for place in self.changed]
 
     def set(self, values: Iterable) -> None:
-        with replacing(self.replaced):
-            for place, value in zip(self.changed, values):
-                place.set(value)
+        for place, value in zip(self.changed, values):
+            place.set(value)
+        aliases.accept()
 
 
 _OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)

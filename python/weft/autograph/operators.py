@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .aliases import in_place, is_, is_not, settle
 from .branches import and_, assert_, both, compare, either, if_, if_expression, none_of, not_, or_, python_only
 from .loops import for_, while_
 from .membership import contains, not_contains
@@ -11,7 +12,7 @@ from .state import attribute, contents, read, set_attribute, set_contents, undef
 from .texts import percent, text
 
 
-def callee(function: Any) -> Any:
+def callee(function: Any, may_link: bool = False) -> Any:
     """Set by conversion.py, which knows how to convert."""
     raise NotImplementedError
 
@@ -29,6 +30,9 @@ __all__ = [
     "for_",
     "if_",
     "if_expression",
+    "in_place",
+    "is_",
+    "is_not",
     "none_of",
     "not_",
     "not_contains",
@@ -38,6 +42,7 @@ __all__ = [
     "read",
     "set_attribute",
     "set_contents",
+    "settle",
     "text",
     "undefined",
     "while_",

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _weft
 from .. import tree as _tree
-from . import operators
+from . import joining, operators
 from .branches import and_, or_, truth
 from .errors import ConversionError, StructureError, user_place
 from .memory import is_known_iterator
@@ -96,7 +96,8 @@ def _select(choice: Any, value: Any, other: Any, what: str) -> Any:
             f"autograph: {user_place()}: {what}() chooses between {value!r} and {other!r} by traced values; it can "
             "choose only between arrays and numbers of one structure"
         )
-    return _tree.unflatten(tree, [wnp.where(choice, a, b) for a, b in builtins.zip(first, second)])
+    new = _tree.unflatten(tree, [wnp.where(choice, a, b) for a, b in builtins.zip(first, second)])
+    return joining.chosen(choice, new, other, value)
 
 
 def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> list:
@@ -115,7 +116,10 @@ def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> list:
     step = -1 if reverse else 1  # what is equal keeps its order, from either end
     order = wnp.argsort(wnp.stack(keys[::step]), stable=True)[::step]
     columns = [wnp.stack(column[::step])[order] for column in builtins.zip(*leaves)]
-    return [_tree.unflatten(trees[0], [column[i] for column in columns]) for i in builtins.range(len(values))]
+    found = [_tree.unflatten(trees[0], [column[i] for column in columns]) for i in builtins.range(len(values))]
+    for value in found:
+        joining.may_be(value, values)
+    return found
 
 
 def sort_list(values: list, *, key: Any = None, reverse: bool = False) -> None:

@@ -21,7 +21,16 @@ from __future__ import annotations
 
 import ast
 
-from .analysis import Chains, Control, Scope, expression_reason, mark_python_only, parameters, stored_names
+from .analysis import (
+    Chains,
+    Control,
+    Scope,
+    expression_reason,
+    mark_python_only,
+    parameters,
+    stored_names,
+    targets,
+)
 from .definite import definitely_assigned
 from .jumps import Jumps, after_docstring, locate, own_nodes
 
@@ -49,6 +58,11 @@ def _store(name: str) -> ast.Name:
 
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _may_choose(node: ast.AST) -> bool:
+    """Whether evaluating an expression may be what chooses between containers."""
+    return any(isinstance(n, (ast.Call, ast.IfExp, ast.BoolOp)) for n in ast.walk(node))
 
 
 def _arguments(names: list[str]) -> ast.arguments:
@@ -188,11 +202,25 @@ class _FunctionRewriter:
                     out.append(locate(ast.Assign([_store(target.id)], value), s))
                 else:
                     out.append(locate(ast.Delete([self._visit(target)]), s))
-            return out
+            return out + self._settle(s)
         self._inside(s, bound, missing)
         if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.FunctionDef)):
             bound |= set(stored_names([s]))
-        return [s]
+        return [*self._in_place(s), s, *self._settle(s)]
+
+    def _in_place(self, s: ast.stmt) -> list[ast.stmt]:
+        if not isinstance(s, ast.AugAssign) or any(
+            isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(s.target)
+        ):
+            return []
+        return [locate(ast.Expr(self._call("in_place", [self._fresh_copy(s.target)])), s)]
+
+    def _settle(self, s: ast.stmt) -> list[ast.stmt]:
+        """After what writes to an object: if a traced condition chose that, others change with it (aliases.py)."""
+        in_place = isinstance(s, ast.AugAssign) or any(
+            isinstance(t, (ast.Attribute, ast.Subscript)) for t in targets(s)
+        )
+        return [locate(ast.Expr(self._call("settle", [])), s)] if in_place else []
 
     def _inside(self, s: ast.stmt, bound: set[str], missing: dict[str, None]) -> None:
         """Visits the expressions and blocks of a statement that stays."""
@@ -417,6 +445,10 @@ class _Expressions(ast.NodeTransformer):
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
                 name = "contains" if isinstance(node.ops[0], ast.In) else "not_contains"
                 return locate(self.operator(name, [node.left, *node.comparators]), node)
+            objects = not any(isinstance(v, ast.Constant) for v in (node.left, *node.comparators))
+            if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and objects:
+                name = "is_" if isinstance(node.ops[0], ast.Is) else "is_not"
+                return locate(self.operator(name, [node.left, *node.comparators]), node)
             return node
         reason = expression_reason(*node.comparators[1:])
         self.generic_visit(node)
@@ -481,8 +513,9 @@ class _Expressions(ast.NodeTransformer):
             # The form without arguments looks at its own frame.
             node.args = [_load("__class__"), _load(self._first)]
             return locate(node, node)
+        may_link = [ast.Constant(True)] if any(map(_may_choose, [*node.args, *node.keywords])) else []
         self.generic_visit(node)
-        node.func = locate(self.operator("callee", [node.func]), function)
+        node.func = locate(self.operator("callee", [node.func, *may_link]), function)
         return node
 
 

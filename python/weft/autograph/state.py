@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import inspect
 import threading
 import types
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _weft
 from .. import tree as _tree
+from .aliases import CONTAINERS, note_origin, origin
 from .errors import ConversionError, StructureError, user_place
 
 
@@ -68,18 +68,6 @@ Covered = frozenset[tuple[int, str | None]]
 
 class _Covering(threading.local):
     places: set | None = None
-    replaced: Set[tuple] = frozenset()
-
-
-@contextlib.contextmanager
-def replacing(replaced: Set[tuple]) -> Iterator[None]:
-    """While contents are put back: the entries, of a container's identity and a key, that hold another container than
-    before, which therefore is not written into."""
-    before, _covering.replaced = _covering.replaced, replaced
-    try:
-        yield
-    finally:
-        _covering.replaced = before
 
 
 _covering = _Covering()
@@ -128,7 +116,6 @@ def set_attribute(holder: Any, name: str, value: Any) -> None:
 
 
 _MISSING = object()
-CONTAINERS = (list, dict, set, collections.deque)
 
 
 def contents(container: Any, assigned: str | None = None) -> Any:
@@ -148,36 +135,33 @@ def contents(container: Any, assigned: str | None = None) -> Any:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _copy(v) for k, v in value.items()}
+        return note_origin({k: _copy(v) for k, v in value.items()}, value)
     if isinstance(value, (list, collections.deque)):
-        return [_copy(v) for v in value]
+        return note_origin([_copy(v) for v in value], value)
     if isinstance(value, set):
-        return set(value)
+        return note_origin(set(value), value)
     return value
 
 
 def set_contents(container: Any, value: Any) -> None:
     """Puts contents back, in place."""
     if isinstance(container, dict):
-        old = dict(container)
         container.clear()
         for key, new in value.items():
-            container[key] = _put(container, key, old.get(key), new)
+            container[key] = _put(new)
     elif isinstance(container, (list, collections.deque)):
-        old_items = list(container)
         container.clear()
-        for i, new in enumerate(value):
-            container.append(_put(container, i, old_items[i] if i < len(old_items) else None, new))
+        container.extend(map(_put, value))
     elif isinstance(container, set):
         container.clear()
         container |= value
 
 
-def _put(container: Any, key: Any, old: Any, new: Any) -> Any:
-    same = isinstance(old, CONTAINERS) and isinstance(new, CONTAINERS) and isinstance(old, type(new))
-    if same and (id(container), key) not in _covering.replaced:
-        set_contents(old, new)
-        return old
+def _put(new: Any) -> Any:
+    original = origin(new)
+    if original is not new:
+        set_contents(original, new)
+        return original
     return new
 
 
