@@ -52,6 +52,22 @@ char ContractSpec::FreshLetter() const {
   throw ValueError("contract: spec \"", ToString(), "\" has used all letters");
 }
 
+std::string MatrixProductSpec(int rank) {
+  std::string stack;
+  for (int d = 0; d + 2 < rank; ++d) stack += static_cast<char>('a' + d);
+  WEFT_CHECK(stack.size() < 26) << "a stack of matrices with " << stack.size() << " dimensions";
+  return stack + "MK," + stack + "KN->" + stack + "MN";
+}
+
+std::optional<Multiple> AsMultiple(const Builder& b, const Atom& x, const Atom& dx) {
+  const Eqn* e = b.Definition(dx);
+  if (e == nullptr || e->prim->name != "contract" || b.TypeOf(x).rank() < 2) return std::nullopt;
+  if (!(e->attrs == Attrs{{"spec", MatrixProductSpec(b.TypeOf(x).rank())}})) return std::nullopt;
+  if (e->operands[0] == x) return Multiple{e->operands[1], false};
+  if (e->operands[1] == x) return Multiple{e->operands[0], true};
+  return std::nullopt;
+}
+
 namespace {
 
 using Complex = std::complex<double>;
@@ -198,6 +214,49 @@ Atom TransposeOnto(TransposeContext& c, int operand) {
   return Contract(c.b, spec.lhs + "," + spec.out + "->" + spec.rhs, *c.x[0], ct);
 }
 
+// Of y = the contraction of x with another operand, where x is operand `i` and dx = x k or k x: the contraction of dx
+// with the other operand, as that of k with y. That takes no more operations than the first if k is no longer than what
+// is summed, and where nothing else reads dx, it need not be there. k has to turn a dimension of y.
+std::optional<Atom> MultipleOfResult(JvpContext& c, int i) {
+  if (c.eqn.attrs.entries().size() != 1) return std::nullopt;  // the dtype or the order of the sum is given
+  const std::optional<Multiple> multiple = AsMultiple(c.b, c.x[i], *c.dx[i]);
+  if (!multiple) return std::nullopt;
+  const ContractSpec spec = ContractSpec::Parse(c.eqn.attrs.Get<std::string>("spec"));
+  const Type x = c.b.TypeOf(c.x[i]);
+  const std::string &letters = i == 0 ? spec.lhs : spec.rhs, &other = i == 0 ? spec.rhs : spec.lhs;
+  const char turned = letters[x.rank() - (multiple->left ? 2 : 1)], fresh = spec.FreshLetter();
+  const std::string stack = letters.substr(0, x.rank() - 2);
+  if (other.find(turned) != std::string::npos) return std::nullopt;
+  int64_t summed = 1;
+  for (int d = 0; d < x.rank(); ++d) {
+    if (spec.out.find(letters[d]) != std::string::npos) continue;
+    if (stack.find(letters[d]) != std::string::npos || !x.dims[d].is_static()) return std::nullopt;
+    summed *= x.dims[d].value();
+  }
+  const std::optional<int64_t> length = c.b.TypeOf(multiple->factor).dims.back().TryValue();
+  if (!length || *length > summed) return std::nullopt;
+  std::string y = spec.out;
+  y[y.find(turned)] = fresh;
+  const std::string factor = multiple->left ? stack + turned + fresh : stack + fresh + turned;
+  return Contract(c.b, factor + "," + y + "->" + spec.out, multiple->factor, c.y[0]);
+}
+
+void ContractJvp(JvpContext& c) {
+  c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
+  std::optional<Atom> dy;
+  for (int i : {0, 1}) {
+    if (!c.dx[i]) continue;
+    std::optional<Atom> term = MultipleOfResult(c, i);
+    if (!term) {
+      Atoms operands = c.x;
+      operands[i] = *c.dx[i];
+      term = c.b.Emit1(*c.eqn.prim, operands, c.eqn.attrs);
+    }
+    dy = AddTangents(c.b, dy, *term);
+  }
+  c.dy = {dy};
+}
+
 }  // namespace
 
 void RegisterContraction(PrimRegistry& r) {
@@ -231,6 +290,7 @@ void RegisterContraction(PrimRegistry& r) {
   };
   p.linear = {0, 1};
   p.multilinear = true;
+  p.jvp = ContractJvp;
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
     if (c.linear(0)) return {TransposeOnto(c, 0), std::nullopt};
     return {std::nullopt, TransposeOnto(c, 1)};

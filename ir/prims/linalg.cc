@@ -1,5 +1,6 @@
 #include "ir/prims/linalg.h"
 
+#include "ir/prims/contraction.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
 
@@ -77,12 +78,6 @@ Tensors EvalStack(const EvalContext& c, const Tensors& in, const MatrixFunction<
   return out;
 }
 
-Ints Last2Swapped(int rank) {
-  Ints perm = Range(0, rank);
-  std::swap(perm[rank - 1], perm[rank - 2]);
-  return perm;
-}
-
 // Column index minus row index of each entry, compared with k.
 Expr Band(Builder& b, const Dims& dims, const char* comparison, int64_t k) {
   const int64_t rank = static_cast<int64_t>(dims.size());
@@ -103,16 +98,17 @@ Tensors EvalMatrices(const EvalContext& c, const Tensors& in, const MatrixFuncti
 }
 
 Expr MatMul(const Expr& x, const Expr& y) {
-  std::string stack;
-  for (int d = 0; d + 2 < x.b->TypeOf(x.atom).rank(); ++d) stack += static_cast<char>('a' + d);
-  WEFT_CHECK(stack.size() < 26) << "a stack of matrices with " << stack.size() << " dimensions";
-  return {x.b, Contract(*x.b, stack + "MK," + stack + "KN->" + stack + "MN", x.atom, y.atom)};
+  return {x.b, Contract(*x.b, MatrixProductSpec(x.b->TypeOf(x.atom).rank()), x.atom, y.atom)};
 }
 
-Expr Adjoint(const Expr& x) {
-  const Expr transposed{x.b, Transpose(*x.b, x.atom, Last2Swapped(x.b->TypeOf(x.atom).rank()))};
-  return IsComplex(x.dtype()) ? Conj(transposed) : transposed;
+Ints Last2Swapped(int rank) {
+  Ints perm = Range(0, rank);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  return perm;
 }
+
+Expr Transposed(const Expr& x) { return {x.b, Transpose(*x.b, x.atom, Last2Swapped(x.b->TypeOf(x.atom).rank()))}; }
+Expr Adjoint(const Expr& x) { return IsComplex(x.dtype()) ? Conj(Transposed(x)) : Transposed(x); }
 
 Expr Lower(const Expr& x, int64_t k) { return Masked(x, "le", k); }
 Expr Upper(const Expr& x, int64_t k) { return Masked(x, "ge", k); }

@@ -50,6 +50,8 @@ Matrix<T> Column(const std::vector<V>& values) {
 
 // Formulas.
 Expr MatMul(const Expr& x, const Expr& y);
+Ints Last2Swapped(int rank);  // the permutation that transposes each matrix
+Expr Transposed(const Expr& x);
 Expr Adjoint(const Expr& x);  // transposed, conjugated if complex
 // Entries (i, j) with j <= i + k, others 0; and those with j >= i + k.
 Expr Lower(const Expr& x, int64_t k = 0);

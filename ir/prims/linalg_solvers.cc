@@ -1,6 +1,7 @@
 // cholesky, triangular_solve, lu.
 #include <algorithm>
 
+#include "ir/prims/contraction.h"
 #include "ir/prims/linalg.h"
 #include "ir/prims/shape.h"
 
@@ -21,6 +22,9 @@ std::complex<double> PivotingEntry(int64_t i, int64_t j) {
   return {far + 1.0 / static_cast<double>(1 + i + 2 * j), 0.1 * static_cast<double>(i) - 0.2};
 }
 
+// The lower triangle with the diagonal halved: phi of a Hermitian matrix, which is that and its adjoint.
+Expr LowerHalf(const Expr& x) { return OnDiagonal(x * 0.5, Lower(x)); }
+
 void RegisterCholesky(PrimRegistry& r) {
   Prim& p = AddLinalg(r, "cholesky", 1, 1.0 / 3,
                       "The lower triangular L [..., n, n] with L L^H = x, for Hermitian positive definite x [..., n, "
@@ -32,16 +36,103 @@ void RegisterCholesky(PrimRegistry& r) {
   p.eval = EvalEachMatrix([](const Attrs&, const auto& x) { return std::vector{Cholesky(x[0])}; });
   p.jvp = [](JvpContext& c) {
     const Expr l{&c.b, c.b.Emit1(*c.eqn.prim, {c.x[0]}, c.eqn.attrs)};
-    const Expr dx = HermitianFromLower(Expr{&c.b, *c.dx[0]});
-    const Expr inner = SolveTriangular(l, SolveTriangular(l, dx, /*left=*/false, /*lower=*/true, /*adjoint=*/true),
+    // dx is the half that is read and its adjoint, and L^-1 dx L^-H likewise: the sum of a matrix and its adjoint. Its
+    // cotangent is one, too (IsHermitian).
+    const Expr dx{&c.b, *c.dx[0]}, half = LowerHalf(dx);
+    const Expr moved = SolveTriangular(l, SolveTriangular(l, half, /*left=*/false, /*lower=*/true, /*adjoint=*/true),
                                        /*left=*/true, /*lower=*/true);
     c.y = {l};
-    c.dy = {MatMul(l, OnDiagonal(inner * 0.5, Lower(inner)))};
+    c.dy = {MatMul(l, LowerHalf(moved + Adjoint(moved)))};
   };
   p.samples = [] {
     return MatrixSamples({{3, 3}, {1, 1}, {2, 4, 4}, {0, 0}}, {},
                          [](const Type& t) { return MatrixOf(t, PositiveEntry); });
   };
+}
+
+// Whether x is the sum of a matrix and its adjoint.
+bool IsHermitian(const Builder& b, const Atom& x) {
+  const Eqn* sum = b.Definition(x);
+  if (sum == nullptr || sum->prim->name != "add") return false;
+  const int64_t rank = b.TypeOf(x).rank();
+  for (int i : {0, 1}) {
+    const Eqn* e = b.Definition(sum->operands[i]);
+    bool conjugated = false, transposed = false;
+    for (; e != nullptr && (e->prim->name == "conj" || e->prim->name == "transpose");
+         e = b.Definition(e->operands[0])) {
+      bool& once = e->prim->name == "conj" ? conjugated : transposed;
+      if (once) break;
+      once = true;
+      if (e->prim->name == "transpose" && e->attrs.Get<Ints>("perm") != Last2Swapped(rank)) break;
+      if (e->operands[0] == sum->operands[1 - i] && transposed && conjugated == IsComplex(b.DTypeOf(x))) return true;
+    }
+  }
+  return false;
+}
+
+// The k with da = a k or k a, where a is triangular as a whole (not a matrix of which half is read) and so is k.
+std::optional<Multiple> TriangularMultiple(const JvpContext& c) {
+  const Eqn* made = c.b.Definition(c.x[0]);
+  if (made == nullptr || c.eqn.attrs.GetBool("unit_diagonal")) return std::nullopt;
+  const bool lower = made->prim->name == "cholesky";
+  const bool upper = made->prim->name == "qr" && c.x[0] == made->result(1);
+  if (!(c.eqn.attrs.GetBool("lower") ? lower : upper)) return std::nullopt;
+  return AsMultiple(c.b, c.x[0], *c.dx[0]);
+}
+
+// op(a) dy = db - op(da) y, or with a on the other side: written below for the left one. Where op(da) = k op(a) the
+// right side is db - k b, and where it is op(a) k, dy is op(a)^-1 db - k y. (Both without the first y, or without one
+// solve.)
+void TriangularSolveJvp(JvpContext& c) {
+  Builder& b = c.b;
+  const Prim& prim = *c.eqn.prim;
+  const Attrs attrs = c.eqn.attrs;
+  const bool left = attrs.GetBool("left"), transpose = attrs.GetBool("transpose");
+  const Expr y{&b, b.Emit1(prim, c.x, attrs)};
+  c.y = {y};
+  auto solve = [&](const Atom& rhs) { return b.Emit1(prim, {c.x[0], rhs}, attrs); };
+  auto op = [&](Expr a) {
+    if (attrs.GetBool("conjugate") && IsComplex(a.dtype())) a = Conj(a);
+    return transpose ? Transposed(a) : a;
+  };
+  auto minus_product = [&](const std::optional<Atom>& from, const Expr& k, const Expr& x) -> Atom {
+    const Expr product = left ? MatMul(k, x) : MatMul(x, k);
+    return from ? Expr{&b, *from} - product : -product;
+  };
+  const std::optional<Atom>& db = c.dx[1];
+  if (!c.dx[0]) {
+    c.dy = {solve(*db)};
+    return;
+  }
+  const std::optional<Multiple> multiple = TriangularMultiple(c);
+  if (!multiple) {
+    const int64_t k = attrs.GetBool("unit_diagonal") ? 1 : 0;
+    const Expr da{&b, *c.dx[0]};
+    c.dy = {solve(minus_product(db, op(attrs.GetBool("lower") ? Lower(da, -k) : Upper(da, k)), y))};
+    return;
+  }
+  const Expr k = op(Expr{&b, multiple->factor});
+  const bool k_first = multiple->left != transpose;  // op(da) = k op(a)
+  if (k_first != left) {
+    c.dy = {minus_product(db ? std::optional<Atom>(solve(*db)) : std::nullopt, k, y)};
+    return;
+  }
+  // What was solved from the other side commutes with k: m^-1 dq - (m^-1 q) k = m^-1 (dq - q k).
+  const Eqn *of_b = b.Definition(c.x[1]), *of_db = db ? b.Definition(*db) : nullptr;
+  if (of_b != nullptr && of_db != nullptr && of_b->prim == &prim && of_db->prim == &prim &&
+      of_b->attrs == of_db->attrs && of_b->operands[0] == of_db->operands[0] && of_b->attrs.GetBool("left") != left) {
+    const Attrs before = of_b->attrs;
+    const Atom m = of_b->operands[0], q = of_b->operands[1], dq = of_db->operands[1];
+    Atom inner = minus_product(dq, k, Expr{&b, q});
+    // a^-H q a^-1: the rule of the solve before has multiplied q with the adjoint of k, from the other side.
+    if (m == c.x[0] && IsHermitian(b, q)) {
+      const Expr product = left ? MatMul(Expr{&b, q}, Adjoint(k)) : MatMul(Adjoint(k), Expr{&b, q});
+      inner = Expr{&b, dq} - Adjoint(product);
+    }
+    c.dy = {solve(b.Emit1(prim, {m, inner}, before))};
+    return;
+  }
+  c.dy = {solve(minus_product(db, k, Expr{&b, c.x[1]}))};
 }
 
 void RegisterTriangularSolve(PrimRegistry& r) {
@@ -86,27 +177,7 @@ void RegisterTriangularSolve(PrimRegistry& r) {
     return {std::nullopt, c.b.Emit1(*c.eqn.prim, {*c.x[0], *c.ct[0]},
                                     c.eqn.attrs.With("transpose", !c.eqn.attrs.GetBool("transpose")))};
   };
-  p.jvp = [](JvpContext& c) {
-    const Attrs& attrs = c.eqn.attrs;
-    const bool left = attrs.GetBool("left");
-    Builder& b = c.b;
-    const Expr y{&b, b.Emit1(*c.eqn.prim, c.x, attrs)};
-    std::optional<Atom> rhs = c.dx[1];  // op(a) dx = db - op(da) x
-    if (c.dx[0]) {
-      const int64_t k = attrs.GetBool("unit_diagonal") ? 1 : 0;
-      Expr da{&b, *c.dx[0]};
-      da = attrs.GetBool("lower") ? Lower(da, -k) : Upper(da, k);
-      if (attrs.GetBool("conjugate") && IsComplex(da.dtype())) da = Conj(da);
-      if (attrs.GetBool("transpose")) {
-        da = Adjoint(da);
-        if (IsComplex(da.dtype())) da = Conj(da);
-      }
-      const Expr minus = -(left ? MatMul(da, y) : MatMul(y, da));
-      rhs = AddTangents(b, rhs, minus.atom);
-    }
-    c.y = {y};
-    c.dy = {b.Emit1(*c.eqn.prim, {c.x[0], *rhs}, attrs)};
-  };
+  p.jvp = TriangularSolveJvp;
   p.samples = [] {
     std::vector<Sample> samples;
     auto add = [&](DType t, Dims a, Dims b, bool left, bool lower, bool transpose, bool conjugate, bool unit) {

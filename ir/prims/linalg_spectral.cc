@@ -25,7 +25,10 @@ void TallQrJvp(const Expr& q, const Expr& r, const Expr& dx, Expr* dq, Expr* dr)
   Expr w = below - Adjoint(below);
   // The diagonal of r stays real: W takes the imaginary part of M's diagonal.
   if (IsComplex(m.dtype())) w = OnDiagonal(m - ToComplexLike(Real(m), m.dtype()), w);
-  *dq = MatMul(q, w - m) + dx_rinv;
+  // Where q is square, its columns span the space: q m is all of dx r^-1.
+  const Type shape = q.b->TypeOf(q.atom);
+  const bool square = shape.dims[shape.rank() - 2] == shape.dims.back();
+  *dq = square ? MatMul(q, w) : MatMul(q, w - m) + dx_rinv;
   *dr = MatMul(m - w, r);
 }
 
