@@ -188,23 +188,68 @@ def slogdet(a: NestedLike) -> SlogdetResult:
         >>> wnp.linalg.slogdet(wnp.array([[-2.0, 0.0], [0.0, 1.0]]))
         SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0.6931472, dtype=float32))
     """
+    return SlogdetResult(*_log_determinant()(_matrix(a, "slogdet", True)))
+
+
+def _trace_of_quotient(a: Array, da: Array) -> Array:
+    """The trace of a^-1 da, from the inverse: its transpose is then the gradient, and -a^-1 da a^-1 its derivative."""
+    return _weft.reduce("reduce_sum", inv(a).mT * da, [-2, -1], False)
+
+
+@functools.cache
+def _log_determinant() -> Callable[[Array], tuple[Array, Array]]:
+    """slogdet with the derivative of log(det(a)), the trace of a^-1 da: not that of the factors, which takes several
+    times as many operations, at every order."""
+    from ..custom import custom_jvp
     from ._primitives import log
 
-    a = _matrix(a, "slogdet", True)
-    lu, pivots, _ = _weft.bind("lu", [a], {})
-    d = _diagonal(lu, 0, -2, -1)
-    swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
-    size = _weft.absolute(d)
-    sign = _weft.reduce("reduce_prod", d / _weft.where(size == 0, 1, size).astype(d.dtype), -1, False)
-    sign = sign * _weft.where(swaps % 2 == 1, -1, 1).astype(d.dtype)
-    return SlogdetResult(sign, _weft.reduce("reduce_sum", log(size), -1, False))
+    @custom_jvp
+    def log_determinant(a):
+        lu, pivots, _ = _weft.bind("lu", [a], {})
+        d = _diagonal(lu, 0, -2, -1)
+        size = _weft.absolute(d)
+        sign = _weft.reduce("reduce_prod", d / _weft.where(size == 0, 1, size).astype(d.dtype), -1, False)
+        return sign * _sign_of(pivots).astype(d.dtype), _weft.reduce("reduce_sum", log(size), -1, False)
+
+    @log_determinant.defjvp
+    def rule(primals, tangents):
+        sign, size = log_determinant(*primals)
+        moved = _trace_of_quotient(*primals, *tangents)
+        if size.dtype == sign.dtype:
+            return (sign, size), (_weft.full(sign.shape, 0, sign.dtype), moved)
+        return (sign, size), (sign * (moved - moved.real.astype(sign.dtype)), moved.real)
+
+    return log_determinant
+
+
+def _sign_of(pivots: Array) -> Array:
+    """1 or -1: the determinant of the permutation."""
+    swaps = _weft.reduce(
+        "reduce_sum", (pivots != _weft.iota((pivots.shape[-1],), 0, "int32")).astype("int32"), -1, False
+    )
+    return _weft.where(swaps % 2 == 1, -1, 1)
 
 
 def _det_by_lu(a: Array) -> Array:
     lu, pivots, _ = _weft.bind("lu", [a], {})
-    swaps = _weft.reduce("reduce_sum", (pivots != _weft.iota((a.shape[-1],), 0, "int32")).astype("int32"), -1, False)
-    sign = _weft.where(swaps % 2 == 1, -1, 1).astype(a.dtype)
-    return _weft.reduce("reduce_prod", _diagonal(lu, 0, -2, -1), -1, False) * sign
+    return _weft.reduce("reduce_prod", _diagonal(lu, 0, -2, -1), -1, False) * _sign_of(pivots).astype(a.dtype)
+
+
+@functools.cache
+def _regular_det() -> Callable[[Array], Array]:
+    """The determinant of what has an inverse, with the derivative det(a) trace(a^-1 da)."""
+    from ..custom import custom_jvp
+
+    @custom_jvp
+    def regular_det(a):  # a function of its own: _det_by_lu has another rule
+        return _det_by_lu(a)
+
+    @regular_det.defjvp
+    def rule(primals, tangents):
+        out = regular_det(*primals)
+        return out, out * _trace_of_quotient(*primals, *tangents)
+
+    return regular_det
 
 
 # Derivatives up to this order are right for any rank, and all of them where the rank lacks no more.
@@ -287,7 +332,7 @@ def _smooth_det() -> Callable[[Array], Array]:
         safe = _weft.where(singular[..., None, None], eye(a.shape[-1], dtype=a.dtype), a)
         every = tuple(range(singular.ndim))
         anywhere = _weft.bind("reduce_or", [singular], {"dims": list(every)})[0] if every else singular
-        out = cond(anywhere, lambda x, _: _det_by_svd(x), lambda _, x: _det_by_lu(x), a, safe)
+        out = cond(anywhere, lambda x, _: _det_by_svd(x), lambda _, x: _regular_det()(x), a, safe)
         half = floor(exponent / 2)  # the whole power may be too large a number
         return out * exp2(half) * exp2(exponent - half)
 
