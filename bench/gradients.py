@@ -53,8 +53,8 @@ def interleaved(first, second, repeats: int) -> tuple[float, float, float]:
     )
 
 
-def counted(function, arguments) -> float:
-    cost = weft.make_ir(function)(*arguments).cost_analysis()
+def cost_of(program) -> float:
+    cost = program.cost_analysis()
     return cost["flops"] + cost["bytes accessed"]
 
 
@@ -70,7 +70,7 @@ def measure(make, repeats: int) -> tuple[str, bool]:
     def ready(f):
         return lambda: weft.block_until_ready(f(*arguments))
 
-    costs = [counted(f, arguments) for f in (function, gradient, hvp)]
+    costs = [cost_of(weft.make_ir(f)(*arguments)) for f in (function, gradient, hvp)]
     f, g, h = ready(weft.jit(function)), ready(weft.jit(gradient)), ready(weft.jit(hvp))
     gradient_seconds, function_seconds, gradient_ratio = interleaved(g, f, repeats)
     _, _, hvp_ratio = interleaved(h, g, repeats)
