@@ -252,7 +252,7 @@ void ContractJvp(JvpContext& c) {
       operands[i] = *c.dx[i];
       term = c.b.Emit1(*c.eqn.prim, operands, c.eqn.attrs);
     }
-    dy = AddTangents(c.b, dy, *term);
+    dy = AddTangents(c.b, dy, term);
   }
   c.dy = {dy};
 }
