@@ -67,12 +67,12 @@ Attrs::Attrs(std::initializer_list<Entry> entries) {
   if (entries.size() == 0) return;
   std::vector<Entry> sorted(entries);
   std::sort(sorted.begin(), sorted.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
-  entries_ = std::make_shared<const std::vector<Entry>>(std::move(sorted));
+  entries_ = new Shared(std::move(sorted));
 }
 
 const std::vector<Attrs::Entry>& Attrs::entries() const {
   static const auto& none = *new std::vector<Entry>();
-  return entries_ == nullptr ? none : *entries_;
+  return entries_ == nullptr ? none : entries_->list;
 }
 
 const Attr* Attrs::Find(const char* name) const {
@@ -91,7 +91,7 @@ void Attrs::Set(const std::string& name, Attr value) {
   } else {
     changed.insert(it, {name, std::move(value)});
   }
-  entries_ = std::make_shared<const std::vector<Entry>>(std::move(changed));
+  entries_ = new Shared(std::move(changed));
 }
 
 bool operator==(const Attrs& a, const Attrs& b) {

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,6 +17,8 @@
 #include "ir/error.h"
 #include "ir/mesh.h"
 #include "ir/type.h"
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
 namespace weft {
 
@@ -83,7 +84,11 @@ class Attrs {
   }
 
  private:
-  std::shared_ptr<const std::vector<Entry>> entries_;  // null when there are none
+  struct Shared : boost::intrusive_ref_counter<Shared> {
+    explicit Shared(std::vector<Entry> entries) : list(std::move(entries)) {}
+    std::vector<Entry> list;
+  };
+  boost::intrusive_ptr<const Shared> entries_;  // null when there are none; one word, since most equations have none
 };
 
 }  // namespace weft

@@ -1,20 +1,30 @@
 #include "ir/builder.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
 namespace weft {
+namespace {
 
-Var Builder::NewVar(Type type) {
-  types_.push_back(std::move(type));
+// See Builder::plain_.
+bool IsPlain(const Eqn& e) {
+  return !e.prim->has_effect && e.prim->family != Family::kControl && e.prim->family != Family::kCollective &&
+         e.regions.empty();
+}
+
+}  // namespace
+
+Var Builder::NewVar(const Type* type) {
+  types_.push_back(type);
   definition_.push_back(-1);
   return Var{static_cast<uint32_t>(types_.size() - 1)};
 }
 
-Atom Builder::Parameter(Type type, std::string name, Param::Kind kind) {
-  const Var v = NewVar(type);
-  params_.push_back({std::move(type), std::move(name), kind});
+Atom Builder::Parameter(const Type& type, std::string name, Param::Kind kind) {
+  const Var v = NewVar(Intern(type));
+  params_.push_back({TypeOf(v), std::move(name), kind});
   param_vars_.push_back(v.id);
   return v;
 }
@@ -34,12 +44,15 @@ Builder::Builder(FnRef&& fn) {
   for (size_t i = 0; i < eqns_.size(); ++i) {
     for (uint32_t r = 0; r < eqns_[i].num_results; ++r)
       definition_[eqns_[i].first_result + r] = static_cast<int32_t>(i);
+    plain_ &= IsPlain(eqns_[i]);
   }
 }
 
 void Builder::KeepParameters(absl::Span<const size_t> places) {
   std::vector<Param> params;
   std::vector<uint32_t> vars;
+  params.reserve(places.size());
+  vars.reserve(places.size());
   for (size_t i : places) {
     params.push_back(std::move(params_[i]));
     vars.push_back(param_vars_[i]);
@@ -49,52 +62,106 @@ void Builder::KeepParameters(absl::Span<const size_t> places) {
 }
 
 void Builder::MoveParametersToFront(size_t first) {
-  std::rotate(params_.begin(), params_.begin() + static_cast<int64_t>(first), params_.end());
-  std::rotate(param_vars_.begin(), param_vars_.begin() + static_cast<int64_t>(first), param_vars_.end());
+  std::vector<size_t> places(params_.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::rotate(places.begin(), places.begin() + static_cast<int64_t>(first), places.end());
+  KeepParameters(places);
 }
 
+namespace {
+
+// What the type rules of primitives said before. A rule reads the types of its operands and which of them are literals,
+// the attributes and the regions, and nothing else; most equations of a program repeat a few combinations without
+// attributes and regions. Types live as long as the process, so their addresses stand for them.
+struct Inferred {
+  static constexpr size_t kMaxOperands = 3;
+  const Prim* prim = nullptr;
+  const Type* operands[kMaxOperands] = {};
+  size_t count = 0;
+  unsigned literal = 0;  // one bit per operand
+  const Type* result = nullptr;
+
+  bool SameQuestion(const Inferred& other) const {
+    return prim == other.prim && count == other.count && literal == other.literal &&
+           std::equal(operands, operands + kMaxOperands, other.operands);
+  }
+  size_t Hash() const {
+    size_t h = reinterpret_cast<size_t>(prim) + literal;
+    for (const Type* t : operands) h = h * 31 + reinterpret_cast<size_t>(t);
+    return h ^ h >> 7 ^ h >> 13;
+  }
+};
+
+Inferred& Remembered(const Inferred& question) {
+  constexpr size_t kSlots = 256;
+  thread_local std::array<Inferred, kSlots> slots;
+  return slots[question.Hash() % kSlots];
+}
+
+void CheckBytes(const Prim& prim, const Type& t) {
+  int64_t bytes = ByteWidth(t.dtype);
+  bool empty = false, overflow = false;
+  for (const Dim& d : t.dims) {
+    if (!d.is_static()) continue;
+    if (d.value() < 0) throw ValueError(prim.name, ": a result of negative size, ", t);
+    empty |= d.value() == 0;
+    overflow |= __builtin_mul_overflow(bytes, d.value(), &bytes);
+  }
+  if (overflow && !empty) throw ValueError(prim.name, ": a result of more than 2^63 bytes, ", t);
+}
+
+}  // namespace
+
 Atoms Builder::Emit(const Prim& prim, Atoms operands, Attrs attrs, std::vector<FnRef> regions) {
-  // Taken out, not only used: a type rule may build functions, though never with this builder.
-  Types operand_types = std::move(operand_types_);
-  Mask literal = std::move(literal_);
-  operand_types.clear(), literal.clear();
+  Inferred question;
+  const bool memorable = attrs.empty() && regions.empty() && operands.size() <= Inferred::kMaxOperands;
+  if (memorable) {
+    question.prim = &prim;
+    for (const Atom& a : operands) {
+      question.literal |= static_cast<unsigned>(a.is_literal()) << question.count;
+      question.operands[question.count++] = &TypeOf(a);
+    }
+    const Inferred& known = Remembered(question);
+    if (known.SameQuestion(question)) return Append({&prim, std::move(operands), 0, 1, {}, {}, loc_}, &known.result);
+  }
+  Types operand_types;
+  Mask literal;
   for (const Atom& a : operands) {
     operand_types.push_back(TypeOf(a));
     literal.push_back(a.is_literal());
   }
-  Types result_types;
+  absl::InlinedVector<const Type*, 4> result_types;
   try {
     if (prim.num_operands >= 0 && static_cast<int>(operands.size()) != prim.num_operands) {
       throw TypeError(prim.name, ": takes ", prim.num_operands, " operands, got ", operands.size());
     }
-    result_types = InferTypes(Sig{prim, operand_types, literal, attrs, regions});
-    for (const Type& t : result_types) {
-      int64_t bytes = ByteWidth(t.dtype);
-      bool empty = false, overflow = false;
-      for (const Dim& d : t.dims) {
-        if (!d.is_static()) continue;
-        if (d.value() < 0) throw ValueError(prim.name, ": a result of negative size, ", t);
-        empty |= d.value() == 0;
-        overflow |= __builtin_mul_overflow(bytes, d.value(), &bytes);
-      }
-      if (overflow && !empty) throw ValueError(prim.name, ": a result of more than 2^63 bytes, ", t);
+    for (const Type& t : InferTypes(Sig{prim, operand_types, literal, attrs, regions})) {
+      CheckBytes(prim, t);
+      result_types.push_back(Intern(t));
     }
   } catch (Error& error) {
     error.set_loc(loc_);
     throw;
   }
-  operand_types_ = std::move(operand_types);
-  literal_ = std::move(literal);
-  const uint32_t first = static_cast<uint32_t>(types_.size());
-  const int32_t eqn = static_cast<int32_t>(eqns_.size());
-  Atoms results;
-  results.reserve(result_types.size());
-  for (Type& t : result_types) {
-    results.push_back(NewVar(std::move(t)));
-    definition_.back() = eqn;
+  if (memorable && result_types.size() == 1) {
+    question.result = result_types[0];
+    Remembered(question) = question;
   }
-  eqns_.push_back({&prim, std::move(operands), first, static_cast<uint32_t>(result_types.size()), std::move(attrs),
-                   std::move(regions), loc_});
+  const uint32_t count = static_cast<uint32_t>(result_types.size());
+  return Append({&prim, std::move(operands), 0, count, std::move(attrs), std::move(regions), loc_},
+                result_types.data());
+}
+
+Atoms Builder::Append(Eqn&& eqn, const Type* const* types) {
+  eqn.first_result = static_cast<uint32_t>(types_.size());
+  Atoms results;
+  results.reserve(eqn.num_results);
+  for (uint32_t r = 0; r < eqn.num_results; ++r) {
+    results.push_back(NewVar(types[r]));
+    definition_.back() = static_cast<int32_t>(eqns_.size());
+  }
+  plain_ &= IsPlain(eqn);
+  eqns_.push_back(std::move(eqn));
   return results;
 }
 
@@ -113,19 +180,24 @@ Atoms Builder::Clone(const Fn& fn, const Eqn& eqn, Atoms operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const Atom &was = eqn.operands[i], &is = operands[i];
     // A literal beside an array means its number everywhere: what stands for it may have another shape.
-    const bool same = was.is_var() ? is.is_var() && types_[is.id()] == fn.TypeOf(was.var())
-                                   : is.is_literal() && is.literal_ref() == was.literal_ref();
+    const bool same = was.is_var() ? is.is_var() && types_[is.id()] == fn.types_[was.id()] : is.Is(was);
     if (!same) return Clone(eqn, std::move(operands));
   }
-  const uint32_t first = static_cast<uint32_t>(types_.size());
-  Atoms results;
-  results.reserve(eqn.num_results);
-  for (uint32_t r = 0; r < eqn.num_results; ++r) {
-    results.push_back(NewVar(fn.TypeOf(eqn.result(static_cast<int>(r)))));
-    definition_.back() = static_cast<int32_t>(eqns_.size());
-  }
-  eqns_.push_back({eqn.prim, std::move(operands), first, eqn.num_results, eqn.attrs, eqn.regions, loc_});
-  return results;
+  return Append({eqn.prim, std::move(operands), 0, eqn.num_results, eqn.attrs, {}, loc_},
+                fn.types_.data() + eqn.first_result);
+}
+
+Atoms Builder::Adopt(const Fn& fn, Eqn&& eqn, bool same_types) {
+  if (!same_types) return Emit(*eqn.prim, std::move(eqn.operands), std::move(eqn.attrs), eqn.regions);
+  const Type* const* types = fn.types_.data() + eqn.first_result;
+  eqn.loc = loc_;
+  return Append(std::move(eqn), types);
+}
+
+Eqn& Builder::TakeEqn(const FnRef& fn, size_t i, Eqn& copy) {
+  const Eqn& eqn = fn->eqns_[i];
+  // A function is const to all who share it; the last one may take it apart.
+  return fn.use_count() == 1 ? const_cast<Eqn&>(eqn) : copy = eqn;
 }
 
 void Builder::ReserveLike(const Fn& fn, size_t times) {
@@ -134,40 +206,44 @@ void Builder::ReserveLike(const Fn& fn, size_t times) {
   definition_.reserve(definition_.size() + times * fn.num_vars());
 }
 
-Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
+template <class EqnAt>
+Atoms Builder::InlineEqns(const Fn& fn, absl::Span<const Atom> args, const EqnAt& eqn_at) {
   WEFT_CHECK(args.size() == fn.params().size())
       << "inlining " << fn.name() << ": " << args.size() << " arguments for " << fn.params().size();
   LongList<Atom> env(args.begin(), args.end());
   env.resize(fn.num_vars());
-  auto map = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
   // On variables of the parameters' own types every result has the type it has in `fn`; nothing is inferred again. (In
   // place of a parameter that is not used there may be no variable at all.)
   const auto fits = [&](size_t i) {
-    return args[i].is_var() && args[i].id() < types_.size() && types_[args[i].id()] == fn.params()[i].type;
+    return args[i].is_var() && args[i].id() < types_.size() && types_[args[i].id()] == fn.types_[i];
   };
   bool same_types = true;
   for (size_t i = 0; same_types && i < args.size(); ++i) same_types = fits(i);
   if (fn.eqns().size() > eqns_.size()) ReserveLike(fn);
-  for (const Eqn& e : fn.eqns()) {
-    Atoms operands;
-    operands.reserve(e.operands.size());
-    for (const Atom& a : e.operands) operands.push_back(map(a));
-    ScopedLoc scope(*this, e.loc ? e.loc : loc_);
-    if (same_types) {
-      for (uint32_t r = 0; r < e.num_results; ++r) {
-        env[e.first_result + r] = NewVar(fn.TypeOf(e.result(static_cast<int>(r))));
-        definition_.back() = static_cast<int32_t>(eqns_.size());
-      }
-      const uint32_t first = static_cast<uint32_t>(types_.size()) - e.num_results;
-      eqns_.push_back({e.prim, std::move(operands), first, e.num_results, e.attrs, e.regions, loc_});
-      continue;
+  for (size_t i = 0; i < fn.eqns().size(); ++i) {
+    Eqn copy;
+    Eqn& e = eqn_at(i, copy);
+    const uint32_t first = e.first_result;
+    for (Atom& a : e.operands) {
+      if (a.is_var()) a = env[a.id()];
     }
-    const Atoms results = Clone(e, std::move(operands));
-    std::copy(results.begin(), results.end(), env.begin() + e.first_result);
+    ScopedLoc scope(*this, e.loc ? e.loc : loc_);
+    const Atoms results = Adopt(fn, std::move(e), same_types);
+    std::copy(results.begin(), results.end(), env.begin() + first);
   }
   Atoms results;
-  for (const Atom& a : fn.results()) results.push_back(map(a));
+  results.reserve(fn.results().size());
+  for (const Atom& a : fn.results()) results.push_back(a.is_var() ? env[a.id()] : a);
   return results;
+}
+
+Atoms Builder::Inline(const Fn& fn, absl::Span<const Atom> args) {
+  return InlineEqns(fn, args, [&](size_t i, Eqn& copy) -> Eqn& { return copy = fn.eqns_[i]; });
+}
+
+Atoms Builder::Inline(FnRef&& fn, absl::Span<const Atom> args) {
+  const FnRef own = std::move(fn);
+  return InlineEqns(*own, args, [&](size_t i, Eqn& copy) -> Eqn& { return TakeEqn(own, i, copy); });
 }
 
 std::vector<bool> Builder::Needed(const Atoms& results, bool keep_dead) const {
@@ -216,7 +292,7 @@ FnRef Builder::BuildInPlace(const Atoms& results, bool keep_dead) {
   };
   fn->types_ = trimmed(types_);
   fn->eqns_ = trimmed(eqns_);
-  fn->Finish();
+  fn->Finish(plain_);
   return fn;
 }
 
@@ -236,7 +312,7 @@ void Builder::Renumber(const std::vector<bool>& needed, bool params_in_place, si
     moved.reserve(types_.size());
     for (uint32_t v : param_vars_) {
       number[v] = static_cast<uint32_t>(moved.size());
-      moved.push_back(std::move(types_[v]));
+      moved.push_back(types_[v]);
     }
   }
   size_t to = first;
@@ -247,12 +323,11 @@ void Builder::Renumber(const std::vector<bool>& needed, bool params_in_place, si
     rename(e.operands);
     for (uint32_t r = 0; r < e.num_results; ++r) {
       number[e.first_result + r] = static_cast<uint32_t>(end + r);
-      Type& type = types_[e.first_result + r];
-      if (!params_in_place) {
-        moved.push_back(std::move(type));
-      } else if (end + r != e.first_result + r) {
-        types_[end + r] = std::move(type);
-      }
+      const Type* type = types_[e.first_result + r];
+      if (params_in_place)
+        types_[end + r] = type;
+      else
+        moved.push_back(type);
     }
     e.first_result = static_cast<uint32_t>(end);
     end += e.num_results;

@@ -27,7 +27,7 @@ class Builder {
   Builder& operator=(const Builder&) = delete;
 
   // Parameters may be added at any time; they come first in the finished function, in the order of these calls.
-  Atom Parameter(Type type, std::string name = "", Param::Kind kind = Param::Kind::kArgument);
+  Atom Parameter(const Type& type, std::string name = "", Param::Kind kind = Param::Kind::kArgument);
   // Puts the parameters from `first` on before the others. Residuals are found after the parameters they precede.
   void MoveParametersToFront(size_t first);
   // Leaves the parameters at these places, in this order. Nothing may read one that is left out.
@@ -39,15 +39,41 @@ class Builder {
   Atoms Clone(const Eqn& eqn, Atoms operands);
   // Appends `eqn` of `fn`: where its operands have the types they have there, nothing is inferred.
   Atoms Clone(const Fn& fn, const Eqn& eqn, Atoms operands);
+  // The same in two steps, without a copy of the equation:
+  //
+  //   Eqn copy;
+  //   Eqn& e = Builder::TakeEqn(fn, i, copy);
+  //   const bool same_types = b.Translate(*fn, e, [&](Var v) { return value_of[v.id]; });
+  //   Atoms results = b.Adopt(*fn, std::move(e), same_types);
+  //
+  // TakeEqn gives equation `i` of a function that the caller is about to drop, to do with as it likes: the equation
+  // itself where nobody else holds the function (which must not be asked for it again), and otherwise `copy`.
+  static Eqn& TakeEqn(const FnRef& fn, size_t i, Eqn& copy);
+  // Replaces the variables among the operands by atoms of this builder. Whether the results have the types they have in
+  // `fn` then.
+  template <class ValueOf>
+  bool Translate(const Fn& fn, Eqn& eqn, const ValueOf& value_of) const {
+    bool same_types = eqn.regions.empty();
+    for (Atom& a : eqn.operands) {
+      if (a.is_literal()) continue;
+      const Type* type = &fn.TypeOf(a);
+      a = value_of(a.var());
+      same_types &= a.is_var() && types_[a.id()] == type;
+    }
+    return same_types;
+  }
+  // Appends it.
+  Atoms Adopt(const Fn& fn, Eqn&& eqn, bool same_types);
   // Room for as many further equations and results as `fn` has, or `times` as many: a transform that makes about as
   // many does not move what it has made. What it does not use of a large room costs nothing.
   void ReserveLike(const Fn& fn, size_t times = 1);
   // Appends the body of `fn` with its parameters replaced by `args`; returns its results.
   Atoms Inline(const Fn& fn, absl::Span<const Atom> args);
+  Atoms Inline(FnRef&& fn, absl::Span<const Atom> args);  // takes `fn` apart where nobody else holds it
 
-  Type TypeOf(const Atom& atom) const { return atom.is_var() ? types_[atom.id()] : atom.literal().type(); }
-  const Type& TypeRef(Var v) const { return types_[v.id]; }  // valid until the next equation
-  DType DTypeOf(const Atom& atom) const { return atom.is_var() ? types_[atom.id()].dtype : atom.literal().dtype(); }
+  // Valid until the process ends; two atoms have the same type iff the addresses are the same.
+  const Type& TypeOf(const Atom& atom) const { return atom.is_var() ? *types_[atom.id()] : atom.literal_type(); }
+  DType DTypeOf(const Atom& atom) const { return TypeOf(atom).dtype; }
 
   // The equation that defines a variable; null for literals and parameters. Valid until the next Emit.
   const Eqn* Definition(const Atom& atom) const {
@@ -71,7 +97,11 @@ class Builder {
 
  private:
   Builder(const Builder&) = default;
-  Var NewVar(Type type);
+  Var NewVar(const Type* type);  // interned
+  // Appends an equation and numbers its results, which have these types.
+  Atoms Append(Eqn&& eqn, const Type* const* types);
+  template <class EqnAt>
+  Atoms InlineEqns(const Fn& fn, absl::Span<const Atom> args, const EqnAt& eqn_at);
   // One flag per equation: whether it is needed for the results or has effects.
   std::vector<bool> Needed(const Atoms& results, bool keep_dead) const;
   FnRef BuildInPlace(const Atoms& results, bool keep_dead);
@@ -82,13 +112,11 @@ class Builder {
   std::string name_;
   std::vector<Param> params_;
   std::vector<uint32_t> param_vars_;
-  LongList<Type> types_;
+  LongList<const Type*> types_;
   LongList<int32_t> definition_;  // per variable: index into eqns_, or -1
   Eqns eqns_;
+  bool plain_ = true;  // no equation has effects or regions, or refers to something around the function
   Loc loc_;
-  // Room for what Emit asks the primitive's type rule.
-  Types operand_types_;
-  Mask literal_;
 };
 
 // Sets the location of a builder for a scope.

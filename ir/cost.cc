@@ -111,6 +111,11 @@ Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
   return {OperationsOf(e, operands, results, options), TrafficOf(e, operands, results, options)};
 }
 
+double FlopsOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
+  const bool plain = e.prim->is_elementwise() && !e.prim->flops && e.num_results == 1;
+  return plain ? e.prim->work * Elements(fn.TypeOf(e.result()), options) : CostOf(fn, e, options).flops;
+}
+
 namespace {
 
 // Computed where it is read, in registers.

@@ -38,6 +38,8 @@ double BytesPerArray(const Type& type, const CostOptions& options = {});
 // trips, a cond its most expensive branch, an operation of custom derivative its primal region, an enclosing recursive
 // function once.
 Cost CostOf(const Fn& fn, const Eqn& eqn, const CostOptions& options = {});
+// Its operations alone.
+double FlopsOf(const Fn& fn, const Eqn& eqn, const CostOptions& options = {});
 Cost CostOf(const Fn& fn, const CostOptions& options = {});
 
 }  // namespace weft

@@ -59,7 +59,7 @@ class Dim {
   std::string ToString() const;
   template <class H>
   friend H AbslHashValue(H h, const Dim& d) {
-    return H::combine(std::move(h), d.constant_, d.ToStringIfSymbolic());
+    return H::combine(std::move(h), d.constant_, d.terms_);  // polynomials are interned
   }
   friend std::ostream& operator<<(std::ostream& out, const Dim& d) { return out << d.ToString(); }
 
@@ -69,7 +69,6 @@ class Dim {
   static const Polynomial* Intern(Polynomial terms);  // null when empty
   static Dim Make(int64_t constant, Polynomial terms);
   Polynomial terms() const { return terms_ ? *terms_ : Polynomial{}; }
-  std::string ToStringIfSymbolic() const { return is_static() ? std::string() : ToString(); }
 
   int64_t constant_ = 0;
   const Polynomial* terms_ = nullptr;

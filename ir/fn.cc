@@ -9,28 +9,21 @@
 
 namespace weft {
 
-bool Atom::IsSplat(double value) const {
-  if (literal_ == nullptr || literal_->size() == 0) return false;
-  for (int64_t i = 0; i < literal_->size(); ++i) {
-    if (literal_->Get(i) != std::complex<double>(value)) return false;
-  }
-  return true;
-}
-
-bool operator==(const Atom& a, const Atom& b) {
-  if (a.is_var() != b.is_var()) return false;
-  if (a.is_var()) return a.var_ == b.var_;
-  return a.literal_ == b.literal_ || a.literal_->BitEquals(*b.literal_);
+const std::vector<FnRef>& RegionList::list() const {
+  static const auto& none = *new std::vector<FnRef>();
+  return list_ ? *list_ : none;
 }
 
 Types Fn::ParamTypes() const {
   Types types;
+  types.reserve(params_.size());
   for (const Param& p : params_) types.push_back(p.type);
   return types;
 }
 
 Types Fn::ResultTypes() const {
   Types types;
+  types.reserve(results_.size());
   for (const Atom& a : results_) types.push_back(TypeOf(a));
   return types;
 }
@@ -38,7 +31,7 @@ Types Fn::ResultTypes() const {
 namespace {
 
 size_t HashAtom(const Atom& a) {
-  return a.is_var() ? absl::HashOf(true, a.id()) : absl::HashOf(false, a.literal().Hash());
+  return a.is_var() ? absl::HashOf(true, a.id()) : absl::HashOf(false, a.literal_hash());
 }
 
 }  // namespace
@@ -55,8 +48,9 @@ Fn::Fn(const Fn& other)
       outward_calls_(other.outward_calls_),
       free_axes_(other.free_axes_) {}
 
-void Fn::Finish() {
+void Fn::Finish(bool plain) {
   num_eqns_ = static_cast<int64_t>(eqns_.size());
+  if (plain) return;
   for (const Eqn& e : eqns_) {
     for (const FnRef& r : e.regions) {
       has_effects_ |= r->has_effects_;
@@ -85,6 +79,7 @@ size_t Fn::StructuralHash() const {
 }
 
 int Eqn::OutwardCalls() const {
+  if (prim->family != Family::kControl && regions.empty()) return 0;
   if (prim->name == "recur") return static_cast<int>(attrs.GetInt("depth")) + 1;
   int most = 0;
   for (const FnRef& r : regions) most = std::max(most, r->OutwardCalls());

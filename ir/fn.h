@@ -20,11 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
+#include "ir/atom.h"
 #include "ir/attr.h"
 #include "ir/large_pages.h"
 #include "ir/loc.h"
-#include "ir/tensor.h"
 #include "ir/type.h"
 
 namespace weft {
@@ -33,46 +32,41 @@ struct Prim;
 class Fn;
 using FnRef = std::shared_ptr<const Fn>;
 
-// Captured arrays up to this size are literals: printed, hashed, foldable.
-inline constexpr int64_t kMaxLiteralElements = 64;
 // Regions within regions, called functions included, that the readers of text and bytes accept: whatever walks a Fn
 // recurses that deep.
 inline constexpr int kMaxRegionDepth = 200;
 
-struct Var {
-  uint32_t id = 0;
-  friend bool operator==(Var a, Var b) { return a.id == b.id; }
-};
+using Mask = std::vector<bool>;  // one flag per parameter, operand or result
 
-// An operand or result: a variable, or a literal array of at most kMaxLiteralElements elements. A literal of rank 0
-// may stand beside arrays in element-wise operations and means that number everywhere.
-class Atom {
+// The regions of an equation. Most have none, and then this is one word.
+class RegionList {
  public:
-  Atom() = default;
-  Atom(Var var) : var_(var) {}  // NOLINT: a variable is an atom
-  explicit Atom(Tensor literal) : literal_(std::make_shared<const Tensor>(std::move(literal))) {}
-  explicit Atom(std::shared_ptr<const Tensor> literal) : literal_(std::move(literal)) {}
-  static Atom Scalar(DType dtype, double value) { return Atom(Tensor::Full(dtype, {}, value)); }
+  RegionList() = default;
+  RegionList(std::vector<FnRef> regions) {  // NOLINT: a list of regions
+    if (!regions.empty()) list_ = std::make_unique<std::vector<FnRef>>(std::move(regions));
+  }
+  RegionList(const RegionList& other) : RegionList(other.list()) {}
+  RegionList(RegionList&&) noexcept = default;
+  RegionList& operator=(const RegionList& other) { return *this = RegionList(other); }
+  RegionList& operator=(RegionList&&) noexcept = default;
 
-  bool is_var() const { return literal_ == nullptr; }
-  bool is_literal() const { return literal_ != nullptr; }
-  Var var() const { return var_; }
-  uint32_t id() const { return var_.id; }
-  const Tensor& literal() const { return *literal_; }
-  const std::shared_ptr<const Tensor>& literal_ref() const { return literal_; }
-  // True for a literal all of whose elements equal `value`.
-  bool IsSplat(double value) const;
-
-  friend bool operator==(const Atom& a, const Atom& b);
+  const std::vector<FnRef>& list() const;
+  operator const std::vector<FnRef>&() const { return list(); }  // NOLINT: a list of regions
+  bool empty() const { return list_ == nullptr; }
+  size_t size() const { return list_ ? list_->size() : 0; }
+  const FnRef& operator[](size_t i) const { return (*list_)[i]; }
+  FnRef& operator[](size_t i) { return (*list_)[i]; }
+  const FnRef& front() const { return list_->front(); }
+  const FnRef& back() const { return list_->back(); }
+  const FnRef* begin() const { return list_ ? list_->data() : nullptr; }
+  const FnRef* end() const { return begin() + size(); }
+  friend bool operator==(const RegionList& a, const RegionList& b) { return a.list() == b.list(); }
+  FnRef* begin() { return list_ ? list_->data() : nullptr; }
+  FnRef* end() { return begin() + size(); }
 
  private:
-  Var var_;
-  std::shared_ptr<const Tensor> literal_;
+  std::unique_ptr<std::vector<FnRef>> list_;  // null when there are none
 };
-
-// Most operations have one or two operands: those lie in the equation itself.
-using Atoms = absl::InlinedVector<Atom, 2>;
-using Mask = std::vector<bool>;  // one flag per parameter, operand or result
 
 struct Eqn {
   const Prim* prim = nullptr;
@@ -80,7 +74,7 @@ struct Eqn {
   uint32_t first_result = 0;  // results are the variables first_result ... first_result + num_results - 1
   uint32_t num_results = 0;
   Attrs attrs;
-  std::vector<FnRef> regions;
+  RegionList regions;
   Loc loc;
 
   Var result(int i = 0) const { return Var{first_result + static_cast<uint32_t>(i)}; }
@@ -100,7 +94,7 @@ using Eqns = LongList<Eqn>;
 
 struct Param {
   enum class Kind : uint8_t { kArgument, kConstant };
-  Type type;
+  const Type& type;  // interned
   std::string name;  // a hint for printing, from the user's parameter name; not part of equality
   Kind kind = Kind::kArgument;
 };
@@ -113,8 +107,9 @@ class Fn {
   const Atoms& results() const { return results_; }
   uint32_t num_vars() const { return static_cast<uint32_t>(types_.size()); }
 
-  const Type& TypeOf(Var v) const { return types_[v.id]; }
-  Type TypeOf(const Atom& a) const { return a.is_var() ? types_[a.id()] : a.literal().type(); }
+  // Valid until the process ends; two variables have the same type iff the addresses are the same.
+  const Type& TypeOf(Var v) const { return *types_[v.id]; }
+  const Type& TypeOf(const Atom& a) const { return a.is_var() ? *types_[a.id()] : a.literal_type(); }
   Types ParamTypes() const;
   Types ResultTypes() const;
 
@@ -141,14 +136,15 @@ class Fn {
   friend struct FnTestPeer;  // the verifier's test breaks functions on purpose
   Fn() = default;
   Fn(const Fn& other);
-  void Finish();  // effects, number of equations, free axes
+  // Effects, number of equations, outward calls, free axes. `plain`: no equation has any, nor regions.
+  void Finish(bool plain);
   // Pairs of regions that were found equal: a region that occurs often is compared once.
   struct Compared;
   bool Equals(const Fn& other, Compared& compared) const;
 
   std::string name_;
   std::vector<Param> params_;
-  LongList<Type> types_;
+  LongList<const Type*> types_;
   Eqns eqns_;
   Atoms results_;
   mutable std::atomic<size_t> hash_ = 0;  // 0: not yet known

@@ -97,16 +97,16 @@ std::vector<Attr> OddValues(const Attr& attr) {
   return list;
 }
 
-std::vector<Type> OddTypes(const Type& type) {
-  std::vector<Type> list = {{DType::kF32, {}},
-                            {DType::kKey, {2}},
-                            {DType::kI32, {3, 3, 3, 3, 3}},
-                            {DType::kBool, {0}},
-                            {DType::kC64, type.dims},
-                            {DType::kI32, type.dims},
-                            {DType::kF8E5M2, type.dims},
-                            {type.dtype, {INT64_MAX, INT64_MAX}},
-                            {type.dtype, {Dim::Symbol("n")}}};
+Types OddTypes(const Type& type) {
+  Types list = {{DType::kF32, {}},
+                {DType::kKey, {2}},
+                {DType::kI32, {3, 3, 3, 3, 3}},
+                {DType::kBool, {0}},
+                {DType::kC64, type.dims},
+                {DType::kI32, type.dims},
+                {DType::kF8E5M2, type.dims},
+                {type.dtype, {INT64_MAX, INT64_MAX}},
+                {type.dtype, {Dim::Symbol("n")}}};
   for (int i = 0; i < type.rank(); ++i) {
     for (const Dim& odd : {Dim(0), Dim(99), Dim(INT64_MAX), Dim::Symbol("n"), Dim::Symbol("n") * 2 - 3}) {
       list.push_back(type);

@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kPage = size_t{2} << 20, kLarge = 2 * kPage;
-constexpr size_t kLargestKept = size_t{16} << 20, kKept = size_t{32} << 20;
+constexpr size_t kLargestKept = size_t{32} << 20, kKept = size_t{64} << 20;
 
 // Blocks of one size are interchangeable, so sizes are powers of two; what is never written to takes no memory.
 size_t SizeOf(size_t bytes) { return bytes <= kLargestKept ? std::bit_ceil(bytes) : bytes; }

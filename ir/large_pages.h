@@ -1,7 +1,8 @@
-// An allocator for lists that may become long. A function of 100,000 equations is some 30 MB, written once and read a
-// few times by every transform; one of 1,000 is 300 KB, and a chain of transforms makes and drops ten such. In fresh
-// pages of 4 KiB each time, the system would spend a fifth of that time on handing them out. So blocks of medium size
-// are kept for the next list, and large ones come in large pages where the system has them.
+// An allocator for lists that may become long. A function of 100,000 equations is some 8 MB, and its derivative three
+// times that, written once and read a few times by every transform; one of 1,000 is 80 KB, and a chain of transforms
+// makes and drops ten such. In fresh pages of 4 KiB each time, the system would spend much of that time on handing them
+// out. So blocks of medium size are kept for the next list, and large ones come in large pages where the system has
+// them.
 #ifndef WEFT_IR_LARGE_PAGES_H_
 #define WEFT_IR_LARGE_PAGES_H_
 
@@ -11,7 +12,7 @@
 
 namespace weft {
 
-// A thread keeps up to 32 MiB of released blocks, of 64 KiB to 16 MiB each.
+// A thread keeps up to 64 MiB of released blocks, of 64 KiB to 32 MiB each.
 inline constexpr size_t kSmallestKeptBlock = size_t{64} << 10;
 void* AllocateBlock(size_t bytes);  // at least kSmallestKeptBlock
 void ReleaseBlock(void* memory, size_t bytes);

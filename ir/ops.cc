@@ -8,17 +8,16 @@ namespace {
 
 // The shape of an element-wise operation whose operands are x and y is that of `x` unless x is a splat beside an array.
 bool KeepsType(const Builder& b, const Atom& x, const Atom& y) {
-  return b.TypeOf(x).rank() >= b.TypeOf(y).rank() && b.TypeOf(x).dtype == b.TypeOf(y).dtype;
+  const Type &t = b.TypeOf(x), &u = b.TypeOf(y);
+  return t.rank() >= u.rank() && t.dtype == u.dtype;
 }
 
-// Work that can be dropped: the value that `name`(x, y) is anyway.
-const Atom* Trivial(const Builder& b, const std::string& name, const Atom& x, const Atom& y) {
-  if (name == "mul") {
-    if (y.IsSplat(1) && KeepsType(b, x, y)) return &x;
-    if (x.IsSplat(1) && KeepsType(b, y, x)) return &y;
-  } else if (name == "div") {
-    if (y.IsSplat(1) && KeepsType(b, x, y)) return &x;
-  }
+// Work that can be dropped: the value that `prim`(x, y) is anyway.
+const Atom* Trivial(const Builder& b, const Prim& prim, const Atom& x, const Atom& y) {
+  static const Prim &mul = FindPrim("mul"), &div = FindPrim("div");
+  if (&prim != &mul && &prim != &div) return nullptr;
+  if (y.IsSplat(1) && KeepsType(b, x, y)) return &x;
+  if (&prim == &mul && x.IsSplat(1) && KeepsType(b, y, x)) return &y;
   return nullptr;
 }
 
@@ -29,11 +28,11 @@ const Atom* Trivial(const Builder& b, const std::string& name, const Atom& x, co
     static const Prim& prim = FindPrim(primitive); \
     return b.Emit1(prim, {x});                     \
   }
-#define WEFT_DEFINE_BINARY(Function, primitive)                       \
-  Atom Function(Builder& b, const Atom& x, const Atom& y) {           \
-    static const Prim& prim = FindPrim(primitive);                    \
-    if (const Atom* same = Trivial(b, prim.name, x, y)) return *same; \
-    return b.Emit1(prim, {x, y});                                     \
+#define WEFT_DEFINE_BINARY(Function, primitive)                  \
+  Atom Function(Builder& b, const Atom& x, const Atom& y) {      \
+    static const Prim& prim = FindPrim(primitive);               \
+    if (const Atom* same = Trivial(b, prim, x, y)) return *same; \
+    return b.Emit1(prim, {x, y});                                \
   }
 WEFT_UNARY_OPS(WEFT_DEFINE_UNARY)
 WEFT_BINARY_OPS(WEFT_DEFINE_BINARY)
@@ -67,7 +66,7 @@ Atom Psum(Builder& b, const Atom& x, const Strings& axes) {
 }
 
 Atom MatchVarying(Builder& b, const Atom& x, const Type& type, bool sum) {
-  if (x.is_var() ? b.TypeRef(x.var()).varying == type.varying : type.varying.empty()) return x;
+  if (x.is_var() ? b.TypeOf(x.var()).varying == type.varying : type.varying.empty()) return x;
   const Type given = b.TypeOf(x);
   const Strings extra = AxesWithout(given.varying, type.varying);
   WEFT_CHECK(sum || extra.empty()) << "a value of type " << given << " where " << type << " is needed";

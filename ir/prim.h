@@ -106,13 +106,30 @@ struct TaylorContext {
   std::function<std::optional<Atom>(int j)> y;
 };
 
+// The types of an equation's operands.
+class OperandTypes {
+ public:
+  OperandTypes(const Fn& fn, const Eqn& eqn) : fn_(fn), operands_(eqn.operands) {}
+  size_t size() const { return operands_.size(); }
+  const Type& operator[](size_t i) const { return fn_.TypeOf(operands_[i]); }
+  Types list() const {
+    Types types;
+    for (const Atom& a : operands_) types.push_back(fn_.TypeOf(a));
+    return types;
+  }
+
+ private:
+  const Fn& fn_;
+  const Atoms& operands_;
+};
+
 // Reverse mode of one linear equation: given `ct`, the cotangents of its results (nullopt = zero), return those of its
 // operands: an entry per operand, nullopt for operands that are not linear or whose cotangent is zero.
 struct TransposeContext {
   Builder& b;
   const Eqn& eqn;
   const OptionalAtoms& x;  // value of each operand that is not linear; nullopt marks a linear operand
-  const Types& types;      // of every operand
+  OperandTypes types;
   const OptionalAtoms& ct;
   const RegionRules& regions;
   bool linear(int i) const { return !x[i].has_value(); }
@@ -237,6 +254,7 @@ struct Prim {
   bool LinearIn(int operand) const {
     return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());
   }
+  bool commutes = false;  // f(x, w) = f(w, x), bit by bit but for a NaN's payload
   bool is_elementwise() const { return family == Family::kElementwise; }
   double work = 1;          // element-wise: floating-point operations per element of the result
   FlopsRule flops;          // empty: `work` per element of the result (element-wise) or one per element of the operands

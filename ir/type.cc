@@ -1,5 +1,9 @@
 #include "ir/type.h"
 
+#include <mutex>
+
+#include "absl/container/node_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -33,6 +37,19 @@ std::optional<Type> Type::Parse(const std::string& text) {
 
 std::string ToString(const Types& types) {
   return absl::StrJoin(types, ", ", [](std::string* out, const Type& t) { *out += t.ToString(); });
+}
+
+const Type* Intern(const Type& type) {
+  // What a thread asked for last answers nearly every call, without a lock.
+  constexpr size_t kSlots = 64;
+  thread_local const Type* slots[kSlots] = {};
+  const size_t hash = absl::HashOf(type);
+  const Type*& slot = slots[hash % kSlots];
+  if (slot != nullptr && *slot == type) return slot;
+  static std::mutex mutex;
+  static auto& types = *new absl::node_hash_set<Type>();
+  std::lock_guard<std::mutex> lock(mutex);
+  return slot = &*types.insert(type).first;
 }
 
 }  // namespace weft

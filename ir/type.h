@@ -12,6 +12,7 @@
 
 #include "ir/dim.h"
 #include "ir/dtype.h"
+#include "ir/large_pages.h"
 
 namespace weft {
 
@@ -44,7 +45,13 @@ struct Type {
   friend std::ostream& operator<<(std::ostream& out, const Type& t) { return out << t.ToString(); }
 };
 
-using Types = std::vector<Type>;
+using Types = LongList<Type>;
+
+// The one copy of a type that variables of that type share. It lives until the process ends, as locations do: there are
+// as many as different types. So equal types of variables are equal pointers, and a transform that copies an equation
+// copies no type. Safe from several threads.
+const Type* Intern(const Type& type);
+
 std::string ToString(const Types& types);  // "f32[], i32[3]"
 
 }  // namespace weft

@@ -15,7 +15,11 @@ namespace weft {
 // Builders cannot make the functions that a verifier has to refuse.
 struct FnTestPeer {
   static std::shared_ptr<Fn> Copy(const Fn& fn) { return std::shared_ptr<Fn>(new Fn(fn)); }
-  static std::vector<Param>& params(Fn& fn) { return fn.params_; }
+  static void SetParamType(Fn& fn, const Type& type) {  // of the first one
+    std::vector<Param> params;
+    for (const Param& p : fn.params_) params.push_back({params.empty() ? *Intern(type) : p.type, p.name, p.kind});
+    fn.params_.swap(params);
+  }
   static auto& types(Fn& fn) { return fn.types_; }
   static auto& eqns(Fn& fn) { return fn.eqns_; }
   static Atoms& results(Fn& fn) { return fn.results_; }
@@ -62,7 +66,7 @@ TEST(VerifyTest, AcceptsWhatBuildersMake) {
 }
 
 TEST(VerifyTest, ShowsTheEquationItsSurroundingsAndTheUsersLine) {
-  EXPECT_EQ(Broken(Chain(20), [](Fn& f) { FnTestPeer::types(f)[11] = Type{DType::kF32, {4}}; }),
+  EXPECT_EQ(Broken(Chain(20), [](Fn& f) { FnTestPeer::types(f)[11] = Intern(Type{DType::kF32, {4}}); }),
             "verify: chain: mul has result types (f32[3]), but the function says (f32[4])\n"
             "  fn chain(x: f32[3]) -> (f32[3]) {\n"
             "    ...\n"
@@ -93,8 +97,8 @@ TEST(VerifyTest, RefusesBrokenFunctions) {
       {"variable number 99, which is not defined before", [](Fn& f) { FnTestPeer::results(f)[0] = Var{99}; }},
       {"its results are numbered wrongly", [](Fn& f) { FnTestPeer::eqns(f)[1].first_result = 1; }},
       {"its results are numbered wrongly", [](Fn& f) { FnTestPeer::eqns(f)[2].num_results = 1000000000; }},
-      {"one per parameter and result", [](Fn& f) { FnTestPeer::types(f).push_back(Type()); }},
-      {"parameter 0 is wrong", [](Fn& f) { FnTestPeer::params(f)[0].type = Type{DType::kI32, {3}}; }},
+      {"one per parameter and result", [](Fn& f) { FnTestPeer::types(f).push_back(Intern(Type())); }},
+      {"parameter 0 is wrong", [](Fn& f) { FnTestPeer::SetParamType(f, Type{DType::kI32, {3}}); }},
       {"numbering is wrong", [](Fn& f) { FnTestPeer::types(f).clear(); }},
       {"wrong number of operands", [](Fn& f) { FnTestPeer::eqns(f)[0].operands.pop_back(); }},
       {"a literal without data", [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor()); }},
@@ -103,9 +107,15 @@ TEST(VerifyTest, RefusesBrokenFunctions) {
       {"the type rule refuses the equation",
        [](Fn& f) { FnTestPeer::eqns(f)[0].operands[0] = Atom(Tensor::Zeros(DType::kI32, {3})); }},
       {"of negative size",
-       [](Fn& f) { FnTestPeer::params(f)[0].type.dims[0] = Dim(-3), FnTestPeer::types(f)[0].dims[0] = Dim(-3); }},
+       [](Fn& f) {
+         FnTestPeer::SetParamType(f, Type{DType::kF32, {-3}});
+         FnTestPeer::types(f)[0] = Intern(Type{DType::kF32, {-3}});
+       }},
       {"whose mesh axes are not in order",
-       [](Fn& f) { FnTestPeer::params(f)[0].type.varying = FnTestPeer::types(f)[0].varying = {"y", "x"}; }},
+       [](Fn& f) {
+         FnTestPeer::SetParamType(f, Type{DType::kF32, {3}, {"y", "x"}});
+         FnTestPeer::types(f)[0] = Intern(Type{DType::kF32, {3}, {"y", "x"}});
+       }},
       {"has no primitive", [](Fn& f) { FnTestPeer::eqns(f)[0].prim = nullptr; }},
       {"has result types", [](Fn& f) { FnTestPeer::eqns(f)[0].prim = &FindPrim("lt"); }},
   };

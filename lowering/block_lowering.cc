@@ -222,7 +222,7 @@ std::vector<int> BlockLowering::OperandSlots(const BuiltKernel& kernel, int targ
   for (const BuiltKernel::Operand& o : kernel.operands) {
     slots.push_back(o.is_target    ? target
                     : o.is_staged  ? staged
-                    : o.is_literal ? p_.ConstantSlot(*o.literal)
+                    : o.is_literal ? p_.ConstantSlot(o.literal.literal())
                                    : slot_[plan_.Root(o.root)]);
     WEFT_CHECK(slots.back() >= 0) << "schedule: a kernel reads variable " << o.root << " before it is computed";
   }

@@ -17,10 +17,7 @@ Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
 FnRef WithoutVarying(const Fn& fn, const Shardings* out) {
   Builder b(fn.name());
   Atoms env;
-  for (Param p : fn.params()) {
-    p.type.varying.clear();
-    env.push_back(b.Parameter(p.type, p.name, p.kind));
-  }
+  for (const Param& p : fn.params()) env.push_back(b.Parameter(Type{p.type.dtype, p.type.dims, {}}, p.name, p.kind));
   env.resize(fn.num_vars());
   auto get = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
   for (const Eqn& e : fn.eqns()) {

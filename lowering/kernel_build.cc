@@ -47,7 +47,7 @@ int KernelBuilder::Operand(uint32_t root) {
     const BuiltKernel::Operand& o = out_.operands[i];
     if (!o.is_literal && !o.is_target && !o.is_staged && o.root == root) return static_cast<int>(i);
   }
-  out_.operands.push_back({false, root, nullptr, false, false});
+  out_.operands.push_back({false, root, {}, false, false});
   out_.spec.written.push_back(false);
   ++out_.spec.num_operands;
   return out_.spec.num_operands - 1;
@@ -72,10 +72,10 @@ int KernelBuilder::Value(const Atom& a, const std::vector<Affine>& index) {
     }
     int operand = -1;
     for (size_t i = 0; i < out_.operands.size(); ++i) {
-      if (out_.operands[i].is_literal && out_.operands[i].literal == a.literal_ref()) operand = static_cast<int>(i);
+      if (out_.operands[i].is_literal && out_.operands[i].literal.Is(a)) operand = static_cast<int>(i);
     }
     if (operand < 0) {
-      out_.operands.push_back({true, 0, a.literal_ref(), false, false});
+      out_.operands.push_back({true, 0, a, false, false});
       out_.spec.written.push_back(false);
       operand = out_.spec.num_operands++;
     }
@@ -341,7 +341,7 @@ BuiltKernel KernelBuilder::Copy(const Atom& value, const Dims& space, Dim start,
   }
   Access access{0, fn_.TypeOf(value).dtype, offset, {}};
   for (const DynamicStart& d : dynamic) access.dynamic.push_back({Value(d.start, {}), d.stride, d.limit});
-  out_.operands.push_back({false, 0, nullptr, true, false});
+  out_.operands.push_back({false, 0, {}, true, false});
   out_.spec.written.push_back(true);
   access.operand = out_.spec.num_operands++;
   out_.spec.stores.push_back({node, access});

@@ -18,10 +18,10 @@ struct BuiltKernel {
   KernelSpec spec;
   struct Operand {
     bool is_literal = false;
-    uint32_t root = 0;                      // variable with a buffer
-    std::shared_ptr<const Tensor> literal;  // an array literal
-    bool is_target = false;                 // the buffer that the caller names when it asks for a store
-    bool is_staged = false;                 // the buffer into which the caller has put the value before
+    uint32_t root = 0;       // variable with a buffer
+    Atom literal;            // an array literal
+    bool is_target = false;  // the buffer that the caller names when it asks for a store
+    bool is_staged = false;  // the buffer into which the caller has put the value before
   };
   std::vector<Operand> operands;
 };

@@ -154,7 +154,7 @@ BuiltKernel KernelBuilder::OrderedSum(const Eqn& e, OrderedPart part, int staged
     sum.operands.push_back(spec.nodes[f].dtype == wide ? f : Node(std::move(n)));
   }
   const int node = Node(std::move(sum));
-  out_.operands.push_back({false, 0, nullptr, true, false});
+  out_.operands.push_back({false, 0, {}, true, false});
   spec.written.push_back(true);
   spec.stores.push_back({node, {spec.num_operands++, dtype, part == OrderedPart::kLeaves ? with_leaf : result, {}}});
   spec.DropDeadNodes();

@@ -15,7 +15,7 @@ namespace weft {
 struct SplitReduction {
   // Run in this order. Their operands are those of the kernel that was split, then one buffer per entry of `partial`.
   std::vector<KernelSpec> kernels;  // the parts, what is left over (if anything), the combination
-  std::vector<Type> partial;
+  Types partial;
 };
 
 // Nothing for a kernel that has enough rows for all threads, is cheap, or goes over its rows again with their totals.

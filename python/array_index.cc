@@ -35,11 +35,11 @@ Index IndexFrom(PyObject* key, bool anywhere = false) {
       return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
     return Index::Array(v);
   }
-  if (PyBool_Check(key)) return Index::Array(Value(*NumberTensor(DType::kBool, Scalar::Int(key == Py_True))));
+  if (PyBool_Check(key)) return Index::Array(Value(NumberTensor(DType::kBool, Scalar::Int(key == Py_True))));
   if (PyLong_Check(key)) {
     const long long i = PyLong_AsLongLong(key);
     if (i == -1 && PyErr_Occurred()) throw PythonError();
-    if (anywhere) return Index::Array(Value(*NumberTensor(DType::kI64, Scalar::Int(i))));
+    if (anywhere) return Index::Array(Value(NumberTensor(DType::kI64, Scalar::Int(i))));
     return Index::Int(i);
   }
   if (IsNumpyArray(key) || IsNumpyScalar(key)) {

@@ -270,7 +270,7 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
   if (IsPythonNumber(object)) {
     const Scalar s = ScalarFrom(object);
     *weak = s.dtype().weak;
-    return *NumberTensor(s.dtype().dtype, s);
+    return NumberTensor(s.dtype().dtype, s);
   }
   // The argument in a tuple of its own: "O" would take a tuple for the list of arguments.
   Ref array(PyObject_CallMethod(g_numpy, "asarray", "(O)", object));

@@ -602,7 +602,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
         else if (leaf.tensor.defined())
           tensors.push_back(leaf.tensor);
         else
-          tensors.push_back(*NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
+          tensors.push_back(NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
       const bool keep = std::find(give.begin(), give.end(), true) == give.end();
       if (entry->part)

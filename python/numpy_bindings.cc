@@ -75,7 +75,7 @@ void BindNumpy(py::module_& m) {
     if (IsNumpyArray(o.ptr()))
       t = TensorFromBuffer(o.ptr(), !copy, "array");
     else if (IsPythonNumber(o.ptr()) && want)
-      t = *NumberTensor(*want, ScalarFrom(o.ptr()));
+      t = NumberTensor(*want, ScalarFrom(o.ptr()));
     else if (PyList_Check(o.ptr()) || PyTuple_Check(o.ptr())) {
       // Lists that hold arrays, traced ones too, are stacked.
       bool arrays = false;

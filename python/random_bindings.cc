@@ -99,7 +99,7 @@ void BindRandom(py::module_& m) {
                          : t == DType::kBF16 ? 0x3f80
                          : t == DType::kF32  ? 0x3f800000
                                              : 0x3ff0000000000000;
-    raw = b.Emit1(FindPrim("or"), {raw, Atom(NumberTensor(word, Scalar::Int(static_cast<int64_t>(one))))});
+    raw = b.Emit1(FindPrim("or"), {raw, NumberLiteral(word, Scalar::Int(static_cast<int64_t>(one)))});
     const Atom unit = b.Emit1(FindPrim("bitcast"), {raw}, {{"dtype", t}});
     return Wrap(site.Finish(b.Emit1(FindPrim("sub"), {unit, Atom::Scalar(t, 1)})));
   });

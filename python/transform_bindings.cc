@@ -44,12 +44,12 @@ void BindTransforms(py::module_& m) {
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
     const JvpFn d = Jvp(Closed(t, "jvp").fn, Extend(active, t));
-    return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
+    return py::make_tuple(FnHandle{Condense(std::move(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (fn, active results): Taylor coefficients 1 ... order of each active argument, and of each active result
   m.def("jet", [](const Traced& t, const std::vector<bool>& active, int order) {
     const JvpFn d = Jet(Closed(t, "jet").fn, Extend(active, t), order);
-    return py::make_tuple(FnHandle{Condense(d.fn)}, std::vector<bool>(d.active_out));
+    return py::make_tuple(FnHandle{Condense(std::move(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (primal, tangent, number of residuals)
   m.def("linearize", [](const Traced& t, const std::vector<bool>& active) {

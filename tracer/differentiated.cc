@@ -44,7 +44,7 @@ bool CarriesDerivative(const Value& value) {
   while (!pending.empty()) {
     const Var v = pending.back();
     pending.pop_back();
-    if (!seen.insert(v.id).second || !HasTangents(builder.TypeRef(v).dtype)) continue;
+    if (!seen.insert(v.id).second || !HasTangents(builder.TypeOf(v).dtype)) continue;
     if (const Eqn* eqn = builder.Definition(v)) {
       if (eqn->prim->name == "stop_gradient") continue;
       for (const Atom& a : eqn->operands) {

@@ -131,7 +131,7 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
           advanced();
           a.kind = Axis::Kind::kArray;
           a.array = static_cast<int>(plan.arrays.size());
-          plan.arrays.push_back(Value(*NumberTensor(n > INT32_MAX ? DType::kI64 : DType::kI32, Scalar::Int(a.start))));
+          plan.arrays.push_back(Value(NumberTensor(n > INT32_MAX ? DType::kI64 : DType::kI32, Scalar::Int(a.start))));
         }
         plan.axes.push_back(a);
         plan.operand.push_back(shape[d++]);
@@ -218,7 +218,7 @@ Atom SignedIndex(Site& site, const Value& index, DType dtype) {
   if (index.dtype() != DType::kU64) return site.Use(Operand(index), dtype);
   Builder& b = site.b();
   const Atom x = site.Use(Operand(index));
-  const Atom most = BroadcastAtom(b, Atom(NumberTensor(DType::kU64, Scalar::Int(INT64_MAX))), b.TypeOf(x).dims);
+  const Atom most = BroadcastAtom(b, NumberLiteral(DType::kU64, Scalar::Int(INT64_MAX)), b.TypeOf(x).dims);
   return Convert(b, b.Emit1(FindPrim("min"), {x, most}), dtype);
 }
 
@@ -236,7 +236,7 @@ Atom Wrapped(Builder& b, const Atom& index, const Atom& x, size_t d) {
     const auto i = static_cast<int64_t>(index.literal().Get(0).real());
     const std::optional<int64_t> size = b.TypeOf(x).dims[d].TryValue();
     if (i >= 0) return index;
-    if (size) return Atom(NumberTensor(dtype, Scalar::Int(i + *size)));
+    if (size) return NumberLiteral(dtype, Scalar::Int(i + *size));
   }
   const Atom n = SizeAtom(b, x, d, dtype);
   const Dims& dims = b.TypeOf(index).dims;
@@ -512,7 +512,7 @@ Value TakeAlongAxis(const Operand& x, const Value& indices, int64_t axis) {
     }
     const Dims joint = BroadcastShapes(Dims{shape[d]}, Dims{ishape[d]}, "take_along_axis");
     if (shape[d] == One()) {
-      entries.push_back(Index::Array(Value(*NumberTensor(DType::kI32, Scalar::Int(0)))));
+      entries.push_back(Index::Array(Value(NumberTensor(DType::kI32, Scalar::Int(0)))));
       continue;
     }
     Dims row(rank, One());

@@ -151,7 +151,7 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
         same = false;
         break;
       }
-      const Dims& dims = b.TypeRef(a.var()).dims;
+      const Dims& dims = b.TypeOf(a.var()).dims;
       if (shape == nullptr)
         shape = &dims;
       else
@@ -269,7 +269,7 @@ Value Astype(const Operand& x, DType dtype, bool weak) {
   if (x.dtype().dtype == dtype) return x.ToValue().WithWeak(weak);
   // A Python number has all its digits until it gets a dtype.
   if (x.is_scalar() && IsInexact(dtype) && (IsComplex(dtype) || !IsComplex(x.dtype().dtype)))
-    return Value(*NumberTensor(dtype, x.scalar()), weak);
+    return Value(NumberTensor(dtype, x.scalar()), weak);
   Site site;
   Atom a = site.Use(x);
   // A complex number turned real loses its imaginary part; to bool it asks whether it is not 0.
@@ -299,7 +299,7 @@ Value Where(const Operand& condition, const Operand& x, const Operand& y) {
 Value Full(const Dims& shape, const Operand& value, std::optional<DType> dtype) {
   const WeakDType t = dtype ? WeakDType{*dtype, false} : WeakDType{value.dtype().dtype, false};
   if (!Trace::Current() && value.rank() == 0 && IsStatic(shape)) {
-    const Tensor number = value.is_scalar() ? *NumberTensor(t.dtype, value.scalar()) : Astype(value, t.dtype).tensor();
+    const Tensor number = value.is_scalar() ? NumberTensor(t.dtype, value.scalar()) : Astype(value, t.dtype).tensor();
     const std::vector<int64_t> sizes = StaticSizes(shape, "full");
     for (int64_t size : sizes) {
       if (size < 0) throw ValueError("full: the shape ", ShapeText(shape), " has a negative size");

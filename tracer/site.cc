@@ -70,12 +70,12 @@ Tensor MakeNumber(DType dtype, const Scalar& s) {
 
 }  // namespace
 
-const std::shared_ptr<const Tensor>& NumberTensor(DType dtype, const Scalar& s) {
+const Atom& NumberLiteral(DType dtype, const Scalar& s) {
   struct Slot {
     DType dtype;
     Scalar::Kind kind;
     uint64_t a, b;
-    std::shared_ptr<const Tensor> tensor;
+    Atom literal;  // a variable while the slot is empty
   };
   constexpr size_t kSlots = 512;
   thread_local auto& slots = *new std::vector<Slot>(kSlots);
@@ -85,16 +85,16 @@ const std::shared_ptr<const Tensor>& NumberTensor(DType dtype, const Scalar& s) 
   const uint64_t h = (a ^ (a >> 32) ^ (a >> 17) ^ b * 31 ^ static_cast<uint64_t>(dtype) * 0x9e3779b9u ^
                       static_cast<uint64_t>(s.kind) << 7);
   Slot& slot = slots[(h ^ h >> 9 ^ h >> 45) % kSlots];
-  if (!(slot.tensor && slot.dtype == dtype && slot.kind == s.kind && slot.a == a && slot.b == b)) {
-    slot = {dtype, s.kind, a, b, std::make_shared<const Tensor>(MakeNumber(dtype, s))};
+  if (!(slot.literal.is_literal() && slot.dtype == dtype && slot.kind == s.kind && slot.a == a && slot.b == b)) {
+    slot = {dtype, s.kind, a, b, Atom(MakeNumber(dtype, s))};
   }
-  return slot.tensor;
+  return slot.literal;
 }
 
 Value Operand::ToValue() const {
   if (value_) return *value_;
   const WeakDType t = scalar_.dtype();
-  return Value(*NumberTensor(t.dtype, scalar_), t.weak);
+  return Value(NumberTensor(t.dtype, scalar_), t.weak);
 }
 
 Site::Site() : trace_(Trace::Current()) {
@@ -115,9 +115,9 @@ Atom Site::Use(const Value& value) {
 
 Atom Site::Use(const Operand& x, DType dtype) {
   if (x.is_scalar()) {
-    const auto& number = NumberTensor(dtype, x.scalar());
-    if (trace_) return Atom(number);
-    args_.push_back(*number);
+    const Atom& number = NumberLiteral(dtype, x.scalar());
+    if (trace_) return number;
+    args_.push_back(number.literal());
     return own_->Parameter(Type{dtype, {}, {}});
   }
   const Value& v = x.value();
@@ -179,7 +179,7 @@ Dims BroadcastShapes(Operands xs, const char* what) {
 }
 
 Atom BroadcastAtom(Builder& b, const Atom& x, const Dims& shape, bool keep_numbers, const char* what) {
-  if (x.is_var() ? b.TypeRef(x.var()).dims == shape : false) return x;
+  if (x.is_var() ? b.TypeOf(x.var()).dims == shape : false) return x;
   const Type type = b.TypeOf(x);
   if (type.dims == shape) return x;
   if (keep_numbers && x.is_literal() && type.rank() == 0) return x;

@@ -32,8 +32,10 @@ struct Scalar {
   std::string ToString() const;
 };
 
-// The number as an array of rank 0, shared between equal requests. Raises kValue when an integer does not fit `dtype`.
-const std::shared_ptr<const Tensor>& NumberTensor(DType dtype, const Scalar& scalar);
+// The number as a literal of rank 0, shared between equal requests: valid until the next one. Raises kValue when an
+// integer does not fit `dtype`.
+const Atom& NumberLiteral(DType dtype, const Scalar& scalar);
+inline const Tensor& NumberTensor(DType dtype, const Scalar& scalar) { return NumberLiteral(dtype, scalar).literal(); }
 
 // An operand of a user-level operation: a value or a number. Points to the value: use within one call.
 class Operand {

@@ -63,10 +63,10 @@ void SetLocProvider(LocProvider provider) { g_loc_provider = provider; }
 Loc CurrentLoc() { return g_loc_provider ? g_loc_provider() : Loc(); }
 
 Type Value::type() const { return traced() ? home_->builder().TypeOf(Atom(var_)) : tensor_.type(); }
-DType Value::dtype() const { return traced() ? home_->builder().TypeRef(var_).dtype : tensor_.dtype(); }
-int Value::rank() const { return traced() ? home_->builder().TypeRef(var_).rank() : tensor_.rank(); }
+DType Value::dtype() const { return traced() ? home_->builder().TypeOf(var_).dtype : tensor_.dtype(); }
+int Value::rank() const { return traced() ? home_->builder().TypeOf(var_).rank() : tensor_.rank(); }
 Dims Value::dims() const {
-  return traced() ? home_->builder().TypeRef(var_).dims : Dims(tensor_.shape().begin(), tensor_.shape().end());
+  return traced() ? home_->builder().TypeOf(var_).dims : Dims(tensor_.shape().begin(), tensor_.shape().end());
 }
 
 Trace* Trace::Current() {

@@ -159,7 +159,7 @@ TEST_F(TraceTest, AlignedRegionsShareTheirCaptures) {
 }
 
 TEST_F(TraceTest, WeakCarriesArePromoted) {
-  Values carry = {Value(*NumberTensor(DType::kI32, Scalar::Int(0)), true)};
+  Values carry = {Value(NumberTensor(DType::kI32, Scalar::Int(0)), true)};
   ScopedTrace t("body", "while_loop");
   t->Parameter({DType::kI32, {}, {}}, "i", true);
   Traced body = t->Finish({Value(Tensor::Scalar(DType::kF32, 1.0f))});

@@ -6,10 +6,10 @@
 #include "transforms/simplify.h"
 
 namespace weft {
-FnRef Condense(const FnRef& fn) {
+FnRef Condense(FnRef fn) {
   std::vector<EquationTable> scopes;
   return Rewrite(
-      fn,
+      std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
         if (!EquationTable::Takes(e)) return std::nullopt;
         EquationTable& seen = scopes.back();
@@ -19,12 +19,10 @@ FnRef Condense(const FnRef& fn) {
           if (b.num_eqns() != before + 1) return simple;
           const Eqn& made = b.eqns().back();
           if (simple->size() != 1 || !(*simple)[0].is_var() || (*simple)[0].id() != made.first_result) return simple;
-          if (const Eqn* same = seen.Find(b, made, made.operands)) return ResultsOf(*same);
-          seen.Add(b.num_eqns() - 1);
+          if (const Eqn* same = seen.FindOrAdd(b, made, made.operands, before)) return ResultsOf(*same);
           return simple;
         }
-        if (const Eqn* same = seen.Find(b, e, operands)) return ResultsOf(*same);
-        seen.Add(b.num_eqns());
+        if (const Eqn* same = seen.FindOrAdd(b, e, operands, before)) return ResultsOf(*same);
         return std::nullopt;
       },
       [&](const Fn& fn, Builder&) { scopes.emplace_back(fn.eqns().size()); }, [&] { scopes.pop_back(); });

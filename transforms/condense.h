@@ -11,7 +11,7 @@
 
 namespace weft {
 
-FnRef Condense(const FnRef& fn);
+FnRef Condense(FnRef fn);  // taken apart where nobody else holds it
 
 // The same with parameters replaced: parameter i by args[i] where that is a literal. The result has the parameters that
 // are left, in their order.

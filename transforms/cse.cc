@@ -14,13 +14,7 @@
 namespace weft {
 namespace {
 
-// a + b and b + a have the same bits (a NaN's payload aside), so they count as equal.
-bool Commutes(const Prim& prim) {
-  static const auto& names = *new std::vector<std::string>{"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"};
-  return std::find(names.begin(), names.end(), prim.name) != names.end();
-}
-
-size_t HashOf(const Atom& a) { return a.is_var() ? absl::HashOf(a.id()) : a.literal().Hash(); }
+size_t HashOf(const Atom& a) { return a.is_var() ? absl::HashOf(a.id()) : a.literal_hash(); }
 
 size_t HashOf(const Eqn& e, const Atoms& operands, bool commutes) {
   size_t h = absl::HashOf(e.prim, e.attrs, operands.size());
@@ -47,26 +41,29 @@ bool HasEffect(const Eqn& e) {
 
 }  // namespace
 
-const Eqn* EquationTable::Find(const Builder& b, const Eqn& e, const Atoms& operands) {
-  const bool commutes = Commutes(*e.prim);
-  found_hash_ = HashOf(e, operands, commutes);
-  const auto it = last_.find(found_hash_);
-  for (int32_t i = it == last_.end() ? -1 : it->second; i >= 0; i = entries_[static_cast<size_t>(i)].before) {
-    const Eqn& seen = b.eqns()[entries_[static_cast<size_t>(i)].eqn];
-    if (seen.prim != e.prim || !SameOperands(seen.operands, operands, commutes) || !(seen.attrs == e.attrs) ||
-        seen.regions.size() != e.regions.size())
-      continue;
-    const bool same = std::equal(e.regions.begin(), e.regions.end(), seen.regions.begin(),
-                                 [](const FnRef& a, const FnRef& b) { return a->StructurallyEquals(*b); });
-    if (same) return &seen;
-  }
-  return nullptr;
+struct EquationTable::Sought {
+  const Builder& b;
+  const Eqn& eqn;
+  const Atoms& operands;
+  uint32_t hash;
+};
+
+size_t EquationTable::Hash::operator()(const Sought& s) const { return Mixed(s.hash); }
+
+bool EquationTable::Equal::operator()(const Entry& entry, const Sought& s) const {
+  if (entry.hash != s.hash) return false;
+  const Eqn &seen = s.b.eqns()[entry.eqn], &e = s.eqn;
+  return seen.prim == e.prim && SameOperands(seen.operands, s.operands, e.prim->commutes) && seen.attrs == e.attrs &&
+         std::equal(e.regions.begin(), e.regions.end(), seen.regions.begin(), seen.regions.end(),
+                    [](const FnRef& a, const FnRef& b) { return a->StructurallyEquals(*b); });
 }
 
-void EquationTable::Add(size_t eqn) {
-  const auto [it, first] = last_.try_emplace(found_hash_, -1);
-  entries_.push_back({static_cast<uint32_t>(eqn), it->second});
-  it->second = static_cast<int32_t>(entries_.size() - 1);
+const Eqn* EquationTable::FindOrAdd(const Builder& b, const Eqn& e, const Atoms& operands, size_t index) {
+  const size_t hash = HashOf(e, operands, e.prim->commutes);
+  const Sought sought{b, e, operands, static_cast<uint32_t>(hash ^ hash >> 32)};
+  const Entry added{sought.hash, static_cast<uint32_t>(index)};
+  const Entry& entry = *table_.lazy_emplace(sought, [&](const auto& construct) { construct(added); });
+  return entry.eqn == index ? nullptr : &b.eqns()[entry.eqn];
 }
 
 Atoms ResultsOf(const Eqn& e) {
@@ -77,28 +74,27 @@ Atoms ResultsOf(const Eqn& e) {
 
 bool EquationTable::Takes(const Eqn& e) { return !HasEffect(e); }
 
-FnRef EliminateCommonSubexpressions(const FnRef& fn) {
+FnRef EliminateCommonSubexpressions(FnRef fn) {
   std::vector<EquationTable> scopes;
   return Rewrite(
-      fn,
+      std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
         if (!EquationTable::Takes(e)) return std::nullopt;
-        if (const Eqn* seen = scopes.back().Find(b, e, operands)) return ResultsOf(*seen);
-        scopes.back().Add(b.num_eqns());
+        if (const Eqn* seen = scopes.back().FindOrAdd(b, e, operands, b.num_eqns())) return ResultsOf(*seen);
         return std::nullopt;
       },
       [&](const Fn& fn, Builder&) { scopes.emplace_back(fn.eqns().size()); }, [&] { scopes.pop_back(); });
 }
 
-FnRef InlineEveryCall(const FnRef& fn) {
-  return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+FnRef InlineEveryCall(FnRef fn) {
+  return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (e.prim->name != "call" || e.attrs.GetOr<bool>("out_of_line", false)) return std::nullopt;
     return b.Inline(*e.regions[0], operands);
   });
 }
 
-FnRef DropDifferentiationRules(const FnRef& fn) {
-  return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+FnRef DropDifferentiationRules(FnRef fn) {
+  return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     const std::string& name = e.prim->name;
     if (name == "custom_linear") {
       if (e.regions.size() < 2)

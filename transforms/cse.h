@@ -2,9 +2,9 @@
 #ifndef WEFT_TRANSFORMS_CSE_H_
 #define WEFT_TRANSFORMS_CSE_H_
 
-#include <vector>
+#include <cstdint>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
 
 namespace weft {
@@ -12,28 +12,33 @@ namespace weft {
 class EquationTable {
  public:
   // With room for about so many equations.
-  explicit EquationTable(size_t equations) {
-    entries_.reserve(equations);
-    last_.reserve(equations);
-  }
+  explicit EquationTable(size_t equations) { table_.reserve(equations); }
   // Whether an equation may be shared at all: effects happen as often as they are written.
   static bool Takes(const Eqn& e);
-  // The equation of `b`, the function under construction, that equals `e` with these operands; null when there is none.
-  // Operands of a commutative operation may be in either order. Valid until the next equation.
-  const Eqn* Find(const Builder& b, const Eqn& e, const Atoms& operands);
-  // Follows a Find that gave null: the equation looked for is equation `eqn` of `b`, or will be.
-  void Add(size_t eqn);
+  // The equation of `b`, the function under construction, that equals `e` with these operands. Operands of a
+  // commutative operation may be in either order. Valid until the next equation. Null when there is none: it is then
+  // noted that equation `index` of `b` is one, or will be as soon as the caller has appended it.
+  const Eqn* FindOrAdd(const Builder& b, const Eqn& e, const Atoms& operands, size_t index);
 
  private:
   struct Entry {
-    uint32_t eqn;    // in the function under construction
-    int32_t before;  // the entry before of the same hash, or -1
+    uint32_t hash;
+    uint32_t eqn;  // in the function under construction
   };
-  LongList<Entry> entries_;
-  absl::flat_hash_map<size_t, int32_t, absl::Hash<size_t>, std::equal_to<>,
-                      LargePages<std::pair<const size_t, int32_t>>>
-      last_;               // per hash
-  size_t found_hash_ = 0;  // of the last Find
+  struct Sought;  // an equation that is looked for
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(const Entry& e) const { return Mixed(e.hash); }
+    size_t operator()(const Sought& s) const;
+    // The table takes its bits from both ends of a hash.
+    static size_t Mixed(uint32_t hash) { return hash * size_t{0x9e3779b97f4a7c15}; }
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const Entry& a, const Entry& b) const { return a.eqn == b.eqn; }
+    bool operator()(const Entry& e, const Sought& s) const;
+  };
+  absl::flat_hash_set<Entry, Hash, Equal, LargePages<Entry>> table_;
 };
 
 // The variables that `e` defines.

@@ -166,7 +166,7 @@ Mask Reads(const Fn& fn, const Mask& needed) {
 
 }  // namespace
 
-FnRef EliminateDeadCode(const FnRef& fn) {
+FnRef EliminateDeadCode(FnRef fn) {
   std::vector<std::optional<Kept>> kept(fn->eqns().size());
   LiveVars(*fn, Mask(fn->results().size(), true), &kept);
   Builder b(fn->name());

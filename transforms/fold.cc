@@ -32,8 +32,8 @@ bool Foldable(Builder& b, const Eqn& e, const Atoms& operands, const Types& resu
 
 }  // namespace
 
-FnRef FoldConstants(const FnRef& fn) {
-  return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+FnRef FoldConstants(FnRef fn) {
+  return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (e.prim->name == "cond" && operands[0].is_literal()) {
       const Tensor& index = operands[0].literal();
       const int64_t last = static_cast<int64_t>(e.regions.size()) - 1;

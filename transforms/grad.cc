@@ -26,7 +26,8 @@ Atoms ParametersLike(Builder& b, const Fn& fn) {
 
 // Backward rules that only reverse mode can use.
 bool HasReverseRule(const Eqn& e) {
-  if (e.prim->name == "custom_vjp" || e.prim->name == "custom_linear") return true;
+  static const Prim &custom_vjp = FindPrim("custom_vjp"), &custom_linear = FindPrim("custom_linear");
+  if (e.prim == &custom_vjp || e.prim == &custom_linear) return true;
   return std::any_of(e.regions.begin(), e.regions.end(),
                      [](const FnRef& r) { return std::any_of(r->eqns().begin(), r->eqns().end(), HasReverseRule); });
 }
@@ -119,12 +120,12 @@ Pullback VjpForward(const FnRef& fn, const Mask& active) {
 
 Linearized Linearize(const FnRef& fn, const Mask& active) {
   JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
-  jvp.fn = Condense(jvp.fn);
+  jvp.fn = Condense(std::move(jvp.fn));
   const size_t num_params = fn->params().size(), num_results = fn->results().size();
   Mask unknown(jvp.fn->params().size(), false), force(jvp.fn->results().size(), false);
   std::fill(unknown.begin() + static_cast<int64_t>(num_params), unknown.end(), true);
   std::fill(force.begin() + static_cast<int64_t>(num_results), force.end(), true);
-  SplitFn split = Split(jvp.fn, unknown, force);
+  SplitFn split = Split(std::move(jvp.fn), unknown, force);
   for (size_t i = 0; i < num_results; ++i)
     WEFT_CHECK(!split.unknown_out[i]) << "linearize: result " << i << " depends on a tangent";
   return {split.known, split.unknown, split.residuals};

@@ -181,7 +181,7 @@ class Hoisting {
   Atoms Loop() {
     // The parameters that the regions get beside those they have, and what they are outside.
     Atoms added;
-    std::vector<Type> types;
+    Types types;
     const auto add = [&](const Atom& a) {
       const auto at = std::find(added.begin(), added.end(), a);
       if (at != added.end()) return static_cast<size_t>(at - added.begin());
@@ -273,10 +273,10 @@ class Hoisting {
 
 }  // namespace
 
-FnRef HoistConstants(const FnRef& fn) {
+FnRef HoistConstants(FnRef fn) {
   const auto has_regions = [](const Eqn& e) { return !e.regions.empty(); };
   if (std::none_of(fn->eqns().begin(), fn->eqns().end(), has_regions)) return fn;
-  return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+  return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     const std::optional<Constants> constants = ConstantsOf(e);
     if (!constants) return std::nullopt;
     return Hoisting(b, e, operands, *constants).Run();

@@ -63,7 +63,7 @@ std::map<std::string, int> CollectivesOf(const Fn& fn) {
 }
 using Counts = std::map<std::string, int>;
 
-const Fn& BodyOf(const Fn& fn) { return *fn.eqns().at(0).regions.at(0); }
+const Fn& BodyOf(const Fn& fn) { return *fn.eqns().at(0).regions.list().at(0); }
 
 // The most bytes that are alive at once.
 double PeakBytes(const Fn& fn) {

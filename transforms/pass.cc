@@ -36,10 +36,9 @@ const Pass& FindPass(const std::string& name) {
   throw ValueError("there is no pass named '", name, "'; passes: ", known);
 }
 
-FnRef RunPasses(const FnRef& fn, const std::vector<std::string>& names) {
-  FnRef f = fn;
-  for (const std::string& name : names) f = FindPass(name).run(f);
-  return f;
+FnRef RunPasses(FnRef fn, const std::vector<std::string>& names) {
+  for (const std::string& name : names) fn = FindPass(name).run(std::move(fn));
+  return fn;
 }
 
 const std::vector<std::string>& DefaultPasses() {
@@ -49,6 +48,6 @@ const std::vector<std::string>& DefaultPasses() {
   return names;
 }
 
-FnRef Optimize(const FnRef& fn) { return RunPasses(fn, DefaultPasses()); }
+FnRef Optimize(FnRef fn) { return RunPasses(std::move(fn), DefaultPasses()); }
 
 }  // namespace weft

@@ -18,30 +18,31 @@ namespace weft {
 struct Pass {
   const char* name;
   const char* doc;
-  FnRef (*run)(const FnRef&);
+  FnRef (*run)(FnRef);
 };
 
 const std::vector<Pass>& AllPasses();
 // Raises kValue naming the known passes when there is none of this name.
 const Pass& FindPass(const std::string& name);
-FnRef RunPasses(const FnRef& fn, const std::vector<std::string>& names);
+FnRef RunPasses(FnRef fn, const std::vector<std::string>& names);
 
 // The passes every program goes through before it is lowered, in order.
 const std::vector<std::string>& DefaultPasses();
-FnRef Optimize(const FnRef& fn);
+FnRef Optimize(FnRef fn);
 
-// The passes themselves.
-FnRef InlineEveryCall(const FnRef& fn);
-FnRef EliminateCommonSubexpressions(const FnRef& fn);
-FnRef EliminateDeadCode(const FnRef& fn);
-FnRef FoldConstants(const FnRef& fn);
-FnRef Simplify(const FnRef& fn);
-FnRef HoistConstants(const FnRef& fn);
+// The passes themselves. A function that nobody else holds (`Simplify(std::move(f))`) is taken apart rather than
+// copied.
+FnRef InlineEveryCall(FnRef fn);
+FnRef EliminateCommonSubexpressions(FnRef fn);
+FnRef EliminateDeadCode(FnRef fn);
+FnRef FoldConstants(FnRef fn);
+FnRef Simplify(FnRef fn);
+FnRef HoistConstants(FnRef fn);
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.
-FnRef DropDifferentiationRules(const FnRef& fn);
+FnRef DropDifferentiationRules(FnRef fn);
 // Replaces snapshot_scan by scan and while (transforms/snapshots.cc).
-FnRef ExpandSnapshots(const FnRef& fn);
+FnRef ExpandSnapshots(FnRef fn);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_PASS_H_

@@ -16,6 +16,8 @@
 #include "ir/verify.h"
 #include "transforms/condense.h"
 #include "transforms/grad.h"
+#include "transforms/jvp.h"
+#include "transforms/split.h"
 #include "transforms/vmap.h"
 
 namespace weft {
@@ -88,6 +90,35 @@ TEST(Passes, KeepTheMeaningOfEveryPrimitive) {
       CheckPasses(Batch(fn, Mask(x.size(), true), {}, 1).fn, stacked, prim->name + " batched");
       if (HasFailure()) return;
     }
+  }
+}
+
+TEST(Passes, TakeApartOnlyWhatNobodyElseHolds) {
+  for (const char* name : {"scan", "while", "cond", "custom_jvp"}) {
+    const FnRef sample = SampleFns(FindPrim(name))[0];
+    Mask active;
+    for (const Type& t : sample->ParamTypes()) active.push_back(HasTangents(t.dtype));
+    const std::string text = Print(*Jvp(sample, active).fn);
+    for (const Pass& pass : AllPasses()) {
+      const FnRef held = ParseFn(text);
+      const std::string kept = Print(*pass.run(held));
+      EXPECT_EQ(Print(*held), text) << pass.name << " of " << name;
+      EXPECT_EQ(Print(*pass.run(ParseFn(text))), kept) << pass.name << " of " << name;
+      FnRef outer = ParseFn(text);
+      std::vector<FnRef> regions;
+      for (const Eqn& e : outer->eqns()) regions.insert(regions.end(), e.regions.begin(), e.regions.end());
+      std::vector<std::string> before;
+      for (const FnRef& r : regions) before.push_back(Print(*r));
+      pass.run(std::move(outer));
+      for (size_t i = 0; i < regions.size(); ++i) EXPECT_EQ(Print(*regions[i]), before[i]) << pass.name << ": a region";
+    }
+    const FnRef held = ParseFn(text);
+    Mask tangents(held->params().size(), true);
+    std::fill(tangents.begin(), tangents.begin() + static_cast<int64_t>(active.size()), false);
+    const SplitFn copied = Split(held, tangents), moved = Split(ParseFn(text), tangents);
+    EXPECT_EQ(Print(*held), text) << "split of " << name;
+    EXPECT_EQ(Print(*copied.known), Print(*moved.known));
+    EXPECT_EQ(Print(*copied.unknown), Print(*moved.unknown));
   }
 }
 

@@ -15,13 +15,13 @@
 
 namespace weft {
 
-// `eqn` has its regions rewritten already; `operands` are atoms of `b`. A replacement must have the types of the
-// results.
+// `eqn` has its regions rewritten already, and its operands are `operands`, atoms of `b`. A replacement must have the
+// types of the results.
 using RewriteEqn = std::function<std::optional<Atoms>(Builder& b, const Eqn& eqn, const Atoms& operands)>;
 
-// `enter`, when given, is called for each function (the outermost and every region) before its equations.
-FnRef Rewrite(const FnRef& fn, const RewriteEqn& rewrite,
-              const std::function<void(const Fn&, Builder&)>& enter = nullptr,
+// `enter`, when given, is called for each function (the outermost and every region) before its equations. A function
+// that nobody else holds (`Rewrite(std::move(f), ...)`) is taken apart rather than copied.
+FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter = nullptr,
               const std::function<void()>& leave = nullptr);
 
 }  // namespace weft

@@ -25,18 +25,29 @@ struct Rule {
   const char* prim;
   Licence licence;
   Apply apply;
+  bool needs_number = false;  // only where an operand repeats a number
 };
 
-const Eqn* DefinedBy(const Builder& b, const Atom& a, const char* prim) {
+// The primitives that rules look for among the equations that define operands.
+struct SoughtPrims {
+  const Prim &neg = FindPrim("neg"), &broadcast = FindPrim("broadcast"), &reshape = FindPrim("reshape"),
+             &transpose = FindPrim("transpose");
+};
+const SoughtPrims& Prims() {
+  static const SoughtPrims prims;
+  return prims;
+}
+
+const Eqn* DefinedBy(const Builder& b, const Atom& a, const Prim& prim) {
   const Eqn* e = b.Definition(a);
-  return e != nullptr && e->prim->name == prim ? e : nullptr;
+  return e != nullptr && e->prim == &prim ? e : nullptr;
 }
 
 // The scalar literal that `a` repeats: a literal of rank 0, or the broadcast of one. Null if there is none; valid until
 // the next equation.
 const Atom* Splat(const Builder& b, const Atom& a) {
   if (a.is_literal()) return a.literal().rank() == 0 ? &a : nullptr;
-  const Eqn* e = DefinedBy(b, a, "broadcast");
+  const Eqn* e = DefinedBy(b, a, Prims().broadcast);
   if (e == nullptr || !e->operands[0].is_literal() || e->operands[0].literal().rank() != 0) return nullptr;
   return &e->operands[0];
 }
@@ -79,16 +90,16 @@ std::optional<Atom> TimesMinusOne(Builder& b, const Eqn&, const Atoms& x) {
 }
 
 std::optional<Atom> NegNeg(Builder& b, const Eqn&, const Atoms& x) {
-  const Eqn* inner = DefinedBy(b, x[0], "neg");
+  const Eqn* inner = DefinedBy(b, x[0], Prims().neg);
   return inner ? std::optional<Atom>(inner->operands[0]) : std::nullopt;
 }
 
 std::optional<Atom> AddNeg(Builder& b, const Eqn&, const Atoms& x) {
-  if (const Eqn* n = DefinedBy(b, x[1], "neg")) {
+  if (const Eqn* n = DefinedBy(b, x[1], Prims().neg)) {
     const Atom other = n->operands[0];
     if (HasResultType(b, other, x[0])) return Sub(b, x[0], other);
   }
-  if (const Eqn* n = DefinedBy(b, x[0], "neg")) {
+  if (const Eqn* n = DefinedBy(b, x[0], Prims().neg)) {
     const Atom other = n->operands[0];
     if (HasResultType(b, other, x[1])) return Sub(b, x[1], other);
   }
@@ -96,7 +107,7 @@ std::optional<Atom> AddNeg(Builder& b, const Eqn&, const Atoms& x) {
 }
 
 std::optional<Atom> SubNeg(Builder& b, const Eqn&, const Atoms& x) {
-  const Eqn* n = DefinedBy(b, x[1], "neg");
+  const Eqn* n = DefinedBy(b, x[1], Prims().neg);
   if (n == nullptr || !HasResultType(b, n->operands[0], x[0])) return std::nullopt;
   const Atom other = n->operands[0];
   return Add(b, x[0], other);
@@ -126,7 +137,7 @@ std::optional<Atom> ConvertSame(Builder& b, const Eqn& e, const Atoms& x) {
   const DType to = e.attrs.Get<DType>("dtype");
   if (b.DTypeOf(x[0]) == to) return x[0];
   // Of a splat: convert the number, then repeat it.
-  const Eqn* broadcast = DefinedBy(b, x[0], "broadcast");
+  const Eqn* broadcast = DefinedBy(b, x[0], Prims().broadcast);
   if (broadcast == nullptr || b.TypeOf(broadcast->operands[0]).rank() != 0) return std::nullopt;
   const Atom scalar = broadcast->operands[0];
   return Broadcast(b, Convert(b, scalar, to), b.TypeOf(x[0]).dims, {});
@@ -135,7 +146,7 @@ std::optional<Atom> ConvertSame(Builder& b, const Eqn& e, const Atoms& x) {
 std::optional<Atom> BroadcastOfBroadcast(Builder& b, const Eqn& e, const Atoms& x) {
   const Dims& shape = e.attrs.Get<Dims>("shape");
   if (b.TypeOf(x[0]).dims == shape) return x[0];
-  const Eqn* inner = DefinedBy(b, x[0], "broadcast");
+  const Eqn* inner = DefinedBy(b, x[0], Prims().broadcast);
   if (inner == nullptr) return std::nullopt;
   const Ints &outer_dims = e.attrs.Get<Ints>("dims"), &inner_dims = inner->attrs.Get<Ints>("dims");
   Ints dims;
@@ -147,11 +158,11 @@ std::optional<Atom> BroadcastOfBroadcast(Builder& b, const Eqn& e, const Atoms& 
 std::optional<Atom> ReshapeOfReshape(Builder& b, const Eqn& e, const Atoms& x) {
   const Dims shape = e.attrs.Get<Dims>("shape");
   if (b.TypeOf(x[0]).dims == shape) return x[0];
-  if (const Eqn* inner = DefinedBy(b, x[0], "reshape")) {
+  if (const Eqn* inner = DefinedBy(b, x[0], Prims().reshape)) {
     const Atom source = inner->operands[0];
     return Reshape(b, source, shape);
   }
-  const Eqn* inner = DefinedBy(b, x[0], "broadcast");
+  const Eqn* inner = DefinedBy(b, x[0], Prims().broadcast);
   if (inner == nullptr || b.TypeOf(inner->operands[0]).rank() != 0) return std::nullopt;
   const Atom source = inner->operands[0];
   return Broadcast(b, source, shape, {});
@@ -163,13 +174,13 @@ std::optional<Atom> TransposeOf(Builder& b, const Eqn& e, const Atoms& x) {
   const Eqn* inner = b.Definition(x[0]);
   if (inner == nullptr) return std::nullopt;
   const Atom source = inner->operands.empty() ? Atom() : inner->operands[0];
-  if (inner->prim->name == "transpose") {
+  if (inner->prim == &Prims().transpose) {
     const Ints first = inner->attrs.Get<Ints>("perm");
     Ints both;
     for (int64_t d : perm) both.push_back(first[d]);
     return Transpose(b, source, both);
   }
-  if (inner->prim->name == "broadcast" && b.TypeOf(source).rank() == 0) {
+  if (inner->prim == &Prims().broadcast && b.TypeOf(source).rank() == 0) {
     Dims shape;
     for (int64_t d : perm) shape.push_back(b.TypeOf(x[0]).dims[d]);
     return Broadcast(b, source, shape, {});
@@ -183,7 +194,7 @@ std::optional<Atom> ContractOfTranspose(Builder& b, const Eqn& e, const Atoms& x
   Atoms operands = x;
   bool changed = false;
   for (int i : {0, 1}) {
-    const Eqn* t = DefinedBy(b, operands[i], "transpose");
+    const Eqn* t = DefinedBy(b, operands[i], Prims().transpose);
     if (t == nullptr) continue;
     const Ints& perm = t->attrs.Get<Ints>("perm");
     std::string& letters = i == 0 ? spec.lhs : spec.rhs;
@@ -230,18 +241,18 @@ std::optional<Atom> OneOperand(Builder&, const Eqn&, const Atoms& x) {
 }
 
 const Rule kArithmetic[] = {
-    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 0>},
-    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 1>},
-    {"mul-minus-one", "mul", Licence::kExact, TimesMinusOne},
-    {"div-one", "div", Licence::kExact, OtherIf<1.0, 1>},
-    {"add-zero", "add", Licence::kExact, AddZero},
-    {"sub-zero", "sub", Licence::kExact, OtherIf<0.0, 1>},
+    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 0>, true},
+    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 1>, true},
+    {"mul-minus-one", "mul", Licence::kExact, TimesMinusOne, true},
+    {"div-one", "div", Licence::kExact, OtherIf<1.0, 1>, true},
+    {"add-zero", "add", Licence::kExact, AddZero, true},
+    {"sub-zero", "sub", Licence::kExact, OtherIf<0.0, 1>, true},
     {"neg-neg", "neg", Licence::kExact, NegNeg},
     {"add-neg", "add", Licence::kExact, AddNeg},
     {"sub-neg", "sub", Licence::kExact, SubNeg},
     {"integer-pow-one", "integer_pow", Licence::kExact, PowOne},
     {"integer-pow-two", "integer_pow", Licence::kExact, PowTwo},
-    {"pow-two", "pow", Licence::kExact, PowerTwo},
+    {"pow-two", "pow", Licence::kExact, PowerTwo, true},
     {"select-same", "select", Licence::kExact, SelectSame},
     {"convert-same", "convert", Licence::kExact, ConvertSame},
 };
@@ -271,9 +282,7 @@ const absl::flat_hash_map<const Prim*, std::vector<const Rule*>>& RulesByPrim() 
 }
 
 // An element-wise equation whose operands all repeat a number gives one number, repeated.
-std::optional<Atoms> FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.prim->is_elementwise() || e.num_results != 1 || x.empty()) return std::nullopt;
-  if (std::any_of(x.begin(), x.end(), [&](const Atom& a) { return Splat(b, a) == nullptr; })) return std::nullopt;
+Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
   Tensors values;
   Dims dims;
   for (const Atom& a : x) {
@@ -283,20 +292,11 @@ std::optional<Atoms> FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
   Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
   for (const Tensor& t : values) numbers.operands.push_back(Atom(t));
   const Atom number(EvalEqn(numbers, values)[0]);
-  return Atoms{dims.empty() ? number : Broadcast(b, number, dims, {})};
+  return {dims.empty() ? number : Broadcast(b, number, dims, {})};
 }
 
-// Operands that repeat one number become that number, so that the broadcast need not be made. Nothing: there are none,
-// or no operand would keep the shape.
-std::optional<Atoms> WithSplatsAsNumbers(const Builder& b, const Eqn& e, const Atoms& x) {
-  if (!e.prim->is_elementwise()) return std::nullopt;
-  bool shaped = false, repeats = false;
-  for (const Atom& a : x) {
-    const Atom* s = Splat(b, a);
-    shaped |= s == nullptr;
-    repeats |= s != nullptr && s != &a;
-  }
-  if (!shaped || !repeats) return std::nullopt;
+// Operands that repeat one number become that number, so that the broadcast need not be made.
+Atoms WithSplatsAsNumbers(const Builder& b, const Atoms& x) {
   Atoms out;
   for (const Atom& a : x) {
     const Atom* s = Splat(b, a);
@@ -308,13 +308,25 @@ std::optional<Atoms> WithSplatsAsNumbers(const Builder& b, const Eqn& e, const A
 }  // namespace
 
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands) {
-  if (std::optional<Atoms> number = FoldNumbers(b, e, operands)) return number;
-  const std::optional<Atoms> numbers = WithSplatsAsNumbers(b, e, operands);
+  std::optional<Atoms> numbers;
+  bool number = false;
+  if (e.prim->is_elementwise()) {
+    bool shaped = false, repeats = false;
+    for (const Atom& a : operands) {
+      const Atom* s = Splat(b, a);
+      shaped |= s == nullptr;
+      number |= s != nullptr;
+      repeats |= s != nullptr && s != &a;
+    }
+    if (!shaped && e.num_results == 1 && !operands.empty()) return FoldNumbers(b, e, operands);
+    if (shaped && repeats) numbers = WithSplatsAsNumbers(b, operands);  // some operand keeps the shape
+  }
   const Atoms& x = numbers ? *numbers : operands;
   if (e.num_results == 1) {
     auto it = RulesByPrim().find(e.prim);
     if (it != RulesByPrim().end()) {
       for (const Rule* rule : it->second) {
+        if (rule->needs_number && !number) continue;
         if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
       }
     }
@@ -322,6 +334,6 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
   return numbers ? std::optional<Atoms>(b.Clone(e, *numbers)) : std::nullopt;
 }
 
-FnRef Simplify(const FnRef& fn) { return Rewrite(fn, SimplifyEqn); }
+FnRef Simplify(FnRef fn) { return Rewrite(std::move(fn), SimplifyEqn); }
 
 }  // namespace weft

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-FnRef ExpandSnapshots(const FnRef& fn) {
+FnRef ExpandSnapshots(FnRef fn) {
   std::vector<std::vector<int>> uses;
   return Rewrite(
-      fn,
+      std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
         if (e.prim->name != "snapshot_scan") return std::nullopt;
         const auto first = uses.back().begin() + e.first_result;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "transforms/region_rules.h"
 
@@ -11,12 +10,17 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(const Fn& fn, const Mask& unknown)
-      : fn_(fn), known_(fn.name()), unknown_(fn.name()), env_(fn.num_vars()), is_unknown_(fn.num_vars(), false) {
-    known_.ReserveLike(fn);
-    unknown_.ReserveLike(fn);
+  Splitter(FnRef fn, const Mask& unknown)
+      : ref_(std::move(fn)),
+        fn_(*ref_),
+        known_(fn_.name()),
+        unknown_(fn_.name()),
+        env_(fn_.num_vars()),
+        is_unknown_(fn_.num_vars(), false) {
+    known_.ReserveLike(fn_);
+    unknown_.ReserveLike(fn_);
     for (size_t i = 0; i < unknown.size(); ++i) {
-      const Param& p = fn.params()[i];
+      const Param& p = fn_.params()[i];
       env_[i] = (unknown[i] ? unknown_ : known_).Parameter(p.type, p.name, p.kind);
       is_unknown_[i] = unknown[i];
     }
@@ -24,7 +28,7 @@ class Splitter {
   }
 
   SplitFn Run(const Mask& force_unknown) {
-    for (const Eqn& e : fn_.eqns()) Visit(e);
+    for (size_t i = 0; i < fn_.eqns().size(); ++i) Visit(i);
     SplitFn out;
     Atoms known_results, unknown_results;
     for (size_t i = 0; i < fn_.results().size(); ++i) {
@@ -41,6 +45,7 @@ class Splitter {
     // Residuals that turned out not to be needed (their readers were dead) are dropped on both sides.
     const std::vector<int> uses = out.unknown->UseCounts();
     std::vector<size_t> kept;
+    out.residuals.reserve(residuals_.size());
     for (size_t r = 0; r < residuals_.size(); ++r) {
       if (uses[r] == 0) continue;
       kept.push_back(r);
@@ -64,82 +69,93 @@ class Splitter {
 
   // A value that takes less to make again than to keep: it is larger than what it is made from. What is declared to
   // vary over mesh axes takes nothing, where it is made from no variable.
-  bool CheaperToRemake(const Eqn& e, const Atoms& x) const {
-    if (e.prim->name != "pvary") return e.prim->name == "broadcast" || e.prim->name == "iota";
+  bool CheaperToRemake(const Prim& prim, const Atoms& x) const {
+    static const Prim &broadcast = FindPrim("broadcast"), &iota = FindPrim("iota"), &pvary = FindPrim("pvary");
+    if (&prim != &pvary) return &prim == &broadcast || &prim == &iota;
     if (x[0].is_literal()) return true;
-    const auto made = maker_.find(x[0].id());
-    return made != maker_.end() && std::all_of(made->second.second.begin(), made->second.second.end(),
-                                               [](const Atom& a) { return a.is_literal(); });
+    if (!IsRemade(x[0])) return false;
+    const Atoms& from = known_.Definition(x[0])->operands;
+    return std::all_of(from.begin(), from.end(), [](const Atom& a) { return a.is_literal(); });
   }
+
+  bool IsRemade(const Atom& known) const { return known.id() < remade_.size() && remade_[known.id()]; }
 
   // A value of the known half, made available in the unknown half.
   Atom Residual(const Atom& a) {
     if (a.is_literal()) return a;
-    auto it = residual_.find(a.id());
-    if (it != residual_.end()) return it->second;
-    if (auto made = maker_.find(a.id()); made != maker_.end()) {
+    if (a.id() < residual_.size() && residual_[a.id()] != 0) return Var{residual_[a.id()] - 1};
+    Atom made;
+    if (IsRemade(a)) {
+      const Eqn& e = *known_.Definition(a);
       Atoms operands;
-      for (const Atom& x : made->second.second) operands.push_back(Residual(x));
-      ScopedLoc loc(unknown_, made->second.first->loc);
-      return residual_[a.id()] = unknown_.Clone(fn_, *made->second.first, operands)[0];
+      for (const Atom& x : e.operands) operands.push_back(Residual(x));
+      ScopedLoc loc(unknown_, e.loc);
+      made = unknown_.Clone(e, std::move(operands))[0];
+    } else {
+      residuals_.push_back(a);
+      made = unknown_.Parameter(known_.TypeOf(a));
     }
-    residuals_.push_back(a);
-    return residual_[a.id()] = unknown_.Parameter(known_.TypeOf(a));
+    if (a.id() >= residual_.size()) residual_.resize(std::max<size_t>(a.id() + 1, fn_.num_vars()));
+    residual_[a.id()] = made.id() + 1;
+    return made;
   }
 
-  void Visit(const Eqn& e) {
+  void Visit(size_t i) {
+    Eqn copy;
+    Eqn& e = Builder::TakeEqn(ref_, i, copy);
+    const uint32_t first = e.first_result;
+    bool any = e.CallsOutwards();
+    for (const Atom& a : e.operands) any |= IsUnknown(a);
+    if (any && e.prim->split) return SplitRegions(e);
+    const auto value_of = [&](Var v) { return any && !is_unknown_[v.id] ? Residual(env_[v.id]) : env_[v.id]; };
+    Builder& b = any ? unknown_ : known_;
+    const bool same_types = b.Translate(fn_, e, value_of);
+    const bool remade = !any && e.num_results == 1 && CheaperToRemake(*e.prim, e.operands);
+    ScopedLoc loc(b, e.loc);
+    const Atoms y = b.Adopt(fn_, std::move(e), same_types);
+    for (uint32_t r = 0; r < y.size(); ++r) Define(first + r, y[r], any);
+    if (remade) {
+      remade_.resize(y[0].id() + 1, false);
+      remade_[y[0].id()] = true;
+    }
+  }
+
+  void SplitRegions(const Eqn& e) {
     Mask unknown;
     Atoms x;
     for (const Atom& a : e.operands) {
       unknown.push_back(IsUnknown(a));
       x.push_back(ValueOf(a));
     }
-    const bool any = e.CallsOutwards() || std::find(unknown.begin(), unknown.end(), true) != unknown.end();
-    if (!any) {
-      ScopedLoc loc(known_, e.loc);
-      const Atoms y = known_.Clone(fn_, e, x);
-      for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, y[r], false);
-      if (y.size() == 1 && CheaperToRemake(e, x)) maker_[y[0].id()] = {&e, x};
-      return;
-    }
-    if (e.prim->split) {
-      ScopedLoc known_loc(known_, e.loc), unknown_loc(unknown_, e.loc);
-      SplitContext c{known_,    unknown_, e, unknown, x, x, [this](const Atom& a) { return Residual(a); },
-                     Regions(), {},       {}};
-      e.prim->split(c);
-      for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, c.y[r], c.unknown_out[r]);
-      return;
-    }
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (!unknown[i]) x[i] = Residual(x[i]);
-    }
-    ScopedLoc loc(unknown_, e.loc);
-    const Atoms y = unknown_.Clone(fn_, e, x);
-    for (uint32_t r = 0; r < e.num_results; ++r) Define(e, r, y[r], true);
+    ScopedLoc known_loc(known_, e.loc), unknown_loc(unknown_, e.loc);
+    SplitContext c{known_,    unknown_, e, unknown, x, x, [this](const Atom& a) { return Residual(a); },
+                   Regions(), {},       {}};
+    e.prim->split(c);
+    for (uint32_t r = 0; r < e.num_results; ++r) Define(e.first_result + r, c.y[r], c.unknown_out[r]);
   }
 
-  void Define(const Eqn& e, uint32_t result, const Atom& value, bool unknown) {
-    env_[e.first_result + result] = value;
-    is_unknown_[e.first_result + result] = unknown;
+  void Define(uint32_t var, const Atom& value, bool unknown) {
+    env_[var] = value;
+    is_unknown_[var] = unknown;
   }
 
+  const FnRef ref_;
   const Fn& fn_;
   Builder known_, unknown_;
   LongList<Atom> env_;  // in known_ or unknown_
   std::vector<bool> is_unknown_;
   size_t num_unknown_params_ = 0;
-  Atoms residuals_;  // in known_, in the order of their parameters in unknown_
-  absl::flat_hash_map<uint32_t, Atom> residual_;
-  absl::flat_hash_map<uint32_t, std::pair<const Eqn*, Atoms>>
-      maker_;  // of known values that are made again: equation and operands in known_
+  Atoms residuals_;              // in known_, in the order of their parameters in unknown_
+  LongList<uint32_t> residual_;  // per variable of known_: 1 + the variable of unknown_ that has its value, or 0
+  std::vector<bool> remade_;     // per variable of known_: whether its equation is repeated in unknown_ where needed
 };
 
 }  // namespace
 
-SplitFn Split(const FnRef& fn, const Mask& unknown, const Mask& force_unknown) {
+SplitFn Split(FnRef fn, const Mask& unknown, const Mask& force_unknown) {
   WEFT_CHECK(unknown.size() == fn->params().size())
       << "split: " << unknown.size() << " flags for " << fn->params().size() << " parameters";
-  return Splitter(*fn, unknown).Run(force_unknown);
+  return Splitter(std::move(fn), unknown).Run(force_unknown);
 }
 
 }  // namespace weft

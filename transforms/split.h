@@ -14,8 +14,9 @@
 
 namespace weft {
 
-// Results marked in `force_unknown` are unknown even where they depend on known values only.
-SplitFn Split(const FnRef& fn, const Mask& unknown, const Mask& force_unknown = {});
+// Results marked in `force_unknown` are unknown even where they depend on known values only. A function that nobody
+// else holds is taken apart rather than copied.
+SplitFn Split(FnRef fn, const Mask& unknown, const Mask& force_unknown = {});
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_SPLIT_H_

@@ -12,15 +12,16 @@
 namespace weft {
 namespace {
 
-void CheckLinear(const Eqn& e, const Mask& depends) {
+// `x` has the values of the operands that do not depend on the linear inputs.
+void CheckLinear(const Eqn& e, const OptionalAtoms& x) {
   const Prim& prim = *e.prim;
-  for (size_t i = 0; i < depends.size(); ++i) {
-    if (depends[i] && !prim.LinearIn(static_cast<int>(i))) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!x[i] && !prim.LinearIn(static_cast<int>(i))) {
       const std::string hint = prim.name == "while" ? ", which decides when it ends" : "";
       throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name, " is not linear in operand ", i, hint);
     }
   }
-  if (prim.multilinear && std::count(depends.begin(), depends.end(), true) > 1) {
+  if (prim.multilinear && std::count(x.begin(), x.end(), std::nullopt) > 1) {
     throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name,
                     " multiplies two values that both depend on the linear inputs");
   }
@@ -179,6 +180,7 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
     const Atom& c = args[next++];
     if (a.is_var() && depends[a.id()]) cotangents.Add(a.id(), c);
   }
+  static const Prim &stop_gradient = FindPrim("stop_gradient"), &slice = FindPrim("slice");
   // Backwards.
   for (size_t k = fn.eqns().size(); k-- > 0;) {
     const Eqn& e = fn.eqns()[k];
@@ -186,27 +188,29 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
     OptionalAtoms cts;
     for (uint32_t r = 0; r < e.num_results; ++r) cts.push_back(cotangents.Of(e.first_result + r));
     if (std::none_of(cts.begin(), cts.end(), [](const auto& c) { return c.has_value(); })) continue;
-    if (e.prim->name == "stop_gradient") continue;  // no cotangent passes, as in a vjp
+    if (e.prim == &stop_gradient) continue;  // no cotangent passes, as in a vjp
     OptionalAtoms x;
-    Types types;
-    Mask operand_depends;
     for (const Atom& a : e.operands) {
-      operand_depends.push_back(a.is_var() && depends[a.id()]);
-      x.push_back(operand_depends.back() ? std::nullopt : std::optional<Atom>(a.is_var() ? value[a.id()] : a));
-      types.push_back(fn.TypeOf(a));
+      if (a.is_literal())
+        x.emplace_back(a);
+      else if (depends[a.id()])
+        x.emplace_back(std::nullopt);
+      else
+        x.emplace_back(value[a.id()]);
     }
-    CheckLinear(e, operand_depends);
+    CheckLinear(e, x);
     Loc through = e.loc.Through("transpose");
-    if (e.prim->name == "slice" && cotangents.AddPart(e, *cts[0], through)) continue;
+    if (e.prim == &slice && cotangents.AddPart(e, *cts[0], through)) continue;
     ScopedLoc loc(b, std::move(through));
-    TransposeContext c{b, e, x, types, cts, Regions()};
+    TransposeContext c{b, e, x, {fn, e}, cts, Regions()};
     const OptionalAtoms back = e.prim->transpose(c);
     for (size_t i = 0; i < back.size(); ++i) {
-      if (!operand_depends[i] || !back[i]) continue;
+      if (x[i] || !back[i]) continue;
       // Beside a value that varies over a mesh axis, one that does not was used on every device along it.
-      const Atom back_i = MatchVarying(b, *back[i], types[i], /*sum=*/true);
-      WEFT_CHECK(b.TypeOf(back_i) == types[i]) << "transpose of " << e.prim->name << ": cotangent of operand " << i
-                                               << " is " << b.TypeOf(back_i) << ", expected " << types[i];
+      const Type& type = c.types[i];
+      const Atom back_i = MatchVarying(b, *back[i], type, /*sum=*/true);
+      WEFT_CHECK(&b.TypeOf(back_i) == &type) << "transpose of " << e.prim->name << ": cotangent of operand " << i
+                                             << " is " << b.TypeOf(back_i) << ", expected " << type;
       cotangents.Add(e.operands[i].id(), back_i);
     }
   }

@@ -394,6 +394,7 @@ void RegisterElementwiseBinary(PrimRegistry& r) {
   RegisterSelect(r);
   for (const char* name : {"div", "rem"}) r.Get(name).work = 4;
   for (const char* name : {"pow", "atan2"}) r.Get(name).work = 30;
+  for (const char* name : {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}) r.Get(name).commutes = true;
 }
 
 }  // namespace weft

@@ -226,7 +226,7 @@ OptionalAtoms RecursiveTranspose(TransposeContext& c, const Types& results,
     const Atom ct = c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]);
     operands.push_back(MatchVarying(c.b, ct, results[i], /*sum=*/true));
   }
-  OptionalAtoms cts = Spread(emit(operands, Where(c.types, linear), linear), linear);
+  OptionalAtoms cts = Spread(emit(operands, Where(c.types.list(), linear), linear), linear);
   for (size_t i = 0; i < cts.size(); ++i) {
     if (!c.linear(static_cast<int>(i))) cts[i] = std::nullopt;
   }

@@ -14,8 +14,9 @@ namespace {
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 bool CanBeMadeAgain(const Eqn& e) {
+  static const Prim &broadcast = FindPrim("broadcast"), &iota = FindPrim("iota");
   return e.num_results == 1 && e.regions.empty() &&
-         (e.prim->is_elementwise() || e.prim->name == "broadcast" || e.prim->name == "iota");
+         (e.prim->is_elementwise() || e.prim == &broadcast || e.prim == &iota);
 }
 
 // Maximum flow by shortest augmenting paths (Dinic 1970) on a small graph.
@@ -145,9 +146,14 @@ class ResidualCut {
   }
 
   SplitFn Run() {
+    const bool different = residuals_.size() != split_.residuals.size();  // a value that is there twice, or a number
+    // Whatever is made again costs its own operation at least, so then all are kept.
+    const auto keep = [&](const Atom& a) { return CostToKeep(a.id()) <= CostToMake(a.id()); };
+    if (!different && std::all_of(residuals_.begin(), residuals_.end(), keep)) return std::move(split_);
     FindAncestors();
     const std::vector<uint32_t> kept = MinimumCut();
     MarkRemade(kept);
+    if (!different && std::find(remade_.begin(), remade_.end(), true) == remade_.end()) return std::move(split_);
     return Rebuilt(kept);
   }
 
@@ -156,7 +162,7 @@ class ResidualCut {
     if (v < stored_.size() && stored_[v]) return 0;
     return 2 * std::max(1.0, BytesPerArray(known_.TypeOf(Var{v})));
   }
-  double CostToMake(uint32_t v) const { return maker_[v] ? CostOf(known_, *maker_[v]).flops : kEndless; }
+  double CostToMake(uint32_t v) const { return maker_[v] ? FlopsOf(known_, *maker_[v]) : kEndless; }
 
   // The values that residuals follow from by equations that can be made again, themselves included.
   void FindAncestors() {
@@ -217,8 +223,9 @@ class ResidualCut {
     // The linear half: what is kept, then what is made again, then what it was.
     Builder linear(split_.unknown->name());
     linear.ReserveLike(*split_.unknown, 2);
-    Atoms env(known_.num_vars());
+    LongList<Atom> env(known_.num_vars());
     std::vector<uint32_t> read;
+    out.residuals.reserve(kept.size());
     for (uint32_t v : kept) {
       if (!read_[v]) continue;
       read.push_back(v);
@@ -244,7 +251,7 @@ class ResidualCut {
       values.push_back(a.is_var() ? env[a.id()] : a);
     }
     values.insert(values.end(), args.begin(), args.end());
-    const Atoms tangents = linear.Inline(*split_.unknown, values);
+    const Atoms tangents = linear.Inline(std::move(split_.unknown), values);
     out.unknown = std::move(linear).Build(tangents);
 
     Atoms results = Part(known_.results(), 0, first_residual_);

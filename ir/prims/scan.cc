@@ -329,7 +329,7 @@ void ScanSplit(SplitContext& c) {
 // depend on the linear inputs, whose values the linear half needs step by step.
 OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
   Builder b(c.eqn.prim->name);
-  const FnRef fn = std::move(b).Build(b.Clone(c.eqn, Parameters(b, c.types)));
+  const FnRef fn = std::move(b).Build(b.Clone(c.eqn, Parameters(b, c.types.list())));
   const SplitFn split = c.regions.split(fn, linear, Mask(fn->results().size(), false));
   Atoms known;
   for (const auto& x : c.x) {

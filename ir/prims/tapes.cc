@@ -132,7 +132,7 @@ void RegisterBoxes(PrimRegistry& r) {
   };
   box.linear = {-1};
   box.transpose = [](TransposeContext& c) -> OptionalAtoms {
-    const Atoms cts = c.b.Emit(FindPrim("unbox"), {*c.ct[0]}, {{"results", c.types}});
+    const Atoms cts = c.b.Emit(FindPrim("unbox"), {*c.ct[0]}, {{"results", c.types.list()}});
     OptionalAtoms out(cts.begin(), cts.end());
     for (size_t i = 0; i < out.size(); ++i) {
       if (!c.linear(static_cast<int>(i))) out[i] = std::nullopt;
