@@ -1,5 +1,9 @@
 """Derivatives of higher order through factorisations: their numbers against differences of NumPy's, and what they cost,
-counted on the optimised IR."""
+counted on the optimised IR. The rules are tested, not compiled code, so the interpreter runs them."""
+
+import os
+
+os.environ["WEFT_INTERPRET"] = "1"
 
 import numpy as np
 import pytest
@@ -110,6 +114,55 @@ def test_second_and_third_order(name, dtype):
     for got, below in [(hvp, gradient), (weft.jit(along(hvp)), hvp)]:
         values, differences = np.asarray(got(x)), slope(lambda x: np.asarray(below(x)))  # noqa: B023
         np.testing.assert_allclose(values, differences, atol=1e-7 * max(1, np.abs(values).max()))
+
+
+def minors(a):
+    """The first and second derivatives of the determinant by the elements of a: minors with their signs."""
+    n = len(a)
+    det = lambda m: np.linalg.det(m) if m.size else 1.0
+    first, second = np.zeros((n, n), a.dtype), np.zeros((n, n, n, n), a.dtype)
+    for i, j in np.ndindex(n, n):
+        first[i, j] = (-1) ** (i + j) * det(np.delete(np.delete(a, i, 0), j, 1))
+    for i, j, k, m in np.ndindex(n, n, n, n):
+        if i != k and j != m:
+            sign = (-1) ** (i + j + k + m) * (1 if (i < k) == (j < m) else -1)
+            second[i, j, k, m] = sign * det(np.delete(np.delete(a, [i, k], 0), [j, m], 1))
+    return first, second
+
+
+def of_rank(n, rank, dtype="float64"):
+    rng = np.random.default_rng(n + rank)
+    a = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n))
+    if dtype == "complex128":
+        a = a + 1j * a @ np.diag(rng.standard_normal(n))
+    return a.astype(dtype)
+
+
+SINGULAR = [(n, rank) for n in (1, 2, 3, 4, 6) for rank in (0, n - 2, n - 1, n) if rank >= 0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n, rank", sorted(set(SINGULAR)))
+def test_derivatives_of_det_at_any_rank(n, rank, dtype):
+    a = of_rank(n, rank, dtype)
+    first, second = minors(a)
+    more = {"holomorphic": True} if dtype == "complex128" else {}
+    grad, det = weft.grad(wnp.linalg.det, **more), wnp.linalg.det
+    x = wnp.array(a, dtype=dtype)
+    close = lambda got, wanted: np.testing.assert_allclose(got, wanted, atol=1e-9 * max(1, np.abs(wanted).max()))
+    close(det(x), np.linalg.det(a))
+    for f in (grad, weft.jacfwd(det, **more), weft.jit(grad)):
+        close(f(x), first)
+    for f in (weft.jacfwd(grad, **more), weft.jit(weft.jacrev(grad, **more))):
+        close(f(x), second)
+    # A batch of several ranks, by vmap and as it is.
+    batch = wnp.stack([x, wnp.eye(n, dtype=dtype), 0 * x])
+    wanted = [first, np.eye(n), minors(0 * a)[0]]
+    close(weft.vmap(grad)(batch), wanted)
+    close(weft.grad(lambda v: det(v).sum(), **more)(batch), wanted)
+    value, slope = weft.jvp(det, (x,), (wnp.ones((n, n), dtype),))
+    close(value, np.linalg.det(a))
+    close(slope, first.sum())
 
 
 def test_slogdet_of_stacks_is_the_inverse():

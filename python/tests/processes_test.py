@@ -1,6 +1,7 @@
 """Programs of several processes under mpirun: the numbers and bits of one process, arrays of which each process has a
 part, and the end of a job in which one process fails."""
 
+import functools
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -274,6 +276,28 @@ def fails(program, processes=3, **options):
     return said, err, seconds
 
 
+WAITING = {}
+
+
+def waits(*cases):
+    """Marks a test that waits for a deadline most of the time: it is begun before all others, and runs beside them."""
+
+    def add(test):
+        for case in cases:
+            WAITING[" ".join([test.__name__, *map(str, case)])] = functools.partial(test, *case)
+        return test
+
+    return add
+
+
+@pytest.fixture(scope="module", autouse=True)
+def begun():
+    """What the tests that wait come to. One at a time: they measure how long it takes, on few cores."""
+    with ThreadPoolExecutor(1) as pool:
+        yield {name: pool.submit(test) for name, test in WAITING.items()}
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 STEP = """
     f = weft.jit(weft.shard_map(lambda v: lax.psum(v, "x"), mesh, P("x"), P()))
     x = np.arange(3.0)
@@ -325,10 +349,8 @@ def test_a_process_that_is_killed():
     assert seconds < 30
 
 
-@pytest.mark.parametrize(
-    "wrong", ["time.sleep(1000)", "while True: pass", "sys.exit(0)"], ids=["asleep", "busy", "gone"]
-)
-def test_a_process_that_never_joins(wrong):
+@waits(["time.sleep(1000)"], ["while True: pass"], ["sys.exit(0)"])
+def a_process_that_never_joins(wrong):
     """From when the first of the others calls initialize() until all have ended: the deadline and 2 seconds."""
     begin = f"""
     import os, sys, time
@@ -352,8 +374,8 @@ def test_a_process_that_never_joins(wrong):
     assert DEADLINE <= end - first < DEADLINE + 2
 
 
-@pytest.mark.parametrize("stuck", ["while True: pass", "time.sleep(1000)"])
-def test_a_process_that_is_stuck(stuck):
+@waits(["while True: pass"], ["time.sleep(1000)"])
+def a_process_that_is_stuck(stuck):
     program = (
         STEP
         + f"""
@@ -368,17 +390,18 @@ def test_a_process_that_is_stuck(stuck):
     assert seconds < 25  # the deadline, and starting three processes on a busy machine
 
 
-@pytest.mark.parametrize(
-    "wrong, least",
-    [
-        ("while True: time.sleep(1)", DEADLINE),
-        ("while True: pass", DEADLINE),
-        ("os.kill(os.getpid(), signal.SIGKILL)", 0),
-    ],
-    ids=["asleep", "busy", "killed"],
+@waits(
+    *(
+        (wrong, least, rest)
+        for rest in ("f(x)", "sys.exit(0)")
+        for wrong, least in (
+            ("while True: time.sleep(1)", DEADLINE),
+            ("while True: pass", DEADLINE),
+            ("os.kill(os.getpid(), signal.SIGKILL)", 0),
+        )
+    )
 )
-@pytest.mark.parametrize("rest", ["f(x)", "sys.exit(0)"], ids=["in_a_program", "at_the_end"])
-def test_how_long_it_takes_to_notice(wrong, least, rest):
+def how_long_it_takes_to_notice(wrong, least, rest):
     """From when the process gets stuck until all have ended: the deadline and 2 seconds."""
     program = (
         STEP
@@ -448,7 +471,8 @@ def test_a_process_that_ends_early():
     assert len(said) == 1 and "rank 1 is at the end of its program" in said[0]
 
 
-def test_the_message_names_the_line_that_waits():
+@waits([])
+def the_message_names_the_line_that_waits():
     """Another thread that comes to its turn later has a line of its own."""
     said, err, _ = fails(
         STEP
@@ -655,3 +679,8 @@ def test_deadlines_that_are_none():
             timeout=60,
         )
         assert "ValueError" in done.stderr and "number of seconds" in done.stderr
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_that_waits(begun, name):
+    begun[name].result()

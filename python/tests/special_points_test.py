@@ -4,7 +4,6 @@ zeros of both signs, kinks, poles, ties, infinities and NaN, against JAX. What d
 
 import inspect
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -13,12 +12,6 @@ import weft
 import weft.numpy as wnp
 from weft.scipy import special, stats
 
-# Nearly all the time goes into compiling small functions of JAX once.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1",
-)
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 

@@ -7,16 +7,9 @@ function `main` of a module text. `compare` holds results to JAX's: structure, s
 from __future__ import annotations
 
 import importlib
-import os
 import pathlib
 import re
 from typing import Any
-
-# XLA spends most of its time on optimising programs that run once.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false",
-)
 
 import jax
 import numpy as np

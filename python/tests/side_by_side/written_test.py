@@ -1,7 +1,8 @@
-"""Written programs beside JAX: values, and transforms by turns. As a script: every transform that applies."""
+"""Written programs beside JAX: values, and transforms by turns; with EVERY_TRANSFORM set, all that apply."""
 
 # ruff: noqa: E402
 
+import os
 import pathlib
 import sys
 
@@ -61,6 +62,8 @@ def applicable(program, moving, results) -> list[str]:
 
 def in_turn(name: str, names: list[str]) -> list[str]:
     """The values and one transform, a different one for neighbours in the table: XLA takes its time for each."""
+    if os.environ.get("EVERY_TRANSFORM"):
+        return names
     others = [key for key in names if key != "jit"]
     return ["jit", others[list(THEIRS).index(name) % len(others)]]
 
@@ -70,14 +73,15 @@ def transformed(call: Call, names: list[str]):
     return call.library.jit(lambda x, n: {key: TRANSFORMS[key](call, x, n) for key in names})
 
 
-def check(name: str, chosen=lambda name, names: names) -> None:
+@pytest.mark.parametrize("name", THEIRS)
+def test_program(name):
     program = THEIRS[name]
     with jax.threefry_partitionable(True), jax.enable_x64(program.x64):
         call = Call(jax, name, program)
         inputs = call.inputs()
         jaxpr, shapes = jax.make_jaxpr(call, return_shape=True)(*inputs)
         assert operations(jaxpr.jaxpr) >= 5, "an expression, not a program"
-        names = chosen(name, applicable(program, inputs[0], jax.tree.leaves(shapes)))
+        names = in_turn(name, applicable(program, inputs[0], jax.tree.leaves(shapes)))
         for key in set(names) & set(program.refuses):
             with pytest.raises((TypeError, ValueError, NotImplementedError), match=program.refuses[key]):
                 transformed(call, [key]).lower(*inputs)
@@ -113,19 +117,3 @@ def close(got, want, key, tolerance):
 def test_how_many():
     assert len(THEIRS) >= 300
     assert list(THEIRS) == list(OURS)
-
-
-@pytest.mark.parametrize("name", THEIRS)
-def test_program(name):
-    check(name, in_turn)
-
-
-if __name__ == "__main__":  # every transform of every program, or of those that are named
-    failed = 0
-    for _name in sys.argv[1:] or THEIRS:
-        try:
-            check(_name)
-        except (Exception, pytest.fail.Exception) as error:
-            failed += 1
-            print(_name, type(error).__name__, error, flush=True)
-    print(f"{len(sys.argv[1:] or THEIRS)} programs, {failed} failed")
