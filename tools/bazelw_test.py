@@ -180,6 +180,27 @@ def test_no_network_for_python_packages(machine):
     assert not list(machine.home.glob(".cache/weft/venv-*/.complete"))
 
 
+def test_no_network_for_oracles(machine):
+    (machine.root / "third_party/requirements.txt").write_text("")
+    (machine.root / "third_party/requirements-test.txt").write_text("weft-has-no-such-oracle==1.0\n")
+    unreachable = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}
+    first = machine.run("test", **unreachable)
+    assert (first.returncode, first.stdout) == (0, "bazel got: test\n"), first.stderr
+    said = [line for line in first.stderr.splitlines() if line.startswith("bazelw: ")]
+    assert len(said) == 1 and said[0].startswith(
+        "bazelw: could not install: weft-has-no-such-oracle (tests that compare"
+    )
+    assert "weft-has-no-such-oracle" in said[0].partition("pip said: ")[2]
+    # Not again on the same day, then once more.
+    assert machine.run("test", **unreachable).stderr == ""
+    (mark,) = machine.home.glob(".cache/weft/venv-*/.without-oracles")
+    yesterday = mark.stat().st_mtime - 2 * 24 * 3600
+    os.utime(mark, (yesterday, yesterday))
+    again = machine.run("test", **unreachable)
+    assert again.returncode == 0 and said[0] in again.stderr.splitlines()
+    assert machine.run("test", **unreachable).stderr == ""
+
+
 def test_everything_there(machine):
     (machine.root / "third_party/requirements.txt").write_text("")
     first = machine.run("test", "//...")

@@ -152,18 +152,41 @@ struct Problem {
   Dimensions batch, m, n, k;
 };
 
-// T: of x and y, C: of the arithmetic, R: of the result.
-template <class T, class C, class R>
-void Run(const Problem& p) {
-  const T* x = static_cast<const T*>(p.x);
-  const T* y = static_cast<const T*>(p.y);
-  R* out = static_cast<R*>(p.out);
+// What depends on the types of the operands and of the result besides that of the arithmetic, C. The rest of a product
+// is compiled once per C.
+template <class C>
+struct Casts {
+  // to[i * columns + j] = from[rows[i] + columns[j]], and back.
+  void (*pack)(const void* from, const std::vector<int64_t>& rows, const std::vector<int64_t>& columns, C* to);
+  void (*unpack)(const C* from, const std::vector<int64_t>& rows, const std::vector<int64_t>& columns, void* to);
+  int64_t operand_bytes, result_bytes;
+  bool same_operand, same_result;  // as C
+};
+
+template <class T, class C>
+void Pack(const void* from, const std::vector<int64_t>& rows, const std::vector<int64_t>& columns, C* to) {
+  const T* x = static_cast<const T*>(from);
+  for (int64_t row : rows) {
+    for (int64_t column : columns) *to++ = Widen<C>(x[row + column]);
+  }
+}
+
+template <class C, class R>
+void Unpack(const C* from, const std::vector<int64_t>& rows, const std::vector<int64_t>& columns, void* to) {
+  R* out = static_cast<R*>(to);
+  for (int64_t row : rows) {
+    for (int64_t column : columns) out[row + column] = Narrow<R>(*from++);
+  }
+}
+
+template <class C>
+void Run(const Problem& p, const Casts<C>& casts) {
   const int64_t m = Size(p.m), n = Size(p.n), k = Size(p.k), batches = Size(p.batch);
   if (m * n * batches == 0) return;
   Matrix a = Fit(p.m, &Dimension::x, p.k, &Dimension::x), b = Fit(p.k, &Dimension::y, p.n, &Dimension::y);
   Matrix c = Fit(p.m, &Dimension::out, p.n, &Dimension::out);
-  if (!std::is_same_v<T, C> || k == 0) a.direct = b.direct = false;
-  if (!std::is_same_v<R, C>) c.direct = false;
+  if (!casts.same_operand || k == 0) a.direct = b.direct = false;
+  if (!casts.same_result) c.direct = false;
   if (a.direct && b.direct && c.direct && c.transposed) {
     // out^T = y^T x^T.
     Problem q{p.y, p.x, p.out, p.batch, p.n, p.m, p.k};
@@ -171,7 +194,7 @@ void Run(const Problem& p) {
       for (Dimension& e : *d) std::swap(e.x, e.y);
     }
     Matrix swapped = Fit(q.m, &Dimension::out, q.n, &Dimension::out);
-    if (swapped.direct && !swapped.transposed) return Run<T, C, R>(q);
+    if (swapped.direct && !swapped.transposed) return Run(q, casts);
   }
   if (c.transposed) c.direct = false;
   std::vector<int64_t> bx, by, bo;
@@ -185,38 +208,27 @@ void Run(const Problem& p) {
   if (!b.direct) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
   if (!c.direct) om = Offsets(p.m, &Dimension::out), on = Offsets(p.n, &Dimension::out);
   auto one = [&](int64_t i) {
-    const T* xb = x + (batches > 1 ? bx[i] : 0);
-    const T* yb = y + (batches > 1 ? by[i] : 0);
-    R* ob = out + (batches > 1 ? bo[i] : 0);
+    const char* xb = static_cast<const char*>(p.x) + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
+    const char* yb = static_cast<const char*>(p.y) + (batches > 1 ? by[i] * casts.operand_bytes : 0);
+    char* ob = static_cast<char*>(p.out) + (batches > 1 ? bo[i] * casts.result_bytes : 0);
     std::unique_ptr<Scratch<C>> packed_a, packed_b, packed_c;
-    const C* pa = nullptr;
-    const C* pb = nullptr;
+    // What is not direct is replaced below.
+    const C* pa = reinterpret_cast<const C*>(xb);
+    const C* pb = reinterpret_cast<const C*>(yb);
+    C* pc = reinterpret_cast<C*>(ob);
     Matrix ma = a, mb = b;
-    if constexpr (std::is_same_v<T, C>) {
-      pa = xb;
-      pb = yb;
-    }
+    int64_t ldc = c.ld;
     if (!a.direct) {
       packed_a = std::make_unique<Scratch<C>>(m * k);
-      for (int64_t r = 0; r < m; ++r) {
-        for (int64_t q = 0; q < k; ++q) packed_a->data[r * k + q] = Widen<C>(xb[xm[r] + xk[q]]);
-      }
+      casts.pack(xb, xm, xk, packed_a->data);
       pa = packed_a->data;
       ma = {true, false, std::max<int64_t>(1, k)};
     }
     if (!b.direct) {
       packed_b = std::make_unique<Scratch<C>>(k * n);
-      for (int64_t q = 0; q < k; ++q) {
-        for (int64_t s = 0; s < n; ++s) packed_b->data[q * n + s] = Widen<C>(yb[yk[q] + yn[s]]);
-      }
+      casts.pack(yb, yk, yn, packed_b->data);
       pb = packed_b->data;
       mb = {true, false, n};
-    }
-    C* pc = nullptr;
-    int64_t ldc = n;
-    if constexpr (std::is_same_v<R, C>) {
-      pc = ob;
-      ldc = c.ld;
     }
     if (!c.direct) {
       packed_c = std::make_unique<Scratch<C>>(m * n);
@@ -224,11 +236,7 @@ void Run(const Problem& p) {
       ldc = n;
     }
     Multiply<C>(ma.transposed, mb.transposed, m, n, k, pa, ma.ld, pb, mb.ld, pc, ldc);
-    if (!c.direct) {
-      for (int64_t r = 0; r < m; ++r) {
-        for (int64_t s = 0; s < n; ++s) ob[om[r] + on[s]] = Narrow<R>(pc[r * n + s]);
-      }
-    }
+    if (!c.direct) casts.unpack(pc, om, on, ob);
   };
   if (batches == 1) return one(0);
   const double work = static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) *
@@ -243,6 +251,12 @@ void Run(const Problem& p) {
   }
 }
 
+// T: of x and y, C: of the arithmetic, R: of the result.
+template <class T, class C, class R>
+void Run(const Problem& p) {
+  Run<C>(p, {Pack<T, C>, Unpack<C, R>, sizeof(T), sizeof(R), std::is_same_v<T, C>, std::is_same_v<R, C>});
+}
+
 template <class T>
 void ByResult(const Problem& p, DType result) {
   if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
@@ -253,12 +267,16 @@ void ByResult(const Problem& p, DType result) {
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<R> && !std::is_same_v<R, bool>) Run<T, R, R>(p);
+      if constexpr (std::is_integral_v<R> && !std::is_same_v<R, bool>) {
+        // Integers wrap: without a sign they have the same bits. It counts only where an operand becomes wider.
+        using C = std::make_unsigned_t<R>;
+        Run<std::conditional_t<(sizeof(T) < sizeof(C)), T, std::make_unsigned_t<T>>, C, C>(p);
+      }
     });
   } else if constexpr (std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<R>) Run<T, int32_t, R>(p);
+      if constexpr (std::is_integral_v<R>) Run<T, uint32_t, R>(p);
     });
   } else {
     switch (result) {

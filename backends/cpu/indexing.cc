@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -105,11 +106,14 @@ void CombinePoints(T* to, const T* from, const Places& p, int64_t n, const F& co
   }
 }
 
-// Combines, in order, the windows that begin in [first, last) of the operand; that may be all of it. `fill(b, n,
-// places)` says where windows b ... b + n - 1 begin.
-template <class T, class F>
+// Says where windows b ... b + n - 1 begin. It depends on the indices' type, all else on the values', and it is called
+// for so many windows at a time that nothing is lost by not compiling the two for each other.
+using Fill = std::function<void(int64_t b, int64_t n, Places& places)>;
+
+// Combines, in order, the windows that begin in [first, last) of the operand; that may be all of it.
+template <class T>
 void ApplyWindows(T* to, const T* from, const Windows& windows, int64_t kind, int64_t batches, int64_t first,
-                  int64_t last, bool all, const F& fill) {
+                  int64_t last, bool all, const Fill& fill) {
   const bool points = windows.shape.empty() && windows.run == 1;
   Places p;
   for (int64_t b = 0; b < batches; b += Places::kMost) {
@@ -198,6 +202,7 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
   const int64_t index_step = is.empty() ? 0 : is.back(), num_indices = static_cast<int64_t>(scatter_dims.size());
   // One index for each of a list of windows needs no position in the batch.
   const bool list = batch_shape.size() == 1 && num_indices == 1 && operand_batch.empty();
+  Fill fill;
   VisitDType(static_cast<DType>(indices.dtype), [&](auto index_tag) {
     using I = typename decltype(index_tag)::type;
     if constexpr (std::is_integral_v<I>) {
@@ -212,7 +217,7 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
         if (clip) return std::clamp<int64_t>(start, 0, std::max<int64_t>(0, last)) * xs[d];
         return start >= 0 && start <= last ? start * xs[d] : int64_t{-1};
       };
-      const auto fill = [&](int64_t begin, int64_t n, Places& p) {
+      fill = [&, index, start_along](int64_t begin, int64_t n, Places& p) {
         if (list) {
           const int64_t d = scatter_dims[0], last = x.shape[d] - window_sizes[d], step = is[0],
                         stride = batch_strides[0];
@@ -240,22 +245,22 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
           p.sources[b - begin] = source;
         });
       };
-      VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        T* to = x.as<T>();
-        const T* from = updates.as<T>();
-        // Every part looks at all places. That pays where a place takes long to reach or to combine.
-        constexpr int64_t kNear = 1 << 20;
-        const int64_t elements = x.size(), bytes = elements * static_cast<int64_t>(sizeof(T));
-        const bool far = bytes > kNear || window >= 16;
-        const int64_t parts = disjoint && far ? std::min<int64_t>(NumThreads(), elements) : 1;
-        const int64_t cost = batches * (3 + window * (sizeof(T) > 8 ? 2 : 1));
-        ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
-          const int64_t first = elements / parts * begin, last = end == parts ? elements : elements / parts * end;
-          ApplyWindows(to, from, windows, kind, batches, first, last, parts == 1, fill);
-        });
-      });
     }
+  });
+  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = x.as<T>();
+    const T* from = updates.as<T>();
+    // Every part looks at all places. That pays where a place takes long to reach or to combine.
+    constexpr int64_t kNear = 1 << 20;
+    const int64_t elements = x.size(), bytes = elements * static_cast<int64_t>(sizeof(T));
+    const bool far = bytes > kNear || window >= 16;
+    const int64_t parts = disjoint && far ? std::min<int64_t>(NumThreads(), elements) : 1;
+    const int64_t cost = batches * (3 + window * (sizeof(T) > 8 ? 2 : 1));
+    ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
+      const int64_t first = elements / parts * begin, last = end == parts ? elements : elements / parts * end;
+      ApplyWindows(to, from, windows, kind, batches, first, last, parts == 1, fill);
+    });
   });
 }
 
