@@ -119,10 +119,10 @@ double ThreadSeconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// The fastest of runs that take half a second together, and of three at least.
+// The fastest of runs that take a second together, and of three at least.
 double Seconds(const std::function<void()>& run) {
   double best = 1e30, total = 0;
-  for (int i = 0; i < 3 || (total < 0.5 && i < 100); ++i) {
+  for (int i = 0; i < 3 || (total < 1 && i < 200); ++i) {
     const double begin = ThreadSeconds();
     run();
     const double s = ThreadSeconds() - begin;

@@ -85,7 +85,9 @@ class Atom {
   }
 
  private:
-  const Literal* shared() const { return reinterpret_cast<const Literal*>(word_); }
+  const Literal* shared() const {
+    return reinterpret_cast<const Literal*>(word_);  // NOLINT(performance-no-int-to-ptr): that is what the word is
+  }
   void Hold() const {
     if (is_literal()) shared()->atoms_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -21,19 +21,21 @@ size_t KeptBlockBytes();  // by this thread
 template <class T>
 struct LargePages {
   using value_type = T;
+  static constexpr size_t kSize = sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
   LargePages() = default;
   template <class U>
   LargePages(const LargePages<U>&) {}  // NOLINT: allocators of different types are one another's
 
   T* allocate(size_t n) {
-    const size_t bytes = n * sizeof(T);
+    const size_t bytes = n * kSize;
     return static_cast<T*>(bytes < kSmallestKeptBlock ? ::operator new(bytes) : AllocateBlock(bytes));
   }
   void deallocate(T* memory, size_t n) {
-    if (n * sizeof(T) < kSmallestKeptBlock)
-      ::operator delete(memory);
+    void* block = static_cast<void*>(memory);
+    if (n * kSize < kSmallestKeptBlock)
+      ::operator delete(block);
     else
-      ReleaseBlock(memory, n * sizeof(T));
+      ReleaseBlock(block, n * kSize);
   }
   friend bool operator==(const LargePages&, const LargePages&) { return true; }
 };

@@ -16,13 +16,13 @@ std::pair<Atom, Atom> Halves(Builder& b, const Atom& x) {
 }
 
 void CheckKey(Builder& b, const Atom& key, const char* what) {
-  const Type type = b.TypeOf(key);
+  const Type& type = b.TypeOf(key);
   if (type.dtype != DType::kKey || type.rank() != 0)
     throw TypeError(what, ": the key is ", type, "; expected key[] (vmap draws from several keys)");
 }
 
 void CheckScalar(Builder& b, const Atom& x, const char* what) {
-  const Type type = b.TypeOf(x);
+  const Type& type = b.TypeOf(x);
   if (!IsInteger(type.dtype) || type.rank() != 0) throw TypeError(what, " is ", type, "; expected an integer scalar");
 }
 

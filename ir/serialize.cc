@@ -447,7 +447,7 @@ class Reader {
     }
     for (int r = 0; r < e.result_types_size(); ++r) {
       const Type& written = At(types_, e.result_types(r), "type");
-      const Type inferred = b.TypeOf(results[r]);
+      const Type& inferred = b.TypeOf(results[r]);
       if (!(inferred == written))
         Fail("result " + std::to_string(r) + " of " + name + " is " + inferred.ToString() + ", but written as " +
              written.ToString());

@@ -539,8 +539,8 @@ class Parser {
       name = Word("the name of the constant");
     }
     ExpectInside(':', " and a type after the parameter's name");
-    Type type = ParseType();
-    const Atom v = scope.builder.Parameter(std::move(type), name, kind);
+    const Type type = ParseType();
+    const Atom v = scope.builder.Parameter(type, name, kind);
     Define(scope, name, v, at);
   }
 
