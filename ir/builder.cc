@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <numeric>
 #include <utility>
 
@@ -196,8 +197,11 @@ Atoms Builder::Adopt(const Fn& fn, Eqn&& eqn, bool same_types) {
 
 Eqn& Builder::TakeEqn(const FnRef& fn, size_t i, Eqn& copy) {
   const Eqn& eqn = fn->eqns_[i];
+  if (fn.use_count() != 1) return copy = eqn;
+  // Another thread may have held the function until now: what it read there, it read before what is written here.
+  std::atomic_thread_fence(std::memory_order_acquire);
   // A function is const to all who share it; the last one may take it apart.
-  return fn.use_count() == 1 ? const_cast<Eqn&>(eqn) : copy = eqn;
+  return const_cast<Eqn&>(eqn);
 }
 
 void Builder::ReserveLike(const Fn& fn, size_t times) {
