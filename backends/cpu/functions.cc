@@ -77,7 +77,6 @@ void CallFunction(WeftFrame* frame, const int64_t* desc) {
 
 // [box slot, n, (slot, dtype, elements)...]
 void Box(WeftFrame* frame, const int64_t* desc) {
-  Call* call = static_cast<Call*>(frame->call);
   uint64_t* box = static_cast<uint64_t*>(frame->slots[desc[0]]);
   *box = 0;
   try {
