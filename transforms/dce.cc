@@ -132,7 +132,7 @@ Kept KeepOf(const Eqn& e, const Mask& needed) {
   if (e.prim->name == "scan" || e.prim->name == "tape_scan") return KeepScan(e, needed);
   if (e.prim->name == "while") return KeepWhile(e, needed);
   if (e.prim->name == "cond") return KeepBranches(e, needed, 1);
-  if (e.prim->name == "call") return KeepBranches(e, needed, 0);
+  if (e.prim->name == "call" || e.prim->name == "remat") return KeepBranches(e, needed, 0);
   if (e.prim->name == "spmd") return KeepSpmd(e, needed);
   return All(e);
 }

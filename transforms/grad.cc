@@ -116,22 +116,34 @@ Pullback VjpForward(const FnRef& fn, const Mask& active) {
   return pullback;
 }
 
-}  // namespace
-
-Linearized Linearize(const FnRef& fn, const Mask& active) {
-  JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
-  jvp.fn = Condense(std::move(jvp.fn));
-  const size_t num_params = fn->params().size(), num_results = fn->results().size();
-  Mask unknown(jvp.fn->params().size(), false), force(jvp.fn->results().size(), false);
+// `jvp` is that of `fn`; all tangents of its results are linear.
+Linearized LinearizeJvp(const Fn& fn, FnRef jvp) {
+  jvp = Condense(std::move(jvp));
+  const size_t num_params = fn.params().size(), num_results = fn.results().size();
+  Mask unknown(jvp->params().size(), false), force(jvp->results().size(), false);
   std::fill(unknown.begin() + static_cast<int64_t>(num_params), unknown.end(), true);
   std::fill(force.begin() + static_cast<int64_t>(num_results), force.end(), true);
-  SplitFn split = Split(std::move(jvp.fn), unknown, force);
+  SplitFn split = Split(std::move(jvp), unknown, force);
   for (size_t i = 0; i < num_results; ++i)
     WEFT_CHECK(!split.unknown_out[i]) << "linearize: result " << i << " depends on a tangent";
   return {split.known, split.unknown, split.residuals};
 }
 
-namespace {
+// As far as result 0 is concerned: what follows it are auxiliary ones, which nothing is derived from. (With a cotangent
+// of 0 for them, an infinite derivative would give a NaN.)
+Linearized LinearizeFirst(const FnRef& fn, const Mask& active) {
+  const size_t num_results = fn->results().size();
+  Mask first(num_results, false);
+  first[0] = true;
+  FnRef jvp = Jvp(fn, active, first).fn;
+  if (jvp->results().size() > num_results + 1) {
+    // Result 0 is active, so its tangent comes first.
+    const Atoms results(jvp->results().begin(), jvp->results().begin() + static_cast<int64_t>(num_results) + 1);
+    Builder b(std::move(jvp));
+    jvp = std::move(b).Build(results);
+  }
+  return LinearizeJvp(*fn, std::move(jvp));
+}
 
 // Which parameters of the linear half are tangents.
 Mask TangentsOf(const Linearized& l) {
@@ -141,6 +153,10 @@ Mask TangentsOf(const Linearized& l) {
 }
 
 }  // namespace
+
+Linearized Linearize(const FnRef& fn, const Mask& active) {
+  return LinearizeJvp(*fn, Jvp(fn, active, InexactResults(*fn)).fn);
+}
 
 Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan) {
   if (plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
@@ -163,14 +179,12 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
   if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
-  Linearized l = Linearize(fn, options.wrt);
+  Linearized l = LinearizeFirst(fn, options.wrt);
   const Atoms forward = l.primal->results();
   Builder b(std::move(l.primal));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (IsInexact(results[i].dtype)) args.push_back(Full(b, results[i], i == 0 ? 1 : 0));
-  }
-  const Atoms grads = EmitTransposed(b, *l.tangent, TangentsOf(l), args);
+  args.push_back(Full(b, y, 1));
+  const Atoms grads = EmitTransposed(b, l.tangent, TangentsOf(l), args);
   Atoms out;
   if (options.value) out.push_back(forward[0]);
   out.insert(out.end(), grads.begin(), grads.end());

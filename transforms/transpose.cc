@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
+#include "transforms/pass.h"
 #include "transforms/region_rules.h"
 #include "transforms/split.h"
 
@@ -115,6 +116,19 @@ class Cotangents {
   absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
 };
 
+// Where nobody reads a result of a loop or a branch, it has no cotangent, and neither has what only it depends on: with
+// zeros for one, an infinite derivative would give a NaN.
+FnRef WithoutUnreadResults(const FnRef& fn) {
+  const Eqns& eqns = fn->eqns();
+  if (std::all_of(eqns.begin(), eqns.end(), [](const Eqn& e) { return e.regions.empty(); })) return fn;
+  const std::vector<int> uses = fn->UseCounts();
+  const bool unread = std::any_of(eqns.begin(), eqns.end(), [&](const Eqn& e) {
+    const auto first = uses.begin() + e.first_result;
+    return !e.regions.empty() && std::find(first, first + e.num_results, 0) != first + e.num_results;
+  });
+  return unread ? EliminateDeadCode(fn) : fn;
+}
+
 }  // namespace
 
 FnRef Transpose(const FnRef& fn, const Mask& linear) {
@@ -136,7 +150,7 @@ FnRef Transpose(const FnRef& fn, const Mask& linear) {
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
   Mask half(split.unknown->params().size(), true);
   std::fill(half.begin(), half.begin() + static_cast<int64_t>(split.residuals.size()), false);
-  const Atoms results = EmitTransposed(b, *split.unknown, half, args);
+  const Atoms results = EmitTransposed(b, split.unknown, half, args);
   return std::move(b).Build(results);
 }
 
@@ -148,11 +162,13 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     if (!linear[i]) args.push_back(b.Parameter(p.type, p.name, p.kind));
   }
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
-  const Atoms results = EmitTransposed(b, *fn, linear, args);
+  const Atoms results = EmitTransposed(b, fn, linear, args);
   return std::move(b).Build(results);
 }
 
-Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args) {
+Atoms EmitTransposed(Builder& b, const FnRef& half, const Mask& linear, absl::Span<const Atom> args) {
+  const FnRef read = WithoutUnreadResults(half);
+  const Fn& fn = *read;
   b.ReserveLike(fn);
   std::vector<bool> depends(fn.num_vars(), false);
   LongList<Atom> value(fn.num_vars());

@@ -193,3 +193,55 @@ def test_branches_that_read_none_of_their_operands():
 
     assert fact(3.0).item() == 6
     assert weft.grad(fact)(3.0).item() == 5
+
+
+def halving(extra, x):
+    """Comes to x in five steps, beside something whose derivative is infinite, and which nobody reads."""
+
+    def step(carry, _):
+        z, other = carry
+        z = z - 0.5 * (z - x)
+        return (z, extra(z) + other), extra(z)
+
+    return weft.scan(step, (x * 1.0, 0.0 * x), None, length=5)
+
+
+def singular(z):
+    return wnp.sqrt(0.0 * z)
+
+
+UNREAD = {
+    "scan": lambda x: halving(singular, x)[0][0],
+    "fori": lambda x: weft.fori_loop(0, 5, lambda _, c: (0.5 * (c[0] + x), c[1] + singular(c[0])), (x, 0 * x))[0],
+    "cond": lambda x: weft.cond(x > 0, lambda: (x * 1.0, singular(x)), lambda: (-x, x))[0],
+    "jit": lambda x: weft.jit(lambda x: (x * 1.0, singular(x)))(x)[0],
+    "remat": lambda x: weft.checkpoint(lambda x: (x * 1.0, singular(x)))(x)[0],
+    "nested": lambda x: weft.scan(lambda c, y: (0.5 * (c + halving(singular, y)[0][0]), None), x, x[None])[0],
+    "trail": lambda x: weft.scan(lambda c, y: (c, halving(singular, y)[0][0]), x, x[None])[1].sum(),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_results_that_nobody_reads_have_no_derivative(name):
+    """Not even a NaN, which zero times an infinite one would be. All of these are x."""
+    f = UNREAD[name]
+    square = lambda x: f(x) ** 2
+    x = wnp.asarray(2.0)
+    for transform in (weft.grad, weft.jacrev, lambda g: lambda x: weft.vjp(g, x)[1](1.0)[0]):
+        assert transform(square)(x) == 4 and weft.jit(transform(square))(x) == 4
+        np.testing.assert_array_equal(weft.vmap(transform(square))(wnp.array([1.0, 2.0])), [2, 4])
+    assert weft.grad(weft.grad(square))(x) == 2
+    batch = lambda xs: weft.vmap(square)(xs).sum()
+    np.testing.assert_array_equal(weft.grad(batch)(wnp.array([1.0, 2.0])), [2, 4])
+    loop = lambda xs: weft.scan(lambda c, x: (c, c * square(x)), 1.0, xs)[1].sum()
+    np.testing.assert_array_equal(weft.grad(loop)(wnp.array([1.0, 2.0])), [2, 4])
+
+
+def test_auxiliary_results_have_no_derivative():
+    f = lambda x: (x**2, (singular(x), halving(singular, x)))
+    g = weft.grad(f, has_aux=True)
+    for transform in (g, weft.jit(g)):
+        slope, (one, _) = transform(2.0)
+        assert (slope, one) == (4, 0)
+    assert weft.value_and_grad(f, has_aux=True)(2.0)[1] == 4
+    assert weft.vjp(f, 2.0, has_aux=True)[1](1.0)[0] == 4
