@@ -67,6 +67,8 @@ std::string Entry(const Prim& p) {
     attributes.push_back("`" + name + "` (" + absl::StrJoin(kinds, " or ") + ")");
   if (!attributes.empty()) text += "- attributes: " + absl::StrJoin(attributes, ", ") + "\n";
   text += "- derivative: " + DerivativeText(p) + "\n";
+  if (p.dce) text += "- results that nobody reads: dropped, with what they alone need\n";
+  if (!p.keeps_results.empty()) text += "- results that nobody reads: stay; " + p.keeps_results + "\n";
   if (p.has_effect) text += "- effect: keeps its order and is never dropped\n";
   const std::string example = Example(p, samples);
   if (!example.empty()) text += "\n```\n" + example + "```\n";

@@ -167,6 +167,25 @@ struct SplitContext {
   Atoms y;
 };
 
+// What is left of an equation of which some results are needed: which of its results and operands, and its attributes
+// and regions then.
+struct Kept {
+  Mask results, operands;
+  Attrs attrs;
+  std::vector<FnRef> regions;
+};
+
+// Dead code in regions. An equation whose results in `needed` are read, or none and it has an effect: the rule says
+// what to keep of it. A result that is not needed may be kept (a carry that others depend on).
+struct DceContext {
+  const Eqn& eqn;
+  const Mask& needed;  // per result
+  // Which parameters of a region its results in `needed` depend on; what its effects read counts as well.
+  std::function<Mask(const FnRef&, const Mask& needed)> reads;
+  // The region with these results and parameters alone, and without what they do not need. `params` has all of `reads`.
+  std::function<FnRef(const FnRef&, const Mask& needed, const Mask& params)> keep;
+};
+
 struct EvalContext {
   const Sig& sig;
   const Types& results;                                   // static types
@@ -221,6 +240,7 @@ using TaylorRule = std::function<std::optional<Atom>(TaylorContext&)>;
 using TransposeRule = std::function<OptionalAtoms(TransposeContext&)>;
 using BatchRule = std::function<void(BatchContext&)>;
 using SplitRule = std::function<void(SplitContext&)>;
+using DceRule = std::function<Kept(const DceContext&)>;
 // Partial derivatives of an element-wise operation, one per operand, given operands `x` and result `y`.
 // nullopt: the derivative with respect to that operand is zero everywhere it exists (declared, not unknown).
 using PartialsRule = std::function<OptionalAtoms(Builder&, const Atoms& x, const Atom& y)>;
@@ -248,6 +268,10 @@ struct Prim {
   TransposeRule transpose;  // required when `linear` is not empty
   BatchRule batch;          // element-wise operations have the generic one
   SplitRule split;          // region operations only
+  // Region operations have one of these two: how results that nobody reads are dropped, or why they are not. (They cost
+  // what they cost, and in reverse mode they have cotangents of zero: times an infinite derivative that is NaN.)
+  DceRule dce;
+  std::string keeps_results;
 
   bool has_effect = false;  // keeps its order, survives dead-code elimination
   bool is_linear() const { return !linear.empty(); }

@@ -184,7 +184,7 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
   Builder b(std::move(l.primal));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());
   args.push_back(Full(b, y, 1));
-  const Atoms grads = EmitTransposed(b, l.tangent, TangentsOf(l), args);
+  const Atoms grads = EmitTransposed(b, *l.tangent, TangentsOf(l), args);
   Atoms out;
   if (options.value) out.push_back(forward[0]);
   out.insert(out.end(), grads.begin(), grads.end());

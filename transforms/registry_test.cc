@@ -3,6 +3,7 @@
 //   infer = the types that eval gives       parse(print(f)) = f
 //   jvp = finite differences (f64, c128)    transpose is the adjoint:  <J dx, ct> = <dx, Jt ct>
 //   vmap = stacked loop                     the laws hold again for the gradient (second order)
+//   a result without the others = that of the whole
 //
 // At the end it is counted that every law ran for every primitive.
 #include <gtest/gtest.h>
@@ -20,6 +21,7 @@
 #include "ir/text_printer.h"
 #include "transforms/grad.h"
 #include "transforms/jvp.h"
+#include "transforms/pass.h"
 #include "transforms/transpose.h"
 #include "transforms/vmap.h"
 
@@ -334,6 +336,42 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
   Ran()["vmap"].insert(GetParam());
 }
 
+// Each result alone, and all but each one.
+TEST_P(EveryPrim, ResultsDoNotNeedTheOthers) {
+  std::mt19937 rng(5);
+  bool fewer = false;
+  for (const Sample& s : samples()) {
+    const FnRef fn = AsFn(prim(), s);
+    const Tensors x = DrawOperands(s, rng);
+    const size_t n = fn->results().size();
+    const Tensors whole = Eval(*fn, x);
+    for (size_t which = 0; which < 2 * n; ++which) {
+      Mask needed(n, which >= n);
+      needed[which % n] = which < n;
+      Builder b("part");
+      Atoms params, results;
+      for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type));
+      const Atoms all = b.Inline(*fn, params);
+      for (size_t i = 0; i < n; ++i) {
+        if (needed[i]) results.push_back(all[i]);
+      }
+      const FnRef part = EliminateDeadCode(b.Build(results));
+      for (const Eqn& e : part->eqns()) fewer |= e.prim == &prim() && e.num_results < n;
+      const Tensors out = Eval(*part, x);
+      for (size_t i = 0, k = 0; i < n; ++i) {
+        if (!needed[i]) continue;
+        const Tensor& result = out[k++];
+        // A tape is a handle: two runs never have the same.
+        EXPECT_TRUE(whole[i].dtype() == DType::kTape || result.BitEquals(whole[i])) << "result " << i << " of\n"
+                                                                                    << Print(*fn) << "is not that of\n"
+                                                                                    << Print(*part);
+      }
+    }
+  }
+  EXPECT_TRUE(fewer || !prim().dce || samples().empty()) << "no sample shows that its dce rule drops a result";
+  Ran()["dce"].insert(GetParam());
+}
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const Prim* p : AllPrims()) names.push_back(p->name);
@@ -347,7 +385,7 @@ class EveryLawRan : public testing::Environment {
  public:
   void TearDown() override {
     if (testing::GTEST_FLAG(filter) != "*") return;  // only meaningful when everything runs
-    for (const char* law : {"infer", "text", "jvp", "second", "vmap"}) {
+    for (const char* law : {"infer", "text", "jvp", "second", "vmap", "dce"}) {
       for (const std::string& name : Names()) EXPECT_TRUE(Ran()[law].count(name)) << law << " did not run for " << name;
     }
   }
@@ -360,14 +398,18 @@ TEST(Registry, EveryPrimitiveIsComplete) {
     EXPECT_FALSE(p->doc.empty()) << p->name;
     EXPECT_TRUE(p->batch || p->num_operands == 0) << p->name << " has no batching rule";
     EXPECT_TRUE(!p->is_linear() || p->transpose) << p->name << " is linear but has no transpose";
-    bool inexact_result = false;
+    bool inexact_result = false, has_regions = false;
     for (const Sample& s : p->samples()) {
+      has_regions |= !s.regions.empty();
       for (const Type& t : AsFn(*p, s)->ResultTypes()) inexact_result |= IsInexact(t.dtype);
     }
     const int rules = (p->jvp != nullptr) + (p->push != nullptr) + (p->partials != nullptr) + p->is_linear();
     EXPECT_TRUE(!inexact_result || rules > 0 || !p->not_differentiable.empty()) << p->name << ": unknown derivative";
     EXPECT_TRUE(rules == 0 || p->not_differentiable.empty())
         << p->name << " has a rule and is declared not differentiable";
+    EXPECT_FALSE(p->dce && !p->keeps_results.empty()) << p->name << " drops results, and says why it does not";
+    EXPECT_TRUE(!has_regions || p->dce || !p->keeps_results.empty())
+        << p->name << " has regions, but neither a dce rule nor a reason why all its results stay";
   }
 }
 

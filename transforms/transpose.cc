@@ -6,7 +6,7 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "transforms/pass.h"
+#include "transforms/dce.h"
 #include "transforms/region_rules.h"
 #include "transforms/split.h"
 
@@ -116,17 +116,46 @@ class Cotangents {
   absl::flat_hash_map<uint32_t, std::vector<Part>> parts_;
 };
 
-// Where nobody reads a result of a loop or a branch, it has no cotangent, and neither has what only it depends on: with
-// zeros for one, an infinite derivative would give a NaN.
-FnRef WithoutUnreadResults(const FnRef& fn) {
-  const Eqns& eqns = fn->eqns();
-  if (std::all_of(eqns.begin(), eqns.end(), [](const Eqn& e) { return e.regions.empty(); })) return fn;
-  const std::vector<int> uses = fn->UseCounts();
-  const bool unread = std::any_of(eqns.begin(), eqns.end(), [&](const Eqn& e) {
-    const auto first = uses.begin() + e.first_result;
-    return !e.regions.empty() && std::find(first, first + e.num_results, 0) != first + e.num_results;
-  });
-  return unread ? EliminateDeadCode(fn) : fn;
+// Which of the results have a cotangent.
+Mask WithCotangent(const OptionalAtoms& cts) {
+  Mask mask;
+  for (const auto& ct : cts) mask.push_back(ct.has_value());
+  return mask;
+}
+
+template <class List>
+List Where(const List& list, const Mask& mask) {
+  List out;
+  for (size_t i = 0; i < mask.size(); ++i) {
+    if (mask[i]) out.push_back(list[i]);
+  }
+  return out;
+}
+
+// The cotangents of the operands. Of an operation with regions, a result without one is dropped first, and with it what
+// it alone depends on: with zeros in its place, an infinite derivative would give a NaN.
+OptionalAtoms TransposeEqn(Builder& b, const Fn& fn, const Eqn& e, const OptionalAtoms& x, const OptionalAtoms& cts) {
+  const Mask needed = WithCotangent(cts);
+  if (!e.prim->dce || std::find(needed.begin(), needed.end(), false) == needed.end()) {
+    TransposeContext c{b, e, x, {fn, e}, cts, Regions()};
+    return e.prim->transpose(c);
+  }
+  Kept kept = KeepNeeded(e, needed);
+  Eqn rest;
+  rest.prim = e.prim;
+  rest.operands = Where(e.operands, kept.operands);
+  rest.attrs = std::move(kept.attrs);
+  rest.regions = std::move(kept.regions);
+  rest.loc = e.loc;
+  const OptionalAtoms rest_x = Where(x, kept.operands), rest_cts = Where(cts, kept.results);
+  rest.num_results = static_cast<uint32_t>(rest_cts.size());
+  TransposeContext c{b, rest, rest_x, {fn, rest}, rest_cts, Regions()};
+  const OptionalAtoms back = rest.prim->transpose(c);
+  OptionalAtoms all(x.size());
+  for (size_t i = 0, next = 0; i < all.size(); ++i) {
+    if (kept.operands[i]) all[i] = back[next++];
+  }
+  return all;
 }
 
 }  // namespace
@@ -150,7 +179,7 @@ FnRef Transpose(const FnRef& fn, const Mask& linear) {
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
   Mask half(split.unknown->params().size(), true);
   std::fill(half.begin(), half.begin() + static_cast<int64_t>(split.residuals.size()), false);
-  const Atoms results = EmitTransposed(b, split.unknown, half, args);
+  const Atoms results = EmitTransposed(b, *split.unknown, half, args);
   return std::move(b).Build(results);
 }
 
@@ -162,13 +191,11 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
     if (!linear[i]) args.push_back(b.Parameter(p.type, p.name, p.kind));
   }
   for (const Type& t : fn->ResultTypes()) args.push_back(b.Parameter(t));
-  const Atoms results = EmitTransposed(b, fn, linear, args);
+  const Atoms results = EmitTransposed(b, *fn, linear, args);
   return std::move(b).Build(results);
 }
 
-Atoms EmitTransposed(Builder& b, const FnRef& half, const Mask& linear, absl::Span<const Atom> args) {
-  const FnRef read = WithoutUnreadResults(half);
-  const Fn& fn = *read;
+Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args) {
   b.ReserveLike(fn);
   std::vector<bool> depends(fn.num_vars(), false);
   LongList<Atom> value(fn.num_vars());
@@ -218,12 +245,11 @@ Atoms EmitTransposed(Builder& b, const FnRef& half, const Mask& linear, absl::Sp
     Loc through = e.loc.Through("transpose");
     if (e.prim == &slice && cotangents.AddPart(e, *cts[0], through)) continue;
     ScopedLoc loc(b, std::move(through));
-    TransposeContext c{b, e, x, {fn, e}, cts, Regions()};
-    const OptionalAtoms back = e.prim->transpose(c);
+    const OptionalAtoms back = TransposeEqn(b, fn, e, x, cts);
     for (size_t i = 0; i < back.size(); ++i) {
       if (x[i] || !back[i]) continue;
       // Beside a value that varies over a mesh axis, one that does not was used on every device along it.
-      const Type& type = c.types[i];
+      const Type& type = fn.TypeOf(e.operands[i]);
       const Atom back_i = MatchVarying(b, *back[i], type, /*sum=*/true);
       WEFT_CHECK(&b.TypeOf(back_i) == &type) << "transpose of " << e.prim->name << ": cotangent of operand " << i
                                              << " is " << b.TypeOf(back_i) << ", expected " << type;

@@ -20,7 +20,7 @@ FnRef Transpose(const FnRef& fn, const Mask& linear);
 FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear);
 
 // Appends that to a function under construction, for these values of its parameters.
-Atoms EmitTransposed(Builder& b, const FnRef& fn, const Mask& linear, absl::Span<const Atom> args);
+Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_TRANSPOSE_H_

@@ -141,6 +141,19 @@ void SplitCall(SplitContext& c, const Attrs& attrs) {
   c.unknown_out = f.unknown_out;
 }
 
+Kept KeepOfRegions(const DceContext& c, size_t first) {
+  Mask params(c.eqn.operands.size() - first, false);
+  for (const FnRef& region : c.eqn.regions) params = Union(params, c.reads(region, c.needed));
+  Kept k{c.needed, Mask(first, true), c.eqn.attrs, {}};
+  Append(k.operands, params);
+  for (const FnRef& region : c.eqn.regions) k.regions.push_back(c.keep(region, c.needed, params));
+  return k;
+}
+
+Kept KeepWhole(const Eqn& eqn) {
+  return {Mask(eqn.num_results, true), Mask(eqn.operands.size(), true), eqn.attrs, eqn.regions};
+}
+
 // Lane by lane: each stops where it stops, and no lane's values reach a branch that another one takes.
 void BatchByLanes(BatchContext& c) {
   RefuseMappedAxis(c, "runs lane by lane");
@@ -198,6 +211,7 @@ void RegisterCall(PrimRegistry& r) {
     c.batched_out = f.batched_out;
   };
   p.split = [](SplitContext& c) { SplitCall(c, c.eqn.attrs); };
+  p.dce = [](const DceContext& c) -> Kept { return KeepOfRegions(c, 0); };
   p.linear = {-1};
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
     Mask linear;
@@ -391,6 +405,7 @@ void RegisterCond(PrimRegistry& r) {
   p.push = CondPush;
   p.batch = CondBatch;
   p.split = CondSplit;
+  p.dce = [](const DceContext& c) -> Kept { return KeepOfRegions(c, 1); };
   p.linear = {-1};
   p.transpose = CondTranspose;
   p.samples = [] {

@@ -104,6 +104,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
     c.batched_out.assign(c.y.size(), true);
   };
+  p.keeps_results = "its rule stands for it, inlined, as soon as it is differentiated, and its region in compiled code";
   p.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {
@@ -122,6 +123,9 @@ void RegisterCustomJvp(PrimRegistry& r) {
     return samples;
   };
 }
+
+constexpr char kBackwardTakesAll[] =
+    "the backward rule, a function of the user's, takes a cotangent of every result, zeros for one that is not read";
 
 void RegisterCustomVjp(PrimRegistry& r) {
   Prim& p = r.Add(
@@ -206,6 +210,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, regions);
     c.batched_out.assign(c.y.size(), true);
   };
+  p.keeps_results = kBackwardTakesAll;
   p.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {
@@ -304,6 +309,7 @@ void RegisterCustomLinear(PrimRegistry& r) {
     c.y = c.b.Emit(*c.eqn.prim, x, c.eqn.attrs, regions);
     c.batched_out.assign(c.y.size(), true);
   };
+  p.keeps_results = kBackwardTakesAll;
   p.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {
@@ -407,6 +413,7 @@ void RegisterRemat(PrimRegistry& r) {
     for (bool is_unknown : s.unknown_out) c.y.push_back(is_unknown ? unknown[u++] : known[k++]);
     c.unknown_out = s.unknown_out;
   };
+  p.dce = [](const DceContext& c) -> Kept { return KeepOfRegions(c, 0); };
   p.linear = {-1};
   // A call that stays out of line, so that its recomputation is not merged with the values computed forwards.
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {

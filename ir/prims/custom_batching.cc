@@ -174,6 +174,18 @@ void CustomVmapSplit(SplitContext& c) {
   c.unknown_out = is_companion;
 }
 
+// What the batching rule gives is cut down in the same way. After a push everything stays: `split` tells values from
+// companions by their places, and leaves halves that end in a keep.
+Kept CustomVmapDce(const DceContext& c) {
+  Kept k = KeepWhole(c.eqn);
+  const std::vector<Step> steps = StepsOf(c.eqn.attrs);
+  if (c.needed == k.results || (!steps.empty() && steps.back().kind == "push")) return k;
+  k.results = c.needed;
+  k.attrs = With(c.eqn.attrs, {"keep", 0, c.needed});
+  k.regions = {c.keep(c.eqn.regions[0], c.needed, k.operands)};
+  return k;
+}
+
 // All results with a leading dimension.
 FnRef AllBatched(const BatchedFn& f, const Dim& size) {
   Builder b(f.fn->name());
@@ -260,7 +272,7 @@ void CustomVmapBatch(BatchContext& c) {
   c.batched_out.assign(c.y.size(), true);
 }
 
-// sin(x) * w, whose rule says so of whole arrays.
+// sin(x) * w and x + w, whose rule says so of whole arrays.
 int64_t SampleRule() {
   static const int64_t id = RegisterBatchingRule([](const Dim& size, const Mask& batched, const Types& types) {
     Builder b("rule");
@@ -275,7 +287,7 @@ int64_t SampleRule() {
     for (size_t i = 0; i < x.size(); ++i) {
       if (!batched[i]) x[i] = Broadcast(b, x[i], shape, Range(1, static_cast<int64_t>(shape.size())));
     }
-    return BatchedFn{b.Build({Mul(b, Sin(b, x[0]), x[1])}), {true}};
+    return BatchedFn{b.Build({Mul(b, Sin(b, x[0]), x[1]), Add(b, x[0], x[1])}), {true, true}};
   });
   return id;
 }
@@ -300,6 +312,7 @@ void RegisterCustomBatching(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = CustomVmapTranspose;
   p.split = CustomVmapSplit;
+  p.dce = CustomVmapDce;
   p.batch = CustomVmapBatch;
   p.more_attributes = {"through"};
   p.samples = [] {
@@ -309,7 +322,7 @@ void RegisterCustomBatching(PrimRegistry& r) {
       Builder b("f");
       const Atom x = b.Parameter(type), w = b.Parameter(type);
       Sample s = SampleOf({type, type}, {{"rule", SampleRule()}, {"num_args", int64_t{2}}});
-      s.regions = {b.Build({Mul(b, Sin(b, x), w)})};
+      s.regions = {b.Build({Mul(b, Sin(b, x), w), Add(b, x, w)})};
       samples.push_back(s);
     }
     return samples;

@@ -160,6 +160,7 @@ void RegisterLinearSolve(PrimRegistry& r) {
   p.linear = {-1};
   p.transpose = LinearSolveTranspose;
   p.batch = LinearSolveBatch;
+  p.keeps_results = "each of them is part of the answer to one system; auxiliary ones have no cotangents";
   p.samples = LinearSolveSamples;
 }
 

@@ -8,6 +8,7 @@
 // half needs goes back from a call as one `box`, the boxes of the calls inside it among its contents.
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "ir/fibres.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
@@ -177,13 +178,8 @@ void RecursiveSplit(SplitContext& c) {
   do {
     s.grown = false;
     t_splitting.push_back(&s);
-    try {
-      split = c.regions.split(fn, s.unknown, s.unknown_out);
-    } catch (...) {
-      t_splitting.pop_back();
-      throw;
-    }
-    t_splitting.pop_back();
+    const absl::Cleanup pop = [] { t_splitting.pop_back(); };
+    split = c.regions.split(fn, s.unknown, s.unknown_out);
     s.unknown_out = Including(s.unknown_out, split.unknown_out, &s.grown);
   } while (s.grown);
   const Types types = fn->ParamTypes();
@@ -233,6 +229,43 @@ OptionalAtoms RecursiveTranspose(TransposeContext& c, const Types& results,
   return cts;
 }
 
+// --- Dead code -------------------------------------------------------------------------------------------------------
+
+// A `recursive` equation whose dead code is being found: what some call of it needs, and the operands that takes.
+struct Dropping {
+  Mask results, operands;
+  bool grown = false;  // a call needs more than was known: another round
+};
+thread_local std::vector<Dropping*> t_dropping;
+
+Attrs KnownAmong(const Attrs& attrs, const Mask& operands) {
+  const auto known = attrs.GetOr<int64_t>("num_known", 0);
+  return known == 0 ? attrs : attrs.With("num_known", std::count(operands.begin(), operands.begin() + known, true));
+}
+
+Kept RecursiveDce(const DceContext& c) {
+  const FnRef& fn = c.eqn.regions[0];
+  Dropping d{c.needed, Mask(c.eqn.operands.size(), false)};
+  t_dropping.push_back(&d);
+  const absl::Cleanup pop = [] { t_dropping.pop_back(); };
+  do {
+    d.grown = false;
+    d.operands = Including(d.operands, c.reads(fn, d.results), &d.grown);
+  } while (d.grown);
+  return {d.results, d.operands, KnownAmong(c.eqn.attrs, d.operands), {c.keep(fn, d.results, d.operands)}};
+}
+
+// A call of a function that is not being changed stays as it is.
+Kept RecurDce(const DceContext& c) {
+  const int64_t depth = Depth(c.eqn.attrs);
+  if (depth >= static_cast<int64_t>(t_dropping.size())) return KeepWhole(c.eqn);
+  Dropping& d = *t_dropping[t_dropping.size() - 1 - static_cast<size_t>(depth)];
+  d.results = Including(d.results, c.needed, &d.grown);
+  Attrs attrs = KnownAmong(c.eqn.attrs, d.operands);
+  attrs.Set("results", Where(c.eqn.attrs.Get<Types>("results"), d.results));
+  return {d.results, d.operands, attrs, {}};
+}
+
 // --- Types -----------------------------------------------------------------------------------------------------------
 
 // Raises kType unless calls of the function at `depth` have its signature.
@@ -275,6 +308,22 @@ FnRef SampleFunction(DType t, bool tail) {
                         {on_false, on_true}));
 }
 
+// h(n, x) = n < 1 ? (x, x) : (sin(x) * y, x + z) with (y, z) = h(n - 1, sin(x)).
+FnRef PairFunction(DType t) {
+  const Type count{DType::kI32, {}, {}}, value{t, {}, {}};
+  Builder base("base"), step("step"), b("h");
+  base.Parameter(count);
+  const Atom end = base.Parameter(value);
+  const FnRef on_false = base.Build({end, end});
+  const Atom n = step.Parameter(count), x = step.Parameter(value), sine = Sin(step, x);
+  const Atoms yz = step.Emit(FindPrim("recur"), {Sub(step, n, Atom(Tensor::Scalar<int32_t>(DType::kI32, 1))), sine},
+                             {{"depth", int64_t{0}}, {"results", Types{value, value}}});
+  const FnRef on_true = step.Build({Mul(step, sine, yz[0]), Add(step, x, yz[1])});
+  const Atom m = b.Parameter(count), v = b.Parameter(value);
+  return b.Build(b.Emit(FindPrim("cond"), {Gt(b, m, Atom(Tensor::Scalar<int32_t>(DType::kI32, 0))), m, v}, {},
+                        {on_false, on_true}));
+}
+
 }  // namespace
 
 void RegisterRecursion(PrimRegistry& r) {
@@ -302,6 +351,7 @@ void RegisterRecursion(PrimRegistry& r) {
   };
   group.batch = BatchByLanes;
   group.split = RecursiveSplit;
+  group.dce = RecursiveDce;
   group.linear = {-1};
   group.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return RecursiveTranspose(
@@ -313,9 +363,9 @@ void RegisterRecursion(PrimRegistry& r) {
   group.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {
-      for (bool tail : {false, true}) {
+      for (const FnRef& f : {SampleFunction(t, false), SampleFunction(t, true), PairFunction(t)}) {
         Sample s = SampleOf({Type{DType::kI32, {}, {}}, Type{t, {}, {}}});
-        s.regions = {SampleFunction(t, tail)};
+        s.regions = {f};
         s.values = {{0, Tensor::Scalar<int32_t>(DType::kI32, 3)}};
         samples.push_back(s);
       }
@@ -347,6 +397,7 @@ void RegisterRecursion(PrimRegistry& r) {
   };
   call.batch = BatchByLanes;
   call.split = RecurSplit;
+  call.dce = RecurDce;
   call.linear = {-1};
   call.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return RecursiveTranspose(c, c.eqn.attrs.Get<Types>("results"),

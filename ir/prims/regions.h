@@ -60,6 +60,11 @@ void PushCall(PushContext& c);
 // Their split rule: a `call` with these attributes of each half of the region.
 void SplitCall(SplitContext& c, const Attrs& attrs);
 
+// The dce rule of operations all of whose regions take the operands from `first` on and give the results.
+Kept KeepOfRegions(const DceContext& c, size_t first);
+// Nothing is dropped.
+Kept KeepWhole(const Eqn& eqn);
+
 // Batches any equation by a scan over the lanes.
 void BatchByLanes(BatchContext& c);
 

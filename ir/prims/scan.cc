@@ -428,6 +428,28 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   return all;
 }
 
+size_t CountOf(const Mask& mask) { return static_cast<size_t>(std::count(mask.begin(), mask.end(), true)); }
+
+Kept ScanDce(const DceContext& c) {
+  const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
+  // A carry that a needed result reads is needed.
+  const auto [carry, body] = CarryFixpoint(scan.CarriesOut(c.needed), scan.carries, [&](const Mask& m) {
+    Mask results = m;
+    Append(results, scan.Ys(c.needed));
+    const Mask reads = c.reads(scan.body, results);
+    return std::make_pair(reads, scan.Carries(reads));
+  });
+  Mask results = carry, params = scan.Consts(body.first);
+  Append(results, scan.Ys(c.needed));
+  Append(params, carry);
+  Append(params, scan.Xs(body.first));
+  Kept k{results, Mask(scan.lead(), true), {}, {c.keep(scan.body, results, params)}};
+  Append(k.operands, params);
+  k.attrs = scan.With(CountOf(scan.Consts(params)), CountOf(carry),
+                      scan.taped ? Where(scan.lanes, scan.Ys(results)) : Ints{}, scan.reverse);
+  return k;
+}
+
 std::vector<Sample> ScanSamples() {
   std::vector<Sample> samples;
   for (DType t : {DType::kF32, DType::kF64}) {
@@ -455,6 +477,7 @@ void AddLoopRules(Prim& p) {
   p.push = ScanPush;
   p.batch = ScanBatch;
   p.split = ScanSplit;
+  p.dce = ScanDce;
   p.linear = {-1};
   p.transpose = ScanTranspose;
 }

@@ -679,6 +679,59 @@ OptionalAtoms SweepsTranspose(TransposeContext& c) {
   return all;
 }
 
+Kept SweepsDce(const DceContext& c) {
+  const Sweeps s(c.eqn.attrs, c.eqn.regions);
+  const size_t first_y = s.forward + s.backward, first_kept = first_y + s.ys + s.zs;
+  Mask forward = Part(c.needed, 0, s.forward), backward = Part(c.needed, s.forward, first_y), consts, xs;
+  const Mask ys = Part(c.needed, first_y, first_y + s.ys), zs = Part(c.needed, first_y + s.ys, first_kept),
+             kept = Part(c.needed, first_kept, c.needed.size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const size_t carry = static_cast<size_t>(s.kept[i]);
+    forward[carry] = forward[carry] || kept[i];
+  }
+  const bool back = s.bwd && (Any(backward) || Any(zs) || s.bwd->HasEffects());
+  while (true) {  // a carry that a needed result reads is needed, and a state that the backward sweep reads
+    Mask results = forward;
+    Append(results, ys);
+    const Mask reads = c.reads(s.fwd, results);
+    consts = Part(reads, 0, s.consts);
+    xs = Part(reads, s.consts + s.forward, reads.size());
+    Mask more_forward = Union(forward, Part(reads, s.consts, s.consts + s.forward)), more_backward = backward;
+    if (back) {
+      Mask back_results = backward;
+      Append(back_results, zs);
+      const Mask back_reads = c.reads(s.bwd, back_results);
+      consts = Union(consts, Part(back_reads, 0, s.consts));
+      xs = Union(xs, Part(back_reads, s.consts + first_y, back_reads.size()));
+      more_forward = Union(more_forward, Part(back_reads, s.consts, s.consts + s.forward));
+      more_backward = Union(backward, Part(back_reads, s.consts + s.forward, s.consts + first_y));
+    }
+    if (more_forward == forward && more_backward == backward) break;
+    forward = more_forward;
+    backward = more_backward;
+  }
+  Mask fwd_results = forward, bwd_results = backward;
+  Append(fwd_results, ys);
+  Append(bwd_results, zs);
+  Kept k;
+  k.results = forward;
+  for (const Mask& part : {backward, ys, zs, kept}) Append(k.results, part);
+  k.operands = s.OfBackward(consts, forward, backward, xs);
+  auto place = [&](int64_t carry) { return CountOf(Part(forward, 0, static_cast<size_t>(carry))); };
+  Ints memo, kept_carries;
+  for (int64_t carry : s.memo) {
+    const bool stays = forward[static_cast<size_t>(carry)];
+    k.operands.push_back(stays);
+    if (stays) memo.push_back(place(carry));
+  }
+  for (int64_t carry : Where(s.kept, kept)) kept_carries.push_back(place(carry));
+  k.attrs = s.With(static_cast<size_t>(CountOf(consts)), static_cast<size_t>(CountOf(forward)),
+                   static_cast<size_t>(CountOf(backward)), memo, kept_carries);
+  k.regions = Regions(c.keep(s.fwd, fwd_results, s.OfForward(consts, forward, xs)),
+                      back ? c.keep(s.bwd, bwd_results, s.OfBackward(consts, forward, backward, xs)) : nullptr);
+  return k;
+}
+
 std::vector<Sample> SweepSamples() {
   std::vector<Sample> samples;
   for (DType t : {DType::kF32, DType::kF64}) {
@@ -720,6 +773,7 @@ void RegisterSnapshotScan(PrimRegistry& r) {
   p.jvp = SweepsJvp;
   p.batch = SweepsBatch;
   p.split = SweepsSplit;
+  p.dce = SweepsDce;
   p.linear = {-1};
   p.transpose = SweepsTranspose;
   p.more_attributes = {"kept", "memo"};

@@ -420,6 +420,12 @@ void RegisterSpmd(PrimRegistry& r) {
   p.push = SpmdPush;
   p.batch = SpmdBatch;
   p.split = SpmdSplit;
+  p.dce = [](const DceContext& c) -> Kept {
+    Kept k = KeepOfRegions(c, 0);
+    k.attrs.Set("in_shardings", Where(c.eqn.attrs.Get<Shardings>("in_shardings"), k.operands));
+    k.attrs.Set("out_shardings", Where(c.eqn.attrs.Get<Shardings>("out_shardings"), k.results));
+    return k;
+  };
   p.linear = {-1};
   p.transpose = SpmdTranspose;
   p.samples = SpmdSamples;

@@ -308,6 +308,25 @@ void WhileSplit(SplitContext& c) {
   c.unknown_out = split.unknown_out;
 }
 
+Kept WhileDce(const DceContext& c) {
+  const While loop(c.eqn.attrs, c.eqn.regions);
+  Mask operands = c.reads(loop.cond, {true});
+  for (size_t i = 0; i < loop.carries; ++i) operands[i] = operands[i] || c.needed[i];
+  Mask results;
+  while (true) {  // a carry that a needed result, or the condition, reads is needed
+    results = loop.Carries(operands);
+    Append(results, loop.Rows(c.needed));
+    const Mask grown = Union(operands, c.reads(loop.body, results));
+    if (grown == operands) break;
+    operands = grown;
+  }
+  const auto carries = static_cast<size_t>(std::count(results.begin(), results.begin() + loop.carries, true));
+  return {results,
+          operands,
+          WhileAttrs(c.eqn.attrs, carries, Where(loop.lanes, loop.Rows(results))),
+          {c.keep(loop.cond, {true}, operands), c.keep(loop.body, results, operands)}};
+}
+
 }  // namespace
 
 void RegisterWhile(PrimRegistry& r) {
@@ -322,6 +341,7 @@ void RegisterWhile(PrimRegistry& r) {
   p.push = WhilePush;
   p.batch = WhileBatch;
   p.split = WhileSplit;
+  p.dce = WhileDce;
   p.more_attributes = {"lanes", "strategy"};
   p.samples = [] {
     std::vector<Sample> samples;

@@ -210,7 +210,45 @@ def singular(z):
     return wnp.sqrt(0.0 * z)
 
 
+def recursive_pair(x):
+    @weft.jit
+    def pair(n, x):
+        def deeper():
+            value, other = pair(n - 1, x)
+            return value, other + singular(x)
+
+        return weft.cond(n < 1, lambda: (x * 1.0, singular(x)), deeper)
+
+    return pair(3, x)
+
+
+@weft.custom_batching.custom_vmap
+def batched_pair(x):
+    return x * 1.0, singular(x)
+
+
+@batched_pair.def_vmap
+def _(axis_size, in_batched, x):
+    del axis_size
+    return (x * 1.0, singular(x)), (in_batched[0], in_batched[0])
+
+
+def snapshots(x):
+    return weft.scan(
+        lambda z, _: ((z[0] - 0.5 * (z[0] - x), singular(z[0])), z[1]), (x, x), None, length=5, strategy="binomial(2)"
+    )
+
+
 UNREAD = {
+    "recursion": lambda x: recursive_pair(x)[0],
+    "binomial": lambda x: snapshots(x)[0][0],
+    "custom_vmap": lambda x: batched_pair(x)[0],
+    "while": lambda x: weft.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1] * 1.0, singular(c[1])), (0, x, x))[
+        1
+    ],
+    "unread_reader": lambda x: (lambda out: out[0][0] + weft.lax.stop_gradient(out[0][1] + out[1][2]))(
+        halving(singular, x)
+    ),
     "scan": lambda x: halving(singular, x)[0][0],
     "fori": lambda x: weft.fori_loop(0, 5, lambda _, c: (0.5 * (c[0] + x), c[1] + singular(c[0])), (x, 0 * x))[0],
     "cond": lambda x: weft.cond(x > 0, lambda: (x * 1.0, singular(x)), lambda: (-x, x))[0],
