@@ -209,6 +209,7 @@ REAL = ("jacfwd", "jacrev", "hessian")
 WHILE = dict.fromkeys(REVERSE, "Reverse-mode differentiation does not work for lax.while_loop")
 NO_FORWARD = "can't apply forward-mode autodiff|'custom_lin' not implemented"
 BACKWARD_ONLY = dict.fromkeys(FORWARD, NO_FORWARD)
+BACKWARD_ONLY_IN_LOOP = {**BACKWARD_ONLY, "jvp_grad": NO_FORWARD, "hessian": NO_FORWARD}
 
 
 def modules() -> dict[str, str]:

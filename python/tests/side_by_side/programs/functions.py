@@ -133,7 +133,7 @@ def moebius_transform(z):
     return w, back - z, jnp.real(w) ** 2 + jnp.imag(w) ** 2 < 1
 
 
-@program("f32[2]", "c64[3]")
+@program("f32[2]", "c64[3]", tolerance=4)
 def phasor_sum(params, z):
     t = jnp.arange(4) * 0.3
     wave = jnp.sum(z[:, None] * jnp.exp(1j * params[0] * t), 0)

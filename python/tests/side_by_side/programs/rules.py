@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import lax
-from written import BACKWARD_ONLY, NO_FORWARD, WHILE, program
+from written import BACKWARD_ONLY, BACKWARD_ONLY_IN_LOOP, NO_FORWARD, WHILE, program
 
 
 @jax.custom_jvp
@@ -97,7 +97,7 @@ def fake_backward(saved, g):
 fake_quantise.defvjp(fake_forward, fake_backward)
 
 
-@program("f32[5]", "f32[] 0.05..0.3", "f32[5]", refuses=BACKWARD_ONLY)
+@program("f32[5]", "f32[] 0.05..0.3", "f32[5]", refuses=BACKWARD_ONLY_IN_LOOP)
 def quantisation_aware_layer(x, scale, w):
     def layer(h, w):
         return jnp.tanh(fake_quantise(h, scale) * w), h.sum()
@@ -159,12 +159,13 @@ def fixed_point_backward(f, saved, g):
 fixed_point.defvjp(fixed_point_forward, fixed_point_backward)
 
 
+# JAX finds what the backward rule captures one derivative too late, and meets it again in functions traced before.
 @program(
     "f64[3]",
     "f64[3]",
     x64=True,
     tolerance=1e5,
-    refuses={**BACKWARD_ONLY, "jvp_grad": NO_FORWARD, "hessian": NO_FORWARD},
+    refuses=dict.fromkeys([*BACKWARD_ONLY_IN_LOOP, "grad_grad"], f"{NO_FORWARD}|unexpected tracer"),
 )
 def implicit_fixed_point(a, b):
     return fixed_point(lambda p, x: 0.5 * jnp.cos(p[0] * x) + 0.1 * p[1], (a, b), jnp.zeros(3))
@@ -199,7 +200,7 @@ def laplacian_by_forward_over_reverse(x):
     return jnp.trace(columns), jnp.trace(jax.hessian(f)(x))
 
 
-@program("f32[2]", "f32[4]")
+@program("f32[2] -1..1", "f32[4] -1..1")
 def physics_informed_residual(params, points):
     u = lambda t: jnp.tanh(params[0] * t) * jnp.exp(params[1] * t)
     first = jax.vmap(jax.grad(u))(points)
