@@ -61,7 +61,7 @@ struct Found {
 std::optional<Found> Find(const Builder& b, const Atom& operand, const Atom& indices, const Ints& index_map,
                           const Ints& collapsed) {
   const Eqn* e = b.Definition(indices);
-  const Type type = b.TypeOf(indices);
+  const Type& type = b.TypeOf(indices);
   if (e == nullptr || e->prim->name != "concatenate" || e->attrs.GetInt("dim") != type.rank() - 1 ||
       e->operands.size() != index_map.size())
     return std::nullopt;

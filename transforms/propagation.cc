@@ -73,7 +73,7 @@ class Propagation {
     for (int level = 0; level < 4; ++level) {
       for (bool changed = true; changed;) {
         changed = false;
-        for (size_t i = 0; i < links_.size(); ++i) changed |= Extend(links_[i], level);
+        for (auto& link : links_) changed |= Extend(link, level);
         for (size_t i = links_.size(); i-- > 0;) changed |= Extend(links_[i], level);
       }
     }

@@ -287,7 +287,7 @@ Atoms FoldNumbers(Builder& b, const Eqn& e, const Atoms& x) {
   Dims dims;
   for (const Atom& a : x) {
     values.push_back(Splat(b, a)->literal());
-    if (const Type type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
+    if (const Type& type = b.TypeOf(a); type.rank() > 0) dims = type.dims;
   }
   Eqn numbers{e.prim, {}, 0, 1, e.attrs, {}, e.loc};
   for (const Tensor& t : values) numbers.operands.push_back(Atom(t));

@@ -49,7 +49,7 @@ class Cotangents {
     }
     if (cut < 0) return false;
     const int64_t start = slice.attrs.Get<Ints>("start")[cut];
-    parts_[slice.operands[0].id()].push_back({cut, start, start + part.dims[cut].value(), ct, std::move(loc)});
+    parts_[slice.operands[0].id()].push_back({cut, start, start + part.dims[cut].value(), ct, loc});
     return true;
   }
 
@@ -244,7 +244,7 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
     CheckLinear(e, x);
     Loc through = e.loc.Through("transpose");
     if (e.prim == &slice && cotangents.AddPart(e, *cts[0], through)) continue;
-    ScopedLoc loc(b, std::move(through));
+    ScopedLoc loc(b, through);
     const OptionalAtoms back = TransposeEqn(b, fn, e, x, cts);
     for (size_t i = 0; i < back.size(); ++i) {
       if (x[i] || !back[i]) continue;

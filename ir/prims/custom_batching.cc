@@ -206,7 +206,8 @@ void CustomVmapBatch(BatchContext& c) {
   const auto args = static_cast<size_t>(c.eqn.attrs.GetInt("num_args"));
   const int kCotangent = -1;
   // Which of the function's own parameters each operand belongs to; those in which it was transposed have to be mapped.
-  const size_t params = steps.empty() || steps[0].kind == "keep" ? c.x.size() : steps[0].mask.size();
+  const auto first = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind != "keep"; });
+  const size_t params = first == steps.end() ? c.x.size() : first->mask.size();
   std::vector<int> owner;
   Types types;
   for (size_t i = 0; i < params; ++i) owner.push_back(static_cast<int>(i));
