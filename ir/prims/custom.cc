@@ -296,7 +296,6 @@ void RegisterCustomLinear(PrimRegistry& r) {
     return out;
   };
   p.batch = [](BatchContext& c) {
-    const size_t n = Residuals(c.eqn.attrs);
     Atoms x;
     for (size_t i = 0; i < c.x.size(); ++i) x.push_back(c.Batched(static_cast<int>(i)));
     std::vector<FnRef> regions;
@@ -305,7 +304,6 @@ void RegisterCustomLinear(PrimRegistry& r) {
           c.regions.batch(region, Mask(region->params().size(), true), Mask(region->results().size(), true), c.size)
               .fn);
     }
-    (void)n;
     c.y = c.b.Emit(*c.eqn.prim, x, c.eqn.attrs, regions);
     c.batched_out.assign(c.y.size(), true);
   };
