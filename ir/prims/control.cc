@@ -41,6 +41,9 @@ Mask ActiveOf(const Companions& dx) {
   return active;
 }
 
+size_t CountOf(const Mask& mask, bool value) {
+  return static_cast<size_t>(std::count(mask.begin(), mask.end(), value));
+}
 bool Any(const Mask& mask) { return std::find(mask.begin(), mask.end(), true) != mask.end(); }
 
 std::vector<size_t> Regrouped(absl::Span<const size_t> sizes, absl::Span<const size_t> order) {
@@ -334,7 +337,7 @@ void CondSplit(SplitContext& c) {
   }
   const Types operand_types = branches[0]->ParamTypes();
   const Types known_types = Where(operand_types, unknown, false), unknown_types = Where(operand_types, unknown);
-  const size_t num_known = static_cast<size_t>(std::count(unknown_out.begin(), unknown_out.end(), false));
+  const size_t num_known = CountOf(unknown_out, false);
   std::vector<FnRef> known_regions, unknown_regions;
   for (size_t k = 0; k < splits.size(); ++k) {
     Builder kb(c.eqn.regions[k]->name()), ub(c.eqn.regions[k]->name());

@@ -17,6 +17,8 @@ void CheckRegionCount(const Sig& sig, size_t count);
 Mask ActiveOf(const OptionalAtoms& dx);
 Mask ActiveOf(const Companions& dx);
 bool Any(const Mask& mask);
+// How many flags are `value`.
+size_t CountOf(const Mask& mask, bool value = true);
 Mask Union(const Mask& a, const Mask& b);
 // A list of groups of these sizes, the groups in another order: where each element was before.
 std::vector<size_t> Regrouped(absl::Span<const size_t> sizes, absl::Span<const size_t> order);
@@ -28,6 +30,17 @@ List Part(const List& list, size_t begin, size_t end) {
 template <class List>
 void Append(List& list, const List& more) {
   list.insert(list.end(), more.begin(), more.end());
+}
+// Repeats `transform(mask of carries)` -> (anything, mask of results, those of the carries first) until the carries'
+// masks agree: the mask and what was given for it.
+template <class F>
+auto CarryFixpoint(Mask carry, F transform) {
+  while (true) {
+    auto result = transform(carry);
+    Mask grown = Union(carry, Part(result.second, 0, carry.size()));
+    if (grown == carry) return std::make_pair(std::move(carry), std::move(result));
+    carry = std::move(grown);
+  }
 }
 // The entries of `list` whose flag is `value`.
 template <class List>

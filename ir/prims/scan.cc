@@ -140,14 +140,12 @@ void ScanPush(PushContext& c) {
   const Types in = scan.body->ParamTypes();
   for (size_t i = 0; i < in.size(); ++i) active[i] = active[i] && HasTangents(in[i].dtype);  // tapes of integers
   const Mask consts = scan.Consts(active), xs = scan.Xs(active);
-  auto [carry, jvp] = CarryFixpoint(scan.Carries(active), scan.carries, [&](const Mask& m) {
+  auto [carry, jvp] = CarryFixpoint(scan.Carries(active), [&](const Mask& m) {
     JvpFn j = c.push(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
     return std::make_pair(std::move(j.fn), j.active_out);
   });
   const Mask active_out = jvp.second, ys = scan.Ys(active_out);
-  const auto companions = [&](const Mask& mask) {
-    return c.count * static_cast<size_t>(std::count(mask.begin(), mask.end(), true));
-  };
+  const auto companions = [&](const Mask& mask) { return c.count * CountOf(mask); };
   const size_t num_dconsts = companions(consts), num_dcarry = companions(carry), num_dxs = companions(xs);
   const Atoms out = jvp.first->results();
   Builder b(std::move(jvp.first));
@@ -187,7 +185,7 @@ void ScanBatch(BatchContext& c) {
     return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDisagreeingTapeScan);
   const Mask mask = scan.Rest(c.batched), consts = scan.Consts(mask), xs = scan.Xs(mask);
   const Atoms x = scan.Rest(c.x);
-  const auto [carry, batched] = CarryFixpoint(scan.Carries(mask), scan.carries, [&](const Mask& m) {
+  const auto [carry, batched] = CarryFixpoint(scan.Carries(mask), [&](const Mask& m) {
     const BatchedFn f = c.regions.batch(scan.body, Joined(consts, m, xs), ForceCarries(scan, m), c.size);
     return std::make_pair(f.fn, f.batched_out);
   });
@@ -229,22 +227,22 @@ void ScanSplit(SplitContext& c) {
   const Mask unknown_in = scan.Rest(c.unknown), consts = scan.Consts(unknown_in), xs = scan.Xs(unknown_in);
   const Atoms known_x = scan.Rest(c.known_x), unknown_x = scan.Rest(c.unknown_x);
   SplitFn split;
-  const Mask carry = CarryFixpoint(scan.Carries(unknown_in), scan.carries, [&](const Mask& m) {
+  const Mask carry = CarryFixpoint(scan.Carries(unknown_in), [&](const Mask& m) {
                        split = c.regions.split(scan.body, Joined(consts, m, xs), ForceCarries(scan, m));
                        return std::make_pair(0, split.unknown_out);
                      }).first;
   // Constants and arrays are there for the linear half as they are.
-  Mask stored(static_cast<size_t>(std::count(consts.begin(), consts.end(), false)), true);
-  stored.resize(stored.size() + static_cast<size_t>(std::count(carry.begin(), carry.end(), false)), false);
+  Mask stored(CountOf(consts, false), true);
+  stored.resize(stored.size() + CountOf(carry, false), false);
   stored.resize(split.known->params().size(), true);
   split = WithFewestResiduals(std::move(split), stored);
   Mask unknown_out = split.unknown_out;
   const Mask ys = scan.Ys(unknown_out);
   const Types types = scan.body->ParamTypes();
   const Fn& known = *split.known;
-  const size_t known_consts = static_cast<size_t>(std::count(consts.begin(), consts.end(), false));
-  const size_t known_carries = static_cast<size_t>(std::count(carry.begin(), carry.end(), false));
-  const size_t known_ys = static_cast<size_t>(std::count(ys.begin(), ys.end(), false));
+  const size_t known_consts = CountOf(consts, false);
+  const size_t known_carries = CountOf(carry, false);
+  const size_t known_ys = CountOf(ys, false);
   const size_t first_residual = known.results().size() - split.residuals.size();
 
   Atoms known_operands = Where(scan.Consts(known_x), consts, false);
@@ -379,7 +377,7 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   operand_linear = scan.Rest(operand_linear);
   const OptionalAtoms operand = scan.Rest(c.x);
   const Mask carry_linear =
-      CarryFixpoint(scan.Carries(operand_linear), scan.carries, [&](const Mask& m) {
+      CarryFixpoint(scan.Carries(operand_linear), [&](const Mask& m) {
         const Mask linear = Joined(scan.Consts(operand_linear), m, scan.Xs(operand_linear));
         return std::make_pair(0, DependentResults(scan.body, linear, ForceCarries(scan, m), c.regions));
       }).first;
@@ -391,12 +389,9 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   FnRef back = c.regions.transpose(scan.body, linear);
   const Atoms cts = back->results();  // of linear constants, carries, linear xs
   Builder b(std::move(back));
-  const auto count = [](const Mask& mask, bool value) {
-    return static_cast<size_t>(std::count(mask.begin(), mask.end(), value));
-  };
-  const size_t num_consts = count(consts, false);
+  const size_t num_consts = CountOf(consts, false);
   const Atoms p_sums = Parameters(b, Where(scan.Consts(types), consts));
-  b.KeepParameters(Regrouped({num_consts, count(xs, false), scan.carries, scan.results - scan.carries, p_sums.size()},
+  b.KeepParameters(Regrouped({num_consts, CountOf(xs, false), scan.carries, scan.results - scan.carries, p_sums.size()},
                              {0, 4, 2, 1, 3}));
   Atoms out;
   for (size_t i = 0; i < p_sums.size(); ++i) out.push_back(AddInto(b, p_sums[i], cts[i]));
@@ -428,12 +423,10 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
   return all;
 }
 
-size_t CountOf(const Mask& mask) { return static_cast<size_t>(std::count(mask.begin(), mask.end(), true)); }
-
 Kept ScanDce(const DceContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
   // A carry that a needed result reads is needed.
-  const auto [carry, body] = CarryFixpoint(scan.CarriesOut(c.needed), scan.carries, [&](const Mask& m) {
+  const auto [carry, body] = CarryFixpoint(scan.CarriesOut(c.needed), [&](const Mask& m) {
     Mask results = m;
     Append(results, scan.Ys(c.needed));
     const Mask reads = c.reads(scan.body, results);

@@ -89,16 +89,5 @@ struct Scan {
   }
 };
 
-// Repeats `transform(mask of carries)` -> (anything, mask of results) until the carries' masks agree.
-template <class F>
-auto CarryFixpoint(Mask carry, size_t carries, F transform) {
-  while (true) {
-    auto result = transform(carry);
-    const Mask grown = Union(carry, Part(result.second, 0, carries));
-    if (grown == carry) return std::make_pair(carry, std::move(result));
-    carry = grown;
-  }
-}
-
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_SCAN_H_

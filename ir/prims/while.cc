@@ -238,7 +238,7 @@ void WhileSplit(SplitContext& c) {
     if (grown == carry) break;
     carry = grown;
   }
-  Mask stored(static_cast<size_t>(std::count(carry.begin(), carry.end(), false)), false);  // invariants are there
+  Mask stored(CountOf(carry, false), false);  // invariants are there
   stored.resize(split.known->params().size(), true);
   split = WithFewestResiduals(std::move(split), stored);
   const Mask rows = loop.Rows(split.unknown_out);
@@ -248,7 +248,7 @@ void WhileSplit(SplitContext& c) {
   k.invariants = Where(loop.Invariants(types), inv, false);
   k.cond = c.regions.split(loop.cond, mask, {false}).known;
   k.body = std::move(split.known);
-  k.rows = static_cast<size_t>(std::count(rows.begin(), rows.end(), false));
+  k.rows = CountOf(rows, false);
   const size_t n = k.carries.size(), first_residual = n + k.rows;
   // A residual that is an invariant passes as it is; others are recorded.
   std::vector<std::optional<size_t>> invariant(split.residuals.size());
