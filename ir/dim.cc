@@ -78,6 +78,15 @@ Dim operator*(const Dim& a, const Dim& b) {
   return Dim::Make(constant, std::move(product));
 }
 
+bool Dim::AtLeast(int64_t size) const {
+  if (terms_ != nullptr) {
+    for (const auto& [monomial, coefficient] : *terms_) {
+      if (coefficient < 0) return false;
+    }
+  }
+  return constant_ >= size;
+}
+
 std::optional<Dim> Dim::ExactQuotient(const Dim& a, const Dim& b) {
   if (a == b && !(b == Dim(0))) return Dim(1);
   // The divisor must be a single term: c * s1 * s2 ...

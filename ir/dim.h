@@ -38,6 +38,9 @@ class Dim {
   friend Dim operator*(const Dim& a, const Dim& b);
   // a / b when the division is exact for every value of the symbols.
   static std::optional<Dim> ExactQuotient(const Dim& a, const Dim& b);
+  // Whether it is at least `size` for every value of the symbols, which are 0 or more; false also where that is not
+  // plain from the signs of the coefficients.
+  bool AtLeast(int64_t size) const;
   // True only when equal for every value of the symbols.
   friend bool operator==(const Dim& a, const Dim& b) { return a.constant_ == b.constant_ && a.terms_ == b.terms_; }
 

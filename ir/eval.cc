@@ -21,6 +21,16 @@ Types Concrete(const Fn& fn, uint32_t first, uint32_t count, const std::map<std:
   return types;
 }
 
+// Raises what the type rule says of these sizes.
+void CheckSizes(const Sig& sig, const Types& results) {
+  InferTypes(sig);
+  for (const Type& t : results) {
+    for (const Dim& d : t.dims) {
+      if (d.value() < 0) throw ValueError(sig.prim.name, ": a result of negative size, ", t);
+    }
+  }
+}
+
 }  // namespace
 
 std::map<std::string, int64_t> BindSymbols(const Fn& fn, const Tensors& args) {
@@ -94,6 +104,8 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
     const Sig sig{*e.prim, types, literal, attrs, e.regions};
     const Types results = Concrete(fn, e.first_result, e.num_results, symbols);
     try {
+      // What symbolic sizes have to be is known now.
+      if (!symbols.empty() && e.regions.empty() && !e.CallsOutwards()) CheckSizes(sig, results);
       Tensors out =
           e.prim->eval(EvalContext{sig, results, [](const Fn& f, const Tensors& a) { return Eval(f, a); }}, operands);
       WEFT_CHECK(out.size() == e.num_results) << e.prim->name << ": eval gave " << out.size() << " results";

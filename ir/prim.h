@@ -23,6 +23,14 @@ namespace weft {
 
 class Builder;
 
+// What an operation needs of a size that only a call tells: that it is at least `least`, unless `reads` is 0.
+struct SizeCondition {
+  Dim size;
+  int64_t least;
+  Dim reads;         // how many elements or windows are read from the dimension of that size
+  std::string what;  // "top_k: dimension 1 of f32[3,n]"
+};
+
 // What is known of an equation before it exists: the argument of `infer`.
 struct Sig {
   const Prim& prim;
@@ -30,6 +38,11 @@ struct Sig {
   const Mask& literal;  // which operands are literals
   const Attrs& attrs;
   const std::vector<FnRef>& regions;
+  std::vector<SizeCondition>* conditions = nullptr;  // gathers what symbolic sizes have to be; see Fits
+
+  // False where dimension `dim` of `type` is known to be less than `least`. Of a symbolic one, which may turn out to
+  // be, a condition is noted: where it does not hold, calling the program is an error (ir/size_conditions.h).
+  bool Fits(const Type& type, int dim, int64_t least, const Dim& reads = Dim(1)) const;
 };
 
 using OptionalAtoms = absl::InlinedVector<std::optional<Atom>, 2>;  // nullopt = symbolic zero
@@ -264,6 +277,9 @@ struct Prim {
   // The operands in which the operation is linear; {-1} = every operand. Jointly, or each alone when `multilinear`.
   std::vector<int> linear;
   bool multilinear = false;  // mul, contract, div in its numerator
+  // Where some attributes make it affine instead (a gather that fills with NaN): those of its linear part.
+  std::function<Attrs(const Attrs&)> linear_part;
+  Attrs LinearPart(const Attrs& attrs) const { return linear_part ? linear_part(attrs) : attrs; }
   std::string not_differentiable;
   TransposeRule transpose;  // required when `linear` is not empty
   BatchRule batch;          // element-wise operations have the generic one

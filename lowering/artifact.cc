@@ -103,16 +103,18 @@ void Fields(IO& io, T& v) {
     All(io, v.name, v.slots, v.buffers, v.arena_bytes);
   } else if constexpr (std::is_same_v<U, Artifact::DescPatch>) {
     All(io, v.index, v.value);
+  } else if constexpr (std::is_same_v<U, Artifact::Condition>) {
+    All(io, v.size, v.least, v.reads, v.what);
   } else if constexpr (std::is_same_v<U, Artifact::Counters>) {
     All(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied, v.donated);
   } else {
     static_assert(std::is_same_v<U, Artifact>);
     All(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers, v.arena_bytes,
-        v.functions, v.desc, v.desc_patches, v.constants, v.strings, v.counters, v.schedule);
+        v.functions, v.desc, v.desc_patches, v.conditions, v.constants, v.strings, v.counters, v.schedule);
   }
 }
 
-constexpr int64_t kFormat = 0x5745465403;  // bumped whenever a field changes
+constexpr int64_t kFormat = 0x5745465404;  // bumped whenever a field changes
 
 }  // namespace
 

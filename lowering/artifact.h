@@ -89,8 +89,16 @@ struct Artifact {
     SizeExpr value;
   };
   std::vector<DescPatch> desc_patches;  // entries of desc that depend on symbols
-  std::string constants;                // bytes, each constant 64-byte aligned
-  std::vector<std::string> strings;     // formats and messages of effects, by index
+  // What a call must fulfil: size >= least, unless reads is 0.
+  struct Condition {
+    SizeExpr size;
+    int64_t least = 0;
+    SizeExpr reads;
+    std::string what;
+  };
+  std::vector<Condition> conditions;
+  std::string constants;             // bytes, each constant 64-byte aligned
+  std::vector<std::string> strings;  // formats and messages of effects, by index
   Counters counters;
   std::string schedule;  // readable: steps, groups and why groups ended
 

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "ir/prim.h"
+#include "ir/size_conditions.h"
 #include "lowering/block_lowering.h"
 
 namespace weft {
@@ -20,6 +21,9 @@ ProgramBuilder::ProgramBuilder(const Fn& fn, const FusionPolicy& policy, const s
   };
   for (const Type& t : fn.ParamTypes()) program.artifact.params.push_back(value(t));
   for (const Type& t : fn.ResultTypes()) program.artifact.results.push_back(value(t));
+  if (symbols_.empty()) return;
+  for (const SizeCondition& c : SizeConditions(fn))
+    program.artifact.conditions.push_back({Size(c.size), c.least, Size(c.reads), c.what});
 }
 
 SizeExpr ProgramBuilder::Size(const Dim& d) {

@@ -208,8 +208,9 @@ class Equation : public Source {
     return Emitted(x);
   }
 
-  Coefficients Emitted(const Atoms& x) {
-    const Atoms y = sources_.b.Emit(*eqn_.prim, x, eqn_.attrs, eqn_.regions);
+  Coefficients Emitted(const Atoms& x) { return Emitted(x, eqn_.attrs); }
+  Coefficients Emitted(const Atoms& x, const Attrs& attrs) {
+    const Atoms y = sources_.b.Emit(*eqn_.prim, x, attrs, eqn_.regions);
     return {y.begin(), y.end()};
   }
 
@@ -263,7 +264,7 @@ class Equation : public Source {
       else
         x.push_back(Zeros(sources_.b, x_[i].type()));
     }
-    return any ? Emitted(x) : Coefficients(num_results());
+    return any ? Emitted(x, prim.LinearPart(eqn_.attrs)) : Coefficients(num_results());
   }
 
   // Sum over all ways to share order k among the operands from `i` on that vary.

@@ -58,7 +58,7 @@ void LinearJvp(JvpContext& c) {
     else
       operands[i] = Zeros(c.b, c.b.TypeOf(c.x[i]));
   }
-  const Atoms dy = c.b.Emit(prim, operands, c.eqn.attrs, c.eqn.regions);
+  const Atoms dy = c.b.Emit(prim, operands, prim.LinearPart(c.eqn.attrs), c.eqn.regions);
   for (size_t r = 0; r < dy.size(); ++r) c.dy[r] = dy[r];
 }
 

@@ -192,7 +192,7 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
   int64_t batches = 1, window = 1;
   for (int64_t n : batch_shape) batches *= n;
   for (int64_t n : windows.shape) window *= n;
-  if (batches == 0 || window == 0) return;
+  if (batches == 0 || window == 0 || x.size() == 0) return;
   windows.Collapse();
   // Windows that start in different places share no element, when they are not wider than a point along the dimensions
   // in which they are placed.

@@ -109,6 +109,13 @@ Program::~Program() {
 std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> symbols) const {
   auto layout = std::make_shared<Layout>();
   const Artifact& a = artifact_;
+  for (const Artifact::Condition& c : a.conditions) {
+    const int64_t size = c.size.Evaluate(symbols);
+    if (size < c.least && c.reads.Evaluate(symbols) != 0) {
+      throw std::invalid_argument(c.what + " has size " + std::to_string(size) + SizesText(a.symbols, symbols) +
+                                  "; expected at least " + std::to_string(c.least));
+    }
+  }
   layout->desc = a.desc;
   for (const Artifact::DescPatch& patch : a.desc_patches) layout->desc[patch.index] = patch.value.Evaluate(symbols);
   auto place = [&](const std::vector<Artifact::Slot>& slots, const std::vector<Artifact::Buffer>& buffers,

@@ -112,7 +112,7 @@ Types InferTypes(const Sig& sig) {
     varying = UnionOfAxes(varying, t.varying);
     t.varying.clear();
   }
-  Types results = sig.prim.infer(Sig{sig.prim, plain, sig.literal, sig.attrs, sig.regions});
+  Types results = sig.prim.infer(Sig{sig.prim, plain, sig.literal, sig.attrs, sig.regions, sig.conditions});
   for (Type& t : results) t.varying = varying;
   return results;
 }

@@ -189,7 +189,7 @@ void RegisterDynamicSlice(PrimRegistry& r) {
         dims.push_back(x.dims[d]);
         continue;
       }
-      if (sizes[d] < 0 || (x.dims[d].is_static() && sizes[d] > x.dims[d].value()))
+      if (sizes[d] < 0 || !s.Fits(x, d, sizes[d]))
         throw ValueError("dynamic_slice: sizes=", ToString(Attr(sizes)), " does not fit operand ", x);
       dims.push_back(sizes[d]);
     }
@@ -321,14 +321,17 @@ Types InferGather(const Sig& s) {
   if (g.operand_batch_dims.size() != g.indices_batch_dims.size())
     throw ValueError("gather: operand_batch_dims and indices_batch_dims differ in length");
   Dims window;
+  const bool clips = g.mode == "clip" || g.mode == "promise";
   const bool no_indices = std::find(indices.dims.begin(), indices.dims.end() - 1, Dim(0)) != indices.dims.end() - 1;
+  // How many windows; where a window that does not fit is filled, none has to.
+  const Dim reads = clips ? NumElements(Dims(indices.dims.begin(), indices.dims.end() - 1)) : Dim(0);
   for (int d = 0; d < x.rank(); ++d) {
     const int64_t size = g.slice_sizes[d];
     const bool dropped = Contains(g.collapsed_dims, d) || Contains(g.operand_batch_dims, d);
     // Where there are no indices, elements may be named that a dimension of size 0 does not have.
-    const int64_t most = x.dims[d].is_static() ? std::max<int64_t>(x.dims[d].value(), dropped && no_indices)
-                                               : std::numeric_limits<int64_t>::max();
-    if (size != -1 && (size < 0 || size > most || (dropped && size > 1))) {
+    const bool fits =
+        size == -1 || (size >= 0 && !(dropped && size > 1) && ((dropped && no_indices) || s.Fits(x, d, size, reads)));
+    if (!fits) {
       throw ValueError("gather: slice_sizes=", ToString(Attr(g.slice_sizes)), " does not fit operand ", x,
                        " in dimension ", d);
     }
@@ -443,6 +446,9 @@ void RegisterGather(PrimRegistry& r) {
   p.infer = InferGather;
   p.eval = EvalGather;
   p.linear = {0};
+  p.linear_part = [](const Attrs& attrs) {
+    return attrs.Get<std::string>("mode") == "fill" ? attrs.With("mode", "zero") : attrs;
+  };
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
     const ScatterDims d = GatherDims::Of(c.eqn.attrs).AsScatter();
     return {c.b.Emit1(FindPrim("scatter_add"), {Zeros(c.b, c.types[0]), *c.x[1], *c.ct[0]}, d.ToAttrs()), std::nullopt};
@@ -499,6 +505,7 @@ EvalFn ScatterEval(const std::string& kind) {
         ++from;
       });
     };
+    if (y.size() == 0) return {y};  // there is no place to write to
     if (kind == "scatter") {
       walk([&](int64_t to, int64_t at) { CopyElement(in[2], at, y, to); });
       return {y};

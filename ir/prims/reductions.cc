@@ -204,8 +204,10 @@ void RegisterArgExtremes(PrimRegistry& r) {
       if (!IsInteger(to)) throw TypeError(s.prim.name, ": dtype is ", to, "; expected an integer dtype");
       if (!s.prim.dtypes.Has(x.dtype))
         throw TypeError(s.prim.name, ": operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
-      if (x.dims[dim] == Dim(0)) throw ValueError(s.prim.name, ": dimension ", dim, " of ", x, " is empty");
-      return {x.With(WithoutDims(x.dims, {dim})).With(to)};
+      const Type result = x.With(WithoutDims(x.dims, {dim})).With(to);
+      if (!s.Fits(x, static_cast<int>(dim), 1, result.size()))
+        throw ValueError(s.prim.name, ": dimension ", dim, " of ", x, " is empty");
+      return {result};
     };
     p.eval = [max](const EvalContext& c, const Tensors& in) -> Tensors {
       const int64_t dim = c.sig.attrs.GetInt("dim");

@@ -152,7 +152,7 @@ void RegisterTopK(PrimRegistry& r) {
       throw TypeError("top_k: operand is ", x, "; expected one of ", s.prim.dtypes.ToString());
     if (x.rank() == 0) throw TypeError("top_k: operand is ", x, "; expected at least one dimension");
     const Dim& n = x.dims.back();
-    if (k < 0 || (n.is_static() && k > n.value()))
+    if (k < 0 || !s.Fits(x, x.rank() - 1, k))
       throw ValueError("top_k: k=", k, "; expected 0 to ", n, ", the size of the last dimension of ", x);
     Type values = x;
     values.dims.back() = Dim(k);

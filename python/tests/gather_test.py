@@ -117,6 +117,32 @@ def test_derivatives(name):
         )
 
 
+def test_what_fills_does_not_move():
+    """Forward mode agrees with reverse mode: the derivative of the NaN beyond the end is 0."""
+    x = np.arange(4.0, dtype=np.float32)
+    places = wnp.array([1, 9])
+    for f in (
+        lambda x: wnp.take(x, places, mode="fill"),
+        lambda x: x.at[places].get(mode="fill"),
+        lambda x: x.at[places].get(mode="fill", fill_value=7.0),
+    ):
+        wanted = [[0, 1, 0, 0], [0, 0, 0, 0]]
+        for derivative in (weft.jacfwd, weft.jacrev):
+            np.testing.assert_array_equal(np.asarray(derivative(f)(x)), wanted)
+            np.testing.assert_array_equal(np.asarray(weft.jit(weft.vmap(derivative(f)))(x[None])), [wanted])
+        series = weft.experimental.jet.jet(f, (x,), ([wnp.ones(4), wnp.ones(4)],))[1]
+        np.testing.assert_array_equal(np.asarray(series), [[1, 0], [1, 0]])
+
+
+@pytest.mark.parametrize("mode", ["clip", "drop", "promise_in_bounds"])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_updates_of_nothing(shape, mode):
+    for method in ("set", "add", "mul", "max"):
+        update = lambda x, method=method: getattr(x.at[np.array([0, 3])], method)(2.0, mode=mode)
+        for f in (update, weft.jit(update)):
+            assert f(wnp.zeros(shape)).shape == shape
+
+
 def test_vmap():
     x = rng.standard_normal((4, 5, 3)).astype(np.float32)
     i = rng.integers(0, 5, (4, 2, 1)).astype(np.int32)

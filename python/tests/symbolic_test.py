@@ -206,10 +206,58 @@ def test_what_cannot_be_symbolic_says_so_and_where():
             weft.make_ir(f)(BATCH)
     # Along the other axis the number of elements is known.
     check(lambda x: wnp.quantile(x, 0.3, axis=1), lambda x: np.quantile(x, 0.3, axis=1).astype(np.float32), BATCH)
-    with pytest.raises(RuntimeError, match="argmax: the dimension has size 0"):
-        weft.make_ir(lambda x: wnp.argmax(x))(weft.ShapeDtype(("n",), np.float32))(np.zeros(0, np.float32))
     with pytest.raises(TypeError, match="shape"):
         weft.make_ir(mlp)(PARAMS, BATCH)(PARAMS, np.zeros((3, 6), np.float32))
+
+
+# A function of x: f32[n], the least n it runs for, and what a call with less is told.
+SIZES_NEEDED = {
+    "top_k": (lambda x: weft.lax.top_k(x, 3)[0], 3, r"top_k: dimension 0 of f32\[n\] has size 2, where n = 2; "),
+    "top_k of each row": (lambda x: weft.lax.top_k(wnp.stack([x, x]), 2)[1], 2, "top_k: dimension 1"),
+    "argmax": (wnp.argmax, 1, r"argmax: dimension 0 of f32\[n\] has size 0, where n = 0; expected at least 1"),
+    "argmin": (wnp.argmin, 1, "argmin: dimension 0"),
+    "indices": (lambda x: x[np.array([0, 3])], 1, "gather: dimension 0"),
+    "take": (lambda x: wnp.take(x, np.array([0, 3]), mode="clip"), 1, "gather: dimension 0"),
+    "get": (lambda x: x.at[np.array([0])].get(mode="promise_in_bounds"), 1, "gather: dimension 0"),
+    "pad": (lambda x: weft.lax.pad(x, 0.0, [(-2, 1, 0)]), 1, r"pad: a dimension of the result f32\[n-1\]"),
+    "pad inside": (lambda x: weft.lax.pad(x, 0.0, [(-3, 1, 0)]).sum(), 2, r"pad: a dimension of the result f32\[n-2\]"),
+    "in a loop": (
+        lambda x: weft.lax.fori_loop(0, 3, lambda i, c: c + x[c.astype(int)], 0.0),
+        1,
+        "dynamic_slice: dimension 0",
+    ),
+    "vmap": (weft.vmap(lambda i: weft.lax.top_k(i * wnp.ones(3), 2)[0]), 0, None),
+}
+
+
+@pytest.mark.parametrize("name", SIZES_NEEDED)
+def test_a_size_that_is_too_small_is_an_error_of_the_call(name):
+    f, least, message = SIZES_NEEDED[name]
+    ir = weft.make_ir(f)(weft.ShapeDtype(("n",), np.float32))
+    x = wnp.arange(7.0)
+    np.testing.assert_array_equal(np.asarray(ir(x)), np.asarray(f(x)))
+    ir(np.ones(least, np.float32))
+    if least:
+        with pytest.raises(TypeError, match=message):
+            ir(np.zeros(least - 1, np.float32))
+
+
+def test_sizes_that_are_always_enough_need_no_check():
+    f = lambda x: weft.lax.top_k(wnp.pad(x, (0, 3)), 3)[0]
+    ir = weft.make_ir(f)(weft.ShapeDtype(("n",), np.float32))
+    for n in (0, 1, 4):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(np.asarray(ir(x)), np.sort(np.append(x, [0, 0, 0]))[::-1][:3])
+    # Nothing is read where there are no indices.
+    empty = weft.make_ir(lambda x, i: x[i])(weft.ShapeDtype(("n",), np.float32), weft.ShapeDtype(("m",), np.int32))
+    assert empty(np.zeros(0, np.float32), np.zeros(0, np.int32)).shape == (0,)
+    with pytest.raises(TypeError, match="gather: dimension 0"):
+        empty(np.zeros(0, np.float32), np.zeros(1, np.int32))
+    # Text reaches dynamic_slice, which Python's does not with sizes that are not known.
+    ir = weft.parse_ir("fn f(a: f32[n,7]) {\n b = dynamic_slice[sizes=[2,3]] a 1:i32 2:i32\n return b }")
+    np.testing.assert_array_equal(np.asarray(ir(np.ones((2, 7), np.float32))), np.ones((2, 3)))
+    with pytest.raises(TypeError, match=r"dynamic_slice: dimension 0 of f32\[n,7\] has size 1"):
+        ir(np.ones((1, 7), np.float32))
 
 
 def test_a_program_of_symbolic_sizes_inside_others():

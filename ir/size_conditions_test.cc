@@ -1,0 +1,58 @@
+#include "ir/size_conditions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ir/builder.h"
+#include "ir/eval.h"
+#include "ir/ops.h"
+
+namespace weft {
+namespace {
+
+std::string ConditionsOf(const Fn& fn) {
+  std::string text;
+  for (const SizeCondition& c : SizeConditions(fn))
+    text += c.what + ": " + c.size.ToString() + " >= " + std::to_string(c.least) + " if " + c.reads.ToString() + "\n";
+  return text;
+}
+
+TEST(SizeConditions, OfSymbolsAlone) {
+  const Dim n = Dim::Symbol("n"), m = Dim::Symbol("m");
+  Builder b("f");
+  const Atom x = b.Parameter({DType::kF32, {m, n + 1}, {}}), known = b.Parameter({DType::kF32, {5}, {}});
+  const Atom largest = b.Emit(FindPrim("top_k"), {x}, {{"k", int64_t{3}}})[0];
+  const Atom one = b.Emit(FindPrim("top_k"), {x}, {{"k", int64_t{1}}})[0];  // n + 1 is enough
+  const Atom again = b.Emit(FindPrim("top_k"), {x}, {{"k", int64_t{2}}})[0];
+  const Atom five = b.Emit(FindPrim("top_k"), {known}, {{"k", int64_t{5}}})[0];
+  const Atom cut = Pad(b, x, Atom::Scalar(DType::kF32, 0), {-2, 0}, {0, -1}, {0, 0});
+  const FnRef fn = b.Build({largest, one, again, five, cut});
+  EXPECT_EQ(ConditionsOf(*fn),
+            "top_k: dimension 1 of f32[m,n+1]: n+1 >= 3 if 1\n"
+            "pad: a dimension of the result f32[m-2,n]: m-2 >= 0 if 1\n");
+}
+
+TEST(SizeConditions, OfRegions) {
+  const Type array{DType::kF32, {Dim::Symbol("n")}, {}}, index{DType::kI32, {}, {}};
+  auto first = [&](const char* prim) {
+    Builder r(prim);
+    const Atom x = r.Parameter(array);
+    return r.Build({r.Emit1(FindPrim(prim), {x}, {{"dim", int64_t{0}}, {"dtype", DType::kI32}})});
+  };
+  Builder b("f");
+  const Atom which = b.Parameter(index), x = b.Parameter(array);
+  const FnRef fn = b.Build(b.Emit(FindPrim("cond"), {which, x}, {}, {first("argmax"), first("argmin")}));
+  EXPECT_EQ(ConditionsOf(*fn), "argmax: dimension 0 of f32[n]: n >= 1 if 1\n");  // the other asks for the same
+}
+
+TEST(SizeConditions, TheInterpreterChecksThem) {
+  Builder b("f");
+  const Atom x = b.Parameter({DType::kF32, {Dim::Symbol("n")}, {}});
+  const FnRef fn = b.Build(b.Emit(FindPrim("top_k"), {x}, {{"k", int64_t{3}}}));
+  EXPECT_EQ(Eval(*fn, {Tensor::FromVector<float>({3}, {1, 2, 3})})[0].size(), 3);
+  EXPECT_THROW(Eval(*fn, {Tensor::FromVector<float>({2}, {1, 2})}), Error);
+}
+
+}  // namespace
+}  // namespace weft
