@@ -91,14 +91,15 @@ Plan MakePlan(const Dims& shape, const Indices& given) {
   size_t d = 0;
   bool separated = false, any_array = false;
   for (const Index& e : entries) any_array |= e.kind == Index::Kind::kArray || e.kind == Index::Kind::kBool;
-  int last_advanced = -1;
+  // Entries count, not axes: '...' separates also where it stands for no dimension.
+  int entry = -1, last_advanced = -1;
   auto advanced = [&] {
-    const int here = static_cast<int>(plan.axes.size());
-    if (last_advanced >= 0 && last_advanced != here - 1) separated = true;
-    if (plan.first_advanced < 0) plan.first_advanced = here;
-    last_advanced = here;
+    if (last_advanced >= 0 && last_advanced != entry - 1) separated = true;
+    if (plan.first_advanced < 0) plan.first_advanced = static_cast<int>(plan.axes.size());
+    last_advanced = entry;
   };
   for (const Index& e : entries) {
+    ++entry;
     Axis a;
     switch (e.kind) {
       case Index::Kind::kNewAxis:

@@ -49,6 +49,12 @@ KEYS = [
     (slice(None), 0, I),
     (slice(None), I, 0),
     (I, None, J),
+    # "..." separates also where it stands for no dimension.
+    (slice(None), J, Ellipsis, J, J),
+    (slice(0, 1), J, Ellipsis, 0, J),
+    (slice(None), slice(None), J, Ellipsis, J),
+    (J, J, J, Ellipsis, J),
+    (slice(None), J, J, J, Ellipsis),
     (None, I),
     (Ellipsis, I),
     (Ellipsis, J, slice(None)),
