@@ -18,6 +18,9 @@ double Polynomial(const double (&c)[n], double t) {
   for (double k : c) y = y * t + k;
   return y;
 }
+
+// pi x without whole periods of the tangent: the poles of digamma and trigamma are at integers, and pi x is rounded.
+double TurnOf(double x) { return kPi * (x - std::nearbyint(x)); }
 }  // namespace
 
 double LogGamma(double x) {
@@ -27,7 +30,7 @@ double LogGamma(double x) {
 
 double Digamma(double x) {
   if (x <= 0 && x == std::floor(x)) return kNan;
-  if (x < 0) return Digamma(1 - x) - kPi / std::tan(kPi * x);
+  if (x < 0) return Digamma(1 - x) - kPi / std::tan(TurnOf(x));
   double shift = 0;
   for (; x < 10; ++x) shift -= 1 / x;
   // Bernoulli numbers B2k / 2k.
@@ -39,7 +42,7 @@ double Digamma(double x) {
 double Trigamma(double x) {
   if (x <= 0 && x == std::floor(x)) return kInf;
   if (x < 0) {
-    const double s = std::sin(kPi * x);
+    const double s = std::sin(TurnOf(x));
     return kPi * kPi / (s * s) - Trigamma(1 - x);
   }
   double shift = 0;
@@ -61,12 +64,18 @@ double ErfInv(double x) {
                                  -0.0076224613, 0.00943887047, 1.00167406, 2.83297682},
                                 std::sqrt(w) - 3);
   y *= x;
-  for (int step = 0; step < 2; ++step) {
-    // erf(y) - x, through erfc where erf is close to 1.
-    const double error = std::abs(x) < 0.5 ? std::erf(y) - x : x > 0 ? (1 - x) - std::erfc(y) : std::erfc(-y) - (1 + x);
-    y -= error * std::sqrt(kPi) / 2 * std::exp(y * y);
+  if (std::abs(x) < 0.5) {
+    for (int step = 0; step < 2; ++step) y -= (std::erf(y) - x) * std::sqrt(kPi) / 2 * std::exp(y * y);
+    return y;
   }
-  return y;
+  // Near the ends by erfc, whose logarithm is nearly a parabola, which Newton's steps follow.
+  const double rest = 1 - std::abs(x);
+  y = std::abs(y);
+  for (int step = 0; step < 4; ++step) {
+    const double e = std::erfc(y);
+    y += std::log(e / rest) * e * std::sqrt(kPi) / 2 * std::exp(y * y);
+  }
+  return std::copysign(y, x);
 }
 
 }  // namespace weft::cpu

@@ -7,11 +7,14 @@ namespace weft {
 namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// pi x without whole periods of the tangent: the poles of digamma and trigamma are at integers, and pi x is rounded.
+double TurnOf(double x) { return kPi * (x - std::nearbyint(x)); }
 }  // namespace
 
 double DigammaValue(double x) {
   if (x <= 0 && x == std::floor(x)) return kNaN;
-  if (x < 0) return DigammaValue(1 - x) - kPi / std::tan(kPi * x);
+  if (x < 0) return DigammaValue(1 - x) - kPi / std::tan(TurnOf(x));
   double shift = 0;
   while (x < 10) shift -= 1 / x++;
   const double f = 1 / (x * x);
@@ -23,7 +26,7 @@ double DigammaValue(double x) {
 double TrigammaValue(double x) {
   if (x <= 0 && x == std::floor(x)) return std::numeric_limits<double>::infinity();
   if (x < 0) {
-    const double s = std::sin(kPi * x);
+    const double s = std::sin(TurnOf(x));
     return kPi * kPi / (s * s) - TrigammaValue(1 - x);
   }
   double shift = 0;
@@ -56,13 +59,18 @@ double ErfInvValue(double x) {
     for (double k : c) y = y * t + k;
   }
   y *= x;
-  for (int step = 0; step < 2; ++step) {
-    // erf(y) - x without cancellation near the ends.
-    const double error =
-        std::abs(x) < 0.5 ? std::erf(y) - x : (x > 0 ? (1 - x) - std::erfc(y) : std::erfc(-y) - (1 + x));
-    y -= error / (2 / std::sqrt(kPi) * std::exp(-y * y));
+  if (std::abs(x) < 0.5) {
+    for (int step = 0; step < 2; ++step) y -= (std::erf(y) - x) / (2 / std::sqrt(kPi) * std::exp(-y * y));
+    return y;
   }
-  return y;
+  // Near the ends by erfc, whose logarithm is nearly a parabola, which Newton's steps follow.
+  const double rest = 1 - std::abs(x);
+  y = std::abs(y);
+  for (int step = 0; step < 4; ++step) {
+    const double e = std::erfc(y);
+    y += std::log(e / rest) * e * std::sqrt(kPi) / 2 * std::exp(y * y);
+  }
+  return std::copysign(y, x);
 }
 
 }  // namespace weft

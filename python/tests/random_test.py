@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft
+import weft.numpy as wnp
 import weft.random as wr
 
 jax = pytest.importorskip("jax")
@@ -119,3 +120,48 @@ def test_errors():
         wr.key(1.5)
     with pytest.raises(TypeError, match="vmap"):
         wr.normal(wr.split(wr.key(0)), (3,))
+
+
+# Distributions by rejection: a parameter for which no candidate is ever accepted must not keep them drawing.
+OUTSIDE = {
+    "gamma": lambda k, v: wr.gamma(k, v),
+    "loggamma": lambda k, v: wr.loggamma(k, v),
+    "beta": lambda k, v: wr.beta(k, v, 1.0),
+    "beta of b": lambda k, v: wr.beta(k, 1.0, v),
+    "dirichlet": lambda k, v: wr.dirichlet(k, wnp.stack([v, wnp.ones_like(v)], -1))[..., 0],
+    "chisquare": lambda k, v: wr.chisquare(k, v),
+    "t": lambda k, v: wr.t(k, v, v.shape),
+    "f": lambda k, v: wr.f(k, v, 3.0),
+    "generalized_normal": lambda k, v: wnp.abs(wr.generalized_normal(k, v, v.shape)),
+    "poisson": lambda k, v: wr.poisson(k, v),
+    "binomial of n": lambda k, v: wr.binomial(k, v, 0.5),
+    "binomial of p": lambda k, v: wr.binomial(k, 7, v),
+}
+NAN, INF = float("nan"), float("inf")
+# For -1, NaN, inf, 0 and 3, which is an ordinary one ("in": any number will do).
+WANTED = {
+    "gamma": [NAN, NAN, INF, 0, "in"],
+    "loggamma": [NAN, NAN, INF, -INF, "in"],
+    "beta": [NAN, NAN, NAN, 0, "in"],
+    "beta of b": [NAN, NAN, NAN, 1, "in"],
+    "dirichlet": [NAN, NAN, NAN, 0, "in"],
+    "chisquare": [NAN, NAN, INF, 0, "in"],
+    "t": [NAN, NAN, NAN, NAN, "in"],
+    "f": [NAN, NAN, NAN, NAN, "in"],
+    "generalized_normal": [NAN, NAN, 1, INF, "in"],
+    "poisson": [-1, -1, -1, 0, "in"],
+    "binomial of n": [NAN, NAN, NAN, 0, "in"],
+    "binomial of p": [NAN, NAN, NAN, 0, NAN],
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_parameters_outside_end_at_once(name):
+    values = wnp.array([-1.0, np.nan, np.inf, 0.0, 3.0])
+    for draw in (OUTSIDE[name], weft.jit(OUTSIDE[name])):
+        drawn = np.asarray(draw(wr.key(0), values))
+        for number, wanted in zip(drawn, WANTED[name], strict=True):
+            if wanted == "in":
+                assert np.isfinite(number)
+            else:
+                np.testing.assert_equal(float(number), wanted)

@@ -331,10 +331,10 @@ def _bessel_i0e(x) -> Array:
     far = _weft.where(size > 30, size, 30)
     series: Any = 1.0
     factor: Any = 1.0
-    for k in range(1, 9):
+    for k in range(1, 17):
         factor = factor * ((2 * k - 1) ** 2 / (8 * k)) / far
         series = series + factor
-    large = series / _weft.bind_elementwise("sqrt", (2 * math.pi * far,), {})
+    large = series / (math.sqrt(2 * math.pi) * _weft.bind_elementwise("sqrt", (far,), {}))
     return _weft.where(size > 30, large, small)
 
 

@@ -74,7 +74,7 @@ def poisson(key: Array, lam: NestedLike, shape: int | Shape | None = None, dtype
         lam: the rate, >= 0, a number or an array.
         shape: the shape of the result; None: that of lam.
 
-    Returns: array of that shape; -1 where lam is negative or NaN.
+    Returns: array of that shape; -1 where lam is negative, infinite or NaN.
 
     Source: below 10 by the waiting times of a Poisson process (Devroye, "Non-uniform random variate generation", 1986,
         X.3), above by transformed rejection (Hoermann, "The transformed rejection method for generating Poisson random
@@ -88,7 +88,7 @@ def poisson(key: Array, lam: NestedLike, shape: int | Shape | None = None, dtype
     kind = "float64" if lam.dtype == np.float64 else "float32"
     shape = lam.shape if shape is None else _shape(shape)
     lam = wnp.broadcast_to(lam.astype(kind), shape)
-    valid, few = lam >= 0, lam < 10
+    valid, few = (lam >= 0) & (lam < math.inf), lam < 10
     k1, k2 = split(key)
     small = wnp.where(valid & few, lam, 0)
     counted = _by_waiting(k1, shape, kind, lambda u: -wnp.log(u), small)
@@ -123,7 +123,7 @@ def binomial(
         shape: the shape of the result; None: that of n and p together.
         dtype: the dtype of the result; float: the default float dtype, as in JAX.
 
-    Returns: array of that shape; NaN where n is negative or p is no probability (in an integer dtype: 0).
+    Returns: array of that shape; NaN where n is negative or infinite or p is no probability (in an integer dtype: 0).
 
     Source: below 10 expected successes by waiting times (Devroye, "Non-uniform random variate generation", 1986, X.4),
         above by transformed rejection (Hoermann, "The generation of binomial random variates", 1993, algorithm BTRS).
@@ -136,7 +136,7 @@ def binomial(
     kind = "float64" if np.float64 in (n.dtype, p.dtype) else "float32"
     shape = wnp.broadcast_shapes(n.shape, p.shape) if shape is None else _shape(shape)
     n, p = (wnp.broadcast_to(v.astype(kind), shape) for v in (n, p))
-    valid = (n >= 0) & (p >= 0) & (p <= 1)
+    valid = (n >= 0) & (n < math.inf) & (p >= 0) & (p <= 1)
     trials, chance = wnp.where(valid, n, 0), wnp.where(valid, p, 0)
     flipped = chance > 0.5
     rare = wnp.where(flipped, 1 - chance, chance)

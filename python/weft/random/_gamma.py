@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
@@ -28,7 +30,8 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
     Args:
         shape: the shape of the result; None: that of a.
 
-    Returns: array of that shape. It has no derivative with respect to a.
+    Returns: array of that shape, -inf where a is 0, NaN where it is negative or NaN, inf where it is inf. It has no
+        derivative with respect to a.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 
@@ -44,6 +47,9 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
     # against a normal number x and a uniform one; below 1, the draw for a + 1 times u^(1/a).
     from ..control import while_loop
 
+    drawn = (a > 0) & (a < math.inf)  # of others no candidate would ever be accepted
+    limit = wnp.where(a == 0, -math.inf, wnp.where(a > 0, a, math.nan))
+    a = wnp.where(drawn, a, 1)
     boosted = a < 1
     d = wnp.where(boosted, a + 1, a) - 1 / 3
     c = 1 / wnp.sqrt(9 * d)
@@ -59,10 +65,10 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
         accepted = (v > 0) & (wnp.log(u) < 0.5 * x * x + d * (1 - cube + wnp.log(cube)))
         return key, done | accepted, wnp.where(~done & accepted, wnp.log(cube), log_v)
 
-    start = (key, wnp.zeros(shape, bool), wnp.zeros(shape, dtype))
+    start = (key, ~drawn, wnp.zeros(shape, dtype))
     log_v = while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
     boost = wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])) / wnp.where(boosted, a, 1)
-    return wnp.log(d) + log_v + wnp.where(boosted, boost, 0)
+    return wnp.where(drawn, wnp.log(d) + log_v + wnp.where(boosted, boost, 0), limit)
 
 
 def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:
@@ -71,7 +77,8 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
     Args:
         shape: the shape of the result; None: that of a.
 
-    Returns: array of that shape. It has no derivative with respect to a.
+    Returns: array of that shape, 0 where a is 0, NaN where it is negative or NaN, inf where it is inf. It has no
+        derivative with respect to a.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 
