@@ -5,6 +5,7 @@
 #include "ir/evaluated.h"
 #include "ir/prim.h"
 #include "ir/prims/tapes.h"
+#include "ir/size_conditions.h"
 #include "ir/specialize.h"
 
 namespace weft {
@@ -21,12 +22,13 @@ Types Concrete(const Fn& fn, uint32_t first, uint32_t count, const std::map<std:
   return types;
 }
 
-// Raises what the type rule says of these sizes.
-void CheckSizes(const Sig& sig, const Types& results) {
-  InferTypes(sig);
-  for (const Type& t : results) {
-    for (const Dim& d : t.dims) {
-      if (d.value() < 0) throw ValueError(sig.prim.name, ": a result of negative size, ", t);
+// Raises kType where a size is less than an equation needs.
+void CheckSizes(const Fn& fn, const std::map<std::string, int64_t>& symbols) {
+  for (const std::vector<SizeCondition>& list : {SizeConditions(fn), ResultSizes(fn)}) {
+    for (const SizeCondition& c : list) {
+      const int64_t size = c.size.Evaluate(symbols);
+      if (size < c.least && c.reads.Evaluate(symbols) != 0)
+        throw TypeError(c.what, " has size ", size, "; expected at least ", c.least);
     }
   }
 }
@@ -79,6 +81,7 @@ int64_t EvalCount() { return g_eval_count.load(std::memory_order_relaxed); }
 Tensors Eval(const Fn& fn, const Tensors& args) {
   g_eval_count.fetch_add(1, std::memory_order_relaxed);
   const std::map<std::string, int64_t> symbols = BindSymbols(fn, args);
+  if (!symbols.empty()) CheckSizes(fn, symbols);
   const EvalTapes tapes;
   Tensors env(args);
   env.resize(fn.num_vars());
@@ -104,8 +107,6 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
     const Sig sig{*e.prim, types, literal, attrs, e.regions};
     const Types results = Concrete(fn, e.first_result, e.num_results, symbols);
     try {
-      // What symbolic sizes have to be is known now.
-      if (!symbols.empty() && e.regions.empty() && !e.CallsOutwards()) CheckSizes(sig, results);
       Tensors out =
           e.prim->eval(EvalContext{sig, results, [](const Fn& f, const Tensors& a) { return Eval(f, a); }}, operands);
       WEFT_CHECK(out.size() == e.num_results) << e.prim->name << ": eval gave " << out.size() << " results";

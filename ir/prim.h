@@ -41,7 +41,7 @@ struct Sig {
   std::vector<SizeCondition>* conditions = nullptr;  // gathers what symbolic sizes have to be; see Fits
 
   // False where dimension `dim` of `type` is known to be less than `least`. Of a symbolic one, which may turn out to
-  // be, a condition is noted: where it does not hold, calling the program is an error (ir/size_conditions.h).
+  // be, a condition is noted: where it does not hold, running the equation is an error (ir/size_conditions.h).
   bool Fits(const Type& type, int dim, int64_t least, const Dim& reads = Dim(1)) const;
 };
 

@@ -17,29 +17,34 @@ void Keep(SizeCondition condition, std::vector<SizeCondition>& conditions) {
   if (!there) conditions.push_back(std::move(condition));
 }
 
-void Collect(const Fn& fn, std::vector<SizeCondition>& conditions) {
-  for (const Eqn& e : fn.eqns()) {
-    for (const FnRef& region : e.regions) Collect(*region, conditions);
-    if (!e.regions.empty() || e.CallsOutwards()) continue;
-    Types operands;
-    Mask literal;
+// Types of an equation, for a type rule.
+struct Signature {
+  Types operands, results;
+  Mask literal;
+
+  Signature(const Fn& fn, const Eqn& e) {
     for (const Atom& a : e.operands) {
       operands.push_back(fn.TypeOf(a));
       literal.push_back(a.is_literal());
     }
-    Types results;
     for (uint32_t r = 0; r < e.num_results; ++r) results.push_back(fn.TypeOf(Var{e.first_result + r}));
-    if (!AnySymbolic(operands) && !AnySymbolic(results)) continue;
-    std::vector<SizeCondition> here;
-    InferTypes(Sig{*e.prim, operands, literal, e.attrs, e.regions, &here});
-    for (SizeCondition& c : here) Keep(std::move(c), conditions);
-    for (const Type& t : results) {
+  }
+  bool is_static() const { return !AnySymbolic(operands) && !AnySymbolic(results); }
+  // Whether an operand has that size.
+  bool Takes(const Dim& size) const {
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](const Type& t) { return std::find(t.dims.begin(), t.dims.end(), size) != t.dims.end(); });
+  }
+};
+
+void CollectResultSizes(const Fn& fn, std::vector<SizeCondition>& conditions) {
+  for (const Eqn& e : fn.eqns()) {
+    for (const FnRef& region : e.regions) CollectResultSizes(*region, conditions);
+    const Signature s(fn, e);
+    for (const Type& t : s.results) {
       for (const Dim& d : t.dims) {
-        // A size of a parameter, or of another result before this one, is no news.
-        const bool known = d.AtLeast(0) || std::any_of(operands.begin(), operands.end(), [&](const Type& x) {
-                             return std::find(x.dims.begin(), x.dims.end(), d) != x.dims.end();
-                           });
-        if (!known) Keep({d, 0, Dim(1), e.prim->name + ": a dimension of the result " + t.ToString()}, conditions);
+        if (!d.AtLeast(0) && !s.Takes(d))
+          Keep({d, 0, Dim(1), e.prim->name + ": a dimension of the result " + t.ToString()}, conditions);
       }
     }
   }
@@ -59,7 +64,20 @@ bool Sig::Fits(const Type& type, int dim, int64_t least, const Dim& reads) const
 
 std::vector<SizeCondition> SizeConditions(const Fn& fn) {
   std::vector<SizeCondition> conditions;
-  Collect(fn, conditions);
+  for (const Eqn& e : fn.eqns()) {
+    if (!e.regions.empty() || e.CallsOutwards()) continue;
+    const Signature s(fn, e);
+    if (s.is_static()) continue;
+    std::vector<SizeCondition> here;
+    InferTypes(Sig{*e.prim, s.operands, s.literal, e.attrs, e.regions, &here});
+    for (SizeCondition& c : here) Keep(std::move(c), conditions);
+  }
+  return conditions;
+}
+
+std::vector<SizeCondition> ResultSizes(const Fn& fn) {
+  std::vector<SizeCondition> conditions;
+  CollectResultSizes(fn, conditions);
   return conditions;
 }
 

@@ -14,9 +14,11 @@
 
 namespace weft {
 
-// Those of all equations, regions included, also where a branch may not be taken. Sizes of results that could be
-// negative are among them.
+// Of its own equations. Those of regions hold when the region runs, which it may not.
 std::vector<SizeCondition> SizeConditions(const Fn& fn);
+// That sizes of results are not negative, where they could be: of all equations, regions included, since memory is laid
+// out for all of them.
+std::vector<SizeCondition> ResultSizes(const Fn& fn);
 
 }  // namespace weft
 #endif  // WEFT_IR_SIZE_CONDITIONS_H_

@@ -11,9 +11,9 @@
 namespace weft {
 namespace {
 
-std::string ConditionsOf(const Fn& fn) {
+std::string TextOf(const std::vector<SizeCondition>& conditions) {
   std::string text;
-  for (const SizeCondition& c : SizeConditions(fn))
+  for (const SizeCondition& c : conditions)
     text += c.what + ": " + c.size.ToString() + " >= " + std::to_string(c.least) + " if " + c.reads.ToString() + "\n";
   return text;
 }
@@ -28,22 +28,22 @@ TEST(SizeConditions, OfSymbolsAlone) {
   const Atom five = b.Emit(FindPrim("top_k"), {known}, {{"k", int64_t{5}}})[0];
   const Atom cut = Pad(b, x, Atom::Scalar(DType::kF32, 0), {-2, 0}, {0, -1}, {0, 0});
   const FnRef fn = b.Build({largest, one, again, five, cut});
-  EXPECT_EQ(ConditionsOf(*fn),
-            "top_k: dimension 1 of f32[m,n+1]: n+1 >= 3 if 1\n"
-            "pad: a dimension of the result f32[m-2,n]: m-2 >= 0 if 1\n");
+  EXPECT_EQ(TextOf(SizeConditions(*fn)), "top_k: dimension 1 of f32[m,n+1]: n+1 >= 3 if 1\n");
+  EXPECT_EQ(TextOf(ResultSizes(*fn)), "pad: a dimension of the result f32[m-2,n]: m-2 >= 0 if 1\n");
 }
 
 TEST(SizeConditions, OfRegions) {
-  const Type array{DType::kF32, {Dim::Symbol("n")}, {}}, index{DType::kI32, {}, {}};
-  auto first = [&](const char* prim) {
-    Builder r(prim);
-    const Atom x = r.Parameter(array);
-    return r.Build({r.Emit1(FindPrim(prim), {x}, {{"dim", int64_t{0}}, {"dtype", DType::kI32}})});
-  };
-  Builder b("f");
-  const Atom which = b.Parameter(index), x = b.Parameter(array);
-  const FnRef fn = b.Build(b.Emit(FindPrim("cond"), {which, x}, {}, {first("argmax"), first("argmin")}));
-  EXPECT_EQ(ConditionsOf(*fn), "argmax: dimension 0 of f32[n]: n >= 1 if 1\n");  // the other asks for the same
+  const Type array{DType::kF32, {Dim::Symbol("n")}, {}};
+  Builder shorter("shorter"), b("f");
+  const Atom y = shorter.Parameter(array);
+  const Atom cut = Pad(shorter, y, Atom::Scalar(DType::kF32, 0), {-1}, {0}, {0});
+  const FnRef region =
+      shorter.Build({shorter.Emit1(FindPrim("argmax"), {cut}, {{"dim", int64_t{0}}, {"dtype", DType::kI32}})});
+  const Atom which = b.Parameter({DType::kBool, {}, {}}), x = b.Parameter(array);
+  const FnRef fn = b.Build(b.Emit(FindPrim("cond"), {which, x}, {}, {region, region}));
+  EXPECT_EQ(TextOf(SizeConditions(*fn)), "");
+  EXPECT_EQ(TextOf(SizeConditions(*region)), "argmax: dimension 0 of f32[n-1]: n-1 >= 1 if 1\n");
+  EXPECT_EQ(TextOf(ResultSizes(*fn)), "pad: a dimension of the result f32[n-1]: n-1 >= 0 if 1\n");
 }
 
 TEST(SizeConditions, TheInterpreterChecksThem) {

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 5
+#define WEFT_ABI_VERSION 6
 
 struct WeftRuntime;
 
@@ -54,6 +54,7 @@ typedef enum WeftOpcode {
   WEFT_OP_FFT,
   WEFT_OP_DEBUG_PRINT,
   WEFT_OP_ASSERT,
+  WEFT_OP_REQUIRE,  // [message, size, least, reads]: fails unless size >= least or reads is 0
   WEFT_OP_CALLBACK,
   WEFT_OP_COLLECTIVE,
   WEFT_OP_TRANSPOSE,  // tiled copy of a permuted array

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/prim.h"
+#include "ir/size_conditions.h"
 #include "lowering/split_reduction.h"
 
 namespace weft {
@@ -32,7 +33,29 @@ int BlockLowering::SlotOf(const Atom& a) {
   return s;
 }
 
+bool HoldsChecks(const Steps& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& s) {
+    return s.kind == Step::Kind::kChecked || std::any_of(s.blocks.begin(), s.blocks.end(), HoldsChecks);
+  });
+}
+
 std::vector<int> BlockLowering::Run(Steps& steps) {
+  Step checked;
+  checked.kind = Step::Kind::kChecked;
+  checked.blocks.resize(2);
+  if (!sizes_are_checked_) {
+    for (const SizeCondition& c : SizeConditions(fn_)) {
+      const Dim message(p_.AddString(c.what));
+      p_.EmitOp(checked.blocks[0], WEFT_OP_REQUIRE, {message, c.size, Dim(c.least), c.reads}, {});
+    }
+  }
+  if (checked.blocks[0].empty()) return RunUnits(steps);
+  const std::vector<int> results = RunUnits(checked.blocks[1]);
+  steps.push_back(std::move(checked));
+  return results;
+}
+
+std::vector<int> BlockLowering::RunUnits(Steps& steps) {
   slot_.assign(fn_.num_vars(), -1);
   wanted_.assign(fn_.num_vars(), -1);
   std::vector<int> count(fn_.num_vars(), 0);
@@ -472,7 +495,7 @@ void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
   for (int s : held) p_.Use(s);
   p_.EndLoop(begin);
   p_.NextPosition();
-  step.can_fail = body.HasEffects() || !body.FreeAxes().empty();
+  step.can_fail = body.HasEffects() || !body.FreeAxes().empty() || HoldsChecks(step.blocks[0]);
   steps.push_back(std::move(step));
 }
 

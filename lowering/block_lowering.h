@@ -92,11 +92,14 @@ class BlockLowering {
   // Before Run: the function is the body of spmd, so that results are read where they are put together, and only from
   // the first device that holds them.
   void ReturnsBlocks() { returns_blocks_ = true; }
+  // Before Run: what symbolic sizes have to be is checked before the program starts.
+  void SizesAreChecked() { sizes_are_checked_ = true; }
   // The slots of the results.
   std::vector<int> Run(Steps& steps);
 
  private:
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
+  std::vector<int> RunUnits(Steps& steps);
   int SlotOf(const Atom& a);  // of a stored value or literal
   void FinishUnit(int unit);
   // The slot for result `var` of the current unit. `may_hold`: slots that the unit reads and may overwrite.
@@ -146,6 +149,7 @@ class BlockLowering {
   const Fn& fn_;
   std::vector<int> params_, dest_;
   bool returns_blocks_ = false;
+  bool sizes_are_checked_ = false;
   BlockPlan plan_;
   std::vector<int> defining_;
   std::vector<int> slot_;             // by root variable

@@ -79,6 +79,7 @@ class MainEmitter {
       case Step::Kind::kIf: return EmitIf(s);
       case Step::Kind::kWhile: return EmitWhile(s);
       case Step::Kind::kFor: return EmitFor(s);
+      case Step::Kind::kChecked: return EmitChecked(s);
     }
   }
 
@@ -143,14 +144,24 @@ class MainEmitter {
     m_.b.createBlock(&loop.getBefore());
     EmitSteps(s.blocks[0]);
     Value go = m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0));
-    if (s.can_fail) {
-      Value error = m_.Load(m_.i32(), m_.GepAt(m_.i8(), frame_, kFrameError));
-      go = m_.And(go, m_.Cmp(IPred::eq, error, m_.I(m_.i32(), 0)));
-    }
+    if (s.can_fail) go = m_.And(go, NoError());
     m_.b.create<scf::ConditionOp>(m_.loc, go, mlir::ValueRange{});
     m_.b.createBlock(&loop.getAfter());
     EmitSteps(s.blocks[1]);
     m_.b.create<scf::YieldOp>(m_.loc);
+  }
+
+  Value NoError() {
+    Value error = m_.Load(m_.i32(), m_.GepAt(m_.i8(), frame_, kFrameError));
+    return m_.Cmp(IPred::eq, error, m_.I(m_.i32(), 0));
+  }
+
+  void EmitChecked(const Step& s) {
+    EmitSteps(s.blocks[0]);
+    auto branch = m_.b.create<scf::IfOp>(m_.loc, NoError(), /*withElseRegion=*/false);
+    mlir::OpBuilder::InsertionGuard guard(m_.b);
+    m_.b.setInsertionPointToStart(branch.thenBlock());
+    EmitSteps(s.blocks[1]);
   }
 
   void EmitFor(const Step& s) {

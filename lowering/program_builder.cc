@@ -22,8 +22,10 @@ ProgramBuilder::ProgramBuilder(const Fn& fn, const FusionPolicy& policy, const s
   for (const Type& t : fn.ParamTypes()) program.artifact.params.push_back(value(t));
   for (const Type& t : fn.ResultTypes()) program.artifact.results.push_back(value(t));
   if (symbols_.empty()) return;
-  for (const SizeCondition& c : SizeConditions(fn))
-    program.artifact.conditions.push_back({Size(c.size), c.least, Size(c.reads), c.what});
+  for (const std::vector<SizeCondition>& list : {SizeConditions(fn), ResultSizes(fn)}) {
+    for (const SizeCondition& c : list)
+      program.artifact.conditions.push_back({Size(c.size), c.least, Size(c.reads), c.what});
+  }
 }
 
 SizeExpr ProgramBuilder::Size(const Dim& d) {
@@ -265,6 +267,7 @@ Program BuildProgram(const Fn& fn, const FusionPolicy& policy, const std::vector
   for (size_t i = 0; i < donated.size(); ++i) {
     if (donated[i]) block.Donate(static_cast<int>(i));
   }
+  block.SizesAreChecked();
   block.Run(steps);
   builder.program.steps = std::move(steps);
   return builder.Finish();

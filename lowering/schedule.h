@@ -20,11 +20,12 @@ using Steps = std::vector<Step>;
 
 struct Step {
   enum class Kind {
-    kKernel,  // kernels[index](frame, desc)
-    kOp,      // runtime operation `index` (WeftOpcode)
-    kIf,      // blocks[clamp(slot, 0, blocks - 1)]
-    kWhile,   // blocks[0] writes the predicate into `slot`; blocks[1] is the body
-    kFor,     // blocks[0], desc[0] times, with moving slots
+    kKernel,   // kernels[index](frame, desc)
+    kOp,       // runtime operation `index` (WeftOpcode)
+    kIf,       // blocks[clamp(slot, 0, blocks - 1)]
+    kWhile,    // blocks[0] writes the predicate into `slot`; blocks[1] is the body
+    kFor,      // blocks[0], desc[0] times, with moving slots
+    kChecked,  // blocks[0] checks; blocks[1] runs unless the frame has an error then
   };
   Kind kind = Kind::kKernel;
   int index = 0;
@@ -41,6 +42,9 @@ struct Step {
   std::vector<Steps> blocks;
   double cost = -1;  // kKernel: estimated nanoseconds, -1 when sizes are symbolic
 };
+
+// Whether there is a kChecked, at any depth.
+bool HoldsChecks(const Steps& steps);
 
 struct Program {
   Steps steps;

@@ -117,7 +117,7 @@ void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
   p_.EndLoop(begin);
   p_.NextPosition();
   step.can_fail = cond.HasEffects() || body.HasEffects() || !cond.FreeAxes().empty() || !body.FreeAxes().empty() ||
-                  !rows.empty() || MakesTapes(body);
+                  !rows.empty() || MakesTapes(body) || HoldsChecks(step.blocks[0]) || HoldsChecks(step.blocks[1]);
   steps.push_back(std::move(step));
 }
 
@@ -181,7 +181,8 @@ void BlockLowering::EmitTapeScan(Steps& steps, const Eqn& e) {
   p_.Use(step.slot);
   p_.EndLoop(begin);
   p_.NextPosition();
-  step.can_fail = body.HasEffects() || !body.FreeAxes().empty() || !rows.empty() || MakesTapes(body);
+  step.can_fail =
+      body.HasEffects() || !body.FreeAxes().empty() || !rows.empty() || MakesTapes(body) || HoldsChecks(step.blocks[1]);
   steps.push_back(std::move(step));
 }
 

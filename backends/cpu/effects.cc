@@ -66,6 +66,15 @@ void Assert(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
+// [message, size, least, reads]: of an operation that reads from a dimension whose size a call tells
+void Require(WeftFrame* frame, const int64_t* desc) {
+  DescReader r(frame, desc);
+  const std::string& what = Text(frame, r.Int());
+  const int64_t size = r.Int(), least = r.Int(), reads = r.Int();
+  if (size >= least || reads == 0) return;
+  Fail(frame, what + " has size " + std::to_string(size) + "; expected at least " + std::to_string(least));
+}
+
 // [callback, operands, results]
 void Callback(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
@@ -88,6 +97,7 @@ void SetEffectHooks(EffectHooks hooks) { Hooks() = std::move(hooks); }
 void FillEffects(WeftOp* ops) {
   ops[WEFT_OP_DEBUG_PRINT] = DebugPrint;
   ops[WEFT_OP_ASSERT] = Assert;
+  ops[WEFT_OP_REQUIRE] = Require;
   ops[WEFT_OP_CALLBACK] = Callback;
 }
 

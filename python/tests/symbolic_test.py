@@ -221,11 +221,6 @@ SIZES_NEEDED = {
     "get": (lambda x: x.at[np.array([0])].get(mode="promise_in_bounds"), 1, "gather: dimension 0"),
     "pad": (lambda x: weft.lax.pad(x, 0.0, [(-2, 1, 0)]), 1, r"pad: a dimension of the result f32\[n-1\]"),
     "pad inside": (lambda x: weft.lax.pad(x, 0.0, [(-3, 1, 0)]).sum(), 2, r"pad: a dimension of the result f32\[n-2\]"),
-    "in a loop": (
-        lambda x: weft.lax.fori_loop(0, 3, lambda i, c: c + x[c.astype(int)], 0.0),
-        1,
-        "dynamic_slice: dimension 0",
-    ),
     "vmap": (weft.vmap(lambda i: weft.lax.top_k(i * wnp.ones(3), 2)[0]), 0, None),
 }
 
@@ -240,6 +235,32 @@ def test_a_size_that_is_too_small_is_an_error_of_the_call(name):
     if least:
         with pytest.raises(TypeError, match=message):
             ir(np.zeros(least - 1, np.float32))
+
+
+def test_a_size_is_checked_in_a_loop_or_branch_when_that_runs():
+    vector = weft.ShapeDtype(("n",), np.float32)
+    steps = weft.ShapeDtype((), np.int32)
+    for loop in (
+        lambda x, k: weft.lax.fori_loop(0, k, lambda i, c: c + x[i] * x[wnp.stack([i, i])].sum(), 0.0),
+        lambda x, k: weft.lax.while_loop(
+            lambda c: c[0] < k, lambda c: (c[0] + 1, c[1] + x.at[c[0]].get(mode="clip")), (0, 0.0)
+        )[1],
+        lambda x, k: weft.lax.cond(k > 0, lambda x: weft.lax.top_k(x, 1)[0][0], lambda x: 0.0, x),
+        lambda x, k: weft.lax.scan(lambda c, _: (c + x[wnp.int32(c)], c), 0.0 * k, None, length=3)[0] * (k > 0),
+    ):
+        ir = weft.make_ir(loop)(vector, steps)
+        x = np.arange(1, 5, dtype=np.float32)
+        np.testing.assert_allclose(np.asarray(ir(x, 3)), np.asarray(loop(wnp.asarray(x), 3)))
+        empty = np.zeros(0, np.float32)
+        if "length=3" not in ir.text and "length=<3>" not in ir.text:
+            assert float(ir(empty, 0)) == 0
+        with pytest.raises(RuntimeError, match=r"dimension 0 of f32\[n\] has size 0; expected at least 1"):
+            ir(empty, 3)
+        assert np.isfinite(float(ir(x, 2)))  # the program can be called again
+    # As many steps as elements.
+    size = weft.primitives.dim_size
+    total = weft.make_ir(lambda x: weft.lax.fori_loop(0, size(x, dim=0), lambda i, c: c + x[i], 0.0))(vector)
+    assert float(total(np.zeros(0, np.float32))) == 0 and float(total(np.ones(5, np.float32))) == 5
 
 
 def test_sizes_that_are_always_enough_need_no_check():

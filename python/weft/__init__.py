@@ -118,6 +118,7 @@ _LATER = frozenset(
         "lax",
         "nn",
         "ops",
+        "primitives",
         "random",
         "scipy",
         "tree_util",

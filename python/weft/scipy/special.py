@@ -303,10 +303,11 @@ def ndtri(p: NestedLike) -> Array:
 
     Example:
         >>> weft.scipy.special.ndtri(wnp.array([0.5, 0.975]))
-        Array([0.       , 1.9599643], dtype=float32)
+        Array([0.       , 1.9599644], dtype=float32)
     """
     p = _float(p)
-    return _normal_quantile()(widened(p)).astype(p.dtype)
+    y = _normal_quantile()(widened(p))
+    return y if y.dtype == p.dtype else y.astype(p.dtype)
 
 
 # PPND16: numerator and denominator, highest power first, of polynomials in what _normal_quantile says.
