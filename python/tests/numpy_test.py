@@ -524,3 +524,61 @@ def test_ldexp_refuses():
         wnp.ldexp(1j, 2)
     with pytest.raises(TypeError, match="x2 is f32"):
         wnp.ldexp(1.0, 2.0)
+
+
+# Searching, joining and folding long arrays by other ways than short ones (see _COUNTED, _COMPARED, _LONG).
+LENGTHS = [1, 5, 31, 32, 33, 64, 200]
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool"])
+def test_searches_of_any_length(n, dtype):
+    random = np.random.default_rng(n)
+    table = random.integers(0, 50, n).astype(dtype)
+    values = random.integers(0, 60, (4, 7)).astype(dtype)
+    if table.dtype.kind == "f":
+        table[n // 2] = values[0, 0] = np.nan
+        values[1, :2] = np.inf, -np.inf
+    ordered = np.sort(table)
+    for side in ("left", "right"):
+        wanted = np.searchsorted(ordered, values, side)
+        for given in (
+            wnp.searchsorted(ordered, values, side),
+            weft.jit(lambda a, v, side=side: wnp.searchsorted(a, v, side))(ordered, values),
+            weft.vmap(lambda a, v, side=side: wnp.searchsorted(a, v, side), (None, 0))(ordered, values),
+        ):
+            np.testing.assert_array_equal(np.asarray(given), wanted)
+            assert given.dtype == np.int32
+    bins = ordered[ordered == ordered]
+    np.testing.assert_array_equal(np.asarray(wnp.digitize(values, bins)), np.digitize(values, bins))
+    np.testing.assert_array_equal(np.asarray(wnp.isin(values, table)), np.isin(values, table))
+    np.testing.assert_array_equal(np.asarray(wnp.intersect1d(values, table)), np.intersect1d(values, table))
+    counts = random.integers(0, 4, n)
+    for total in (0, int(counts.sum()), int(counts.sum()) + 3):
+        repeated = np.append(np.repeat(table, counts), [table[-1]] * 3)[:total]
+        np.testing.assert_array_equal(np.asarray(wnp.repeat(table, counts, total_repeat_length=total)), repeated)
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_interpolation_in_any_number_of_points(n):
+    random = np.random.default_rng(n)
+    places, values = np.sort(random.normal(size=n)), random.normal(size=n)
+    x = np.concatenate([random.normal(size=40) * 2, places, [np.inf, -np.inf, np.nan]])
+    np.testing.assert_allclose(np.asarray(wnp.interp(x, places, values)), np.interp(x, places, values), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "n, k", [(100, 15), (100, 16), (16, 16), (600, 255), (300, 257), (1000, 40), (20, 300), (3, 18)]
+)
+def test_convolutions_of_any_length(n, k):
+    random = np.random.default_rng(n)
+    a, v = random.normal(size=n), random.normal(size=k)
+    for mode in ("full", "same", "valid"):
+        for ours, theirs in ((wnp.convolve, np.convolve), (wnp.correlate, np.correlate)):
+            np.testing.assert_allclose(np.asarray(ours(a, v, mode)), theirs(a, v, mode), atol=1e-12)
+            lanes = weft.vmap(lambda a, ours=ours, mode=mode: ours(a, v, mode))(np.stack([a, 2 * a]))
+            np.testing.assert_allclose(np.asarray(lanes[1]), theirs(2 * a, v, mode), atol=1e-12)
+    # The derivative by v of <w, a * v> is the correlation of w with a.
+    w = random.normal(size=n + k - 1)
+    slope = weft.grad(lambda v: (w * wnp.convolve(a, v)).sum())(v)
+    np.testing.assert_allclose(np.asarray(slope), np.correlate(w, a, "valid"), atol=1e-12)

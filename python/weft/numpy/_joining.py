@@ -387,10 +387,12 @@ def repeat(
         dims[axis + 1] = repeats
         return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * repeats,) + a.shape[axis + 1 :])
     if total_repeat_length is not None:
+        from ._sorting import searchsorted
+
         counts = _weft.broadcast_to(_array(repeats).reshape(-1).astype("int32"), (n,))
         ends = _weft.cumulative("cumsum", counts, 0, False)
         place = _weft.iota((total_repeat_length,), 0, "int32")
-        index = _weft.reduce("reduce_sum", (ends <= place[:, None]).astype("int32"), -1, False)
+        index = searchsorted(ends, place, "right")
         return _weft.take(a, index, axis, "clip")
     known = np.asarray(repeats)
     if known.size == 1:

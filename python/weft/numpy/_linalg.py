@@ -411,8 +411,29 @@ def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
     if mode not in beside:
         raise value_error(f"{name}: there is no mode {mode!r}; the modes are 'full', 'same' and 'valid'")
     dtype = _weft.result_type(a, v)
+    if k >= _LONG and _weft.dtype_kind(dtype) == "float":
+        return _by_blocks(a.astype(dtype), v.astype(dtype), beside[mode])
     one = lambda x: x.astype(dtype)[None, None]
     return conv_general_dilated(one(a), one(_weft.flip(v, 0)), (1,), [beside[mode]])[0, 0]
+
+
+# From here on one product of matrices takes less time than a convolution of a single channel.
+_LONG = 16
+
+
+def _by_blocks(a: Array, v: Array, beside: tuple[int, int]) -> Array:
+    """The convolution, a block of results after the other: what each block sees of a, times the matrix of shifted v."""
+    k = v.shape[0]
+    n = a.shape[0] + sum(beside) - k + 1
+    block = min(k, 256)
+    blocks = -(-n // block)
+    seen = block + k - 1
+    a = _weft.pad_constant(a, [beside[0]], [beside[1] + blocks * block - n], 0)
+    parts = a[_weft.iota((blocks, seen), 0, "int32") * block + _weft.iota((blocks, seen), 1, "int32")]
+    # Entry (s, t) is what result t of a block takes of element s: v backwards, from element t on.
+    shift = _weft.iota((seen, block), 1, "int32") - _weft.iota((seen, block), 0, "int32") + (k - 1)
+    shifted = _weft.take(_weft.pad_constant(v, [block - 1], [block - 1], 0), shift + (block - 1), 0, "clip")
+    return _weft.matmul(parts, shifted).reshape(-1)[:n]
 
 
 def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
@@ -433,6 +454,8 @@ def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
     from ._elementwise import conjugate
 
     a, v = _array(a), conjugate(_array(v))
+    if 1 == a.ndim == v.ndim and a.shape[0] < v.shape[0]:  # the middle is that of the longer one, from the other end
+        return _weft.flip(_convolve(v, _weft.flip(a, 0), mode, "correlate"), 0)
     return _convolve(a, _weft.flip(v, 0) if v.ndim == 1 else v, mode, "correlate")
 
 

@@ -9,6 +9,7 @@ from .._errors import value_error
 from .._weft import Array
 from ..typing import NestedLike
 from ._indexing import nonzero
+from ._sorting import searchsorted, sort
 
 __all__ = [
     "intersect1d",
@@ -233,8 +234,17 @@ def isin(
     """
     del assume_unique, method
     element, test = _array(element), _array(test_elements).reshape(-1)
-    found = _weft.reduce("reduce_or", element[..., None] == test, -1, False)
+    n = test.shape[0]
+    if not isinstance(n, int) or n <= _COMPARED or "complex" in (_weft.dtype_kind(a.dtype) for a in (element, test)):
+        found = _weft.reduce("reduce_or", element[..., None] == test, -1, False)
+    else:
+        test = sort(test)
+        found = _weft.take(test, searchsorted(test, element), 0, "clip") == element
     return _weft.logical_not(found) if invert else found
+
+
+# Up to here comparing with all elements takes less time than sorting them.
+_COMPARED = 32
 
 
 def union1d(

@@ -182,12 +182,30 @@ def searchsorted(
         raise value_error(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if sorter is not None:
         a = _weft.take(a, _weft.array(sorter, None, False), 0, "clip")
-    v = v[..., None]
-    before = a < v if side == "left" else a <= v
-    if _weft.is_inexact(a.dtype) or _weft.is_inexact(v.dtype):
+    n = a.shape[0]
+    if not isinstance(n, int) or n <= _COUNTED:
+        count = _weft.reduce("reduce_sum", _goes_before(a, v[..., None], side).astype("int32"), -1, False)
+        return count.astype("int32")
+    # The number of elements before v, one binary digit after the other.
+    count = _weft.full(v.shape, 0, "int32" if n < 2**30 else "int64")
+    for digit in reversed(range(n.bit_length())):
+        more = count + (1 << digit)
+        element = _weft.take(a, _weft.bind_elementwise("min", (more, n), {}) - 1, 0, "promise")
+        count = _weft.where((more <= n) & _goes_before(element, v, side), more, count)
+    return count
+
+
+# Up to here comparing with all elements takes less time than halving.
+_COUNTED = 32
+
+
+def _goes_before(element, v, side: str) -> Array:
+    """Whether v is to stand behind an element; NaN is behind all numbers."""
+    before = element < v if side == "left" else element <= v
+    if _weft.is_inexact(element.dtype) or _weft.is_inexact(v.dtype):
         missing = v != v
-        before = before | (missing & (a == a)) if side == "left" else before | missing
-    return _weft.reduce("reduce_sum", before.astype("int32"), -1, False)
+        before = before | (missing & (element == element)) if side == "left" else before | missing
+    return before
 
 
 def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: str | None = None) -> Array:

@@ -502,7 +502,7 @@ def interp(
     """
     from ._choosing import clip
     from ._indexing import take
-    from ._sorting import argsort
+    from ._sorting import argsort, searchsorted
 
     x, xp, fp = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(xp)), _weft.promote_inexact(_array(fp))
     if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] == 0:
@@ -517,7 +517,7 @@ def interp(
     if n == 1:
         out = _weft.broadcast_to(fp[0], x.shape)
     else:
-        i = clip(sum((x[..., None] >= xp).astype("int32"), -1), 1, n - 1)
+        i = clip(searchsorted(xp, x, "right"), 1, n - 1)
         x0, x1, f0, f1 = xp[i - 1], xp[i], fp[i - 1], fp[i]
         gap = x1 - x0
         out = f0 + (f1 - f0) * ((x - x0) / _weft.where(gap == 0, 1, gap))
