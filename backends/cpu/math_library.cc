@@ -116,7 +116,7 @@ void FillMath(WeftMath* table) {
   t.Floats("atanh", WEFT_F(std::atanh(v)));
   t.Floats("erf", WEFT_F(std::erf(v)));
   t.Floats("erfc", WEFT_F(std::erfc(v)));
-  t.Floats("erf_inv", WEFT_F(ErfInv(v)));
+  t.Floats("erf_inv", WEFT_F(ErfInv(v, sizeof(x) == sizeof(float))));
   t.Floats("lgamma", WEFT_F(LogGamma(v)));
   t.Floats("digamma", WEFT_F(Digamma(v)));
   t.Floats("trigamma", WEFT_F(Trigamma(v)));

@@ -53,7 +53,7 @@ double Trigamma(double x) {
              Polynomial({-3617.0 / 510, 7.0 / 6, -691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6}, f);
 }
 
-double ErfInv(double x) {
+double ErfInv(double x, bool single) {
   if (!(std::abs(x) <= 1)) return kNan;
   if (std::abs(x) == 1) return x * kInf;
   const double w = -std::log((1 - x) * (1 + x));
@@ -65,13 +65,14 @@ double ErfInv(double x) {
                                 std::sqrt(w) - 3);
   y *= x;
   if (std::abs(x) < 0.5) {
-    for (int step = 0; step < 2; ++step) y -= (std::erf(y) - x) * std::sqrt(kPi) / 2 * std::exp(y * y);
+    for (int step = single ? 1 : 0; step < 2; ++step) y -= (std::erf(y) - x) * std::sqrt(kPi) / 2 * std::exp(y * y);
     return y;
   }
   // Near the ends by erfc, whose logarithm is nearly a parabola, which Newton's steps follow.
   const double rest = 1 - std::abs(x);
   y = std::abs(y);
-  for (int step = 0; step < 4; ++step) {
+  // The start has 7 digits up to w = 16, the end of single precision, and fewer beyond.
+  for (int step = single ? 3 : w < 16 ? 2 : 0; step < 4; ++step) {
     const double e = std::erfc(y);
     y += std::log(e / rest) * e * std::sqrt(kPi) / 2 * std::exp(y * y);
   }

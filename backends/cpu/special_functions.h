@@ -7,7 +7,8 @@ namespace weft::cpu {
 double LogGamma(double x);  // log |Gamma(x)|; unlike std::lgamma without a global for the sign
 double Digamma(double x);   // recurrence up to 10, asymptotic series, reflection
 double Trigamma(double x);
-double ErfInv(double x);  // a polynomial start (Giles 2010), then Newton steps
+// `single`: x is a float, whose digits one step gives.
+double ErfInv(double x, bool single);  // a polynomial start (Giles 2010), then Newton steps
 
 }  // namespace weft::cpu
 #endif  // WEFT_BACKENDS_CPU_SPECIAL_FUNCTIONS_H_

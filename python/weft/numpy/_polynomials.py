@@ -301,7 +301,7 @@ def i0(x: NestedLike) -> Array:
 
     Returns: array of the shape of x, of a float dtype.
 
-    Source: Abramowitz & Stegun 9.6.12 (the sum of (x^2/4)^k / k!^2) for |x| <= 30, 9.7.1 beyond.
+    Source: Abramowitz & Stegun 9.6.12 (the sum of (x^2/4)^k / k!^2) for |x| <= 30 (float32: 10), 9.7.1 beyond.
 
     Example:
         >>> wnp.i0(wnp.array([0.0, 1.0]))
@@ -318,24 +318,26 @@ def _size(x) -> Array:
 
 
 def _bessel_i0e(x) -> Array:
-    """exp(-|x|) I0(x): the power series for |x| <= 30, beyond it the asymptotic series of A&S 9.7.1."""
+    """exp(-|x|) I0(x): the power series for small |x|, beyond it the asymptotic series of A&S 9.7.1."""
+    # The end of the one, and as many terms of each as the dtype has digits for.
+    end, near_terms, far_terms = (10, 26, 12) if x.dtype == "float32" else (30, 80, 17)
     size = _size(x)
-    near = _weft.where(size > 30, 1, x)
+    near = _weft.where(size > end, 1, x)
     q: Array = near * near / 4
     term: Any = None
     total: Any = None
-    for k in range(1, 80):
+    for k in range(1, near_terms):
         term = q if term is None else term * (q / (k * k))
         total = term + 1 if total is None else total + term
-    small = total * _weft.bind_elementwise("exp", (-_weft.where(size > 30, 1, size),), {})
-    far = _weft.where(size > 30, size, 30)
+    small = total * _weft.bind_elementwise("exp", (-_weft.where(size > end, 1, size),), {})
+    far = _weft.where(size > end, size, end)
     series: Any = 1.0
     factor: Any = 1.0
-    for k in range(1, 17):
+    for k in range(1, far_terms):
         factor = factor * ((2 * k - 1) ** 2 / (8 * k)) / far
         series = series + factor
     large = series / (math.sqrt(2 * math.pi) * _weft.bind_elementwise("sqrt", (far,), {}))
-    return _weft.where(size > 30, large, small)
+    return _weft.where(size > end, large, small)
 
 
 def _cosines(M: int, coefficients) -> Array:

@@ -391,7 +391,7 @@ def i0e(x: NestedLike) -> Array:
 
     Returns: array of the shape of x, of a float dtype.
 
-    Source: Abramowitz & Stegun 9.6.12 for |x| <= 30, 9.7.1 beyond.
+    Source: Abramowitz & Stegun 9.6.12 for |x| <= 30 (float32: 10), 9.7.1 beyond.
 
     Example:
         >>> weft.scipy.special.i0e(wnp.array([0.0, 100.0]))
