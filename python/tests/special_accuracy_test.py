@@ -37,6 +37,7 @@ GRADIENT = weft.vmap(weft.grad(special.gammaln))
 CASES = {
     "ndtri": (special.ndtri, quantile, TAILS + CENTRE),
     "erf_inv": (weft.lax.erf_inv, erf_inv, [*NEAR_ONE, -0.9, 1e-300, 1e-5, 0.3, 0.49, 0.5, 0.51, 0.99]),
+    "erfinv": (special.erfinv, erf_inv, [*NEAR_ONE, -0.9, 1e-300, 1e-5, 0.3, 0.49, 0.5, 0.51, 0.84, 0.86, 0.99]),
     "digamma": (weft.lax.digamma, mpmath.digamma, [*NEAR_POLES, -1 + 2.0**-53, -100.5, 0.1, 3.0, 1e5]),
     "trigamma": (weft.lax.trigamma, lambda x: mpmath.psi(1, x), [*NEAR_POLES, -1 + 2.0**-53, -100.4, 0.1, 3.0, 1e5]),
     "gradient of gammaln": (GRADIENT, mpmath.digamma, [*NEAR_POLES, 0.1, 3.0]),
@@ -52,7 +53,7 @@ def test_accuracy(name, dtype):
     x = np.unique(np.array(points, dtype))
     least = np.finfo(dtype).tiny
     # Where rounding to 32 bits leaves a pole, the end of the domain or nothing, there is nothing to compare.
-    poles = (x <= 0) & (x == np.floor(x)) if "gamma" in name else np.abs(x) == (1 if name == "erf_inv" else np.inf)
+    poles = (x <= 0) & (x == np.floor(x)) if "gamma" in name else np.abs(x) == (1 if name in ("erf_inv", "erfinv") else np.inf)
     x = x[~poles & (x != 1)] if name == "ndtri" else x[~poles]
     x = x[np.abs(x) >= least] if dtype == "float32" else x
     wanted = np.array([kind(truth(mpmath.mpf(float(v)))) for v in x])

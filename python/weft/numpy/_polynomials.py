@@ -323,19 +323,17 @@ def _bessel_i0e(x) -> Array:
     end, near_terms, far_terms = (10, 26, 12) if x.dtype == "float32" else (30, 80, 17)
     size = _size(x)
     near = _weft.where(size > end, 1, x)
+    # From the last term on: the terms themselves would be subnormal numbers, which take a hundred times as long.
     q: Array = near * near / 4
-    term: Any = None
-    total: Any = None
-    for k in range(1, near_terms):
-        term = q if term is None else term * (q / (k * k))
-        total = term + 1 if total is None else total + term
+    total: Any = 1.0
+    for k in reversed(range(1, near_terms)):
+        total = 1 + total * (q * (1 / (k * k)))
     small = total * _weft.bind_elementwise("exp", (-_weft.where(size > end, 1, size),), {})
     far = _weft.where(size > end, size, end)
+    inverse = 1 / far
     series: Any = 1.0
-    factor: Any = 1.0
-    for k in range(1, far_terms):
-        factor = factor * ((2 * k - 1) ** 2 / (8 * k)) / far
-        series = series + factor
+    for k in reversed(range(1, far_terms)):
+        series = 1 + series * (inverse * ((2 * k - 1) ** 2 / (8 * k)))
     large = series / (math.sqrt(2 * math.pi) * _weft.bind_elementwise("sqrt", (far,), {}))
     return _weft.where(size > end, large, small)
 

@@ -78,7 +78,6 @@ erf = _unary("erf", "erf", _ERF, "7.1.1", "[0.0, 1.0]", "[0.       , 0.8427008]"
 erfc = _unary(
     "erfc", "erfc", "1 - erf(x), without cancellation.", "7.1.2", "[0.0, 3.0]", "[1.0000000e+00, 2.2090497e-05]"
 )
-erfinv = _unary("erf_inv", "erfinv", "The inverse of erf.", "7.1.1", "[0.0, 0.5]", "[0.        , 0.47693628]")
 digamma = _unary(
     "digamma", "digamma", "The derivative of gammaln.", "6.3.1", "[1.0, 2.0]", "[-0.5772157 ,  0.42278433]"
 )
@@ -337,6 +336,52 @@ def _quotient(coefficients, x) -> Array:
     return numerator / denominator
 
 
+def _quantile(q, rest) -> Array:
+    """PPND16 at the probability 1/2 + q; `rest` is that beyond, on the nearer side."""
+    central = q * _quotient(_CENTRAL, 0.180625 - q * q)
+    r = wnp.sqrt(-wnp.log(rest))
+    far = wnp.minimum(r, 28.0)  # subnormal numbers end before; the polynomials are not for infinity
+    size = wnp.where(r <= 5, _quotient(_MIDDLE, r - 1.6), _quotient(_TAIL, far - 5))
+    size = wnp.where(rest == 0, math.inf, size)
+    return wnp.where(wnp.abs(q) <= 0.425, central, wnp.copysign(size, q))
+
+
+def erfinv(x: NestedLike) -> Array:
+    """The inverse of erf.
+
+    Args:
+        x: array or number in [-1, 1].
+
+    Returns: array of the shape of x, of a float dtype; NaN outside [-1, 1].
+
+    Source: erfinv(x) is ndtri((1 + x) / 2) / sqrt(2); see ndtri.
+
+    Example:
+        >>> weft.scipy.special.erfinv(wnp.array([0.0, 0.5]))
+        Array([0.       , 0.4769363], dtype=float32)
+    """
+    x = _float(x)
+    y = _erf_inverse()(widened(x))
+    return y if y.dtype == x.dtype else y.astype(x.dtype)
+
+
+@functools.cache
+def _erf_inverse() -> Callable[[Array], Array]:
+    """erfinv of 32 or 64 bits: in one kernel with what is around it, which the primitive erf_inv is not."""
+    from ..custom import custom_jvp
+
+    @custom_jvp
+    def inverse(x):
+        return _quantile(x / 2, (1 - wnp.abs(x)) / 2) / math.sqrt(2)
+
+    @inverse.defjvp
+    def rule(primals, tangents):
+        y = inverse(*primals)
+        return y, tangents[0] * (math.sqrt(math.pi) / 2 * wnp.exp(y * y))
+
+    return inverse
+
+
 @functools.cache
 def _normal_quantile() -> Callable[[Array], Array]:
     """ndtri of 32 or 64 bits. Its derivative is the inverse of the density there, not that of the polynomials."""
@@ -345,13 +390,7 @@ def _normal_quantile() -> Callable[[Array], Array]:
     @custom_jvp
     def quantile(p):
         q = p - 0.5
-        central = q * _quotient(_CENTRAL, 0.180625 - q * q)
-        rest = wnp.where(q < 0, p, 1 - p)  # the probability beyond, on the nearer side
-        r = wnp.sqrt(-wnp.log(rest))
-        far = wnp.minimum(r, 28.0)  # subnormal numbers end before; the polynomials are not for infinity
-        size = wnp.where(r <= 5, _quotient(_MIDDLE, r - 1.6), _quotient(_TAIL, far - 5))
-        size = wnp.where(rest == 0, math.inf, size)
-        return wnp.where(wnp.abs(q) <= 0.425, central, wnp.copysign(size, q))
+        return _quantile(q, wnp.where(q < 0, p, 1 - p))
 
     @quantile.defjvp
     def rule(primals, tangents):
@@ -375,15 +414,14 @@ def log_ndtr(x: NestedLike) -> Array:
     """
     x = _float(x)
     edge = -15.0 if x.dtype == "float64" else -6.0
-    near = wnp.log(ndtr(wnp.where(x > edge, x, 0)))
+    tail_of_near = ndtr(wnp.where(x > edge, wnp.where(x > 0, -x, x), 0))
     far = wnp.where(x > edge, edge, x)
     term, series = 1.0, 1.0
     for k in range(1, 8):
         term = -term * (2 * k - 1) / (far * far)
         series = series + term
     tail = -0.5 * far * far - wnp.log(-far) - 0.5 * math.log(2 * math.pi) + wnp.log(series)
-    upper = wnp.log1p(-ndtr(-wnp.where(x > 0, x, 0)))
-    return wnp.where(x > 0, upper, wnp.where(x > edge, near, tail))
+    return wnp.where(x > 0, wnp.log1p(-tail_of_near), wnp.where(x > edge, wnp.log(tail_of_near), tail))
 
 
 def i0e(x: NestedLike) -> Array:
