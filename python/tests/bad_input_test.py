@@ -236,6 +236,63 @@ MISTAKES = {
 }
 
 
+# Functions of one axis; those that take several or None as well.
+ONE_AXIS = {
+    "sort": lambda axis: wnp.sort(X, axis),
+    "argsort": lambda axis: wnp.argsort(X, axis),
+    "lexsort": lambda axis: wnp.lexsort([X, X], axis),
+    "take": lambda axis: wnp.take(X, 0, axis),
+    "take_along_axis": lambda axis: wnp.take_along_axis(X, wnp.zeros((1, 1), int), axis),
+    "diff": lambda axis: wnp.diff(X, axis=axis),
+    "swapaxes": lambda axis: wnp.swapaxes(X, axis, 0),
+    "repeat": lambda axis: wnp.repeat(X, 2, axis),
+    "cumsum": lambda axis: wnp.cumsum(X, axis),
+    "cummax": lambda axis: lax.cummax(X, axis),
+    "argmax": lambda axis: wnp.argmax(X, axis),
+    "argmin": lambda axis: wnp.argmin(X, axis),
+    "concatenate": lambda axis: wnp.concatenate([X, X], axis),
+    "stack": lambda axis: wnp.stack([X, X], axis),
+    "fft": lambda axis: wnp.fft.fft(X, axis=axis),
+    "hfft": lambda axis: wnp.fft.hfft(X, axis=axis),
+    "split": lambda axis: wnp.split(X, 1, axis),
+    "compress": lambda axis: wnp.compress([True], X, axis),
+    "delete": lambda axis: wnp.delete(X, 0, axis),
+    "unwrap": lambda axis: wnp.unwrap(X, axis=axis),
+    "top_k": lambda axis: lax.top_k(X, 1, axis=axis),
+    "slice_in_dim": lambda axis: lax.slice_in_dim(X, 0, 1, axis=axis),
+    "permutation": lambda axis: random.permutation(random.key(0), X, axis),
+    "categorical": lambda axis: random.categorical(random.key(0), X, axis),
+}
+SEVERAL_AXES = {
+    "roll": lambda axis: wnp.roll(X, 1, axis),
+    "quantile": lambda axis: wnp.quantile(X, 0.5, axis),
+    "average": lambda axis: wnp.average(X, axis, X),
+    "trim_zeros": lambda axis: wnp.trim_zeros(X, "fb", axis),
+    "flip": lambda axis: wnp.flip(X, axis),
+    "moveaxis": lambda axis: wnp.moveaxis(X, axis, 0),
+    "squeeze": lambda axis: wnp.squeeze(X, axis),
+    "expand_dims": lambda axis: wnp.expand_dims(X, axis),
+    "sum": lambda axis: wnp.sum(X, axis),
+    "max": lambda axis: wnp.max(X, axis),
+    "mean": lambda axis: wnp.mean(X, axis),
+}
+NO_NONE = ["lexsort", "diff", "swapaxes", "cummax", "stack", "hfft", "split", "unwrap", "top_k", "slice_in_dim", "permutation", "categorical", "moveaxis"]
+
+
+@pytest.mark.parametrize("name", [*ONE_AXIS, *SEVERAL_AXES])
+def test_an_axis_is_an_integer(name):
+    for axis in ["a", 1.5, *([(0,)] if name in ONE_AXIS else [(0, "a")]), *([None] if name in NO_NONE else [])]:
+        culprit = axis[1] if axis == (0, "a") else axis
+        with pytest.raises(TypeError) as info:
+            {**ONE_AXIS, **SEVERAL_AXES}[name](axis)
+        message, *stack = str(info.value).split("\n")
+        assert message == f"{name}: axis: an integer is needed, got {culprit!r}", axis
+        assert "bad_input_test.py" in stack[0]
+    for axis in (7, -4, 2**70):
+        with pytest.raises((IndexError, ValueError), match=rf"{name}: .*{axis}"):
+            {**ONE_AXIS, **SEVERAL_AXES}[name](axis)
+
+
 @pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes(mistake, traced):
