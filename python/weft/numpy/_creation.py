@@ -481,6 +481,8 @@ def indices(dimensions: Shape, dtype: DTypeLike | None = None, sparse: bool = Fa
     if sparse:
         n = len(dims)
         return tuple(_weft.iota(tuple(dims[d] if i == d else 1 for i in range(n)), d, kind) for d in range(n))
+    if not dims:
+        return _weft.full((0,), 0, kind)
     return _weft.stack([_weft.iota(dims, d, kind) for d in range(len(dims))], 0)
 
 

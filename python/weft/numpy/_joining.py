@@ -377,6 +377,8 @@ def repeat(
     import numpy as np
 
     a = _array(a)
+    if a.ndim == 0:
+        a = a.reshape(1)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "repeat")
