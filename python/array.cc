@@ -352,7 +352,7 @@ PyObject* ReshapeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
         throw ValueError("reshape: order must be 'C' or 'F', got ", python::Repr(order));
     }
     PyObject* shape = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
-    Dims dims = DimsFrom(shape, "reshape");
+    Dims dims = NewDimsFrom(shape);
     if (!columns_first) return WrapValue(Reshape(Operand(ValueOf(self)), dims));
     std::reverse(dims.begin(), dims.end());
     const Value rows = Transpose(Operand(ValueOf(self)), std::nullopt);

@@ -428,6 +428,15 @@ Dims DimsFrom(PyObject* object, const char* what) {
   return dims;
 }
 
+Dims NewDimsFrom(PyObject* object) {
+  Dims dims = DimsFrom(object, "reshape");
+  for (const Dim& dim : dims) {
+    if (const auto size = dim.TryValue(); size && *size < -1)
+      throw TypeError("reshape: sizes are -1 or not negative, got ", ShapeText(dims));
+  }
+  return dims;
+}
+
 std::optional<Ints> AxesFrom(PyObject* object, const char* what) {
   if (object == nullptr || object == Py_None) return std::nullopt;
   Ints axes;

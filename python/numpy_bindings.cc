@@ -221,9 +221,8 @@ void BindNumpy(py::module_& m) {
   });
 
   // Shapes.
-  m.def("reshape", [](py::handle x, py::handle shape) {
-    return Wrap(Reshape(One(x, "reshape"), DimsFrom(shape.ptr(), "reshape")));
-  });
+  m.def("reshape",
+        [](py::handle x, py::handle shape) { return Wrap(Reshape(One(x, "reshape"), NewDimsFrom(shape.ptr()))); });
   m.def("broadcast_to", [](py::handle x, py::handle shape) {
     return Wrap(BroadcastTo(One(x, "broadcast_to"), DimsFrom(shape.ptr(), "broadcast_to")));
   });

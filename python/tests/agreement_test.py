@@ -580,6 +580,31 @@ lax.reduce_sum(jnp.arange(24.0).reshape(2, 3, 4), axes=(2, 0))
 lax.reduce_or(jnp.arange(6).reshape(2, 3) > 4, axes=(1, 0))
 lax.reduce_prod(jnp.arange(6.0).reshape(2, 3), axes=(0, 0))
 lax.cumsum(jnp.arange(3.0), None)
+
+# Conditions of every form.
+jnp.piecewise(jnp.arange(3.0), [True], [1, 2])
+jnp.piecewise(jnp.arange(3.0), [False], [1])
+jnp.piecewise(jnp.arange(3.0), jnp.array([[True, False, False], [False, False, True]]), [1, 2, lambda x: -x])
+jnp.piecewise(jnp.arange(3.0), jnp.array([True, False, True]), [1, 2])
+jnp.piecewise(jnp.arange(3), [jnp.arange(3) > 1], [2.5])
+
+# What is no size, and no number of times.
+jnp.repeat(jnp.arange(3), 1.5)
+jnp.repeat(jnp.arange(3), 'a')
+jnp.roll(jnp.arange(3), 1.5)
+jnp.roll(jnp.arange(3), 'a')
+jnp.tile(jnp.arange(3), 1.5)
+jnp.tile(jnp.arange(3), (2, 1))
+jnp.tile(jnp.arange(3), jnp.array([2, 1]).shape)
+jnp.reshape(jnp.ones((2, 3)), (-2, -3))
+jnp.ones((2, 3)).reshape(-2, -3)
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=(0, -2))
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=([0, 1], [0, 1]))
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=(0, 0, 0))
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=1.5)
+jnp.pad(jnp.arange(3), 1.5)
+jnp.pad(jnp.arange(3), (1, 2, 3))
+jnp.vander(jnp.ones((2, 2)))
 """
 
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-5, "complex64": 3e-5}

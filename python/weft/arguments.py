@@ -107,6 +107,18 @@ def count(value: Any, what: str) -> Any:
     return n
 
 
+def sizes(shape: Any, what: str) -> tuple[Any, ...]:
+    """The sizes of a new array, one or several, as the argument `what` names them; symbolic ones stay."""
+    given = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    checked = tuple(n if isinstance(n, _weft.Dim) else integer(n, f"{what}: a size") for n in given)
+    if any(n < 0 for n in checked if isinstance(n, int)):
+        raise value_error(f"{what}: the shape {checked} has a negative size")
+    if any(n >= 2**63 for n in checked if isinstance(n, int)):
+        raise value_error(f"{what}: a size must fit 64 bits, got {max(n for n in checked if isinstance(n, int))}")
+    return checked
+
+
 def one_of(value: Any, names: Iterable[Any], what: str) -> Any:
     """A word, as the argument `what` names it, out of those that mean something."""
     names = tuple(names)

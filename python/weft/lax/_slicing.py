@@ -109,7 +109,8 @@ def _starts(start_indices, shape, allow_negative, name: str) -> list:
         allow_negative = [allow_negative] * len(shape)
     elif len(allow_negative) != len(shape):
         raise value_error(
-            f"{name}: allow_negative_indices is one boolean, or one for each of {len(shape)} dimensions, got {allow_negative!r}"
+            f"{name}: allow_negative_indices is one boolean, or one for each of {len(shape)} dimensions, got "
+            f"{allow_negative!r}"
         )
     for start, counted in zip(starts, allow_negative):
         if not counted and isinstance(start, (int, np.integer)) and start < 0:

@@ -25,6 +25,7 @@ def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8
         Array([ True, False], dtype=bool)
     """
     a, b = _weft.promote_inexact(a), _weft.promote_inexact(b)
+    rtol, atol = _weft.array(rtol, None, False), _weft.array(atol, None, False)
     finite = isfinite(a) & isfinite(b)
     close = _weft.where(finite, _weft.absolute(a - b) <= atol + rtol * _weft.absolute(b), a == b)
     return close | ((a != a) & (b != b)) if equal_nan else close

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
+from ..arguments import count
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -269,6 +270,7 @@ def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | 
         raise value_error("nonzero: an array without dimensions has no indices; use atleast_1d")
     if size is None:
         return tuple(_weft.nonzero(a))
+    size = count(size, "nonzero: size")
     flat = (a != 0).reshape(-1)
     n = flat.shape[0]
     # Position of each hit among the hits; the others go out of bounds and are dropped.

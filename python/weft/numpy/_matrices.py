@@ -272,7 +272,7 @@ def diag(v: NestedLike, k: int = 0) -> Array:
         >>> wnp.diag(wnp.array([[1, 2], [3, 4]]))
         Array([1, 4], dtype=int32)
     """
-    v = _weft.array(v, None, False)
+    v, k = _weft.array(v, None, False), integer(k, "diag: k")
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
@@ -313,14 +313,19 @@ def vander(x: NestedLike, N: int | None = None, increasing: bool = False) -> Arr
 
     Returns: array [length, N].
 
+    Raises:
+        ValueError: x is no vector, or N is negative.
+
     Example:
         >>> wnp.vander(wnp.array([2, 3]), 3)
         Array([[4, 2, 1],
                [9, 3, 1]], dtype=int32)
     """
     x = _weft.array(x, None, False)
+    if x.ndim != 1:
+        raise value_error(f"vander: x must be a vector, got shape {x.shape}")
     x = x.astype(int) if _weft.dtype_kind(x.dtype) == "bool" else x
-    n = x.shape[0] if N is None else N
+    n = x.shape[0] if N is None else count(N, "vander: N")
     powers = _weft.iota((n,), 0, x.dtype)
     if not increasing:
         powers = n - 1 - powers

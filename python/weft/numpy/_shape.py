@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..arguments import is_integer, one_of
+from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -476,7 +476,7 @@ def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Se
             # The shift may be traced.
             a = _weft.take(a, (_weft.iota((n,), 0, "int32") - s) % n, d, "clip")
             continue
-        s = int(s) % n
+        s = (int(s) if isinstance(s, float) else integer(s, "roll: shift")) % n
         if s:
             key = (builtins.slice(None),) * d
             a = _weft.concatenate([a[key + (builtins.slice(n - s, None),)], a[key + (builtins.slice(0, n - s),)]], d)
