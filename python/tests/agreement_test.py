@@ -380,9 +380,6 @@ jnp.float32(b'1.5')
 jnp.array('3', dtype='float32')
 jnp.array([['1', '2'], ['3', '4']], dtype='int16')
 jnp.float32('abc')
-jnp.array('3')
-jnp.array(['3'])
-jnp.array(b'3')
 
 # Python's complex numbers lose no imaginary part; arrays do.
 jnp.array(1j, dtype=float)
@@ -395,8 +392,6 @@ jnp.full_like(jnp.arange(3.0), 1j)
 lax.full((2,), 1j, 'float32')
 jnp.float32(1j)
 jnp.array(1j, dtype=bool)
-jnp.array([1j, 0], dtype=bool)
-jnp.array([1j, 2], dtype='complex64')
 jnp.array(np.array([1j]), dtype='float32')
 jnp.array(jnp.array([1j]), dtype='float32')
 jnp.array([jnp.array(1j), 2], dtype='float32')
@@ -404,9 +399,6 @@ jnp.full(2, jnp.array(1j), 'float32')
 jnp.array([1j, 2]).astype('float32')
 
 # Lists become the dtype by themselves: nothing is rounded twice.
-jnp.array([1 + 2**-11 + 2**-30], 'float16')
-jnp.array([[1, 2], [3, 4]], 'bfloat16')
-jnp.array([[True, 2], [0.5, 0]], bool)
 jnp.array([[1, 2], [3]])
 jnp.array([[1, 2], [3]], dtype='float32')
 jnp.array([[1, 2], 3])
@@ -424,11 +416,9 @@ lax.dynamic_update_slice(jnp.arange(3.0), jnp.arange(2.0), (0, 0))
 # What is no argument is refused.
 jnp.ix_(jnp.zeros((2, 2)))
 jnp.ix_(jnp.array([0]), jnp.array(1))
-jnp.ix_(jnp.array([0, 2]), jnp.array([1]))
 jnp.polyfit(jnp.arange(3.0), jnp.arange(3.0), -1)
 jnp.tri(3, k=1.5)
 jnp.triu(jnp.ones((2, 3)), 1.5)
-jnp.tril(jnp.ones((2, 3)), 'a')
 jnp.sort(jnp.arange(3), kind='stable')
 jnp.sort(jnp.arange(3), order='a')
 jnp.argsort(jnp.arange(3), kind='quicksort')
@@ -460,7 +450,6 @@ jnp.polyder(jnp.array([1, 2, 3]))
 jnp.polyder(jnp.array([1, 2, 3], 'int8'), 0)
 nn.relu6(2)
 nn.relu6(jnp.array([-2, 4, 9], 'int8'))
-nn.relu6(jnp.array([-2, 4, 9], 'float16'))
 jnp.histogram(jnp.arange(3.0).astype('float16'), weights=jnp.arange(3.0) / 3)
 jnp.histogram(jnp.arange(3.0), weights=jnp.arange(3.0).astype('float16'))
 jnp.histogram(jnp.arange(3.0).astype('float16'), weights=jnp.arange(3))
@@ -469,7 +458,6 @@ jnp.histogram(jnp.arange(3.0).astype('float16'), bins=jnp.arange(3.0))
 jnp.histogram(jnp.arange(6).reshape(2, 3), weights=jnp.arange(6.0).reshape(2, 3))
 jnp.cov(jnp.arange(3.0).astype('bfloat16'), aweights=jnp.arange(3.0) + 1)
 jnp.cov(jnp.arange(3.0).astype('bfloat16'), aweights=(jnp.arange(3.0) + 1).astype('float16'))
-jnp.cov(jnp.arange(3.0).astype('float16'), aweights=jnp.array([1, 2, 3]))
 
 # Common elements, filled up with the smallest.
 jnp.intersect1d(jnp.zeros(0, 'float16'), jnp.array([-1.446]), assume_unique=True, size=4)
@@ -477,12 +465,9 @@ jnp.intersect1d(jnp.zeros(0), jnp.array([-1.446]), size=4)
 jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([3.0, 2, -1]), size=4)
 jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([3.0, 2, -1]), size=1)
 jnp.intersect1d(jnp.array([-5, -2, -3]), jnp.array([-3, -2, 1]), size=4)
-jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([7.0, 8]), size=2)
-jnp.intersect1d(jnp.zeros(0), jnp.zeros(0), size=2)
 jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([2.0]), size=4, fill_value=9)
 jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([2.0]), size=4, return_indices=True)
 jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([9.0]), size=4, return_indices=True)
-jnp.intersect1d(jnp.array([5, 2, 3, 2]), jnp.array([2, 5]), return_indices=True)
 jax.jit(lambda x, y: jnp.intersect1d(x, y, size=4))(jnp.array([5, 2, 3, 2]), jnp.array([2, 5]))
 
 # Transforms over all axes, over none, and of nothing.
@@ -504,10 +489,6 @@ jnp.fft.irfftn(jnp.zeros((0, 3)))
 jnp.fft.hfft(jnp.arange(1.0))
 jnp.fft.hfft(jnp.arange(4.0))
 jnp.fft.ihfft(jnp.arange(4.0))
-jnp.fft.fftn(jnp.ones((2, 3)), s=3)
-jnp.fft.fft(jnp.arange(3.0), 1.5)
-jnp.fft.fft(jnp.arange(3.0), norm='a')
-jnp.fft.irfft(jnp.arange(1.0), norm='a')
 jnp.fft.fftfreq(4, dtype='float16')
 jnp.fft.rfftfreq(4, 0.5, dtype='complex64')
 jnp.fft.fftfreq(4, dtype='int32')
@@ -519,7 +500,6 @@ jnp.indices([])
 jnp.indices((), dtype='float32')
 jnp.lexsort(jnp.array([3, 1, 2]))
 jnp.lexsort([1, 2], axis=0)
-jnp.lexsort(jnp.array([[1, 1, 0], [0, 0, 1]]))
 jnp.lexsort(())
 jnp.repeat(jnp.array(2), 3, axis=-1)
 jnp.repeat(jnp.array(2), jnp.array([3]), axis=0)
@@ -556,7 +536,6 @@ jnp.linalg.matrix_rank(jnp.stack([jnp.eye(3), 3 * jnp.eye(3)]), tol=jnp.array([2
 jnp.linalg.matrix_rank(M=jnp.eye(3), tol=2, rtol=0.1)
 jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]), axis=0)
 jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]), 'F')
-jnp.trim_zeros(jnp.array([0, 0.0, jnp.nan, 0]), 'b')
 jnp.trim_zeros(jnp.zeros((4, 5)).at[1:3, 2].set(1))
 jnp.trim_zeros(jnp.zeros((4, 5)).at[1:3, 2].set(1), 'f', -1)
 jnp.trim_zeros(jnp.zeros((4, 5)).at[1:3, 2].set(1), axis=(1, 0))
@@ -578,32 +557,23 @@ jnp.take_along_axis(jnp.arange(6).reshape(2, 3), jnp.array([[-1], [1]], 'int8'),
 lax.reduce_max(np.arange(4, dtype='float32').reshape(2, 2), axes=(1, 0))
 lax.reduce_sum(jnp.arange(24.0).reshape(2, 3, 4), axes=(2, 0))
 lax.reduce_or(jnp.arange(6).reshape(2, 3) > 4, axes=(1, 0))
-lax.reduce_prod(jnp.arange(6.0).reshape(2, 3), axes=(0, 0))
 lax.cumsum(jnp.arange(3.0), None)
 
 # Conditions of every form.
 jnp.piecewise(jnp.arange(3.0), [True], [1, 2])
 jnp.piecewise(jnp.arange(3.0), [False], [1])
-jnp.piecewise(jnp.arange(3.0), jnp.array([[True, False, False], [False, False, True]]), [1, 2, lambda x: -x])
-jnp.piecewise(jnp.arange(3.0), jnp.array([True, False, True]), [1, 2])
-jnp.piecewise(jnp.arange(3), [jnp.arange(3) > 1], [2.5])
 
 # What is no size, and no number of times.
 jnp.repeat(jnp.arange(3), 1.5)
 jnp.repeat(jnp.arange(3), 'a')
 jnp.roll(jnp.arange(3), 1.5)
 jnp.roll(jnp.arange(3), 'a')
-jnp.tile(jnp.arange(3), 1.5)
-jnp.tile(jnp.arange(3), (2, 1))
-jnp.tile(jnp.arange(3), jnp.array([2, 1]).shape)
 jnp.reshape(jnp.ones((2, 3)), (-2, -3))
 jnp.ones((2, 3)).reshape(-2, -3)
 jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=(0, -2))
 jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=([0, 1], [0, 1]))
 jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=(0, 0, 0))
-jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=1.5)
 jnp.pad(jnp.arange(3), 1.5)
-jnp.pad(jnp.arange(3), (1, 2, 3))
 jnp.vander(jnp.ones((2, 2)))
 """
 
@@ -647,6 +617,11 @@ def test_numbers_of_64_bits_in_nested_lists():
     """They took the way through 32 bits, and did not fit."""
     assert wnp.array([[2**40], [3]], dtype="int64").tolist() == [[2**40], [3]]
     assert wnp.array([[0.1]], dtype="float64").tolist() == [[0.1]]
+
+
+def test_numbers_of_lists_are_rounded_once():
+    """In 32 bits this one lies half way between two of 16 bits."""
+    assert np.asarray(wnp.array([1 + 2**-11 + 2**-30], "float16"))[0] == np.float16(1 + 2**-10)
 
 
 def test_standard_deviation_beyond_the_range_of_the_variance():

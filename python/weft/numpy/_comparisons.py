@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike
+from ..typing import ArrayLike, NestedLike
 from ._elementwise import isfinite
 
 __all__ = [
@@ -15,7 +15,9 @@ __all__ = [
 ]
 
 
-def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+def isclose(
+    a: NestedLike, b: NestedLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether |a - b| <= atol + rtol |b|, element by element; equal infinities are close.
 
     Returns: array of booleans.
@@ -31,7 +33,9 @@ def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8
     return close | ((a != a) & (b != b)) if equal_nan else close
 
 
-def allclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+def allclose(
+    a: NestedLike, b: NestedLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether all elements are close: see isclose.
 
     Returns: array of one boolean.

@@ -394,11 +394,11 @@ def repeat(
     axis = _weft.check_axis(axis, a.ndim, "repeat")
     n = a.shape[axis]
     if is_integer(repeats) and total_repeat_length is None:
-        repeats = count(repeats, "repeat: repeats")
+        times = count(repeats, "repeat: repeats")
         wide = _weft.expand_dims(a, axis + 1)
         dims = list(wide.shape)
-        dims[axis + 1] = repeats
-        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * repeats,) + a.shape[axis + 1 :])
+        dims[axis + 1] = times
+        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * times,) + a.shape[axis + 1 :])
     if total_repeat_length is not None:
         counts = _weft.broadcast_to(_array(repeats).reshape(-1).astype("int32"), (n,))
         ends = _weft.cumulative("cumsum", counts, 0, False)
