@@ -227,17 +227,19 @@ PyObject* Str(PyObject* self) {
   return numpy ? PyObject_Str(numpy.get()) : nullptr;
 }
 
+Type TypeOf(PyObject* self);
+
 PyObject* Format(PyObject* self, PyObject* spec) {
-  // Numbers format like Python numbers; everything else like its text.
-  if (HasNoElements(self)) return Repr(self);
-  if (ValueOf(self).rank() == 0 && ValueOf(self).dtype() != DType::kKey) {
-    return Guarded([&]() -> PyObject* {
-      Ref number(Check(PythonNumber(ValueOf(self).tensor())));
-      return PyObject_Format(number.get(), spec);
-    });
-  }
-  Ref text(Str(self));
-  return text ? PyObject_Format(text.get(), spec) : nullptr;
+  const bool number = TypeOf(self).rank() == 0 && TypeOf(self).dtype != DType::kKey;
+  const bool plain = PyUnicode_Check(spec) && PyUnicode_GetLength(spec) == 0;
+  if (plain && (!number || HasNoElements(self))) return Str(self);
+  return Guarded([&]() -> PyObject* {
+    // Formats are Python's of numbers.
+    if (!number)
+      throw TypeError("format(): the format ", python::Repr(spec), " is for single numbers, got ", TypeOf(self));
+    Ref value(Check(PythonNumber(OneElement(self, "format()"))));
+    return PyObject_Format(value.get(), spec);
+  });
 }
 
 // --- Attributes ------------------------------------------------------------------------------------------------------
@@ -350,7 +352,7 @@ PyObject* ReshapeMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
         throw ValueError("reshape: order must be 'C' or 'F', got ", python::Repr(order));
     }
     PyObject* shape = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : args;
-    Dims dims = DimsFrom(shape, "reshape");
+    Dims dims = NewDimsFrom(shape);
     if (!columns_first) return WrapValue(Reshape(Operand(ValueOf(self)), dims));
     std::reverse(dims.begin(), dims.end());
     const Value rows = Transpose(Operand(ValueOf(self)), std::nullopt);

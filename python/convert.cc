@@ -158,7 +158,7 @@ PyObject* DTypeObject(DType dtype) {
 
 DType DTypeFrom(PyObject* object, const char* what) {
   // The default types are not cached: config.x64 changes them.
-  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DefaultFloat();
+  if (object == Py_None || object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DefaultFloat();
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DefaultInt();
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return DefaultComplex();
@@ -240,9 +240,12 @@ Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
     if (PyObject_GetBuffer(integers.get(), &owner->view, PyBUF_RECORDS_RO) < 0) throw PythonError();
   } else {
     dtype = DTypeOfFormat(owner->view.format, owner->view.itemsize);
-    if (!dtype)
-      throw TypeError(what, ": an array of format '", owner->view.format,
-                      "' has no counterpart; use a native bool, integer, float or complex dtype");
+    if (!dtype) {
+      Ref t(PyObject_GetAttrString(object, "dtype"));
+      PyErr_Clear();
+      throw TypeError(what, ": an array of ", t ? Repr(t.get()) : std::string("format '") + owner->view.format + "'",
+                      " has no counterpart; use a native bool, integer, float or complex dtype");
+    }
   }
   const Py_buffer& view = owner->view;
   Shape shape(view.shape, view.shape + view.ndim);
@@ -277,8 +280,11 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
   if (!array) throw PythonError();
   Ref elements(Check(PyObject_GetAttrString(array.get(), "dtype")));
   Ref kind(Check(PyObject_GetAttrString(elements.get(), "kind")));
-  // What NumPy has no numbers for becomes an array of this one object.
-  if (PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0 && !PyList_Check(object) && !PyTuple_Check(object))
+  // What NumPy has no numbers for becomes an array of this one object; and a text is one.
+  const bool one =
+      PyUnicode_Check(object) || PyBytes_Check(object) ||
+      (PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0 && !PyList_Check(object) && !PyTuple_Check(object));
+  if (one)
     throw TypeError(what, ": ", Repr(object), " of type '", TypeName(object), "' has no counterpart; expected numbers");
   Tensor t = TensorFromBuffer(array.get(), false, what);
   // Lists and ranges of Python numbers get the default dtypes, as Python numbers do.
@@ -378,7 +384,9 @@ int64_t IntFrom(PyObject* object, const char* what) {
     }
     throw PythonError();
   }
-  const long long i = PyLong_AsLongLong(index.get());
+  int overflow = 0;
+  const long long i = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  if (overflow != 0) throw ValueError(what, ": the integer ", Repr(index.get()), " does not fit 64 bits");
   if (i == -1 && PyErr_Occurred()) throw PythonError();
   return i;
 }
@@ -416,6 +424,15 @@ Dims DimsFrom(PyObject* object, const char* what) {
     return DimsFrom(list.get(), what);
   } else {
     dims.push_back(DimFrom(object, what));
+  }
+  return dims;
+}
+
+Dims NewDimsFrom(PyObject* object) {
+  Dims dims = DimsFrom(object, "reshape");
+  for (const Dim& dim : dims) {
+    if (const auto size = dim.TryValue(); size && *size < -1)
+      throw TypeError("reshape: sizes are -1 or not negative, got ", ShapeText(dims));
   }
   return dims;
 }

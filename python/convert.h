@@ -54,6 +54,8 @@ class OperandHolder {
 
 // Dimensions: an int, or a sequence of ints and symbolic dimensions.
 Dims DimsFrom(PyObject* object, const char* what);
+// ... of a result of reshape, one of which may be -1.
+Dims NewDimsFrom(PyObject* object);
 int64_t IntFrom(PyObject* object, const char* what);
 // None, an int or a sequence of ints.
 std::optional<Ints> AxesFrom(PyObject* object, const char* what);

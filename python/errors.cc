@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <cctype>
 #include <new>
 #include <string>
 
 #include "python/effects.h"
+#include "python/frames.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -88,9 +90,25 @@ bool AddExceptions(PyObject* module) {
          AddException(module, "InternalError", kInternalErrorDoc, PyExc_RuntimeError, &g_internal_error);
 }
 
+std::string NamingTheCall(const std::string& message) {
+  const std::string name = CalledFunction();
+  if (name.empty()) return message;
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const std::string start = message.substr(0, message.find(": "));
+  for (size_t at = start.find(name); at != std::string::npos; at = start.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !is_part(start[at - 1])) && (end == start.size() || !is_part(start[end]))) return message;
+  }
+  return name + ": " + message;
+}
+
 void SetPythonException(const Error& error) {
   if (error.kind() == ErrorKind::kRuntime && RestoreInterrupt(error.message())) return;
-  SetPythonException(ExceptionOf(error.kind()), error.message(), error.loc());
+  const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
+                            error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
+  // An error with a location is one of an equation, not of the call.
+  SetPythonException(ExceptionOf(error.kind()),
+                     of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(), error.loc());
 }
 
 void SetPythonException(PyObject* type, std::string message, Loc loc) {

@@ -20,6 +20,9 @@ class PythonError {};
 // Makes TracerError, DerivativeError, ParseError and InternalError and adds them to the module.
 bool AddExceptions(PyObject* module);
 
+// "normal: broadcast: a result of negative size": what an inner operation refuses is said of the function that the user
+// called, unless the message names it.
+std::string NamingTheCall(const std::string& message);
 // Sets the Python exception for the C++ exception that is being handled. Call inside a catch block.
 void SetPythonException();
 // An Error as a Python exception that is set.

@@ -131,4 +131,30 @@ Loc UserLoc() {
   return cache.emplace(places, MakeLoc(places)).first->second;
 }
 
+std::string CalledFunction() {
+  if (!PyGILState_Check()) return {};
+  // The package's last frame before the user's first.
+  PyCodeObject* called = nullptr;
+  bool by_user = false;
+  PyFrameObject* frame = PyEval_GetFrame();  // borrowed
+  PyFrameObject* owned = nullptr;
+  for (int i = 0; frame != nullptr && i < kMaxWalk && !by_user; ++i) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    Py_DECREF(code);  // `known` of Owner() keeps it
+    const Whose owner = Owner(code);
+    if (owner == Whose::kUser) by_user = true;
+    if (owner == Whose::kBetween) break;
+    if (owner == Whose::kPackage) called = code;
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_XDECREF(owned);
+    frame = owned = back;
+  }
+  Py_XDECREF(owned);
+  if (!by_user || called == nullptr) return {};
+  const char* name = PyUnicode_AsUTF8(called->co_name);
+  const bool of_module = name && PyUnicode_Compare(called->co_name, called->co_qualname) == 0;
+  PyErr_Clear();
+  return of_module && *name != '_' && *name != '<' ? name : "";
+}
+
 }  // namespace weft::python

@@ -10,6 +10,9 @@ namespace weft::python {
 
 // Costs about 0.1 us when the same place was seen before: places are cached by code object and instruction.
 Loc UserLoc();
+// The function of the package that the user's program called and that is running: "normal". Empty where what runs is an
+// operator, a method, or a function that the package made.
+std::string CalledFunction();
 // Frames of files under this folder belong to the package, not to the user.
 void SetPackageFolder(const std::string& folder);
 

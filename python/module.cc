@@ -88,6 +88,7 @@ PYBIND11_MODULE(_weft, m) {
   m.def("finish_warm_up", &FinishWarmUp);
   m.def("end_effects", &EndEffects);
   m.def("user_stack", [] { return UserLoc().Stack(); });
+  m.def("naming_the_call", &NamingTheCall);
   m.def("_array_from_bytes", &ArrayFromBytes);
   BindIr(m);
   BindTracing(m);

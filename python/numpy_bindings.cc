@@ -7,7 +7,22 @@ namespace {
 
 py::object Wrap(Value v) { return Take(WrapValue(std::move(v))); }
 
-std::optional<Ints> Axes(const py::object& o, const char* what) { return AxesFrom(o.ptr(), what); }
+// Axes of an operation: what is none is refused in its name.
+std::string AxisOf(const std::string& operation) { return operation + ": axis"; }
+std::optional<Ints> Axes(const py::object& o, const std::string& operation) {
+  return AxesFrom(o.ptr(), AxisOf(operation).c_str());
+}
+int64_t Axis(py::handle o, const std::string& operation) { return IntFrom(o.ptr(), AxisOf(operation).c_str()); }
+// ... where None does not stand for all.
+Ints SomeAxes(const py::object& o, const std::string& operation) {
+  return o.is_none() ? Ints{Axis(o, operation)} : *Axes(o, operation);
+}
+std::optional<int64_t> MaybeAxis(const py::object& o, const std::string& operation) {
+  return o.is_none() ? std::nullopt : std::optional<int64_t>(Axis(o, operation));
+}
+// reduce_sum is called sum.
+std::string CalledBy(const std::string& prim) { return prim.rfind("reduce_", 0) == 0 ? prim.substr(7) : prim; }
+
 std::optional<DType> MaybeDType(const py::object& o) {
   return o.is_none() ? std::nullopt : std::optional<DType>(DTypeFrom(o.ptr(), "dtype"));
 }
@@ -42,10 +57,51 @@ Update UpdateNamed(const std::string& name) {
 
 // An operand given alone.
 struct One {
-  explicit One(py::handle o, const char* what) : list(py::make_tuple(o), what) {}
-  operator const Operand&() const { return list.operands[0]; }
-  OperandList list;
+  explicit One(py::handle o, const char* what, const char* argument = "the argument") {
+    if (holder.Set(o.ptr())) return;
+    throw TypeError(what, ": ", argument, " is ", Repr(o.ptr()), " of type '", Py_TYPE(o.ptr())->tp_name,
+                    "'; expected an array or a number");
+  }
+  operator const Operand&() const { return holder.operand(); }
+  OperandHolder holder;
 };
+
+// NumPy's array of a list or a text: every number becomes the dtype by itself, and those that do not fit are refused.
+py::object ArrayByNumpy(py::handle o, DType dtype) {
+  try {
+    return py::module_::import("numpy").attr("asarray")(o, Take(DTypeObject(dtype)));
+  } catch (const py::error_already_set& error) {
+    // What a function of the user's raised, called from there, stays as it is.
+    if (error.trace()) throw;
+    SetPythonException(error.type().ptr(), "array: " + py::cast<std::string>(py::str(error.value())));
+    throw PythonError();
+  }
+}
+
+// The dtype in which numbers of this one are read exactly: 1.0000001 is not rounded twice on its way to float16.
+std::optional<DType> ReadAs(DType dtype) {
+  if (IsBool(dtype) || IsInteger(dtype)) return dtype;
+  if (IsFloat(dtype)) return DType::kF64;
+  if (IsComplex(dtype)) return DType::kC128;
+  return std::nullopt;
+}
+
+// A Python number loses no imaginary part unasked; arrays do, as with astype.
+void RefuseComplex(py::handle o, std::optional<DType> dtype, const char* what) {
+  if (dtype && PyComplex_Check(o.ptr()) && IsPythonNumber(o.ptr()) && !IsComplex(*dtype) && !IsBool(*dtype))
+    throw TypeError(what, ": the complex number ", Repr(o.ptr()), " does not fit the dtype ", NumpyName(*dtype),
+                    "; take its .real, or a complex dtype");
+}
+
+// The items of a list as one array.
+Value StackItems(const OperandList& items) {
+  for (const Operand& item : items.operands) {
+    if (!(item.dims() == items.operands[0].dims()))
+      throw ValueError("array: the items of a list must have one shape, got ", ShapeText(items.operands[0].dims()),
+                       " and ", ShapeText(item.dims()));
+  }
+  return Stack(items.operands, 0);
+}
 
 }  // namespace
 
@@ -72,33 +128,33 @@ void BindNumpy(py::module_& m) {
     }
     bool weak = false;
     Tensor t;
+    const bool list = PyList_Check(o.ptr()) || PyTuple_Check(o.ptr());
+    const bool text = PyUnicode_Check(o.ptr()) || PyBytes_Check(o.ptr());
+    RefuseComplex(o, want, "array");
     if (IsNumpyArray(o.ptr()))
       t = TensorFromBuffer(o.ptr(), !copy, "array");
     else if (IsPythonNumber(o.ptr()) && want)
       t = NumberTensor(*want, ScalarFrom(o.ptr()));
-    else if (PyList_Check(o.ptr()) || PyTuple_Check(o.ptr())) {
+    else if (list || text) {
       // Lists that hold arrays, traced ones too, are stacked.
       bool arrays = false;
-      for (py::handle item : o) arrays |= IsArray(item.ptr()) || PyList_Check(item.ptr()) || PyTuple_Check(item.ptr());
+      if (list) {
+        for (py::handle item : o)
+          arrays |= IsArray(item.ptr()) || PyList_Check(item.ptr()) || PyTuple_Check(item.ptr());
+      }
       if (arrays && py::len(o) > 0) {
         const py::object self = py::module_::import("weft._weft").attr("array");
         py::list rows;
-        bool nested_arrays = false;
         for (py::handle item : o) {
-          rows.append(PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ? self(item, py::none(), true)
+          rows.append(PyList_Check(item.ptr()) || PyTuple_Check(item.ptr()) ? self(item, dtype, true)
                                                                             : py::reinterpret_borrow<py::object>(item));
-          nested_arrays |= IsArray(rows[rows.size() - 1].ptr());
         }
-        OperandList xs(rows, "array");
-        const Value v = Stack(xs.operands, 0);
+        const Value v = StackItems(OperandList(rows, "array"));
         return Wrap(want ? Astype(v, *want) : v.WithWeak(false));  // lists are not weak
       }
-      if (want && (IsInteger(*want) || *want == DType::kF64 || *want == DType::kC128)) {
-        const py::object wide = py::module_::import("numpy").attr("asarray")(o, Take(DTypeObject(*want)));
-        t = TensorFromBuffer(wide.ptr(), false, "array");
-      } else {
-        t = TensorFromAnything(o.ptr(), "array", &weak);
-      }
+      const auto read_as = want ? ReadAs(*want) : std::nullopt;
+      t = read_as ? TensorFromBuffer(ArrayByNumpy(o, *read_as).ptr(), false, "array")
+                  : TensorFromAnything(o.ptr(), "array", &weak);
     } else
       t = TensorFromAnything(o.ptr(), "array", &weak);
     const Value v(std::move(t), weak);
@@ -106,7 +162,9 @@ void BindNumpy(py::module_& m) {
   });
   m.def("from_dlpack", [](py::handle o) { return Wrap(FromDLPack(o.ptr())); });
   m.def("full", [](py::handle shape, py::handle value, const py::object& dtype) {
-    return Wrap(Full(DimsFrom(shape.ptr(), "full"), One(value, "full"), MaybeDType(dtype)));
+    const auto want = MaybeDType(dtype);
+    RefuseComplex(value, want, "full");
+    return Wrap(Full(DimsFrom(shape.ptr(), "full"), One(value, "full", "the value"), want));
   });
   m.def("iota", [](py::handle shape, int64_t axis, const py::object& dtype) {
     return Wrap(IotaLike(DimsFrom(shape.ptr(), "iota"), axis, MaybeDType(dtype).value_or(DefaultInt())));
@@ -141,7 +199,7 @@ void BindNumpy(py::module_& m) {
     return Take(DTypeObject(t->dtype));
   });
   m.def("weak_result_type", [](py::handle a, py::handle b) {
-    const WeakDType t = Promote(One(a, "promote").list.operands[0].dtype(), One(b, "promote").list.operands[0].dtype());
+    const WeakDType t = Promote(One(a, "promote").holder.operand().dtype(), One(b, "promote").holder.operand().dtype());
     return py::make_tuple(NumpyName(t.dtype), t.weak);
   });
   m.def("astype", [](py::handle x, py::handle dtype) {
@@ -149,7 +207,7 @@ void BindNumpy(py::module_& m) {
   });
   m.def("promote_inexact", [](py::handle x) {
     One v(x, "promote");
-    const WeakDType t = ToInexact(v.list.operands[0].dtype());
+    const WeakDType t = ToInexact(v.holder.operand().dtype());
     return Wrap(Astype(v, t.dtype, t.weak));
   });
   m.def("strong", [](py::handle x) { return Wrap(ValueFrom(x, "strong").WithWeak(false)); });
@@ -159,13 +217,12 @@ void BindNumpy(py::module_& m) {
   m.def("logical_not", [](py::handle x) { return Wrap(Apply(Unary::kLogicalNot, One(x, "logical_not"))); });
   m.def("absolute", [](py::handle x) { return Wrap(Apply(Unary::kAbsolute, One(x, "absolute"))); });
   m.def("where", [](py::handle p, py::handle x, py::handle y) {
-    return Wrap(Where(One(p, "where"), One(x, "where"), One(y, "where")));
+    return Wrap(Where(One(p, "where", "condition"), One(x, "where", "x"), One(y, "where", "y")));
   });
 
   // Shapes.
-  m.def("reshape", [](py::handle x, py::handle shape) {
-    return Wrap(Reshape(One(x, "reshape"), DimsFrom(shape.ptr(), "reshape")));
-  });
+  m.def("reshape",
+        [](py::handle x, py::handle shape) { return Wrap(Reshape(One(x, "reshape"), NewDimsFrom(shape.ptr()))); });
   m.def("broadcast_to", [](py::handle x, py::handle shape) {
     return Wrap(BroadcastTo(One(x, "broadcast_to"), DimsFrom(shape.ptr(), "broadcast_to")));
   });
@@ -180,21 +237,20 @@ void BindNumpy(py::module_& m) {
     return Wrap(Transpose(One(x, "transpose"), Axes(axes, "transpose")));
   });
   m.def("moveaxis", [](py::handle x, const py::object& from, const py::object& to) {
-    return Wrap(
-        MoveAxis(One(x, "moveaxis"), Axes(from, "moveaxis").value_or(Ints{}), Axes(to, "moveaxis").value_or(Ints{})));
+    return Wrap(MoveAxis(One(x, "moveaxis"), SomeAxes(from, "moveaxis"), SomeAxes(to, "moveaxis")));
   });
   m.def("expand_dims", [](py::handle x, const py::object& axes) {
     return Wrap(ExpandDims(One(x, "expand_dims"), *Axes(axes, "expand_dims")));
   });
   m.def("squeeze",
         [](py::handle x, const py::object& axes) { return Wrap(Squeeze(One(x, "squeeze"), Axes(axes, "squeeze"))); });
-  m.def("concatenate", [](py::handle xs, int64_t axis) {
+  m.def("concatenate", [](py::handle xs, py::handle axis) {
     OperandList list(xs, "concatenate");
-    return Wrap(ConcatenateValues(list.operands, axis));
+    return Wrap(ConcatenateValues(list.operands, Axis(axis, "concatenate")));
   });
-  m.def("stack", [](py::handle xs, int64_t axis) {
+  m.def("stack", [](py::handle xs, py::handle axis) {
     OperandList list(xs, "stack");
-    return Wrap(Stack(list.operands, axis));
+    return Wrap(Stack(list.operands, Axis(axis, "stack")));
   });
   m.def("flip", [](py::handle x, const py::object& axes) { return Wrap(Flip(One(x, "flip"), Axes(axes, "flip"))); });
   m.def("pad_constant", [](py::handle x, const Ints& lo, const Ints& hi, py::handle value) {
@@ -203,22 +259,23 @@ void BindNumpy(py::module_& m) {
   m.def("slice_axis", [](py::handle x, int64_t axis, int64_t start, int64_t limit, int64_t stride) {
     return Wrap(SliceAxis(One(x, "slice"), axis, start, limit, stride));
   });
-  m.def("check_axis",
-        [](int64_t axis, int rank, const std::string& what) { return CheckAxis(axis, rank, what.c_str()); });
+  m.def("check_axis", [](py::handle axis, int rank, const std::string& what) {
+    return CheckAxis(Axis(axis, what), rank, what.c_str());
+  });
 
   // Reductions.
   m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, bool keepdims) {
-    return Wrap(ReduceAxes(prim, One(x, prim.c_str()), Axes(axes, "axis"), keepdims));
+    return Wrap(ReduceAxes(prim, One(x, CalledBy(prim).c_str()), Axes(axes, CalledBy(prim)), keepdims));
   });
   m.def("mean", [](py::handle x, const py::object& axes, bool keepdims) {
-    return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "axis"), keepdims));
+    return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "mean"), keepdims));
   });
-  m.def("count", [](py::handle x, const py::object& axes) { return CountAxes(One(x, "mean"), Axes(axes, "axis")); });
-  m.def("argreduce", [](const std::string& prim, py::handle x, std::optional<int64_t> axis, bool keepdims) {
-    return Wrap(ArgReduce(prim, One(x, prim.c_str()), axis, keepdims));
+  m.def("count", [](py::handle x, const py::object& axes) { return CountAxes(One(x, "mean"), Axes(axes, "mean")); });
+  m.def("argreduce", [](const std::string& prim, py::handle x, const py::object& axis, bool keepdims) {
+    return Wrap(ArgReduce(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), keepdims));
   });
-  m.def("cumulative", [](const std::string& prim, py::handle x, std::optional<int64_t> axis, bool reverse) {
-    return Wrap(Cumulative(prim, One(x, prim.c_str()), axis, reverse));
+  m.def("cumulative", [](const std::string& prim, py::handle x, const py::object& axis, bool reverse) {
+    return Wrap(Cumulative(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), reverse));
   });
 
   // Contraction.

@@ -47,6 +47,7 @@ OTHERS = {
     "is_operand": "bool",
     "is_traced": "bool",
     "nonzero": "list[Array]",
+    "naming_the_call": "str",
     "user_stack": "str",
 }
 

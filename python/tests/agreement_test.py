@@ -357,6 +357,224 @@ jnp.arange(6).reshape(2, 3, order='C')
 jnp.arange(6).reshape(2, 3, order='A' * 2)
 nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))[0]
 nn.initializers.delta_orthogonal()(random.key(0), (3, 3, 2))
+
+# round() without digits gives integers.
+round(jnp.float32(2.5))
+round(jnp.array([0.4, -1.6, 2.5]))
+round(jnp.float16(2.5))
+round(jnp.int8(3))
+round(jnp.array([0.44, -1.66]), 1)
+round(jnp.array([0.44, -1.66]), 0)
+round(jnp.array([2.6, jnp.nan, jnp.inf, -1e10]))
+jax.jit(lambda x: round(x))(2.5)
+jax.jit(lambda x: round(x, 1))(2.55)
+
+# A text that says a number.
+jnp.float32('nan')
+jnp.float32('-inf')
+jnp.int32('3')
+jnp.complex64('1+2j')
+jnp.bool_('a')
+jnp.float16(['1', '2.5'])
+jnp.float32(b'1.5')
+jnp.array('3', dtype='float32')
+jnp.array([['1', '2'], ['3', '4']], dtype='int16')
+jnp.float32('abc')
+
+# Python's complex numbers lose no imaginary part; arrays do.
+jnp.array(1j, dtype=float)
+jnp.array([1j, 2], dtype='float32')
+jnp.array([1j, 2], dtype='int32')
+jnp.array([[1j, 2]], dtype='int8')
+jnp.asarray((1j,), dtype='float16')
+jnp.full(2, 1j, 'float32')
+jnp.full_like(jnp.arange(3.0), 1j)
+lax.full((2,), 1j, 'float32')
+jnp.float32(1j)
+jnp.array(1j, dtype=bool)
+jnp.array(np.array([1j]), dtype='float32')
+jnp.array(jnp.array([1j]), dtype='float32')
+jnp.array([jnp.array(1j), 2], dtype='float32')
+jnp.full(2, jnp.array(1j), 'float32')
+jnp.array([1j, 2]).astype('float32')
+
+# Lists become the dtype by themselves: nothing is rounded twice.
+jnp.array([[1, 2], [3]])
+jnp.array([[1, 2], [3]], dtype='float32')
+jnp.array([[1, 2], 3])
+
+# None is the default float dtype.
+jnp.zeros(3, 'int8').astype(None)
+jnp.astype(jnp.zeros(3, 'int8'), None)
+
+# As many start indices as dimensions.
+lax.dynamic_slice(jnp.arange(3.0), (0, 0), (1,))
+lax.dynamic_slice(jnp.arange(3.0), (), (1,))
+lax.dynamic_slice(jnp.arange(3.0), jnp.array([0, 0]), (1,))
+lax.dynamic_update_slice(jnp.arange(3.0), jnp.arange(2.0), (0, 0))
+
+# What is no argument is refused.
+jnp.ix_(jnp.zeros((2, 2)))
+jnp.ix_(jnp.array([0]), jnp.array(1))
+jnp.polyfit(jnp.arange(3.0), jnp.arange(3.0), -1)
+jnp.tri(3, k=1.5)
+jnp.triu(jnp.ones((2, 3)), 1.5)
+jnp.sort(jnp.arange(3), kind='stable')
+jnp.sort(jnp.arange(3), order='a')
+jnp.argsort(jnp.arange(3), kind='quicksort')
+jnp.arange(3).argsort(order='a')
+jnp.arange(3).ravel('Q')
+jnp.ravel(jnp.ones((2, 3)), 'Q')
+jnp.reshape(jnp.ones((2, 3)), -1, 'K')
+jnp.ones((2, 3)).flatten('Q')
+jnp.isin(jnp.arange(3), jnp.arange(2), method='linear')
+jnp.isin(jnp.arange(3), jnp.arange(2), method='sort')
+jnp.searchsorted(jnp.arange(3), jnp.arange(2), method='linear')
+jnp.searchsorted(jnp.arange(3), jnp.arange(2), method='scan_unrolled')
+jnp.digitize(jnp.arange(3), jnp.arange(2), method='linear')
+jnp.digitize(jnp.arange(3), jnp.arange(2), method='compare_all')
+lax.scan(lambda c, x: (c, x), 0.0, jnp.arange(3.0), unroll='a')
+lax.scan(lambda c, x: (c, x), 0.0, jnp.arange(3.0), unroll=-1)
+lax.scan(lambda c, x: (c + 0.0, x), 0.0, jnp.arange(3.0), unroll=True)[1]
+lax.fori_loop(0, 3, lambda i, c: c, 0.0, unroll='a')
+f'{jnp.float32(0.5):.2f} {jnp.arange(2.0)} {jnp.float32(0.1)}' == '0.50 [0. 1.] 0.10000000149011612'
+f'{jnp.arange(2.0):.2f}'
+f'{jnp.arange(2.0):>10}'
+jax.jit(lambda x: (f'{x[0]:.2f}', x)[1])(jnp.arange(3.0))
+jax.jit(lambda x: (f'{x:>10}', x)[1])(jnp.arange(3.0))
+jnp.cov(jnp.arange(3.0), fweights=jnp.arange(3.0))
+jnp.histogram(jnp.arange(3.0), weights=jnp.arange(4.0))
+
+# In floating point, and in the dtype of weights.
+jnp.polyder(jnp.array([1, 2, 3]))
+jnp.polyder(jnp.array([1, 2, 3], 'int8'), 0)
+nn.relu6(2)
+nn.relu6(jnp.array([-2, 4, 9], 'int8'))
+jnp.histogram(jnp.arange(3.0).astype('float16'), weights=jnp.arange(3.0) / 3)
+jnp.histogram(jnp.arange(3.0), weights=jnp.arange(3.0).astype('float16'))
+jnp.histogram(jnp.arange(3.0).astype('float16'), weights=jnp.arange(3))
+jnp.histogram(jnp.arange(3), weights=jnp.arange(3.0).astype('float16'))
+jnp.histogram(jnp.arange(3.0).astype('float16'), bins=jnp.arange(3.0))
+jnp.histogram(jnp.arange(6).reshape(2, 3), weights=jnp.arange(6.0).reshape(2, 3))
+jnp.cov(jnp.arange(3.0).astype('bfloat16'), aweights=jnp.arange(3.0) + 1)
+jnp.cov(jnp.arange(3.0).astype('bfloat16'), aweights=(jnp.arange(3.0) + 1).astype('float16'))
+
+# Common elements, filled up with the smallest.
+jnp.intersect1d(jnp.zeros(0, 'float16'), jnp.array([-1.446]), assume_unique=True, size=4)
+jnp.intersect1d(jnp.zeros(0), jnp.array([-1.446]), size=4)
+jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([3.0, 2, -1]), size=4)
+jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([3.0, 2, -1]), size=1)
+jnp.intersect1d(jnp.array([-5, -2, -3]), jnp.array([-3, -2, 1]), size=4)
+jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([2.0]), size=4, fill_value=9)
+jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([2.0]), size=4, return_indices=True)
+jnp.intersect1d(jnp.array([5.0, 2, 3]), jnp.array([9.0]), size=4, return_indices=True)
+jax.jit(lambda x, y: jnp.intersect1d(x, y, size=4))(jnp.array([5, 2, 3, 2]), jnp.array([2, 5]))
+
+# Transforms over all axes, over none, and of nothing.
+jnp.fft.fft(jnp.arange(6.0).reshape(2, 3), axis=None)
+jnp.fft.fft(jnp.arange(6.0).reshape(2, 3), 2, axis=None)
+jnp.fft.ifft(jnp.arange(3.0), axis=None)
+jnp.fft.rfft(jnp.arange(6.0).reshape(2, 3), axis=None)
+jnp.fft.irfft(jnp.arange(6.0).reshape(2, 3), axis=None)
+jnp.fft.fftn(jnp.array(2.0))
+jnp.fft.ifftn(jnp.array(2.0))
+jnp.fft.rfftn(jnp.array(2.0))
+jnp.fft.irfftn(jnp.array(2.0))
+jnp.fft.fftn(jnp.arange(3.0), axes=())
+jnp.fft.irfft(jnp.arange(1.0))
+jnp.fft.irfft(jnp.zeros(0))
+jnp.fft.irfft(jnp.zeros((2, 1)))
+jnp.fft.irfft2(jnp.zeros((3, 1)))
+jnp.fft.irfftn(jnp.zeros((0, 3)))
+jnp.fft.hfft(jnp.arange(1.0))
+jnp.fft.hfft(jnp.arange(4.0))
+jnp.fft.ihfft(jnp.arange(4.0))
+jnp.fft.fftfreq(4, dtype='float16')
+jnp.fft.rfftfreq(4, 0.5, dtype='complex64')
+jnp.fft.fftfreq(4, dtype='int32')
+
+# Few elements.
+jnp.bitwise_count(jnp.array([True, False]))
+jnp.bitwise_count(True)
+jnp.indices([])
+jnp.indices((), dtype='float32')
+jnp.lexsort(jnp.array([3, 1, 2]))
+jnp.lexsort([1, 2], axis=0)
+jnp.lexsort(())
+jnp.repeat(jnp.array(2), 3, axis=-1)
+jnp.repeat(jnp.array(2), jnp.array([3]), axis=0)
+jnp.repeat(jnp.array(2), 3, axis=0, total_repeat_length=2)
+jax.scipy.linalg.expm(jnp.zeros((0, 0)))
+jax.scipy.linalg.expm(jnp.zeros((3, 0, 0)))
+jax.vmap(jax.scipy.linalg.expm)(jnp.zeros((3, 0, 0)))
+jax.jacrev(jax.scipy.linalg.expm)(jnp.zeros((0, 0)))
+jax.jacfwd(jax.scipy.linalg.expm)(jnp.zeros((0, 0)))
+jax.grad(lambda x: jax.scipy.linalg.expm(x).sum())(jnp.zeros((2, 0, 0)))
+
+# JAX's keywords.
+jnp.sum(jnp.full(3, 100, 'int8'), promote_integers=False)
+jnp.sum(jnp.full(3, 100, 'int8'), promote_integers=False, where=jnp.arange(3) > 0, initial=3)
+jnp.sum(jnp.full(3, 100, 'int8'), dtype='int16', promote_integers=False)
+jnp.sum(jnp.arange(3) > 0, promote_integers=False)
+jnp.sum(jnp.full(3, 0.5, 'float16'), promote_integers=False)
+jnp.prod(jnp.full((3, 2), 100, 'uint8'), axis=0, promote_integers=False)
+jnp.prod(jnp.full(3, 100, 'int8'), promote_integers=True)
+jnp.std(jnp.arange(6.0).reshape(2, 3), axis=1, mean=jnp.array([[1.0], [4.0]]))
+jnp.std(jnp.arange(6.0).reshape(2, 3), axis=1, mean=2)
+jnp.var(jnp.arange(6.0).reshape(2, 3), mean=jnp.zeros((2, 1)))
+jnp.var(jnp.arange(6.0).reshape(2, 3) * 1j, mean=1j)
+jnp.var(jnp.arange(6.0).reshape(2, 3), mean=1, where=jnp.arange(3) > 0, ddof=1)
+jnp.var(jnp.arange(6.0).astype('float16'), mean=jnp.float32(1))
+jnp.nanvar(jnp.array([1, jnp.nan, 3]), mean=1, ddof=1)
+jnp.nanvar(jnp.arange(6.0).reshape(2, 3), axis=0, mean=jnp.zeros((1, 3)), where=jnp.arange(3) > 0)
+jnp.nanstd(jnp.arange(6.0).reshape(2, 3), mean=0.0)
+jnp.linalg.matrix_rank(jnp.diag(jnp.array([1.0, 1e-3, 5])), tol=1e-2)
+jnp.linalg.matrix_rank(jnp.diag(jnp.array([1.0, 1e-3, 5])), tol=2)
+jnp.linalg.matrix_rank(jnp.diag(jnp.array([1.0, 1e-3, -5])), hermitian=True)
+jnp.linalg.matrix_rank(jnp.stack([jnp.eye(3), jnp.zeros((3, 3))]), hermitian=True)
+jnp.linalg.matrix_rank(jnp.stack([jnp.eye(3), 3 * jnp.eye(3)]), tol=jnp.array([2.0, 2.0]))
+jnp.linalg.matrix_rank(M=jnp.eye(3), tol=2, rtol=0.1)
+jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]), axis=0)
+jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0]), 'F')
+jnp.trim_zeros(jnp.zeros((4, 5)).at[1:3, 2].set(1))
+jnp.trim_zeros(jnp.zeros((4, 5)).at[1:3, 2].set(1), 'f', -1)
+jnp.trim_zeros(jnp.zeros((4, 5)).at[1:3, 2].set(1), axis=(1, 0))
+jnp.trim_zeros(jnp.zeros((4, 5)), axis=0)
+jnp.trim_zeros(jnp.zeros((4, 5)), axis=(0, 0))
+jnp.trim_zeros(jnp.array(0.0))
+jnp.cov(jnp.arange(6.0).reshape(2, 3), dtype='float16')
+jnp.cov(jnp.arange(6.0).reshape(2, 3).astype('bfloat16'), dtype='float32')
+jnp.cov(jnp.arange(6.0).reshape(2, 3), aweights=jnp.arange(3), dtype='complex64')
+jnp.cov(jnp.arange(6.0), dtype='int32')
+jnp.corrcoef(jnp.arange(6.0).reshape(2, 3) ** 2, dtype='float16')
+jnp.corrcoef(jnp.arange(6.0).reshape(2, 3), dtype=int)
+jnp.take_along_axis(jnp.arange(3.0), jnp.array([-1, 1, 5]), 0, wrap_negative_indices=False)
+jnp.take_along_axis(jnp.arange(3.0), jnp.array([-1, 1, 5]), 0, wrap_negative_indices=True)
+jnp.take_along_axis(jnp.arange(3), jnp.array([-1, 1, 5]), 0, mode='clip', wrap_negative_indices=False)
+jnp.take_along_axis(jnp.arange(6).reshape(2, 3), jnp.array([[-1], [1]], 'int8'), 1, fill_value=7, wrap_negative_indices=False)
+
+# Reductions over axes in any order.
+lax.reduce_max(np.arange(4, dtype='float32').reshape(2, 2), axes=(1, 0))
+lax.reduce_sum(jnp.arange(24.0).reshape(2, 3, 4), axes=(2, 0))
+lax.reduce_or(jnp.arange(6).reshape(2, 3) > 4, axes=(1, 0))
+lax.cumsum(jnp.arange(3.0), None)
+
+# Conditions of every form.
+jnp.piecewise(jnp.arange(3.0), [True], [1, 2])
+jnp.piecewise(jnp.arange(3.0), [False], [1])
+
+# What is no size, and no number of times.
+jnp.repeat(jnp.arange(3), 1.5)
+jnp.repeat(jnp.arange(3), 'a')
+jnp.roll(jnp.arange(3), 1.5)
+jnp.roll(jnp.arange(3), 'a')
+jnp.reshape(jnp.ones((2, 3)), (-2, -3))
+jnp.ones((2, 3)).reshape(-2, -3)
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=(0, -2))
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=([0, 1], [0, 1]))
+jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), axes=(0, 0, 0))
+jnp.pad(jnp.arange(3), 1.5)
+jnp.vander(jnp.ones((2, 2)))
 """
 
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 3e-5, "complex64": 3e-5}
@@ -393,6 +611,17 @@ def test_same(text):
         else:
             wide = complex if x.dtype.kind == "c" else float
             np.testing.assert_allclose(y.astype(wide), x.astype(wide), tolerance, tolerance)
+
+
+def test_numbers_of_64_bits_in_nested_lists():
+    """They took the way through 32 bits, and did not fit."""
+    assert wnp.array([[2**40], [3]], dtype="int64").tolist() == [[2**40], [3]]
+    assert wnp.array([[0.1]], dtype="float64").tolist() == [[0.1]]
+
+
+def test_numbers_of_lists_are_rounded_once():
+    """In 32 bits this one lies half way between two of 16 bits."""
+    assert np.asarray(wnp.array([1 + 2**-11 + 2**-30], "float16"))[0] == np.float16(1 + 2**-10)
 
 
 def test_standard_deviation_beyond_the_range_of_the_variance():

@@ -51,6 +51,9 @@ def foreign(error: _E) -> _E:
 
 
 def _at_line(message: str) -> str:
-    """The message, then the user's stack, innermost line first; alone where there is none, or where it has one."""
-    stack = "" if "\n  at " in message else _weft.user_stack()
+    """The message, which names the function that the user called, then the user's stack, innermost line first; as it is
+    where it has one."""
+    if "\n  at " in message:
+        return message
+    message, stack = _weft.naming_the_call(message), _weft.user_stack()
     return f"{message}\n{stack}" if stack else message

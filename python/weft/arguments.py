@@ -87,6 +87,54 @@ def is_integer(value: Any) -> TypeIs[int]:
     return isinstance(value, (int, np.integer))
 
 
+def integer(value: Any, what: str) -> int:
+    """One integer, as the argument `what` names it: Python's, NumPy's, or a known array of one."""
+    try:
+        return operator.index(value)
+    except _weft.TracerError:
+        raise
+    except TypeError:
+        raise type_error(f"{what} must be an integer, got {value!r}") from None
+
+
+def count(value: Any, what: str) -> Any:
+    """A number of elements, as the argument `what` names it; a symbolic size stays one."""
+    if isinstance(value, _weft.Dim):
+        return value
+    n = integer(value, what)
+    if n < 0:
+        raise value_error(f"{what} must not be negative, got {n}")
+    return n
+
+
+def sizes(shape: Any, what: str) -> tuple[Any, ...]:
+    """The sizes of a new array, one or several, as the argument `what` names them; symbolic ones stay."""
+    given = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    checked = tuple(n if isinstance(n, _weft.Dim) else integer(n, f"{what}: a size") for n in given)
+    if any(n < 0 for n in checked if isinstance(n, int)):
+        raise value_error(f"{what}: the shape {checked} has a negative size")
+    if any(n >= 2**63 for n in checked if isinstance(n, int)):
+        raise value_error(f"{what}: a size must fit 64 bits, got {max(n for n in checked if isinstance(n, int))}")
+    return checked
+
+
+def one_of(value: Any, names: Iterable[Any], what: str) -> Any:
+    """A word, as the argument `what` names it, out of those that mean something."""
+    names = tuple(names)
+    if value not in names:
+        raise value_error(f"{what} must be one of {', '.join(map(repr, names))}, got {value!r}")
+    return value
+
+
+def axes_of(axis: Any, rank: int, what: str) -> list[int]:
+    """One axis or several different ones of an array, counted from the front; `what` is the function."""
+    axes = [_weft.check_axis(d, rank, what) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if len(set(axes)) < len(axes):
+        raise value_error(f"{what}: axis {axis} names an axis twice")
+    return axes
+
+
 def ints(value: int | Iterable[int] | None, what: str) -> tuple[int, ...]:
     """Positions, as the argument `what` names them: one, several, or None."""
     if value is None:

@@ -13,7 +13,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import type_error, value_error
 from ._tracing import LEAF_TREE, Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
-from .arguments import is_integer
+from .arguments import count, is_integer
 
 _C = TypeVar("_C")
 _Y = TypeVar("_Y")
@@ -230,6 +230,12 @@ def _known_integer(x):
     return int(x) if known or is_integer(x) else x
 
 
+def _check_unroll(unroll: Any, what: str) -> None:
+    # It has no effect, but a mistake is one.
+    if unroll is not None and not isinstance(unroll, bool):
+        count(unroll, f"{what}: unroll")
+
+
 def _snapshots(strategy: str, what: str) -> int:
     """How many states reverse mode stores: k of "binomial(k)"; 0 for every one."""
     if strategy in ("tape", "recount"):
@@ -260,7 +266,7 @@ def fori_loop(
         upper: the one after the last.
         body_fun: (index, carry) -> carry.
         init_val: the first carry: array, number or tree of them.
-        unroll: accepted, without effect.
+        unroll: a boolean or an integer that is not negative, without effect.
         strategy: what reverse mode does with the states of the loop. "tape" keeps what the gradient needs of every
             step. "binomial(k)" keeps k states and runs the steps between them again, by a schedule that no other beats:
             memory does not grow with the number of steps, and (k + r)! / (k! r!) steps cost r more forward passes (1001
@@ -283,7 +289,7 @@ def fori_loop(
         >>> weft.fori_loop(0, 5, lambda i, x: x * 2.0, 1.0)
         Array(32., dtype=float32, weak_type=True)
     """
-    del unroll
+    _check_unroll(unroll, "fori_loop")
     return loop_count(lower, upper, body_fun, init_val, "fori_loop", strategy=strategy)
 
 
@@ -359,7 +365,7 @@ def scan(
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
-    unroll: int = 1,
+    unroll: int | bool = 1,
     *,
     strategy: str = "tape",
 ) -> tuple[_C, _Y]:
@@ -373,7 +379,7 @@ def scan(
         xs: array or tree of arrays of one size along their first axis; None where length is given.
         length: the number of steps, where xs does not say; otherwise it must agree.
         reverse: whether to go from the last slice to the first.
-        unroll: accepted, without effect.
+        unroll: a boolean or an integer that is not negative, without effect.
         strategy: what reverse mode keeps: "tape" something of every step, "binomial(k)" k carries (see fori_loop).
 
     Returns: pair of the last carry and the stacked ys.
@@ -387,7 +393,7 @@ def scan(
         >>> total, partial
         (Array(6., dtype=float32), Array([0., 1., 3., 6.], dtype=float32))
     """
-    del unroll
+    _check_unroll(unroll, "scan")
     return loop_scan(f, init, xs, length, reverse, "scan", snapshots=_snapshots(strategy, "scan"))
 
 

@@ -67,7 +67,7 @@ def _check_jacobian(what: str, function: Callable[..., Any], role: str, values: 
         if (_weft.dtype_kind(dtype) == "complex") != holomorphic or not _weft.is_inexact(dtype):
             expected = "complex ones" if holomorphic else "real floating-point ones"
             hint = "" if holomorphic else " (holomorphic=True is for complex-differentiable functions)"
-            raise type_error(f"{what}: '{call_name(function)}' has a {role} {leaf.type}; expected {expected}{hint}")
+            raise type_error(f"{what}: '{call_name(function)}' has {role} {leaf.type}; expected {expected}{hint}")
 
 
 def jacfwd(
@@ -111,12 +111,12 @@ def jacfwd(
         single = isinstance(argnums, int)
         function, chosen = of_chosen(fun, args, kwargs, argnums, "jacfwd")
         picked = _tree.map(_weft_array, chosen)
-        _check_jacobian("jacfwd", fun, "argument", picked, holomorphic)
+        _check_jacobian("jacfwd", fun, "an argument", picked, holomorphic)
 
         def push(tangents):
             out = jvp(function, picked, tangents, has_aux=has_aux)
             if holomorphic:
-                _check_jacobian("jacfwd", fun, "result", out[0], True)
+                _check_jacobian("jacfwd", fun, "a result", out[0], True)
             for leaf in _tree.leaves(out[0]):
                 if not _weft.is_inexact(leaf.dtype):
                     raise type_error(f"jacfwd: '{call_name(fun)}' has a result {leaf.type}, which has no derivative")
@@ -177,13 +177,13 @@ def jacrev(
         function, chosen = of_chosen(fun, args, kwargs, argnums, "jacrev")
         picked = _tree.map(_weft_array, chosen)
         if holomorphic:
-            _check_jacobian("jacrev", fun, "argument", picked, holomorphic)
+            _check_jacobian("jacrev", fun, "an argument", picked, holomorphic)
         for leaf in _tree.leaves(picked):
             if not allow_int and not _weft.is_inexact(leaf.dtype):
                 raise type_error(f"jacrev: '{call_name(fun)}' is differentiated in an argument {leaf.type}")
         out = vjp(function, *picked, has_aux=has_aux)
         value, pullback = out[:2]
-        _check_jacobian("jacrev", fun, "result", value, holomorphic)
+        _check_jacobian("jacrev", fun, "a result", value, holomorphic)
         rows, rows_tree = _tree.flatten(_along_basis(lambda ct: (pullback(ct), ()), value, 0)[0])
         cut = [_blocks(r, value, 0) for r in rows]
         leaves, treedef = _tree.flatten(value)

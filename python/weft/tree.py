@@ -426,7 +426,8 @@ def prefix_leaves(prefix: Any, tree: Any, what: str) -> list:
 
 
 class _Leaf:
-    pass
+    def __repr__(self) -> str:  # in optree's words about prefixes
+        return "a leaf"
 
 
 _LEAF = _Leaf()

@@ -11,6 +11,7 @@ from .. import _docs, _weft
 from .. import tree as _tree
 from .._errors import value_error
 from .._weft import Array
+from ..arguments import axes_of
 from ..control import scan
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from . import _primitives
@@ -49,6 +50,7 @@ def _described(function, name: str, what: str, arguments: str, returns: str, exa
 
     Raises:
         IndexError: an axis is out of range.
+        ValueError: an axis is given twice.
 
     Example:
         >>> weft.lax.{name}({example}
@@ -58,7 +60,8 @@ def _described(function, name: str, what: str, arguments: str, returns: str, exa
 
 def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
     def reduction(operand: NDArrayLike, axes: Sequence[int]) -> Array:
-        return _weft.bind(name, [operand], {"dims": [_weft.check_axis(a, operand.ndim, name) for a in axes]})[0]
+        operand = _weft.array(operand, None, False)
+        return _weft.bind(name, [operand], {"dims": sorted(axes_of(tuple(axes), operand.ndim, name))})[0]
 
     axes = "axes: the axes that are gone over, negative from the end."
     return _described(reduction, name, what, axes, "array without the axes, of the dtype of the operand.", example)
@@ -66,7 +69,8 @@ def _reduction(name: str, what: str, example: str) -> Callable[..., Array]:
 
 def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
     def cumulative(operand: NestedLike, axis: int = 0, reverse: bool = False) -> Array:
-        return _weft.cumulative(name, operand, axis, reverse)
+        operand = _weft.array(operand, None, False)
+        return _weft.cumulative(name, operand, _weft.check_axis(axis, operand.ndim, name), reverse)
 
     axis = """axis: the axis, negative from the end.
         reverse: whether to go from its end to its beginning."""

@@ -95,26 +95,31 @@ def index_in_dim(operand: NDArrayLike, index: int, axis: int = 0, keepdims: bool
     return _weft.expand_dims(out, axis) if keepdims else out
 
 
-def _starts(start_indices, shape, allow_negative) -> list:
-    starts = (
-        list(start_indices)
-        if isinstance(start_indices, (tuple, list))
-        else [start_indices[i] for i in range(start_indices.shape[0])]
-    )
+def _starts(start_indices, shape, allow_negative, name: str) -> list:
+    if isinstance(start_indices, (tuple, list)):
+        starts = list(start_indices)
+    else:
+        vector = _weft.array(start_indices, None, False)
+        starts = [vector[i] for i in range(vector.shape[0])] if vector.ndim == 1 else [vector]
+    if len(starts) != len(shape):
+        raise value_error(
+            f"{name}: start_indices has {len(starts)} entries; expected one for each of {len(shape)} dimensions"
+        )
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
     elif len(allow_negative) != len(shape):
         raise value_error(
-            f"allow_negative_indices: one boolean, or one for each of {len(shape)} dimensions, got {allow_negative!r}"
+            f"{name}: allow_negative_indices is one boolean, or one for each of {len(shape)} dimensions, got "
+            f"{allow_negative!r}"
         )
     for start, counted in zip(starts, allow_negative):
         if not counted and isinstance(start, (int, np.integer)) and start < 0:
-            raise value_error(f"start index {start} is negative, and allow_negative_indices is False")
+            raise value_error(f"{name}: start index {start} is negative, and allow_negative_indices is False")
     # 32 bits, unless a size or a given position needs more: a position beyond 32 bits must not wrap into the array.
     starts = [_weft.array(start, None, False) for start in starts]
     for d, start in enumerate(starts):
         if _weft.dtype_kind(start.dtype) not in ("signed", "unsigned"):
-            raise type_error(f"start index {d} has dtype {start.dtype}; expected an integer")
+            raise type_error(f"{name}: start index {d} has dtype {start.dtype}; expected an integer")
     wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)
     out = []
     for start, n, counted in zip(starts, shape, allow_negative):
@@ -145,14 +150,14 @@ def dynamic_slice(
     Returns: array of that shape, of the dtype of the operand.
 
     Raises:
-        ValueError: the slice is larger than the array.
+        ValueError: the slice is larger than the array, or there is not one start index for each dimension.
 
     Example:
         >>> weft.lax.dynamic_slice(wnp.arange(5), (3,), (3,))
         Array([2, 3, 4], dtype=int32)
     """
     operand = _weft.array(operand, None, False)
-    starts = _starts(start_indices, operand.shape, allow_negative_indices)
+    starts = _starts(start_indices, operand.shape, allow_negative_indices, "dynamic_slice")
     return _weft.bind("dynamic_slice", [operand, *starts], {"sizes": list(slice_sizes)})[0]
 
 
@@ -171,7 +176,7 @@ def dynamic_update_slice(
     Returns: array of the shape and dtype of the operand.
 
     Raises:
-        ValueError: the block is larger than the array.
+        ValueError: the block is larger than the array, or there is not one start index for each dimension.
 
     Example:
         >>> weft.lax.dynamic_update_slice(wnp.zeros(4), wnp.array([1.0, 2.0]), (1,))
@@ -179,7 +184,7 @@ def dynamic_update_slice(
     """
     operand = _weft.array(operand, None, False)
     update = _weft.astype(update, operand.dtype)
-    starts = _starts(start_indices, operand.shape, allow_negative_indices)
+    starts = _starts(start_indices, operand.shape, allow_negative_indices, "dynamic_update_slice")
     return _weft.bind("dynamic_update_slice", [operand, update, *starts], {})[0]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from .. import _docs, _weft
 from .._errors import not_implemented, type_error
 from .._weft import Array
+from ..arguments import count
 from ..typing import NestedLike
 
 __all__ = [
@@ -76,7 +77,7 @@ def top_k(operand: NestedLike, k: int, *, axis: int = -1) -> tuple[Array, Array]
     axis = _weft.check_axis(axis, operand.ndim, "top_k")
     if axis != last:
         operand = _weft.moveaxis(operand, axis, last)
-    values, places = _weft.bind("top_k", [operand], {"k": k})
+    values, places = _weft.bind("top_k", [operand], {"k": count(k, "top_k: k")})
     if axis != last:
         values, places = _weft.moveaxis(values, last, axis), _weft.moveaxis(places, last, axis)
     return values, places

@@ -62,7 +62,7 @@ def _kept_nan(x: Array, value: ArrayLike) -> Array:
 def relu6(x: NestedLike) -> Array:
     """The rectifier limited to 6: min(max(x, 0), 6); its derivatives at 0 and 6 are 0.
 
-    Returns: array of the shape and dtype of x.
+    Returns: array of the shape of x, of a float dtype.
 
     Source: Krizhevsky, "Convolutional deep belief networks on CIFAR-10", 2010.
 
@@ -70,7 +70,7 @@ def relu6(x: NestedLike) -> Array:
         >>> weft.nn.relu6(wnp.array([-1.0, 9.0]))
         Array([0., 6.], dtype=float32)
     """
-    x = wnp.asarray(x)
+    x = _weft.promote_inexact(wnp.asarray(x))
     return wnp.where((x > 0) & (x < 6), x, _kept_nan(x, wnp.where(x > 0, 6, 0)))
 
 

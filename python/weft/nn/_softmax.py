@@ -10,6 +10,7 @@ from .. import _docs, _weft
 from .. import numpy as wnp
 from .._errors import value_error
 from .._weft import Array
+from ..arguments import count
 from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
@@ -205,13 +206,18 @@ def one_hot(x: NestedLike, num_classes: int, *, dtype: DTypeLike = float, axis: 
 
     Returns: array of one more dimension.
 
+    Raises:
+        ValueError: the size is negative.
+        IndexError: the axis is out of range.
+
     Example:
         >>> weft.nn.one_hot(wnp.array([0, 2]), 3)
         Array([[1., 0., 0.],
                [0., 0., 1.]], dtype=float32)
     """
     x = wnp.asarray(x)
-    axis = axis + x.ndim + 1 if axis < 0 else axis
+    axis = _weft.check_axis(axis, x.ndim + 1, "one_hot")
+    num_classes = count(num_classes, "one_hot: num_classes")
     classes = _weft.iota(tuple(num_classes if d == axis else 1 for d in range(x.ndim + 1)), axis, "int32")
     return (wnp.expand_dims(x, axis) == classes).astype(dtype)
 

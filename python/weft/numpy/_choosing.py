@@ -95,16 +95,20 @@ def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist: Sequence[
 
     Returns: array of the shape and dtype of x.
 
+    Raises:
+        ValueError: there are not as many functions.
+
     Example:
         >>> x = wnp.array([-2.0, 3.0])
         >>> wnp.piecewise(x, [x < 0], [lambda v: -v, lambda v: v * 10])
         Array([ 2., 30.], dtype=float32)
     """
-    x = _weft.array(x, None, False)
+    x, n = _weft.array(x, None, False), len(condlist)
+    if len(funclist) not in (n, n + 1):
+        raise value_error(f"piecewise: {len(funclist)} functions for {n} conditions; expected {n} or {n + 1}")
     values = [f(x, *args, **kw) if callable(f) else f for f in funclist]
-    return select(
-        condlist, values[: len(condlist)], values[len(condlist)] if len(values) > len(condlist) else 0
-    ).astype(x.dtype)
+    out = select(condlist, values[:n], values[n] if len(values) > n else 0)
+    return _weft.broadcast_to(_weft.array(out, None, False), x.shape).astype(x.dtype)
 
 
 def clip(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..typing import NestedLike
+from ..typing import ArrayLike, NestedLike
 from ._elementwise import isfinite
 
 __all__ = [
@@ -15,7 +15,9 @@ __all__ = [
 ]
 
 
-def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+def isclose(
+    a: NestedLike, b: NestedLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether |a - b| <= atol + rtol |b|, element by element; equal infinities are close.
 
     Returns: array of booleans.
@@ -25,12 +27,15 @@ def isclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8
         Array([ True, False], dtype=bool)
     """
     a, b = _weft.promote_inexact(a), _weft.promote_inexact(b)
+    rtol, atol = _weft.array(rtol, None, False), _weft.array(atol, None, False)
     finite = isfinite(a) & isfinite(b)
     close = _weft.where(finite, _weft.absolute(a - b) <= atol + rtol * _weft.absolute(b), a == b)
     return close | ((a != a) & (b != b)) if equal_nan else close
 
 
-def allclose(a: NestedLike, b: NestedLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Array:
+def allclose(
+    a: NestedLike, b: NestedLike, rtol: ArrayLike = 1e-5, atol: ArrayLike = 1e-8, equal_nan: bool = False
+) -> Array:
     """Whether all elements are close: see isclose.
 
     Returns: array of one boolean.

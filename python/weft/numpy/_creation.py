@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import not_implemented, value_error
 from .._weft import Array
+from ..arguments import count, sizes
 from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
@@ -124,13 +126,6 @@ def astype(x: NestedLike, dtype: DTypeLike) -> Array:
     return _weft.astype(x, dtype)
 
 
-def _shape(shape, name):
-    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    if builtins.any(isinstance(size, int) and size < 0 for size in sizes):
-        raise value_error(f"{name}: the shape {sizes} has a negative size")
-    return sizes
-
-
 def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = None) -> Array:
     """An array full of a value.
 
@@ -147,7 +142,7 @@ def full(shape: int | Shape, fill_value: NestedLike, dtype: DTypeLike | None = N
         Array([[7, 7],
                [7, 7]], dtype=int32, weak_type=True)
     """
-    shape = _shape(shape, "full")
+    shape = sizes(shape, "full")
     if not np.isscalar(fill_value) and getattr(fill_value, "ndim", 0) > 0:
         return _weft.broadcast_to(_weft.array(fill_value, dtype, False), shape)
     out = _weft.full(shape, fill_value, dtype)
@@ -174,7 +169,7 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    return _weft.full(_shape(shape, "zeros"), 0, float if dtype is None else dtype)
+    return _weft.full(sizes(shape, "zeros"), 0, float if dtype is None else dtype)
 
 
 def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
@@ -192,7 +187,7 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None) -> Array:
         >>> wnp.ones(3, dtype="int32")
         Array([1, 1, 1], dtype=int32)
     """
-    return _weft.full(_shape(shape, "ones"), 1, float if dtype is None else dtype)
+    return _weft.full(sizes(shape, "ones"), 1, float if dtype is None else dtype)
 
 
 empty = zeros
@@ -266,7 +261,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     Returns: array of one dimension with ceil((stop - start) / step) elements.
 
     Raises:
-        ValueError: the step is 0.
+        ValueError: the step is 0, or a bound is infinite or NaN.
         weft.TracerError: a bound is traced.
         NotImplementedError: a symbolic size is given together with start or step.
 
@@ -296,6 +291,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
         v if isinstance(v, (int, float)) else float(v) if _weft.is_inexact(v.dtype) else int(v)
         for v in (start, stop, step)
     )
+    if not builtins.all(map(math.isfinite, (start, stop, step))):
+        raise value_error(f"arange: start, stop and step must be finite, got {start}, {stop} and {step}")
     return _weft.array(np.arange(start, stop, step), dtype, True)
 
 
@@ -326,6 +323,7 @@ def linspace(
         >>> wnp.linspace(0, 1, 5)
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    num = count(num, "linspace: num")
     start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
     kind = _weft.result_type(start, stop)
     start, stop = start.astype(kind), stop.astype(kind)
@@ -481,6 +479,8 @@ def indices(dimensions: Shape, dtype: DTypeLike | None = None, sparse: bool = Fa
     if sparse:
         n = len(dims)
         return tuple(_weft.iota(tuple(dims[d] if i == d else 1 for i in range(n)), d, kind) for d in range(n))
+    if not dims:
+        return _weft.full((0,), 0, kind)
     return _weft.stack([_weft.iota(dims, d, kind) for d in range(len(dims))], 0)
 
 

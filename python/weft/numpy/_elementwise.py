@@ -156,7 +156,7 @@ def bitwise_count(x: NestedLike) -> Array:
     """How many bits of |x| are set.
 
     Args:
-        x: array or number of any shape, of an integer dtype.
+        x: array or number of any shape, of an integer dtype or booleans.
 
     Returns: array of uint8 of the shape of x.
 
@@ -164,7 +164,9 @@ def bitwise_count(x: NestedLike) -> Array:
         >>> wnp.bitwise_count(wnp.array([1, 255, -1]))
         Array([1, 8, 1], dtype=uint8)
     """
-    return _weft.bind_elementwise("population_count", (_weft.absolute(x),), {}).astype("uint8")
+    x = _weft.absolute(x)
+    bits = x.astype("uint8") if _weft.dtype_kind(x.dtype) == "bool" else x
+    return _weft.bind_elementwise("population_count", (bits,), {}).astype("uint8")
 
 
 def gcd(x1: NestedLike, x2: NestedLike) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
+from ..arguments import count
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -105,6 +106,8 @@ def take_along_axis(
     axis: int | None = -1,
     mode: str | None = None,
     fill_value: NestedLike | None = None,
+    *,
+    wrap_negative_indices: bool | None = None,
 ) -> Array:
     """For each position the element whose index along the axis is given there.
 
@@ -112,6 +115,7 @@ def take_along_axis(
         indices: array of integers of as many dimensions as arr, whose other sizes are those of arr (or 1).
         mode: what an index out of range does: "fill" (as None) gives fill_value, all others the nearest.
         fill_value: as for take.
+        wrap_negative_indices: whether negative indices count from the end (as None); otherwise they are out of range.
 
     Returns: array of the shape of the indices, of the dtype of arr.
 
@@ -129,7 +133,8 @@ def take_along_axis(
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
-    out = _weft.take_along_axis(arr, indices, axis)
+    first = 0 if wrap_negative_indices is not None and not wrap_negative_indices else -n
+    out = _weft.take_along_axis(arr, _weft.where(indices < first, first, indices), axis)
     if mode not in (None, "fill"):
         return out
     if fill_value is None:
@@ -137,7 +142,7 @@ def take_along_axis(
         fill_value = {"bool": True, "signed": None, "unsigned": None}.get(kind, float("nan"))
         if fill_value is None:
             fill_value = np.iinfo(arr.dtype).min if kind == "signed" else np.iinfo(arr.dtype).max
-    return _weft.where((indices >= -n) & (indices < n), out, _weft.array(fill_value, arr.dtype, False))
+    return _weft.where((indices >= first) & (indices < n), out, _weft.array(fill_value, arr.dtype, False))
 
 
 def _must_copy(inplace: bool, what: str) -> None:
@@ -265,6 +270,7 @@ def nonzero(a: NestedLike, *, size: int | None = None, fill_value: NestedLike | 
         raise value_error("nonzero: an array without dimensions has no indices; use atleast_1d")
     if size is None:
         return tuple(_weft.nonzero(a))
+    size = count(size, "nonzero: size")
     flat = (a != 0).reshape(-1)
     n = flat.shape[0]
     # Position of each hit among the hits; the others go out of bounds and are dropped.
@@ -430,6 +436,9 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
     Returns: tuple of arrays that broadcast to the block.
 
+    Raises:
+        ValueError: an argument is no vector.
+
     Example:
         >>> x = wnp.arange(9).reshape(3, 3)
         >>> x[wnp.ix_(wnp.array([0, 2]), wnp.array([1, 2]))]
@@ -437,9 +446,11 @@ def ix_(*args: Any) -> tuple[Array, ...]:
                [7, 8]], dtype=int32)
     """
     n = len(args)
-    return tuple(
-        _weft.array(a, None, False).reshape([-1 if d == i else 1 for d in range(n)]) for i, a in enumerate(args)
-    )
+    vectors = [_weft.array(a, None, False) for a in args]
+    for i, v in enumerate(vectors):
+        if v.ndim != 1:
+            raise value_error(f"ix_: argument {i} must be a vector, got shape {v.shape}")
+    return tuple(v.reshape([-1 if d == i else 1 for d in range(n)]) for i, v in enumerate(vectors))
 
 
 def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .. import _docs, _weft
-from .._errors import value_error
+from .._errors import type_error, value_error
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import count, is_integer, sizes
 from ..typing import DTypeLike, NestedLike
 from ._shape import _array, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
 
@@ -37,6 +37,12 @@ __all__ = [
 ]
 
 
+def _arrays(arrays, name: str) -> list[Array]:
+    if isinstance(arrays, str) or not isinstance(arrays, Iterable):
+        raise type_error(f"{name}: expected a sequence of arrays, got {arrays!r}")
+    return [_array(a) for a in arrays]
+
+
 def concatenate(arrays: Sequence[NestedLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along an existing axis, promoted to one dtype.
 
@@ -47,14 +53,14 @@ def concatenate(arrays: Sequence[NestedLike], axis: int | None = 0, dtype: DType
     Returns: array.
 
     Raises:
-        TypeError: other sizes differ.
+        TypeError: other sizes differ, or arrays are no sequence.
         ValueError: there are no arrays.
 
     Example:
         >>> wnp.concatenate([wnp.array([1, 2]), wnp.array([3.5])])
         Array([1. , 2. , 3.5], dtype=float32)
     """
-    parts = [_array(a) for a in arrays]
+    parts = _arrays(arrays, "concatenate")
     if axis is None:
         parts, axis = [a.reshape(-1) for a in parts], 0
     out = _weft.concatenate(parts, axis)
@@ -98,7 +104,7 @@ def stack(arrays: Sequence[NestedLike], axis: int = 0, dtype: DTypeLike | None =
         Array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    out = _weft.stack([_array(a) for a in arrays], axis)
+    out = _weft.stack(_arrays(arrays, "stack"), axis)
     return out if dtype is None else out.astype(dtype)
 
 
@@ -337,12 +343,15 @@ def tile(A: NestedLike, reps: int | Sequence[int]) -> Array:
 
     Returns: array of the dtype of A.
 
+    Raises:
+        ValueError: a number of repetitions is negative.
+
     Example:
         >>> wnp.tile(wnp.array([1, 2]), (2, 2))
         Array([[1, 2, 1, 2],
                [1, 2, 1, 2]], dtype=int32)
     """
-    a, times = _array(A), (reps,) if is_integer(reps) else tuple(reps)
+    a, times = _array(A), sizes(reps, "tile")
     n = builtins.max(a.ndim, len(times))
     a, times = a.reshape((1,) * (n - a.ndim) + a.shape), (1,) * (n - len(times)) + times
     wide = _weft.expand_dims(a, [2 * i for i in range(n)])
@@ -365,7 +374,8 @@ def repeat(
     Returns: array of the dtype of a.
 
     Raises:
-        ValueError: there are not as many repeats as elements.
+        ValueError: there are not as many repeats as elements, or one is negative.
+        TypeError: repeats are no integers.
         weft.TracerError: repeats are traced and total_repeat_length is not given.
 
     Example:
@@ -377,15 +387,18 @@ def repeat(
     import numpy as np
 
     a = _array(a)
+    if a.ndim == 0:
+        a = a.reshape(1)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "repeat")
     n = a.shape[axis]
     if is_integer(repeats) and total_repeat_length is None:
+        times = count(repeats, "repeat: repeats")
         wide = _weft.expand_dims(a, axis + 1)
         dims = list(wide.shape)
-        dims[axis + 1] = repeats
-        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * repeats,) + a.shape[axis + 1 :])
+        dims[axis + 1] = times
+        return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * times,) + a.shape[axis + 1 :])
     if total_repeat_length is not None:
         from ._sorting import searchsorted
 
@@ -395,6 +408,10 @@ def repeat(
         index = searchsorted(ends, place, "right")
         return _weft.take(a, index, axis, "clip")
     known = np.asarray(repeats)
+    if known.dtype.kind not in "iub":
+        raise type_error(f"repeat: repeats must be integers, got {repeats!r}")
+    if (known < 0).any():
+        raise value_error(f"repeat: repeats must not be negative, got {repeats!r}")
     if known.size == 1:
         return repeat(a, int(known.reshape(())), axis)
     if known.shape != (n,):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _docs, _weft
-from .._errors import value_error
+from .._errors import type_error, value_error
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import axes_of, is_integer
 from ..typing import DTypeLike, NestedLike
 from ._dtypes import summed_in
 
@@ -183,7 +184,7 @@ def tensordot(
     Returns: array of the other dimensions of a, followed by those of b.
 
     Raises:
-        TypeError: the sizes of a pair differ.
+        TypeError: the sizes of a pair differ, or axes are neither.
 
     Example:
         >>> wnp.tensordot(wnp.ones((2, 3, 4)), wnp.ones((3, 4, 5))).shape
@@ -193,8 +194,10 @@ def tensordot(
     a, b = _factors(a, b)
     if is_integer(axes):
         x, y = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    elif isinstance(axes, (tuple, list)) and len(axes) == 2:
+        x, y = (axes_of(tuple(d) if isinstance(d, Iterable) else d, v.ndim, "tensordot") for d, v in zip(axes, (a, b)))
     else:
-        x, y = ([d] if is_integer(d) else list(d) for d in axes)
+        raise type_error(f"tensordot: axes must be an integer or a pair of axes or lists of axes, got {axes!r}")
     return _summed(lambda v, w: _weft.tensordot(v, w, x, y), "tensordot", a, b, preferred_element_type)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import value_error
 from .._weft import Array
+from ..arguments import count, integer
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from ._creation import ones
 
@@ -44,9 +45,14 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         Array([[0., 1., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    M = N if M is None else M
-    rows, columns = _weft.iota((N, M), 0, "int32"), _weft.iota((N, M), 1, "int32")
-    return (rows + k == columns).astype(float if dtype is None else dtype)
+    rows, columns = _places((N, N if M is None else M), "eye")
+    return (rows + integer(k, "eye: k") == columns).astype(float if dtype is None else dtype)
+
+
+def _places(shape, name: str) -> tuple[Array, Array]:
+    """The row and the column of each element of a matrix."""
+    shape = count(shape[0], f"{name}: N"), count(shape[1], f"{name}: M")
+    return _weft.iota(shape, 0, "int32"), _weft.iota(shape, 1, "int32")
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
@@ -73,16 +79,15 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
                [1., 1., 0.],
                [1., 1., 1.]], dtype=float32)
     """
-    M = N if M is None else M
-    return (_weft.iota((N, M), 0, "int32") + k >= _weft.iota((N, M), 1, "int32")).astype(
-        float if dtype is None else dtype
-    )
+    rows, columns = _places((N, N if M is None else M), "tri")
+    return (rows + integer(k, "tri: k") >= columns).astype(float if dtype is None else dtype)
 
 
 def _triangle(m, k: int, lower: bool) -> Array:
-    m = _weft.array(m, None, False)
+    m, name = _weft.array(m, None, False), "tril" if lower else "triu"
+    k = integer(k, f"{name}: k")
     if m.ndim < 2:
-        raise value_error(f"{'tril' if lower else 'triu'}: two dimensions or more are needed, got shape {m.shape}")
+        raise value_error(f"{name}: two dimensions or more are needed, got shape {m.shape}")
     rows, columns = _weft.iota(m.shape[-2:], 0, "int32"), _weft.iota(m.shape[-2:], 1, "int32")
     keep = rows + k >= columns if lower else rows + k <= columns
     return _weft.where(keep, m, _weft.full((), 0, m.dtype))
@@ -267,7 +272,7 @@ def diag(v: NestedLike, k: int = 0) -> Array:
         >>> wnp.diag(wnp.array([[1, 2], [3, 4]]))
         Array([1, 4], dtype=int32)
     """
-    v = _weft.array(v, None, False)
+    v, k = _weft.array(v, None, False), integer(k, "diag: k")
     if v.ndim == 2:
         return diagonal(v, k)
     if v.ndim != 1:
@@ -308,14 +313,19 @@ def vander(x: NestedLike, N: int | None = None, increasing: bool = False) -> Arr
 
     Returns: array [length, N].
 
+    Raises:
+        ValueError: x is no vector, or N is negative.
+
     Example:
         >>> wnp.vander(wnp.array([2, 3]), 3)
         Array([[4, 2, 1],
                [9, 3, 1]], dtype=int32)
     """
     x = _weft.array(x, None, False)
+    if x.ndim != 1:
+        raise value_error(f"vander: x must be a vector, got shape {x.shape}")
     x = x.astype(int) if _weft.dtype_kind(x.dtype) == "bool" else x
-    n = x.shape[0] if N is None else N
+    n = x.shape[0] if N is None else count(N, "vander: N")
     powers = _weft.iota((n,), 0, x.dtype)
     if not increasing:
         powers = n - 1 - powers

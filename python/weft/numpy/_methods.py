@@ -111,6 +111,11 @@ def _flat(self) -> Array:
     return self.ravel()
 
 
+def _round(function, x: Array, n: int | None) -> Array:
+    # Without digits an integer, as Python's round() gives for a float.
+    return function(x, 0).astype(int) if n is None else function(x, n)
+
+
 def attach(functions: Mapping[str, Any]) -> None:
     """Gives arrays their methods, other than those that are written in C++."""
     for name in _FUNCTIONS.split():
@@ -128,7 +133,7 @@ def attach(functions: Mapping[str, Any]) -> None:
         "view": view,
         "__contains__": lambda self, value: bool((self == value).any()),
         "__reversed__": lambda self: reversed(list(self)),
-        "__round__": lambda self, n=None: functions["round"](self, n or 0),
+        "__round__": lambda self, n=None: _round(functions["round"], self, n),
         "__setitem__": _no_assignment,
     }
     for name, member in more.items():

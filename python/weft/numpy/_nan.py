@@ -260,12 +260,15 @@ def nanvar(
     ddof: int = 0,
     keepdims: bool = False,
     where: NestedLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The variance over axes, NaN left out.
 
     Args:
         dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
         ddof: the divisor is n - ddof for n numbers; NaN where that is not positive.
+        mean: the mean, where it is known: an array that broadcasts against a, as keepdims=True gives; None: it is
+            computed.
 
     Returns: array without the axes, of a real float dtype.
 
@@ -278,7 +281,8 @@ def nanvar(
     a = widened(exact)
     _, bad = _replace(a, 0, where)
     # Of infinities the distance from the mean is NaN, which counts.
-    centered = _weft.where(bad, 0, a - nanmean(a, axis, keepdims=True, where=where))
+    middle = nanmean(a, axis, keepdims=True, where=where) if mean is None else _array(mean, a.dtype)
+    centered = _weft.where(bad, 0, _weft.broadcast_to(a - middle, a.shape))
     free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
     total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
     result = _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
@@ -293,6 +297,8 @@ nanstd = root_of(
     Args:
         dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
         ddof: the divisor of the variance is n - ddof for n numbers; NaN where that is not positive.
+        mean: the mean, where it is known: an array that broadcasts against a, as keepdims=True gives; None: it is
+            computed.
 
     Returns: array without the axes, of a real float dtype.
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import index_error, not_implemented, type_error, value_error
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import integer, is_integer
 from ..typing import NestedLike
 from ._creation import linspace
 
@@ -52,7 +52,14 @@ def pad(array: NestedLike, pad_width: Any, mode: str = "constant", **kwargs: Any
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(d, pad_width.get(d - a.ndim, (0, 0))) for d in range(a.ndim)]
         pad_width = [(w, w) if is_integer(w) else w for w in pad_width]
-    widths = [(int(lo), int(hi)) for lo, hi in np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))]
+    try:
+        pairs = np.broadcast_to(np.asarray(pad_width), (a.ndim, 2))
+    except ValueError:
+        raise value_error(
+            f"pad: pad_width is {pad_width!r} for an array of shape {a.shape}; expected a number, a pair, or a pair "
+            "for each dimension"
+        ) from None
+    widths = [(integer(lo, "pad: pad_width"), integer(hi, "pad: pad_width")) for lo, hi in pairs]
     if builtins.any(w < 0 for pair in widths for w in pair):
         raise value_error(f"pad: widths must not be negative, got {pad_width}")
     known = {
@@ -181,7 +188,12 @@ def delete(arr: NestedLike, obj: NestedLike, axis: int | None = None, *, assume_
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "delete")
-    kept = np.delete(np.arange(a.shape[axis]), obj if isinstance(obj, (int, slice)) else np.asarray(obj))
+    try:
+        kept = np.delete(np.arange(a.shape[axis]), obj if isinstance(obj, (int, slice)) else np.asarray(obj))
+    except IndexError as error:
+        raise index_error(f"delete: {error}") from None
+    except ValueError as error:
+        raise value_error(f"delete: {error}") from None
     return _weft.take(a, _weft.array(kept.astype(np.int32), None, True), axis, "clip")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
+from ..arguments import axes_of, count
 from ..typing import NestedLike
 from ._reductions import widened
 
@@ -133,7 +135,7 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
 
 
 def polyder(p: NestedLike, m: int = 1) -> Array:
-    """A derivative of a polynomial.
+    """A derivative of a polynomial, in floating point.
 
     Args:
         m: which derivative.
@@ -145,9 +147,9 @@ def polyder(p: NestedLike, m: int = 1) -> Array:
 
     Example:
         >>> wnp.polyder(wnp.array([1, 2, 3]))
-        Array([2, 2], dtype=int32)
+        Array([2., 2.], dtype=float32)
     """
-    p = _vector(p, "polyder")
+    p = _weft.promote_inexact(_vector(p, "polyder"))
     for _ in range(m):
         n = p.shape[0]
         p = p[:-1] * _weft.flip(_weft.iota((n,), 0, p.dtype), 0)[:-1]
@@ -204,6 +206,7 @@ def polyfit(
 
     Raises:
         TypeError: shapes do not fit.
+        ValueError: the degree is negative.
         NotImplementedError: full or cov is True.
 
     Source: least squares by the singular value decomposition of the Vandermonde matrix with columns scaled to length 1
@@ -222,7 +225,7 @@ def polyfit(
     x, y = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(y))
     if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise type_error(f"polyfit: x is a vector and y has as many rows, got shapes {x.shape} and {y.shape}")
-    lhs = vander(x, deg + 1)
+    lhs = vander(x, count(deg, "polyfit: deg") + 1)
     if w is not None:
         w = _weft.promote_inexact(_array(w))
         lhs, y = lhs * w[:, None], y * (w if y.ndim == 1 else w[:, None])
@@ -462,28 +465,33 @@ def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -
     return quotient, u
 
 
-def trim_zeros(filt: NestedLike, trim: str = "fb") -> Array:
-    """A vector without zeros at its ends; its values must be known.
+def trim_zeros(filt: NestedLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+    """An array without the slices of zeros at its ends; its values must be known.
 
     Args:
-        filt: vector.
+        filt: array of any shape.
         trim: the ends: "f" the front, "b" the back, "fb" both.
+        axis: the axis or axes along which slices go, negative from the end; None: all.
 
-    Returns: vector of the same dtype.
+    Returns: array of the same dtype and as many dimensions.
 
     Raises:
-        ValueError: filt is no vector.
+        IndexError: an axis is out of range.
         weft.TracerError: filt is traced.
 
     Example:
         >>> wnp.trim_zeros(wnp.array([0, 0, 1, 0, 2, 0]))
         Array([1, 0, 2], dtype=int32)
     """
-    filt = _vector(filt, "trim_zeros")
-    known = np.flatnonzero(np.asarray(filt))
-    first = (int(known[0]) if known.size else filt.shape[0]) if "f" in trim else 0
-    last = (int(known[-1]) + 1 if known.size else 0) if "b" in trim else filt.shape[0]
-    return filt[first : builtins.max(first, last)]
+    filt = _weft.array(filt, None, False)
+    axes = range(filt.ndim) if axis is None else axes_of(axis, filt.ndim, "trim_zeros")
+    places, trim = np.nonzero(np.atleast_1d(np.asarray(filt))), trim.lower()
+    for d in axes:
+        known, n = places[d], filt.shape[d]
+        first = (int(known.min()) if known.size else n) if "f" in trim else 0
+        last = (int(known.max()) + 1 if known.size else 0) if "b" in trim else n
+        filt = _weft.slice_axis(filt, d, first, builtins.max(first, last), 1)
+    return filt
 
 
 # What parameters mean in several functions of this module.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from .. import _docs, _weft
 from .._errors import not_implemented, value_error
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import axes_of
 from ..typing import NestedLike
 from ._choosing import clip
 from ._reductions import _AXES, any, sum
@@ -25,8 +25,7 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_inexact(q)
     if method not in _METHODS:
         raise value_error(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
-    axes = list(range(a.ndim)) if axis is None else [axis] if is_integer(axis) else list(axis)
-    axes = [_weft.check_axis(d, a.ndim, what) for d in axes]
+    axes = list(range(a.ndim)) if axis is None else axes_of(axis, a.ndim, what)
     for d in axes:
         if isinstance(a.shape[d], _weft.Dim):
             raise not_implemented(

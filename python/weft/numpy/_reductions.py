@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from .. import _docs, _weft
 from .._errors import type_error, value_error
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import axes_of
 from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
@@ -76,6 +76,7 @@ def sum(
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: NestedLike | None = None,
+    promote_integers: bool = True,
 ) -> Array:
     """The sum over axes.
 
@@ -85,6 +86,7 @@ def sum(
     Args:
         dtype: the dtype to sum in; None: that of the array.
         initial: a number that is added, in the dtype of the sum.
+        promote_integers: whether narrow integers are summed in wider ones; otherwise they wrap in their own.
 
     Returns: array without the axes.
 
@@ -95,7 +97,9 @@ def sum(
         Array(4., dtype=float32)
     """
     _no_out(out)
-    total = _weft.reduce("reduce_sum", _masked(_array(a, dtype), where, 0), axis, keepdims)
+    a = _array(a, dtype)
+    dtype = _dtype_of_sum(a, dtype, promote_integers)
+    total = _weft.reduce("reduce_sum", _masked(a, where, 0), axis, keepdims)
     return _in_dtype(_initial(total, initial, lambda x, y: x + y), dtype)
 
 
@@ -107,12 +111,14 @@ def prod(
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: NestedLike | None = None,
+    promote_integers: bool = True,
 ) -> Array:
     """The product over axes; 1 for no elements.
 
     Args:
         dtype: the dtype to multiply in; None: that of the array.
         initial: a number that is multiplied with.
+        promote_integers: whether narrow integers are multiplied in wider ones; otherwise they wrap in their own.
 
     Returns: array without the axes.
 
@@ -121,8 +127,16 @@ def prod(
         Array([ 2, 12], dtype=int32)
     """
     _no_out(out)
-    product = _weft.reduce("reduce_prod", _masked(_array(a, dtype), where, 1), axis, keepdims)
+    a = _array(a, dtype)
+    dtype = _dtype_of_sum(a, dtype, promote_integers)
+    product = _weft.reduce("reduce_prod", _masked(a, where, 1), axis, keepdims)
     return _in_dtype(_initial(product, initial, lambda x, y: x * y), dtype)
+
+
+def _dtype_of_sum(a: Array, dtype: DTypeLike | None, promote_integers: bool) -> Any:
+    """The dtype that a sum of a is asked for; None: the one that adding leads to."""
+    own = dtype is None and not promote_integers and _weft.dtype_kind(a.dtype) in ("signed", "unsigned")
+    return a.dtype if own else dtype
 
 
 def _no_out(out) -> None:
@@ -324,6 +338,7 @@ def var(
     keepdims: bool = False,
     *,
     where: NestedLike | None = None,
+    mean: ArrayLike | None = None,
     correction: int | None = None,
 ) -> Array:
     """The variance over axes: the mean squared distance from the mean, |x - mean|^2 for complex numbers.
@@ -331,6 +346,8 @@ def var(
     Args:
         dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
         ddof: the divisor is n - ddof; NaN where that is not positive.
+        mean: the mean, where it is known: an array that broadcasts against a, as keepdims=True gives; None: it is
+            computed.
         correction: another name of ddof; wins where it is given.
 
     Returns: array without the axes, of a real float dtype.
@@ -342,11 +359,11 @@ def var(
         Array(1.6666666, dtype=float32)
     """
     _no_out(out)
-    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
     return _as(variance, to)
 
 
-def _variance(a, axis, dtype, fewer, keepdims, where) -> tuple[Array, Any]:
+def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any]:
     """The variance, still in 32 bits where the result has fewer, and the dtype of the result."""
     a = _weft.promote_inexact(_array(a))
     to = _weft.dtype(a.dtype if dtype is None else dtype)
@@ -357,7 +374,8 @@ def _variance(a, axis, dtype, fewer, keepdims, where) -> tuple[Array, Any]:
     a, to = widened(a), _real(to)
     if where is not None:
         where = _weft.broadcast_to(_array(where, "bool"), a.shape)
-    centered = _weft.absolute(a - mean(a, axis, keepdims=True, where=where))
+    middle = mean(a, axis, keepdims=True, where=where) if known is None else _array(known, a.dtype)
+    centered = _weft.absolute(_weft.broadcast_to(a - middle, a.shape))
     if where is not None:
         centered = _weft.where(where, centered, 0)
     if where is None and fewer == 0:
@@ -399,6 +417,7 @@ def std(
     keepdims: bool = False,
     *,
     where: NestedLike | None = None,
+    mean: ArrayLike | None = None,
     correction: int | None = None,
 ) -> Array:
     """The standard deviation over axes: the square root of var.
@@ -406,6 +425,8 @@ def std(
     Args:
         dtype: the dtype to compute in; None: that of the array, of integers the default float dtype.
         ddof: the divisor of the variance is n - ddof; NaN where that is not positive.
+        mean: the mean, where it is known: an array that broadcasts against a, as keepdims=True gives; None: it is
+            computed.
         correction: another name of ddof; wins where it is given.
 
     Returns: array without the axes, of a real float dtype.
@@ -417,7 +438,7 @@ def std(
     from ._primitives import sqrt
 
     _no_out(out)
-    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    variance, to = _variance(a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
     return _as(sqrt(variance), to)
 
 
@@ -445,6 +466,7 @@ def average(
         Array(1.25, dtype=float32)
     """
     a = _array(a)
+    axes = None if axis is None else axes_of(axis, a.ndim, "average")
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
         return (out, _weft.full(out.shape, _weft.count(a, axis), out.dtype)) if returned else out
@@ -452,9 +474,8 @@ def average(
     dtype = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(a, weights))).dtype
     a, weights = widened(a.astype(dtype)), widened(weights.astype(dtype))
     if weights.shape != a.shape:
-        if axis is None:
+        if axes is None:
             raise type_error("average: give the axis that the weights are for")
-        axes = [_weft.check_axis(d, a.ndim, "average") for d in ([axis] if is_integer(axis) else axis)]
         if weights.shape != tuple(a.shape[d] for d in axes):
             raise value_error(f"average: weights of shape {weights.shape} for axes {axes} of shape {a.shape}")
         weights = _weft.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from .. import _docs, _weft
 from .._errors import value_error
 from .._weft import Array
+from ..arguments import one_of
 from ..typing import NestedLike
 from ._indexing import nonzero
 from ._sorting import searchsorted, sort
@@ -224,15 +225,19 @@ def isin(
         element: array, number or nested list of numbers.
         test_elements: the others, of any shape.
         invert: whether to ask for those that are not.
-        method: accepted, without effect.
+        method: "auto", "compare_all", "binary_search" or "sort", without effect.
 
     Returns: array of booleans of the shape of element.
+
+    Raises:
+        ValueError: there is no such method.
 
     Example:
         >>> wnp.isin(wnp.array([1, 2, 3]), wnp.array([2, 5]))
         Array([False,  True, False], dtype=bool)
     """
-    del assume_unique, method
+    del assume_unique
+    one_of(method, ("auto", "compare_all", "binary_search", "sort"), "isin: method")
     element, test = _array(element), _array(test_elements).reshape(-1)
     n = test.shape[0]
     if not isinstance(n, int) or n <= _COMPARED or "complex" in (_weft.dtype_kind(a.dtype) for a in (element, test)):
@@ -277,12 +282,11 @@ def _chosen(values, keep, size, fill_value) -> Array:
     return _weft.where(_weft.iota((size,), 0, "int32") < _int_sum(keep), out, _weft.array(fill, values.dtype, False))
 
 
-def _distinct(ar, keep, size, fill_value):
-    """The distinct elements of a vector for which keep(sorted elements) holds."""
-    order, rows, first = _sorted_rows(_array(ar).reshape(-1, 1), True)
-    del order
+def _distinct(ar, keep) -> tuple[Array, Array]:
+    """The sorted elements of a vector, and which are the first of their value, where keep(sorted elements) holds."""
+    _, rows, first = _sorted_rows(_array(ar).reshape(-1, 1), True)
     values = rows.reshape(-1)
-    return _chosen(values, first & keep(values), size, fill_value)
+    return values, first & keep(values)
 
 
 def setdiff1d(
@@ -308,7 +312,7 @@ def setdiff1d(
         Array([1, 3], dtype=int32)
     """
     del assume_unique
-    return _distinct(ar1, lambda v: isin(v, ar2, invert=True), size, fill_value)
+    return _chosen(*_distinct(ar1, lambda v: isin(v, ar2, invert=True)), size, fill_value)
 
 
 def intersect1d(
@@ -324,9 +328,9 @@ def intersect1d(
 
     Args:
         return_indices: whether to return where each occurs first in ar1 and in ar2.
-        fill_value: with size: what fills the result; None: 0.
+        fill_value: with size: what fills the result; None: the smallest common element, or 0 if there is none.
 
-    Returns: vector; with return_indices a tuple of it and two int32 vectors.
+    Returns: vector; with return_indices a tuple of it and two int32 vectors, filled with the sizes of ar1 and ar2.
 
     Raises:
         weft.TracerError: an array is traced and size is not given.
@@ -337,10 +341,19 @@ def intersect1d(
     """
     del assume_unique
     ar1, ar2 = _array(ar1).reshape(-1), _array(ar2).reshape(-1)
-    out = _distinct(ar1.astype(_weft.result_type(ar1, ar2)), lambda v: isin(v, ar2), size, fill_value)
+    values, keep = _distinct(ar1.astype(_weft.result_type(ar1, ar2)), lambda v: isin(v, ar2))
+    if size is not None and fill_value is None:
+        # JAX fills with the only element there is, though it is not common.
+        fill_value = _joined(ar1, ar2) if ar1.size + ar2.size == 1 else _chosen(values, keep, 1, 0)
+    out = _chosen(values, keep, size, fill_value)
     if not return_indices:
         return out
-    places = [_weft.argreduce("argmax", (out[:, None] == a[None, :]).astype("int32"), 1, False) for a in (ar1, ar2)]
+    valid = _weft.iota(out.shape, 0, "int32") < _int_sum(keep)
+    places = []
+    for a in (ar1, ar2):
+        # Behind the last element there is one more place, for what is found nowhere.
+        same = _weft.pad_constant((out[:, None] == a[None, :]) & valid[:, None], [0, 0], [0, 1], True)
+        places.append(_weft.argreduce("argmax", same.astype("int32"), 1, False))
     return out, places[0], places[1]
 
 
@@ -367,7 +380,7 @@ def setxor1d(
         Array([1, 2], dtype=int32)
     """
     del assume_unique
-    return _distinct(_joined(ar1, ar2), lambda v: isin(v, ar1) != isin(v, ar2), size, fill_value)
+    return _chosen(*_distinct(_joined(ar1, ar2), lambda v: isin(v, ar1) != isin(v, ar2)), size, fill_value)
 
 
 # What parameters mean in several functions of this module.

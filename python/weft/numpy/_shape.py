@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
-from ..arguments import is_integer
+from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -98,14 +98,14 @@ def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
 
     Raises:
         TypeError: the numbers of elements differ.
-        ValueError: more than one size is -1.
+        ValueError: more than one size is -1, or there is no such order.
 
     Example:
         >>> wnp.reshape(wnp.arange(6), (2, -1))
         Array([[0, 1, 2],
                [3, 4, 5]], dtype=int32)
     """
-    if order == "F":
+    if one_of(order, ("C", "F"), "reshape: order") == "F":
         sizes = (shape,) if is_integer(shape) else tuple(shape)
         return transpose(_weft.reshape(transpose(_array(a)), sizes[::-1]))
     return _weft.reshape(_array(a), shape)
@@ -116,11 +116,14 @@ def ravel(a: NestedLike, order: str = "C") -> Array:
 
     Returns: vector of the dtype of a.
 
+    Raises:
+        ValueError: there is no such order.
+
     Example:
         >>> wnp.ravel(wnp.array([[1, 2], [3, 4]]), order="F")
         Array([1, 3, 2, 4], dtype=int32)
     """
-    return reshape(a, -1, order)
+    return reshape(a, -1, one_of(order, ("C", "F"), "ravel: order"))
 
 
 def transpose(a: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
@@ -473,7 +476,7 @@ def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Se
             # The shift may be traced.
             a = _weft.take(a, (_weft.iota((n,), 0, "int32") - s) % n, d, "clip")
             continue
-        s = int(s) % n
+        s = (int(s) if isinstance(s, float) else integer(s, "roll: shift")) % n
         if s:
             key = (builtins.slice(None),) * d
             a = _weft.concatenate([a[key + (builtins.slice(n - s, None),)], a[key + (builtins.slice(0, n - s),)]], d)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _docs, _weft
-from .._errors import value_error
+from .._errors import type_error, value_error
 from .._weft import Array
+from ..arguments import one_of
 from ..typing import NestedLike
 
 __all__ = [
@@ -42,7 +43,8 @@ def sort(
         >>> wnp.sort(wnp.array([3, 1, 2]))
         Array([1, 2, 3], dtype=int32)
     """
-    del stable, kind, order
+    del stable
+    _always_stable(kind, order, "sort")
     a = _weft.array(a, None, False)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -52,6 +54,12 @@ def sort(
     else:
         out = _weft.bind("sort", [a], {"dim": axis, "num_keys": 1})[0]
     return _weft.flip(out, axis) if descending else out
+
+
+def _always_stable(kind: Any, order: Any, name: str) -> None:
+    for argument, value in (("kind", kind), ("order", order)):
+        if value is not None:
+            raise type_error(f"{name}: {argument} must be None, got {value!r}: there is one, stable way of sorting")
 
 
 def argsort(
@@ -75,7 +83,8 @@ def argsort(
         >>> wnp.argsort(wnp.array([3, 1, 2]))
         Array([1, 2, 0], dtype=int32)
     """
-    del stable, kind, order
+    del stable
+    _always_stable(kind, order, "argsort")
     a = _weft.array(a, None, False)
     if axis is None:
         a, axis = a.reshape(-1), 0
@@ -140,18 +149,29 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     """The indices that sort by several keys, the last one first.
 
     Args:
-        keys: arrays of one shape.
+        keys: arrays of one shape, or an array of them.
 
     Returns: array of int32 of that shape.
+
+    Raises:
+        TypeError: there are no keys.
 
     Example:
         >>> wnp.lexsort((wnp.array([3, 1, 2]), wnp.array([0, 1, 0])))
         Array([2, 0, 1], dtype=int32)
     """
     keys = [_weft.array(k, None, False) for k in keys]
+    if not keys:
+        raise type_error("lexsort: at least one key is needed")
+    if keys[0].ndim == 0:  # a single place, whatever the axis
+        return _weft.full((), 0, "int32")
     axis = _weft.check_axis(axis, keys[0].ndim, "lexsort")
     index = _weft.iota(keys[0].shape, axis, "int32")
     return _weft.bind("sort", [*keys[::-1], index], {"dim": axis, "num_keys": len(keys)})[-1]
+
+
+# JAX's ways of searching, which differ in speed alone.
+_METHODS = "scan", "scan_unrolled", "sort", "compare_all"
 
 
 def searchsorted(
@@ -168,13 +188,13 @@ def searchsorted(
     Returns: array of int32 of the shape of v.
 
     Raises:
-        ValueError: a is no vector, or there is no such side.
+        ValueError: a is no vector, or there is no such side or method.
 
     Example:
         >>> wnp.searchsorted(wnp.array([1, 3, 5]), wnp.array([0, 3, 9]))
         Array([0, 1, 3], dtype=int32)
     """
-    del method
+    one_of(method, _METHODS, "searchsorted: method")
     a, v = _weft.array(a, None, False), _weft.array(v, None, False)
     if a.ndim != 1:
         raise value_error(f"searchsorted: a must be a vector, got shape {a.shape}")
@@ -219,13 +239,13 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
     Returns: array of int32 of the shape of x.
 
     Raises:
-        ValueError: bins are no vector.
+        ValueError: bins are no vector, or there is no such method.
 
     Example:
         >>> wnp.digitize(wnp.array([0.5, 1.0, 9.0]), wnp.array([0.0, 1.0, 2.0]))
         Array([1, 2, 3], dtype=int32)
     """
-    del method
+    one_of(method, (None, *_METHODS), "digitize: method")
     bins = _weft.array(bins, None, False)
     if bins.ndim != 1:
         raise value_error(f"digitize: bins must be a vector, got shape {bins.shape}")
@@ -239,10 +259,10 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
-    "kind": "accepted, without effect.",
+    "kind": "must be None: sorting is always stable.",
     "kth": "the place, negative from the end.",
-    "method": "accepted, without effect.",
-    "order": "accepted, without effect.",
+    "method": '"scan", "scan_unrolled", "sort" or "compare_all", without effect.',
+    "order": "must be None: elements have no fields.",
     "stable": "accepted: sorting is always stable.",
 }
 

@@ -10,8 +10,8 @@ from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
-from ..typing import NestedLike
-from ._reductions import max, min, sum, widened
+from ..typing import DTypeLike, NestedLike
+from ._reductions import max, min, narrow, sum, widened
 
 __all__ = [
     "bincount",
@@ -204,6 +204,7 @@ def cov(
     ddof: int | None = None,
     fweights: NestedLike | None = None,
     aweights: NestedLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariance matrix of variables.
 
@@ -213,11 +214,13 @@ def cov(
         ddof: the divisor is n - ddof; None: as bias says.
         fweights: vector of how often each observation counts; None: once.
         aweights: vector of the weights of observations; None: 1.
+        dtype: the dtype of the result, a float or complex one; None: that of all arrays together.
 
     Returns: array [variables, variables] in floating point, without dimensions for one variable.
 
     Raises:
-        ValueError: m has more than two dimensions.
+        ValueError: m has more than two dimensions, or dtype is no float or complex dtype.
+        TypeError: fweights are no integers.
 
     Example:
         >>> wnp.cov(wnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -229,7 +232,13 @@ def cov(
     x = _weft.promote_inexact(_array(m))
     if y is not None:
         y = _weft.promote_inexact(_array(y))
-    dtype = x.dtype if y is None else _weft.result_type(x, y)
+    if aweights is not None:
+        aweights = _array(aweights)
+    dtype = _weft.dtype(_weft.result_type(*(a for a in (x, y, aweights) if a is not None)) if dtype is None else dtype)
+    if not _weft.is_inexact(dtype):
+        raise value_error(f"cov: dtype must be a float or complex dtype, got {dtype}")
+    if fweights is not None and _weft.is_inexact(_array(fweights).dtype):
+        raise type_error(f"cov: fweights must be integers, got dtype {_array(fweights).dtype}")
     x = widened(x)
     if x.ndim > 2:
         raise value_error(f"cov: at most two dimensions, got shape {x.shape}")
@@ -237,6 +246,8 @@ def cov(
     x = rows(x)
     if y is not None:
         x = _weft.concatenate([x, rows(widened(y))], 0)
+    if not narrow(dtype):
+        x = x.astype(dtype)
     fewer = ddof if ddof is not None else 0 if bias else 1
     if fweights is None and aweights is None:
         x = x - _weft.mean(x, 1, True)
@@ -245,23 +256,24 @@ def cov(
     if fweights is not None:
         w = w * _array(fweights)
     if aweights is not None:
-        w = w * _array(aweights)
+        w = w * aweights
     total = sum(w)
     x = x - (sum(x * w, 1) / total)[:, None]
-    free = total - fewer if aweights is None or not fewer else total - fewer * sum(w * _array(aweights)) / total
+    free = total - fewer if aweights is None or not fewer else total - fewer * sum(w * aweights) / total
     return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / free, None).astype(dtype)
 
 
-def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True) -> Array:
+def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The matrix of correlation coefficients (Pearson's): covariances divided by standard deviations.
 
     Args:
         x: array [variables, observations], or a vector of observations of one variable.
+        dtype: the dtype of the result, a float or complex one; None: that of both arrays together.
 
     Returns: array [variables, variables] in floating point.
 
     Raises:
-        ValueError: x has more than two dimensions.
+        ValueError: x has more than two dimensions, or dtype is no float or complex dtype.
 
     Example:
         >>> wnp.corrcoef(wnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -272,7 +284,9 @@ def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True) ->
     from ._matrices import diagonal
     from ._primitives import sqrt
 
-    c = cov(x, y, rowvar)
+    if dtype is not None and not _weft.is_inexact(dtype):
+        raise value_error(f"corrcoef: dtype must be a float or complex dtype, got {_weft.dtype(dtype)}")
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
     d = sqrt(diagonal(c))
@@ -323,7 +337,7 @@ def histogram_bin_edges(
     Args:
         bins: how many equal ones; or the vector of edges itself.
         range: pair of the first and the last edge; None: the extrema of a.
-        weights: accepted, without effect.
+        weights: array of the shape of a, whose dtype counts; None: that of a.
 
     Returns: vector in floating point, one more than there are bins.
 
@@ -336,12 +350,11 @@ def histogram_bin_edges(
     """
     from ._creation import linspace
 
-    del weights
+    a = _floating(a, weights).reshape(-1)
     if not is_integer(bins):
         if isinstance(bins, str):
             raise not_implemented("histogram_bin_edges: give the number of bins or their edges")
-        return _weft.promote_inexact(_array(bins))
-    a = _weft.promote_inexact(_array(a)).reshape(-1)
+        return _array(bins).astype(a.dtype)
     if range is not None:
         low, high = (_array(v).astype(a.dtype) for v in range)
     elif a.size == 0:
@@ -350,6 +363,12 @@ def histogram_bin_edges(
         low, high = min(a), max(a)
     flat = low == high
     return linspace(_weft.where(flat, low - 0.5, low), _weft.where(flat, high + 0.5, high), bins + 1).astype(a.dtype)
+
+
+def _floating(a, weights) -> Array:
+    """a in floating point, promoted with its weights; complex weights leave it real."""
+    a = _array(a)
+    return _weft.promote_inexact(a if weights is None else a.astype(_weft.result_type(a, _array(weights).real)))
 
 
 def histogram(
@@ -368,9 +387,10 @@ def histogram(
         weights: array of the shape of a; None: each counts once.
         density: whether counts are divided by their sum and the bins' widths.
 
-    Returns: pair of vectors: counts, which are floats as JAX's, and edges.
+    Returns: pair of vectors: counts, which are floats as JAX's, and edges, both of the dtype of a and weights together.
 
     Raises:
+        ValueError: weights have another shape than a.
         NotImplementedError: bins is the name of a rule.
 
     Example:
@@ -379,11 +399,14 @@ def histogram(
     """
     from ._sorting import searchsorted
 
-    a = _weft.promote_inexact(_array(a)).reshape(-1)
+    a = _floating(a, weights)
+    weights = _weft.full(a.shape, 1, a.dtype) if weights is None else _array(weights)
+    if weights.shape != a.shape:
+        raise value_error(f"histogram: weights have shape {weights.shape}; expected that of a, {a.shape}")
+    kind = _weft.result_type(a, weights)
+    a, weights = a.reshape(-1), weights.reshape(-1).astype(kind)
     edges = histogram_bin_edges(a, bins, range)
     n = edges.shape[0] - 1
-    kind = _weft.result_type(a, edges) if weights is None else _weft.result_type(_weft.promote_inexact(weights))
-    weights = _weft.full(a.shape, 1, kind) if weights is None else _array(weights).reshape(-1).astype(kind)
     index = searchsorted(edges, a, side="right") - 1
     index = _weft.where(a == edges[-1], n - 1, index)
     index = _weft.where((a >= edges[0]) & (a <= edges[-1]), index, n)

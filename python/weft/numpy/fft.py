@@ -11,8 +11,8 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import type_error, value_error
 from .._weft import Array
-from ..arguments import is_integer
-from ..typing import NestedLike
+from ..arguments import integer, is_integer
+from ..typing import DTypeLike, NestedLike
 from ._shape import roll
 
 __all__ = [
@@ -50,8 +50,6 @@ def _resized(a, n: int, axis: int) -> Array:
 
 
 def _scale(out, lengths, norm, inverse: bool) -> Array:
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise value_error(f"fft: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
     n = math.prod(lengths)
     if norm == "ortho":
         return out * math.sqrt(n) if inverse else out / math.sqrt(n)
@@ -60,29 +58,34 @@ def _scale(out, lengths, norm, inverse: bool) -> Array:
     return out
 
 
-def _transform(kind: str, a, s, axes, norm) -> Array:
+def _transform(name: str, kind: str, a, s, axes, norm) -> Array:
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise value_error(f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
     a = _weft.promote_inexact(_weft.array(a, None, False))
     is_complex = _weft.dtype_kind(a.dtype) == "complex"
     if kind != "rfft" and not is_complex:
         a = a.astype("complex128" if a.dtype == np.float64 else "complex64")
     if kind == "rfft" and is_complex:
-        raise type_error(f"rfft: real numbers are needed, got {a.dtype}")
-    axes = [_weft.check_axis(d, a.ndim, "fft") for d in axes]
-    given = s is not None or kind == "irfft"
+        raise type_error(f"{name}: real numbers are needed, got {a.dtype}")
+    axes = [_weft.check_axis(d, a.ndim, name) for d in axes]
+    if not axes:
+        return a
     if s is None:
         s = [a.shape[d] for d in axes]
         if kind == "irfft":
-            s[-1] = 2 * (a.shape[axes[-1]] - 1)
-    s = list(s)
-    if given and builtins.any(n < 1 for n in s):
-        raise value_error(f"fft: lengths {s} must be positive")
-    if kind != "irfft" and builtins.any(n == 0 for n in s):  # nothing along an axis that is transformed
+            s[-1] = builtins.max(2 * (s[-1] - 1), 0)
+    else:
+        s = [integer(n, f"{name}: a length") for n in s]
+        if builtins.any(n < 1 for n in s):
+            raise value_error(f"{name}: lengths {s} must be positive")
+    if builtins.any(n == 0 for n in s):  # nothing along an axis that is transformed
         sizes = list(a.shape)
         for n, d in zip(s, axes):
             sizes[d] = n
         if kind == "rfft":
             sizes[axes[-1]] = s[-1] // 2 + 1
-        return _weft.full(sizes, 0, "complex128" if a.dtype in (np.float64, np.complex128) else "complex64")
+        out = _weft.full(sizes, 0, "complex128" if a.dtype in (np.float64, np.complex128) else "complex64")
+        return out.real if kind == "irfft" else out
     for n, d in zip(s, axes):
         a = _resized(a, n // 2 + 1 if kind == "irfft" and d == axes[-1] else n, d)
     last = list(range(a.ndim - len(axes), a.ndim))
@@ -91,9 +94,16 @@ def _transform(kind: str, a, s, axes, norm) -> Array:
     return _weft.moveaxis(_scale(out, s, norm, kind in ("ifft", "irfft")), last, axes)
 
 
+def _last_axes(a, s) -> range:
+    """The axes that lengths are for where none are named: the last ones; without lengths all."""
+    rank = a.ndim if isinstance(a, Array) else np.ndim(a)
+    return range(0 if s is None else rank - len(s), rank)
+
+
 def _one(kind):
-    def transform(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-        return _transform(kind, a, None if n is None else [n], [axis], norm)
+    def transform(a: NestedLike, n: int | None = None, axis: int | None = -1, norm: str | None = None) -> Array:
+        s = None if n is None else [n]
+        return _transform(transform.__name__, kind, a, s, _last_axes(a, s) if axis is None else [axis], norm)
 
     return transform
 
@@ -102,10 +112,11 @@ def _many(kind, default=None):
     def transform(
         a: NestedLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = default, norm: str | None = None
     ) -> Array:
-        if axes is None:
-            rank = np.ndim(a) if not isinstance(a, Array) else a.ndim
-            axes = list(range(rank if s is None else rank - len(s), rank)) if s is not None else list(range(rank))
-        return _transform(kind, a, s, list(axes), norm)
+        name = transform.__name__
+        for argument, value in (("s", s), ("axes", axes)):
+            if value is not None and not isinstance(value, Sequence):
+                raise type_error(f"{name}: {argument} must be a sequence of integers, got {value!r}")
+        return _transform(name, kind, a, s, _last_axes(a, s) if axes is None else axes, norm)
 
     return transform
 
@@ -113,7 +124,7 @@ def _many(kind, default=None):
 _SHAPES = {
     1: """n: the number of elements along the axis that are transformed: the array is cut or widened by zeros; None:
         all{of}.
-        axis: the axis, negative from the end.""",
+        axis: the axis, negative from the end; None: all, or the last one where n is given.""",
     2: """s: the number of elements along each axis that are transformed: the array is cut or widened by zeros; None:
         all{of}.
         axes: the axes, negative from the end{last}.""",
@@ -264,9 +275,8 @@ def hfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None =
     """
     from ._elementwise import conjugate
 
-    a = _weft.array(a, None, False)
-    n = 2 * (a.shape[axis] - 1) if n is None else n
-    return _transform("irfft", conjugate(a), [n], [axis], _SWAPPED.get(norm, norm))
+    a = conjugate(_weft.array(a, None, False))
+    return _transform("hfft", "irfft", a, None if n is None else [n], [axis], _SWAPPED.get(norm, norm))
 
 
 def ihfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -289,32 +299,32 @@ def ihfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None 
     from ._elementwise import conjugate
 
     a = _weft.array(a, None, False)
-    n = a.shape[axis] if n is None else n
-    return conjugate(_transform("rfft", a, [n], [axis], _SWAPPED.get(norm, norm)))
+    out = _transform("ihfft", "rfft", a, None if n is None else [n], [axis], _SWAPPED.get(norm, norm))
+    return conjugate(out)
 
 
-def fftfreq(n: int, d: float = 1.0) -> Array:
+def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of the entries of fft: 0, 1 ... n/2 - 1, -n/2 ... -1, divided by n d.
 
-    Returns: vector of n numbers of the default float dtype.
+    Returns: vector of n numbers of the dtype.
 
     Example:
         >>> wnp.fft.fftfreq(4, 0.25)
         Array([ 0.,  1., -2., -1.], dtype=float32)
     """
-    return _weft.array(np.fft.fftfreq(n, d), float, True)
+    return _weft.array(np.fft.fftfreq(n, d), float if dtype is None else dtype, True)
 
 
-def rfftfreq(n: int, d: float = 1.0) -> Array:
+def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of the entries of rfft: 0, 1 ... n/2, divided by n d.
 
-    Returns: vector of n/2 + 1 numbers of the default float dtype.
+    Returns: vector of n/2 + 1 numbers of the dtype.
 
     Example:
         >>> wnp.fft.rfftfreq(4, 0.25)
         Array([0., 1., 2.], dtype=float32)
     """
-    return _weft.array(np.fft.rfftfreq(n, d), float, True)
+    return _weft.array(np.fft.rfftfreq(n, d), float if dtype is None else dtype, True)
 
 
 def _shifted(x, axes, places) -> Array:
@@ -350,6 +360,7 @@ def ifftshift(x: NestedLike, axes: int | Sequence[int] | None = None) -> Array:
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
     "axes": "the axis or axes; None: all.",
+    "dtype": "the dtype of the result; None: the default float dtype.",
     "d": "the distance of its samples (seconds, say, for a result in hertz).",
     "n": "the length of the signal.",
 }

@@ -12,7 +12,7 @@ from .. import _docs, _weft
 from .._errors import type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
-from ..typing import DTypeLike, NestedLike
+from ..typing import ArrayLike, DTypeLike, NestedLike
 from ._choosing import clip
 from ._elementwise import log2
 from ._factors import (
@@ -631,14 +631,22 @@ def tensorsolve(a: NestedLike, b: NestedLike, axes: int | Sequence[int] | None =
     return solve(a.reshape(b.size, math.prod(shape)), b.reshape(-1)).reshape(shape)
 
 
-def matrix_rank(a: NestedLike, rtol: float | None = None) -> Array:
+def matrix_rank(
+    M: NestedLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
+) -> Array:
     """The number of singular values that do not count as 0.
 
     Args:
-        a: array [..., m, n]; a vector has rank 1 unless it is 0.
-        rtol: those below this share of the largest count as 0; None: max(m, n) times the machine's precision.
+        M: array [..., m, n]; a vector has rank 1 unless it is 0.
+        rtol: those below this share of the largest count as 0, a number or an array [...]; None: max(m, n) times the
+            machine's precision.
+        hermitian: whether M is symmetric or Hermitian: the absolute values of its eigenvalues take less time.
+        tol: instead of rtol: those below it count as 0.
 
     Returns: array of int32 [...].
+
+    Raises:
+        ValueError: both rtol and tol are given, or M is not square where hermitian says so.
 
     Source: Golub and Van Loan, "Matrix computations", 5.4.1.
 
@@ -648,12 +656,17 @@ def matrix_rank(a: NestedLike, rtol: float | None = None) -> Array:
     """
     import numpy as np
 
-    a = _weft.array(a, None, False)
+    if rtol is not None and tol is not None:
+        raise value_error("matrix_rank: both rtol and tol are given; expected one of them")
+    a = _weft.array(M, None, False)
     if a.ndim < 2:
         return _weft.reduce("reduce_or", a != 0, None, False).astype("int32")
-    s = svdvals(a)
-    rtol = max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
-    return _weft.reduce("reduce_sum", (s > rtol * s[..., :1]).astype("int32"), -1, False)
+    s = _weft.absolute(eigvalsh(_matrix(a, "matrix_rank", True))) if hermitian else svdvals(a)
+    if tol is None:
+        rtol = max(a.shape[-2:]) * float(np.finfo(s.dtype).eps) if rtol is None else rtol
+        tol = _weft.array(rtol, None, False) * max_of(s, -1, initial=0)
+    least = _weft.array(tol, None, False)[..., None]
+    return _weft.reduce("reduce_sum", (s > least).astype("int32"), -1, False)
 
 
 def matrix_power(a: NestedLike, n: int) -> Array:

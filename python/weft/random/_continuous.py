@@ -156,13 +156,18 @@ def multivariate_normal(
     Returns: array shape + [n].
 
     Raises:
-        ValueError: there is no such method.
+        ValueError: there is no such method, or shapes do not fit.
 
     Example:
         >>> weft.random.multivariate_normal(weft.random.key(0), wnp.zeros(2), wnp.eye(2))
         Array([1.6226422, 2.0252647], dtype=float32)
     """
     mean, cov = wnp.asarray(mean), wnp.asarray(cov)
+    if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
+        raise value_error(
+            f"multivariate_normal: mean of shape {mean.shape} and cov of shape {cov.shape}; expected (..., n) and "
+            "(..., n, n)"
+        )
     dtype = wnp.result_type(mean, cov, 1.0) if dtype is None else dtype
     mean, cov = mean.astype(dtype), cov.astype(dtype)
     shape = wnp.broadcast_shapes(mean.shape[:-1], cov.shape[:-2]) if shape is None else _shape(shape)

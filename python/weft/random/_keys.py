@@ -10,6 +10,7 @@ from .. import _docs, _weft
 from .. import numpy as wnp
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
+from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape
 
 __all__ = [
@@ -25,7 +26,7 @@ __all__ = [
 
 
 def _shape(shape) -> tuple:
-    return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return sizes(shape, "random")
 
 
 def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:

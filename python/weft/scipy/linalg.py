@@ -317,7 +317,7 @@ def expm(A: NestedLike, *, max_squarings: int = 16) -> Array:
                [0., 1.]], dtype=float32)
     """
     a = _linalg._matrix(A, "expm", True)
-    norm = wnp.max(wnp.sum(wnp.abs(a), axis=-2), axis=-1)[..., None, None]
+    norm = wnp.max(wnp.sum(wnp.abs(a), axis=-2), axis=-1, initial=0)[..., None, None]
     steps = wnp.clip(wnp.ceil(wnp.log2(wnp.where(norm == 0, 1, norm))), 0, max_squarings)
     scaled = a / wnp.exp2(steps).astype(a.dtype)
     eye = wnp.broadcast_to(wnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
