@@ -749,7 +749,12 @@ PyObject* Explain(PyObject* object, PyObject*) {
   });
 }
 
+// A compiled function never changes: a copy is itself.
+PyObject* Itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
 PyMethodDef kMethods[] = {
+    {"__copy__", Itself, METH_NOARGS, nullptr},
+    {"__deepcopy__", Itself, METH_O, nullptr},
     {"clear_cache", ClearCache, METH_NOARGS, "clear_cache($self, /)\n--\n\nForgets every compiled version."},
     {"_cache_size", CacheSize, METH_NOARGS, "The number of compiled versions."},
     {"explain", Explain, METH_NOARGS,

@@ -1,5 +1,6 @@
 """jit, grad, vmap and their relatives."""
 
+import copy
 import dataclasses
 import functools
 import threading
@@ -445,3 +446,9 @@ def test_stop_gradient_and_checkpoint():
     assert float(weft.grad(lambda x: x * weft.stop_gradient(x))(3.0)) == 3
     g = weft.checkpoint(lambda x: wnp.sin(wnp.sin(x)))
     np.testing.assert_allclose(float(weft.grad(g)(0.5)), np.cos(np.sin(0.5)) * np.cos(0.5), rtol=1e-6)
+
+
+def test_copies_of_a_jitted_function():
+    f = weft.jit(lambda x: x + 1)
+    holder = copy.deepcopy({"step": f, "again": [copy.copy(f)]})
+    assert float(holder["step"](1.0)) == float(holder["again"][0](1.0)) == 2.0

@@ -53,7 +53,11 @@ def test_accuracy(name, dtype):
     x = np.unique(np.array(points, dtype))
     least = np.finfo(dtype).tiny
     # Where rounding to 32 bits leaves a pole, the end of the domain or nothing, there is nothing to compare.
-    poles = (x <= 0) & (x == np.floor(x)) if "gamma" in name else np.abs(x) == (1 if name in ("erf_inv", "erfinv") else np.inf)
+    poles = (
+        (x <= 0) & (x == np.floor(x))
+        if "gamma" in name
+        else np.abs(x) == (1 if name in ("erf_inv", "erfinv") else np.inf)
+    )
     x = x[~poles & (x != 1)] if name == "ndtri" else x[~poles]
     x = x[np.abs(x) >= least] if dtype == "float32" else x
     wanted = np.array([kind(truth(mpmath.mpf(float(v)))) for v in x])

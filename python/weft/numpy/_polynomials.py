@@ -308,7 +308,7 @@ def i0(x: NestedLike) -> Array:
 
     Example:
         >>> wnp.i0(wnp.array([0.0, 1.0]))
-        Array([1.      , 1.266066], dtype=float32)
+        Array([1.       , 1.2660658], dtype=float32)
     """
     x = _weft.promote_inexact(_array(x))
     wide = widened(x)

@@ -57,9 +57,10 @@ def sort(
 
 
 def _always_stable(kind: Any, order: Any, name: str) -> None:
-    for argument, value in (("kind", kind), ("order", order)):
-        if value is not None:
-            raise type_error(f"{name}: {argument} must be None, got {value!r}: there is one, stable way of sorting")
+    # The one way of sorting keeps what each of NumPy's promises.
+    one_of(kind, (None, "quicksort", "mergesort", "heapsort", "stable"), f"{name}: kind")
+    if order is not None:
+        raise type_error(f"{name}: order must be None, got {order!r}: elements have no fields")
 
 
 def argsort(
@@ -259,7 +260,7 @@ def digitize(x: NestedLike, bins: NestedLike, right: bool = False, *, method: st
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
-    "kind": "must be None: sorting is always stable.",
+    "kind": "one of NumPy's, without effect: sorting is always stable.",
     "kth": "the place, negative from the end.",
     "method": '"scan", "scan_unrolled", "sort" or "compare_all", without effect.',
     "order": "must be None: elements have no fields.",

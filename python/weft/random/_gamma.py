@@ -40,18 +40,18 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
         (2,)
     """
     dtype = _weft.dtype(dtype)
-    a = wnp.asarray(a, dtype)
-    shape = a.shape if shape is None else _shape(shape)
-    a = wnp.broadcast_to(a, shape)
+    given = wnp.asarray(a, dtype)
+    shape = given.shape if shape is None else _shape(shape)
+    given = wnp.broadcast_to(given, shape)
     # Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: d v^3 for v = 1 + c x, accepted
     # against a normal number x and a uniform one; below 1, the draw for a + 1 times u^(1/a).
     from ..control import while_loop
 
-    drawn = (a > 0) & (a < math.inf)  # of others no candidate would ever be accepted
-    limit = wnp.where(a == 0, -math.inf, wnp.where(a > 0, a, math.nan))
-    a = wnp.where(drawn, a, 1)
-    boosted = a < 1
-    d = wnp.where(boosted, a + 1, a) - 1 / 3
+    drawn = (given > 0) & (given < math.inf)  # of others no candidate would ever be accepted
+    limit = wnp.where(given == 0, -math.inf, wnp.where(given > 0, given, math.nan))
+    kept = wnp.where(drawn, given, 1)
+    boosted = kept < 1
+    d = wnp.where(boosted, kept + 1, kept) - 1 / 3
     c = 1 / wnp.sqrt(9 * d)
     key, last = split(key)
 
@@ -67,7 +67,7 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
 
     start = (key, ~drawn, wnp.zeros(shape, dtype))
     log_v = while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
-    boost = wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])) / wnp.where(boosted, a, 1)
+    boost = wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])) / wnp.where(boosted, kept, 1)
     return wnp.where(drawn, wnp.log(d) + log_v + wnp.where(boosted, boost, 0), limit)
 
 

@@ -415,13 +415,14 @@ def log_ndtr(x: NestedLike) -> Array:
     x = _float(x)
     edge = -15.0 if x.dtype == "float64" else -6.0
     tail_of_near = ndtr(wnp.where(x > edge, wnp.where(x > 0, -x, x), 0))
+    near = wnp.log(wnp.where(x > 0, 1, tail_of_near))  # above 0 not looked at, nor its slope
     far = wnp.where(x > edge, edge, x)
     term, series = 1.0, 1.0
     for k in range(1, 8):
         term = -term * (2 * k - 1) / (far * far)
         series = series + term
     tail = -0.5 * far * far - wnp.log(-far) - 0.5 * math.log(2 * math.pi) + wnp.log(series)
-    return wnp.where(x > 0, wnp.log1p(-tail_of_near), wnp.where(x > edge, wnp.log(tail_of_near), tail))
+    return wnp.where(x > 0, wnp.log1p(-tail_of_near), wnp.where(x > edge, near, tail))
 
 
 def i0e(x: NestedLike) -> Array:
