@@ -62,15 +62,18 @@ bool Sig::Fits(const Type& type, int dim, int64_t least, const Dim& reads) const
   return true;
 }
 
+std::vector<SizeCondition> SizeConditions(const Fn& fn, const Eqn& eqn) {
+  std::vector<SizeCondition> conditions;
+  if (!eqn.regions.empty() || eqn.CallsOutwards()) return conditions;
+  const Signature s(fn, eqn);
+  if (!s.is_static()) InferTypes(Sig{*eqn.prim, s.operands, s.literal, eqn.attrs, eqn.regions, &conditions});
+  return conditions;
+}
+
 std::vector<SizeCondition> SizeConditions(const Fn& fn) {
   std::vector<SizeCondition> conditions;
   for (const Eqn& e : fn.eqns()) {
-    if (!e.regions.empty() || e.CallsOutwards()) continue;
-    const Signature s(fn, e);
-    if (s.is_static()) continue;
-    std::vector<SizeCondition> here;
-    InferTypes(Sig{*e.prim, s.operands, s.literal, e.attrs, e.regions, &here});
-    for (SizeCondition& c : here) Keep(std::move(c), conditions);
+    for (SizeCondition& c : SizeConditions(fn, e)) Keep(std::move(c), conditions);
   }
   return conditions;
 }

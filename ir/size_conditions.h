@@ -16,6 +16,8 @@ namespace weft {
 
 // Of its own equations. Those of regions hold when the region runs, which it may not.
 std::vector<SizeCondition> SizeConditions(const Fn& fn);
+// Of one of them.
+std::vector<SizeCondition> SizeConditions(const Fn& fn, const Eqn& eqn);
 // That sizes of results are not negative, where they could be: of all equations, regions included, since memory is laid
 // out for all of them.
 std::vector<SizeCondition> ResultSizes(const Fn& fn);

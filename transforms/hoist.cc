@@ -14,6 +14,7 @@
 #include "ir/prim.h"
 #include "ir/prims/scan.h"
 #include "ir/prims/while.h"
+#include "ir/size_conditions.h"
 #include "transforms/pass.h"
 #include "transforms/rewrite.h"
 
@@ -44,10 +45,11 @@ std::optional<int64_t> Bytes(const Type& t) {
   return n ? std::optional(*n * ByteWidth(t.dtype)) : std::nullopt;
 }
 
-bool Movable(const Eqn& e) {
+// What needs a size that only a call tells stays: a loop of no trips does not need it.
+bool Movable(const Fn& fn, const Eqn& e) {
   const Family f = e.prim->family;
   return e.regions.empty() && !e.prim->has_effect && !e.CallsOutwards() && e.FreeAxes().empty() &&
-         f != Family::kControl && f != Family::kEffect && f != Family::kCollective;
+         f != Family::kControl && f != Family::kEffect && f != Family::kCollective && SizeConditions(fn, e).empty();
 }
 
 // Floating-point operations per element that are cheaper than to read it: arithmetic, square roots.
@@ -132,7 +134,7 @@ class Hoisting {
     const auto is_constant = [&](const Atom& a) { return a.is_literal() || constant_[a.id()]; };
     for (size_t k = 0; k < body_.eqns().size(); ++k) {
       const Eqn& e = body_.eqns()[k];
-      const bool constant = Movable(e) && std::all_of(e.operands.begin(), e.operands.end(), is_constant);
+      const bool constant = Movable(body_, e) && std::all_of(e.operands.begin(), e.operands.end(), is_constant);
       int64_t reads = 0;
       for (const Atom& a : e.operands) reads += constant && a.is_var() ? read[a.id()] : 0;
       reads = std::min(reads, kMuch);  // it may double with every equation

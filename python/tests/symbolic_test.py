@@ -257,6 +257,12 @@ def test_a_size_is_checked_in_a_loop_or_branch_when_that_runs():
         with pytest.raises(RuntimeError, match=r"dimension 0 of f32\[n\] has size 0; expected at least 1"):
             ir(empty, 3)
         assert np.isfinite(float(ir(x, 2)))  # the program can be called again
+    # What a loop computes from its constants alone is not computed before it where it may not be.
+    constant = lambda x, k: weft.lax.fori_loop(0, k, lambda i, c: c + weft.lax.top_k(x, 2)[0][1], 0.0)
+    ir = weft.make_ir(constant)(vector, steps)
+    assert float(ir(np.zeros(1, np.float32), 0)) == 0 and float(ir(np.arange(3, dtype=np.float32), 4)) == 4
+    with pytest.raises(RuntimeError, match="top_k: dimension 0"):
+        ir(np.zeros(1, np.float32), 2)
     # As many steps as elements.
     size = weft.primitives.dim_size
     total = weft.make_ir(lambda x: weft.lax.fori_loop(0, size(x, dim=0), lambda i, c: c + x[i], 0.0))(vector)
@@ -274,7 +280,12 @@ def test_sizes_that_are_always_enough_need_no_check():
     assert empty(np.zeros(0, np.float32), np.zeros(0, np.int32)).shape == (0,)
     with pytest.raises(TypeError, match="gather: dimension 0"):
         empty(np.zeros(0, np.float32), np.zeros(1, np.int32))
-    # Text reaches dynamic_slice, which Python's does not with sizes that are not known.
+    window = weft.make_ir(lambda x, i: weft.lax.dynamic_slice(x, (i,), (2,)))
+    window = window(weft.ShapeDtype(("n",), np.float32), weft.ShapeDtype((), np.int32))
+    for place, wanted in ((0, [0, 1]), (-3, [1, 2]), (9, [2, 3])):
+        np.testing.assert_array_equal(np.asarray(window(np.arange(4, dtype=np.float32), place)), wanted)
+    with pytest.raises(TypeError, match=r"dynamic_slice: dimension 0 of f32\[n\] has size 1"):
+        window(np.zeros(1, np.float32), 0)
     ir = weft.parse_ir("fn f(a: f32[n,7]) {\n b = dynamic_slice[sizes=[2,3]] a 1:i32 2:i32\n return b }")
     np.testing.assert_array_equal(np.asarray(ir(np.ones((2, 7), np.float32))), np.ones((2, 3)))
     with pytest.raises(TypeError, match=r"dynamic_slice: dimension 0 of f32\[n,7\] has size 1"):

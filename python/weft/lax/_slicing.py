@@ -95,7 +95,8 @@ def index_in_dim(operand: NDArrayLike, index: int, axis: int = 0, keepdims: bool
     return _weft.expand_dims(out, axis) if keepdims else out
 
 
-def _starts(start_indices, shape, allow_negative, name: str) -> list:
+def _starts(start_indices, operand: Array, allow_negative, name: str) -> list:
+    shape = operand.shape
     if isinstance(start_indices, (tuple, list)):
         starts = list(start_indices)
     else:
@@ -122,12 +123,15 @@ def _starts(start_indices, shape, allow_negative, name: str) -> list:
             raise type_error(f"{name}: start index {d} has dtype {start.dtype}; expected an integer")
     wide = any(s.dtype in ("int64", "uint64", "uint32") for s in starts) or any(_beyond_int32(n) for n in shape)
     out = []
-    for start, n, counted in zip(starts, shape, allow_negative):
+    for d, (start, n, counted) in enumerate(zip(starts, shape, allow_negative)):
         if start.dtype == "uint64":
             start = _weft.where(start > 2**63 - 1, 2**63 - 1, start)
         negative = counted and _weft.dtype_kind(start.dtype) == "signed"
         start = start.astype("int64" if wide else "int32")
-        out.append(_weft.where(start < 0, start + n, start) if negative else start)
+        if negative:
+            size = n if isinstance(n, int) else _weft.bind("dim_size", [operand], {"dim": d})[0].astype(start.dtype)
+            start = _weft.where(start < 0, start + size, start)
+        out.append(start)
     return out
 
 
@@ -157,7 +161,7 @@ def dynamic_slice(
         Array([2, 3, 4], dtype=int32)
     """
     operand = _weft.array(operand, None, False)
-    starts = _starts(start_indices, operand.shape, allow_negative_indices, "dynamic_slice")
+    starts = _starts(start_indices, operand, allow_negative_indices, "dynamic_slice")
     return _weft.bind("dynamic_slice", [operand, *starts], {"sizes": list(slice_sizes)})[0]
 
 
@@ -184,7 +188,7 @@ def dynamic_update_slice(
     """
     operand = _weft.array(operand, None, False)
     update = _weft.astype(update, operand.dtype)
-    starts = _starts(start_indices, operand.shape, allow_negative_indices, "dynamic_update_slice")
+    starts = _starts(start_indices, operand, allow_negative_indices, "dynamic_update_slice")
     return _weft.bind("dynamic_update_slice", [operand, update, *starts], {})[0]
 
 
