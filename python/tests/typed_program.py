@@ -109,6 +109,8 @@ def main() -> list[float]:
     assert_type(wnp.maximum(x, 0), weft.Array)
     assert_type(lax.add(x, np.float32(1)), weft.Array)
     assert_type(wnp.linalg.norm(x), weft.Array)
+    assert_type(nn.layer_norm(x, np.ones(4, np.float32), axis=1), weft.Array)
+    assert_type(x.astype(wnp.promote_types("int8", x.dtype)), weft.Array)
     assert_type(x.shape, tuple[int, ...])
     assert_type(total([1.0, 2.0][0]), weft.Array)
 

@@ -1,4 +1,4 @@
-"""Softmax and its relatives: exponentials without overflow, normalisation, one-hot vectors."""
+"""Softmax and its relatives: exponentials without overflow, one-hot vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import numpy as wnp
-from .._errors import value_error
 from .._weft import Array
 from ..arguments import count
 from ..typing import ArrayLike, DTypeLike, NestedLike
@@ -20,7 +19,6 @@ __all__ = [
     "logsumexp",
     "one_hot",
     "softmax",
-    "standardize",
 ]
 
 
@@ -150,49 +148,6 @@ def log1mexp(x: NestedLike) -> Array:
     c = math.log(2)
     small = x <= c
     return wnp.where(small, wnp.log(-wnp.expm1(-wnp.where(small, x, 1))), wnp.log1p(-wnp.exp(-wnp.where(small, 1, x))))
-
-
-def standardize(
-    x: NestedLike,
-    axis: int | Sequence[int] | None = -1,
-    mean: ArrayLike | None = None,
-    variance: ArrayLike | None = None,
-    epsilon: ArrayLike = 1e-5,
-    where: ArrayLike | None = None,
-    *,
-    algorithm: str = "fast",
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) along axes.
-
-    Args:
-        mean: array that broadcasts against x; None: that of x along the axes.
-        variance: array that broadcasts against x; None: that of x along the axes.
-        epsilon: what keeps the root away from 0.
-        where: booleans that broadcast against x: the elements that mean and variance are made of; None: all.
-        algorithm: the variance when only the mean is given: "fast": mean(x^2) - mean^2, at least 0; "stable":
-            mean((x - mean)^2). With neither given these are the same, and the second is computed.
-
-    Returns: array of the shape of x, of a float dtype.
-
-    Raises:
-        ValueError: there is no such algorithm.
-
-    Source: Ba et al., "Layer normalization", 2016.
-
-    Example:
-        >>> weft.nn.standardize(wnp.array([1.0, 3.0]), epsilon=0.0)
-        Array([-1.,  1.], dtype=float32)
-    """
-    if algorithm not in ("fast", "stable"):
-        raise value_error(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
-    x = _counted(x, None)
-    center = wnp.mean(x, axis=axis, keepdims=True, where=where) if mean is None else wnp.asarray(mean)
-    if variance is None and mean is not None and algorithm == "fast":
-        variance = wnp.mean(x**2, axis=axis, keepdims=True, where=where) - wnp.square(center)
-        variance = wnp.maximum(variance, 0)
-    elif variance is None:
-        variance = wnp.mean((x - center) ** 2, axis=axis, keepdims=True, where=where)
-    return (x - center) / wnp.sqrt(wnp.add(variance, epsilon))
 
 
 def one_hot(x: NestedLike, num_classes: int, *, dtype: DTypeLike = float, axis: int = -1) -> Array:

@@ -193,7 +193,7 @@ def result_type(*args: Any) -> Any:
     return _weft.result_type(*args)
 
 
-def promote_types(a: NestedLike, b: NestedLike) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     """The dtype that two dtypes have together, by JAX's promotion table.
 
     Args:
