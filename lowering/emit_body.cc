@@ -44,7 +44,7 @@ MType BodyEmitter::Register(DType dtype) {
 MType BodyEmitter::Memory(DType dtype) {
   switch (dtype) {
     case DType::kBool: return m_.i8();
-    case DType::kF16: return m_.b.getF16Type();
+    case DType::kF16: return m_.f16c ? MType(m_.b.getF16Type()) : MType(m_.b.getI16Type());
     case DType::kBF16: return m_.b.getI16Type();
     default: return Register(dtype);
   }
@@ -93,10 +93,39 @@ Value BodyEmitter::RoundToBF16(Value x) {
   return m_.TruncI(m_.Select(m_.IsNan(x), quiet, rounded), m_.b.getI16Type());
 }
 
+// Round to nearest even on the bits. A subnormal half is a sum with 1/2, whose last place is that of subnormal halves;
+// beyond the largest half carries make infinity.
+Value BodyEmitter::RoundToF16(Value x) {
+  Value bits = m_.Bits(x, m_.i32());
+  MType t = bits.getType();
+  Value magnitude = m_.And(bits, m_.I(t, 0x7FFFFFFF));
+  Value odd = m_.And(m_.ShrU(magnitude, 13), m_.I(t, 1));
+  Value rounded = m_.IAdd(m_.IAdd(magnitude, odd), m_.I(t, 0xFFF - (int64_t{127 - 15} << 23)));
+  Value half = m_.F(x.getType(), 0.5);
+  Value small = m_.ISub(m_.Bits(m_.Add(m_.Bits(magnitude, m_.f32()), half), m_.i32()), m_.Bits(half, m_.i32()));
+  Value out = m_.Select(m_.Cmp(IPred::ult, magnitude, m_.I(t, 0x38800000)), small, m_.ShrU(rounded, 13));
+  out = m_.Select(m_.Cmp(IPred::ult, magnitude, m_.I(t, 0x47800000)), out, m_.I(t, 0x7C00));
+  Value quiet = m_.Or(m_.And(m_.ShrU(magnitude, 13), m_.I(t, 0x3FF)), m_.I(t, 0x7E00));
+  out = m_.Select(m_.IsNan(x), quiet, out);
+  return m_.TruncI(m_.Or(out, m_.And(m_.ShrU(bits, 16), m_.I(t, 0x8000))), m_.b.getI16Type());
+}
+
+// A product with 2^112 sets the exponent right, that of subnormal halves too; infinity and NaN keep all its bits.
+Value BodyEmitter::ExtendF16(Value x) {
+  Value bits = m_.ExtU(x, m_.i32());
+  MType t = bits.getType();
+  Value magnitude = m_.Shl(m_.And(bits, m_.I(t, 0x7FFF)), 13);
+  Value finite = m_.Bits(magnitude, m_.f32());
+  finite = m_.Bits(m_.Mul(finite, m_.F(finite.getType(), 0x1p112)), m_.i32());
+  Value special = m_.Or(magnitude, m_.I(t, 0x7F800000));
+  Value out = m_.Select(m_.Cmp(IPred::ult, magnitude, m_.I(t, 0x7C00 << 13)), finite, special);
+  return m_.Bits(m_.Or(out, m_.Shl(m_.And(bits, m_.I(t, 0x8000)), 16)), m_.f32());
+}
+
 Lanes BodyEmitter::FromMemory(DType dtype, Value raw) {
   switch (dtype) {
     case DType::kBool: return {m_.Cmp(IPred::ne, raw, m_.I(raw.getType(), 0))};
-    case DType::kF16: return {m_.ExtF(raw, m_.f32())};
+    case DType::kF16: return {m_.f16c ? m_.ExtF(raw, m_.f32()) : ExtendF16(raw)};
     case DType::kBF16: return {m_.Bits(m_.Shl(m_.ExtU(raw, m_.i32()), 16), m_.f32())};
     case DType::kC64:
     case DType::kC128: {
@@ -112,7 +141,7 @@ Lanes BodyEmitter::FromMemory(DType dtype, Value raw) {
 Value BodyEmitter::ToMemory(DType dtype, Lanes v) {
   switch (dtype) {
     case DType::kBool: return m_.ExtU(v.re, m_.i8());
-    case DType::kF16: return m_.TruncF(v.re, m_.b.getF16Type());
+    case DType::kF16: return m_.f16c ? m_.TruncF(v.re, m_.b.getF16Type()) : RoundToF16(v.re);
     case DType::kBF16: return RoundToBF16(v.re);
     case DType::kC64:
     case DType::kC128: {
@@ -146,8 +175,7 @@ Lanes BodyEmitter::Convert(DType from, DType to, Lanes v) {
     // Halves are rounded here, so that a conversion is never elided.
     if (to == DType::kF64) return {m_.Element(x).isF64() ? x : m_.ExtF(x, m_.f64())};
     if (m_.Element(x).isF64()) x = m_.TruncF(x, m_.f32());
-    if (to == DType::kF16) x = m_.ExtF(m_.TruncF(x, m_.b.getF16Type()), m_.f32());
-    if (to == DType::kBF16) x = FromMemory(to, RoundToBF16(x)).re;
+    if (IsHalf(to)) x = FromMemory(to, ToMemory(to, {x})).re;
     return {x};
   }
   // From integers and bool.

@@ -349,6 +349,7 @@ void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& p
                 const std::string& name) {
   MlirBuilder m(module.getContext());
   m.avx512 = target.vector_bytes >= 64;
+  m.f16c = target.f16c;
   KernelEmitter(spec, plan, target, m).Emit(module, name);
 }
 

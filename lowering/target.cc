@@ -14,6 +14,7 @@ Target Target::Level(const std::string& name) {
     t.cpu = "x86-64-v2";
     t.features = "+sse4.2";
     t.vector_bytes = 16;
+    t.f16c = false;
   } else if (name == "avx2") {
     t.cpu = "x86-64-v3";
     t.features = "+avx2,+fma,+f16c";

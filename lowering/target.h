@@ -13,10 +13,11 @@ struct Target {
   int vector_bytes = 32;       // 32: AVX2, 64: AVX-512
   bool fused_products = true;  // a * b + c may be rounded once, where the code around it allows
   bool masked_bytes = false;   // masked loads and stores of 8- and 16-bit elements (AVX-512 BW)
+  bool f16c = true;            // instructions that convert f16
 
   // This machine. WEFT_CPU=avx2|avx512|baseline overrides it.
   static const Target& Host();
-  // A named level: "baseline" (SSE4.2-free x86-64), "avx2", "avx512".
+  // A named level: "baseline" (x86-64 with SSE4.2), "avx2", "avx512".
   static Target Level(const std::string& name);
 
   std::string ToString() const { return "cpu:" + cpu + ":" + features + (fused_products ? "" : ":unfused"); }

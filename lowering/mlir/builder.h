@@ -27,6 +27,7 @@ struct MlirBuilder {
   mlir::OpBuilder b;
   mlir::Location loc;
   bool avx512 = false;  // intrinsics of AVX-512 may be used
+  bool f16c = true;     // f16 is converted by instructions; else LLVM would call functions that a program does not have
 
   explicit MlirBuilder(mlir::MLIRContext* context) : b(context), loc(mlir::UnknownLoc::get(context)) {}
 

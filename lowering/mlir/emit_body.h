@@ -63,6 +63,8 @@ class BodyEmitter {
   Value Compare(const std::string& op, DType dtype, const Lanes& x, const Lanes& y);
   Value IntegerPower(Value x, int64_t n);
   Value RoundToBF16(Value x);  // f32 -> i16 bits
+  Value RoundToF16(Value x);   // f32 -> i16 bits, without instructions for it
+  Value ExtendF16(Value x);    // i16 bits -> f32
   Value NextAfter(DType dtype, Value x, Value towards);
   Lanes Call(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) {
     return library_(op, dtype, x, result);
