@@ -69,6 +69,21 @@ def test_other_widths():
         )
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_derivatives_to_the_limits_of_truncated_normal_numbers(dtype):
+    def total(lib, key):
+        return lambda limits: lib.truncated_normal(key, limits[0], limits[1], (200,), dtype).sum()
+
+    limits = np.array([-1, 2], dtype)
+    with jax.enable_x64(True):
+        jax_total = total(jax.random, jax.random.key(0))
+        first, second = np.asarray(jax.grad(jax_total)(limits)), np.asarray(jax.hessian(jax_total)(limits))
+    ours = total(wr, wr.key(0))
+    np.testing.assert_allclose(np.asarray(weft.grad(ours)(limits)), first, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(weft.jit(weft.jacfwd(ours))(limits)), first, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(weft.hessian(ours)(limits)), second, rtol=1e-4)
+
+
 def test_derived():
     jk, wk = jax.random.key(5), wr.key(5)
     np.testing.assert_array_equal(np.asarray(wr.permutation(wk, 20)), np.asarray(jax.random.permutation(jk, 20)))

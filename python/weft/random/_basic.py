@@ -125,6 +125,7 @@ def truncated_normal(
     a, b = (_weft.bind_elementwise("erf", (v / root,), {}) for v in (lower, upper))
     out = root * erf_inv(uniform(key, shape, dtype, a, b))
     inf = wnp.asarray(math.inf).astype(dtype)
+    lower, upper = (_weft.bind_elementwise("stop_gradient", (v,), {}) for v in (lower, upper))
     return wnp.clip(out, wnp.nextafter(lower, inf), wnp.nextafter(upper, -inf))
 
 

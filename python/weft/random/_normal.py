@@ -225,8 +225,17 @@ def _erf_inv(u: Array) -> Array:
 @functools.cache
 def _compiled() -> Callable[[Array], Array]:
     from ..compiled import jit
+    from ..custom import custom_jvp
 
-    return jit(_erf_inv)
+    inverse = custom_jvp(_erf_inv)
+
+    @inverse.defjvp
+    def inverse_jvp(primals, tangents):
+        (u,), (tangent,) = primals, tangents
+        out = inverse(u)
+        return out, tangent * (math.sqrt(math.pi) / 2 * wnp.exp(out * out))
+
+    return jit(inverse)
 
 
 def erf_inv(u: Array) -> Array:
