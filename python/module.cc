@@ -86,7 +86,10 @@ PYBIND11_MODULE(_weft, m) {
   m.def("set_debug_nans", [](bool on) { g_debug_nans = on; });
   m.def("debug_nans", [] { return g_debug_nans; });
   m.def("finish_warm_up", &FinishWarmUp);
-  m.def("end_effects", &EndEffects);
+  m.def("end_effects", [] {
+    EndEffects();
+    LeaveRunningThreads();
+  });
   m.def("user_stack", [] { return UserLoc().Stack(); });
   m.def("naming_the_call", &NamingTheCall);
   m.def("_array_from_bytes", &ArrayFromBytes);

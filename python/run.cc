@@ -1,8 +1,10 @@
 #include "python/run.h"
 
 #include <Python.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -163,6 +165,17 @@ void InstallRunner() {
       // The first compilation fails in the same way, and is heard.
     }
   });
+}
+
+void LeaveRunningThreads() {
+  // Registered last, so it comes before all destructors. Python has ended by then, and its files are written.
+  on_exit(
+      [](int status, void*) {
+        if (g_unlocked.load() == 0) return;
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
 }
 
 void FinishWarmUp() {

@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,15 +32,22 @@ class Program {
 // `donated`, by parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
 // `same_bits`: rounding does not depend on what is computed beside what.
 std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated = {}, bool same_bits = false);
+// How many threads compile, run or wait without Python's lock.
+inline std::atomic<int> g_unlocked{0};
 // Without Python's lock, where the thread has it.
 struct Unlocked {
+  int others = g_unlocked.fetch_add(1);  // before the lock is let go: who ends the process then holds it
   PyThreadState* state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
   Unlocked() = default;
   Unlocked(const Unlocked&) = delete;
   ~Unlocked() {
+    g_unlocked.fetch_sub(1);
     if (state) RunningPython([&] { PyEval_RestoreThread(state); });
   }
 };
+// Called when the interpreter ends. If threads still compile or run when the process ends after that, it ends without
+// destroying what they use (the compiler, the libraries of products), which would crash them.
+void LeaveRunningThreads();
 // Runs it with Python's lock released.
 Tensors RunProgram(Program& program, Tensors args);
 // "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.

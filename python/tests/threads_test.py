@@ -300,6 +300,18 @@ def body(k):
         i += 1
         weft.jit(lambda a: wnp.cos(a) * (i + k * 1000))(wnp.ones(5000))
 """,
+    "compiles for long": """
+def chain(x):
+    for i in range(150): x = wnp.cumsum(wnp.sin(x[:-1]) * i) + wnp.sort(x[:-1])
+    return x
+def body(k):
+    weft.jit(chain)(wnp.ones(5000 + k))
+""",
+    "multiplies": """
+f, x = weft.jit(lambda x: weft.fori_loop(0, 10**6, lambda i, c: c @ c, x)), wnp.eye(500)
+def body(k):
+    f(x)
+""",
     "calls Python": """
 f = weft.jit(lambda x: weft.fori_loop(
     0, 10**9, lambda i, c: weft.pure_callback(lambda v: v, weft.ShapeDtype((), "float32"), c), x))
