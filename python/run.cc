@@ -1,6 +1,7 @@
 #include "python/run.h"
 
 #include <Python.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -157,6 +158,7 @@ void InstallRunner() {
     return results;
   });
   InstallEffects();
+  pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;
   WarmUpThread() = std::thread([] {
     try {
@@ -171,7 +173,7 @@ void LeaveRunningThreads() {
   // Registered last, so it comes before all destructors. Python has ended by then, and its files are written.
   on_exit(
       [](int status, void*) {
-        if (g_unlocked.load() == 0) return;
+        if (g_unlocked.load() <= 0) return;
         std::fflush(nullptr);
         _exit(status);
       },

@@ -36,9 +36,11 @@ std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& don
 inline std::atomic<int> g_unlocked{0};
 // Without Python's lock, where the thread has it.
 struct Unlocked {
-  int others = g_unlocked.fetch_add(1);  // before the lock is let go: who ends the process then holds it
-  PyThreadState* state = PyGILState_Check() ? PyEval_SaveThread() : nullptr;
-  Unlocked() = default;
+  PyThreadState* state = nullptr;
+  Unlocked() {
+    g_unlocked.fetch_add(1);  // before the lock is let go: who ends the process holds it
+    if (PyGILState_Check()) state = PyEval_SaveThread();
+  }
   Unlocked(const Unlocked&) = delete;
   ~Unlocked() {
     g_unlocked.fetch_sub(1);
