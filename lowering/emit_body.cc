@@ -314,6 +314,7 @@ Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<
     if (y) operands.push_back(y);
     if (Value v = native_(op, operands)) return {v};
   }
+  if (op == "log" && node.integer != 0) return Call(op, wide, in, wide);
   VectorMath math(m_, [&](const std::string& name, const std::vector<Value>& v) {
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});

@@ -134,7 +134,7 @@ std::string Repr(PyObject* object) {
     return "<" + TypeName(object) + ">";
   }
   std::string s = utf8;
-  if (s.size() > 200) s = s.substr(0, 197) + "...";
+  if (s.size() > 200) s.replace(197, std::string::npos, "...");
   return s;
 }
 

@@ -102,7 +102,8 @@ void RegisterExponential(PrimRegistry& r) {
   AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
   AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), WEFT_D(y + 1.0), "e^x - 1, accurate near 0.");
   Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
-                       "Natural logarithm.");
+                       "Natural logarithm. With accuracy=\"highest\" compiled code for CPUs calls the C library's, in "
+                       "double precision; without, vector code computes it, several times as fast.");
   Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
                          "log(1 + x), accurate near 0.");
   log.taylor = LogCoefficient;
@@ -113,6 +114,19 @@ void RegisterExponential(PrimRegistry& r) {
       return samples;
     };
   }
+  log.infer = [base = log.infer](const Sig& s) {
+    const auto accuracy = s.attrs.GetOr<std::string>("accuracy", "highest");
+    if (accuracy != "highest") throw ValueError("log: accuracy is \"", accuracy, "\"; expected \"highest\" or none");
+    return base(s);
+  };
+  log.samples = [base = log.samples] {
+    std::vector<Sample> samples = base();
+    for (size_t i = 0, n = samples.size(); i < n; ++i) {
+      samples.push_back(samples[i]);
+      samples.back().attrs.Set("accuracy", std::string("highest"));
+    }
+    return samples;
+  };
   AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), WEFT_D(y * (1.0 - y)),
            "1 / (1 + e^-x).");
   Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),

@@ -1,6 +1,7 @@
 """Normal numbers from uniform ones: the inverse of the error function by the formulas that jax.random takes.
 
-The primitive erf_inv has smaller errors; with these the numbers are those of jax.random, within the last digits.
+The primitive erf_inv has smaller errors; with these the numbers are those of jax.random, of 32 and 64 bits on a CPU
+to the last digit.
 Sources of the polynomials: M. Giles, "Approximating the erfinv function", GPU Computing Gems (Jade edition), 2011;
 log1p in S. Moshier's Cephes library.
 """
@@ -173,31 +174,9 @@ def _log(v: Array) -> Array:
 
 
 def _log_double(v: Array) -> Array:
-    """The logarithm of positive floats of 64 bits, rightly rounded but for some in ten thousand, as is the C library's
-    that jax.random takes: 2 artanh(f / (2 + f)) for 1 + f between sqrt(1/2) and sqrt(2), the quotient in two parts.
-    """
-    from ..lax import bitcast_convert_type
-
-    def upper(x: Array) -> Array:
-        """Its first 26 bits: products of two such numbers are exact."""
-        return bitcast_convert_type(bitcast_convert_type(x, "int64") & -(1 << 27), "float64")
-
-    bits = bitcast_convert_type(v, "int64")
-    fraction = bitcast_convert_type((bits & ((1 << 52) - 1)) | (1022 << 52), "float64")
-    low = fraction < math.sqrt(0.5)
-    m = wnp.where(low, 2 * fraction, fraction)
-    power = ((bits >> 52) - wnp.where(low, 1023, 1022)).astype("float64")
-    f, divisor = m - 1, m + 1
-    s = f / divisor
-    high, divisor_high = upper(s), upper(divisor)
-    s_low = ((f - high * divisor_high) - high * ((1 - divisor_high) + m)) / divisor
-    square = s * s
-    rest = 2 * s * square * _polynomial(tuple(1 / n for n in range(25, 1, -2)), square)
-    # log(2) in two parts, of which the first is exact times a small integer.
-    whole = power * 6.93147180369123816490e-01
-    out = whole + 2 * high
-    lost = 2 * high - (out - whole)
-    return out + (lost + (2 * s_low + (rest + power * 1.90821492927058770002e-10)))
+    """The logarithm of floats of 64 bits as jax.random takes it: the C library's."""
+    out: Array = _weft.bind_elementwise("log", (v,), {"accuracy": "highest"})
+    return out
 
 
 def _log1p(x: Array) -> Array:
