@@ -313,8 +313,9 @@ Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<
     std::vector<Value> operands = {x};
     if (y) operands.push_back(y);
     if (Value v = native_(op, operands)) return {v};
+  } else if (op == "log" && node.integer != 0) {
+    return Call(op, wide, in, wide);  // a GPU has no C library: libdevice's above, or the vector code
   }
-  if (op == "log" && node.integer != 0) return Call(op, wide, in, wide);
   VectorMath math(m_, [&](const std::string& name, const std::vector<Value>& v) {
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});
