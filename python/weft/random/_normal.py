@@ -1,7 +1,6 @@
 """Normal numbers from uniform ones: the inverse of the error function by the formulas that jax.random takes.
 
-The primitive erf_inv has smaller errors; with these the numbers are those of jax.random, of 32 and 64 bits on a CPU
-to the last digit.
+The primitive erf_inv has smaller errors; with these the numbers are those of jax.random on a CPU, to the last bit.
 Sources of the polynomials: M. Giles, "Approximating the erfinv function", GPU Computing Gems (Jade edition), 2011;
 log1p in S. Moshier's Cephes library.
 """
