@@ -137,6 +137,20 @@ DIFFERENCES = {
 }
 
 
+SPECTRAL = ("ord=2", "ord=-2", "ord='nuc'", "cond(x, None)", "cond(x, -2)", "svdvals", "eigvalsh")
+
+
+def undetermined(name, at):
+    """Whether the derivative is one of many, of which rounding inside LAPACK chooses, differently from one CPU to the
+    next: by equal singular values or eigenvalues, and by the singular value 0. Diagonal matrices are not rounded.
+    """
+    x = np.float64(at[0])
+    if x.ndim != 2 or not any(part in name for part in SPECTRAL):
+        return False
+    values = np.linalg.eigvalsh(x + x.T) if "eigvalsh" in name else np.append(np.linalg.svd(x)[1], 0)
+    return np.any(x * (1 - np.eye(*x.shape))) and np.min(np.diff(np.sort(values))) < 1e-3
+
+
 # Parameters of the distributions; each is tried as the argument, too.
 PARAMETERS = {
     "gamma": [(2.5,), (1.0,)],
@@ -296,7 +310,7 @@ def test_derivatives_are_those_of_jax(group, least):
         # What is done to every element has been compared at every number.
         if kind == "vector" and name in compared and elementwise(g) and "cum" not in name:
             continue
-        found = differences(kind, f, g)
+        found = [difference for difference in differences(kind, f, g) if not undetermined(name, difference[0])]
         allowed, _ = DIFFERENCES.get(listed(name), (lambda *_: False, ""))
         wrong += [
             f"{name} at {at}: {ours}, JAX {theirs}" for at, ours, theirs in found if not allowed(at, ours, theirs)
@@ -307,3 +321,15 @@ def test_derivatives_are_those_of_jax(group, least):
     assert len(compared) >= least
     mine = {n for n in DIFFERENCES if n in compared or any(listed(c) == n for c in compared)}
     assert used == mine, "differences that are none"
+
+
+@pytest.mark.parametrize("order", [2, "nuc"])
+def test_undetermined_derivatives_of_norms_are_subgradients(order):
+    """A plane through a convex function's graph, with such a slope, lies nowhere above the graph."""
+    at = np.stack([x for x in MATRICES if undetermined(f"ord={order!r}", [x])])
+    assert len(at) > 20
+    slopes = np.asarray(weft.vmap(weft.grad(lambda x: wnp.linalg.norm(x, ord=order)))(at))
+    steps = np.random.default_rng(0).standard_normal((200, 2, 2))
+    for x, slope in zip(at, slopes):
+        change = np.linalg.norm(x + steps, order, axis=(1, 2)) - np.linalg.norm(x, order)
+        assert np.all(change >= np.sum(slope * steps, (1, 2)) - 1e-5), x
