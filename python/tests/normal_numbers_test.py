@@ -36,6 +36,8 @@ def test_same_bits(make, seed, dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision(dtype):
+    if dtype == "float16" and os.environ.get("WEFT_CPU") == "baseline":
+        pytest.skip("XLA has no conversions of f16 for such a CPU")
     with jax.threefry_partitionable(True):
         want = np.asarray(jax.random.normal(jax.random.key(3), (10000,), dtype)).view(np.int16)
     got = np.asarray(wr.normal(wr.key(3), (10000,), dtype)).view(np.int16)
