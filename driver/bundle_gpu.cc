@@ -54,7 +54,7 @@ Tensors RunGpuBundle(const Bundle& b, const Tensors& args, const std::string& de
   try {
     std::shared_ptr<cuda::Device> on;
     if (device == "twin")
-      on = std::make_shared<cuda::TwinDevice>(b.gpu->twin);
+      on = std::make_shared<cuda::TwinDevice>(b.gpu->twin, b.gpu->twin_target);
     else
       on = std::make_shared<cuda::CudaDevice>(*b.gpu);
     for (const cuda::HostArray& a : cuda::Program(*b.gpu, on).Run(arguments)) {

@@ -32,7 +32,7 @@ Tensors EmulateGpu(const FnRef& fn, const std::string& target, const Tensors& ar
   }
   std::vector<cuda::HostArray> results;
   try {
-    auto device = std::make_shared<cuda::TwinDevice>(artifact.twin);
+    auto device = std::make_shared<cuda::TwinDevice>(artifact.twin, artifact.twin_target);
     results = cuda::Program(std::move(artifact), device).Run(arguments);
   } catch (const std::invalid_argument& failure) {
     throw TypeError(fn->name(), ": ", failure.what());

@@ -37,6 +37,7 @@ void Write(const GpuArtifact& a, bundle::GpuProgram* out) {
   out->set_sm(a.sm);
   out->set_ptx(a.ptx);
   out->set_twin(a.twin);
+  out->set_twin_target(a.twin_target);
   out->set_arena_bytes(a.plan.arena_bytes);
   out->set_constants(a.plan.constants);
   out->set_schedule(a.plan.schedule);
@@ -76,6 +77,7 @@ GpuArtifact Read(const bundle::GpuProgram& p) {
   a.sm = p.sm();
   a.ptx = p.ptx();
   a.twin = p.twin();
+  a.twin_target = p.twin_target();
   a.plan.target = "cuda:" + p.sm();
   a.plan.arena_bytes = p.arena_bytes();
   a.plan.constants = p.constants();

@@ -38,7 +38,7 @@ Lanes KernelEmitter::AddTerm(const Lanes& sum) {
   std::vector<Lanes> x;
   for (int f : factors) x.push_back(body_.Splat(Evaluate(f), plan_.lanes));
   if (x.size() == 1) return body_.Combine("sum", wide, sum, x[0]);
-  const bool fused = target_.features.find("+fma") != std::string::npos && IsNarrow(factors[0]) && IsNarrow(factors[1]);
+  const bool fused = target_.fma && IsNarrow(factors[0]) && IsNarrow(factors[1]);
   if (fused) return {m_.Fma(x[0].re, x[1].re, sum.re)};
   return body_.Combine("sum", wide, sum, body_.Combine("prod", wide, x[0], x[1]));
 }

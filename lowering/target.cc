@@ -12,15 +12,16 @@ Target Target::Level(const std::string& name) {
   Target t;
   if (name == "baseline") {
     t.cpu = "x86-64-v2";
-    t.features = "+sse4.2";
+    t.features = "+sse4.2,+popcnt";
     t.vector_bytes = 16;
     t.f16c = false;
+    t.fma = false;
   } else if (name == "avx2") {
     t.cpu = "x86-64-v3";
-    t.features = "+avx2,+fma,+f16c";
+    t.features = "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe";
   } else if (name == "avx512") {
     t.cpu = "x86-64-v4";
-    t.features = "+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx2,+fma,+f16c";
+    t.features = "+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512cd,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe";
     t.vector_bytes = 64;
     t.masked_bytes = true;
   } else {
@@ -29,24 +30,29 @@ Target Target::Level(const std::string& name) {
   return t;
 }
 
+Target Target::Of(const std::string& cpu, const std::map<std::string, bool>& features) {
+  const auto has = [&](const char* f) {
+    const auto found = features.find(f);
+    return found != features.end() && found->second;
+  };
+  Target t = Level(has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") ? "avx512"
+                   : has("avx2") && has("fma") && has("f16c")                              ? "avx2"
+                                                                                           : "baseline");
+  t.cpu = cpu;
+  // What is lacking comes last: it takes what needs it away too.
+  std::string present, lacking;
+  for (const auto& [name, is_there] : features) (is_there ? present : lacking) += (is_there ? ",+" : ",-") + name;
+  t.features = (present + lacking).substr(features.empty() ? 0 : 1);
+  return t;
+}
+
 const Target& Target::Host() {
   static const Target* host = [] {
     if (const char* level = std::getenv("WEFT_CPU"); level != nullptr && *level != '\0')
       return new Target(Level(level));
-    llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-    auto has = [&](const char* f) { return features.lookup(f); };
-    Target t = Level(has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq") ? "avx512"
-                     : has("avx2") && has("fma") && has("f16c")                              ? "avx2"
-                                                                                             : "baseline");
-    t.cpu = llvm::sys::getHostCPUName().str();
-    std::string list;
-    for (const char* f :
-         {"sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "avx512f", "avx512bw", "avx512vl",
-          "avx512dq", "avx512cd", "avx512vbmi", "avx512vpopcntdq", "avx512bitalg"}) {
-      if (has(f)) list += (list.empty() ? "+" : ",+") + std::string(f);
-    }
-    t.features = list;
-    return new Target(t);
+    std::map<std::string, bool> features;
+    for (const auto& f : llvm::sys::getHostCPUFeatures()) features[f.first().str()] = f.second;
+    return new Target(Of(llvm::sys::getHostCPUName().str(), features));
   }();
   return *host;
 }

@@ -36,6 +36,7 @@ _FOR_BACKENDS = {
     "lowering/artifact.h",
     "lowering/abi.h",
     "lowering/bundle.h",
+    "lowering/cpu_features.h",
     "lowering/gpu/artifact.h",
     "lowering/gpu/twin_abi.h",
     "lowering/math_table.h",

@@ -13,6 +13,7 @@
 #include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/runtime.h"
 #include "ir/dtype.h"
+#include "lowering/cpu_features.h"
 
 namespace weft::cpu {
 namespace {
@@ -87,6 +88,7 @@ void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::v
 
 std::shared_ptr<Program> Program::Load(Artifact artifact) {
   std::shared_ptr<Program> p(new Program(std::move(artifact)));
+  p->lacking_ = LackingFeature(p->artifact_.target);
   p->library_ = OpenLibrary(p->artifact_.code);
   p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
   if (p->main_ == nullptr) throw std::runtime_error("compiled code lacks its entry point");
@@ -193,6 +195,8 @@ int64_t Program::arena_bytes() const {
 
 std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   const Artifact& a = artifact_;
+  if (!lacking_.empty())
+    throw std::runtime_error("the program was compiled for a CPU with " + lacking_ + ", which this one lacks");
   if (arguments.size() != a.params.size()) {
     throw std::invalid_argument("takes " + std::to_string(a.params.size()) + " arguments, got " +
                                 std::to_string(arguments.size()));

@@ -40,7 +40,7 @@ class Program {
   Program(const Program&) = delete;
 
   // One argument per parameter; dtypes are the caller's business, sizes are checked. Throws std::invalid_argument for a
-  // size that does not fit, std::runtime_error when the program itself fails.
+  // size that does not fit, std::runtime_error when the program itself fails or was compiled for another CPU.
   std::vector<Array> Run(const std::vector<Argument>& arguments) const;
 
   const Artifact& artifact() const { return artifact_; }
@@ -68,6 +68,7 @@ class Program {
   std::shared_ptr<const Layout> MakeLayout(std::vector<int64_t> symbols) const;
 
   Artifact artifact_;
+  std::string lacking_;  // the instructions without which the code cannot run here
   void* library_ = nullptr;
   WeftMain main_ = nullptr;
   std::vector<WeftMain> functions_;

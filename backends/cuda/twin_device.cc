@@ -14,6 +14,7 @@
 #include "backends/cuda/shared_object.h"
 #include "ir/dtype.h"
 #include "ir/fibres.h"
+#include "lowering/cpu_features.h"
 #include "lowering/gpu/twin_abi.h"
 
 namespace weft::cuda {
@@ -272,7 +273,10 @@ void RunMeeting(Grid& g, Launcher launcher, void** arguments) {
 
 }  // namespace
 
-TwinDevice::TwinDevice(const std::string& code) : library_(LoadSharedObject(code)) {
+TwinDevice::TwinDevice(const std::string& code, const std::string& target) {
+  if (const std::string lacking = LackingFeature(target); !lacking.empty())
+    throw std::runtime_error("the kernels' twins were compiled for a CPU with " + lacking + ", which this one lacks");
+  library_ = LoadSharedObject(code);
   auto** table = static_cast<void***>(dlsym(library_, "weft_twin"));
   if (table == nullptr) throw std::runtime_error("the kernels' twin lacks its table");
   *table = Table();

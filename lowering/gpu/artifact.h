@@ -73,7 +73,8 @@ struct GpuArtifact {
   std::vector<GpuKernel> kernels;
   std::vector<GpuStep> steps;
   std::string ptx;
-  std::string twin;  // the same kernels as an ELF shared object for this CPU (lowering/gpu/twin_abi.h), or empty
+  std::string twin;         // the same kernels as an ELF shared object for this CPU (lowering/gpu/twin_abi.h), or empty
+  std::string twin_target;  // this CPU, as Target::ToString
 };
 
 }  // namespace weft

@@ -124,7 +124,7 @@ Machine& TheMachine() {
       bytes << file.rdbuf();
       Loaded loaded{Bundle::Parse(bytes.str()), nullptr};
       if (!loaded.bundle.gpu || loaded.bundle.gpu->twin.empty()) Die("the bundle has no twins");
-      loaded.device = std::make_unique<TwinDevice>(loaded.bundle.gpu->twin);
+      loaded.device = std::make_unique<TwinDevice>(loaded.bundle.gpu->twin, loaded.bundle.gpu->twin_target);
       m->programs.push_back(std::move(loaded));
     }
     return m;
