@@ -17,9 +17,9 @@ namespace weft::cuda {
 
 class TwinDevice : public Device {
  public:
-  // `code`, `target`: GpuArtifact::twin and twin_target. Throws std::runtime_error when it cannot be loaded, or needs
-  // instructions that this CPU lacks.
-  TwinDevice(const std::string& code, const std::string& target);
+  // `code`, `target`: GpuArtifact::twin and twin_target; without the latter, of this CPU. Throws std::runtime_error
+  // when it cannot be loaded, or needs instructions that this CPU lacks.
+  explicit TwinDevice(const std::string& code, const std::string& target = "");
   ~TwinDevice() override;
   TwinDevice(const TwinDevice&) = delete;
 

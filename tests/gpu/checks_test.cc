@@ -30,7 +30,7 @@ std::string Broken(const FnRef& fn, Edit edit) {
   std::string llvm = LowerGpuToText(fn, {}, "llvm");
   edit(llvm);
   GpuArtifact a = LowerGpu(fn, {}, {.ptx = false});
-  auto device = std::make_shared<cuda::TwinDevice>(TwinOfLlvm(llvm, a.kernels), Target::Host().ToString());
+  auto device = std::make_shared<cuda::TwinDevice>(TwinOfLlvm(llvm, a.kernels));
   cuda::Program program(std::move(a), device);
   const Type t = fn->params()[0].type;
   const Tensor x = Tensor::Full(t.dtype, StaticSizes(t.dims, "x"), 0.5);

@@ -30,7 +30,7 @@ inline Tensors FromHost(const std::vector<cuda::HostArray>& arrays) {
 // Raises what lowering raises; std::runtime_error when a check of the twin fails.
 inline Tensors RunTwin(const FnRef& fn, const Tensors& args, const GpuTarget& target = {}) {
   GpuArtifact a = LowerGpu(fn, target, {.ptx = false, .twin = true});
-  auto device = std::make_shared<cuda::TwinDevice>(a.twin);
+  auto device = std::make_shared<cuda::TwinDevice>(a.twin, a.twin_target);
   cuda::Program program(std::move(a), device);
   std::vector<cuda::HostArgument> arguments;
   for (const Tensor& t : args) arguments.push_back({t.raw(), t.shape()});
