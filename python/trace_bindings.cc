@@ -298,22 +298,16 @@ void BindTracing(py::module_& m) {
   });
 
   // --- Control flow ---
+  // what: "switch", and the index is the place of a branch; or "cond", and it chooses the second of two unless it is 0.
   m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands,
-                   const std::vector<std::string>& names, const std::vector<std::string>& paths) {
-    Value i = ValueFrom(index, "cond");
-    UnifyResults(branches, "cond", names, paths, TypeHere(i).varying);
+                   const std::vector<std::string>& names, const std::vector<std::string>& paths,
+                   const std::string& what) {
+    Value i = ValueFrom(index, what.c_str());
+    UnifyResults(branches, what, names, paths, TypeHere(i).varying);
     Aligned a = AlignCaptures(branches);
-    if (i.rank() != 0) throw TypeError("cond: the condition must be a single boolean or integer, got ", i.type());
-    if (IsBool(i.dtype())) {
-      if (a.fns.size() != 2) throw TypeError("cond: a boolean chooses between two functions, got ", a.fns.size());
-    } else if (IsInteger(i.dtype())) {
-      i = Astype(i, DType::kI32);
-    } else if (a.fns.size() == 2) {
-      i = Astype(i, DType::kBool);
-    } else {
-      throw TypeError("switch: the index must be an integer, got ", i.type());
-    }
-    Values args = ValuesFrom(operands, "cond");
+    if (i.rank() != 0) throw TypeError(what, ": the condition must be a single boolean or number, got ", i.type());
+    i = Astype(i, what == "switch" ? DType::kI32 : DType::kBool);
+    Values args = ValuesFrom(operands, what.c_str());
     args.insert(args.end(), a.captures.begin(), a.captures.end());
     CanonicalOperands(a.fns, args);
     args.insert(args.begin(), i);

@@ -304,6 +304,19 @@ def test_conditional_expressions():
     agree(f, (3.0, 1.0), (1.0, 3.0), (-5.0, -2.0), (0.0, 1.0))
 
 
+def test_numbers_are_true_unless_they_are_0():
+    def f(n):
+        count = n if n < 0 else 0 * n
+        if n:
+            n = n * 10
+        while count:
+            n, count = n + 100, count + 1
+        return n, (1 if n else 2), not n, (n and 3), (n or 5)
+
+    agree(f, (-3,), (-1,), (0,), (1,), (7,))
+    agree(lambda x: 1 if x else 2, (-0.5,), (0.0,), (-0.0,), (float("nan"),))
+
+
 def test_calls_are_converted():
     def positive(x):
         if x > 0:

@@ -24,6 +24,18 @@ def test_cond():
     assert weft.cond(False, 5.0, lambda x: x + 2, (2.0, 3.0), lambda both: both[0] + both[1]) == 5
 
 
+@pytest.mark.parametrize("number", [-3, -1, 0, 1, 2, 2**31 - 1, -0.5, 0.0, float("nan")])
+def test_cond_of_a_number_asks_whether_it_is_0(number):
+    """JAX's lax.cond compares a number with 0; Python's truth is the same."""
+
+    def chosen(pred):
+        return weft.cond(pred, lambda: True, lambda: False)
+
+    assert chosen(number).item() is bool(number)
+    assert weft.jit(chosen)(number).item() is bool(number)
+    assert weft.vmap(chosen)(np.full(3, number)).tolist() == [bool(number)] * 3
+
+
 def test_cond_errors():
     with pytest.raises(TypeError, match=r"result.*f32\[3\].*f32\[2\]"):
         weft.cond(True, lambda: wnp.ones(3), lambda: wnp.ones(2))
@@ -31,6 +43,8 @@ def test_cond_errors():
         weft.cond(True, lambda: (1, 2), lambda: 1)
     with pytest.raises(TypeError, match="single"):
         weft.cond(wnp.ones(2) > 0, lambda: 1, lambda: 2)
+    with pytest.raises(TypeError, match=r"^switch: result of branch 1"):
+        weft.switch(1, [lambda: 1, lambda: True])
 
 
 def test_switch():

@@ -142,7 +142,7 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
     for flat, name in zip(flats[1:], names[1:]):
         if flat.out_tree != flats[0].out_tree:
             raise type_error(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
-    out = _weft.cond(index, traced, flats[0].leaves, names, _result_paths(flats[0].out_tree))
+    out = _weft.cond(index, traced, flats[0].leaves, names, _result_paths(flats[0].out_tree), what)
     return _tree.unflatten(flats[0].out_tree, out)
 
 

@@ -119,7 +119,7 @@ def choose(
     )
     condition = test.reshape(()) if test.shape and test.size == 1 else test
     paths = merge.paths if what == "`if`" else [""] * len(merge.paths)
-    out = list(_weft.cond(condition, branches, [], parts, paths))
+    out = list(_weft.cond(condition, branches, [], parts, paths, "cond"))
     values = merge.values(out)  # takes what belongs to it
     outside = {id(test): value for test, value in zip([*tests[False], *tests[True]], out)}
     values = merge.join(values, condition, (inner[False], inner[True]), outside)
