@@ -299,22 +299,23 @@ void BindTracing(py::module_& m) {
 
   // --- Control flow ---
   // what: "switch", and the index is the place of a branch; or "cond", and it chooses the second of two unless it is 0.
-  m.def("cond", [](py::handle index, std::vector<Traced> branches, py::handle operands,
-                   const std::vector<std::string>& names, const std::vector<std::string>& paths,
-                   const std::string& what) {
-    Value i = ValueFrom(index, what.c_str());
-    UnifyResults(branches, what, names, paths, TypeHere(i).varying);
-    Aligned a = AlignCaptures(branches);
-    if (i.rank() != 0) throw TypeError(what, ": the condition must be a single boolean or number, got ", i.type());
-    i = Astype(i, what == "switch" ? DType::kI32 : DType::kBool);
-    Values args = ValuesFrom(operands, what.c_str());
-    args.insert(args.end(), a.captures.begin(), a.captures.end());
-    CanonicalOperands(a.fns, args);
-    args.insert(args.begin(), i);
-    Values out = Bind(FindPrim("cond"), args, {}, a.fns);
-    for (size_t r = 0; r < out.size(); ++r) out[r] = out[r].WithWeak(branches[0].weak_results[r]);
-    return ListOf(out);
-  });
+  m.def("cond",
+        [](py::handle index, std::vector<Traced> branches, py::handle operands, const std::vector<std::string>& names,
+           const std::vector<std::string>& paths, const std::string& what) {
+          Value i = ValueFrom(index, what.c_str());
+          UnifyResults(branches, what, names, paths, TypeHere(i).varying);
+          Aligned a = AlignCaptures(branches);
+          if (i.rank() != 0)
+            throw TypeError(what, ": the condition must be a single boolean or number, got ", i.type());
+          i = Astype(i, what == "switch" ? DType::kI32 : DType::kBool);
+          Values args = ValuesFrom(operands, what.c_str());
+          args.insert(args.end(), a.captures.begin(), a.captures.end());
+          CanonicalOperands(a.fns, args);
+          args.insert(args.begin(), i);
+          Values out = Bind(FindPrim("cond"), args, {}, a.fns);
+          for (size_t r = 0; r < out.size(); ++r) out[r] = out[r].WithWeak(branches[0].weak_results[r]);
+          return ListOf(out);
+        });
   // (carry, again): again when the carry was converted and the body must be traced once more.
   m.def("promote_carry",
         [](py::handle carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {

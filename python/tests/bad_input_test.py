@@ -196,6 +196,12 @@ MISTAKES = {
     "static number": (lambda: weft.jit(lambda a, b: a, static_argnums=7), ValueError, "has 7"),
     # numbers of the wrong kind or size
     "start of a slice": (lambda: lax.dynamic_slice(X, (0, 1.9), (1, 1)), TypeError, "start index 1 has dtype float32"),
+    "a number has no dimensions": (lambda: lax.index_in_dim(2, 0), IndexError, "axis 0 is out of range"),
+    "a number has nothing to collapse": (
+        lambda: lax.dynamic_slice_in_dim(2, 0, 1),
+        IndexError,
+        "axis 0 is out of range",
+    ),
     "NaN as a place": (lambda: lax.dynamic_index_in_dim(X, NAN, 0), TypeError, "start index 0 has dtype float32"),
     "True as a place": (
         lambda: lax.dynamic_update_slice(X, X[:1], (True, 0)),

@@ -68,6 +68,32 @@ def test_accuracy(name, dtype):
         np.testing.assert_allclose(given, wanted, rtol=places * np.finfo(dtype).eps, atol=least)
 
 
+SIZES = [1e-10, 0.001, 0.5, 1.5, 5.0, 7.9, 7.999, 8.0, 8.001, 25.0, 100.0, 1e5, 1e8, 1e15]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_beta_of_large_and_small_numbers(dtype):
+    a, b = np.array([(a, b) for a in SIZES for b in SIZES], dtype).T
+    exact = [(mpmath.mpf(float(x)), mpmath.mpf(float(y))) for x, y in zip(a, b, strict=True)]
+    logarithms = [mpmath.loggamma(x) + mpmath.loggamma(y) - mpmath.loggamma(x + y) for x, y in exact]
+    wanted = np.array([float(v) for v in logarithms])
+    eps = np.finfo(dtype).eps
+    given = np.asarray(weft.jit(special.betaln)(a, b))
+    assert given.dtype == dtype
+    np.testing.assert_allclose(given, wanted, rtol=16 * eps, atol=16 * eps)
+    products = np.array([float(mpmath.exp(v)) for v in logarithms])
+    # Of the exponential of a rounded logarithm as many digits are right as the logarithm leaves behind its point.
+    kept = products > np.finfo(dtype).tiny
+    given = np.asarray(weft.jit(special.beta)(a, b))
+    np.testing.assert_array_less(
+        np.abs(given - products)[kept] / products[kept], (16 + 2 * np.abs(wanted[kept])) * eps, err_msg=str(a)
+    )
+    slopes = np.asarray(weft.vmap(weft.grad(special.betaln))(a, b))
+    wanted = np.array([float(mpmath.digamma(x) - mpmath.digamma(x + y)) for x, y in exact])
+    largest = np.array([float(abs(mpmath.digamma(x)) + abs(mpmath.digamma(x + y))) for x, y in exact])
+    np.testing.assert_array_less(np.abs(slopes - wanted) / (largest + 1), 64 * eps)
+
+
 def test_slopes_of_ndtri():
     x = np.array([1e-300, 1e-17, 1e-15, 0.01, 0.3, 0.9])
     y = [quantile(v) for v in x]

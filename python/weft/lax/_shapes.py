@@ -196,6 +196,7 @@ def collapse(operand: NDArrayLike, start_dimension: int, stop_dimension: int | N
         >>> weft.lax.collapse(wnp.ones((2, 3, 4)), 0, 2).shape
         (6, 4)
     """
+    operand = _weft.array(operand, None, False)
     shape = operand.shape
     stop = len(shape) if stop_dimension is None else stop_dimension
     n = 1

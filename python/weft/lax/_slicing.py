@@ -69,6 +69,7 @@ def slice_in_dim(
         >>> weft.lax.slice_in_dim(wnp.arange(10), 2, 8, 2)
         Array([2, 4, 6], dtype=int32)
     """
+    operand = _weft.array(operand, None, False)
     axis = _weft.check_axis(axis, operand.ndim, "slice_in_dim")
     return _weft.array(operand, None, False)[
         (builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)
@@ -90,8 +91,9 @@ def index_in_dim(operand: NDArrayLike, index: int, axis: int = 0, keepdims: bool
         >>> weft.lax.index_in_dim(wnp.arange(4) * 10, 2, keepdims=False)
         Array(20, dtype=int32)
     """
+    operand = _weft.array(operand, None, False)
     axis = _weft.check_axis(axis, operand.ndim, "index_in_dim")
-    out = _weft.array(operand, None, False)[(builtins.slice(None),) * axis + (index,)]
+    out = operand[(builtins.slice(None),) * axis + (index,)]
     return _weft.expand_dims(out, axis) if keepdims else out
 
 
@@ -211,6 +213,7 @@ def dynamic_slice_in_dim(
         >>> weft.lax.dynamic_slice_in_dim(wnp.arange(5), 1, 2)
         Array([1, 2], dtype=int32)
     """
+    operand = _weft.array(operand, None, False)
     axis = _weft.check_axis(axis, operand.ndim, "dynamic_slice_in_dim")
     return dynamic_slice(
         operand,
@@ -259,6 +262,7 @@ def dynamic_update_slice_in_dim(
         >>> weft.lax.dynamic_update_slice_in_dim(wnp.zeros(4), wnp.ones(2), 1, 0)
         Array([0., 1., 1., 0.], dtype=float32)
     """
+    operand = _weft.array(operand, None, False)
     axis = _weft.check_axis(axis, operand.ndim, "dynamic_update_slice_in_dim")
     starts = [start_index if d == axis else 0 for d in range(operand.ndim)]
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)

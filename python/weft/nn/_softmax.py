@@ -129,7 +129,8 @@ def logmeanexp(
     x = _weft.promote_inexact(x)
     total = logsumexp(x, axis=axis, keepdims=keepdims, where=where)
     if where is None:
-        return total - math.log(_weft.count(x, axis))
+        count = _weft.count(x, axis)
+        return total - (math.log(count) if count else -math.inf)
     return total - wnp.log(wnp.sum(wnp.broadcast_to(where, x.shape), axis=axis, keepdims=keepdims).astype(x.dtype))
 
 

@@ -11,9 +11,10 @@ from .. import _docs, _weft
 from .. import numpy as wnp
 from .._errors import not_implemented, value_error
 from .._weft import Array
-from ..nn import log_softmax, softmax
+from ..nn import log_softmax as _log_softmax
 from ..nn import logsumexp as _logsumexp
 from ..nn import sigmoid as expit
+from ..nn import softmax as _softmax
 from ..numpy._polynomials import _bessel_i0e, i0
 from ..numpy._reductions import widened
 from ..typing import ArrayLike, NestedLike
@@ -162,8 +163,38 @@ def betaln(a: NestedLike, b: NestedLike) -> Array:
         >>> weft.scipy.special.betaln(2.0, 3.0)
         Array(-2.4849067, dtype=float32, weak_type=True)
     """
-    a, b = _float(a), _float(b)
-    return gammaln(a) + gammaln(b) - gammaln(a + b)
+    a, b = wnp.minimum(_float(a), _float(b)), wnp.maximum(_float(a), _float(b))
+    far = (a > 0) & (b >= _FAR)
+    # The gamma functions of large numbers are large, and what they differ by is not. Stirling's formulas are divided by
+    # hand.
+    x, y = wnp.where(far, a, _FAR), wnp.where(far, b, _FAR)
+    both = x >= _FAR
+    small, large = wnp.where(both, 1.0, x), wnp.where(both, x, _FAR)
+    of_large = _stirling_rest(y) - _stirling_rest(x + y)
+    apart = gammaln(small) + of_large + small - (y - 0.5) * wnp.log1p(small / y) - small * wnp.log(small + y)
+    ratio = large / y
+    together = (
+        0.5 * math.log(2 * math.pi)
+        - 0.5 * wnp.log(y)
+        + _stirling_rest(large)
+        + of_large
+        + (large - 0.5) * wnp.log(ratio / (1 + ratio))
+        - y * wnp.log1p(ratio)
+    )
+    p, q = wnp.where(far, 1.0, a), wnp.where(far, 1.0, b)
+    return wnp.where(far, wnp.where(both, together, apart), gammaln(p) + gammaln(q) - gammaln(p + q))
+
+
+_FAR = 8.0
+
+
+def _stirling_rest(x: Array) -> Array:
+    """gammaln(x) less Stirling's formula, for x >= 8 (Abramowitz & Stegun 6.1.41)."""
+    terms = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400]
+    square, total = 1 / (x * x), 0.0
+    for term in reversed(terms):
+        total = total * square + term
+    return total / x
 
 
 def beta(a: NestedLike, b: NestedLike) -> Array:
@@ -181,7 +212,37 @@ def beta(a: NestedLike, b: NestedLike) -> Array:
         Array(0.08333, dtype=float32)
     """
     a, b = _float(a), _float(b)
-    return gamma(a) * gamma(b) / gamma(a + b)
+    most = wnp.maximum(wnp.maximum(abs(a), abs(b)), abs(a + b))
+    near = most < (20 if wnp.finfo(most.dtype).bits > 16 else 8)  # no gamma function of the three overflows
+    x, y = wnp.where(near, a, 1.0), wnp.where(near, b, 1.0)
+    sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
+    return wnp.where(near, gamma(x) * gamma(y) / gamma(x + y), sign * wnp.exp(betaln(a, b)))
+
+
+def softmax(x: NestedLike, axis: int | Sequence[int] | None = None) -> Array:
+    """exp(x) / sum(exp(x)) over axes, without overflow; nn.softmax with SciPy's default: all of them.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.softmax(wnp.zeros((2, 2)))
+        Array([[0.25, 0.25],
+               [0.25, 0.25]], dtype=float32)
+    """
+    return _softmax(x, axis)
+
+
+def log_softmax(x: NestedLike, axis: int | Sequence[int] | None = None) -> Array:
+    """log(softmax(x)) over axes, without overflow; nn.log_softmax with SciPy's default: all of them.
+
+    Returns: array of the shape of x, of a float dtype.
+
+    Example:
+        >>> weft.scipy.special.log_softmax(wnp.zeros((2, 2)))
+        Array([[-1.3862944, -1.3862944],
+               [-1.3862944, -1.3862944]], dtype=float32)
+    """
+    return _log_softmax(x, axis)
 
 
 def logit(x: NestedLike) -> Array:
