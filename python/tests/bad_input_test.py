@@ -196,6 +196,9 @@ MISTAKES = {
     "static number": (lambda: weft.jit(lambda a, b: a, static_argnums=7), ValueError, "has 7"),
     # numbers of the wrong kind or size
     "start of a slice": (lambda: lax.dynamic_slice(X, (0, 1.9), (1, 1)), TypeError, "start index 1 has dtype float32"),
+    "as many shifts as axes": (lambda: wnp.roll(X, (1, 2, 3), (0, 1)), ValueError, "3 shifts for 2 axes"),
+    "ends to trim": (lambda: wnp.trim_zeros(X[0], 1), TypeError, "trim must be"),
+    "the triangle of a number": (lambda: wnp.tril_indices_from(3), ValueError, r"a matrix is needed, got shape \(\)"),
     "a number has no dimensions": (lambda: lax.index_in_dim(2, 0), IndexError, "axis 0 is out of range"),
     "a number has nothing to collapse": (
         lambda: lax.dynamic_slice_in_dim(2, 0, 1),

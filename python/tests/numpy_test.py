@@ -1,5 +1,7 @@
 """weft.numpy against NumPy: values, shapes, and (where JAX agrees with NumPy) kinds of dtype."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -463,6 +465,32 @@ def test_copysign_takes_the_dtype_of_both():
         theirs = np.copysign(np.asarray(x, np.asarray(y).dtype), y)
         assert ours.dtype == theirs.dtype and not ours.weak_type
         np.testing.assert_array_equal(np.asarray(ours), theirs)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
+def test_narrow_and_unsigned_indices_of_long_arrays(dtype):
+    """Here JAX compares the indices with sizes of their own dtype, and takes others."""
+    x, i = np.arange(300) * 2, np.array([5, 100, 0], dtype)
+    negative = np.array([-1, -100], dtype) if dtype.startswith("int") else i
+    for at in (i, negative):
+        for mode in ("wrap", "clip"):
+            want = np.take(x, at, mode=mode)
+            assert wnp.take(x, at, mode=mode).tolist() == want.tolist()
+        assert wnp.take(x, at, fill_value=-7).tolist() == x[at].tolist()
+        assert wnp.take_along_axis(x, at, 0).tolist() == np.take_along_axis(x, at, 0).tolist()
+
+
+def test_cov_of_too_few_observations():
+    for m, options in [
+        (np.ones(0), {}),
+        (np.ones(1), {"ddof": 3}),
+        (np.ones((2, 2)), {"ddof": 5}),
+        (A, {"ddof": 9, "aweights": np.ones(A.shape[1])}),
+    ]:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = np.cov(m, **options)
+        np.testing.assert_allclose(np.asarray(wnp.cov(m, **options)), want, rtol=1e-5)
 
 
 def test_complex_numbers_are_rounded_part_by_part():

@@ -553,7 +553,8 @@ def copysign(x1: NestedLike, x2: NestedLike) -> Array:
         Array([-3.,  3.], dtype=float32)
     """
     dtype = _weft.result_type(x1, x2)
-    x1, x2 = _weft.promote_inexact(_weft.astype(x1, dtype)), _weft.promote_inexact(_weft.astype(x2, dtype))
+    x1 = _weft.promote_inexact(_weft.astype(x1, dtype))
+    x2 = _weft.astype(x2, x1.dtype)  # not by way of an unsigned dtype, which has no sign
     size = _weft.absolute(x1)
     return _weft.where(_sign_bit(x2), -size, size)
 

@@ -11,6 +11,7 @@ from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import count
+from ..arguments import sizes as _sizes
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -71,8 +72,7 @@ def take(
     a, indices = _weft.array(a, None, False), _weft.array(indices, None, False)
     if _weft.is_inexact(indices.dtype):
         raise type_error(f"take: indices must be integers, got {indices.dtype}")
-    if _weft.dtype_kind(indices.dtype) == "bool":
-        indices = indices.astype("int32")
+    indices = _comparable(indices)
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "take")
@@ -90,9 +90,19 @@ def take(
     filled = _weft.take(a, indices, axis, "fill")
     if fill_value is None:
         return filled
-    inside = (indices >= -n) & (indices < n)
+    inside = (indices >= _first(indices, n)) & (indices < n)
     inside = inside.reshape((1,) * axis + indices.shape + (1,) * (a.ndim - axis - 1))
     return _weft.where(inside, filled, _weft.array(fill_value, a.dtype, False))
+
+
+def _comparable(indices: Array) -> Array:
+    """Indices of a dtype that holds sizes."""
+    return indices.astype("int32") if indices.dtype.itemsize < 4 else indices
+
+
+def _first(indices: Array, n: Any) -> Any:
+    """The least index of n elements; unsigned ones do not count from the end, nor do they hold -n."""
+    return 0 if _weft.dtype_kind(indices.dtype) == "unsigned" else -n
 
 
 def _no_out(out) -> None:
@@ -130,10 +140,11 @@ def take_along_axis(
     arr, indices = _weft.array(arr, None, False), _weft.array(indices, None, False)
     if _weft.is_inexact(indices.dtype):
         raise type_error(f"take_along_axis: indices must be integers, got {indices.dtype}")
+    indices = _comparable(indices)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     n = arr.shape[_weft.check_axis(axis, arr.ndim, "take_along_axis")]
-    first = 0 if wrap_negative_indices is not None and not wrap_negative_indices else -n
+    first = 0 if wrap_negative_indices is not None and not wrap_negative_indices else _first(indices, n)
     out = _weft.take_along_axis(arr, _weft.where(indices < first, first, indices), axis)
     if mode not in (None, "fill"):
         return out
@@ -467,7 +478,7 @@ def unravel_index(indices: NestedLike, shape: int | Shape) -> tuple[Array, ...]:
         (Array([0, 1], dtype=int32), Array([1, 2], dtype=int32))
     """
     rest, out = _weft.array(indices, None, False), []
-    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    sizes = _sizes(shape, "unravel_index")
     for n in reversed(sizes):
         out.append(rest % n)
         rest = rest // n

@@ -160,6 +160,8 @@ def tril_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
         >>> wnp.tril_indices_from(wnp.ones((2, 2)))
         (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
+    if np.ndim(arr) < 2:
+        raise value_error(f"tril_indices_from: a matrix is needed, got shape {np.shape(arr)}")
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
@@ -172,6 +174,8 @@ def triu_indices_from(arr: NDArrayLike, k: int = 0) -> tuple[Array, ...]:
         >>> wnp.triu_indices_from(wnp.ones((2, 2)))
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
+    if np.ndim(arr) < 2:
+        raise value_error(f"triu_indices_from: a matrix is needed, got shape {np.shape(arr)}")
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 
@@ -224,8 +228,8 @@ def diag_indices_from(arr: NDArrayLike) -> tuple[Array, ...]:
         >>> wnp.diag_indices_from(wnp.ones((2, 2)))
         (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    if len(set(arr.shape)) != 1 or arr.ndim < 2:
-        raise value_error(f"diag_indices_from: two or more equal dimensions are needed, got shape {arr.shape}")
+    if np.ndim(arr) < 2 or len(set(arr.shape)) != 1:
+        raise value_error(f"diag_indices_from: two or more equal dimensions are needed, got shape {np.shape(arr)}")
     return diag_indices(arr.shape[0], arr.ndim)
 
 

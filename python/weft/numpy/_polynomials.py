@@ -235,21 +235,28 @@ def polyfit(
 
 
 def poly(seq_of_zeros: NestedLike) -> Array:
-    """The polynomial with given zeros and leading coefficient 1.
+    """The polynomial with given zeros and leading coefficient 1, or the characteristic polynomial of a matrix.
 
     Args:
-        seq_of_zeros: vector of zeros.
+        seq_of_zeros: vector of zeros, or a square matrix, whose eigenvalues they are.
 
-    Returns: vector of coefficients, highest power first.
+    Returns: vector of coefficients, highest power first, complex for a matrix; the number 1 without zeros.
 
     Raises:
-        ValueError: the zeros are no vector.
+        ValueError: the zeros are neither a vector nor a square matrix.
 
     Example:
         >>> wnp.poly(wnp.array([1.0, 2.0]))
         Array([ 1., -3.,  2.], dtype=float32)
     """
-    zeros = _weft.promote_inexact(_vector(seq_of_zeros, "poly"))
+    zeros = _weft.promote_inexact(seq_of_zeros)
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
+        from .linalg import eigvals
+
+        zeros = eigvals(zeros)
+    zeros = _vector(zeros, "poly")
+    if zeros.shape[0] == 0:
+        return _weft.full((), 1, zeros.dtype)
     p = _weft.full((1,), 1, zeros.dtype)
     for i in range(zeros.shape[0]):
         p = _weft.pad_constant(p, [0], [1], 0) - zeros[i] * _weft.pad_constant(p, [1], [0], 0)
@@ -484,6 +491,8 @@ def trim_zeros(filt: NestedLike, trim: str = "fb", axis: int | Sequence[int] | N
         Array([1, 0, 2], dtype=int32)
     """
     filt = _weft.array(filt, None, False)
+    if not isinstance(trim, str):
+        raise type_error(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
     axes = range(filt.ndim) if axis is None else axes_of(axis, filt.ndim, "trim_zeros")
     places, trim = np.nonzero(np.atleast_1d(np.asarray(filt))), trim.lower()
     for d in axes:

@@ -10,7 +10,7 @@ from .._weft import Array
 from ..arguments import one_of
 from ..typing import NestedLike
 from ._indexing import nonzero
-from ._sorting import searchsorted, sort
+from ._sorting import argsort, searchsorted, sort
 
 __all__ = [
     "intersect1d",
@@ -380,7 +380,14 @@ def setxor1d(
         Array([1, 2], dtype=int32)
     """
     del assume_unique
-    return _chosen(*_distinct(_joined(ar1, ar2), lambda v: isin(v, ar1) != isin(v, ar2)), size, fill_value)
+    ar1, ar2 = _array(ar1), _array(ar2)
+    dtype = _weft.result_type(ar1, ar2)
+    # NaN is in neither of two arrays that hold it.
+    one, in_one = _distinct(ar1.astype(dtype), lambda v: isin(v, ar2, invert=True))
+    other, in_other = _distinct(ar2.astype(dtype), lambda v: isin(v, ar1, invert=True))
+    values, keep = _weft.concatenate([one, other], 0), _weft.concatenate([in_one, in_other], 0)
+    order = argsort(values)
+    return _chosen(_weft.take(values, order, 0, "clip"), _weft.take(keep, order, 0, "clip"), size, fill_value)
 
 
 # What parameters mean in several functions of this module.

@@ -6,7 +6,10 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _docs, _weft
+from .._errors import value_error
 from .._weft import Array
 from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape
@@ -448,10 +451,13 @@ def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Se
     """Elements moved along axes; those that leave at the end come in at the front.
 
     Args:
-        shift: by how many places, an integer (traced ones too) or a tuple of one per axis.
+        shift: by how many places, an integer (traced ones too) or several: one per axis, or all along a single one.
         axis: the axis or axes, negative from the end; None: of the flattened array.
 
     Returns: array of the shape and dtype of a.
+
+    Raises:
+        ValueError: shifts and axes are several of each, and not as many.
 
     Example:
         >>> wnp.roll(wnp.array([1, 2, 3, 4]), 1)
@@ -461,13 +467,17 @@ def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Se
     if axis is None:
         return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    if isinstance(shift, (tuple, list)):
-        shifts = list(shift)
-    elif getattr(shift, "ndim", 0):
-        shifts = [_array(shift)[i] for i in range(len(axes))]
-    else:
-        shifts = [shift] * len(axes)
-    for d, s in zip(axes, shifts):
+    if isinstance(shift, np.ndarray):
+        shift = shift.tolist()
+    if isinstance(shift, Array) and shift.ndim:
+        if shift.ndim > 1:
+            raise value_error(f"roll: shift must be a number or a vector, got shape {shift.shape}")
+        shift = [shift[i] for i in range(shift.shape[0])]
+    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
+    if len(shifts) != len(axes) and len(shifts) != 1 != len(axes):
+        raise value_error(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    many = len(shifts) if len(axes) == 1 else len(axes)
+    for d, s in zip(list(axes) * many if len(axes) == 1 else axes, shifts * many if len(shifts) == 1 else shifts):
         d = _weft.check_axis(d, a.ndim, "roll")
         n = a.shape[d]
         if n == 0:

@@ -227,7 +227,7 @@ def cov(
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    from ._elementwise import conjugate
+    from ._elementwise import conjugate, maximum, real
 
     x = _weft.promote_inexact(_array(m))
     if y is not None:
@@ -251,7 +251,7 @@ def cov(
     fewer = ddof if ddof is not None else 0 if bias else 1
     if fweights is None and aweights is None:
         x = x - _weft.mean(x, 1, True)
-        return _weft.squeeze(_weft.matmul(x, conjugate(x).T) / (x.shape[1] - fewer), None).astype(dtype)
+        return _weft.squeeze(_weft.matmul(x, conjugate(x).T) / _free(x.shape[1] - fewer), None).astype(dtype)
     w = _weft.full((x.shape[1],), 1, x.dtype)
     if fweights is not None:
         w = w * _array(fweights)
@@ -260,7 +260,12 @@ def cov(
     total = sum(w)
     x = x - (sum(x * w, 1) / total)[:, None]
     free = total - fewer if aweights is None or not fewer else total - fewer * sum(w * aweights) / total
-    return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / free, None).astype(dtype)
+    return _weft.squeeze(_weft.matmul(x * w, conjugate(x).T) / maximum(real(free), 0), None).astype(dtype)
+
+
+def _free(n: Any) -> Any:
+    """How many observations are left of n; none rather than a negative number, as in NumPy, for NaN."""
+    return builtins.max(n, 0) if isinstance(n, (int, float)) else n
 
 
 def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
