@@ -1,4 +1,6 @@
 // Operations with axes, shapes and indices, for weft.numpy and weft.lax.
+#include <deque>
+
 #include "python/bindings.h"
 #include "tracer/ops.h"
 
@@ -65,6 +67,23 @@ struct One {
   operator const Operand&() const { return holder.operand(); }
   OperandHolder holder;
 };
+
+py::tuple AllPromoted(const py::args& xs, bool inexact) {
+  std::deque<One> operands;
+  std::optional<WeakDType> t;
+  for (py::handle x : xs) {
+    const Operand& operand = operands.emplace_back(x, "promote");
+    t = t ? Promote(*t, operand.dtype()) : operand.dtype();
+  }
+  py::tuple out(xs.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Operand& x = operands[i];
+    const WeakDType to = inexact ? ToInexact(*t) : *t;
+    // A Python integer has to fit.
+    out[i] = Wrap(x.is_scalar() ? Value(NumberTensor(to.dtype, x.scalar()), to.weak) : Astype(x, to.dtype, to.weak));
+  }
+  return out;
+}
 
 // NumPy's array of a list or a text: every number becomes the dtype by itself, and those that do not fit are refused.
 py::object ArrayByNumpy(py::handle o, DType dtype) {
@@ -210,6 +229,9 @@ void BindNumpy(py::module_& m) {
     const WeakDType t = ToInexact(v.holder.operand().dtype());
     return Wrap(Astype(v, t.dtype, t.weak));
   });
+  // All of them in the dtype that they have together: Python's numbers are rounded once, to that.
+  m.def("promote_all", [](py::args xs) { return AllPromoted(xs, false); });
+  m.def("promote_all_inexact", [](py::args xs) { return AllPromoted(xs, true); });
   m.def("strong", [](py::handle x) { return Wrap(ValueFrom(x, "strong").WithWeak(false)); });
   m.def("weak", [](py::handle x) { return Wrap(ValueFrom(x, "weak").WithWeak(true)); });
 

@@ -47,6 +47,24 @@ Spec SpecFrom(py::handle leaf) {
 
 py::object ListOf(const Values& values) { return Take(WrapValues(values)); }
 
+// Python's floats and complex numbers as literals of 64 bits and more; variables for all else. Empty where there is
+// none.
+Atoms FloatsAmong(const py::handle& results) {
+  Atoms numbers;
+  size_t i = 0;
+  for (py::handle result : results) {
+    if (PyFloat_CheckExact(result.ptr()) || PyComplex_CheckExact(result.ptr())) {
+      OperandHolder number;
+      number.Set(result.ptr());
+      numbers.resize(i + 1);
+      numbers[i] =
+          NumberLiteral(PyFloat_CheckExact(result.ptr()) ? DType::kF64 : DType::kC128, number.operand().scalar());
+    }
+    ++i;
+  }
+  return numbers;
+}
+
 // `demanded`: if not null, takes the values that Python asked for; their variables become results, after the others.
 Traced TraceWith(const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
                  const std::string& name, const std::string& kind, const std::vector<bool>& known, Values* demanded,
@@ -68,13 +86,16 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
   }
   const py::object out = RunningPython([&] { return function(tracers); });
   Values results = ValuesFrom(out, name.c_str());
+  const Atoms numbers = FloatsAmong(out);
   if (demanded != nullptr) {
     for (const auto& [var, value] : trace->demanded()) {
       results.push_back(trace->Wrap(Atom(var)));
       demanded->emplace_back(value);
     }
   }
-  return trace->Finish(results);
+  Traced traced = trace->Finish(results);
+  traced.numbers = numbers;
+  return traced;
 }
 
 std::vector<int> Range(int begin, int end) {
@@ -319,8 +340,10 @@ void BindTracing(py::module_& m) {
   // (carry, again): again when the carry was converted and the body must be traced once more.
   m.def("promote_carry",
         [](py::handle carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
-          Values values = ValuesFrom(carry, what.c_str());
-          const bool again = PromoteCarry(values, body, what, paths);
+          const OperandList given(carry, what.c_str());
+          Values values;
+          for (const Operand& x : given.operands) values.push_back(x.ToValue());
+          const bool again = PromoteCarry(values, given.operands, body, what, paths);
           return py::make_tuple(ListOf(values), again);
         });
   m.def("while_loop", [](py::handle carry, const Traced& condition, const Traced& body, const std::string& strategy) {

@@ -48,6 +48,8 @@ OTHERS = {
     "is_traced": "bool",
     "nonzero": "list[Array]",
     "naming_the_call": "str",
+    "promote_all": "tuple[Array, ...]",
+    "promote_all_inexact": "tuple[Array, ...]",
     "user_stack": "str",
 }
 

@@ -15,13 +15,19 @@ bool SameValue(const Value& a, const Value& b) {
          a.tensor().shape() == b.tensor().shape();
 }
 
-// `fn` with results converted to the given dtypes, and varying over further mesh axes.
-FnRef ConvertResults(const FnRef& fn, const std::vector<DType>& dtypes, const std::vector<Strings>& varying) {
-  Builder b(fn->name());
+// The function with results converted to the given dtypes, and varying over further mesh axes. A Python number has all
+// its digits until it gets a dtype.
+FnRef ConvertResults(const Traced& function, const std::vector<DType>& dtypes, const std::vector<Strings>& varying) {
+  const Fn& fn = *function.fn;
+  Builder b(fn.name());
   Atoms args;
-  for (const Param& p : fn->params()) args.push_back(b.Parameter(p.type, p.name, p.kind));
-  Atoms results = b.Inline(*fn, args);
-  for (size_t i = 0; i < results.size(); ++i) results[i] = Pvary(b, Convert(b, results[i], dtypes[i]), varying[i]);
+  for (const Param& p : fn.params()) args.push_back(b.Parameter(p.type, p.name, p.kind));
+  Atoms results = b.Inline(fn, args);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < function.numbers.size() && !function.numbers[i].is_var() && b.TypeOf(results[i]).dtype != dtypes[i])
+      results[i] = function.numbers[i];
+    results[i] = Pvary(b, Convert(b, results[i], dtypes[i]), varying[i]);
+  }
   return b.Build(results);
 }
 
@@ -170,7 +176,7 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
   }
   for (Traced& f : functions) {
     if (ResultDTypes(*f.fn) != dtypes || ResultVarying(*f.fn) != joint_varying)
-      f.fn = ConvertResults(f.fn, dtypes, joint_varying);
+      f.fn = ConvertResults(f, dtypes, joint_varying);
   }
 }
 
@@ -182,11 +188,12 @@ void UnifyVarying(Traced& function, Traced& rule, bool tangents) {
     if (tangents) mine[k] = its[n + k] = UnionOfAxes(mine[k], its[n + k]);
     its[k] = mine[k];
   }
-  if (mine != ResultVarying(*function.fn)) function.fn = ConvertResults(function.fn, ResultDTypes(*function.fn), mine);
-  if (its != ResultVarying(*rule.fn)) rule.fn = ConvertResults(rule.fn, ResultDTypes(*rule.fn), its);
+  if (mine != ResultVarying(*function.fn)) function.fn = ConvertResults(function, ResultDTypes(*function.fn), mine);
+  if (its != ResultVarying(*rule.fn)) rule.fn = ConvertResults(rule, ResultDTypes(*rule.fn), its);
 }
 
-bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const std::vector<std::string>& paths) {
+bool PromoteCarry(Values& carry, Operands given, Traced& body, const std::string& what,
+                  const std::vector<std::string>& paths) {
   if (body.fn->results().size() < carry.size()) {
     throw TypeError(what, ": the body returns ", body.fn->results().size(), " arrays for a carry of ", carry.size());
   }
@@ -199,7 +206,7 @@ bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const st
     if (in.dtype != out.dtype || carry[i].weak() != body.weak_results[i]) {
       if (carry[i].weak() &&
           (in.dtype == out.dtype || Promote({in.dtype, true}, {out.dtype, body.weak_results[i]}).dtype == out.dtype)) {
-        carry[i] = Astype(carry[i], out.dtype, body.weak_results[i]);
+        carry[i] = Astype(given[i], out.dtype, body.weak_results[i]);
         again = true;
       } else if (body.weak_results[i] &&
                  (in.dtype == out.dtype || Promote({in.dtype, false}, {out.dtype, true}).dtype == in.dtype)) {
@@ -222,7 +229,7 @@ bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const st
     }
   }
   if (!again && (ResultDTypes(*body.fn) != dtypes || ResultVarying(*body.fn) != varying))
-    body.fn = ConvertResults(body.fn, dtypes, varying);
+    body.fn = ConvertResults(body, dtypes, varying);
   return again;
 }
 

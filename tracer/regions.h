@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tracer/site.h"
 #include "tracer/trace.h"
 
 namespace weft {
@@ -43,9 +44,11 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
 // `tangents`, so do those of the rule after the values, which are their tangents.
 void UnifyVarying(Traced& function, Traced& rule, bool tangents);
 
-// A loop's carry: whether the results of `body` from `first` on have the types of the carry. Weak results are converted
-// in `body`; weak carries in `carry`, and then true is returned: trace the body again. Raises kType otherwise.
-bool PromoteCarry(Values& carry, Traced& body, const std::string& what, const std::vector<std::string>& paths);
+// A loop's carry: whether the first results of `body` have its types. Weak results are converted in `body`; weak
+// carries in `carry`, from what was given as such (Python's numbers with all their digits), and then true is returned:
+// trace the body again. Raises kType otherwise.
+bool PromoteCarry(Values& carry, Operands given, Traced& body, const std::string& what,
+                  const std::vector<std::string>& paths);
 
 }  // namespace weft
 #endif  // WEFT_TRACER_REGIONS_H_

@@ -46,6 +46,8 @@ struct Traced {
   Values captures;     // values of the parameters after the first `num_params`
   int num_params = 0;  // without captures
   Mask weak_results;
+  Atoms
+      numbers;  // the first results: literals of 64 bits for those that are Python's floats; other atoms are variables
   bool happened = false;  // an effect happened while tracing (see Trace::set_concrete): `fn` belongs to this call alone
 };
 

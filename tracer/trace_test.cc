@@ -163,8 +163,26 @@ TEST_F(TraceTest, WeakCarriesArePromoted) {
   ScopedTrace t("body", "while_loop");
   t->Parameter({DType::kI32, {}, {}}, "i", true);
   Traced body = t->Finish({Value(Tensor::Scalar(DType::kF32, 1.0f))});
-  EXPECT_TRUE(PromoteCarry(carry, body, "while_loop", {}));
+  const Operand given[] = {carry[0]};
+  EXPECT_TRUE(PromoteCarry(carry, given, body, "while_loop", {}));
   EXPECT_EQ(carry[0].dtype(), DType::kF32);
+}
+
+TEST_F(TraceTest, NumbersKeepTheirDigitsUntilTheyGetADType) {
+  Values carry = {Value(NumberTensor(DType::kF32, Scalar::Float(0.1)), true)};
+  auto body = [](const Value& result) {
+    ScopedTrace t("body", "while_loop");
+    t->Parameter({DType::kF32, {}, {}}, "x", true);
+    return t->Finish({result});
+  };
+  Traced wide = body(Value(Tensor::Scalar(DType::kF64, 1.0)));
+  const Operand given[] = {Scalar::Float(0.1)};
+  EXPECT_TRUE(PromoteCarry(carry, given, wide, "while_loop", {}));
+  EXPECT_EQ(carry[0].tensor().at<double>(0), 0.1);
+  std::vector<Traced> branches = {body(Value(NumberTensor(DType::kF32, Scalar::Float(0.1)), true)), wide};
+  branches[0].numbers = {NumberLiteral(DType::kF64, Scalar::Float(0.1))};
+  UnifyResults(branches, "cond", {"f", "g"}, {});
+  EXPECT_EQ(Eval(*branches[0].fn, {Tensor::Scalar(DType::kF32, 0.0f)})[0].at<double>(0), 0.1);
 }
 
 TEST_F(TraceTest, Indexing) {

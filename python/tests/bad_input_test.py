@@ -88,6 +88,9 @@ MISTAKES = {
     # dtypes
     "not of floats": (lambda: ~X, TypeError, "f32|integer"),
     "order of complex numbers": (lambda: wnp.asarray(1j) < 2, TypeError, "c64|complex"),
+    "parts that are no integer": (lambda: wnp.array_split(X, 2.5), TypeError, "indices_or_sections.*2.5"),
+    "no parts": (lambda: wnp.split(X, 0), ValueError, "indices_or_sections.*at least 1.*0"),
+    "less than no parts": (lambda: wnp.array_split(X, -1), ValueError, "indices_or_sections.*at least 1.*-1"),
     "unknown dtype": (lambda: X.astype("U5"), TypeError, "'U5'"),
     "Python integer too large": (lambda: wnp.ones(3, "int8") + 300, ValueError, "300 does not fit i8"),
     "Python integer too large for all": (lambda: wnp.ones(3, int) + 2**70, ValueError, "64 bits"),

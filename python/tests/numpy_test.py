@@ -248,6 +248,8 @@ CASES = [
     ("split", (T, 2, 2)),
     ("split", (A, [1, 3], 1)),
     ("array_split", (V, 3)),
+    ("array_split", (V, np.array([1, 3]))),
+    ("setdiff1d", (np.array([5, 3, 3, 1, 2]), np.array([2, 9]), True)),
     ("vsplit", (A, 3)),
     ("hsplit", (A, 2)),
     ("meshgrid", (V, A[0])),
@@ -342,6 +344,9 @@ CASES = [
     ("linspace", (V, V + 1, 3)),
     ("logspace", (0.0, 2.0, 5)),
     ("geomspace", (1.0, 1000.0, 4)),
+    ("geomspace", (-1.0, 1.0, 4)),
+    ("geomspace", (1 + 1j, 16 + 16j, 5)),
+    ("geomspace", (-1j, 8.0, 4, False)),
     ("eye", (3,)),
     ("eye", (3, 4, 1)),
     ("identity", (3,)),
@@ -398,6 +403,21 @@ def test_jitted(n):
     with np.errstate(all="ignore"):
         want = getattr(np, name)(*args, **kwargs)
     close(weft.jit(lambda *a: getattr(wnp, name)(*a, **kwargs))(*args), want, name)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_variance_of_complex_numbers_in_a_real_dtype(name):
+    x = np.array([1 + 1j, 2 - 3j, -2j])
+    for dtype in (np.float32, np.float64):
+        given = getattr(wnp, name)(x, dtype=dtype)
+        assert given.dtype == dtype
+        np.testing.assert_allclose(np.asarray(given), getattr(np, name)(x), rtol=1e-6)
+
+
+def test_geomspace_from_or_to_zero():
+    assert np.isnan(np.asarray(wnp.geomspace(0.0, 1.0, 4))).all()
+    given = np.asarray(wnp.geomspace(wnp.array([1.0, 1.0]), wnp.array([0.0, 4.0]), 3))
+    np.testing.assert_allclose(given, [[np.nan, 1], [np.nan, 2], [np.nan, 4]], rtol=1e-6)
 
 
 def test_at_least_120_functions():

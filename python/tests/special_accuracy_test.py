@@ -94,6 +94,17 @@ def test_beta_of_large_and_small_numbers(dtype):
     np.testing.assert_array_less(np.abs(slopes - wanted) / (largest + 1), 64 * eps)
 
 
+@pytest.mark.parametrize("a, b", [(-0.5, 1e5), (-7.3, 1e15), (-2.75, 10.5), (-0.5, 7.9), (-30.5, 40.0), (-5.5, 5.0)])
+def test_betaln_of_a_negative_and_a_large_number(a, b):
+    x, y = mpmath.mpf(a), mpmath.mpf(b)
+    with mpmath.workdps(60):
+        exact = mpmath.log(abs(mpmath.gamma(x) * mpmath.gammaprod([y], [x + y])))
+        slope = mpmath.digamma(x) - mpmath.digamma(x + y)
+    for first, second in [(a, b), (b, a)]:
+        np.testing.assert_allclose(np.asarray(special.betaln(first, np.float64(second))), float(exact), rtol=1e-12)
+    np.testing.assert_allclose(float(weft.grad(special.betaln)(np.float64(a), np.float64(b))), float(slope), rtol=1e-12)
+
+
 def test_slopes_of_ndtri():
     x = np.array([1e-300, 1e-17, 1e-15, 0.01, 0.3, 0.9])
     y = [quantile(v) for v in x]

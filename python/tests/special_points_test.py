@@ -110,7 +110,6 @@ DIFFERENCES = {
     "nn.standardize": (lambda at, ours, theirs: len(set(at[0])) == 1, "equal numbers: what rounding leaves of them"),
     "lax.digamma": (infinite, "0 at inf; NaN in JAX"),
     "special.digamma": (infinite, "as lax.digamma"),
-    "special.betaln": (nan_in_jax, "JAX subtracts infinities"),
     "special.boxcox": (second_zero, "the derivative by lmbda at 0 is 0 in JAX, from a branch"),
     "special.boxcox1p": (second_zero, "as boxcox"),
     "special.entr": (first_infinite, "NaN from inf / inf"),

@@ -109,7 +109,8 @@ def count(value: Any, what: str) -> Any:
 
 def sizes(shape: Any, what: str) -> tuple[Any, ...]:
     """The sizes of a new array, one or several, as the argument `what` names them; symbolic ones stay."""
-    given = np.asarray(shape).tolist() if isinstance(shape, (np.ndarray, _weft.Array)) else shape
+    known = isinstance(shape, np.ndarray) or (isinstance(shape, _weft.Array) and not _weft.is_traced(shape))
+    given = np.asarray(shape).tolist() if known else shape
     given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     checked = tuple(n if isinstance(n, _weft.Dim) else integer(n, f"{what}: a size") for n in given)
     if any(n < 0 for n in checked if isinstance(n, int)):

@@ -100,12 +100,14 @@ def standardize(
     if algorithm not in ("fast", "stable"):
         raise value_error(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     x = _floats(x)
-    center = wnp.mean(x, axis=axis, keepdims=True, where=where) if mean is None else wnp.asarray(mean)
+    center = wnp.mean(x, axis=axis, keepdims=True, where=where) if mean is None else _weft.promote_all(mean, x)[0]
     if variance is None and mean is not None and algorithm == "fast":
         variance = wnp.mean(x**2, axis=axis, keepdims=True, where=where) - wnp.square(center)
         variance = wnp.maximum(variance, 0)
     elif variance is None:
         variance = wnp.mean((x - center) ** 2, axis=axis, keepdims=True, where=where)
+    else:
+        variance = _weft.promote_all(variance, x)[0]
     return (x - center) / wnp.sqrt(wnp.add(variance, epsilon))
 
 

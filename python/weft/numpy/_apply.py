@@ -13,6 +13,7 @@ from .._weft import Array
 from ..arguments import is_integer
 from ..typing import NestedLike
 from ._creation import arange, linspace, meshgrid
+from ._shape import _together
 
 __all__ = ["apply_along_axis", "apply_over_axes", "c_", "index_exp", "mgrid", "ogrid", "r_", "s_", "vectorize"]
 
@@ -195,11 +196,12 @@ class _Joined:
         self._columns = columns
 
     def __getitem__(self, key) -> Array:
-        parts = []
-        for part in key if isinstance(key, tuple) else (key,):
+        keys = key if isinstance(key, tuple) else (key,)
+        for part in keys:
             if isinstance(part, str):
                 raise not_implemented(f"r_: the directive {part!r}")
-            a = _range(part) if isinstance(part, slice) else _array(part)
+        parts = []
+        for a in _together(*[_range(part) if isinstance(part, slice) else part for part in keys]):
             if self._columns:
                 a = a.reshape(a.shape + (1,) * (2 - a.ndim)) if a.ndim < 2 else a
             else:

@@ -12,6 +12,7 @@ from ..typing import ArrayLike, NestedLike
 from ._dtypes import finfo
 from ._elementwise import _floats, imag, isnan, real
 from ._primitives import maximum, minimum
+from ._shape import _together
 
 __all__ = [
     "clip",
@@ -106,7 +107,7 @@ def piecewise(x: NestedLike, condlist: Sequence[NestedLike], funclist: Sequence[
     x, n = _weft.array(x, None, False), len(condlist)
     if len(funclist) not in (n, n + 1):
         raise value_error(f"piecewise: {len(funclist)} functions for {n} conditions; expected {n} or {n + 1}")
-    values = [f(x, *args, **kw) if callable(f) else f for f in funclist]
+    values = [f(x, *args, **kw) if callable(f) else _weft.array(f, x.dtype, False) for f in funclist]
     out = select(condlist, values[:n], values[n] if len(values) > n else 0)
     return _weft.broadcast_to(_weft.array(out, None, False), x.shape).astype(x.dtype)
 
@@ -202,7 +203,7 @@ def fmax(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.fmax(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
         Array([1., 2.], dtype=float32)
     """
-    x1, x2 = _weft.array(x1, None, False), _weft.array(x2, None, False)
+    x1, x2 = _together(x1, x2)
     return _weft.where((x1 > x2) | isnan(x2), x1, x2)
 
 
@@ -218,7 +219,7 @@ def fmin(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.fmin(wnp.array([1.0, wnp.nan]), wnp.array([0.0, 2.0]))
         Array([0., 2.], dtype=float32)
     """
-    x1, x2 = _weft.array(x1, None, False), _weft.array(x2, None, False)
+    x1, x2 = _together(x1, x2)
     return _weft.where((x1 < x2) | isnan(x2), x1, x2)
 
 

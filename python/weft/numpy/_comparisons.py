@@ -6,6 +6,7 @@ from .. import _docs, _weft
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._elementwise import isfinite
+from ._shape import _together
 
 __all__ = [
     "allclose",
@@ -26,8 +27,8 @@ def isclose(
         >>> wnp.isclose(wnp.array([1.0, 1.1]), 1.0, rtol=1e-3)
         Array([ True, False], dtype=bool)
     """
-    a, b = _weft.promote_inexact(a), _weft.promote_inexact(b)
-    rtol, atol = _weft.array(rtol, None, False), _weft.array(atol, None, False)
+    a, b = _weft.promote_all_inexact(a, b)
+    rtol, atol = (v if isinstance(v, (int, float)) else _weft.array(v, None, False) for v in (rtol, atol))
     finite = isfinite(a) & isfinite(b)
     close = _weft.where(finite, _weft.absolute(a - b) <= atol + rtol * _weft.absolute(b), a == b)
     return close | ((a != a) & (b != b)) if equal_nan else close
@@ -59,7 +60,7 @@ def array_equal(a1: NestedLike, a2: NestedLike, equal_nan: bool = False) -> Arra
         >>> wnp.array_equal(wnp.array([1, 2]), wnp.array([1, 2]))
         Array(True, dtype=bool)
     """
-    a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
+    a1, a2 = _together(a1, a2)
     if a1.shape != a2.shape:
         return _weft.array(False, None, True)
     same = a1 == a2
@@ -77,7 +78,7 @@ def array_equiv(a1: NestedLike, a2: NestedLike) -> Array:
         >>> wnp.array_equiv(wnp.array([1, 1]), 1)
         Array(True, dtype=bool)
     """
-    a1, a2 = _weft.array(a1, None, False), _weft.array(a2, None, False)
+    a1, a2 = _together(a1, a2)
     try:
         _weft.broadcast_shapes(a1.shape, a2.shape)
     except TypeError:

@@ -14,6 +14,8 @@ from .._errors import not_implemented, value_error
 from .._weft import Array
 from ..arguments import count, sizes
 from ..typing import DTypeLike, NestedLike, Shape
+from ._elementwise import sign
+from ._reductions import narrow
 
 __all__ = [
     "arange",
@@ -296,6 +298,13 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     return _weft.array(np.arange(start, stop, step), dtype, True)
 
 
+def _ends(dtype, *xs) -> tuple[Array, ...]:
+    """Numbers to compute with for a result of a dtype: of the one they have together, or of that where it is wider."""
+    dtype = None if dtype is None else _weft.dtype(dtype)
+    wide = [] if dtype is None or not _weft.is_inexact(dtype) or narrow(dtype) else [_weft.full((), 0, dtype)]
+    return tuple(_weft.strong(x) for x in _weft.promote_all_inexact(*xs, *wide)[: len(xs)])
+
+
 def linspace(
     start: NestedLike,
     stop: NestedLike,
@@ -324,9 +333,8 @@ def linspace(
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     num = count(num, "linspace: num")
-    start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
-    kind = _weft.result_type(start, stop)
-    start, stop = start.astype(kind), stop.astype(kind)
+    start, stop = _ends(dtype, start, stop)
+    kind = start.dtype
     n = num - 1 if endpoint else num
     shape = _weft.broadcast_shapes(start.shape, stop.shape)
     steps = _weft.iota((num,), 0, kind).reshape((num,) + (1,) * len(shape))
@@ -368,6 +376,7 @@ def logspace(
         >>> wnp.logspace(0, 2, 3)
         Array([  1.,  10., 100.], dtype=float32)
     """
+    start, stop, base = _ends(dtype, start, stop, base)
     out = base ** linspace(start, stop, num, endpoint, axis=axis)
     return out if dtype is None else out.astype(dtype)
 
@@ -380,23 +389,24 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Numbers with a constant quotient between two of one sign, neither 0.
+    """Numbers with a constant quotient between two of one sign, neither 0; a spiral between complex numbers.
 
     Args:
         stop: the last number, or an array of them.
         dtype: the dtype of the result; None: a float dtype.
 
-    Returns: array with num elements along the axis.
+    Returns: array with num elements along the axis; NaN where the start or the stop is 0, and between numbers of two
+        signs.
 
     Example:
         >>> wnp.geomspace(1, 8, 4)
         Array([1., 2., 4., 8.], dtype=float32)
     """
-    start, stop = _weft.promote_inexact(start), _weft.promote_inexact(stop)
-    sign = _weft.where(start < 0, -1, 1).astype(_weft.result_type(start, stop))
-    log = lambda x: _weft.bind_elementwise("log", (x * sign,), {})
+    start, stop = _ends(dtype, start, stop)
+    unit = sign(start)
+    log = lambda x: _weft.bind_elementwise("log", (x / unit,), {})
     out = linspace(log(start), log(stop), num, endpoint)
-    out = sign * _weft.bind_elementwise("exp", (out,), {})
+    out = unit * _weft.bind_elementwise("exp", (out,), {})
     if num > 0:
         # Both ends exactly.
         shape = out.shape[1:]
@@ -405,7 +415,7 @@ def geomspace(
             ends.append(out[1 : num - 1] if endpoint else out[1:])
             if endpoint:
                 ends.append(_weft.broadcast_to(stop, shape)[None].astype(out.dtype))
-        out = _weft.concatenate(ends, 0)
+        out = _weft.where((start == 0) | (stop == 0), float("nan"), _weft.concatenate(ends, 0))
     out = _weft.moveaxis(out, 0, axis) if axis else out
     return out if dtype is None else out.astype(dtype)
 

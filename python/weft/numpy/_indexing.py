@@ -13,6 +13,7 @@ from .._weft import Array
 from ..arguments import count
 from ..arguments import sizes as _sizes
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
+from ._shape import _together
 
 __all__ = [
     "argwhere",
@@ -214,7 +215,7 @@ def put(a: NestedLike, ind: NestedLike, v: NestedLike, mode: str | None = None, 
         Array([9, 2, 9], dtype=int32)
     """
     _must_copy(inplace, "put")
-    a, ind, v = _weft.array(a, None, False), _weft.array(ind, None, False).reshape(-1), _weft.array(v, None, False)
+    a, v, ind = _weft.array(a, None, False), _together(a, v)[1], _weft.array(ind, None, False).reshape(-1)
     n = ind.shape[0]
     v = v.reshape(-1)
     v = v[_weft.iota((n,), 0, "int32") % v.shape[0]]
@@ -251,7 +252,7 @@ def fill_diagonal(a: NestedLike, val: NestedLike, wrap: bool = False, *, inplace
     if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) > 1):
         raise value_error(f"fill_diagonal: two dimensions, or more of one size, are needed, got shape {a.shape}")
     i = _weft.iota((min(a.shape),), 0, "int32")
-    val = _weft.array(val, None, False)
+    val = _together(a, val)[1]
     if val.ndim:
         val = val.reshape(-1)[i % val.size]
     return a.at[(i,) * a.ndim].set(val)
@@ -434,7 +435,7 @@ def choose(a: NestedLike, choices: Sequence[NestedLike], out: None = None, mode:
 
 
 def _broadcast_all(arrays) -> list[Array]:
-    arrays = [_weft.array(c, None, False) for c in arrays]
+    arrays = _together(*arrays)
     shape = _weft.broadcast_shapes(*(c.shape for c in arrays))
     return [_weft.broadcast_to(c, shape) for c in arrays]
 

@@ -6,12 +6,14 @@ import builtins
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from .. import _docs, _weft
 from .._errors import type_error, value_error
 from .._weft import Array
-from ..arguments import count, is_integer, sizes
+from ..arguments import count, integer, is_integer, sizes
 from ..typing import DTypeLike, NestedLike
-from ._shape import _array, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
+from ._shape import _array, _together, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
 
 __all__ = [
     "append",
@@ -40,7 +42,7 @@ __all__ = [
 def _arrays(arrays, name: str) -> list[Array]:
     if isinstance(arrays, str) or not isinstance(arrays, Iterable):
         raise type_error(f"{name}: expected a sequence of arrays, got {arrays!r}")
-    return [_array(a) for a in arrays]
+    return list(_together(*arrays))
 
 
 def concatenate(arrays: Sequence[NestedLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
@@ -137,7 +139,7 @@ def vstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
         Array([[1, 2],
                [3, 4]], dtype=int32)
     """
-    rows = atleast_2d(*tup)
+    rows = atleast_2d(*_arrays(tup, "vstack"))
     return concatenate(rows if isinstance(rows, list) else [rows], 0, dtype)
 
 
@@ -153,7 +155,7 @@ def hstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
         >>> wnp.hstack([wnp.array([1, 2]), wnp.array([3, 4])])
         Array([1, 2, 3, 4], dtype=int32)
     """
-    arrays = atleast_1d(*tup)
+    arrays = atleast_1d(*_arrays(tup, "hstack"))
     arrays = arrays if isinstance(arrays, list) else [arrays]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype)
 
@@ -171,7 +173,7 @@ def dstack(tup: Sequence[NestedLike], dtype: DTypeLike | None = None) -> Array:
         Array([[[1, 3],
                 [2, 4]]], dtype=int32)
     """
-    arrays = atleast_3d(*tup)
+    arrays = atleast_3d(*_arrays(tup, "dstack"))
     return concatenate(arrays if isinstance(arrays, list) else [arrays], 2, dtype)
 
 
@@ -191,7 +193,7 @@ def column_stack(tup: Sequence[NestedLike]) -> Array:
         Array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    return concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in map(_array, tup)], 1)
+    return concatenate([a.reshape(-1, 1) if a.ndim < 2 else a for a in _arrays(tup, "column_stack")], 1)
 
 
 def block(arrays: Sequence[NestedLike]) -> Array:
@@ -243,7 +245,8 @@ def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int =
     Returns: list of arrays.
 
     Raises:
-        ValueError: the axis does not divide into equal parts.
+        TypeError: indices_or_sections is neither an integer nor a sequence of integers.
+        ValueError: there are less than 1 parts, or the axis does not divide into equal ones.
 
     Example:
         >>> wnp.split(wnp.arange(5), [2, 3])
@@ -252,13 +255,23 @@ def split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis: int =
     ary = _array(ary)
     axis = _weft.check_axis(axis, ary.ndim, "split")
     n = ary.shape[axis]
-    if is_integer(indices_or_sections):
-        if n % indices_or_sections:
-            raise value_error(
-                f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts"
-            )
-        return array_split(ary, indices_or_sections, axis)
-    return _cut(ary, [0, *(int(i) for i in indices_or_sections), n], axis)
+    bounds = _cuts(indices_or_sections, "split")
+    if isinstance(bounds, int):
+        if n % bounds:
+            raise value_error(f"split: {n} elements along axis {axis} do not divide into {bounds} equal parts")
+        return array_split(ary, bounds, axis)
+    return _cut(ary, [0, *bounds, n], axis)
+
+
+def _cuts(indices_or_sections, name: str) -> int | list[int]:
+    """A number of parts, or the indices before which an axis is cut."""
+    what = f"{name}: indices_or_sections"
+    if np.iterable(indices_or_sections):
+        return [integer(i, what) for i in indices_or_sections]
+    parts = integer(indices_or_sections, what)
+    if parts < 1:
+        raise value_error(f"{what} must be at least 1, got {parts}")
+    return parts
 
 
 def _cut(ary, bounds, axis: int) -> list[Array]:
@@ -274,16 +287,20 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
 
     Returns: list of arrays.
 
+    Raises:
+        TypeError: indices_or_sections is neither an integer nor a sequence of integers.
+        ValueError: there are less than 1 parts.
+
     Example:
         >>> wnp.array_split(wnp.arange(5), 2)
         [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
     """
     ary = _array(ary)
-    if not is_integer(indices_or_sections):
-        return split(ary, indices_or_sections, axis)
+    k = _cuts(indices_or_sections, "array_split")
+    if not isinstance(k, int):
+        return split(ary, k, axis)
     axis = _weft.check_axis(axis, ary.ndim, "array_split")
-    n, k = ary.shape[axis], indices_or_sections
-    bounds = [0]
+    n, bounds = ary.shape[axis], [0]
     for i in range(k):
         bounds.append(bounds[-1] + n // k + (1 if i < n % k else 0))
     return _cut(ary, bounds, axis)
@@ -453,7 +470,7 @@ def kron(a: NestedLike, b: NestedLike) -> Array:
         >>> wnp.kron(wnp.array([1, 10]), wnp.array([1, 2]))
         Array([ 1,  2, 10, 20], dtype=int32)
     """
-    a, b = _array(a), _array(b)
+    a, b = _together(a, b)
     n = builtins.max(a.ndim, b.ndim)
     a, b = a.reshape((1,) * (n - a.ndim) + a.shape), b.reshape((1,) * (n - b.ndim) + b.shape)
     product = _weft.expand_dims(a, [2 * i + 1 for i in range(n)]) * _weft.expand_dims(b, [2 * i for i in range(n)])

@@ -11,6 +11,7 @@ from .._weft import Array
 from ..arguments import axes_of, is_integer
 from ..typing import DTypeLike, NestedLike
 from ._dtypes import summed_in
+from ._shape import _together
 
 __all__ = [
     "cross",
@@ -70,13 +71,10 @@ def matmul(
 
 
 def _factors(a, b) -> tuple[Array, Array]:
-    """Both as arrays. A Python integer has to fit the dtype that the product has, as beside `*`."""
-    x, y = _array(a), _array(b)
-    dtype = _weft.result_type(x, y)
-    fitted = (
-        _weft.array(v, dtype, False) if isinstance(v, int) and w.dtype != dtype else w for v, w in ((a, x), (b, y))
-    )
-    return next(fitted), next(fitted)
+    """Both as arrays. A Python number takes the dtype that the product has, as beside `*`."""
+    numbers = int, float, complex
+    x, y = _together(a, b) if isinstance(a, numbers) or isinstance(b, numbers) else (_array(a), _array(b))
+    return x, y
 
 
 def dot(
@@ -125,7 +123,8 @@ def vdot(
     from ._elementwise import conjugate
 
     del precision
-    a, b = conjugate(a).reshape(-1), _array(b).reshape(-1)
+    a, b = _together(a, b)
+    a, b = conjugate(a).reshape(-1), b.reshape(-1)
     return _summed(_weft.dot, "vdot", a, b, preferred_element_type)
 
 
@@ -148,7 +147,7 @@ def inner(
         Array([21, 43], dtype=int32)
     """
     del precision
-    a, b = _array(a), _array(b)
+    a, b = _together(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return _summed(_weft.dot, "inner", a, b, preferred_element_type)
     last = lambda x, y: _weft.tensordot(x, y, [x.ndim - 1], [y.ndim - 1])
@@ -165,7 +164,8 @@ def outer(a: NestedLike, b: NestedLike) -> Array:
         Array([[3, 4],
                [6, 8]], dtype=int32)
     """
-    return _array(a).reshape(-1)[:, None] * _array(b).reshape(-1)[None, :]
+    a, b = _together(a, b)
+    return a.reshape(-1)[:, None] * b.reshape(-1)[None, :]
 
 
 def tensordot(
@@ -234,7 +234,7 @@ def einsum(
         subscripts, arrays = _spelled([subscripts, *operands])
     else:
         arrays = list(operands)
-    arrays = [_array(x) for x in arrays]
+    arrays = list(_together(*arrays))
     if preferred_element_type is None:
         return _weft.einsum(subscripts, arrays)
     dtype = summed_in(_weft.result_type(*arrays), preferred_element_type, "einsum")

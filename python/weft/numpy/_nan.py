@@ -10,6 +10,7 @@ from ..typing import ArrayLike, DTypeLike, NestedLike
 from ._reductions import (
     _AXES,
     _array,
+    _as_complex,
     _no_out,
     all,
     argmax,
@@ -277,7 +278,7 @@ def nanvar(
         Array(1., dtype=float32)
     """
     _no_out(out)
-    exact = _weft.promote_inexact(_array(a, dtype))
+    exact = _weft.promote_inexact(_array(a, None if dtype is None else _as_complex(_array(a), dtype)))
     a = widened(exact)
     _, bad = _replace(a, 0, where)
     # Of infinities the distance from the mean is NaN, which counts.

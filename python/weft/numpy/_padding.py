@@ -13,6 +13,7 @@ from .._weft import Array
 from ..arguments import integer, is_integer
 from ..typing import NestedLike
 from ._creation import linspace
+from ._shape import _together
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
 
@@ -214,7 +215,7 @@ def insert(arr: NestedLike, obj: NestedLike, values: NestedLike, axis: int | Non
         >>> wnp.insert(wnp.array([1, 2, 3]), 1, 9)
         Array([1, 9, 2, 3], dtype=int32)
     """
-    a, values = _array(arr), _array(values)
+    a, values = _array(arr), _together(arr, values)[1]
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "insert")

@@ -15,6 +15,7 @@ from .._weft import Array
 from ..arguments import axes_of, count
 from ..typing import NestedLike
 from ._reductions import widened
+from ._shape import _together
 
 __all__ = [
     "bartlett",
@@ -65,7 +66,8 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
         Array(11, dtype=int32)
     """
     del unroll
-    p, x = _vector(p, "polyval"), _array(x)
+    p, x = _together(p, x)
+    p = _vector(p, "polyval")
     y = _weft.full(x.shape, 0, _weft.result_type(p, x))
     for i in range(p.shape[0]):
         y = y * x + p[i]
@@ -73,7 +75,7 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
 
 
 def _sum(a1, a2, sign: int, what: str) -> Array:
-    a1, a2 = _vector(a1, what), _vector(a2, what)
+    a1, a2 = (_vector(a, what) for a in _together(a1, a2))
     n = builtins.max(a1.shape[0], a2.shape[0])
     a1, a2 = (_weft.pad_constant(a, [n - a.shape[0]], [0], 0) for a in (a1, a2))
     return a1 + a2 if sign > 0 else a1 - a2
@@ -130,7 +132,9 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
     if trim_leading_zeros:
         raise not_implemented("polymul: trim_leading_zeros=True, which needs known values")
     # No coefficients are the polynomial 0.
-    x, y = (a if a.shape[0] else _weft.full((1,), 0, a.dtype) for a in (_vector(a1, "polymul"), _vector(a2, "polymul")))
+    x, y = (
+        a if a.shape[0] else _weft.full((1,), 0, a.dtype) for a in (_vector(a, "polymul") for a in _together(a1, a2))
+    )
     return convolve(x, y)
 
 
@@ -460,7 +464,7 @@ def polydiv(u: NestedLike, v: NestedLike, *, trim_leading_zeros: bool = False) -
     """
     if trim_leading_zeros:
         raise not_implemented("polydiv: trim_leading_zeros=True, which needs known values")
-    u, v = _vector(u, "polydiv"), _vector(v, "polydiv")
+    u, v = (_vector(a, "polydiv") for a in _together(u, v))
     kind = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(u, v))).dtype
     u, v = u.astype(kind), v.astype(kind)
     steps = builtins.max(u.shape[0] - v.shape[0] + 1, 0)

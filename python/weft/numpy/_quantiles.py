@@ -14,6 +14,7 @@ from ..typing import NestedLike
 from ._choosing import clip
 from ._reductions import _AXES, any, sum
 from ._rounding import ceil, floor
+from ._shape import _array
 from ._sorting import sort
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
@@ -22,7 +23,7 @@ _METHODS = "linear", "lower", "higher", "nearest", "midpoint"
 
 
 def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool) -> Array:
-    a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_inexact(q)
+    a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_all_inexact(q, _array(a))[0]
     if method not in _METHODS:
         raise value_error(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
     axes = list(range(a.ndim)) if axis is None else axes_of(axis, a.ndim, what)
@@ -112,7 +113,7 @@ def percentile(
         >>> wnp.percentile(wnp.array([1.0, 2.0, 4.0, 8.0]), 25)
         Array(1.75, dtype=float32)
     """
-    return _quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method, "percentile", False)
+    return _quantile(a, _weft.promote_all_inexact(q, _array(a))[0] / 100, axis, keepdims, method, "percentile", False)
 
 
 def median(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -176,7 +177,7 @@ def nanpercentile(
         >>> wnp.nanpercentile(wnp.array([1.0, wnp.nan, 2.0, 4.0]), 50)
         Array(2., dtype=float32)
     """
-    return _quantile(a, _weft.promote_inexact(q) / 100, axis, keepdims, method, "nanpercentile", True)
+    return _quantile(a, _weft.promote_all_inexact(q, _array(a))[0] / 100, axis, keepdims, method, "nanpercentile", True)
 
 
 def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:

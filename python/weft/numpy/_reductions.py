@@ -370,7 +370,7 @@ def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any
     if not _weft.is_inexact(to):
         raise value_error(f"var: dtype must be a float dtype, got {to}")
     if dtype is not None and not narrow(to):
-        a = a.astype(to)
+        a = a.astype(_as_complex(a, to))
     a, to = widened(a), _real(to)
     if where is not None:
         where = _weft.broadcast_to(_array(where, "bool"), a.shape)
@@ -386,6 +386,11 @@ def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any
         return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan")), to
     free = _weft.count(a, axis) - fewer
     return (total / free if free > 0 else total * float("nan")), to
+
+
+def _as_complex(a, dtype):
+    """The dtype, or the complex one of its precision where the array is complex."""
+    return _weft.result_type(dtype, "complex64") if _weft.dtype_kind(a.dtype) == "complex" else dtype
 
 
 def _real(dtype):

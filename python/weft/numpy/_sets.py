@@ -10,6 +10,7 @@ from .._weft import Array
 from ..arguments import one_of
 from ..typing import NestedLike
 from ._indexing import nonzero
+from ._shape import _together
 from ._sorting import argsort, searchsorted, sort
 
 __all__ = [
@@ -238,7 +239,8 @@ def isin(
     """
     del assume_unique
     one_of(method, ("auto", "compare_all", "binary_search", "sort"), "isin: method")
-    element, test = _array(element), _array(test_elements).reshape(-1)
+    element, test = _together(element, test_elements)
+    test = test.reshape(-1)
     n = test.shape[0]
     if not isinstance(n, int) or n <= _COMPARED or "complex" in (_weft.dtype_kind(a.dtype) for a in (element, test)):
         found = _weft.reduce("reduce_or", element[..., None] == test, -1, False)
@@ -270,7 +272,7 @@ def union1d(
 
 
 def _joined(ar1, ar2) -> Array:
-    return _weft.concatenate([_array(ar1).reshape(-1), _array(ar2).reshape(-1)], 0)
+    return _weft.concatenate([a.reshape(-1) for a in _together(ar1, ar2)], 0)
 
 
 def _chosen(values, keep, size, fill_value) -> Array:
@@ -300,6 +302,7 @@ def setdiff1d(
     """The sorted different elements of one array that are not in another.
 
     Args:
+        assume_unique: take the elements of ar1 for different: those kept stay in their order, repetitions too.
         fill_value: with size: what fills the result; None: 0.
 
     Returns: vector.
@@ -311,8 +314,11 @@ def setdiff1d(
         >>> wnp.setdiff1d(wnp.array([3, 1, 2]), wnp.array([2]))
         Array([1, 3], dtype=int32)
     """
-    del assume_unique
-    return _chosen(*_distinct(ar1, lambda v: isin(v, ar2, invert=True)), size, fill_value)
+    outside = lambda v: isin(v, ar2, invert=True)
+    if assume_unique:
+        values = _array(ar1).reshape(-1)
+        return _chosen(values, outside(values), size, fill_value)
+    return _chosen(*_distinct(ar1, outside), size, fill_value)
 
 
 def intersect1d(
@@ -340,8 +346,8 @@ def intersect1d(
         Array([2, 3], dtype=int32)
     """
     del assume_unique
-    ar1, ar2 = _array(ar1).reshape(-1), _array(ar2).reshape(-1)
-    values, keep = _distinct(ar1.astype(_weft.result_type(ar1, ar2)), lambda v: isin(v, ar2))
+    ar1, ar2 = (a.reshape(-1) for a in _together(ar1, ar2))
+    values, keep = _distinct(ar1, lambda v: isin(v, ar2))
     if size is not None and fill_value is None:
         # JAX fills with the only element there is, though it is not common.
         fill_value = _joined(ar1, ar2) if ar1.size + ar2.size == 1 else _chosen(values, keep, 1, 0)
@@ -380,11 +386,10 @@ def setxor1d(
         Array([1, 2], dtype=int32)
     """
     del assume_unique
-    ar1, ar2 = _array(ar1), _array(ar2)
-    dtype = _weft.result_type(ar1, ar2)
+    ar1, ar2 = _together(ar1, ar2)
     # NaN is in neither of two arrays that hold it.
-    one, in_one = _distinct(ar1.astype(dtype), lambda v: isin(v, ar2, invert=True))
-    other, in_other = _distinct(ar2.astype(dtype), lambda v: isin(v, ar1, invert=True))
+    one, in_one = _distinct(ar1, lambda v: isin(v, ar2, invert=True))
+    other, in_other = _distinct(ar2, lambda v: isin(v, ar1, invert=True))
     values, keep = _weft.concatenate([one, other], 0), _weft.concatenate([in_one, in_other], 0)
     order = argsort(values)
     return _chosen(_weft.take(values, order, 0, "clip"), _weft.take(keep, order, 0, "clip"), size, fill_value)

@@ -91,6 +91,11 @@ def _array(x) -> Array:
     return _weft.array(x, None, False)
 
 
+def _together(*xs) -> tuple[Array, ...]:
+    """Arrays of the dtype that the arguments have together: Python's numbers are rounded to that alone."""
+    return _weft.promote_all(*[x if isinstance(x, (int, float, complex)) else _array(x) for x in xs])
+
+
 def reshape(a: NestedLike, shape: int | Shape, order: str = "C") -> Array:
     """The same elements in another shape.
 
@@ -469,11 +474,11 @@ def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Se
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     if isinstance(shift, np.ndarray):
         shift = shift.tolist()
+    shifts: list[Any] = list(shift) if isinstance(shift, (tuple, list)) else [shift]
     if isinstance(shift, Array) and shift.ndim:
         if shift.ndim > 1:
             raise value_error(f"roll: shift must be a number or a vector, got shape {shift.shape}")
-        shift = [shift[i] for i in range(shift.shape[0])]
-    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
+        shifts = [shift[i] for i in range(shift.shape[0])]
     if len(shifts) != len(axes) and len(shifts) != 1 != len(axes):
         raise value_error(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     many = len(shifts) if len(axes) == 1 else len(axes)

@@ -9,6 +9,7 @@ from .._errors import type_error, value_error
 from .._weft import Array
 from ..arguments import one_of
 from ..typing import NestedLike
+from ._shape import _together
 
 __all__ = [
     "argpartition",
@@ -196,7 +197,7 @@ def searchsorted(
         Array([0, 1, 3], dtype=int32)
     """
     one_of(method, _METHODS, "searchsorted: method")
-    a, v = _weft.array(a, None, False), _weft.array(v, None, False)
+    a, v = _together(a, v)
     if a.ndim != 1:
         raise value_error(f"searchsorted: a must be a vector, got shape {a.shape}")
     if side not in ("left", "right"):

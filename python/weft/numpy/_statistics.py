@@ -12,6 +12,7 @@ from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
 from ._reductions import max, min, narrow, sum, widened
+from ._shape import _together
 
 __all__ = [
     "bincount",
@@ -62,7 +63,7 @@ def diff(
         raise value_error(f"diff: n must not be negative, got {n}")
     if n and (prepend is not None or append is not None):
         edge = a.shape[:axis] + (1,) + a.shape[axis + 1 :]
-        parts = [None if p is None else _array(p) for p in (prepend, append)]
+        parts = [None if p is None else _together(p, a)[0] for p in (prepend, append)]
         wide = [p if p is None or p.ndim else _weft.broadcast_to(p, edge) for p in parts]
         a = _weft.concatenate([p for p in (wide[0], a, wide[1]) if p is not None], axis)
     key = (slice(None),) * axis
@@ -118,7 +119,7 @@ def gradient(f: NestedLike, *varargs: NestedLike, axis: int | Sequence[int] | No
         raise type_error(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
     spacing = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     out = []
-    for d, given in zip(axes, [_array(h) for h in spacing]):
+    for d, given in zip(axes, [_together(h, f)[0] for h in spacing]):
         if f.shape[d] < 2:
             raise value_error(f"gradient: at least 2 elements are needed along axis {d}, got {f.shape[d]}")
         key = (slice(None),) * d
@@ -361,7 +362,7 @@ def histogram_bin_edges(
             raise not_implemented("histogram_bin_edges: give the number of bins or their edges")
         return _array(bins).astype(a.dtype)
     if range is not None:
-        low, high = (_array(v).astype(a.dtype) for v in range)
+        low, high = (_weft.array(v, a.dtype, False) for v in range)
     elif a.size == 0:
         low, high = _weft.full((), 0, a.dtype), _weft.full((), 1, a.dtype)
     else:
@@ -532,7 +533,7 @@ def interp(
     from ._indexing import take
     from ._sorting import argsort, searchsorted
 
-    x, xp, fp = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(xp)), _weft.promote_inexact(_array(fp))
+    (x, xp), fp = _weft.promote_all_inexact(*_together(x, xp)), _weft.promote_inexact(_array(fp))
     if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] == 0:
         raise value_error(f"interp: xp and fp must be vectors of one length > 0, got shapes {xp.shape} and {fp.shape}")
     if period is not None:

@@ -119,7 +119,7 @@ def truncated_normal(
         Array([0.8618594, 0.9412883], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
-    lower, upper = wnp.asarray(lower).astype(dtype), wnp.asarray(upper).astype(dtype)
+    lower, upper = wnp.asarray(lower, dtype), wnp.asarray(upper, dtype)
     shape = wnp.broadcast_shapes(lower.shape, upper.shape) if shape is None else shape
     root = math.sqrt(2)
     a, b = (_weft.bind_elementwise("erf", (v / root,), {}) for v in (lower, upper))

@@ -56,6 +56,11 @@ def _float(x) -> Array:
     return _weft.promote_inexact(wnp.asarray(x))
 
 
+def _floats(*xs) -> tuple[Array, ...]:
+    """Arrays of the float dtype that the arguments have together: Python's numbers are rounded to that alone."""
+    return _weft.promote_all_inexact(*[wnp.asarray(x) if isinstance(x, (list, tuple)) else x for x in xs])
+
+
 def _unary(prim: str, name: str, what: str, source: str, argument: str, result: str):
     def function(x: NestedLike) -> Array:
         return _weft.bind_elementwise(prim, (_float(x),), {})
@@ -163,8 +168,9 @@ def betaln(a: NestedLike, b: NestedLike) -> Array:
         >>> weft.scipy.special.betaln(2.0, 3.0)
         Array(-2.4849067, dtype=float32, weak_type=True)
     """
-    a, b = wnp.minimum(_float(a), _float(b)), wnp.maximum(_float(a), _float(b))
-    far = (a > 0) & (b >= _FAR)
+    a, b = _floats(a, b)
+    a, b = wnp.minimum(a, b), wnp.maximum(a, b)
+    far = (b >= _FAR) & (a + b >= _FAR) & (a > -0.5 * b)
     # The gamma functions of large numbers are large, and what they differ by is not. Stirling's formulas are divided by
     # hand.
     x, y = wnp.where(far, a, _FAR), wnp.where(far, b, _FAR)
@@ -191,7 +197,8 @@ _FAR = 8.0
 def _stirling_rest(x: Array) -> Array:
     """gammaln(x) less Stirling's formula, for x >= 8 (Abramowitz & Stegun 6.1.41)."""
     terms = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400]
-    square, total = 1 / (x * x), 0.0
+    square: Array = 1 / (x * x)
+    total: Array | float = 0.0
     for term in reversed(terms):
         total = total * square + term
     return total / x
@@ -211,7 +218,7 @@ def beta(a: NestedLike, b: NestedLike) -> Array:
         >>> wnp.round(weft.scipy.special.beta(2.0, 3.0), 5)
         Array(0.08333, dtype=float32)
     """
-    a, b = _float(a), _float(b)
+    a, b = _floats(a, b)
     most = wnp.maximum(wnp.maximum(abs(a), abs(b)), abs(a + b))
     near = most < (20 if wnp.finfo(most.dtype).bits > 16 else 8)  # no gamma function of the three overflows
     x, y = wnp.where(near, a, 1.0), wnp.where(near, b, 1.0)
@@ -270,7 +277,7 @@ def xlogy(x: NestedLike, y: NestedLike) -> Array:
         >>> weft.scipy.special.xlogy(wnp.array([0.0, 2.0]), wnp.array([0.0, 3.0]))
         Array([0.       , 2.1972246], dtype=float32)
     """
-    x, y = _float(x), _float(y)
+    x, y = _floats(x, y)
     # Left out is only what is not finite, so that the derivative by x is log(y) at 0 too.
     left_out = (x == 0) & ((y <= 0) | (y == float("inf")))
     return wnp.where(left_out, 0, x * wnp.log(wnp.where(left_out, 1, y)))
@@ -285,7 +292,7 @@ def xlog1py(x: NestedLike, y: NestedLike) -> Array:
         >>> weft.scipy.special.xlog1py(wnp.array([0.0, 2.0]), wnp.array([-1.0, 1.0]))
         Array([0.       , 1.3862944], dtype=float32)
     """
-    x, y = _float(x), _float(y)
+    x, y = _floats(x, y)
     left_out = (x == 0) & ((y <= -1) | (y == float("inf")))
     return wnp.where(left_out, 0, x * wnp.log1p(wnp.where(left_out, 0, y)))
 
@@ -315,7 +322,7 @@ def rel_entr(p: NestedLike, q: NestedLike) -> Array:
         >>> weft.scipy.special.rel_entr(wnp.array([0.0, 0.5]), wnp.array([0.5, 0.25]))
         Array([0.       , 0.3465736], dtype=float32)
     """
-    p, q = _float(p), _float(q)
+    p, q = _floats(p, q)
     both, zero = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p1, q1 = wnp.where(both, p, 1), wnp.where(both, q, 1)
     return wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, float("inf")))
@@ -332,7 +339,7 @@ def kl_div(p: NestedLike, q: NestedLike) -> Array:
         >>> weft.scipy.special.kl_div(0.5, 0.25)
         Array(0.09657359, dtype=float32, weak_type=True)
     """
-    p, q = _float(p), _float(q)
+    p, q = _floats(p, q)
     return rel_entr(p, q) - p + q
 
 
@@ -559,7 +566,7 @@ def poch(z: NestedLike, m: NestedLike) -> Array:
         >>> wnp.round(weft.scipy.special.poch(2.0, 3.0), 3)
         Array(24., dtype=float32)
     """
-    a, m = _float(z), _float(m)
+    a, m = _floats(z, m)
     # 1 for m = 0 by the formula itself, so that its derivatives are right there; but at poles of gamma.
     pole = (m == 0) & (a <= 0) & (wnp.floor(a) == a)
     a = wnp.where(pole, 1, a)
@@ -596,7 +603,8 @@ def boxcox(x: NestedLike, lmbda: NestedLike) -> Array:
         >>> weft.scipy.special.boxcox(wnp.array([1.0, 4.0]), 0.5)
         Array([0., 2.], dtype=float32)
     """
-    return _power_transform(wnp.log(_float(x)), _float(lmbda))
+    x, lmbda = _floats(x, lmbda)
+    return _power_transform(wnp.log(x), lmbda)
 
 
 def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
@@ -613,7 +621,8 @@ def boxcox1p(x: NestedLike, lmbda: NestedLike) -> Array:
         >>> weft.scipy.special.boxcox1p(wnp.array([0.0, 3.0]), 0.5)
         Array([0., 2.], dtype=float32)
     """
-    return _power_transform(wnp.log1p(_float(x)), _float(lmbda))
+    x, lmbda = _floats(x, lmbda)
+    return _power_transform(wnp.log1p(x), lmbda)
 
 
 # What parameters mean in several functions of this module.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import numpy as wnp
+from ..._errors import value_error
 from ..._weft import Array
 from ...typing import NestedLike
 from .. import special as sp
@@ -12,9 +13,10 @@ from .. import special as sp
 _INF = float("inf")
 
 
-def _standard(x, loc, scale):
-    x, loc, scale = sp._float(x), sp._float(loc), sp._float(scale)
-    return (x - loc) / scale, wnp.log(scale)
+def _standard(x, loc, scale, *shapes) -> tuple[Array, ...]:
+    """(x - loc) / scale, log(scale) and the parameters of the shape, all of one dtype."""
+    x, loc, scale, *converted = sp._floats(x, loc, scale, *shapes)
+    return (x - loc) / scale, wnp.log(scale), *converted
 
 
 # For each method arguments, and what it gives.
@@ -178,7 +180,8 @@ class norm:
     @staticmethod
     def ppf(q: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """The quantile function: the inverse of cdf."""
-        return sp.ndtri(q) * sp._float(scale) + sp._float(loc)
+        q, loc, scale = sp._floats(q, loc, scale)
+        return sp.ndtri(q) * scale + loc
 
 
 @_described(_UNIVARIATE.format(26))
@@ -222,8 +225,7 @@ class gamma:
     @staticmethod
     def logpdf(x: NestedLike, a: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: (a - 1) log z - z - gammaln(a) - log(scale)."""
-        z, log_scale = _standard(x, loc, scale)
-        a = sp._float(a)
+        z, log_scale, a = _standard(x, loc, scale, a)
         return wnp.where(z < 0, -_INF, sp.xlogy(a - 1, wnp.where(z < 0, 1, z)) - z - sp.gammaln(a) - log_scale)
 
 
@@ -234,8 +236,7 @@ class beta:
     @staticmethod
     def logpdf(x: NestedLike, a: NestedLike, b: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density: (a - 1) log z + (b - 1) log(1 - z) - betaln(a, b) - log(scale)."""
-        z, log_scale = _standard(x, loc, scale)
-        a, b = sp._float(a), sp._float(b)
+        z, log_scale, a, b = _standard(x, loc, scale, a, b)
         outside = (z < 0) | (z > 1)
         z = wnp.where(outside, 0.5, z)
         value = sp.xlogy(a - 1, z) + sp.xlog1py(b - 1, -z) - sp.betaln(a, b) - log_scale
@@ -287,8 +288,7 @@ class t:
     @staticmethod
     def logpdf(x: NestedLike, df: NestedLike, loc: NestedLike = 0, scale: NestedLike = 1) -> Array:
         """log of the density (Abramowitz and Stegun 26.7.1, differentiated)."""
-        z, log_scale = _standard(x, loc, scale)
-        df = sp._float(df)
+        z, log_scale, df = _standard(x, loc, scale, df)
         constant = sp.gammaln((df + 1) / 2) - sp.gammaln(df / 2) - 0.5 * wnp.log(df * math.pi)
         return constant - log_scale - (df + 1) / 2 * wnp.log1p(z * z / df)
 
@@ -300,7 +300,8 @@ class bernoulli:
     @staticmethod
     def logpmf(k: NestedLike, p: NestedLike, loc: NestedLike = 0) -> Array:
         """log of the probability."""
-        k, p = sp._float(k) - sp._float(loc), sp._float(p)
+        k, p, loc = sp._floats(k, p, loc)
+        k = k - loc
         counts = (k == 0) | (k == 1) | (k != k)  # NaN stays
         return wnp.where(counts, sp.xlogy(k, p) + sp.xlog1py(1 - k, -p), -_INF)
 
@@ -312,7 +313,8 @@ class poisson:
     @staticmethod
     def logpmf(k: NestedLike, mu: NestedLike, loc: NestedLike = 0) -> Array:
         """log of the probability: k log(mu) - mu - log(k!)."""
-        k, mu = sp._float(k) - sp._float(loc), sp._float(mu)
+        k, mu, loc = sp._floats(k, mu, loc)
+        k = k - loc
         value = sp.xlogy(k, mu) - sp.gammaln(k + 1) - mu
         return wnp.where((k < 0) | (wnp.round(k) != k), -_INF, value)
 
@@ -325,14 +327,28 @@ class multivariate_normal:
     def logpdf(x: NestedLike, mean: NestedLike, cov: NestedLike, allow_singular: bool | None = None) -> Array:
         """log of the density of the vectors along the last axis, from the Cholesky factor of cov."""
         del allow_singular
-        x, mean, cov = sp._float(x), sp._float(mean), sp._float(cov)
-        n = mean.shape[-1]
+        x, mean, cov = sp._floats(x, mean, cov)
+        if mean.ndim == 0 and cov.ndim == 0:
+            return -0.5 * ((x - mean) ** 2 / cov + math.log(2 * math.pi) + wnp.log(cov))
+        if mean.ndim == 0:
+            raise value_error(f"multivariate_normal: mean must be a vector beside a covariance of shape {cov.shape}")
+        n, d = mean.shape[-1], x - mean
+        if cov.ndim == 0:
+            return -0.5 * (wnp.sum(d * d, -1) / cov + n * (math.log(2 * math.pi) + wnp.log(cov)))
+        if cov.shape[-2:] != (n, n):
+            raise value_error(f"multivariate_normal: cov must have the shape (..., {n}, {n}), got {cov.shape}")
         lower = wnp.linalg.cholesky(cov)
-        flat = (x - mean).reshape(-1, n)
-        y = wnp.linalg.solve_triangular(lower, flat.T, lower=True)
+        if cov.ndim == 2:
+            y = wnp.linalg.solve_triangular(lower, d.reshape(-1, n).T, lower=True)
+            squares = wnp.sum(y * y, axis=0).reshape(d.shape[:-1])
+        else:
+            batch = wnp.broadcast_shapes(d.shape[:-1], cov.shape[:-2])
+            y = wnp.linalg.solve_triangular(
+                wnp.broadcast_to(lower, (*batch, n, n)), wnp.broadcast_to(d, (*batch, n))[..., None], lower=True
+            )
+            squares = wnp.sum(y * y, axis=(-2, -1))
         log_det = wnp.sum(wnp.log(wnp.diagonal(lower, axis1=-2, axis2=-1)), axis=-1)
-        out = -0.5 * wnp.sum(y * y, axis=0) - n / 2 * math.log(2 * math.pi) - log_det
-        return out.reshape((x - mean).shape[:-1])
+        return -0.5 * squares - n / 2 * math.log(2 * math.pi) - log_det
 
 
 @_described(_MULTIVARIATE.format(49))
@@ -342,7 +358,7 @@ class dirichlet:
     @staticmethod
     def logpdf(x: NestedLike, alpha: NestedLike) -> Array:
         """log of the density: the sum of (alpha - 1) log x, minus the log of the multivariate beta function."""
-        x, alpha = sp._float(x), sp._float(alpha)
+        x, alpha = sp._floats(x, alpha)
         normalizer = wnp.sum(sp.gammaln(alpha), -1) - sp.gammaln(wnp.sum(alpha, -1))
         inside = wnp.all(x > 0, axis=0) & (wnp.abs(wnp.sum(x, axis=0) - 1) < 1e-6 * 10)
         weights = alpha.reshape(alpha.shape + (1,) * (x.ndim - 1)) - 1
