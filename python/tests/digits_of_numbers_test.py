@@ -128,3 +128,22 @@ def test_integers_have_to_fit():
     for f in (wnp.isin, wnp.fmax, wnp.dot, wnp.append, wnp.searchsorted, wnp.kron):
         with pytest.raises(ValueError, match="300 does not fit i8"):
             f(bytes_, 300)
+
+
+def test_attention_of_64_bits():
+    q, k, v = np.random.default_rng(0).standard_normal((3, 1, 4, 2, 8))
+    logits = np.einsum("btnh,bsnh->bnts", q, k) / np.sqrt(8)
+    weights = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    given = nn.dot_product_attention(q, k, v)
+    assert given.dtype == np.float64
+    np.testing.assert_allclose(np.asarray(given), np.einsum("bnts,bsnh->btnh", weights, v), rtol=1e-13)
+
+
+def test_float_of_a_traced_integer_is_what_x64_says():
+    @weft.jit(autograph=True)
+    def third(n):
+        return float(n) / 3
+
+    assert third(np.int32(1)).dtype == np.float32
+    with weft.enable_x64():
+        assert float(third(np.int32(1))) == 1 / 3

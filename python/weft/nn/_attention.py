@@ -49,7 +49,8 @@ def dot_product_attention(
         local_window_size: how many places to the left and to the right a query sees: a pair, or one integer for both;
             None: all.
         implementation: None or "xla", which are the same here.
-        return_residual: whether to return log(sum(exp(logits))) over the keys, too: float32 [batch, queries, heads].
+        return_residual: whether to return log(sum(exp(logits))) over the keys, too: [batch, queries, heads] of
+            at least 32 bits.
 
     Returns: array of the shape and dtype of query; with return_residual a pair of it and the residual.
 
@@ -102,7 +103,7 @@ def dot_product_attention(
         allowed = limit if allowed is None else allowed & limit
     if allowed is not None:
         logits = wnp.where(allowed, logits, -0.7 * float(wnp.finfo(wnp.float32).max))
-    logits = logits.astype("float32")
+    logits = logits.astype(wnp.promote_types(logits.dtype, "float32"))
     weights = softmax(logits, axis=-1).astype(query.dtype)
     out = wnp.einsum("bnts,bsnh->btnh", weights, value)
     if query_seq_lengths is not None:
