@@ -123,6 +123,14 @@ def test_a_number_among_64_bits(f):
     assert equal(f(0.3), f(np.float64(0.3)))
 
 
+@pytest.mark.parametrize("name", ["gcd", "lcm", "fmod", "isin", "where", "append", "floor_divide", "maximum", "dot"])
+def test_integers_beyond_32_bits(name):
+    x, large = np.array([1, 3 * 2**40, 2**41 + 1]), 2**40
+    args = (x > 5, x, large) if name == "where" else (x, large)
+    given, wanted = getattr(wnp, name)(*args), getattr(np, name)(*args)
+    assert equal(given, wanted), given
+
+
 def test_integers_have_to_fit():
     bytes_ = np.array([1, 44], np.int8)
     for f in (wnp.isin, wnp.fmax, wnp.dot, wnp.append, wnp.searchsorted, wnp.kron):

@@ -220,7 +220,7 @@ def _integers(x1, x2, what: str):
     dtype = _weft.result_type(x1, x2)
     if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise type_error(f"{what}: integers are needed, got {dtype}")
-    x1, x2 = _weft.astype(x1, dtype), _weft.astype(x2, dtype)
+    x1, x2 = (_weft.strong(x) for x in _weft.promote_all(x1, x2))
     shape = _weft.broadcast_shapes(x1.shape, x2.shape)
     return _weft.broadcast_to(x1, shape), _weft.broadcast_to(x2, shape)
 

@@ -105,7 +105,8 @@ def fmod(x1: NestedLike, x2: NestedLike) -> Array:
     """
     if _weft.is_inexact(_weft.result_type(x1, x2)):
         return _weft.bind_elementwise("rem", (x1, x2), {})
-    zero = _weft.array(x2, None, False) == 0
+    x1, x2 = _weft.promote_all(x1, x2)
+    zero = x2 == 0
     return _weft.where(zero, 0, _weft.bind_elementwise("rem", (x1, _weft.where(zero, 1, x2)), {}))
 
 
