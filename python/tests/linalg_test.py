@@ -5,6 +5,7 @@ import pytest
 
 import weft
 import weft.numpy as wnp
+from weft.scipy import linalg as scipy_linalg
 
 RNG = np.random.default_rng(0)
 A = (RNG.standard_normal((2, 4, 4)) + 3 * np.eye(4)).astype(np.float32)
@@ -187,3 +188,21 @@ def test_det_in_single_precision_and_as_jax_has_it():
     np.testing.assert_allclose(weft.grad(wnp.linalg.det)(A[0]), jax.grad(jax.numpy.linalg.det)(A[0]), rtol=1e-3)
     ones = np.diag(np.float32([1, 2, 3, 0]))
     np.testing.assert_allclose(weft.grad(wnp.linalg.det)(ones), np.diag(np.float32([0, 0, 0, 6])), atol=1e-5)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.7, 31.0, 1e4, 2.0**18])
+def test_expm_of_a_rotation(angle):
+    turn = np.array([[0.0, -angle], [angle, 0.0]])
+    for f in (scipy_linalg.expm, weft.jit(scipy_linalg.expm), lambda x: weft.vmap(scipy_linalg.expm)(x[None])[0]):
+        wanted = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        np.testing.assert_allclose(np.asarray(f(turn)), wanted, atol=4e-15 * (1 + angle))
+
+
+def test_expm_of_large_and_small_matrices_together():
+    x = np.array([-1e5, 0.0, 3.0, 1e9, np.nan])[:, None, None] * np.eye(2)
+    given = np.asarray(scipy_linalg.expm(x))
+    np.testing.assert_allclose(given[:3, 0, 0], [0, 1, np.exp(3)], rtol=1e-14)
+    assert np.isnan(given[3:]).all()
+    # The exponential of a triangular matrix of one eigenvalue has a closed form.
+    slope = weft.vmap(weft.grad(lambda a: scipy_linalg.expm(a)[0, 1]))(np.array([[[2.0, 5.0], [0.0, 2.0]]] * 2))
+    np.testing.assert_allclose(np.asarray(slope)[:, 0, 1], np.exp(2), rtol=1e-13)

@@ -9,7 +9,6 @@ from .. import numpy as wnp
 from .._errors import not_implemented, value_error
 from .._weft import Array
 from ..numpy import linalg as _linalg
-from ..numpy.linalg import det, inv
 from ..typing import NestedLike
 
 __all__ = [
@@ -273,14 +272,47 @@ def block_diag(*arrs: NestedLike) -> Array:
     return wnp.concatenate(rows, 0)
 
 
+def det(a: NestedLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The determinant: numpy.linalg.det.
+
+    Returns: array [...].
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> weft.scipy.linalg.det(wnp.array([[2.0, 1.0], [1.0, 3.0]]))
+        Array(5., dtype=float32)
+    """
+    del overwrite_a, check_finite
+    return _linalg.det(a)
+
+
+def inv(a: NestedLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The inverse: numpy.linalg.inv.
+
+    Returns: array [..., n, n].
+
+    Raises:
+        ValueError: a is not square.
+
+    Example:
+        >>> weft.scipy.linalg.inv(wnp.array([[2.0, 0.0], [0.0, 4.0]]))
+        Array([[0.5 , 0.  ],
+               [0.  , 0.25]], dtype=float32)
+    """
+    del overwrite_a, check_finite
+    return _linalg.inv(a)
+
+
 def toeplitz(c: NestedLike, r: NestedLike | None = None) -> Array:
     """The matrix that is constant along diagonals.
 
     Args:
-        c: vector: the first column.
-        r: vector: the first row, whose first element does not count; None: the conjugate of c.
+        c: array [..., n]: the first column.
+        r: array [..., m]: the first row, whose first element does not count; None: the conjugate of c.
 
-    Returns: array [length of c, length of r].
+    Returns: array [..., n, m]; the other dimensions broadcast.
 
     Example:
         >>> weft.scipy.linalg.toeplitz(wnp.array([1, 2, 3]))
@@ -288,22 +320,25 @@ def toeplitz(c: NestedLike, r: NestedLike | None = None) -> Array:
                [2, 1, 2],
                [3, 2, 1]], dtype=int32)
     """
-    c = wnp.asarray(c).reshape(-1)
-    r = wnp.conjugate(c) if r is None else wnp.asarray(r).reshape(-1)
-    values = wnp.concatenate([wnp.flip(c, 0), r[1:]])
-    i, j = wnp.arange(c.shape[0])[:, None], wnp.arange(r.shape[0])[None, :]
-    return values[c.shape[0] - 1 - i + j]
+    column: Array = wnp.atleast_1d(c)
+    row: Array = wnp.conjugate(column) if r is None else wnp.atleast_1d(r)
+    n, m = column.shape[-1], row.shape[-1]
+    batch = wnp.broadcast_shapes(column.shape[:-1], row.shape[:-1])
+    column, row = wnp.broadcast_to(column, (*batch, n)), wnp.broadcast_to(row, (*batch, m))
+    values = wnp.concatenate([wnp.flip(column, -1), row[..., 1:]], -1)
+    return values[..., n - 1 - wnp.arange(n)[:, None] + wnp.arange(m)[None, :]]
 
 
-def expm(A: NestedLike, *, max_squarings: int = 16) -> Array:
+def expm(A: NestedLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of a matrix: the Taylor polynomial of degree 18 of A / 2^s, squared s times, where s brings the
     1-norm below 1.
 
     Args:
         A: array [..., n, n].
-        max_squarings: the largest s.
+        upper_triangular: accepted, without effect.
+        max_squarings: s is at most 3 more, as other approximations than a Taylor polynomial need as much less.
 
-    Returns: array [..., n, n].
+    Returns: array [..., n, n]; NaN where the 1-norm is beyond 2^(max_squarings + 3).
 
     Raises:
         ValueError: A is not square.
@@ -316,17 +351,21 @@ def expm(A: NestedLike, *, max_squarings: int = 16) -> Array:
         Array([[1., 1.],
                [0., 1.]], dtype=float32)
     """
-    a = _linalg._matrix(A, "expm", True)
+    from ..control import fori_loop
+
+    del upper_triangular
+    a, limit = _linalg._matrix(A, "expm", True), max_squarings + 3
     norm = wnp.max(wnp.sum(wnp.abs(a), axis=-2), axis=-1, initial=0)[..., None, None]
-    steps = wnp.clip(wnp.ceil(wnp.log2(wnp.where(norm == 0, 1, norm))), 0, max_squarings)
-    scaled = a / wnp.exp2(steps).astype(a.dtype)
+    norm = _weft.bind_elementwise("stop_gradient", (norm,), {})
+    within = norm <= 2.0**limit
+    steps = wnp.clip(wnp.ceil(wnp.log2(wnp.where(within & (norm > 0), norm, 1))), 0, limit).astype("int32")
+    scaled = a * wnp.ldexp(wnp.ones_like(norm), -steps)
     eye = wnp.broadcast_to(wnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     out = eye
     for k in range(18, 0, -1):
         out = eye + scaled @ out / k
-    for k in range(max_squarings):
-        out = wnp.where(k < steps, out @ out, out)
-    return out
+    out = fori_loop(0, wnp.max(steps, initial=0), lambda k, x: wnp.where(k < steps, x @ x, x), out)
+    return wnp.where(within, out, float("nan"))
 
 
 def eigh(
