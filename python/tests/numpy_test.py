@@ -420,6 +420,29 @@ def test_geomspace_from_or_to_zero():
     np.testing.assert_allclose(given, [[np.nan, 1], [np.nan, 2], [np.nan, 4]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float64", "complex64"])
+def test_files(tmp_path, dtype):
+    x = wnp.array([[1, 0], [1, 1]], dtype)
+    wnp.save(tmp_path / "x.npy", x)
+    y = wnp.load(tmp_path / "x.npy")
+    assert isinstance(y, weft.Array) and y.dtype == x.dtype and wnp.array_equal(x, y)
+    wnp.savez(tmp_path / "x", x, name=x + x)
+    with wnp.load(tmp_path / "x.npz") as file:
+        assert sorted(file) == ["arr_0", "name"] and file["name"].shape == (2, 2)
+
+
+def test_files_refuse(tmp_path):
+    with pytest.raises(weft.TracerError, match="numbers are not known"):
+        weft.jit(lambda x: wnp.save(tmp_path / "x.npy", x))(wnp.ones(2))
+    (tmp_path / "text.npy").write_text("no array")
+    with pytest.raises(ValueError):
+        wnp.load(tmp_path / "text.npy")
+    wnp.save(tmp_path / "x.npy", wnp.ones(9))
+    (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-5])
+    with pytest.raises(ValueError):
+        wnp.load(tmp_path / "x.npy")
+
+
 def test_at_least_120_functions():
     assert len({case[0] for case in CASES}) >= 120, len({case[0] for case in CASES})
 

@@ -116,6 +116,18 @@ def process_count() -> int:
     return _process[1]
 
 
+def default_backend() -> str:
+    """The platform of the devices that arrays lie on.
+
+    Returns: text, as Device.platform.
+
+    Example:
+        >>> weft.default_backend()
+        'cpu'
+    """
+    return devices()[0].platform
+
+
 def devices(backend: str | None = None) -> list[Device]:
     """The devices there are, in order: one, or as many virtual ones as WEFT_NUM_CPU_DEVICES says; after
     weft.distributed.initialize() those of all processes, one process after the other.
