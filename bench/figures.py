@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 import atexit
 import functools
+import importlib.metadata
+import importlib.util
 import json
 import os
 import pathlib
@@ -40,6 +42,15 @@ def interleaved(ours, theirs, repeats: int, inner: int = 1) -> tuple[float, floa
                 run()
             times.append((time.perf_counter() - begin) / inner)
     return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))
+
+
+def measured_on() -> str:
+    """What stands above a table: the machine and the peer."""
+    facts = pathlib.Path("/proc/cpuinfo").read_text()
+    models = (line.split(":")[1].strip() for line in facts.splitlines() if line.startswith("model name"))
+    machine = f"{os.cpu_count()} cores ({next(models, platform.processor())}, "
+    machine += "AVX-512)" if "avx512f" in facts else "AVX2)"
+    return f"Measured on {machine}, beside JAX {importlib.metadata.version('jax')}.\n\n"
 
 
 def with_section(page: str, name: str, text: str) -> str:
@@ -388,9 +399,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     parser.add_argument("--operations", action="store_true", help="also array operations beside NumPy and PyTorch")
     options = parser.parse_args()
-    try:
-        import jax
-    except ImportError:
+    if importlib.util.find_spec("jax") is None:
         sys.exit("the figures compare with JAX, which is not installed in this environment")
     rows = ["| figure | Weft | JAX | ratio | to reach |", "|---|---|---|---|---|"]
     print("\n".join(rows))
@@ -404,13 +413,8 @@ def main() -> None:
         print("\nArray operations, ratio = Weft's time / theirs")
         more = table_of_operations()
     if options.write:
-        facts = pathlib.Path("/proc/cpuinfo").read_text()
-        models = (line.split(":")[1].strip() for line in facts.splitlines() if line.startswith("model name"))
-        machine = f"{os.cpu_count()} cores ({next(models, platform.processor())}, "
-        machine += "AVX-512)" if "avx512f" in facts else "AVX2)"
-        measured_on = f"Measured on {machine}, beside JAX {jax.__version__}.\n\n"
         target = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", HERE.parent)) / "docs" / "benchmarks.md"
-        page = with_section(target.read_text(), "figures", measured_on + "\n".join(rows))
+        page = with_section(target.read_text(), "figures", measured_on() + "\n".join(rows))
         target.write_text(with_section(page, "operations", "\n".join(more)))
         print(f"wrote {target}")
 
