@@ -39,13 +39,14 @@ VectorMath::Reduced VectorMath::ReduceExp(Value x) {
   Value shifted = m_.Fma(x, C(x, std::numbers::log2e), C(x, magic));
   MType word = f32 ? m_.i32() : m_.i64();
   Value magic_bits = m_.I(MlirBuilder::As(x.getType(), word), f32 ? 0x4B400000 : 0x4338000000000000);
-  Value k = m_.ISub(m_.Bits(shifted, word), magic_bits);
+  Value k_word = m_.Bits(shifted, word);
+  Value k = m_.ISub(k_word, magic_bits);
   Value kf = m_.Sub(shifted, C(x, magic));
   // ln2 in two parts.
   const double hi = f32 ? 0.693145751953125 : 0x1.62e42fefa3800p-1;
   const double lo = f32 ? 1.42860682030941723212e-6 : 0x1.ef35793c76730p-45;
   Value r = m_.Fma(kf, C(x, -hi), x);
-  return {m_.Fma(kf, C(x, -lo), r), k, kf};
+  return {m_.Fma(kf, C(x, -lo), r), k_word, k, kf};
 }
 
 Value VectorMath::ExpPolynomial(Value r) {
@@ -66,12 +67,12 @@ Value VectorMath::ExpPolynomial(Value r) {
   return m_.Fma(m_.Mul(r, r), p, r);
 }
 
-// In two steps, so that subnormal results and the top binade come out right.
-Value VectorMath::Scale(Value v, Value k) {
-  Value half = m_.Element(k).isInteger(32)
-                   ? m_.ShrS(k, 1)
-                   : m_.ISub(m_.ShrU(m_.IAdd(k, m_.I(k.getType(), 4096)), 1), m_.I(k.getType(), 2048));
-  return m_.Mul(m_.Mul(v, PowerOfTwo(half)), PowerOfTwo(m_.ISub(k, half)));
+// In two steps, so that subnormal results and the top binade come out right; the first is exact, so that the addition
+// of 1 rounds as it would by itself.
+Value VectorMath::ScaleOnePlus(Value p, Value word) {
+  Value half = m_.ShrU(word, 1);
+  Value first = PowerOfTwo(half);
+  return m_.Mul(m_.Fma(first, p, first), PowerOfTwo(m_.ISub(word, half)));
 }
 
 // AVX-512 multiplies by powers of two in one instruction, with the same rounding of subnormal results.
@@ -110,10 +111,10 @@ Value VectorMath::Exp(Value x) {
   const bool f32 = Is32(x);
   Value bounded = m_.RawMin(C(x, f32 ? 89.0 : 710.0), m_.RawMax(C(x, f32 ? -104.0 : -746.0), x));
   const Reduced reduced = ReduceExp(bounded);
-  Value y = m_.Add(ExpPolynomial(reduced.r), C(x, 1));
+  Value p = ExpPolynomial(reduced.r);
   const int64_t lanes = m_.Lanes(x), whole = f32 ? 16 : 8;
-  if (m_.avx512 && lanes >= whole && (lanes & (lanes - 1)) == 0) return ScaleByFloat(y, reduced.kf);
-  return Scale(y, reduced.k);
+  if (m_.avx512 && lanes >= whole && (lanes & (lanes - 1)) == 0) return ScaleByFloat(m_.Add(p, C(x, 1)), reduced.kf);
+  return ScaleOnePlus(p, reduced.k_word);
 }
 
 Value VectorMath::Exp2(Value x) {
@@ -121,9 +122,7 @@ Value VectorMath::Exp2(Value x) {
   Value bounded = m_.RawMin(C(x, f32 ? 129.0 : 1025.0), m_.RawMax(C(x, f32 ? -151.0 : -1076.0), x));
   const double magic = f32 ? 12582912.0 : 6755399441055744.0;
   Value shifted = m_.Add(bounded, C(x, magic));
-  MType word = f32 ? m_.i32() : m_.i64();
-  Value k =
-      m_.ISub(m_.Bits(shifted, word), m_.I(MlirBuilder::As(x.getType(), word), f32 ? 0x4B400000 : 0x4338000000000000));
+  Value k_word = m_.Bits(shifted, f32 ? m_.i32() : m_.i64());
   Value f = m_.Sub(bounded, m_.Sub(shifted, C(x, magic)));
   // f * ln2 with the rounding error of the product added back.
   Value hi = m_.Mul(f, C(x, std::numbers::ln2));
@@ -131,14 +130,14 @@ Value VectorMath::Exp2(Value x) {
   Value lo = m_.Fma(f, C(x, ln2), m_.Neg(hi));
   const double rest = f32 ? std::numbers::ln2 - ln2 : 2.3190468138462996e-17;
   lo = m_.Fma(f, C(x, rest), lo);
-  return Scale(m_.Add(m_.Add(ExpPolynomial(hi), lo), C(x, 1)), k);
+  return ScaleOnePlus(m_.Add(ExpPolynomial(hi), lo), k_word);
 }
 
 Value VectorMath::Expm1(Value x) {
   const bool f32 = Is32(x);
   // Below -18 (-38) the result rounds to -1.
   Value bounded = m_.RawMin(C(x, f32 ? 89.0 : 710.0), m_.RawMax(C(x, f32 ? -18.0 : -40.0), x));
-  auto [r, k, kf] = ReduceExp(bounded);
+  auto [r, k_word, k, kf] = ReduceExp(bounded);
   Value p = ExpPolynomial(r);
   // 2^k (e^r - 1) + (2^k - 1). 2^k itself overflows one step before the result does, so use half of everything.
   Value half = PowerOfTwo(m_.ISub(k, m_.I(k.getType(), 1)));
@@ -212,7 +211,7 @@ Value VectorMath::Log1p(Value x) {
 Value VectorMath::Tanh(Value x) {
   const bool f32 = Is32(x);
   Value a = m_.RawMin(C(x, f32 ? 10.0 : 20.0), m_.Abs(x));
-  auto [r, k, kf] = ReduceExp(m_.Mul(a, C(x, 2)));
+  auto [r, k_word, k, kf] = ReduceExp(m_.Mul(a, C(x, 2)));
   Value scale = PowerOfTwo(k);
   Value e = m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1)));
   Value y = m_.Div(e, m_.Add(e, C(x, 2)));
@@ -405,7 +404,7 @@ Value VectorMath::Erf(Value x) {
                        x);
   Value log = Horner(a, {0.00017468201591250156, -1.1295149182537523, -0.63334693228589591, -0.10828005928387065,
                          0.02511940677603084, -0.0041710547377328607, 0.00043446080358417757, -2.1094884363758716e-5});
-  auto [r, k, kf] = ReduceExp(log);
+  auto [r, k_word, k, kf] = ReduceExp(log);
   Value e = m_.Mul(m_.Add(ExpPolynomial(r), C(x, 1)), PowerOfTwo(k));
   Value large = m_.CopySign(m_.Sub(C(x, 1), e), x);
   return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, 0.925)), small, large);

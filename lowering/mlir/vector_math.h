@@ -47,16 +47,17 @@ class VectorMath {
   bool Is32(Value x) { return MlirBuilder::Element(x).isF32(); }
   Value C(Value like, double v) { return m_.F(like.getType(), v); }
   Value Horner(Value x, const std::vector<double>& coefficients);  // lowest first
-  // 2^k for float k given as integer lanes, |k| small enough that it is normal.
+  // 2^k for k given as integer lanes, small enough that it is normal; only the lower 9 (12) bits of a lane count.
   Value PowerOfTwo(Value k);
   struct Reduced {
-    Value r;   // in [-ln2/2, ln2/2]
-    Value k;   // integer lanes
-    Value kf;  // the same as floats
+    Value r;       // in [-ln2/2, ln2/2]
+    Value k_word;  // k plus the bits of 1.5 * 2^(mantissa bits), whose lower bits are zero also when halved
+    Value k;       // integer lanes
+    Value kf;      // the same as floats
   };
   Reduced ReduceExp(Value x);
-  Value ExpPolynomial(Value r);   // e^r - 1
-  Value Scale(Value v, Value k);  // v * 2^k for any k that exp can meet
+  Value ExpPolynomial(Value r);               // e^r - 1
+  Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
   Value ScaleByFloat(Value v, Value kf);
   Value LogFinite(Value x);  // x positive, finite, any exponent
   enum class Trig { kSin, kCos, kTan };
