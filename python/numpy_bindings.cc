@@ -292,7 +292,6 @@ void BindNumpy(py::module_& m) {
   m.def("mean", [](py::handle x, const py::object& axes, bool keepdims) {
     return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "mean"), keepdims));
   });
-  m.def("count", [](py::handle x, const py::object& axes) { return CountAxes(One(x, "mean"), Axes(axes, "mean")); });
   m.def("argreduce", [](const std::string& prim, py::handle x, const py::object& axis, bool keepdims) {
     return Wrap(ArgReduce(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), keepdims));
   });

@@ -82,8 +82,6 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
 Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims);
 Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool keepdims);
 Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_t> axis, bool reverse);
-// Number of elements that a reduction over `axes` folds into one. Raises kUnsupported for symbolic sizes.
-int64_t CountAxes(const Operand& x, std::optional<Ints> axes);
 
 // Contraction (contract_ops.cc).
 Value Matmul(const Operand& x, const Operand& y);

@@ -49,13 +49,6 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   return site.Finish(a);
 }
 
-int64_t CountAxes(const Operand& x, std::optional<Ints> axes) {
-  const Dims shape = x.dims();
-  int64_t n = 1;
-  for (int64_t d : AxesOrAll(x, axes, "mean")) n *= shape[d].value("mean");
-  return n;
-}
-
 Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims) {
   const Ints dims = AxesOrAll(x, axes, "mean");
   const WeakDType t = ToInexact(x.dtype());

@@ -135,6 +135,9 @@ def layernorm(np, x):
 ARRAYS = {
     "layernorm": lambda np, x: layernorm(np, x),
     "std": lambda np, x: np.std(x, axis=1),
+    "std of a sample": lambda np, x: np.std(x, axis=0, ddof=1),
+    "weights of an average": lambda np, x: np.average(x, axis=0, returned=True)[1],
+    "logmeanexp": lambda np, x: weft.nn.logmeanexp(x, 0) if np is wnp else np.log(np.exp(x).mean(0)),
     "concatenate": lambda np, x: np.concatenate([x, x * 2], 0),
     "concatenate columns": lambda np, x: np.concatenate([x, x * 2], 1),
     "stack": lambda np, x: np.stack([x, -x]),

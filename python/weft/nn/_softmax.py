@@ -10,6 +10,7 @@ from .. import _docs, _weft
 from .. import numpy as wnp
 from .._weft import Array
 from ..arguments import count
+from ..numpy._reductions import elements_over
 from ..typing import ArrayLike, DTypeLike, NestedLike
 
 __all__ = [
@@ -129,8 +130,10 @@ def logmeanexp(
     x = _weft.promote_inexact(x)
     total = logsumexp(x, axis=axis, keepdims=keepdims, where=where)
     if where is None:
-        count = _weft.count(x, axis)
-        return total - (math.log(count) if count else -math.inf)
+        n = elements_over(x, axis, "float64" if x.dtype in ("float64", "complex128") else "float32")
+        if not isinstance(n, int):
+            return total - wnp.log(n).astype(x.dtype)
+        return total - (math.log(n) if n else -math.inf)
     return total - wnp.log(wnp.sum(wnp.broadcast_to(where, x.shape), axis=axis, keepdims=keepdims).astype(x.dtype))
 
 

@@ -53,13 +53,11 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
     """A polynomial at given places, by Horner's scheme.
 
     Args:
+        p: coefficients along the first axis; those of one power are a number, or an array that broadcasts with x.
         x: array or number of any shape.
         unroll: accepted, without effect.
 
-    Returns: array of the shape of x.
-
-    Raises:
-        ValueError: p is no vector.
+    Returns: array of the shape that x and the coefficients of one power have together.
 
     Example:
         >>> wnp.polyval(wnp.array([1, 0, 2]), 3)
@@ -67,27 +65,34 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
     """
     del unroll
     p, x = _together(p, x)
-    p = _vector(p, "polyval")
-    y = _weft.full(x.shape, 0, _weft.result_type(p, x))
+    p = p.reshape(-1) if p.ndim == 0 else p
+    y = _weft.full(_weft.broadcast_shapes(p.shape[1:], x.shape), 0, _weft.result_type(p, x))
     for i in range(p.shape[0]):
         y = y * x + p[i]
     return y
 
 
 def _sum(a1, a2, sign: int, what: str) -> Array:
-    a1, a2 = (_vector(a, what) for a in _together(a1, a2))
+    a1, a2 = (a.reshape(-1) if a.ndim == 0 else a for a in _together(a1, a2))
+    if a1.ndim != a2.ndim:
+        raise value_error(f"{what}: coefficients have as many dimensions, got shapes {a1.shape} and {a2.shape}")
     n = builtins.max(a1.shape[0], a2.shape[0])
-    a1, a2 = (_weft.pad_constant(a, [n - a.shape[0]], [0], 0) for a in (a1, a2))
+    zeros = [0] * (a1.ndim - 1)
+    a1, a2 = (_weft.pad_constant(a, [n - a.shape[0], *zeros], [0, *zeros], 0) for a in (a1, a2))
     return a1 + a2 if sign > 0 else a1 - a2
 
 
 def polyadd(a1: NestedLike, a2: NestedLike) -> Array:
     """The sum of two polynomials.
 
-    Returns: vector of coefficients.
+    Args:
+        a1: coefficients along the first axis; those of one power are a number or an array.
+        a2: coefficients with as many dimensions, of the same size behind the first or of one that broadcasts.
+
+    Returns: array of coefficients, as many as the longer one has.
 
     Raises:
-        ValueError: an argument is no vector.
+        ValueError: the numbers of dimensions differ, or the sizes behind the first do not broadcast.
 
     Example:
         >>> wnp.polyadd(wnp.array([1, 2]), wnp.array([5]))
@@ -99,10 +104,14 @@ def polyadd(a1: NestedLike, a2: NestedLike) -> Array:
 def polysub(a1: NestedLike, a2: NestedLike) -> Array:
     """The difference of two polynomials.
 
-    Returns: vector of coefficients.
+    Args:
+        a1: coefficients along the first axis; those of one power are a number or an array.
+        a2: coefficients with as many dimensions, of the same size behind the first or of one that broadcasts.
+
+    Returns: array of coefficients, as many as the longer one has.
 
     Raises:
-        ValueError: an argument is no vector.
+        ValueError: the numbers of dimensions differ, or the sizes behind the first do not broadcast.
 
     Example:
         >>> wnp.polysub(wnp.array([1, 2]), wnp.array([5]))

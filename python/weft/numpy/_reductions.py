@@ -151,17 +151,14 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
         if initial is None:
             raise value_error("max/min: where= needs initial=")
         a = _weft.where(where, a, _array(initial, a.dtype))
-    if _weft.dtype_kind(a.dtype) == "complex":
-        if initial is not None:
-            raise type_error(f"{_NAMES[prim]}: initial= is not supported for {a.dtype}")
-        return _complex_extreme(prim, a, axis, keepdims)
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
         return _weft.broadcast_to(_array(initial, a.dtype), shape)
+    if _weft.dtype_kind(a.dtype) == "complex":
+        pair = lambda x, y: _weft.stack([x, _weft.broadcast_to(y, x.shape)], 0)
+        combine = lambda x, y: _complex_extreme(prim, pair(x, y), 0, False)
+        return _initial(_complex_extreme(prim, a, axis, keepdims), initial, combine)
     return _initial(_weft.reduce(prim, a, axis, keepdims), initial, combine)
-
-
-_NAMES = {"reduce_max": "max", "reduce_min": "min"}
 
 
 def _complex_extreme(prim, a, axis, keepdims) -> Array:
@@ -276,6 +273,16 @@ def any(
     return _weft.reduce("reduce_or", _masked(_array(a), where, False), axis, keepdims)
 
 
+def elements_over(a: Array, axis: int | Sequence[int] | None, dtype: DTypeLike) -> int | Array:
+    """How many elements the axes have: a number, or where a size is symbolic a scalar array of the dtype."""
+    from ..primitives import dim_size
+
+    n: Any = 1
+    for d in range(a.ndim) if axis is None else axes_of(axis, a.ndim, "axis"):
+        n = n * (a.shape[d] if isinstance(a.shape[d], int) else dim_size(a, dim=d).astype(dtype))
+    return n
+
+
 def mean(
     a: NestedLike,
     axis: int | Sequence[int] | None = None,
@@ -384,8 +391,10 @@ def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any
     if where is not None:
         n = sum(where, axis, keepdims=keepdims).astype(total.dtype)
         return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan")), to
-    free = _weft.count(a, axis) - fewer
-    return (total / free if free > 0 else total * float("nan")), to
+    size = elements_over(a, axis, total.dtype)
+    if not isinstance(size, int):
+        return _weft.where(size > fewer, total / _weft.where(size > fewer, size - fewer, 1), float("nan")), to
+    return (total / (size - fewer) if size > fewer else total * float("nan")), to
 
 
 def _as_complex(a, dtype):
@@ -474,7 +483,7 @@ def average(
     axes = None if axis is None else axes_of(axis, a.ndim, "average")
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
-        return (out, _weft.full(out.shape, _weft.count(a, axis), out.dtype)) if returned else out
+        return (out, _weft.full(out.shape, elements_over(a, axis, out.dtype), out.dtype)) if returned else out
     weights = _array(weights)
     dtype = _weft.promote_inexact(_weft.full((), 0, _weft.result_type(a, weights))).dtype
     a, weights = widened(a.astype(dtype)), widened(weights.astype(dtype))
