@@ -253,7 +253,7 @@ MISTAKES = {
         lambda: wnp.bincount(wnp.ones(3)),
         lambda: wnp.interp(1.0, wnp.ones(2), wnp.ones(3)),
         lambda: wnp.polyfit(wnp.ones(2), wnp.ones(3), 1),
-        lambda: wnp.polyval(X, 1.0),
+        lambda: wnp.polyadd(X, wnp.ones(2)),
         lambda: wnp.convolve(X, X),
         lambda: wnp.diff(X, n=-1),
         lambda: wnp.diff(X, axis=4),
