@@ -15,7 +15,7 @@ from .._weft import Array
 from ..arguments import axes_of, count
 from ..typing import NestedLike
 from ._reductions import widened
-from ._shape import _together
+from ._shape import _together, atleast_1d
 
 __all__ = [
     "bartlett",
@@ -64,18 +64,22 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
         Array(11, dtype=int32)
     """
     del unroll
-    p, x = _together(p, x)
-    p = p.reshape(-1) if p.ndim == 0 else p
-    y = _weft.full(_weft.broadcast_shapes(p.shape[1:], x.shape), 0, _weft.result_type(p, x))
-    for i in range(p.shape[0]):
-        y = y * x + p[i]
+    coefficients, places = _together(p, x)
+    coefficients = atleast_1d(coefficients)
+    y: Array = _weft.full(
+        _weft.broadcast_shapes(coefficients.shape[1:], places.shape), 0, _weft.result_type(coefficients, places)
+    )
+    for i in range(coefficients.shape[0]):
+        y = y * places + coefficients[i]
     return y
 
 
 def _sum(a1, a2, sign: int, what: str) -> Array:
-    a1, a2 = (a.reshape(-1) if a.ndim == 0 else a for a in _together(a1, a2))
+    a1, a2 = atleast_1d(*_together(a1, a2))
     if a1.ndim != a2.ndim:
-        raise value_error(f"{what}: coefficients have as many dimensions, got shapes {a1.shape} and {a2.shape}")
+        raise value_error(
+            f"{what}: a1 and a2 must have the same number of dimensions, got shapes {a1.shape} and {a2.shape}"
+        )
     n = builtins.max(a1.shape[0], a2.shape[0])
     zeros = [0] * (a1.ndim - 1)
     a1, a2 = (_weft.pad_constant(a, [n - a.shape[0], *zeros], [0, *zeros], 0) for a in (a1, a2))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
@@ -277,10 +279,9 @@ def elements_over(a: Array, axis: int | Sequence[int] | None, dtype: DTypeLike) 
     """How many elements the axes have: a number, or where a size is symbolic a scalar array of the dtype."""
     from ..primitives import dim_size
 
-    n: Any = 1
-    for d in range(a.ndim) if axis is None else axes_of(axis, a.ndim, "axis"):
-        n = n * (a.shape[d] if isinstance(a.shape[d], int) else dim_size(a, dim=d).astype(dtype))
-    return n
+    axes = range(a.ndim) if axis is None else axes_of(axis, a.ndim, "axis")
+    sizes = [a.shape[d] if isinstance(a.shape[d], int) else dim_size(a, dim=d).astype(dtype) for d in axes]
+    return functools.reduce(operator.mul, sizes) if sizes else 1
 
 
 def mean(
@@ -388,13 +389,13 @@ def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any
     if where is None and fewer == 0:
         return _weft.mean(centered * centered, axis, keepdims), to
     total = _weft.reduce("reduce_sum", centered * centered, axis, keepdims)
-    if where is not None:
+    if where is None:
+        n = elements_over(a, axis, total.dtype)
+        if isinstance(n, int):
+            return (total / (n - fewer) if n > fewer else total * float("nan")), to
+    else:
         n = sum(where, axis, keepdims=keepdims).astype(total.dtype)
-        return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan")), to
-    size = elements_over(a, axis, total.dtype)
-    if not isinstance(size, int):
-        return _weft.where(size > fewer, total / _weft.where(size > fewer, size - fewer, 1), float("nan")), to
-    return (total / (size - fewer) if size > fewer else total * float("nan")), to
+    return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan")), to
 
 
 def _as_complex(a, dtype):
