@@ -59,6 +59,9 @@ def polyval(p: NestedLike, x: NestedLike, *, unroll: int = 16) -> Array:
 
     Returns: array of the shape that x and the coefficients of one power have together.
 
+    Raises:
+        TypeError: their shapes do not broadcast.
+
     Example:
         >>> wnp.polyval(wnp.array([1, 0, 2]), 3)
         Array(11, dtype=int32)
@@ -96,7 +99,8 @@ def polyadd(a1: NestedLike, a2: NestedLike) -> Array:
     Returns: array of coefficients, as many as the longer one has.
 
     Raises:
-        ValueError: the numbers of dimensions differ, or the sizes behind the first do not broadcast.
+        ValueError: the numbers of dimensions differ.
+        TypeError: the sizes behind the first do not broadcast.
 
     Example:
         >>> wnp.polyadd(wnp.array([1, 2]), wnp.array([5]))
@@ -115,7 +119,8 @@ def polysub(a1: NestedLike, a2: NestedLike) -> Array:
     Returns: array of coefficients, as many as the longer one has.
 
     Raises:
-        ValueError: the numbers of dimensions differ, or the sizes behind the first do not broadcast.
+        ValueError: the numbers of dimensions differ.
+        TypeError: the sizes behind the first do not broadcast.
 
     Example:
         >>> wnp.polysub(wnp.array([1, 2]), wnp.array([5]))

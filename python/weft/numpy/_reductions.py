@@ -65,9 +65,17 @@ def _in_dtype(result: Array, dtype: DTypeLike | None) -> Array:
     return result if dtype is None else result.astype(dtype)
 
 
+def _number(initial, dtype: DTypeLike) -> Array:
+    """initial in the dtype of the elements."""
+    number = _array(initial, dtype)
+    if number.ndim:
+        raise value_error(f"initial must be a number, got an array of shape {number.shape}")
+    return number
+
+
 def _initial(result, initial, combine):
-    """initial, in the dtype of the elements, counted as one more of them."""
-    return result if initial is None else combine(result, _array(initial, result.dtype))
+    """initial counted as one more of the elements."""
+    return result if initial is None else combine(result, _number(initial, result.dtype))
 
 
 def sum(
@@ -152,10 +160,10 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     if where is not None:
         if initial is None:
             raise value_error("max/min: where= needs initial=")
-        a = _weft.where(where, a, _array(initial, a.dtype))
+        a = _weft.where(where, a, _number(initial, a.dtype))
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
-        return _weft.broadcast_to(_array(initial, a.dtype), shape)
+        return _weft.broadcast_to(_number(initial, a.dtype), shape)
     if _weft.dtype_kind(a.dtype) == "complex":
         pair = lambda x, y: _weft.stack([x, _weft.broadcast_to(y, x.shape)], 0)
         combine = lambda x, y: _complex_extreme(prim, pair(x, y), 0, False)
@@ -197,7 +205,7 @@ def max(
     Returns: array without the axes, of the array's dtype.
 
     Raises:
-        ValueError: there are no elements and initial is not given.
+        ValueError: there are no elements and initial is not given; initial is an array.
 
     Example:
         >>> wnp.max(wnp.array([[1, 5], [7, 3]]), axis=0)
@@ -221,7 +229,7 @@ def min(
     Returns: array without the axes, of the array's dtype.
 
     Raises:
-        ValueError: there are no elements and initial is not given.
+        ValueError: there are no elements and initial is not given; initial is an array.
 
     Example:
         >>> wnp.min(wnp.array([[1, 5], [7, 3]]), axis=0)
