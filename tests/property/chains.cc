@@ -1,39 +1,31 @@
 // Random programs under random chains of transforms.
 //
-//   chains_test                     300 fixed seeds, chains of up to 3 transforms (continuous integration)
-//   chains --count=10000 --depth=4  a full run; failing programs are shrunk and written to --keep=DIR as .weft files
+//   chains_test                          300 fixed seeds, chains of up to 3 transforms (continuous integration)
+//   chains_test --count=10000 --depth=4  a full run; failing programs are shrunk and written to --keep=DIR as .weft
+//   files
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
 #include "ir/text_printer.h"
 #include "tests/property/laws.h"
 #include "tests/property/random_fn.h"
+#include <CLI/CLI.hpp>
 
 namespace weft {
 namespace {
 
-long Option(int argc, char** argv, const std::string& name, long fallback) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    if (arg.rfind("--" + name + "=", 0) == 0) return std::atol(arg.c_str() + name.size() + 3);
-  }
-  return fallback;
-}
-
-std::string Folder(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    if (arg.rfind("--keep=", 0) == 0) return arg.substr(7);
-  }
-  return "";
-}
-
 int Main(int argc, char** argv) {
-  const long count = Option(argc, argv, "count", 300), depth = Option(argc, argv, "depth", 3),
-             first = Option(argc, argv, "first", 0);
-  const std::string keep = Folder(argc, argv);
+  long count = 300, depth = 3, first = 0;
+  std::string keep;
+  CLI::App app("Random programs under random chains of transforms");
+  // Of an option given twice the last counts: Bazel puts a target's own arguments in front.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--count", count, "How many programs")->check(CLI::PositiveNumber);
+  app.add_option("--depth", depth, "The longest chain")->check(CLI::PositiveNumber);
+  app.add_option("--first", first, "The first seed")->check(CLI::NonNegativeNumber);
+  app.add_option("--keep", keep, "A folder for shrunk failing programs")->check(CLI::ExistingDirectory);
+  CLI11_PARSE(app, argc, argv);
   long failed = 0;
   for (long seed = first; seed < first + count; ++seed) {
     std::mt19937 rng(static_cast<unsigned>(seed));

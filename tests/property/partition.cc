@@ -23,6 +23,7 @@
 #include "ir/text_printer.h"
 #include "ir/verify.h"
 #include "transforms/pass.h"
+#include <CLI/CLI.hpp>
 
 namespace weft {
 namespace {
@@ -326,12 +327,13 @@ void Run(uint64_t seed, bool floats, Totals& totals) {
 int Main(int argc, char** argv) {
   uint64_t first = 1, count = 60;
   bool floats = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    if (arg.rfind("--first=", 0) == 0) first = std::stoull(arg.substr(8));
-    floats = floats || arg == "--floats";
-    if (arg.rfind("--count=", 0) == 0) count = std::stoull(arg.substr(8));
-  }
+  CLI::App app("Random programs cut over random meshes, against one device");
+  // Of an option given twice the last counts: Bazel puts a target's own arguments in front.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--count", count, "How many programs")->check(CLI::PositiveNumber);
+  app.add_option("--first", first, "The first seed")->check(CLI::NonNegativeNumber);
+  app.add_flag("--floats", floats, "Compiled programs of floats");
+  CLI11_PARSE(app, argc, argv);
   Totals totals;
   for (uint64_t seed = first; seed < first + count; ++seed) Run(seed, floats, totals);
   std::cout << totals.cases << " programs, " << totals.communications << " collectives, " << totals.loops
