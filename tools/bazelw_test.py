@@ -4,6 +4,7 @@ stand-ins for the programs it calls."""
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,8 @@ class Machine:
             "flock",
             "date",
             "head",
+            "df",
+            "xargs",
         ]:
             path = shutil.which(tool)
             if path:
@@ -231,3 +234,52 @@ def test_a_cache_folder_that_cannot_be_made(machine):
     (machine.root.parent / "file").write_text("")
     said = sentence(machine.run("test", XDG_CACHE_HOME=str(machine.root.parent / "file")))
     assert "the cache folder" in said and "cannot be made" in said
+
+
+def settled(folder: Path, names: set[str]):
+    """Waits for the deletions, which go on beside Bazel, and says what is left."""
+    for _ in range(200):
+        left = {path.name for path in folder.rglob("*") if path.is_file()}
+        if left == names:
+            break
+        time.sleep(0.05)
+    return left
+
+
+def test_caches_stay_bounded(machine):
+    (machine.root / "third_party/requirements.txt").write_text("")
+    cache = machine.home / ".cache/weft"
+    hours = {"now": 0, "an hour ago": 1, "two hours ago": 2, "yesterday": 24, "last month": 24 * 31}
+
+    def fill(bazel, jax):
+        shutil.rmtree(cache / "bazel", ignore_errors=True)
+        (cache / "pruned").unlink(missing_ok=True)
+        for folder, names in (("bazel/ac", bazel), ("jax", jax)):
+            (cache / folder).mkdir(parents=True, exist_ok=True)
+            for name in names:
+                path = cache / folder / name
+                path.touch()
+                os.truncate(path, 3 << 30)  # holes: no room is taken
+                os.utime(path, (time.time() - 3600 * hours[name],) * 2)
+
+    def free(gibibytes):
+        machine.fake("df", f"echo Avail; echo {int(gibibytes * (1 << 30))}")
+
+    free(80)
+    fill(hours, ["yesterday", "last month"])
+    assert machine.run("test").stderr.endswith("s\n")  # of making the environment
+    recent = {"now", "an hour ago", "two hours ago"}  # 9 GiB
+    assert settled(cache / "bazel", recent) == recent
+    assert settled(cache / "jax", {"yesterday"}) == {"yesterday"}
+
+    # Not again within the hour, unless the disk fills up: 1 GiB is free, and 4 more shall be.
+    (cache / "bazel/ac/yesterday").touch()
+    os.utime(cache / "bazel/ac/yesterday", (0, 0))
+    assert machine.run("test").stderr == ""
+    time.sleep(0.5)
+    assert settled(cache / "bazel", recent | {"yesterday"}) == recent | {"yesterday"}
+    free(1.5)
+    done = machine.run("test")
+    assert done.returncode == 0 and done.stdout == "bazel got: test\n"
+    assert done.stderr.startswith("bazelw: 1536 MiB are free on the disk of ")
+    assert settled(cache / "bazel", {"now"}) == {"now"}
