@@ -1,5 +1,6 @@
 // Linear algebra through OpenBLAS' LAPACK, matrix by matrix. LAPACK wants columns contiguous, so each matrix is
-// transposed into scratch memory and back; the work in between is cubic.
+// transposed into scratch memory and back; the work in between is cubic. Eigenvalues and singular values come by divide
+// and conquer.
 #include <cblas.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -31,24 +33,26 @@ void sorgqr_(const int*, const int*, const int*, void*, const int*, const void*,
 void dorgqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
 void cungqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
 void zungqr_(const int*, const int*, const int*, void*, const int*, const void*, void*, const int*, int*);
-void ssyev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, int*, size_t, size_t);
-void dsyev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, int*, size_t, size_t);
-void cheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t,
-            size_t);
-void zheev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, int*, size_t,
-            size_t);
+void ssyevd_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, int*,
+             size_t, size_t);
+void dsyevd_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, int*,
+             size_t, size_t);
+void cheevd_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*,
+             void*, const int*, int*, size_t, size_t);
+void zheevd_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*,
+             void*, const int*, int*, size_t, size_t);
 void cgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
             const int*, void*, int*, size_t, size_t);
 void zgeev_(const char*, const char*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
             const int*, void*, int*, size_t, size_t);
-void sgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
-             const int*, void*, const int*, int*, size_t, size_t);
-void dgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
-             const int*, void*, const int*, int*, size_t, size_t);
-void cgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
-             const int*, void*, const int*, void*, int*, size_t, size_t);
-void zgesvd_(const char*, const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*,
-             const int*, void*, const int*, void*, int*, size_t, size_t);
+void sgesdd_(const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
+             const int*, void*, int*, size_t);
+void dgesdd_(const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
+             const int*, void*, int*, size_t);
+void cgesdd_(const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
+             const int*, void*, void*, int*, size_t);
+void zgesdd_(const char*, const int*, const int*, void*, const int*, void*, void*, const int*, void*, const int*, void*,
+             const int*, void*, void*, int*, size_t);
 }
 
 namespace weft::cpu {
@@ -212,10 +216,20 @@ void Qr(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
+// Divide and conquer needs working memory of a few times the matrix, and LAPACK counts it in 32 bits.
+bool Countable(WeftFrame* frame, const char* what, int64_t numbers, int64_t m, int64_t n) {
+  if (numbers <= std::numeric_limits<int>::max()) return true;
+  Fail(frame, std::string(what) + ": a matrix of " + std::to_string(m) + " x " + std::to_string(n) +
+                  " needs more working memory than LAPACK can count");
+  return false;
+}
+
 // [x, w, v]
 void Eigh(WeftFrame* frame, const int64_t* desc) {
   DescReader d(frame, desc);
   const DenseTensor x(d), w(d), v(d);
+  const int64_t order = Stack(x.shape).rows, numbers = 2 * order * order + 6 * order + 1;
+  if (!Countable(frame, "eigh", numbers, order, order)) return;
   OnMatrices(x, 3, [&](auto tag, int64_t k, int64_t n64, int64_t) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
@@ -227,20 +241,18 @@ void Eigh(WeftFrame* frame, const int64_t* desc) {
       std::fill_n(v.as<T>() + k * n64 * n64, n64 * n64, Nan<T>());
     };
     if (!AllFinite(matrix, n64 * n64)) return fail();
-    Matrix<T> a = Columns(matrix, n, n), work(static_cast<size_t>(66 * n));
-    std::vector<R> real_work(static_cast<size_t>(std::max(1, 3 * n)));
-    const int lwork = static_cast<int>(work.size());
+    const int lwork = static_cast<int>(numbers), liwork = 5 * n + 3;
+    Matrix<T> a = Columns(matrix, n, n), work(static_cast<size_t>(lwork));
+    std::vector<int> int_work(static_cast<size_t>(liwork));
     int info = 0;
-    void *pa = a.data(), *pw = w.as<R>() + k * n, *pk = work.data(), *pr = real_work.data();
-    if constexpr (std::is_same_v<T, float>)
-      ssyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, double>)
-      dsyev_("V", "L", &n, pa, &n, pw, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, C64>)
-      cheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
-    else
-      zheev_("V", "L", &n, pa, &n, pw, pk, &lwork, pr, &info, 1, 1);
-    (void)pr;
+    void *pa = a.data(), *pw = w.as<R>() + k * n, *pk = work.data(), *pi = int_work.data();
+    if constexpr (kComplex<T>) {
+      std::vector<R> real_work(static_cast<size_t>(lwork));
+      (std::is_same_v<T, C64> ? cheevd_ : zheevd_)("V", "L", &n, pa, &n, pw, pk, &lwork, real_work.data(), &lwork, pi,
+                                                   &liwork, &info, 1, 1);
+    } else {
+      (std::is_same_v<T, float> ? ssyevd_ : dsyevd_)("V", "L", &n, pa, &n, pw, pk, &lwork, pi, &liwork, &info, 1, 1);
+    }
     if (info != 0) return fail();
     Rows(a.data(), n, n, n, v.as<T>() + k * n64 * n64);
   });
@@ -297,6 +309,11 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
   const DenseTensor x(d), first(d);
   const DenseTensor s = vectors ? DenseTensor(d) : first;
   const DenseTensor vt = vectors ? DenseTensor(d) : first;
+  const Stack size(x.shape);
+  const int64_t shorter = std::min(size.rows, size.cols), longer = std::max(size.rows, size.cols);
+  // What LAPACK's manual asks for, and room for blocks of 64 columns.
+  const int64_t numbers = (vectors ? 4 * shorter * shorter : 0) + 10 * shorter + 64 * (shorter + longer);
+  if (!Countable(frame, "svd", numbers, size.rows, size.cols)) return;
   OnMatrices(x, 6, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
@@ -312,23 +329,22 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
     if (!AllFinite(matrix, m64 * n64)) return fail();
     Matrix<T> a = Columns(matrix, m, n), u(vectors ? static_cast<size_t>(m) * q : 1),
               v(vectors ? static_cast<size_t>(n) * q : 1);
-    Matrix<T> work(static_cast<size_t>(66 * (m + n)));
-    std::vector<R> real_work(static_cast<size_t>(5 * q));
-    const int lwork = static_cast<int>(work.size());
-    const int ldu = vectors ? m : 1, ldv = vectors ? q : 1;
+    Matrix<T> work(static_cast<size_t>(numbers));
+    std::vector<int> int_work(static_cast<size_t>(8 * q));
+    const int lwork = static_cast<int>(numbers), ldu = vectors ? m : 1, ldv = vectors ? q : 1;
     const char* job = vectors ? "S" : "N";
     int info = 0;
     void *pa = a.data(), *ps = s.as<R>() + k * q, *pu = u.data(), *pv = v.data(), *pk = work.data(),
-         *pr = real_work.data();
-    if constexpr (std::is_same_v<T, float>)
-      sgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, double>)
-      dgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, &info, 1, 1);
-    else if constexpr (std::is_same_v<T, C64>)
-      cgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
-    else
-      zgesvd_(job, job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pr, &info, 1, 1);
-    (void)pr;
+         *pi = int_work.data();
+    if constexpr (kComplex<T>) {
+      const int64_t squares = std::max(5 * shorter * shorter, 2 * shorter * (shorter + longer));
+      std::vector<R> real_work(static_cast<size_t>(vectors ? squares + 5 * shorter : 7 * shorter));
+      (std::is_same_v<T, C64> ? cgesdd_ : zgesdd_)(job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork,
+                                                   real_work.data(), pi, &info, 1);
+    } else {
+      (std::is_same_v<T, float> ? sgesdd_ : dgesdd_)(job, &m, &n, pa, &m, ps, pu, &ldu, pv, &ldv, pk, &lwork, pi, &info,
+                                                     1);
+    }
     if (info != 0) return fail();
     if (!vectors) return;
     Rows(u.data(), m, q, m, first.as<T>() + k * m64 * q);

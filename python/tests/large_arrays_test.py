@@ -85,3 +85,10 @@ def test_positions_have_room(x):
         lax.iota("int32", N)
     with pytest.raises(ValueError, match="does not fit i32"):
         weft.jit(lambda v, i: v[i])(x, N - 3)
+
+
+def test_working_memory_of_more_than_31_bits():
+    n = 23170
+    matrix = wnp.array(np.frombuffer(mmap.mmap(-1, 4 * n * n), np.float32).reshape(n, n), copy=False)
+    with pytest.raises(RuntimeError, match=f"svd: a matrix of {n} x {n} needs more working memory than LAPACK can"):
+        weft.jit(wnp.linalg.svd)(matrix)
