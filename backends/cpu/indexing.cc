@@ -1,5 +1,6 @@
 // Scatter: windows of updates combined into an array at positions that data decide.
 #include <algorithm>
+#include <bit>
 #include <complex>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,16 @@ std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
   return s;
 }
 
+// Which one it is follows no pattern that a processor could predict: no branch.
+template <class T>
+T Choose(bool first, T a, T b) {
+  using Word = std::conditional_t<
+      sizeof(T) == 1, uint8_t,
+      std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  const Word x = std::bit_cast<Word>(a), y = std::bit_cast<Word>(b);
+  return std::bit_cast<T>(static_cast<Word>(y ^ ((x ^ y) & -static_cast<Word>(first))));
+}
+
 template <class T>
 void Combine(T* to, T u, int64_t kind) {
   switch (kind) {
@@ -38,25 +49,31 @@ void Combine(T* to, T u, int64_t kind) {
     default:
       if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>) {
         const T v = *to;
-        if (v != v || u != u)
-          *to = v != v ? v : u;  // NaN wins
-        else if (kind == kMin ? u < v : u > v)
-          *to = u;
+        const bool beyond = kind == kMin ? u < v : u > v, only_nan = (u != u) & (v == v);  // NaN wins
+        *to = Choose(beyond | only_nan, u, v);
       }
+  }
+}
+
+// Calls f with the kind as a type, for loops in which it does not change.
+template <class F>
+void WithKind(int64_t kind, const F& f) {
+  switch (kind) {
+    case kSet: return f(std::integral_constant<int64_t, kSet>());
+    case kAdd: return f(std::integral_constant<int64_t, kAdd>());
+    case kMul: return f(std::integral_constant<int64_t, kMul>());
+    case kMin: return f(std::integral_constant<int64_t, kMin>());
+    default: return f(std::integral_constant<int64_t, kMax>());
   }
 }
 
 // Contiguous values at `to` combined with those at `from`.
 template <class T>
 void CombineRun(T* to, const T* from, int64_t n, int64_t kind) {
-  switch (kind) {
-    case kSet: std::copy(from, from + n, to); return;
-    case kAdd:
-      for (int64_t i = 0; i < n; ++i) Combine(to + i, from[i], kAdd);
-      return;
-    default:
-      for (int64_t i = 0; i < n; ++i) Combine(to + i, from[i], kind);
-  }
+  if (kind == kSet) return static_cast<void>(std::copy(from, from + n, to));
+  WithKind(kind, [&](auto known) {
+    for (int64_t i = 0; i < n; ++i) Combine(to + i, from[i], decltype(known)::value);
+  });
 }
 
 // A scatter as a list of windows: each begins at `start` in the operand (-1: dropped) and at `source` in the updates,
@@ -134,12 +151,10 @@ void ApplyWindows(T* to, const T* from, const Windows& windows, int64_t kind, in
       for (int64_t i = 0; i < kept; ++i) {
         if (p.starts[i] >= 0) windows.Apply(to + p.starts[i], from + p.sources[i], kind);
       }
-    } else if (kind == kSet) {
-      CombinePoints(to, from, p, kept, [](T* y, T u) { *y = u; });
-    } else if (kind == kAdd) {
-      CombinePoints(to, from, p, kept, [](T* y, T u) { Combine(y, u, kAdd); });
     } else {
-      CombinePoints(to, from, p, kept, [kind](T* y, T u) { Combine(y, u, kind); });
+      WithKind(kind, [&](auto known) {
+        CombinePoints(to, from, p, kept, [](T* y, T u) { Combine(y, u, decltype(known)::value); });
+      });
     }
   }
 }

@@ -668,10 +668,12 @@ void RegisterScatter(PrimRegistry& r) {
   };
   AddScatter(r, "scatter_mul", kNumbers, "Operand 0 with its windows multiplied by the updates (operand 2).").jvp =
       ScatterMulJvp;
-  AddScatter(r, "scatter_min", kReals, "The smaller of operand 0 and the updates (operand 2), window by window.").jvp =
-      ScatterExtremeJvp;
-  AddScatter(r, "scatter_max", kReals, "The larger of operand 0 and the updates (operand 2), window by window.").jvp =
-      ScatterExtremeJvp;
+  AddScatter(r, "scatter_min", kReals | kBools,
+             "The smaller of operand 0 and the updates (operand 2), window by window.")
+      .jvp = ScatterExtremeJvp;
+  AddScatter(r, "scatter_max", kReals | kBools,
+             "The larger of operand 0 and the updates (operand 2), window by window.")
+      .jvp = ScatterExtremeJvp;
 }
 
 }  // namespace

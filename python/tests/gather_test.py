@@ -96,6 +96,37 @@ def test_scatter(name, kind, mode):
     np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("row", [1, 3])
+@pytest.mark.parametrize("dtype", ["bool", *(f"{s}int{b}" for s in ("", "u") for b in (8, 16, 32, 64)), "float16",
+                                   "bfloat16", "float32", "float64"])  # fmt: skip
+@pytest.mark.parametrize("kind", ["add", "multiply", "min", "max"])
+def test_many_updates_of_few_places(kind, dtype, row):
+    """NumPy's ufunc.at, with the limits of each dtype, NaN and infinities, element by element and row by row."""
+    dtype = wnp.zeros(0, dtype).dtype if dtype != "bfloat16" else np.asarray(jnp.zeros(0, dtype)).dtype
+    if dtype == "bool" and kind in ("add", "multiply"):
+        with pytest.raises(TypeError, match="is bool"):  # as JAX
+            getattr(wnp.zeros(3, bool).at[0], kind)(True)
+        return
+    draws = np.random.default_rng(row)
+    if dtype in ("bool", "float16", "bfloat16", "float32", "float64"):
+        special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0] + ([np.nan, np.inf, -np.inf] if kind in ("min", "max") else [])
+    else:
+        special = [0, 1, 2, 3, np.iinfo(dtype).min, np.iinfo(dtype).max]
+    values = np.asarray(special).astype(dtype)
+    x, u = (values[draws.integers(0, len(values), (n, row))] for n in (40, 200))
+    i = draws.integers(0, 40, 200)
+    want = x.copy()
+    ufunc = {"min": np.minimum, "max": np.maximum, "add": np.add, "multiply": np.multiply}[kind]
+    with np.errstate(all="ignore"):
+        ufunc.at(want, i, u)
+    got = weft.jit(lambda x, i, u: getattr(x.at[i], kind)(u))(x, i, u)
+    got = np.asarray(got)
+    assert got.dtype == want.dtype
+    if dtype == "bfloat16":  # in which NumPy does not know NaN
+        got, want = got.astype(np.float32), want.astype(np.float32)
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("name", ["rows", "elements", "windows", "beyond", "batches"])
 def test_derivatives(name):
     shape, indices, dims, sizes = GATHERS[name]
