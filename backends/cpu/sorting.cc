@@ -1,5 +1,6 @@
 // sort and top_k.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -36,19 +37,22 @@ bool Less(const T& a, const T& b) {
   }
 }
 
-// The total order of IEEE 754.
+template <int bytes>
+using Word =
+    std::conditional_t<bytes == 1, uint8_t,
+                       std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
+
+// A word that is larger for what is larger in the total order of IEEE 754, in which NaN of one sign are all alike.
 template <class T>
-bool TotalLess(const T& a, const T& b) {
-  if constexpr (kIsSmall<T>) {
-    return TotalLess(static_cast<float>(a), static_cast<float>(b));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    auto side = [](T v) { return std::isnan(v) ? (std::signbit(v) ? -1 : 1) : 0; };
-    if (side(a) != side(b)) return side(a) < side(b);
-    return a < b || (a == b && std::signbit(a) && !std::signbit(b));
-  } else if constexpr (kIsComplex<T>) {
-    return false;
+Word<sizeof(T)> Rank(T v) {
+  using W = Word<sizeof(T)>;
+  constexpr W kSign = static_cast<W>(W{1} << (8 * sizeof(T) - 1));
+  W word = std::bit_cast<W>(v);
+  if constexpr (kIsSmall<T> || std::is_floating_point_v<T>) {
+    if (v != v) word = static_cast<W>(word | static_cast<W>(~kSign));
+    return static_cast<W>(word & kSign ? ~word : word | kSign);
   } else {
-    return a < b;
+    return std::is_signed_v<T> ? static_cast<W>(word ^ kSign) : word;
   }
 }
 
@@ -124,23 +128,39 @@ void TopK(WeftFrame* frame, const int64_t* desc) {
   void* values = r.Slot();
   int32_t* indices = static_cast<int32_t*>(r.Slot());
   const int64_t k = r.Int(), n = x.shape.back(), rows = n == 0 ? 0 : x.size() / n;
+  if (k == 0) return;
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* data = x.as<T>();
-    ParallelFor(rows, LogCost(rows * n, k), [&](int64_t begin, int64_t end) {
-      std::vector<int32_t> order(static_cast<size_t>(n));
-      for (int64_t row = begin; row < end; ++row) {
-        const T* v = data + row * n;
-        std::iota(order.begin(), order.end(), 0);
-        std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int32_t i, int32_t j) {
-          return TotalLess(v[j], v[i]) || (!TotalLess(v[i], v[j]) && i < j);
-        });
-        for (int64_t i = 0; i < k; ++i) {
-          static_cast<T*>(values)[row * k + i] = v[order[i]];
-          indices[row * k + i] = order[i];
+    if constexpr (!kIsComplex<T>) {
+      struct Candidate {
+        Word<sizeof(T)> rank;
+        int32_t index;
+      };
+      const auto before = [](Candidate a, Candidate b) {
+        return a.rank > b.rank || (a.rank == b.rank && a.index < b.index);
+      };
+      const T* data = x.as<T>();
+      ParallelFor(rows, LogCost(rows * n, k), [&](int64_t begin, int64_t end) {
+        std::vector<Candidate> best(static_cast<size_t>(k));  // a heap with the last of them on top
+        for (int64_t row = begin; row < end; ++row) {
+          const T* v = data + row * n;
+          for (int32_t i = 0; i < k; ++i) best[i] = {Rank(v[i]), i};
+          std::make_heap(best.begin(), best.end(), before);
+          for (int64_t i = k; i < n; ++i) {
+            const auto rank = Rank(v[i]);
+            if (rank <= best.front().rank) continue;
+            std::pop_heap(best.begin(), best.end(), before);
+            best.back() = {rank, static_cast<int32_t>(i)};
+            std::push_heap(best.begin(), best.end(), before);
+          }
+          std::sort_heap(best.begin(), best.end(), before);
+          for (int64_t i = 0; i < k; ++i) {
+            static_cast<T*>(values)[row * k + i] = v[best[i].index];
+            indices[row * k + i] = best[i].index;
+          }
         }
-      }
-    });
+      });
+    }
   });
 }
 
