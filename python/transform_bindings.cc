@@ -51,20 +51,27 @@ void BindTransforms(py::module_& m) {
     const JvpFn d = Jet(Closed(t, "jet").fn, Extend(active, t), order);
     return py::make_tuple(FnHandle{Condense(std::move(d.fn))}, std::vector<bool>(d.active_out));
   });
-  // -> (primal, tangent, number of residuals)
-  m.def("linearize", [](const Traced& t, const std::vector<bool>& active) {
-    const Linearized l = Linearize(Closed(t, "linearize").fn, Extend(active, t));
-    return py::make_tuple(FnHandle{l.primal}, FnHandle{l.tangent}, l.residuals.size());
-  });
+  // -> (primal, tangent, number of residuals); results behind the first `num_differentiated` are auxiliary
+  m.def(
+      "linearize",
+      [](const Traced& t, const std::vector<bool>& active, std::optional<size_t> num_differentiated) {
+        const Linearized l =
+            Linearize(Closed(t, "linearize").fn, Extend(active, t), num_differentiated.value_or(kAllResults));
+        return py::make_tuple(FnHandle{l.primal}, FnHandle{l.tangent}, l.residuals.size());
+      },
+      py::arg("traced"), py::arg("active"), py::arg("num_differentiated") = py::none());
   // -> (forward, backward, number of residuals); `as_linearized`: the forward half is that of linearize
   m.def(
       "vjp",
-      [](const Traced& t, const std::vector<bool>& active, bool as_linearized) {
+      [](const Traced& t, const std::vector<bool>& active, std::optional<size_t> num_differentiated,
+         bool as_linearized) {
         const Pullback p =
-            Vjp(Closed(t, "vjp").fn, Extend(active, t), as_linearized ? VjpPlan::kReverse : VjpPlan::kCheapest);
+            Vjp(Closed(t, "vjp").fn, Extend(active, t), as_linearized ? VjpPlan::kReverse : VjpPlan::kCheapest,
+                num_differentiated.value_or(kAllResults));
         return py::make_tuple(FnHandle{p.forward}, FnHandle{p.backward}, p.residuals.size());
       },
-      py::arg("traced"), py::arg("active"), py::arg("as_linearized") = false);
+      py::arg("traced"), py::arg("active"), py::arg("num_differentiated") = py::none(),
+      py::arg("as_linearized") = false);
   // -> (captured values, cotangents of the results) -> cotangents of the linear arguments
   m.def("linear_transpose", [](const Traced& t, const std::vector<bool>& linear) {
     return FnHandle{Transpose(Closed(t, "linear_transpose").fn, Extend(linear, t))};

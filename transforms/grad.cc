@@ -12,10 +12,28 @@
 namespace weft {
 namespace {
 
-Mask InexactResults(const Fn& fn) {
+// The results that are differentiated: the inexact ones of the first `count`.
+Mask DifferentiatedResults(const Fn& fn, size_t count) {
   Mask mask;
-  for (const Type& t : fn.ResultTypes()) mask.push_back(IsInexact(t.dtype));
+  for (const Type& t : fn.ResultTypes()) mask.push_back(mask.size() < count && IsInexact(t.dtype));
   return mask;
+}
+
+// The jvp of fn whose tangents are those of the differentiated results, zero or not, and no others: a result that
+// nothing is derived from would have a cotangent of 0 later, of which an infinite derivative makes a NaN.
+FnRef JvpOf(const FnRef& fn, const Mask& active, const Mask& differentiated) {
+  JvpFn jvp = Jvp(fn, active, differentiated);
+  const Atoms& all = jvp.fn->results();
+  auto tangent = all.begin() + static_cast<int64_t>(differentiated.size());
+  Atoms kept(all.begin(), tangent);
+  for (size_t i = 0; i < differentiated.size(); ++i) {
+    if (!jvp.active_out[i]) continue;
+    if (differentiated[i]) kept.push_back(*tangent);
+    ++tangent;
+  }
+  if (kept.size() == all.size()) return std::move(jvp.fn);
+  Builder b(std::move(jvp.fn));
+  return std::move(b).Build(kept);
 }
 
 Atoms ParametersLike(Builder& b, const Fn& fn) {
@@ -63,33 +81,32 @@ bool PlanForward(const Fn& fn, const Mask& wrt) {
 // The same through the tangent of result 0 for a tangent of 1.
 FnRef GradForward(const FnRef& fn, const GradOptions& options) {
   const size_t num_results = fn->results().size();
-  Mask first(num_results, false);
-  first[0] = true;
-  const JvpFn jvp = Jvp(fn, options.wrt, first);
+  const FnRef jvp = JvpOf(fn, options.wrt, DifferentiatedResults(*fn, 1));
   Builder b(fn->name());
   Atoms args = ParametersLike(b, *fn);
   for (size_t i = 0; i < options.wrt.size(); ++i) {
     if (options.wrt[i]) args.push_back(Full(b, fn->params()[i].type, 1));
   }
-  const Atoms y = b.Inline(*jvp.fn, args);
+  const Atoms y = b.Inline(*jvp, args);
   Atoms out;
   if (options.value) out.push_back(y[0]);
-  // Result 0 is active, so its tangent comes first.
   out.push_back(y[num_results]);
   out.insert(out.end(), y.begin() + 1, y.begin() + static_cast<int64_t>(num_results));
   return Condense(std::move(b).Build(out));
 }
 
-// Whether the results that have a derivative are real scalars.
-bool RealScalars(const Fn& fn) {
+// Whether the results that are differentiated are real scalars.
+bool RealScalars(const Fn& fn, const Mask& differentiated) {
   const Types results = fn.ResultTypes();
-  return std::all_of(results.begin(), results.end(),
-                     [](const Type& t) { return !IsInexact(t.dtype) || (IsFloat(t.dtype) && t.rank() == 0); });
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (differentiated[i] && !(IsFloat(results[i].dtype) && results[i].rank() == 0)) return false;
+  }
+  return true;
 }
 
 // Vjp of a function of one number by forward mode: the residuals are the derivatives of its results themselves.
-Pullback VjpForward(const FnRef& fn, const Mask& active) {
-  const JvpFn jvp = Jvp(fn, active, InexactResults(*fn));
+Pullback VjpForward(const FnRef& fn, const Mask& active, const Mask& differentiated) {
+  const FnRef jvp = JvpOf(fn, active, differentiated);
   Builder forward(fn->name());
   Atoms args = ParametersLike(forward, *fn);
   const Type* x = nullptr;
@@ -98,7 +115,7 @@ Pullback VjpForward(const FnRef& fn, const Mask& active) {
   }
   args.push_back(Full(forward, *x, 1));
   Pullback pullback;
-  const Atoms values = forward.Inline(*jvp.fn, args);
+  const Atoms values = forward.Inline(*jvp, args);
   pullback.forward = Condense(std::move(forward).Build(values));
 
   const Types results = pullback.forward->ResultTypes();
@@ -129,22 +146,6 @@ Linearized LinearizeJvp(const Fn& fn, FnRef jvp) {
   return {split.known, split.unknown, split.residuals};
 }
 
-// As far as result 0 is concerned: what follows it are auxiliary ones, which nothing is derived from. (With a cotangent
-// of 0 for them, an infinite derivative would give a NaN.)
-Linearized LinearizeFirst(const FnRef& fn, const Mask& active) {
-  const size_t num_results = fn->results().size();
-  Mask first(num_results, false);
-  first[0] = true;
-  FnRef jvp = Jvp(fn, active, first).fn;
-  if (jvp->results().size() > num_results + 1) {
-    // Result 0 is active, so its tangent comes first.
-    const Atoms results(jvp->results().begin(), jvp->results().begin() + static_cast<int64_t>(num_results) + 1);
-    Builder b(std::move(jvp));
-    jvp = std::move(b).Build(results);
-  }
-  return LinearizeJvp(*fn, std::move(jvp));
-}
-
 // Which parameters of the linear half are tangents.
 Mask TangentsOf(const Linearized& l) {
   Mask linear(l.tangent->params().size(), true);
@@ -154,13 +155,15 @@ Mask TangentsOf(const Linearized& l) {
 
 }  // namespace
 
-Linearized Linearize(const FnRef& fn, const Mask& active) {
-  return LinearizeJvp(*fn, Jvp(fn, active, InexactResults(*fn)).fn);
+Linearized Linearize(const FnRef& fn, const Mask& active, size_t num_differentiated) {
+  return LinearizeJvp(*fn, JvpOf(fn, active, DifferentiatedResults(*fn, num_differentiated)));
 }
 
-Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan) {
-  if (plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn)) return VjpForward(fn, active);
-  const Linearized l = Linearize(fn, active);
+Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan, size_t num_differentiated) {
+  const Mask differentiated = DifferentiatedResults(*fn, num_differentiated);
+  if (plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn, differentiated))
+    return VjpForward(fn, active, differentiated);
+  const Linearized l = Linearize(fn, active, num_differentiated);
   return {l.primal, Condense(TransposeLinearHalf(l.tangent, TangentsOf(l))), l.residuals};
 }
 
@@ -179,7 +182,7 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
   if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
-  Linearized l = LinearizeFirst(fn, options.wrt);
+  Linearized l = Linearize(fn, options.wrt, 1);
   const Atoms forward = l.primal->results();
   Builder b(std::move(l.primal));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());

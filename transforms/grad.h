@@ -9,26 +9,34 @@
 #ifndef WEFT_TRANSFORMS_GRAD_H_
 #define WEFT_TRANSFORMS_GRAD_H_
 
+#include <cstddef>
+#include <limits>
+
 #include "ir/fn.h"
 
 namespace weft {
 
+// Differentiated are the inexact ones of the first `num_differentiated` results. Further ones are auxiliary: the first
+// half gives them, and the second does not know of them.
+inline constexpr size_t kAllResults = std::numeric_limits<size_t>::max();
+
 struct Linearized {
   FnRef primal;   // parameters of f -> results of f, residuals
-  FnRef tangent;  // residuals, tangents of the active parameters -> tangents of the inexact results
+  FnRef tangent;  // residuals, tangents of the active parameters -> tangents of the differentiated results
   Types residuals;
 };
-Linearized Linearize(const FnRef& fn, const Mask& active);
+Linearized Linearize(const FnRef& fn, const Mask& active, size_t num_differentiated = kAllResults);
 
 struct Pullback {
   FnRef forward;   // parameters of f -> results of f, residuals
-  FnRef backward;  // residuals, cotangents of the inexact results -> cotangents of the active parameters
+  FnRef backward;  // residuals, cotangents of the differentiated results -> cotangents of the active parameters
   Types residuals;
 };
 // kCheapest: derivatives of functions of one number that are derivatives themselves are taken forward, and are what
 // the forward half keeps. kReverse: the residuals are those of Linearize.
 enum class VjpPlan { kCheapest, kReverse };
-Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan = VjpPlan::kCheapest);
+Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan = VjpPlan::kCheapest,
+             size_t num_differentiated = kAllResults);
 
 struct GradOptions {
   Mask wrt;                  // parameters to differentiate with respect to

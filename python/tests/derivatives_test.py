@@ -37,6 +37,39 @@ def model(np_):
     return f
 
 
+AUX = {  # x -> what the transform passes on: the cube of x
+    "grad": lambda f, x: weft.grad(f, has_aux=True)(x)[1],
+    "value_and_grad": lambda f, x: weft.value_and_grad(f, has_aux=True)(x)[0][1],
+    "vjp": lambda f, x: weft.vjp(f, x, has_aux=True)[2],
+    "jvp": lambda f, x: weft.jvp(f, (x,), (wnp.ones_like(x),), has_aux=True)[2],
+    "linearize": lambda f, x: weft.linearize(f, x, has_aux=True)[2],
+    "jacfwd": lambda f, x: weft.jacfwd(f, has_aux=True)(x)[1],
+    "jacrev": lambda f, x: weft.jacrev(f, has_aux=True)(x)[1],
+    "hessian": lambda f, x: weft.hessian(f, has_aux=True)(x)[1],
+}
+
+
+@pytest.mark.parametrize("name", AUX)
+def test_aux_has_derivatives_of_its_own(name):
+    """The transform that it is a by-product of does not differentiate it, those around do."""
+    aux = lambda x: AUX[name](lambda a: (a * a, {"cube": a**3}), x)["cube"]
+    assert aux(3.0) == 27
+    assert weft.grad(aux)(3.0) == 27
+    assert weft.jvp(aux, (3.0,), (2.0,))[1] == 54
+    assert weft.grad(weft.grad(aux))(3.0) == 18
+    np.testing.assert_array_equal(weft.jit(weft.vmap(weft.grad(aux)))(f64([1.0, 2.0])), [3, 12])
+
+
+def test_aux_takes_no_part_in_the_derivative():
+    f = lambda a: (a * a, wnp.sqrt(a))  # whose derivative at 0 is infinite
+    assert weft.vjp(f, 0.0, has_aux=True)[1](1.0) == (0,)
+    assert weft.linearize(f, 0.0, has_aux=True)[1](1.0) == 0
+    # ... also where the plan is forward mode, which is that of a derivative of one number.
+    g = lambda a: (weft.grad(lambda b: b**3)(a), wnp.sqrt(a))
+    assert weft.vjp(g, 0.0, has_aux=True)[1](1.0) == (0,)
+    assert weft.grad(lambda a: weft.vjp(g, a, has_aux=True)[2])(4.0) == 0.25
+
+
 def features(np_):
     return lambda p, x: {"a": np_.sin(p["w"] @ x), "b": (p["b"] * x[0], np_.exp(x).sum())}
 
@@ -137,6 +170,8 @@ def test_results_are_those_of_jax(name):
         (lambda: weft.grad(lambda x: x * 1j)(3.0), TypeError, "real floating-point"),
         (lambda: weft.grad(lambda x: x, has_aux=True)(3.0), TypeError, "must return \\(value, aux\\)"),
         (lambda: weft.vjp(lambda x: x, 3.0, has_aux=True), TypeError, "must return \\(value, aux\\)"),
+        (lambda: weft.jvp(lambda x: x, (X,), (X,), has_aux=True), TypeError, "jvp: .* must return \\(value, aux\\)"),
+        (lambda: weft.linearize(lambda x: (x,), 3.0, has_aux=True), TypeError, "must return \\(value, aux\\)"),
         (lambda: weft.linearize(lambda x: x, 3.0, has_aux=True), TypeError, "must return \\(value, aux\\)"),
         (lambda: weft.linearize(lambda x: x, 3.0)[1](wnp.ones(2)), TypeError, "the tangent of argument x is f32"),
         (lambda: weft.linear_transpose(wnp.sin, 1.0), weft.DerivativeError, "sin is not linear"),

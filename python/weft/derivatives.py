@@ -14,7 +14,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import type_error
 from ._tracing import LEAF_TREE as _LEAF_TREE
-from ._tracing import Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
+from ._tracing import Flat, ShapeDtype, check_callable, flat_function, trace_flat
 from .arguments import by_name, checked_argnums, hold_others, holding_aux, positions, released
 from .tree_util import Partial
 
@@ -85,18 +85,13 @@ def _no_cotangent(leaf):
     return _weft.full(_weft.abstract(leaf)[0], 0, "bool")
 
 
-def _with_constant_aux(function: Callable[..., Any], what: str) -> Callable[..., Any]:
-    """A function that returns (value, aux) as one whose aux does not depend on anything."""
-    from .api import stop_gradient
-
-    @functools.wraps(function, updated=())
-    def wrapped(*args, **kwargs):
-        out = function(*args, **kwargs)
-        if not isinstance(out, (tuple, list)) or len(out) != 2:
-            raise type_error(f"{what}: with has_aux '{call_name(function)}' must return (value, aux)")
-        return out[0], stop_gradient(out[1])
-
-    return wrapped
+def _value_and_aux(flat, has_aux: bool, what: str) -> tuple:
+    """The structures of what is differentiated, and of what is passed on."""
+    if not has_aux:
+        return flat.out_tree, _tree.structure(())
+    if flat.out_tree.type not in (tuple, list) or flat.out_tree.num_children != 2:
+        raise type_error(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
+    return flat.out_tree.children()
 
 
 @overload
@@ -257,12 +252,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
         finish = _sum_of_lanes if apart else None
         t = trace_flat(flat, what, known=True, derivatives=1, differentiated=active, finish=finish)
-        if has_aux:
-            if flat.out_tree.num_children != 2 or flat.out_tree.type not in (tuple, list):
-                raise type_error(f"{what}: with has_aux '{flat.name}' must return (value, aux)")
-            value_tree, aux_tree = flat.out_tree.children()
-        else:
-            value_tree, aux_tree = flat.out_tree, None
+        value_tree, aux_tree = _value_and_aux(flat, has_aux, what)
         if value_tree != _LEAF_TREE:
             raise type_error(
                 f"{what}: '{flat.name}' must return one scalar, got a result of structure {value_tree}"
@@ -352,6 +342,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
     t = trace_flat(flat, "jvp", known=True, derivatives=1, differentiated=active)
+    _value_and_aux(flat, has_aux, "jvp")
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
     n = t.num_results
@@ -419,28 +410,23 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         (Array(6., dtype=float32), (Array([3.], dtype=float32), Array([2.], dtype=float32)))
     """
     check_callable(fun, "vjp")
-    if has_aux:
-        fun = _with_constant_aux(fun, "vjp")
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     flat.leaves = flat.specs = lanes_apart(flat.leaves)
     t = trace_flat(flat, "vjp", known=True, derivatives=1, differentiated=active, finish=lanes_apart)
-    forward, backward, _ = _weft.vjp(t, active)
+    value_tree, aux_tree = _value_and_aux(flat, has_aux, "vjp")
+    count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
+    forward, backward, _ = _weft.vjp(t, active, count)
     out = _weft.apply(forward, flat.leaves + t.captures, t.weak_results)
-    n = t.num_results
     values, residuals = out[:n], out[n:]
-    out_tree, in_tree = flat.out_tree, flat.in_tree
-    value_tree, aux_tree = out_tree.children() if has_aux else (out_tree, _tree.structure(()))
-    count = value_tree.num_leaves
     leaf_types = [_weft.abstract(leaf)[0] for leaf in flat.leaves]
     slopes = [weak for weak, on in zip(_weak(flat.leaves), active) if on]
-    specs = [_weft.abstract(v) for v in values]
+    specs = [_weft.abstract(v) for v in values[:count]]
 
     # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
     def pullback(residuals, cotangent):
-        moving = lanes_apart(_cotangents(cotangent, value_tree, specs[:count], "vjp"))
-        aux_cts = [_weft.full(shape, 0, dtype) for shape, dtype, _, _ in specs[count:] if _weft.is_inexact(dtype)]
-        back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving + aux_cts), slopes))
+        moving = lanes_apart(_cotangents(cotangent, value_tree, specs, "vjp"))
+        back = iter(_weft.with_weak(_weft.apply_derivative(backward, residuals + moving), slopes))
         grads = [next(back) if a else _weft.full(shape, 0, "bool") for a, shape in zip(active, leaf_types)]
         return _tree.unflatten(in_tree, grads)[0]
 
@@ -495,20 +481,16 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     check_callable(fun, "linearize")
-    if has_aux:
-        fun = _with_constant_aux(fun, "linearize")
     flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
     t = trace_flat(flat, "linearize", known=True, derivatives=1, differentiated=active)
-    primal, tangent, _ = _weft.linearize(t, active)
+    value_tree, aux_tree = _value_and_aux(flat, has_aux, "linearize")
+    count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
+    primal, tangent, _ = _weft.linearize(t, active, count)
     out = _weft.apply(primal, flat.leaves + t.captures, t.weak_results)
-    n = t.num_results
     values, residuals = out[:n], out[n:]
-    out_tree, in_tree = flat.out_tree, flat.in_tree
-    value_tree, aux_tree = out_tree.children() if has_aux else (out_tree, _tree.structure(()))
-    count = value_tree.num_leaves
-    specs, names = [_weft.abstract(v) for v in values], flat.names
+    specs, names = [_weft.abstract(v) for v in values[:count]], flat.names
 
     # What it knows beside its arguments belongs to no trace: it is part of the structure of a tree.
     def apply_tangents(residuals, *tangents):
@@ -526,7 +508,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         results = iter(_weft.apply_derivative(tangent, residuals + moving))
         found = [next(results) if _weft.is_inexact(d) else _weft.full(shape, 0, "bool") for shape, d, _, _ in specs]
         weak = [weak and _weft.is_inexact(dtype) for _, dtype, weak, _ in specs]
-        return _tree.unflatten(value_tree, _weft.with_weak(found, weak)[:count])
+        return _tree.unflatten(value_tree, _weft.with_weak(found, weak))
 
     value, applied = _tree.unflatten(value_tree, values[:count]), Partial(apply_tangents, residuals)
     if has_aux:
