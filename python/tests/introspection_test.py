@@ -125,7 +125,19 @@ def test_python_of_programs_runs():
     again = defined(ir.to_python(), "for_1")
     assert again == ir and again(np.ones(2, "f"), np.ones(2, "f"))[0].tolist() == [2, 2]
     symbolic = weft.make_ir(lambda x: (x @ x.T).reshape(-1))(weft.ShapeDtype(("n", 3), "float32"))
-    assert defined(symbolic.to_python(), "f" if "def f(" in symbolic.to_python() else symbolic.__name__) == symbolic
+    assert defined(symbolic.to_python(), symbolic.__name__) == symbolic
+
+
+def test_the_name_in_python_is_the_program_s_own():
+    """... also where the functions of its branches have the same one, as those of lambdas do."""
+    for f in (
+        lambda x: weft.cond(x > 0, lambda v: v * 2, lambda v: v * 3, x),
+        lambda x: weft.fori_loop(0, 3, lambda i, c: weft.cond(c > 9, lambda: c, lambda: c * 2), x),
+    ):
+        ir = weft.make_ir(f)(1.0)
+        assert ir.to_python().count(f"def {ir.__name__}(") == 1
+        again = defined(ir.to_python(), ir.__name__)
+        assert again == ir and again(5.0) == f(5.0)
 
 
 def test_programs_by_hand():

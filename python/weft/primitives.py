@@ -172,14 +172,17 @@ class _Writer:
         self.written: dict = {}
         self.names: set[str] = set()
 
-    def write(self, fn, wanted: str) -> str:
-        """Writes the function after those that are its regions; returns its name."""
+    def name_for(self, fn) -> str:
+        return _identifier(fn.name, self.names, "f")
+
+    def write(self, fn, own: str | None = None) -> str:
+        """Writes the function after those that are its regions; returns its name, a free one unless it is given."""
         if fn in self.written:
             return self.written[fn]
         eqns, lines = fn.eqns, []
         values: dict[str, str] = {}
         # A value with the name of a region would hide it, also where the region is used before.
-        regions_of = [[self.write(region, region.name) for region in e["regions"]] for e in eqns]
+        regions_of = [[self.write(region) for region in e["regions"]] for e in eqns]
         taken: set[str] = {name for regions in regions_of for name in regions}
         for i, hint in enumerate(fn.param_names):
             values[f"%{i}"] = _identifier(hint, taken, "x")
@@ -211,7 +214,7 @@ class _Writer:
         parameters = [values[f"%{i}"] for i in range(len(fn.param_names))]
         returned = [operand(text) for text in fn.results]
         lines.append("    return " + (returned[0] if len(returned) == 1 else f"({', '.join(returned)})"))
-        name = _identifier(wanted, self.names, "f")
+        name = own or self.name_for(fn)
         kinds = [
             f"prim.constant({text!r})" if is_constant else repr(text)
             for text, is_constant in zip(fn.param_types, fn.constants)
@@ -222,7 +225,8 @@ class _Writer:
 
 
 def to_python(fn, locations: bool = False) -> tuple[str, str]:
-    """(source, name): Python that defines the program as a function of that name."""
+    """(source, name): Python that defines the program as a function of that name: its own, which no region takes from
+    it, with a number where Python or the source needs the name."""
     writer = _Writer(locations)
-    name = writer.write(fn, fn.name)
+    name = writer.write(fn, writer.name_for(fn))
     return "\n".join(writer.lines) + "\n", name

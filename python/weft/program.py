@@ -139,8 +139,9 @@ class IR:
     def to_python(self, locations: bool = False) -> str:
         """Python source of the program, equation by equation, in terms of weft.primitives.
 
-        Running it defines a function of the program's name, which is the same program. Captured arrays are its last
-        parameters, in the order of `constants`.
+        Running it defines a function of the program's name, which is the same program (`name_1` where the name is a
+        word of Python's, or one that the source itself needs). Captured arrays are its last parameters, in the order of
+        `constants`.
 
         Args:
             locations: whether every equation has its user line and transforms as a comment.
