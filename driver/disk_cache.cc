@@ -115,7 +115,9 @@ std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
   if (fd < 0) return std::nullopt;
   struct stat info;
   std::string bytes;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid()) {
+  // Code is some kilobytes. What is far larger is damaged, and its size is not to be trusted with memory.
+  constexpr off_t kLargest = off_t{256} << 20;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() && info.st_size <= kLargest) {
     bytes.resize(static_cast<size_t>(info.st_size));
     size_t done = 0;
     while (done < bytes.size()) {

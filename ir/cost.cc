@@ -79,6 +79,12 @@ double OperationsOf(const Eqn& e, const Types& operands, const Types& results, c
   }
 }
 
+}  // namespace
+
+bool ReadsOnlyItsResult(const Prim& prim) { return IsOneOf(prim.name, {"slice", "dynamic_slice", "gather"}); }
+
+namespace {
+
 double TrafficOf(const Eqn& e, const Types& operands, const Types& results, const CostOptions& options) {
   const std::string& name = e.prim->name;
   if (IsOneOf(name, {"reshape", "stop_gradient", "dim_size"})) return 0;
@@ -89,8 +95,8 @@ double TrafficOf(const Eqn& e, const Types& operands, const Types& results, cons
                        e.operands.begin() + static_cast<int64_t>(i);
     if (e.operands[i].is_var() && !again) in += Bytes(operands[i], options);
   }
-  if (IsOneOf(name, {"slice", "dynamic_slice"})) return 2 * out;
   if (name == "gather") return 2 * out + Bytes(operands[1], options);
+  if (ReadsOnlyItsResult(*e.prim)) return 2 * out;
   if (name == "dynamic_update_slice") return 2 * Bytes(operands[1], options);
   // Updates are read, and the elements they meet read and written.
   if (name.rfind("scatter", 0) == 0) return in - Bytes(operands[0], options) + 2 * Bytes(operands.back(), options);

@@ -27,6 +27,9 @@ struct Cost {
   double total() const { return flops + bytes; }
 };
 
+// Whether an operation touches of operand 0 only what it puts into its result.
+bool ReadsOnlyItsResult(const Prim& prim);
+
 struct CostOptions {
   double symbol = 64;  // the size taken for a symbolic dimension
   double trips = 1;    // the trips taken for a loop that is not counted

@@ -5,6 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "ir/to_integer.h"
 
 namespace weft {
 
@@ -77,6 +78,8 @@ void Tensor::Set(int64_t i, std::complex<double> value) {
       data<T>()[i] = value.real() != 0;
     } else if constexpr (kIsSmallFloat<T>) {
       data<T>()[i] = T(static_cast<float>(value.real()));
+    } else if constexpr (std::is_integral_v<T>) {
+      data<T>()[i] = ToInteger<T>(value.real());
     } else {
       data<T>()[i] = static_cast<T>(value.real());
     }

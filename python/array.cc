@@ -148,8 +148,18 @@ PyObject* Iterate(PyObject* self) {
     if (v.rank() == 0) throw TypeError("iteration over an array of no dimensions");
     const int64_t n = v.dims()[0].value("iteration");
     Ref list(Check(PyList_New(n)));
+    if (v.traced()) {
+      for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
+      return PyObject_GetIter(list.get());
+    }
+    // Copies of rows: no program for each of them, and none keeps all of the array.
+    const Tensor& t = v.tensor();
+    const Shape row(t.shape().begin() + 1, t.shape().end());
+    int64_t bytes = ByteWidth(t.dtype());
+    for (int64_t size : row) bytes *= size;
     for (int64_t i = 0; i < n; ++i) {
-      PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
+      void* data = static_cast<char*>(const_cast<void*>(t.raw())) + i * bytes;
+      PyList_SET_ITEM(list.get(), i, WrapValue(Value(Tensor(t.dtype(), row, t.owner(), data).Copy(), v.weak())));
     }
     return PyObject_GetIter(list.get());
   });

@@ -1,4 +1,6 @@
 // Python's subscripts as indices: x[1, ::2, None, ..., rows].
+#include <algorithm>
+
 #include "python/array.h"
 #include "python/convert.h"
 
@@ -17,7 +19,10 @@ std::optional<int64_t> SlicePart(PyObject* part) {
                       "; use weft.lax.dynamic_slice for a slice of known size at a computed place");
     }
   }
-  return IntFrom(part, "a slice bound");
+  if (!PyLong_Check(part)) return IntFrom(part, "a slice bound");
+  // As in Python, what is beyond every array is its end. (Sums of these do not overflow.)
+  constexpr Py_ssize_t kBeyond = Py_ssize_t{1} << 62;
+  return std::clamp(PyNumber_AsSsize_t(part, nullptr), -kBeyond, kBeyond);
 }
 
 // `anywhere`: integers may be out of bounds; modes say what that means.
@@ -37,8 +42,9 @@ Index IndexFrom(PyObject* key, bool anywhere = false) {
   }
   if (PyBool_Check(key)) return Index::Array(Value(NumberTensor(DType::kBool, Scalar::Int(key == Py_True))));
   if (PyLong_Check(key)) {
-    const long long i = PyLong_AsLongLong(key);
-    if (i == -1 && PyErr_Occurred()) throw PythonError();
+    int overflow = 0;
+    const long long i = PyLong_AsLongLongAndOverflow(key, &overflow);
+    if (overflow != 0) throw UserError(ErrorKind::kIndex, {}, "the index ", Repr(key), " does not fit 64 bits");
     if (anywhere) return Index::Array(Value(NumberTensor(DType::kI64, Scalar::Int(i))));
     return Index::Int(i);
   }

@@ -150,7 +150,7 @@ void FlattenArgument(PyObject* o, Arguments& a, bool donated) {
 std::string NameOf(PyObject* function) {
   Ref name(PyObject_GetAttrString(function, "__name__"));
   PyErr_Clear();
-  return name ? PyUnicode_AsUTF8(name.get()) : "a jitted function";
+  return name && PyUnicode_Check(name.get()) ? Text(name.get()) : "a jitted function";
 }
 
 void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* function) {
@@ -161,6 +161,7 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
   }
   const Py_hash_t h = PyObject_Hash(o);
   if (h == -1 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();  // of a __hash__ of the user's
     PyErr_Clear();
     throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
                      "', which is not hashable; static arguments are part of the cache key");

@@ -126,14 +126,19 @@ bool InitConvert() {
   return g_ndarray && g_generic && g_np_dtype && g_dtype_cache;
 }
 
+std::string Text(PyObject* object) {
+  if (!PyUnicode_Check(object)) return Repr(object);
+  Ref bytes(Check(PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace")));
+  return std::string(PyBytes_AS_STRING(bytes.get()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.get())));
+}
+
 std::string Repr(PyObject* object) {
   Ref text(PyObject_Repr(object));
-  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
-  if (utf8 == nullptr) {
+  if (!text) {
     PyErr_Clear();
     return "<" + TypeName(object) + ">";
   }
-  std::string s = utf8;
+  std::string s = Text(text.get());
   if (s.size() > 200) s.replace(197, std::string::npos, "...");
   return s;
 }
@@ -320,6 +325,8 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
   const DType dtype = t.dtype();
   RefuseTape(dtype);
   if (dtype == DType::kKey) throw TypeError("numpy.asarray(): ", kKeyIsNoNumber);
+  if (t.shape().size() > 64)
+    throw ValueError("numpy.asarray(): NumPy's arrays have at most 64 dimensions, this one has ", t.shape().size());
   if (IsExtended(dtype)) {
     const DType bits = ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
     t = Tensor(bits, t.shape(), t.owner(), t.raw());

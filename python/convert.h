@@ -62,6 +62,9 @@ std::optional<Ints> AxesFrom(PyObject* object, const char* what);
 PyObject* ShapeObject(const Value& value);
 PyObject* DimObject(const Dim& dim);
 std::string Repr(PyObject* object);
+// A Python string as UTF-8, with escapes for what has no form there (lone surrogates, as in names of files); the repr
+// of anything else.
+std::string Text(PyObject* object);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_CONVERT_H_

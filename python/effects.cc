@@ -81,7 +81,7 @@ std::string TakeException() {
   PyErr_NormalizeException(&type, &value, &traceback);
   std::string text = type ? reinterpret_cast<PyTypeObject*>(type)->tp_name : "an error";
   Ref message(value ? PyObject_Str(value) : nullptr);
-  if (message) text += std::string(": ") + PyUnicode_AsUTF8(message.get());
+  if (message) text += ": " + Text(message.get());
   PyErr_Clear();
   Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(traceback);
   return text;

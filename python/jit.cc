@@ -115,7 +115,7 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
     a.signature.tokens.push_back(kKeywordToken);
     a.signature.objects.push_back(Ref::Borrow(k));
     if (self->has_static && PySet_Contains(self->static_argnames, k) == 1) {
-      AddStatic(v, a, std::string("'") + PyUnicode_AsUTF8(k) + "'", self->function);
+      AddStatic(v, a, "'" + Text(k) + "'", self->function);
     } else {
       FlattenArgument(v, a, self->has_donated && PySet_Contains(self->donate_argnames, k) == 1);
     }
@@ -123,10 +123,11 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
 }
 
 std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
-  if (*self->last && (*self->last)->signature == s) return *self->last;
+  // Comparing static arguments may run Python code, and so other threads, which may add entries meanwhile, and change
+  // which is the last one.
+  if (const std::shared_ptr<Entry> last = *self->last; last && last->signature == s) return last;
   auto it = self->entries->find(s.Hash());
   if (it == self->entries->end()) return nullptr;
-  // Comparing static arguments may run Python code, and so other threads, which may add entries meanwhile.
   const std::vector<std::shared_ptr<Entry>> entries = it->second;
   for (const auto& entry : entries) {
     if (entry->signature == s) {
@@ -325,8 +326,7 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
     PyObject* names = PyTuple_GET_ITEM(pair.get(), 2);
     for (size_t i = 0; i < a.leaves.size(); ++i) {
       Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && WeakOf(a.leaves[i].array), ""};
-      d.how =
-          std::string("was donated as argument ") + PyUnicode_AsUTF8(PyList_GET_ITEM(names, i)) + " of '" + name + "'";
+      d.how = "was donated as argument " + Text(PyList_GET_ITEM(names, i)) + " of '" + name + "'";
       entry->deletions.push_back(std::make_shared<Deletion>(std::move(d)));
       entry->donated.push_back(a.leaves[i].donated);
     }

@@ -152,9 +152,11 @@ void BindNumpy(py::module_& m) {
     RefuseComplex(o, want, "array");
     if (IsNumpyArray(o.ptr()))
       t = TensorFromBuffer(o.ptr(), !copy, "array");
-    else if (IsPythonNumber(o.ptr()) && want)
-      t = NumberTensor(*want, ScalarFrom(o.ptr()));
-    else if (list || text) {
+    else if (IsPythonNumber(o.ptr()) && want) {
+      // As in lists: what a float has no integer for is an error, not the end of a range.
+      const bool whole = PyFloat_Check(o.ptr()) && IsInteger(*want);
+      t = NumberTensor(*want, ScalarFrom(Ref(whole ? Check(PyNumber_Long(o.ptr())) : Py_NewRef(o.ptr())).get()));
+    } else if (list || text) {
       // Lists that hold arrays, traced ones too, are stacked.
       bool arrays = false;
       if (list) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/to_integer.h"
+
 namespace weft {
 
 WeakDType Scalar::dtype() const {
@@ -56,7 +58,7 @@ Tensor MakeNumber(DType dtype, const Scalar& s) {
       if (whole)
         *t.data<T>() = IntegerOf<T>(dtype, s);
       else
-        *t.data<T>() = static_cast<T>(s.re);
+        *t.data<T>() = ToInteger<T>(s.re);
     } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
       *t.data<T>() = T(static_cast<typename T::value_type>(real), static_cast<typename T::value_type>(s.im));
     } else if constexpr (kIsSmallFloat<T>) {

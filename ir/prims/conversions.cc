@@ -1,33 +1,19 @@
 // Element-wise primitives with an attribute: convert, bitcast, integer_pow.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/product.h"
+#include "ir/to_integer.h"
 
 namespace weft {
 namespace {
 
 using Complex = std::complex<double>;
 
-// Float to integer: truncates towards zero, saturates, NaN becomes 0. Everything else as C++ converts.
-template <class T>
-Tensor FloatsToInts(const std::vector<double>& x, DType dtype, const Shape& shape) {
-  Tensor t(dtype, shape);
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double v = std::trunc(x[i]);
-    constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
-    constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
-    t.data<T>()[i] = std::isnan(v) ? T{0}
-                     : v <= low    ? std::numeric_limits<T>::min()
-                     : v >= high   ? std::numeric_limits<T>::max()
-                                   : static_cast<T>(v);
-  }
-  return t;
-}
-
+// Float to integer: ir/to_integer.h. Everything else as C++ converts.
 Tensor ConvertTo(const Tensor& x, DType dtype) {
   const DType from = x.dtype();
   if (from == dtype) return x;
@@ -37,10 +23,13 @@ Tensor ConvertTo(const Tensor& x, DType dtype) {
     if (!IsInteger(dtype)) return StoreAs<double>(dtype, x.shape(), values);
     return VisitDType(dtype, [&](auto tag) -> Tensor {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-        return FloatsToInts<T>(values, dtype, x.shape());
-      else
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        Tensor t(dtype, x.shape());
+        std::transform(values.begin(), values.end(), t.data<T>(), ToInteger<T>);
+        return t;
+      } else {
         return Tensor();
+      }
     });
   }
   if (IsSigned(from)) return StoreAs<int64_t>(dtype, x.shape(), LoadAs<int64_t>(x));

@@ -313,3 +313,22 @@ def test_reversed():
     assert weft.jit(lambda x: list(reversed(x)))(x)[0].tolist() == [5, 6]
     with pytest.raises(TypeError, match="no dimensions"):
         reversed(wnp.array(1.0))
+
+
+def test_rows_of_large_arrays():
+    x = wnp.arange(30000.0).reshape(3000, 10)
+    rows = list(x)
+    assert len(rows) == 3000 and all(r.shape == (10,) for r in rows)
+    np.testing.assert_array_equal(np.stack(rows), x)
+    assert [float(x[i, 0]) for i in range(0, 3000, 100)] == [10.0 * i for i in range(0, 3000, 100)]
+    keys = list(weft.random.split(weft.random.key(0), 3))
+    assert [k.dtype for k in keys] == [weft.random.key(0).dtype] * 3
+    assert [a.weak_type for a in wnp.full((2,), 1.0) + 0] == [a.weak_type for a in [(wnp.full((2,), 1.0) + 0)[0]]] * 2
+
+
+def test_more_dimensions_than_numpy_has():
+    x = wnp.ones((1,) * 65)
+    assert (x + 1).ndim == 65
+    for read in (np.asarray, repr, lambda v: v.tolist()):
+        with pytest.raises(ValueError, match="at most 64 dimensions, this one has 65"):
+            read(x)

@@ -804,3 +804,45 @@ def test_dtypes_are_not_mistaken_for_equal_objects():
 def test_reshape_names_its_arguments():
     with pytest.raises(TypeError, match="reshape: there is no argument 'foo'"):
         X.reshape(2, 3, foo=1)
+
+
+def test_names_that_are_no_utf8():
+    """Lone surrogates, as in names of files that Python could not decode."""
+
+    def fails(x):
+        raise ValueError("\udc80bad")
+
+    with pytest.raises(RuntimeError, match=r"a callback raised ValueError: \\udc80bad"):
+        weft.jit(lambda x: weft.pure_callback(fails, weft.ShapeDtype((), "float32"), x))(1.0)
+    f = weft.jit(lambda **k: k["\ud800"] * 2, static_argnames="\ud800")
+    assert f(**{"\ud800": 3}) == 6
+    with pytest.raises(ValueError, match="not hashable"):
+        f(**{"\ud800": []})
+
+
+def test_a_name_that_is_no_text():
+    class Named:
+        __name__ = 5
+
+        def __call__(self, x, y=None):
+            return x
+
+    assert weft.jit(Named())(2.0) == 2
+    with pytest.raises(ValueError, match="not hashable"):
+        weft.jit(Named(), static_argnums=1)(2.0, [])
+
+
+def test_a_hash_that_raises():
+    class Unhashed:
+        def __hash__(self):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        weft.jit(lambda x, s: x, static_argnums=1)(1.0, Unhashed())
+
+
+def test_more_numbers_than_an_array_holds():
+    with pytest.raises(ValueError, match=r"more numbers than an array holds\n  at .*bad_input_test\.py"):
+        wnp.arange(1e20)
+    with pytest.raises(ValueError, match="the step must not be 0"):
+        wnp.arange(0.0, 1.0, 0.0)

@@ -65,6 +65,23 @@ def test_a_second_process_writes_nothing(folder):
     assert sorted(folder.iterdir()) == entries(folder)  # no temporary files
 
 
+def test_parts_of_large_arrays_take_no_program_each(folder):
+    """... as an index in the program would: each one compiled is an entry."""
+    before = state(folder)
+    more = """
+a = np.arange(30000, dtype=np.float32).reshape(3000, 10)
+b = wnp.array(a)
+for row, want in zip(b, a):
+    np.testing.assert_array_equal(row, want)
+for i in range(0, 2990, 99):
+    np.testing.assert_array_equal(b[i], a[i])
+    np.testing.assert_array_equal(b[i : i + 9, 2:5], a[i : i + 9, 2:5])
+    np.testing.assert_array_equal(b[wnp.array([i, 1])], a[[i, 1]])
+"""
+    assert run(folder, more) == ""
+    assert state(folder) == before
+
+
 def flip(at):
     def damage(data):
         at_ = at % len(data)
@@ -139,6 +156,22 @@ def test_foreign_entries_are_not_run(folder, what):
     assert sorted(after) == sorted(names) and all(after[n] != before[n] for n in names)
     # What was written now is as it was first.
     assert [e.read_bytes() for e in entries(folder)] == good
+
+
+def test_an_entry_of_an_absurd_size(folder):
+    """Its size is not believed: no memory is taken for it, and it is replaced."""
+    import resource
+
+    before = state(folder)
+    for entry in entries(folder):
+        os.truncate(entry, 60 << 30)  # a hole
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (24 << 30, limit[1]))
+    try:
+        assert run(folder) == ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    assert state(folder).keys() == before.keys() and all(e.stat().st_size < 1 << 20 for e in entries(folder))
 
 
 def test_entries_that_are_no_files(folder):

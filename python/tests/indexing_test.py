@@ -210,3 +210,23 @@ def test_take_and_friends():
     np.testing.assert_array_equal(np.asarray(wnp.take_along_axis(x, order, 1)), np.take_along_axis(A, order, 1))
     assert [v.tolist() for v in wnp.nonzero(wnp.asarray([[0, 1], [2, 0]]))] == [[0, 1], [1, 0]]
     assert weft.jit(lambda x: wnp.nonzero(x, size=3)[0])(wnp.asarray([0, 4, 0, 5])).tolist() == [1, 3, 0]
+
+
+def test_bounds_beyond_64_bits():
+    """Those of slices are the ends of the array, as in Python; an index is an error."""
+    x, big = np.arange(5), 2**70
+    for f in (
+        lambda v: v[:big],
+        lambda v: v[big:],
+        lambda v: v[-big:],
+        lambda v: v[::big],
+        lambda v: v[::-big],
+        lambda v: v[big:-big:-1],
+        lambda v: v[: 2**63 - 1 : 2**63 - 1],
+        lambda v: v[-(2**63) : 2**63 : 2],
+    ):
+        np.testing.assert_array_equal(f(wnp.asarray(x)), f(x))
+        np.testing.assert_array_equal(weft.jit(f)(x), f(x))
+    for i in (big, -big):
+        with pytest.raises(IndexError, match=r"does not fit 64 bits\n  at .*indexing_test\.py"):
+            wnp.asarray(x)[i]

@@ -1,5 +1,7 @@
 """dtypes combine as JAX's table says, without its truncation to 32 bits."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,26 @@ def test_integers_that_do_not_fit():
 def test_no_common_dtype():
     with pytest.raises(TypeError, match="no common dtype"):
         wnp.ones(2, "float8_e5m2") + wnp.ones(2, "float16")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("number", [300.7, -1.5, 1e30, -1e30, float("inf"), float("-inf"), float("nan")])
+def test_floats_put_among_integers(dtype, number):
+    """As astype: truncated, to the ends of the range, NaN to 0; eagerly and compiled."""
+    ends = np.iinfo(dtype)
+    want = 0 if number != number else int(min(max(number, ends.min), ends.max))
+    for f in (
+        lambda v: wnp.full((2,), v, dtype)[0],
+        lambda v: wnp.zeros(2, dtype).at[0].set(v)[0],
+        lambda v: wnp.full_like(wnp.zeros(2, dtype), v)[1],
+        lambda v: wnp.asarray(wnp.asarray(v, "float64")).astype(dtype),
+    ):
+        assert int(f(number)) == int(weft.jit(functools.partial(f, number))()) == want
+
+
+def test_floats_that_are_no_integers():
+    """A number is converted as those of a list are."""
+    for number, error in [(float("nan"), ValueError), (float("inf"), OverflowError), (1e10, ValueError)]:
+        with pytest.raises(error, match=r"\n  at .*promotion_test\.py"):
+            wnp.array(number, "int32")
+    assert wnp.array(-1.7, "int32") == -1

@@ -344,3 +344,34 @@ time.sleep(0.3)
             timeout=SECONDS,
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_static_arguments_that_take_long_to_compare():
+    """Comparing them runs Python, and so other calls of the function, which may make another entry the last one."""
+
+    class Slow:
+        def __init__(self, value):
+            self.value = value
+
+        def __hash__(self):
+            return 7
+
+        def __eq__(self, other):
+            time.sleep(0.0002)
+            return self.value == other.value
+
+    f = weft.jit(lambda x, s: x * s.value, static_argnums=1)
+    values = range(4)
+    for v in values:
+        f(1.0, Slow(v))
+    wrong = []
+
+    def calls(v):
+        wrong.extend((v, got) for _ in range(50) if (got := float(f(1.0, Slow(v)))) != v)
+
+    threads = [threading.Thread(target=calls, args=(v,)) for v in values]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong

@@ -97,7 +97,7 @@ def call_name(function: Callable) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
-    return name if name.isidentifier() else "f"
+    return name if isinstance(name, str) and name.isidentifier() else "f"
 
 
 def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
@@ -255,7 +255,7 @@ def trace_flat(
 def _recurring_line(error: RecursionError) -> str:
     """The user's line that occurs most often in the traceback."""
     lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    users = [at for at in lines if not at[0].startswith(os.path.dirname(__file__))]
+    users = [at for at in lines if not at[0].startswith((os.path.dirname(__file__), "<frozen"))]
     ((file, line), _), *_ = collections.Counter(users or lines).most_common(1)
     return f"{file}:{line}"
 

@@ -295,6 +295,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike | No
     )
     if not builtins.all(map(math.isfinite, (start, stop, step))):
         raise value_error(f"arange: start, stop and step must be finite, got {start}, {stop} and {step}")
+    if step == 0:
+        raise value_error("arange: the step must not be 0")
+    if (stop - start) / step >= 2**63:
+        raise value_error(f"arange: from {start} to {stop} in steps of {step} are more numbers than an array holds")
     return _weft.array(np.arange(start, stop, step), dtype, True)
 
 
