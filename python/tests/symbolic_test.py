@@ -372,6 +372,37 @@ def test_a_program_of_symbolic_sizes_inside_others():
             weft.jit(lambda x: ir(x))(bad)
 
 
+UNSUPPORTED = {
+    "/: Tracer and n": lambda x: x.sum() / x.shape[0],
+    r"\*: Tracer and n": lambda x: x.sum() * x.shape[0],
+    r"\*: n and Tracer": lambda x: x.shape[0] * x.sum(),
+    r"\*: float and n": lambda x: 2.0 * x.shape[0],
+    r"\+: n and float": lambda x: x.shape[0] + 0.5,
+    "-: str and n": lambda x: "one" - x.shape[0],
+    "//: n and int": lambda x: x.shape[0] // 2,
+    "%: int and n": lambda x: 7 % x.shape[0],
+    r"\*\*: n and int": lambda x: x.shape[0] ** 2,
+    "divmod: n and int": lambda x: divmod(x.shape[0], 2),
+    "roll: %: int and n": lambda x: wnp.roll(x, 1, axis=0),
+    "split: %: n and int": lambda x: wnp.split(x, 2),
+    "cov: /: Tracer and n-1": lambda x: wnp.cov(x.T),
+}
+
+
+@pytest.mark.parametrize("message", UNSUPPORTED)
+def test_arithmetic_that_a_symbolic_size_does_not_have_says_what_does(message):
+    with pytest.raises(
+        TypeError, match=rf"^{message}: .*weft.primitives.dim_size\(x, dim=d\)\n  at .*symbolic_test.py"
+    ):
+        weft.make_ir(UNSUPPORTED[message])(BATCH)
+
+
+def test_sizes_as_python_objects():
+    n = weft.Dim("n")
+    assert -n + n == 0 and -(n - 1) == 1 - n
+    assert n != "n" and n != 1.5 and n == weft.Dim("n")
+
+
 def test_whether_a_symbolic_size_is_zero_is_not_known():
     with pytest.raises(weft.TracerError, match=r"whether n is 0 is not known(.|\n)*symbolic_test.py"):
         weft.make_ir(lambda x: x if x.shape[0] else x + 1)(BATCH)
