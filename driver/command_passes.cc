@@ -78,6 +78,8 @@ FnRef RunJet(const FnRef& fn, const Arguments& arguments) {
 FnRef RunVmap(const FnRef& fn, const Arguments& arguments) {
   const std::optional<Dim> size = arguments.size() == 1 ? Dim::Parse(arguments[0]) : std::nullopt;
   if (!size) throw ValueError("vmap: expected one size, as in vmap(8) or vmap(n)");
+  if (size->TryValue().value_or(0) < 0)
+    throw ValueError("vmap: '", arguments[0], "' is no size; expected one of 0 or more, as in vmap(8) or vmap(n)");
   return Batch(fn, Mask(fn->params().size(), true), Mask(fn->results().size(), true), *size).fn;
 }
 

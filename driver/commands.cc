@@ -9,6 +9,7 @@
 #include "driver/executable.h"
 #include "driver/files.h"
 #include "driver/gpu.h"
+#include "driver/stages.h"
 #include "ir/eval.h"
 #include "ir/op_reference.h"
 #include "ir/serialize.h"
@@ -72,6 +73,7 @@ void RunCommand::Run() const {
 void ExportCommand::Run() const { WriteFile(output, MakeBundle(LoadProgram(file), target, {}, twins).Serialize()); }
 
 void DumpCommand::Run() const {
+  CheckStage(stage, target);
   const FnRef fn = LoadProgram(file);
   if (!target.empty()) {
     std::cout << GpuStage(fn, target, stage);

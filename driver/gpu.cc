@@ -6,6 +6,7 @@
 
 #include "backends/cuda/program.h"
 #include "backends/cuda/twin_device.h"
+#include "driver/stages.h"
 #include "ir/error.h"
 #include "ir/text_printer.h"
 #include "lowering/gpu/lower.h"
@@ -17,6 +18,7 @@ void CheckGpuTarget(const std::string& name) { GpuTarget::Named(name); }
 
 std::string GpuStage(const FnRef& fn, const std::string& target, const std::string& stage) {
   const GpuTarget t = GpuTarget::Named(target);
+  CheckStage(stage, target);
   if (stage == "ir") return Print(*fn);
   const FnRef optimized = Optimize(fn);
   return stage == "optimized" ? Print(*optimized) : LowerGpuToText(optimized, t, stage);

@@ -14,8 +14,8 @@ namespace weft {
 // Raises kValue unless `name` is a GPU: "cuda:sm_90a", or a description (lowering/gpu/target.h).
 void CheckGpuTarget(const std::string& name);
 
-// "ir", "optimized", "schedule", "mlir", "llvm" or "ptx" of the optimised program. Raises kValue for another stage or
-// an unknown target, kUnsupported for an operation without GPU code.
+// The text of a stage (driver/stages.h). Raises kValue for another stage or an unknown target, kUnsupported for an
+// operation without GPU code.
 std::string GpuStage(const FnRef& fn, const std::string& target, const std::string& stage);
 
 // Compiles for the target, and runs the kernels' twins on the CPU, one fibre per CUDA thread, with every access,

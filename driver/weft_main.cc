@@ -12,14 +12,18 @@
 #include <string>
 #include <vector>
 
+#include "driver/command_line.h"
 #include "driver/commands.h"
 #include "driver/gpu_selftest.h"
+#include "driver/stages.h"
 #include "ir/error.h"
 #include <CLI/CLI.hpp>
 
 namespace {
 
-enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
+using weft::kFailure;
+using weft::kSuccess;
+using weft::kUsage;
 
 int Main(int argc, char** argv) {
   CLI::App app("Looks at, transforms and runs Weft programs.", "weft");
@@ -58,7 +62,7 @@ int Main(int argc, char** argv) {
   CLI::App* dump_app = app.add_subcommand("dump", "Print a stage of a program's compilation");
   dump_app->add_option("FILE", dump.file, "The program")->required();
   dump_app->add_option("--stage", dump.stage, "What to print")
-      ->check(CLI::IsMember({"ir", "optimized", "schedule", "mlir", "llvm", "asm", "ptx"}))
+      ->check(CLI::IsMember(weft::AllStages()))
       ->capture_default_str();
   dump_app->add_option("--target", dump.target, "For a GPU, as in cuda:sm_90a; without it for this CPU");
 
@@ -71,7 +75,7 @@ int Main(int argc, char** argv) {
   CLI::App* ops_app = app.add_subcommand("ops", "Print the reference of all operations as Markdown");
 
   try {
-    app.parse(argc, argv);
+    weft::Parse(app, argc, argv);
     if (!opt.list && opt_app->parsed() && opt.file.empty()) throw CLI::RequiredError("FILE");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
@@ -95,4 +99,4 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return Main(argc, argv); }
+int main(int argc, char** argv) { return weft::Finish("weft", Main(argc, argv)); }

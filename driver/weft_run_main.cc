@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "driver/array_files.h"
+#include "driver/command_line.h"
 #include "driver/files.h"
 #include "driver/gpu_selftest.h"
 #include <CLI/CLI.hpp>
 
 namespace {
 
-enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
+using weft::kFailure;
+using weft::kSuccess;
+using weft::kUsage;
 
 int Main(int argc, char** argv) {
   CLI::App app("Runs compiled programs on an NVIDIA GPU.", "weft-run");
@@ -36,7 +39,7 @@ int Main(int argc, char** argv) {
   selftest_app->add_option("--json", selftest.json, "A file for the report as JSON");
 
   try {
-    app.parse(argc, argv);
+    weft::Parse(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
@@ -55,4 +58,4 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return Main(argc, argv); }
+int main(int argc, char** argv) { return weft::Finish("weft-run", Main(argc, argv)); }

@@ -1,10 +1,13 @@
 #include "ir/specialize.h"
 
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "ir/builder.h"
 #include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/size_conditions.h"
 
 namespace weft {
 namespace {
@@ -27,6 +30,61 @@ Attrs Substituted(const Attrs& attrs, const std::map<std::string, Dim>& symbols)
     }
   }
   return out;
+}
+
+// The first condition of the equation that is known not to hold for these sizes.
+std::optional<SizeCondition> Failing(const Fn& fn, const Eqn& e, const std::map<std::string, Dim>& symbols) {
+  for (SizeCondition& c : SizeConditions(fn, e)) {
+    c.size = c.size.Substitute(symbols);
+    c.reads = c.reads.Substitute(symbols);
+    if (c.size.is_static() && c.size.value() < c.least && !(c.reads == Dim(0))) return std::move(c);
+  }
+  return std::nullopt;
+}
+
+// What stands in a region for an equation that no operands of these sizes have: a loop or a branch may never come to
+// it, and fails where it does (an assertion over no elements holds, so nothing has to be read). Its results are zeros
+// for the equations after it, which nobody sees.
+Atoms EmitFailure(Builder& b, const SizeCondition& failing, const Types& results) {
+  const Dims asked = failing.reads.is_static() ? Dims{} : Dims{failing.reads};
+  b.Emit(
+      FindPrim("assert"), {Full(b, Type{DType::kBool, asked, {}}, 0)},
+      {{"message", internal::Concat(failing.what, " has size ", failing.size, "; expected at least ", failing.least)}});
+  Atoms zeros;
+  for (const Type& t : results) zeros.push_back(Zeros(b, t));
+  return zeros;
+}
+
+FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, bool is_region) {
+  Builder b(fn->name());
+  std::vector<Atom> env;
+  env.reserve(fn->num_vars());
+  for (const Param& p : fn->params())
+    env.push_back(b.Parameter(p.type.With(Substituted(p.type.dims, symbols)), p.name, p.kind));
+  auto read = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
+  for (const Eqn& e : fn->eqns()) {
+    b.set_loc(e.loc);
+    Atoms emitted;
+    const auto failing = is_region ? Failing(*fn, e, symbols) : std::nullopt;
+    if (failing) {
+      Types results;
+      for (uint32_t r = 0; r < e.num_results; ++r) {
+        const Type& type = fn->TypeOf(Var{e.first_result + r});
+        results.push_back(type.With(Substituted(type.dims, symbols)));
+      }
+      emitted = EmitFailure(b, *failing, results);
+    } else {
+      Atoms operands;
+      for (const Atom& a : e.operands) operands.push_back(read(a));
+      std::vector<FnRef> regions;
+      for (const FnRef& region : e.regions) regions.push_back(Specialize(region, symbols, /*is_region=*/true));
+      emitted = b.Emit(*e.prim, std::move(operands), Substituted(e.attrs, symbols), std::move(regions));
+    }
+    env.insert(env.end(), emitted.begin(), emitted.end());
+  }
+  Atoms results;
+  for (const Atom& a : fn->results()) results.push_back(read(a));
+  return std::move(b).Build(results, /*keep_dead=*/true);
 }
 
 }  // namespace
@@ -63,25 +121,7 @@ std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> a
 FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols) {
   bool changes = false;
   for (const auto& [symbol, size] : symbols) changes |= !(size == Dim::Symbol(symbol));
-  if (!changes) return fn;
-  Builder b(fn->name());
-  std::vector<Atom> env;
-  env.reserve(fn->num_vars());
-  for (const Param& p : fn->params())
-    env.push_back(b.Parameter(p.type.With(Substituted(p.type.dims, symbols)), p.name, p.kind));
-  auto read = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
-  for (const Eqn& e : fn->eqns()) {
-    Atoms operands;
-    for (const Atom& a : e.operands) operands.push_back(read(a));
-    std::vector<FnRef> regions;
-    for (const FnRef& region : e.regions) regions.push_back(Specialize(region, symbols));
-    b.set_loc(e.loc);
-    for (const Atom& a : b.Emit(*e.prim, std::move(operands), Substituted(e.attrs, symbols), std::move(regions)))
-      env.push_back(a);
-  }
-  Atoms results;
-  for (const Atom& a : fn->results()) results.push_back(read(a));
-  return std::move(b).Build(results, /*keep_dead=*/true);
+  return changes ? Specialize(fn, symbols, /*is_region=*/false) : fn;
 }
 
 }  // namespace weft

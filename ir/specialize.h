@@ -18,7 +18,9 @@ namespace weft {
 // argument that does not fit.
 std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> args);
 
-// `fn` with symbols replaced in types, attributes and regions; `fn` itself where that changes nothing.
+// `fn` with symbols replaced in types, attributes and regions; `fn` itself where that changes nothing. A size that is
+// less than an equation needs (ir/size_conditions.h) is an error; in a region, which may not run, it is one when that
+// runs.
 FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols);
 
 }  // namespace weft

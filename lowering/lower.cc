@@ -58,7 +58,7 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   if (stage == "mlir") return Generate(program, target, CodeStage::kMlir);
   if (stage == "llvm") return Generate(program, target, CodeStage::kLlvm);
   if (stage == "asm") return Generate(program, target, CodeStage::kAssembly);
-  throw ValueError("stage: there is no stage \"", stage, "\"; expected optimized, schedule, fusion, mlir, llvm or asm");
+  throw ValueError("stage: code for a CPU has no stage '", stage, "'");
 }
 
 void WarmUpLowering() {

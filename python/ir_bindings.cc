@@ -130,6 +130,20 @@ namespace {
 PyObject* MakeDim(const Dim& d) { return py::cast(d).release().ptr(); }
 const Dim* GetDim(PyObject* object) { return py::handle(object).cast<const Dim*>(); }
 
+// The operator of both sides for all operands that it has no rule for so far.
+void RefuseOperator(py::class_<Dim>& dim, const std::string& name, const char* sign) {
+  const auto refuse = [sign](const std::string& left, const std::string& right) {
+    return TypeError(sign, ": ", left, " and ", right,
+                     ": a symbolic size is a number only when the program runs; until then it adds, subtracts and "
+                     "multiplies with integers and other sizes. As an array it is weft.primitives.dim_size(x, dim=d)");
+  };
+  const auto type_name = [](const py::object& o) { return py::type::of(o).attr("__name__").cast<std::string>(); };
+  dim.def(("__" + name + "__").c_str(),
+          [=](const Dim& a, const py::object& b) -> py::object { throw refuse(a.ToString(), type_name(b)); });
+  dim.def(("__r" + name + "__").c_str(),
+          [=](const Dim& a, const py::object& b) -> py::object { throw refuse(type_name(b), a.ToString()); });
+}
+
 }  // namespace
 
 void BindIr(py::module_& m) {
@@ -158,20 +172,16 @@ Example:
           py::arg("text"))
       .def("__repr__", &Dim::ToString)
       .def("__str__", &Dim::ToString)
-      .def("__eq__", [](const Dim& a, const Dim& b) { return a == b; })
-      .def("__eq__", [](const Dim& a, int64_t b) { return a == Dim(b); })
-      .def("__ne__", [](const Dim& a, const Dim& b) { return !(a == b); })
-      .def("__ne__", [](const Dim& a, int64_t b) { return !(a == Dim(b)); })
+      .def(
+          "__eq__", [](const Dim& a, const Dim& b) { return a == b; }, py::is_operator())
+      .def(
+          "__eq__", [](const Dim& a, int64_t b) { return a == Dim(b); }, py::is_operator())
+      .def(
+          "__ne__", [](const Dim& a, const Dim& b) { return !(a == b); }, py::is_operator())
+      .def(
+          "__ne__", [](const Dim& a, int64_t b) { return !(a == Dim(b)); }, py::is_operator())
       .def("__hash__", [](const Dim& a) { return std::hash<std::string>()(a.ToString()); })
-      .def("__add__", [](const Dim& a, const Dim& b) { return a + b; })
-      .def("__add__", [](const Dim& a, int64_t b) { return a + Dim(b); })
-      .def("__radd__", [](const Dim& a, int64_t b) { return Dim(b) + a; })
-      .def("__sub__", [](const Dim& a, const Dim& b) { return a - b; })
-      .def("__sub__", [](const Dim& a, int64_t b) { return a - Dim(b); })
-      .def("__rsub__", [](const Dim& a, int64_t b) { return Dim(b) - a; })
-      .def("__mul__", [](const Dim& a, const Dim& b) { return a * b; })
-      .def("__mul__", [](const Dim& a, int64_t b) { return a * Dim(b); })
-      .def("__rmul__", [](const Dim& a, int64_t b) { return Dim(b) * a; })
+      .def("__neg__", [](const Dim& a) { return Dim(0) - a; })
       .def("__reduce__",
            [](const py::object& d) {
              return py::make_tuple(py::type::of(d), py::make_tuple(d.cast<const Dim&>().ToString()));
@@ -183,6 +193,21 @@ Example:
                  " is 0 is not known while tracing: a symbolic size is a number only when the program runs");
            })
       .def("__index__", [](const Dim& a) { return a.value("a Python integer"); });
+  const auto compute = [&](const std::string& name, const char* sign, auto rule) {
+    const std::string plain = "__" + name + "__", reflected = "__r" + name + "__";
+    dim.def(plain.c_str(), [rule](const Dim& a, const Dim& b) { return rule(a, b); }, py::is_operator());
+    dim.def(plain.c_str(), [rule](const Dim& a, int64_t b) { return rule(a, Dim(b)); }, py::is_operator());
+    dim.def(reflected.c_str(), [rule](const Dim& a, int64_t b) { return rule(Dim(b), a); }, py::is_operator());
+    RefuseOperator(dim, name, sign);
+  };
+  compute("add", "+", std::plus<>());
+  compute("sub", "-", std::minus<>());
+  compute("mul", "*", std::multiplies<>());
+  RefuseOperator(dim, "truediv", "/");
+  RefuseOperator(dim, "floordiv", "//");
+  RefuseOperator(dim, "mod", "%");
+  RefuseOperator(dim, "divmod", "divmod");
+  RefuseOperator(dim, "pow", "**");
   const auto order = [&](const char* name, const char* sign, auto holds) {
     const auto decide = [sign, holds](const Dim& a, const Dim& b) -> bool {
       const Dim difference = a - b;

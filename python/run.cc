@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "driver/executable.h"
+#include "driver/stages.h"
 #include "ir/cost.h"
 #include "ir/environment.h"
 #include "ir/eval.h"
@@ -126,16 +127,13 @@ Tensors RunProgram(Program& program, Tensors args) {
 }
 
 std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits) {
+  CheckStage(stage);
   if (stage == "ir") return Print(*fn);
   if (stage == "optimized") return Print(*Optimize(fn));
-  if (stage == "schedule" || stage == "fusion" || stage == "mlir" || stage == "llvm" || stage == "asm") {
-    Unlocked unlocked;
-    CompileOptions options = Options();
-    options.target.fused_products = !same_bits;
-    return Compile(fn, options)->Stage(stage);
-  }
-  throw ValueError("there is no stage '", stage,
-                   "'; the stages are ir, optimized, schedule, fusion, mlir, llvm and asm");
+  Unlocked unlocked;
+  CompileOptions options = Options();
+  options.target.fused_products = !same_bits;
+  return Compile(fn, options)->Stage(stage);
 }
 
 void InstallRunner() {

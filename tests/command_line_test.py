@@ -165,6 +165,7 @@ def test_arguments_that_disagree_on_a_size_are_errors(tmp_path: Path, how: list[
     [
         ("ir", "reduce_sum"),
         ("optimized", "reduce_sum"),
+        ("fusion", ""),
         ("schedule", "kernel"),
         ("mlir", "func"),
         ("llvm", "define"),
@@ -176,7 +177,64 @@ def test_every_stage_can_be_looked_at(stage: str, expected: str) -> None:
     assert expected in weft("dump", "-", "--stage", stage, program=program).stdout
 
 
+def test_a_stage_of_another_target_says_which() -> None:
+    done = weft("dump", "-", "--stage=ptx", program=PASS_THROUGH.format(type="f32[3]"), check=False)
+    assert done.returncode == 1
+    assert "the stage 'ptx' is of programs for a GPU: it needs a target, as in cuda:sm_90a" in done.stderr
+    done = weft(
+        "dump", "-", "--stage=asm", "--target=cuda:sm_90a", program=PASS_THROUGH.format(type="f32[3]"), check=False
+    )
+    assert done.returncode == 1
+    assert "there is no stage 'asm' for cuda:sm_90a; there are ir, optimized, schedule, mlir, llvm, ptx" in done.stderr
+
+
+def test_what_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.float32([1, 2, 3]))
+    program = tmp_path / "f.weft"
+    program.write_text(PASS_THROUGH.format(type="f32[3]"))
+    for arguments in (
+        ["ops"],
+        ["--help"],
+        ["run", program, "--inputs", tmp_path / "x.npy"],
+        ["dump", program],
+        ["dump", program, "--stage=schedule"],
+        ["opt", "--list"],
+        ["opt", program],
+    ):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                ["driver/weft", *map(str, arguments)],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+        assert done.returncode == 1, arguments
+        assert done.stderr == "weft: cannot write to standard output\n", arguments
+
+
+def test_a_function_that_needs_something_around_it_is_read_but_does_not_run() -> None:
+    for equation, message in (
+        ('psum[axes=["i"]] x', "psum: nothing binds the axis 'i'"),
+        ("recur[depth=0, results=types(f32[])] x", "recur[depth=0] outside of a recursive function"),
+    ):
+        program = f"fn f(x: f32[]) -> (f32[]) {{\n  y: f32[] = {equation}\n  return y\n}}"
+        assert equation in weft("opt", "-", "--passes=verify", program=program).stdout
+        done = weft("dump", "-", "--stage=schedule", program=program, check=False)
+        assert done.returncode == 1
+        assert message in done.stderr
+
+
+def test_a_size_that_is_none_is_the_arguments_fault() -> None:
+    done = weft("opt", "-", "--passes=vmap(-3)", program=PASS_THROUGH.format(type="f32[3]"), check=False)
+    assert done.returncode == 1
+    assert "vmap: '-3' is no size; expected one of 0 or more, as in vmap(8) or vmap(n)" in done.stderr
+
+
 def test_usage_errors() -> None:
+    done = weft("frobnicate", check=False)
+    assert "there is no command 'frobnicate'; there are opt, run, export, dump, selftest, ops" in done.stderr
     for arguments in ([], ["frobnicate"], ["run"], ["opt"], ["dump", "-", "--stage=x"]):
         done = weft(*arguments, check=False)
         assert done.returncode == 2, arguments

@@ -232,8 +232,7 @@ std::string LowerGpuToText(const FnRef& fn, const GpuTarget& target, const std::
   if (stage == "mlir") return Code(p, target, GpuCode::kMlir);
   if (stage == "llvm") return Code(p, target, GpuCode::kLlvm);
   if (stage == "ptx") return Code(p, target, GpuCode::kPtx);
-  throw ValueError("stage: there is no stage \"", stage, "\" for ", target.ToString(),
-                   "; expected ir, optimized, schedule, mlir, llvm or ptx");
+  throw ValueError("stage: code for ", target.ToString(), " has no stage '", stage, "'");
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import functools
+import re
 import threading
 from typing import NamedTuple
 
@@ -211,8 +212,10 @@ def test_make_ir():
     assert weft.grad(lambda x: ir(x, 1.0)["z"].sum())(wnp.zeros(3)).tolist() == [1, 1, 1]
     assert "api_test.py" in ir.eqns[0]["location"]
     assert ir.stage("ir") == ir.text and "fn " in ir.stage("optimized")
-    with pytest.raises(ValueError, match="no stage"):
+    with pytest.raises(ValueError, match="no stage 'nonsense' for a CPU; there are") as error:
         ir.stage("nonsense")
+    names = re.search("there are (.*)", str(error.value))[1].split(", ")
+    assert re.findall('"([a-z]+)"', weft.IR.stage.__doc__.split("Returns")[0]) == names
     with pytest.raises(TypeError, match="structure"):
         ir(wnp.zeros(3))
     with pytest.raises(weft.ParseError):

@@ -259,3 +259,12 @@ def test_quickstart():
     with contextlib.redirect_stdout(out):
         exec(compile(code[1], "README.md", "exec"), {"__name__": "__main__"})
     assert "(8, 3)" in out.getvalue() and "fn loss" in out.getvalue() and "kernel" in out.getvalue()
+
+
+def test_the_example_of_saved_residuals_prints_what_it_says(capsys):
+    text = pathlib.Path("docs/derivatives.md").read_text()
+    example = re.search(r"```python\n(def f\(w, x\):.*?)```", text, re.DOTALL)[1]
+    names = {"checkpoint_name": weft.ad_checkpoint.checkpoint_name, "wnp": wnp, "weft": weft}
+    names |= {"w": wnp.ones((8, 4)), "x": wnp.ones((16, 8))}
+    exec(compile(example, "model.py", "exec"), names)
+    assert [f"# {line}" for line in capsys.readouterr().out.splitlines()] == re.findall("^# .*", example, re.MULTILINE)

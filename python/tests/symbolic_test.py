@@ -272,6 +272,58 @@ def test_a_size_is_checked_in_a_loop_or_branch_when_that_runs():
     assert float(total(np.zeros(0, np.float32))) == 0 and float(total(np.ones(5, np.float32))) == 5
 
 
+# Programs that do not read what n = 0 does not have.
+STEPS = weft.primitives.dim_size
+PROGRAMS_FOR_NOTHING = {
+    "fori_loop": lambda x: weft.fori_loop(0, STEPS(x, dim=0), lambda i, c: c + x[i, 0] ** 2, 0.0),
+    "while_loop": lambda x: weft.lax.while_loop(
+        lambda c: c[0] < STEPS(x, dim=0), lambda c: (c[0] + 1, c[1] * x[c[0], 1]), (0, 1.0)
+    )[1],
+    "cond": lambda x: weft.lax.cond(STEPS(x, dim=0) > 0, lambda x: weft.lax.top_k(x[:, 0], 1)[0][0], lambda x: 7.0, x),
+    "lanes of a loop": lambda x: weft.vmap(
+        lambda r: weft.lax.while_loop(lambda c: c.sum() < 100, lambda c: c * 2 + 1, r)
+    )(x).sum(),
+    "lanes of a branch": lambda x: weft.vmap(
+        lambda r: weft.lax.cond(r.sum() > 0, lambda r: wnp.linalg.inv(r[:, None] * r + wnp.eye(4)) @ r, lambda r: r, r)
+    )(x).sum(),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS_FOR_NOTHING)
+def test_a_program_that_runs_for_nothing_is_transformed_for_nothing(name):
+    ir = weft.make_ir(PROGRAMS_FOR_NOTHING[name])(weft.ShapeDtype(("n", 4), np.float32))
+    x = np.zeros((0, 4), np.float32)
+    wanted = float(ir(x))
+    assert float(weft.jit(ir)(x)) == wanted
+    assert [float(v) for v in weft.jvp(ir, (x,), (x,))] == [wanted, 0]
+    assert np.asarray(weft.vmap(ir)(np.zeros((3, 0, 4), np.float32))).tolist() == [wanted] * 3
+    gradient = weft.grad(ir)
+    for f in (gradient, weft.jit(gradient), weft.grad(lambda x: gradient(x).sum()), weft.grad(weft.checkpoint(ir))):
+        assert f(x).shape == (0, 4)
+    # Numbers are what they are.
+    x = rng.uniform(0.1, 0.2, (3, 4)).astype(np.float32)
+    np.testing.assert_allclose(float(weft.jit(ir)(x)), float(ir(x)), rtol=1e-6)
+
+
+def test_what_a_program_for_a_known_size_needs_is_checked_when_that_runs():
+    vector, flag = weft.ShapeDtype(("n",), np.float32), weft.ShapeDtype((), np.bool_)
+    ir = weft.make_ir(lambda x, p: weft.lax.cond(p, lambda x: weft.lax.top_k(x, 2)[0][1], lambda x: 1.0, x))(
+        vector, flag
+    )
+    x = np.zeros(1, np.float32)
+    message = r"top_k: dimension 0 of f32\[n\] has size 1; expected at least 2"
+    assert float(weft.jit(ir)(x, False)) == 1
+    with pytest.raises(RuntimeError, match=message):
+        weft.jit(ir)(x, True)
+    lanes = weft.vmap(ir, in_axes=(None, 0))
+    assert np.asarray(lanes(x, np.array([False, False]))).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match=message):
+        lanes(x, np.array([True, False]))
+    # What runs in any case is refused before anything does.
+    with pytest.raises(ValueError, match=r"top_k: (.|\n)*symbolic_test.py"):
+        weft.jit(weft.make_ir(lambda x: weft.lax.top_k(x, 2)[0])(vector))(x)
+
+
 def test_sizes_that_are_always_enough_need_no_check():
     f = lambda x: weft.lax.top_k(wnp.pad(x, (0, 3)), 3)[0]
     ir = weft.make_ir(f)(weft.ShapeDtype(("n",), np.float32))
@@ -318,6 +370,37 @@ def test_a_program_of_symbolic_sizes_inside_others():
     ]:
         with pytest.raises(TypeError, match=message + r"(.|\n)*symbolic_test.py"):
             weft.jit(lambda x: ir(x))(bad)
+
+
+UNSUPPORTED = {
+    "/: Tracer and n": lambda x: x.sum() / x.shape[0],
+    r"\*: Tracer and n": lambda x: x.sum() * x.shape[0],
+    r"\*: n and Tracer": lambda x: x.shape[0] * x.sum(),
+    r"\*: float and n": lambda x: 2.0 * x.shape[0],
+    r"\+: n and float": lambda x: x.shape[0] + 0.5,
+    "-: str and n": lambda x: "one" - x.shape[0],
+    "//: n and int": lambda x: x.shape[0] // 2,
+    "%: int and n": lambda x: 7 % x.shape[0],
+    r"\*\*: n and int": lambda x: x.shape[0] ** 2,
+    "divmod: n and int": lambda x: divmod(x.shape[0], 2),
+    "roll: %: int and n": lambda x: wnp.roll(x, 1, axis=0),
+    "split: %: n and int": lambda x: wnp.split(x, 2),
+    "cov: /: Tracer and n-1": lambda x: wnp.cov(x.T),
+}
+
+
+@pytest.mark.parametrize("message", UNSUPPORTED)
+def test_arithmetic_that_a_symbolic_size_does_not_have_says_what_does(message):
+    with pytest.raises(
+        TypeError, match=rf"^{message}: .*weft.primitives.dim_size\(x, dim=d\)\n  at .*symbolic_test.py"
+    ):
+        weft.make_ir(UNSUPPORTED[message])(BATCH)
+
+
+def test_sizes_as_python_objects():
+    n = weft.Dim("n")
+    assert -n + n == 0 and -(n - 1) == 1 - n
+    assert n != "n" and n != 1.5 and n == weft.Dim("n")
 
 
 def test_whether_a_symbolic_size_is_zero_is_not_known():

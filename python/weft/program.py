@@ -195,7 +195,7 @@ class IR:
         """The program at a stage of compilation.
 
         Args:
-            name: "ir", "optimized", "schedule", "mlir", "llvm" or "asm".
+            name: "ir", "optimized", "fusion", "schedule", "mlir", "llvm" or "asm".
 
         Returns: str.
 
