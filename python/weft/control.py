@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from . import _weft
 from . import tree as _tree
 from ._errors import type_error, value_error
@@ -226,7 +228,7 @@ def loop_while(
 
 def _known_integer(x):
     """A Python integer for what is one whose number is known."""
-    known = isinstance(x, _weft.Array) and not _weft.is_traced(x) and x.ndim == 0
+    known = isinstance(x, (_weft.Array, np.ndarray)) and not _weft.is_traced(x) and x.ndim == 0
     return int(x) if known or is_integer(x) else x
 
 
@@ -260,6 +262,8 @@ def fori_loop(
     """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry).
 
     With known integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
+    The index of a scan is weak, like a Python number; that of a while_loop has the dtype of the bounds, and is weak
+    where `lower` is.
 
     Args:
         lower: the first index, an integer, traced ones too.
@@ -276,7 +280,8 @@ def fori_loop(
     Returns: the last carry.
 
     Raises:
-        TypeError: the carry changes its structure, shape or dtype.
+        TypeError: a bound is no single integer, no integer dtype holds both, or the carry changes its structure, shape
+            or dtype.
         ValueError: there is no such strategy; or "binomial(k)" with traced bounds: which states to store follows from
             the number of steps.
 
@@ -304,6 +309,8 @@ def loop_count(
 ):
     """fori_loop; `what` and `paths` as in loop_while."""
     check_callable(body_fun, what)
+    from . import numpy as wnp
+
     for name, bound in (("lower", lower), ("upper", upper)):
         shape, dtype, _, text = _weft.abstract(bound)
         if shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
@@ -314,13 +321,18 @@ def loop_count(
         for i in range(int(lower), int(upper)):
             value = body_fun(i, value)
         return value
-    from . import numpy as wnp
-
-    dtype = wnp.result_type(lower, upper)  # of the counter
-    lower, upper = _known_integer(lower), _known_integer(upper)
-    known = isinstance(lower, int) and isinstance(upper, int)
-    if known:
-        length = max(upper - lower, 0)
+    dtype = wnp.result_type(lower, upper)
+    if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise type_error(
+            f"{what}: lower is {_weft.abstract(lower)[3]} and upper is {_weft.abstract(upper)[3]}; expected dtypes "
+            f"that one integer dtype holds"
+        )
+    start, stop = _known_integer(lower), _known_integer(upper)
+    if isinstance(start, int) and isinstance(stop, int):
+        # The index is what a Python integer is: weak, and of the default dtype unless that of the bounds is wider.
+        default = wnp.result_type(int)
+        dtype = default if wnp.can_cast(dtype, default) else np.dtype("int64")
+        length = max(stop - start, 0)
 
         def step(carry, i):
             return body_fun(i, carry), None
@@ -332,12 +344,14 @@ def loop_count(
                 return (i + 1, body_fun(i, carry)), None
 
             names = _result_paths(_tree.structure(init_val)) if paths is None else list(paths)
-            start = (_weft.full((), lower, dtype), init_val)
-            return loop_scan(count, start, None, length, False, what, ["the counter", *names], snapshots)[0][1]
+            first = _weft.weak(_weft.full((), start, dtype))
+            return loop_scan(count, (first, init_val), None, length, False, what, ["the counter", *names], snapshots)[
+                0
+            ][1]
         steps = _weft.iota((length,), 0, dtype)
-        if lower:
-            steps = steps + lower
-        return loop_scan(step, init_val, steps, length, False, what, paths)[0]
+        if start:
+            steps = steps + start
+        return loop_scan(step, init_val, _weft.weak(steps), length, False, what, paths)[0]
     if snapshots:
         raise value_error(
             f"{what}: strategy={strategy!r} with a traced bound: which states to store follows from the number of "
@@ -353,7 +367,9 @@ def loop_count(
         i, end, carry = state
         return i + 1, end, body_fun(i, carry)
 
-    init = (lower.astype(dtype), upper.astype(dtype), init_val)
+    # As in JAX, the index is weak where the lower bound is and has its dtype already.
+    weak = lower.weak_type and lower.dtype == dtype
+    init = (lower if weak else lower.astype(dtype), upper.astype(dtype), init_val)
     if paths is None:
         paths = _result_paths(_tree.structure(init_val))
     return loop_while(condition, body, init, what, ["the counter", "the bound", *paths], strategy)[2]
