@@ -47,6 +47,15 @@ def _in_python() -> bool:
     return _weft.disable_jit()
 
 
+def _asked(kind: Callable[[Any], Any], x: Any) -> Any:
+    """The Python value of a predicate or a bound; None where it is traced and unknown, so that Python cannot decide by
+    it and the program has to."""
+    try:
+        return kind(x)
+    except _weft.TracerError:
+        return None
+
+
 def cond(
     pred: Any, true_fun: Callable[..., _C], false_fun: Callable[..., _C], *operands: Any, operand: Any = _NOTHING
 ) -> _C:
@@ -76,8 +85,8 @@ def cond(
     if len(operands) == 2 and callable(operands[1]) and not (callable(true_fun) and callable(false_fun)):
         of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
         return cond(pred, lambda: on_true(of_true), lambda: on_false(of_false))
-    if _in_python():
-        return (true_fun if bool(pred) else false_fun)(*operands)
+    if _in_python() and (chosen := _asked(bool, pred)) is not None:
+        return (true_fun if chosen else false_fun)(*operands)
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
@@ -109,8 +118,8 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
         raise type_error(f"switch: the index must be a single integer, got {text}")
     if len(branches) == 1:
         return branches[0](*operands)
-    if _in_python():
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    if _in_python() and (chosen := _asked(int, index)) is not None:
+        return branches[min(max(chosen, 0), len(branches) - 1)](*operands)
     return _branches(_weft.astype(index, "int32"), list(branches), operands, "switch")
 
 
@@ -197,10 +206,10 @@ def loop_while(
     check_callable(cond_fun, what)
     check_callable(body_fun, what)
     if _in_python():
-        value = init_val
-        while bool(cond_fun(value)):
-            value = body_fun(value)
-        return value
+        while go_on := _asked(bool, cond_fun(init_val)):
+            init_val = body_fun(init_val)
+        if go_on is not None:
+            return init_val
     carry, tree = _tree.flatten(init_val)
     paths = _result_paths(tree) if paths is None else list(paths)
     varying: list[str] = []
@@ -317,10 +326,12 @@ def loop_count(
             raise type_error(f"{what}: {name} must be a single integer, got {text}")
     snapshots = _snapshots(strategy, what)
     if _in_python():
-        value = init_val
-        for i in range(int(lower), int(upper)):
-            value = body_fun(i, value)
-        return value
+        first, end = _asked(int, lower), _asked(int, upper)
+        if first is not None and end is not None:
+            value = init_val
+            for i in range(first, end):
+                value = body_fun(i, value)
+            return value
     dtype = wnp.result_type(lower, upper)
     if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise type_error(
@@ -437,7 +448,7 @@ def loop_scan(
             raise value_error(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
     if length is None:
         raise value_error(f"{what}: give length= when xs has no arrays")
-    if _in_python():
+    if _in_python() and isinstance(length, int):  # a symbolic number of steps has no value yet
         return _scan_in_python(f, init, xs, length, reverse)
     slices = []
     for leaf in xs_leaves:
