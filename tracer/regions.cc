@@ -44,7 +44,7 @@ std::vector<Strings> ResultVarying(const Fn& fn) {
 }
 
 std::string PathOf(const std::vector<std::string>& paths, size_t i) {
-  return i < paths.size() && !paths[i].empty() ? " " + paths[i] : paths.size() > 1 ? " " + std::to_string(i) : "";
+  return i < paths.size() && !paths[i].empty() ? " " + paths[i] : "";
 }
 
 }  // namespace

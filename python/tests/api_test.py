@@ -398,6 +398,38 @@ def test_vmap_knows_what_is_not_mapped():
         weft.vmap(g)(wnp.arange(3.0), wnp.arange(3))
 
 
+def test_none_in_an_argument_or_a_result_takes_no_axis():
+    ones = wnp.ones(3)
+    assert weft.vmap(lambda x, n: x, in_axes=(0, None))(ones, None).shape == (3,)
+    assert weft.vmap(lambda d: d["a"])({"a": ones, "n": None}).shape == (3,)
+    # In in_axes None stands for what is not mapped; at the place of a None it stands for nothing.
+    tree = {"a": ones, "b": (2.0, None), "n": None}
+    for axes in ({"a": 0, "b": None, "n": None}, {"a": 0, "b": (None, 0), "n": 0}):
+        assert weft.vmap(lambda d: d["a"] + d["b"][0], in_axes=(axes,))(tree).tolist() == [3, 3, 3]
+    assert weft.vmap(lambda x: (x, None), out_axes=(0, None))(ones)[1] is None
+    for axes in (0, (0, 0), (0, {"n": None, "b": 0})):
+        x, rest = weft.vmap(lambda x: (x, {"n": None, "b": x}), out_axes=axes)(ones)
+        assert x.shape == rest["b"].shape == (3,) and rest["n"] is None
+    with pytest.raises(ValueError, match="vmap: in_axes is no prefix of the structure of the values"):
+        weft.vmap(lambda d: d["a"], in_axes=({"a": 0},))({"a": ones, "n": None})
+    given = {"a": wnp.ones(2), "n": None}
+    square = lambda d: (d["a"] ** 2).sum()
+    assert weft.jacfwd(square)(given)["a"].tolist() == weft.jacrev(square)(given)["a"].tolist() == [2, 2]
+    assert weft.hessian(square)(given)["a"]["a"].tolist() == [[2, 0], [0, 2]]
+    one_by_one = weft.custom_batching.sequential_vmap(lambda x, n: (x, n))
+    assert weft.vmap(one_by_one, in_axes=(0, None))(ones, None)[1] is None
+    assert weft.pmap(lambda x, n: (x, n["n"]))(wnp.ones((1, 3)), {"n": None, "b": wnp.ones(1)})[1] is None
+
+
+def test_a_tree_is_broadcast_to_one_with_none():
+    assert weft.tree.broadcast(0, {"a": 1, "n": None}) == {"a": 0, "n": None}
+    assert weft.tree.broadcast({"a": 1, "n": None}, {"a": [1, 2, None], "n": None}) == {"a": [1, 1, None], "n": None}
+    assert weft.tree.broadcast(None, [1, 2], is_leaf=lambda x: x is None) == [None, None]
+    for prefix in (None, {"a": 1, "n": None}):
+        with pytest.raises(ValueError, match=r"tree.broadcast: the prefix is no prefix"):
+            weft.tree.broadcast(prefix, {"a": 1, "n": 2})
+
+
 def test_vmap_errors():
     with pytest.raises(ValueError, match=r"sizes of '<lambda>'|mapped sizes"):
         weft.vmap(lambda x, y: x + y)(wnp.ones(3), wnp.ones(4))

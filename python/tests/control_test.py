@@ -95,8 +95,47 @@ def test_fori_loop():
     assert float(weft.grad(lambda x: weft.fori_loop(0, 4, lambda i, c: c * x, 1.0))(2.0)) == 32
 
 
-def test_the_counter_has_the_type_of_the_bounds():
-    assert weft.fori_loop(np.int8(0), np.int8(5), lambda i, s: s + i, np.int8(3)).dtype == "int8"
+def index_of(lower, upper, around=lambda loop: loop):
+    """The dtype of the index that a fori_loop gives to its body, and whether it is weak."""
+    seen = []
+    around(lambda *_: weft.fori_loop(lower, upper, lambda i, c: seen.append((i.dtype.name, i.weak_type)) or c, 1.0))()
+    return seen[0]
+
+
+def test_the_index_of_known_bounds_is_weak():
+    assert weft.fori_loop(0, 4, lambda i, c: c + i, np.uint8(0)).dtype == "uint8"
+    assert weft.fori_loop(0, 4, lambda i, c: c + i, np.uint8(0), strategy="binomial(2)").dtype == "uint8"
+    assert (weft.fori_loop(0, 4, lambda i, c: c + i, 0) + np.int8(1)).dtype == "int8"
+    bounds = [4, np.int8(4), np.uint8(4), np.int32(4), wnp.array(4), wnp.array(4, "int16"), np.array(4, "int32")]
+    for bound in bounds:
+        assert index_of(0, bound) == ("int32", True)
+        assert index_of(bound, bound + 1) == ("int32", True)
+        assert index_of(0, bound, lambda loop: lambda: weft.grad(lambda x: loop())(1.0)) == ("int32", True)
+        assert index_of(0, bound, lambda loop: lambda: weft.vmap(lambda x: loop())(wnp.ones(2))) == ("int32", True)
+    assert index_of(0, np.int64(4)) == ("int64", True)
+    assert weft.fori_loop(np.uint32(2**32 - 3), np.uint32(2**32 - 1), lambda i, c: i, np.int64(0)) == 2**32 - 2
+
+
+def test_the_index_of_traced_bounds_is_weak_where_the_lower_one_is():
+    def index(lower, upper):
+        seen = []
+        body = lambda i, c: seen.append((i.dtype.name, i.weak_type)) or c
+        weft.jit(lambda a, b: weft.fori_loop(a, b, body, 1.0))(lower, upper)
+        return seen[0]
+
+    assert index(0, 4) == ("int32", True) and index(0, np.int32(4)) == ("int32", True)
+    assert index(np.int32(0), 4) == ("int32", False) and index(np.int32(0), np.int32(4)) == ("int32", False)
+    assert index(0, np.int8(4)) == ("int8", False) and index(np.uint8(0), np.uint8(4)) == ("uint8", False)
+    assert weft.jit(lambda n: weft.fori_loop(0, n, lambda i, c: c + i, np.uint8(0)))(4).dtype == "uint8"
+    strong = weft.jit(lambda n: weft.fori_loop(np.int32(0), n, lambda i, c: c + i, 0))(4)
+    assert not strong.weak_type  # a known lower bound keeps its dtype where the upper one is traced
+    with pytest.raises(TypeError, match=r"fori_loop: carry is i32\[\] on entry but f32\[\]"):
+        weft.jit(lambda n: weft.fori_loop(0, n, lambda i, c: c + 1.5, np.int32(0)))(3)
+    with pytest.raises(TypeError, match=r"lower is i32\[\] and upper is u64\[\]; expected dtypes that one integer"):
+        weft.fori_loop(np.int32(0), np.uint64(4), lambda i, c: c, 0)
+
+
+def test_loops_of_wide_counters():
     count = lambda strategy: weft.fori_loop(0, 100_000, lambda i, s: s + i, 0, strategy=strategy)
     before = weft.config.x64
     weft.config.x64 = True

@@ -254,6 +254,36 @@ def test_disable_jit_runs_control_flow_in_python():
     np.testing.assert_array_equal(ys, [0, -1, -2, -3])
 
 
+OF_UNKNOWN_VALUES = {
+    "while_loop": lambda x: weft.while_loop(lambda c: c < 10, lambda c: c * 2, x),
+    "cond": lambda x: weft.cond(x > 1.5, lambda y: y * 2, lambda y: y * 3, x),
+    "switch": lambda x: weft.switch((x > 1.5).astype("int32"), [lambda y: y * 3, lambda y: y * 2], x),
+    "fori_loop": lambda x: weft.fori_loop(0, (x * 2).astype("int32"), lambda i, c: c * 2, x),
+    "scan of a cond": lambda x: weft.scan(
+        lambda c, y: (weft.cond(c > 2, lambda c: c * 2, lambda c: c + y, c), None), x, wnp.ones(3)
+    )[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_UNKNOWN_VALUES)
+def test_disable_jit_leaves_to_the_program_what_python_cannot_decide(name):
+    f = OF_UNKNOWN_VALUES[name]
+    x, xs = wnp.float32(2.0), wnp.arange(1.0, 3.0)
+    ways = {
+        "vmap": lambda: weft.vmap(f)(xs),
+        "grad": lambda: weft.grad(f)(x),
+        "grad of vmap": lambda: weft.grad(lambda v: weft.vmap(f)(v).sum())(xs),
+        "vmap of grad": lambda: weft.vmap(weft.grad(f))(xs),
+        "jvp": lambda: wnp.stack(weft.jvp(f, (x,), (x,))),
+        "eval_shape": lambda: wnp.zeros(weft.eval_shape(f, x).shape),
+        "make_ir": lambda: len(str(weft.make_ir(f)(x))) > 0,
+    }
+    for way, run in ways.items():
+        want = run()
+        with weft.disable_jit():
+            np.testing.assert_array_equal(run(), want, err_msg=way)
+
+
 def test_lower_and_compile():
     f = weft.jit(lambda x, n: {"a": x**n}, static_argnums=1)
     compiled = f.lower(A, 2).compile()

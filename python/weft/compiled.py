@@ -509,7 +509,8 @@ def _refuse(jitted, args: tuple, kwargs: dict):
 
 def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
     """A context manager: inside it jitted functions run as plain Python, operation by operation, and so do cond, scan
-    and the other loops.
+    and the other loops. Where what a branch or a loop depends on is traced and has no value (under vmap, make_ir or
+    eval_shape), it stays part of the program.
 
     Args:
         disable: whether to.

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from . import _weft
 from . import tree as _tree
 from ._errors import type_error, value_error
@@ -45,6 +47,15 @@ def _in_python() -> bool:
     return _weft.disable_jit()
 
 
+def _asked(kind: Callable[[Any], Any], x: Any) -> Any:
+    """The Python value of a predicate or a bound; None where it is traced and unknown, so that Python cannot decide by
+    it and the program has to."""
+    try:
+        return kind(x)
+    except _weft.TracerError:
+        return None
+
+
 def cond(
     pred: Any, true_fun: Callable[..., _C], false_fun: Callable[..., _C], *operands: Any, operand: Any = _NOTHING
 ) -> _C:
@@ -74,8 +85,8 @@ def cond(
     if len(operands) == 2 and callable(operands[1]) and not (callable(true_fun) and callable(false_fun)):
         of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
         return cond(pred, lambda: on_true(of_true), lambda: on_false(of_false))
-    if _in_python():
-        return (true_fun if bool(pred) else false_fun)(*operands)
+    if _in_python() and (chosen := _asked(bool, pred)) is not None:
+        return (true_fun if chosen else false_fun)(*operands)
     return _branches(pred, [false_fun, true_fun], operands, "cond")
 
 
@@ -107,8 +118,8 @@ def switch(index: Any, branches: Sequence[Callable[..., _C]], *operands: Any, op
         raise type_error(f"switch: the index must be a single integer, got {text}")
     if len(branches) == 1:
         return branches[0](*operands)
-    if _in_python():
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
+    if _in_python() and (chosen := _asked(int, index)) is not None:
+        return branches[min(max(chosen, 0), len(branches) - 1)](*operands)
     return _branches(_weft.astype(index, "int32"), list(branches), operands, "switch")
 
 
@@ -195,10 +206,10 @@ def loop_while(
     check_callable(cond_fun, what)
     check_callable(body_fun, what)
     if _in_python():
-        value = init_val
-        while bool(cond_fun(value)):
-            value = body_fun(value)
-        return value
+        while go_on := _asked(bool, cond_fun(init_val)):
+            init_val = body_fun(init_val)
+        if go_on is not None:
+            return init_val
     carry, tree = _tree.flatten(init_val)
     paths = _result_paths(tree) if paths is None else list(paths)
     varying: list[str] = []
@@ -226,7 +237,7 @@ def loop_while(
 
 def _known_integer(x):
     """A Python integer for what is one whose number is known."""
-    known = isinstance(x, _weft.Array) and not _weft.is_traced(x) and x.ndim == 0
+    known = isinstance(x, (_weft.Array, np.ndarray)) and not _weft.is_traced(x) and x.ndim == 0
     return int(x) if known or is_integer(x) else x
 
 
@@ -260,6 +271,8 @@ def fori_loop(
     """carry = init_val; for i in range(lower, upper): carry = body_fun(i, carry).
 
     With known integers as bounds this is a scan, with traced bounds a while_loop; all derivatives work through both.
+    The index of a scan is weak, like a Python number; that of a while_loop has the dtype of the bounds, and is weak
+    where `lower` is.
 
     Args:
         lower: the first index, an integer, traced ones too.
@@ -276,7 +289,8 @@ def fori_loop(
     Returns: the last carry.
 
     Raises:
-        TypeError: the carry changes its structure, shape or dtype.
+        TypeError: a bound is no single integer, no integer dtype holds both, or the carry changes its structure, shape
+            or dtype.
         ValueError: there is no such strategy; or "binomial(k)" with traced bounds: which states to store follows from
             the number of steps.
 
@@ -304,23 +318,32 @@ def loop_count(
 ):
     """fori_loop; `what` and `paths` as in loop_while."""
     check_callable(body_fun, what)
+    from . import numpy as wnp
+
     for name, bound in (("lower", lower), ("upper", upper)):
         shape, dtype, _, text = _weft.abstract(bound)
         if shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
             raise type_error(f"{what}: {name} must be a single integer, got {text}")
     snapshots = _snapshots(strategy, what)
     if _in_python():
-        value = init_val
-        for i in range(int(lower), int(upper)):
-            value = body_fun(i, value)
-        return value
-    from . import numpy as wnp
-
-    dtype = wnp.result_type(lower, upper)  # of the counter
-    lower, upper = _known_integer(lower), _known_integer(upper)
-    known = isinstance(lower, int) and isinstance(upper, int)
-    if known:
-        length = max(upper - lower, 0)
+        first, end = _asked(int, lower), _asked(int, upper)
+        if first is not None and end is not None:
+            value = init_val
+            for i in range(first, end):
+                value = body_fun(i, value)
+            return value
+    dtype = wnp.result_type(lower, upper)
+    if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise type_error(
+            f"{what}: lower is {_weft.abstract(lower)[3]} and upper is {_weft.abstract(upper)[3]}; expected dtypes "
+            f"that one integer dtype holds"
+        )
+    start, stop = _known_integer(lower), _known_integer(upper)
+    if isinstance(start, int) and isinstance(stop, int):
+        # The index is what a Python integer is: weak, and of the default dtype unless that of the bounds is wider.
+        default = wnp.result_type(int)
+        dtype = default if wnp.can_cast(dtype, default) else np.dtype("int64")
+        length = max(stop - start, 0)
 
         def step(carry, i):
             return body_fun(i, carry), None
@@ -332,12 +355,14 @@ def loop_count(
                 return (i + 1, body_fun(i, carry)), None
 
             names = _result_paths(_tree.structure(init_val)) if paths is None else list(paths)
-            start = (_weft.full((), lower, dtype), init_val)
-            return loop_scan(count, start, None, length, False, what, ["the counter", *names], snapshots)[0][1]
+            first = _weft.weak(_weft.full((), start, dtype))
+            return loop_scan(count, (first, init_val), None, length, False, what, ["the counter", *names], snapshots)[
+                0
+            ][1]
         steps = _weft.iota((length,), 0, dtype)
-        if lower:
-            steps = steps + lower
-        return loop_scan(step, init_val, steps, length, False, what, paths)[0]
+        if start:
+            steps = steps + start
+        return loop_scan(step, init_val, _weft.weak(steps), length, False, what, paths)[0]
     if snapshots:
         raise value_error(
             f"{what}: strategy={strategy!r} with a traced bound: which states to store follows from the number of "
@@ -353,7 +378,9 @@ def loop_count(
         i, end, carry = state
         return i + 1, end, body_fun(i, carry)
 
-    init = (lower.astype(dtype), upper.astype(dtype), init_val)
+    # As in JAX, the index is weak where the lower bound is and has its dtype already.
+    weak = lower.weak_type and lower.dtype == dtype
+    init = (lower if weak else lower.astype(dtype), upper.astype(dtype), init_val)
     if paths is None:
         paths = _result_paths(_tree.structure(init_val))
     return loop_while(condition, body, init, what, ["the counter", "the bound", *paths], strategy)[2]
@@ -421,7 +448,7 @@ def loop_scan(
             raise value_error(f"{what}: xs{path} has {shape[0]} slices, expected {length}")
     if length is None:
         raise value_error(f"{what}: give length= when xs has no arrays")
-    if _in_python():
+    if _in_python() and isinstance(length, int):  # a symbolic number of steps has no value yet
         return _scan_in_python(f, init, xs, length, reverse)
     slices = []
     for leaf in xs_leaves:
