@@ -161,7 +161,7 @@ def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequenc
 def _paths(base: str, arg: Any) -> list[str]:
     if _weft.is_operand(arg):
         return [base]
-    return [base + path for path, _ in _tree.flatten_with_path(arg)]
+    return [base + path for path in _tree.path_texts(_tree.structure(arg))]
 
 
 def flat_function(
@@ -262,15 +262,13 @@ def _recurring_line(error: RecursionError) -> str:
 
 def flatten_result(flat: Flat, result: Any) -> list:
     leaves, flat.out_tree = _tree.flatten(result)
-    for leaf in leaves:
+    for i, leaf in enumerate(leaves):
         if not _weft.is_operand(leaf):
-            for path, at in _tree.flatten_with_path(result):
-                if at is leaf:
-                    raise type_error(
-                        f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type "
-                        f"'{type(leaf).__name__}'; "
-                        "a traced function returns arrays, numbers, or containers of them"
-                    )
+            path = _tree.path_texts(flat.out_tree)[i]
+            raise type_error(
+                f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                "a traced function returns arrays, numbers, or containers of them"
+            )
     return leaves
 
 
