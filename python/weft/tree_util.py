@@ -8,6 +8,8 @@ from typing import Any
 
 from . import tree as _tree
 from .tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr, register_dataclass
+from .tree import KeyEntry as KeyEntry
+from .tree import KeyPath as KeyPath
 from .tree import TreeDef as PyTreeDef
 from .tree import all as tree_all
 from .tree import broadcast as tree_broadcast
