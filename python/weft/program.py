@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from . import _weft
 from . import tree as _tree
@@ -227,6 +227,22 @@ class IR:
         return hash(self._fn)
 
 
+@overload
+def make_ir(
+    fun: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    axis_env: Iterable[tuple[str, int]] | None = None,
+    return_shape: Literal[False] = False,
+) -> Callable[..., IR]: ...
+@overload
+def make_ir(
+    fun: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    axis_env: Iterable[tuple[str, int]] | None = None,
+    return_shape: bool,
+) -> Callable[..., Any]: ...
 def make_ir(
     fun: Callable[..., Any],
     *,
