@@ -1,5 +1,6 @@
 """Derivative rules that use their own function: right to any order, however the derivatives are taken."""
 
+import functools
 import math
 import threading
 
@@ -265,3 +266,52 @@ def test_fixed_arguments_of_rules_with_symbolic_zeros_are_as_they_are():
         symbolic_zeros=True,
     )
     assert float(weft.grad(f, argnums=1)(wnp.sin, 2.0)) == 5
+
+
+def test_defaults_are_arguments_of_the_rules():
+    @functools.partial(weft.custom_jvp, nondiff_argnums=(1,))
+    def shifted(x, eps=1e-3):
+        return x + eps
+
+    @shifted.defjvp
+    def _(eps, primals, tangents):
+        return shifted(primals[0], eps), tangents[0] * 1000 * eps
+
+    @functools.partial(weft.custom_vjp, nondiff_argnames=("eps",))
+    def raised(x, eps=1e-3):
+        return x + eps
+
+    raised.defvjp(lambda x, eps: (x + eps, None), lambda eps, _, ct: (ct * 1000 * eps,))
+    for g in (shifted, raised):
+        assert g(4.0) == g(4.0, 1e-3) == g(x=4.0) == weft.jit(g)(4.0) == wnp.float32(4.001)
+        assert weft.grad(g)(4.0) == 1 and weft.grad(lambda x, g=g: g(x, eps=2e-3))(4.0) == 2
+        np.testing.assert_allclose(weft.vmap(g)(wnp.ones(2)), 1.001)
+        with pytest.raises(TypeError, match="missing a required argument: 'x'"):
+            g()
+
+    @weft.custom_vjp
+    def product(x, y=2.0):
+        return x * y
+
+    product.defvjp(lambda x, y: (x * y, (x, y)), lambda r, ct: (ct * r[1], ct * r[0]))
+    assert weft.grad(product)(3.0) == 2 and weft.grad(product)(3.0, 5.0) == 5
+
+    # More of them than the function names, and a wrapper that names none.
+    total = weft.custom_jvp(lambda x, *others: x + sum(others))
+    total.defjvp(lambda p, t: (sum(p), sum(t)))
+    assert weft.grad(total)(1.0) == 1 and weft.grad(total, 2)(1.0, 2.0, 3.0) == 1
+
+    @weft.custom_jvp
+    @functools.wraps(product)
+    def wrapper(*args):
+        return args[0] * args[1]
+
+    wrapper.defjvp(lambda p, t: (p[0] * p[1], t[0] * p[1]))
+    assert weft.grad(wrapper)(3.0) == 2
+
+    # What is by keyword alone is the function's own, unless it is given.
+    scaled = weft.custom_jvp(lambda x, *, k=2.0: k * x)
+    scaled.defjvp(lambda p, t: (scaled(*p), 2 * t[0]))
+    assert weft.grad(scaled)(3.0) == 2 and scaled(x=3.0) == 6
+    with pytest.raises(TypeError, match="takes 'k' by keyword alone"):
+        scaled(3.0, k=1.0)

@@ -206,3 +206,26 @@ def test_expm_of_large_and_small_matrices_together():
     # The exponential of a triangular matrix of one eigenvalue has a closed form.
     slope = weft.vmap(weft.grad(lambda a: scipy_linalg.expm(a)[0, 1]))(np.array([[[2.0, 5.0], [0.0, 2.0]]] * 2))
     np.testing.assert_allclose(np.asarray(slope)[:, 0, 1], np.exp(2), rtol=1e-13)
+
+
+def test_residuals_of_least_squares_whatever_the_rank():
+    a, b = np.array([[1, 1], [1, 1], [1, 1]], np.float32), np.array([1, 2, 4], np.float32)
+    both = np.stack([b, 2 * b], 1)
+    for matrix, right in ((a, b), (a, both), (a.T, b[:2]), (a.T, both[:2]), (a[:2], b[:2]), (np.eye(3, 2), b)):
+        matrix = matrix.astype(np.float32)
+        x, residuals, rank, _ = wnp.linalg.lstsq(matrix, right)
+        wanted = np.atleast_1d(((matrix @ np.asarray(x) - right) ** 2).sum(0))
+        np.testing.assert_allclose(residuals, wanted, atol=1e-5)
+        exact = np.linalg.lstsq(matrix, right, rcond=None)
+        given = wnp.linalg.lstsq(matrix, right, numpy_resid=True)[1]
+        assert given.shape == exact[1].shape and rank == exact[2]
+        np.testing.assert_allclose(given, exact[1], atol=1e-5)
+    assert weft.jit(lambda a, b: wnp.linalg.lstsq(a, b)[1])(a, b).shape == (1,)
+
+
+def test_solve_knows_what_it_may_assume():
+    a, b = np.array([[2, 1], [1, 3]], np.float32), np.array([1, 2], np.float32)
+    for assumed in ("gen", "sym", "her", "pos"):
+        np.testing.assert_allclose(weft.scipy.linalg.solve(a, b, assume_a=assumed), np.linalg.solve(a, b), rtol=1e-5)
+    with pytest.raises(ValueError, match="assume_a must be 'gen', 'sym', 'her' or 'pos', got 'bogus'"):
+        weft.scipy.linalg.solve(a, b, assume_a="bogus")

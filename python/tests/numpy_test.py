@@ -653,3 +653,47 @@ def test_convolutions_of_any_length(n, k):
     w = random.normal(size=n + k - 1)
     slope = weft.grad(lambda v: (w * wnp.convolve(a, v)).sum())(v)
     np.testing.assert_allclose(np.asarray(slope), np.correlate(w, a, "valid"), atol=1e-12)
+
+
+def test_rounding_to_more_decimals_than_a_dtype_has():
+    for dtype in ("float16", "bfloat16", "float32", "float64"):
+        x = wnp.array([3.7, -0.2, wnp.inf, wnp.nan], dtype)
+        for decimals in (38, 39, 50, 308, 400):
+            np.testing.assert_array_equal(wnp.round(x, decimals).astype("float64"), x.astype("float64"), str(decimals))
+        assert wnp.round(x, 400).dtype == dtype
+        for decimals in (-20, -39, -50, -400):
+            np.testing.assert_array_equal(wnp.round(x[:2], decimals).astype("float64"), [0, -0.0])
+        assert weft.grad(lambda v: wnp.round(v, 50))(x[0]) == 0
+    assert wnp.round(wnp.float32(3e38), 1) == wnp.float32(3e38)
+
+
+def test_unwrapping_integers():
+    values = np.random.default_rng(0).integers(-30, 30, (2, 20)).astype("int32")
+    for period in range(2, 9):
+        got = wnp.unwrap(values, period=period)
+        assert got.dtype == "int32"
+        np.testing.assert_array_equal(got, np.unwrap(values, period=period))
+    assert wnp.unwrap(values, period=4.0).dtype == "float32" and wnp.unwrap(values).dtype == "float32"
+
+
+def test_the_root_of_a_variance_beyond_16_bits():
+    large = wnp.array([7, 2**31 - 1])
+    assert wnp.nanstd(large, dtype="float16") == wnp.std(large, dtype="float16") == np.inf
+    spread = wnp.array([0.0, 2000.0, wnp.nan], "float32")
+    assert wnp.nanstd(spread, dtype="float16") == 1000 and wnp.nanvar(spread, dtype="float16") == np.inf
+    assert wnp.nanstd(spread.astype("float16")) == 1000
+    for function in (wnp.nanvar, wnp.nanstd):
+        with pytest.raises(ValueError, match="nanvar: dtype must be a float dtype, got int32"):
+            function(spread, dtype="int32")
+
+
+def test_convolutions_of_booleans_are_booleans():
+    a, v = np.array([True, False, False, True]), np.array([True, True])
+    for mode in ("full", "same", "valid"):
+        for name in ("convolve", "correlate"):
+            got, wanted = (getattr(m, name)(a, v, mode) for m in (wnp, np))
+            assert got.dtype == wanted.dtype == "bool"
+            np.testing.assert_array_equal(got, wanted)
+    np.testing.assert_array_equal(wnp.polymul(a, v), np.polymul(a, v))
+    many = np.ones(3000, bool)
+    assert wnp.convolve(many, many).all()

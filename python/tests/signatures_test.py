@@ -1,7 +1,11 @@
 """Functions take the arguments of JAX's, under their names and with their meaning."""
 
+import collections
 import dataclasses
+import importlib
 import inspect
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -308,8 +312,167 @@ def test_fields_of_dataclasses_are_dropped():
         assert (made.w, made.name, made.calls) == (5, "out", 0)
 
 
-def test_keys_of_paths_that_are_not_made_are_refused():
-    with pytest.raises(NotImplementedError, match="separator"):
-        weft.tree_util.keystr("['w'][0]", simple=True, separator="/")
-    with pytest.raises(NotImplementedError, match="flatten_with_keys_func must be None"):
-        weft.tree_util.register_pytree_node(object, list, list, lambda x: x)
+def _described(module, tree):
+    """What a program can ask of the paths of a tree."""
+    described = []
+    for path, leaf in module.tree_flatten_with_path(tree)[0]:
+        assert isinstance(path, tuple)
+        keys = [
+            (
+                type(key).__name__,
+                repr(key),
+                str(key),
+                {n: getattr(key, n) for n in ("key", "idx", "name") if hasattr(key, n)},
+            )
+            for key in path
+        ]
+        texts = [module.keystr(path), module.keystr(path[:1]), module.keystr(path, simple=True, separator="/")]
+        described.append((keys, texts, leaf))
+    return described
+
+
+def test_paths_are_tuples_of_keys():
+    point = collections.namedtuple("point", "x y")
+    tree = {
+        "list": [1, (2, None)],
+        "named": point(3, {"z": 4}),
+        "ordered": collections.OrderedDict(b=5, a=6),
+        "default": collections.defaultdict(int, {(1, 2): 7}),
+    }
+    assert _described(weft.tree_util, tree) == _described(jax.tree_util, tree)
+    numbers = {3: [1], 5: 2}
+    assert _described(weft.tree_util, numbers) == _described(jax.tree_util, numbers)
+    assert _described(weft.tree_util, 1) == _described(jax.tree_util, 1) == [([], ["", "", ""], 1)]
+    assert weft.tree_util.KeyPath == tuple[weft.tree_util.KeyEntry, ...]  # for annotations
+    for module in (weft.tree, jax.tree):
+        picked = module.map_with_path(lambda p, v: v if p[-1].key == "kernel" else 0 * v, {"kernel": 3, "bias": 4})
+        assert picked == {"kernel": 3, "bias": 0}
+        ((path, leaf),), structure = module.flatten_with_path({"w": [9]})
+        assert len(path) == 2 and leaf == 9 and structure == module.structure({"w": [0]})
+    for module in (weft.tree_util, jax.tree_util):
+        assert module.DictKey("a") == module.DictKey("a") != module.DictKey("b")
+        assert len({module.SequenceKey(1), module.SequenceKey(1), module.FlattenedIndexKey(1)}) == 2
+        match module.GetAttrKey("w"):
+            case module.GetAttrKey(name):
+                assert name == "w"
+
+
+def test_classes_give_their_children_keys():
+    for module in (weft.tree_util, jax.tree_util):
+
+        class Pair:
+            def __init__(self, first, second):
+                self.first, self.second = first, second
+
+        class Kept(Pair):
+            pass
+
+        class Numbered(dict):
+            pass
+
+        @module.register_pytree_with_keys_class
+        class Layer(Pair):
+            def tree_flatten_with_keys(self, m=module):
+                return ((m.GetAttrKey("first"), self.first), ("second", self.second)), "static"
+
+            @classmethod
+            def tree_unflatten(cls, data, children):
+                assert data == "static"
+                return cls(*children)
+
+        def with_keys(pair, m=module):
+            return iter([(m.DictKey("a"), pair.first), (m.DictKey("b"), pair.second)]), None
+
+        module.register_pytree_with_keys(Pair, with_keys, lambda data, children: Pair(*children))
+        module.register_pytree_node(
+            Kept,
+            lambda pair: ((pair.first, pair.second), None),
+            lambda data, children: Kept(*children),
+            flatten_with_keys_func=with_keys,
+        )
+        module.register_pytree_node(Numbered, lambda d: (list(d.values()), tuple(d)), lambda k, v: Numbered(zip(k, v)))
+        tree = [Layer(1, Pair(2, [3])), Kept(4, 5), Numbered(x=6)]
+        paths = [module.keystr(path) for path, _ in module.tree_leaves_with_path(tree)]
+        assert paths == [
+            "[0].first",
+            "[0]second['a']",
+            "[0]second['b'][0]",
+            "[1]['a']",
+            "[1]['b']",
+            "[2][<flat index 0>]",
+        ]
+        assert module.tree_leaves(tree) == [1, 2, 3, 4, 5, 6]
+        doubled = module.tree_map(lambda x: 2 * x, tree)
+        assert isinstance(doubled[0], Layer) and doubled[0].second.second == [6] and doubled[2] == {"x": 12}
+        with pytest.raises(ValueError, match="Pair"):
+            module.register_pytree_with_keys(Pair, with_keys, lambda data, children: Pair(*children))
+
+
+def test_messages_name_arguments_by_the_keys_of_classes():
+    @weft.tree_util.register_pytree_with_keys_class
+    class Model:
+        def __init__(self, w):
+            self.w = w
+
+        def tree_flatten_with_keys(self):
+            return ((weft.tree_util.GetAttrKey("w"), self.w),), None
+
+        @classmethod
+        def tree_unflatten(cls, data, children):
+            return cls(*children)
+
+    with pytest.raises(ValueError, match=r"argument model\.w\['a'\]\[0\] of"):
+        weft.vmap(lambda model: 0)(Model({"a": [1.0]}))
+
+
+def test_initialisers_take_a_dtype():
+    ours, theirs = weft.nn.initializers, jax.nn.initializers
+    for name in ours.__all__:
+        own, wanted = (list(inspect.signature(getattr(m, name)).parameters) for m in (ours, theirs))
+        assert own == [p for p in wanted if p not in LEFT_OUT], name
+    key, their_key = weft.random.key(0), jax.random.key(0)
+    for module, k in ((ours, key), (theirs, their_key)):
+        made = [
+            module.normal(0.02, "bfloat16"),
+            module.uniform(np.float64(0.5), "bfloat16"),
+            module.constant(3, "bfloat16"),
+        ]
+        made += [module.truncated_normal(np.float64(0.5), "bfloat16")]
+        for init in made:
+            assert init(k, (2,)).dtype == "bfloat16" and init(k, (2,), "float32").dtype == "float32"
+            assert init(k, (2,), None).dtype == "float32"
+    np.testing.assert_array_equal(ours.normal(0.02)(key, (3,)), theirs.normal(0.02)(their_key, (3,)))
+    np.testing.assert_allclose(
+        ours.variance_scaling(1.0, "fan_geo_avg", "normal")(key, (2, 3)),
+        theirs.variance_scaling(1.0, "fan_geo_avg", "normal")(their_key, (2, 3)),
+        rtol=1e-6,
+    )
+
+
+def test_what_scipy_lacks_is_written_down():
+    """docs/differences_from_jax.md names what jax.scipy has and Weft lacks, and nothing else."""
+    importlib.import_module("jax.scipy.stats")
+    text = pathlib.Path("docs/differences_from_jax.md").read_text()
+    text = text[text.index("- of `jax.scipy`") : text.index("- of `jax.experimental`")]
+    sections = dict(re.findall(r"Of `(\w+)`: (.*?)(?=Of `|\Z)", text, re.S))
+    for module, section in sections.items():
+        ours, theirs = getattr(weft.scipy, module), getattr(jax.scipy, module)
+        written = set(re.findall(r"`([\w.]+)`", re.sub(r"\([^)]*\)", "", section)))
+        lacking = set()
+        for name in vars(theirs):
+            if name.startswith("_"):
+                continue
+            if not hasattr(ours, name):
+                lacking.add(name)
+            elif inspect.ismodule(getattr(theirs, name)):
+                distribution = getattr(ours, name)
+                own = {m for m in ("cdf", "entropy", "isf", "logpdf", "pdf", "ppf", "sf") if hasattr(distribution, m)}
+                wanted = {
+                    m
+                    for m in ("cdf", "entropy", "isf", "logpdf", "pdf", "ppf", "sf")
+                    if hasattr(getattr(theirs, name), m)
+                }
+                # A survival function without a distribution function is said in brackets.
+                lacking |= {f"{name}.{m}" for m in wanted - own if m != "sf" or "cdf" in own}
+        assert written == lacking, module
+    assert set(sections) == {"linalg", "special", "stats"}

@@ -332,3 +332,11 @@ def test_undetermined_derivatives_of_norms_are_subgradients(order):
     for x, slope in zip(at, slopes):
         change = np.linalg.norm(x + steps, order, axis=(1, 2)) - np.linalg.norm(x, order)
         assert np.all(change >= np.sum(slope * steps, (1, 2)) - 1e-5), x
+
+
+def test_relative_entropy_of_nan():
+    special = pytest.importorskip("scipy.special")
+    for p, q in [(2, np.nan), (np.nan, 2), (-1, np.nan), (np.nan, -1), (0, np.nan), (0, -1), (2, 0), (0, 0), (-1, 2)]:
+        for name in ("rel_entr", "kl_div"):
+            got = getattr(weft.scipy.special, name)(float(p), float(q))
+            np.testing.assert_array_equal(got, getattr(special, name)(p, q), f"{name}({p}, {q})")

@@ -410,3 +410,80 @@ def test_scipy_factorisations():
         np.asarray(weft.scipy.linalg.eigh(np.tril(s), eigvals_only=True)), linalg.eigvalsh(s), rtol=1e-8
     )
     np.testing.assert_allclose(np.asarray(weft.scipy.linalg.eigh(np.triu(s), lower=False)[0]), linalg.eigvalsh(s))
+
+
+# --- What scripts set up ----------------------------------------------------------------------------------------------
+
+
+def test_settings_that_scripts_make():
+    config = weft.config
+    for name in ("jax_platform_name", "jax_platforms"):
+        config.update(name, weft.default_backend())
+        config.update(name, f"{weft.default_backend()},other")
+        config.update(name, None)
+        with pytest.raises(ValueError, match=f"{name} must be '{weft.default_backend()}', .* got 'tpu'"):
+            config.update(name, "tpu")
+        assert config.read(name) == weft.default_backend()
+    for precision in (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"):
+        config.update("jax_default_matmul_precision", precision)
+    with pytest.raises(ValueError, match=r"jax_default_matmul_precision must be one of .* got 'exact'"):
+        config.update("jax_default_matmul_precision", "exact")
+    assert config.jax_enable_x64 is config.read("jax_enable_x64") is config.x64 is False
+    with weft.enable_x64():
+        assert config.jax_enable_x64 is config.read("jax_enable_x64") is True
+    assert config.jax_debug_nans is config.read("jax_debug_nans") is False
+    assert config.jax_disable_jit is False
+    with weft.disable_jit():
+        assert config.read("jax_disable_jit") is True
+    with pytest.raises(ValueError, match="there is no setting 'update'"):
+        config.read("update")
+
+
+def test_small_names_that_scripts_use():
+    from weft.experimental import io_callback
+
+    assert io_callback is weft.io_callback
+    seen = []
+    weft.jit(lambda x: weft.debug.callback(seen.append, x))(1.0)
+    weft.effects_barrier()
+    assert seen == [1.0]
+
+    types = []
+    weft.jit(lambda x, n: types.extend([weft.typeof(x), weft.typeof(n)]))(wnp.ones((2, 3), "bfloat16"), 1)
+    assert types == [weft.ShapeDtype((2, 3), "bfloat16"), weft.ShapeDtype((), "int32", weak_type=True)]
+    with pytest.raises(TypeError, match="typeof: x must be an array or a number, got 'a' of type 'str'"):
+        weft.typeof("a")
+
+    assert weft.random.key_impl(weft.random.split(weft.random.key(0))) == "threefry2x32"
+    assert weft.random.key_impl(weft.random.PRNGKey(0)) == "threefry2x32"
+    with pytest.raises(TypeError):
+        weft.random.key_impl(1.0)
+
+    ir, shape = weft.make_jaxpr(lambda x: {"a": x @ x.T, "b": 1}, return_shape=True)(wnp.ones((2, 3)))
+    assert shape == {"a": weft.ShapeDtype((2, 2), "float32"), "b": weft.ShapeDtype((), "int32", weak_type=True)}
+    assert ir.out_types == ["f32[2,2]", "i32[]"]
+
+
+@pytest.mark.parametrize("axes", [(0,), (1, 2), (-1, 0), (0, 1, 2), ()])
+def test_exclusive_or_over_axes(axes):
+    for dtype in ("int32", "uint8", "bool"):
+        x = np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 200, (5, 3, 8)).astype(dtype)
+        wanted = np.bitwise_xor.reduce(x, axis=tuple(axes))
+        for function in (weft.lax.reduce_xor, weft.jit(weft.lax.reduce_xor, static_argnums=1)):
+            got = function(x, axes)
+            assert got.dtype == dtype
+            np.testing.assert_array_equal(got, wanted)
+    assert not weft.lax.reduce_xor(x[:0], (0,)).any()
+    with pytest.raises(TypeError, match="xor"):
+        weft.lax.reduce_xor(wnp.ones(1), (0,))
+
+
+def test_arguments_of_debug_print_without_a_field_are_refused():
+    for arguments, named, unused in [
+        (("a", 1), {}, "0"),
+        (("{}", 1, 2, 3), {}, "1, 2"),
+        (("{1}", 1, 2), {}, "0"),
+        (("{x}",), {"x": 1, "y": 2}, "'y'"),
+    ]:
+        with pytest.raises(ValueError, match=f"no field for argument {unused};"):
+            weft.debug.print(*arguments, **named)

@@ -43,7 +43,7 @@ from .ad_checkpoint import (
     saved_residuals,
 )
 from .aot import aot
-from .api import block_until_ready, device_get, named_call, named_scope, stop_gradient
+from .api import block_until_ready, device_get, effects_barrier, named_call, named_scope, stop_gradient, typeof
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
@@ -190,6 +190,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "distributed",
+    "effects_barrier",
     "enable_x64",
     "eval_shape",
     "experimental",
@@ -238,6 +239,7 @@ __all__ = [
     "switch",
     "tree",
     "tree_util",
+    "typeof",
     "typing",
     "value_and_grad",
     "vjp",

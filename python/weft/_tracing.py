@@ -101,15 +101,27 @@ def call_name(function: Callable) -> str:
 
 
 def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
-    """The arguments of a call by position, for rules that know no names."""
-    if not kwargs:
+    """The arguments of a call by position, with defaults in the places of those not given, for rules that know no
+    names."""
+    code = getattr(function, "__code__", None)
+    if not kwargs and code and len(args) == code.co_argcount and not hasattr(function, "__wrapped__"):
+        return args  # Nothing is left to a default; asking for a signature takes longer than a small call.
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # Some functions written in C have none.
+        if kwargs:
+            raise type_error(f"{what}: '{call_name(function)}' does not say what its arguments are called")
         return args
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise type_error(f"{what}: the arguments do not fit '{call_name(function)}': {error}")
     bound.apply_defaults()
-    if bound.kwargs:
-        names = ", ".join(f"'{name}'" for name in bound.kwargs)
+    named = [f"'{name}'" for name in bound.kwargs if name in kwargs]
+    if named:
         raise type_error(
-            f"{what}: '{call_name(function)}' takes {names} by keyword alone; rules take arguments by position"
+            f"{what}: '{call_name(function)}' takes {', '.join(named)} by keyword alone; rules take arguments by "
+            "position"
         )
     return bound.args
 
@@ -161,7 +173,7 @@ def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequenc
 def _paths(base: str, arg: Any) -> list[str]:
     if _weft.is_operand(arg):
         return [base]
-    return [base + path for path, _ in _tree.flatten_with_path(arg)]
+    return [base + path for path in _tree.path_texts(_tree.structure(arg))]
 
 
 def flat_function(
@@ -262,15 +274,13 @@ def _recurring_line(error: RecursionError) -> str:
 
 def flatten_result(flat: Flat, result: Any) -> list:
     leaves, flat.out_tree = _tree.flatten(result)
-    for leaf in leaves:
+    for i, leaf in enumerate(leaves):
         if not _weft.is_operand(leaf):
-            for path, at in _tree.flatten_with_path(result):
-                if at is leaf:
-                    raise type_error(
-                        f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type "
-                        f"'{type(leaf).__name__}'; "
-                        "a traced function returns arrays, numbers, or containers of them"
-                    )
+            path = _tree.path_texts(flat.out_tree)[i]
+            raise type_error(
+                f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                "a traced function returns arrays, numbers, or containers of them"
+            )
     return leaves
 
 

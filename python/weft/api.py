@@ -8,8 +8,18 @@ from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
 from . import tree as _tree
+from ._errors import type_error
+from ._tracing import ShapeDtype
 
-__all__ = ["block_until_ready", "device_get", "named_call", "named_scope", "stop_gradient"]
+__all__ = [
+    "block_until_ready",
+    "device_get",
+    "effects_barrier",
+    "named_call",
+    "named_scope",
+    "stop_gradient",
+    "typeof",
+]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -45,6 +55,40 @@ def stop_gradient(x: _R) -> _R:
         Array(3., dtype=float32, weak_type=True)
     """
     return _tree.map(lambda leaf: _weft.bind_elementwise("stop_gradient", (leaf,), {}), x)
+
+
+def effects_barrier() -> None:
+    """Waits until the effects of all calls, such as prints, have happened. Calls return when theirs have, so there is
+    nothing to wait for.
+
+    Returns: None.
+
+    Example:
+        >>> weft.debug.print("{}", 1)
+        1
+        >>> weft.effects_barrier()
+    """
+
+
+def typeof(x: Any) -> ShapeDtype:
+    """The type of an array, number or traced value.
+
+    Args:
+        x: the value.
+
+    Returns: weft.ShapeDtype.
+
+    Raises:
+        TypeError: x is no array or number.
+
+    Example:
+        >>> weft.typeof(wnp.ones((2, 3)))
+        ShapeDtype((2, 3), float32)
+    """
+    if not _weft.is_operand(x):
+        raise type_error(f"typeof: x must be an array or a number, got {x!r} of type '{type(x).__name__}'")
+    shape, dtype, weak, *_ = _weft.abstract(x)
+    return ShapeDtype(shape, dtype, weak_type=weak)
 
 
 def named_scope(name: str) -> contextlib.AbstractContextManager[None]:

@@ -31,6 +31,41 @@ class _Config:
     def debug_nans(self, on: bool) -> None:
         _weft.set_debug_nans(bool(on))
 
+    @property
+    def jax_enable_x64(self) -> bool:
+        """JAX's name of x64."""
+        return self.x64
+
+    @property
+    def jax_debug_nans(self) -> bool:
+        """JAX's name of debug_nans."""
+        return self.debug_nans
+
+    @property
+    def jax_disable_jit(self) -> bool:
+        """Whether jitted functions and control flow run step by step in Python."""
+        return _weft.disable_jit()
+
+    @property
+    def jax_platforms(self) -> str:
+        """The platform of the devices. There is one: update() accepts its name alone."""
+        from .mesh import default_backend
+
+        return default_backend()
+
+    jax_platform_name = jax_platforms
+
+    @property
+    def jax_default_matmul_precision(self) -> str:
+        """How precise products of matrices are at least: "highest", whatever update() asks for."""
+        return "highest"
+
+    def read(self, name: str):
+        """JAX's spelling: config.read("jax_enable_x64")."""
+        if name not in _SETTINGS:
+            raise value_error(f"config: there is no setting '{name}'")
+        return getattr(self, name)
+
     def update(self, name: str, value) -> None:
         """JAX's spelling: config.update("jax_enable_x64", True)."""
         if name in ("jax_enable_x64", "x64"):
@@ -39,8 +74,23 @@ class _Config:
             self.debug_nans = value
         elif name in ("jax_disable_jit", "disable_jit"):
             _weft.set_disable_jit(bool(value))
+        elif name in ("jax_platforms", "jax_platform_name"):
+            # The first of a list is the one that JAX takes where it is there.
+            if value and str(value).split(",")[0] != self.jax_platforms:
+                raise value_error(
+                    f"config: {name} must be '{self.jax_platforms}', the platform there is, got {value!r}"
+                )
+        elif name == "jax_default_matmul_precision":
+            if value not in _PRECISIONS:
+                names = ", ".join(map(repr, _PRECISIONS))
+                raise value_error(f"config: jax_default_matmul_precision must be one of {names}, got {value!r}")
         else:
             raise value_error(f"config: there is no setting '{name}'")
+
+
+_SETTINGS = [name for name, value in vars(_Config).items() if isinstance(value, property)]
+# Lower bounds, all of which products of the operands' own precision satisfy.
+_PRECISIONS = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"]
 
 
 config = _Config()

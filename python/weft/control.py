@@ -35,10 +35,6 @@ def _flat_over(function: Callable, leaves: list, in_tree, names: Sequence[str] =
     return flat
 
 
-def _result_paths(tree) -> list[str]:
-    return [path for path, _ in _tree.flatten_with_path(tree.unflatten([0] * tree.num_leaves))]
-
-
 _NOTHING: Any = object()
 
 
@@ -153,7 +149,7 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
     for flat, name in zip(flats[1:], names[1:]):
         if flat.out_tree != flats[0].out_tree:
             raise type_error(f"{what}: {names[0]} returns the structure {flats[0].out_tree}, {name} {flat.out_tree}")
-    out = _weft.cond(index, traced, flats[0].leaves, names, _result_paths(flats[0].out_tree), what)
+    out = _weft.cond(index, traced, flats[0].leaves, names, _tree.path_texts(flats[0].out_tree), what)
     return _tree.unflatten(flats[0].out_tree, out)
 
 
@@ -211,7 +207,7 @@ def loop_while(
         if go_on is not None:
             return init_val
     carry, tree = _tree.flatten(init_val)
-    paths = _result_paths(tree) if paths is None else list(paths)
+    paths = _tree.path_texts(tree) if paths is None else list(paths)
     varying: list[str] = []
     while True:
         for _ in range(3 + len(carry)):
@@ -354,11 +350,9 @@ def loop_count(
                 i, carry = state
                 return (i + 1, body_fun(i, carry)), None
 
-            names = _result_paths(_tree.structure(init_val)) if paths is None else list(paths)
-            first = _weft.weak(_weft.full((), start, dtype))
-            return loop_scan(count, (first, init_val), None, length, False, what, ["the counter", *names], snapshots)[
-                0
-            ][1]
+            names = _tree.path_texts(_tree.structure(init_val)) if paths is None else list(paths)
+            first = (_weft.weak(_weft.full((), start, dtype)), init_val)
+            return loop_scan(count, first, None, length, False, what, ["the counter", *names], snapshots)[0][1]
         steps = _weft.iota((length,), 0, dtype)
         if start:
             steps = steps + start
@@ -382,7 +376,7 @@ def loop_count(
     weak = lower.weak_type and lower.dtype == dtype
     init = (lower if weak else lower.astype(dtype), upper.astype(dtype), init_val)
     if paths is None:
-        paths = _result_paths(_tree.structure(init_val))
+        paths = _tree.path_texts(_tree.structure(init_val))
     return loop_while(condition, body, init, what, ["the counter", "the bound", *paths], strategy)[2]
 
 
@@ -438,7 +432,7 @@ def loop_scan(
     check_callable(f, what)
     carry, carry_tree = _tree.flatten(init)
     xs_leaves, xs_tree = _tree.flatten(xs)
-    for leaf, (path, _) in zip(xs_leaves, _tree.flatten_with_path(xs)):
+    for leaf, path in zip(xs_leaves, _tree.path_texts(xs_tree)):
         shape = _weft.abstract(leaf)[0]
         if not shape:
             raise value_error(f"{what}: xs{path} is a single number; every array of xs needs a first axis to go along")
@@ -454,7 +448,7 @@ def loop_scan(
     for leaf in xs_leaves:
         shape, dtype, weak, _ = _weft.abstract(leaf)
         slices.append(ShapeDtype(shape[1:], dtype, weak_type=weak, varying=_weft.varying(leaf)))
-    carry_paths = _result_paths(carry_tree) if paths is None else list(paths)
+    carry_paths = _tree.path_texts(carry_tree) if paths is None else list(paths)
     for _ in range(3 + len(carry)):
         flat = Flat()
         flat.function, flat.name = f, call_name(f)

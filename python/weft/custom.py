@@ -103,8 +103,7 @@ def _named(dtype, shape) -> str:
 
 def _check_leaves(what: str, role: str, tree, given: Sequence[tuple], expected: Sequence[tuple]) -> None:
     """Raises TypeError unless the leaves that have derivatives are of the shapes and dtypes expected."""
-    paths = [path for path, _ in _tree.flatten_with_path(_tree.unflatten(tree, [0] * tree.num_leaves))]
-    for path, (shape, dtype, _), (e_shape, e_dtype, _) in zip(paths, given, expected, strict=True):
+    for path, (shape, dtype, _), (e_shape, e_dtype, _) in zip(_tree.path_texts(tree), given, expected, strict=True):
         if (shape, dtype) != (e_shape, e_dtype) and _weft.is_inexact(e_dtype):
             raise type_error(f"{what} gives a {role}{path} {_named(dtype, shape)}, expected {_named(e_dtype, e_shape)}")
 

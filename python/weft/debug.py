@@ -32,14 +32,14 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         IndexError: there is no argument for a field.
         KeyError: there is no argument of a field's name.
         TypeError: an argument is no array or number.
-        ValueError: a specification is malformed.
+        ValueError: a specification is malformed, or there is no field for an argument.
 
     Example:
         >>> weft.debug.print("{} {x:6.2f}", 1, x=wnp.array(2.5))
         1   2.50
     """
     del ordered
-    text, values, at = [], [], 0
+    text, values, at, used = [], [], 0, set[int | str]()
     for literal, field, spec, conversion in string.Formatter().parse(fmt):
         text.append(literal.replace("{", "{{").replace("}", "}}") if "{" in literal or "}" in literal else literal)
         if field is None:
@@ -50,14 +50,17 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
             if at >= len(args):
                 raise index_error(f"debug.print: {fmt!r} has more fields than the {len(args)} arguments")
             value, at = args[at], at + 1
+            used.add(at - 1)
         elif field.isdigit():
             if int(field) >= len(args):
                 raise index_error(f"debug.print: {fmt!r} names argument {field} of {len(args)}")
             value = args[int(field)]
+            used.add(int(field))
         else:
             if field not in kwargs:
                 raise key_error(f"debug.print: {fmt!r} names '{field}', which is no argument")
             value = kwargs[field]
+            used.add(field)
         leaves = _tree.leaves(value)
         for leaf in leaves:
             if not _weft.is_operand(leaf):
@@ -70,6 +73,11 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
         one = "{:" + spec + "}" if spec else "{}"
         text.append(", ".join(one for _ in leaves) if len(leaves) != 1 else one)
         values += leaves
+    if unused := [name for name in (*range(len(args)), *kwargs) if name not in used]:
+        names = ", ".join(f"'{name}'" if isinstance(name, str) else str(name) for name in unused)
+        raise value_error(
+            f"debug.print: {fmt!r} has no field for argument {names}; is it an f-string, filled in already?"
+        )
     _weft.bind("debug_print", values, {"format": "".join(text)})
 
 

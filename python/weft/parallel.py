@@ -101,7 +101,7 @@ def _run(f: Callable, mesh: Mesh, args: tuple, in_specs: list, out_specs: Any, c
 
     def cut_results(t: Any) -> tuple[list, list]:
         outs[:] = prefix_specs(out_specs, flat.out_tree.unflatten([0] * flat.out_tree.num_leaves), f"{what}: out_specs")
-        paths = [path for path, _ in _tree.flatten_with_path(flat.out_tree.unflatten([0] * flat.out_tree.num_leaves))]
+        paths = _tree.path_texts(flat.out_tree)
         out_cuts, unchecked = [], []
         for i, (shape, _, _) in enumerate(_weft.result_specs(t)):
             which = f"result{paths[i]}" if paths[i] else "the result"

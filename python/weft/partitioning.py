@@ -144,12 +144,11 @@ def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, na
         if out_shardings is not None:
             leaves, tree = _tree.flatten(out)
             places = shardings_of(out_shardings, out, "jit: out_shardings")
-            paths = [path for path, _ in _tree.flatten_with_path(_tree.unflatten(tree, [0] * len(leaves)))]
             out = _tree.unflatten(
                 tree,
                 [
                     constrain(leaf, place, f"jit: out_shardings, result{path}")
-                    for leaf, place, path in zip(leaves, places, paths)
+                    for leaf, place, path in zip(leaves, places, _tree.path_texts(tree))
                 ],
             )
         return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from . import _weft
 from . import tree as _tree
@@ -227,12 +227,29 @@ class IR:
         return hash(self._fn)
 
 
+@overload
 def make_ir(
     fun: Callable[..., Any],
     *,
     static_argnums: int | Iterable[int] | None = None,
     axis_env: Iterable[tuple[str, int]] | None = None,
-) -> Callable[..., IR]:
+    return_shape: Literal[False] = False,
+) -> Callable[..., IR]: ...
+@overload
+def make_ir(
+    fun: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    axis_env: Iterable[tuple[str, int]] | None = None,
+    return_shape: bool,
+) -> Callable[..., Any]: ...
+def make_ir(
+    fun: Callable[..., Any],
+    *,
+    static_argnums: int | Iterable[int] | None = None,
+    axis_env: Iterable[tuple[str, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
     """A function that traces instead of computing: make_ir(f)(*args) is the IR of f for such arguments.
 
     Arguments may be arrays, numbers, or weft.ShapeDtype where only the type matters; dimensions may be symbolic.
@@ -241,8 +258,10 @@ def make_ir(
         fun: the function.
         static_argnums: positions of arguments that are passed to Python as they are.
         axis_env: named axes that collectives inside may refer to, with their sizes: [("i", 4)].
+        return_shape: whether to say also what the function returns.
 
-    Returns: function that takes the arguments of `function` and returns weft.IR.
+    Returns: function that takes the arguments of `function` and returns weft.IR; with return_shape a pair of weft.IR
+        and the result as a tree of weft.ShapeDtype.
 
     Raises:
         TypeError: when called: an argument or a result is no array, number or container of them.
@@ -256,7 +275,7 @@ def make_ir(
     axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
 
     @functools.wraps(fun, updated=())
-    def traced(*args, **kwargs) -> IR:
+    def traced(*args, **kwargs) -> IR | tuple[IR, Any]:
         static = {i % max(len(args), 1) for i in ints(static_argnums, "make_ir: static_argnums")}
         if static:
             fixed = {i: args[i] for i in static}
@@ -271,9 +290,16 @@ def make_ir(
         else:
             flat = flat_function(fun, args, kwargs)
         t = trace_flat(flat, "make_ir", known=False, axes=axes)
-        return IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
+        ir = IR(t.fn, t.captures, flat.in_tree, flat.out_tree, t.weak_results)
+        return (ir, _result_types(t, flat.out_tree)) if return_shape else ir
 
     return traced
+
+
+def _result_types(traced: Any, out_tree: Any) -> Any:
+    return _tree.unflatten(
+        out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(traced)]
+    )
 
 
 def _merge(fixed: dict, dynamic: Sequence, n: int) -> list:
@@ -350,6 +376,4 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         t = trace_flat(flat, "eval_shape", known=False)
     finally:
         _weft.being_lowered(False)
-    return _tree.unflatten(
-        flat.out_tree, [ShapeDtype(shape, dtype, weak_type=weak) for shape, dtype, weak in _weft.result_specs(t)]
-    )
+    return _result_types(t, flat.out_tree)

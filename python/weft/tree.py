@@ -24,6 +24,10 @@ from ._errors import foreign, type_error, value_error
 NAMESPACE = "weft"
 
 __all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "SequenceKey",
     "TreeDef",
     "all",
     "broadcast",
@@ -238,45 +242,154 @@ def transpose(outer_treedef: TreeDef, inner_treedef: TreeDef | None, pytree_to_t
     return optree.tree_transpose(outer_treedef, inner_treedef, pytree_to_transpose)
 
 
-def flatten_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[str, Any]]:
+@dataclasses.dataclass(frozen=True)
+class DictKey:
+    """In a path: the value of a dictionary at `key`.
+
+    Args:
+        key: the key.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path({"w": 1})[0]
+        >>> path, path[0].key, str(path[0])
+        ((DictKey(key='w'),), 'w', "['w']")
+    """
+
+    key: Hashable
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
+    """In a path: the item `idx` of a list or tuple.
+
+    Args:
+        idx: its place.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path([5])[0]
+        >>> path, path[0].idx, str(path[0])
+        ((SequenceKey(idx=0),), 0, '[0]')
+    """
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
+    """In a path: the field `name` of a namedtuple or dataclass.
+
+    Args:
+        name: its name.
+
+    Example:
+        >>> import collections
+        >>> Point = collections.namedtuple("Point", "x y")
+        >>> path, leaf = weft.tree.leaves_with_path(Point(1, 2))[0]
+        >>> path, path[0].name, str(path[0])
+        ((GetAttrKey(name='x'),), 'x', '.x')
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class FlattenedIndexKey:
+    """In a path: the child number `key` of a registered class that gives its children no keys.
+
+    Args:
+        key: its number.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path(weft.tree_util.Partial(print, 1))[0]
+        >>> path, path[0].key, str(path[0])
+        ((FlattenedIndexKey(key=0), SequenceKey(idx=0)), 0, '[<flat index 0>]')
+    """
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key!r}>]"
+
+
+# What leads from a tree to a leaf. A class registered with keys may use any objects as keys.
+KeyEntry = Any
+KeyPath = tuple[KeyEntry, ...]
+
+
+class _GivenEntry(optree.PyTreeEntry):
+    """The way to a child of a class registered with keys; the entry is the key."""
+
+
+def _key(entry: optree.PyTreeEntry) -> Any:
+    match entry:
+        case _GivenEntry():
+            return entry.entry
+        case optree.NamedTupleEntry() | optree.StructSequenceEntry():
+            return GetAttrKey(entry.field)
+        case optree.SequenceEntry():
+            return SequenceKey(entry.index)
+        case optree.MappingEntry():
+            return DictKey(entry.key)
+        case optree.GetAttrEntry():
+            return GetAttrKey(entry.name)
+        case _:
+            return FlattenedIndexKey(entry.entry)
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
+    """The leaves of a tree with their paths, and its structure.
+
+    Args:
+        tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: pair of a list of pairs (path, leaf) and a TreeDef; a path is a tuple of keys (DictKey, SequenceKey,
+        GetAttrKey, FlattenedIndexKey, or what a class was registered with), one for each container.
+
+    Example:
+        >>> weft.tree.flatten_with_path({"w": [1, 2]})[0]
+        [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
+    """
+    found, treedef = flatten(tree, is_leaf)
+    return list(zip(_paths(treedef), found)), treedef
+
+
+def _paths(treedef: TreeDef) -> list[KeyPath]:
+    return [tuple([_key(entry) for entry in accessor]) for accessor in treedef.accessors()]
+
+
+def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[KeyPath, Any]]:
     """The leaves of a tree with their paths.
 
     Args:
         tree: a tree.
         is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
 
-    Returns: list of pairs (path, leaf); a path is a string such as "['w'][0]".
-
-    Example:
-        >>> weft.tree.flatten_with_path({"w": [1, 2]})
-        [("['w'][0]", 1), ("['w'][1]", 2)]
-    """
-    flatten(tree, is_leaf)  # registers dataclasses
-    accessors, found, _ = optree.tree_flatten_with_accessor(tree, is_leaf, namespace=NAMESPACE)
-    return [(accessor.codify(""), leaf) for accessor, leaf in zip(accessors, found)]
-
-
-def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[str, Any]]:
-    """The same as flatten_with_path.
-
-    Args:
-        tree: a tree.
-        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
-
-    Returns: list of pairs (path, leaf).
+    Returns: list of pairs (path, leaf), as of flatten_with_path.
 
     Example:
         >>> weft.tree.leaves_with_path((1, 2))
-        [('[0]', 1), ('[1]', 2)]
+        [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1),), 2)]
     """
-    return flatten_with_path(tree, is_leaf)
+    return flatten_with_path(tree, is_leaf)[0]
 
 
 def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A function applied to the path of each leaf and the leaf.
 
     Args:
-        f: takes (path, leaf, ...); a path is a string such as "['w'][0]".
+        f: takes (path, leaf, ...); a path is a tuple of keys, as of flatten_with_path.
         tree: the tree that says what the leaves are.
         *rest: trees with the same structure.
         is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
@@ -287,13 +400,45 @@ def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], b
         ValueError: structures differ.
 
     Example:
-        >>> weft.tree.map_with_path(lambda path, leaf: f"{path}={leaf}", {"w": [1, 2]})
-        {'w': ["['w'][0]=1", "['w'][1]=2"]}
+        >>> weft.tree.map_with_path(lambda path, leaf: leaf if path[-1].key == "w" else 0 * leaf, {"b": 1, "w": 2})
+        {'b': 0, 'w': 2}
     """
-    pairs = flatten_with_path(tree, is_leaf)
-    treedef = structure(tree, is_leaf)
+    pairs, treedef = flatten_with_path(tree, is_leaf)
     others = [_flatten_up_to(treedef, other) for other in rest]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
+
+
+def path_texts(treedef: TreeDef) -> list[str]:
+    """The path of each leaf as messages write it: "['w'][0]"."""
+    return [keystr(path) for path in _paths(treedef)]
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A path as text.
+
+    Args:
+        keys: a path of flatten_with_path, or a part of one.
+        simple: whether to write the keys alone, and not how Python gets at what stands there.
+        separator: what stands between them.
+
+    Returns: str.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path({"w": [1]})[0]
+        >>> weft.tree_util.keystr(path)
+        "['w'][0]"
+        >>> weft.tree_util.keystr(path, simple=True, separator="/")
+        'w/0'
+    """
+    return separator.join(_bare(key) if simple else str(key) for key in keys)
+
+
+def _bare(key: Any) -> str:
+    match key:
+        case SequenceKey(inner) | DictKey(inner) | GetAttrKey(inner) | FlattenedIndexKey(inner):
+            return str(inner)
+        case _:
+            return str(key)
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
@@ -343,9 +488,31 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
         return tuple(children), aux
 
     try:
-        optree.register_pytree_node(cls, flatten_, unflatten_function, namespace=NAMESPACE)
+        # Without path_entry_type optree would take the number of a child for the key of a mapping or a field.
+        optree.register_pytree_node(
+            cls, flatten_, unflatten_function, path_entry_type=optree.FlattenedEntry, namespace=NAMESPACE
+        )
     except ValueError as error:
         raise value_error(f"register: {error}") from None
+    return cls
+
+
+def register_with_keys(cls: type, flatten_with_keys: Callable, unflatten_function: Callable) -> type:
+    """register for a class that says how its children are called: flatten_with_keys is (object) -> (pairs (key, child),
+    static data)."""
+
+    def flatten_(obj):
+        pairs, aux = flatten_with_keys(obj)
+        keys, children = [], []
+        for key, child in pairs:
+            keys.append(key)
+            children.append(child)
+        return tuple(children), aux, tuple(keys)
+
+    try:
+        optree.register_pytree_node(cls, flatten_, unflatten_function, path_entry_type=_GivenEntry, namespace=NAMESPACE)
+    except ValueError as error:
+        raise value_error(f"register_pytree_with_keys: {error}") from None
     return cls
 
 

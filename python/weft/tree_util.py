@@ -7,29 +7,38 @@ from collections.abc import Callable
 from typing import Any
 
 from . import tree as _tree
-from ._errors import not_implemented
+from .tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr, register_dataclass
+from .tree import KeyEntry as KeyEntry
+from .tree import KeyPath as KeyPath
 from .tree import TreeDef as PyTreeDef
 from .tree import all as tree_all
 from .tree import broadcast as tree_broadcast
 from .tree import flatten as tree_flatten
+from .tree import flatten_with_path as tree_flatten_with_path
 from .tree import leaves as tree_leaves
 from .tree import leaves_with_path as tree_leaves_with_path
 from .tree import map as tree_map
 from .tree import map_with_path as tree_map_with_path
 from .tree import reduce as tree_reduce
 from .tree import register as _register
-from .tree import register_dataclass
+from .tree import register_with_keys as _register_with_keys
 from .tree import structure as tree_structure
 from .tree import transpose as tree_transpose
 from .tree import unflatten as tree_unflatten
 
 __all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
     "Partial",
-    "keystr",
     "PyTreeDef",
+    "SequenceKey",
+    "keystr",
     "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
     "register_static",
     "tree_all",
     "tree_broadcast",
@@ -58,12 +67,12 @@ def register_pytree_node(
         nodetype: the class.
         flatten_func: (object) -> (children, static data); the data is part of the structure and must be hashable.
         unflatten_func: (static data, children) -> object.
-        flatten_with_keys_func: must be None: in paths children of such classes have numbers.
+        flatten_with_keys_func: (object) -> (pairs (key, child), static data), with the same children and data; None:
+            in paths the children have numbers (FlattenedIndexKey).
 
     Returns: None.
 
     Raises:
-        NotImplementedError: flatten_with_keys_func is given.
         ValueError: it is registered already.
 
     Example:
@@ -75,8 +84,44 @@ def register_pytree_node(
         [1, 2]
     """
     if flatten_with_keys_func is not None:
-        raise not_implemented("register_pytree_node: flatten_with_keys_func must be None: paths have numbers here")
-    _register(nodetype, flatten_func, unflatten_func)
+        register_pytree_with_keys(nodetype, flatten_with_keys_func, unflatten_func, flatten_func)
+    else:
+        _register(nodetype, flatten_func, unflatten_func)
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable,
+    unflatten_func: Callable,
+    flatten_func: Callable | None = None,
+) -> None:
+    """Makes a class a container whose children have keys in paths.
+
+    Args:
+        nodetype: the class.
+        flatten_with_keys: (object) -> (pairs (key, child), static data); a key is a GetAttrKey, a DictKey or any
+            hashable object; the data is part of the structure and must be hashable.
+        unflatten_func: (static data, children) -> object.
+        flatten_func: (object) -> (children, static data), with the same children and data. It is not called:
+            flatten_with_keys says as much.
+
+    Returns: None.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> key = weft.tree_util.GetAttrKey
+        >>> weft.tree_util.register_pytree_with_keys(
+        ...     Pair, lambda p: (((key("a"), p.a), (key("b"), p.b)), None), lambda _, children: Pair(*children)
+        ... )
+        >>> [weft.tree_util.keystr(path) for path, _ in weft.tree_util.tree_leaves_with_path(Pair(1, [2]))]
+        ['.a', '.b[0]']
+    """
+    _register_with_keys(nodetype, flatten_with_keys, unflatten_func)
 
 
 def register_pytree_node_class(cls: type) -> type:
@@ -108,6 +153,36 @@ def register_pytree_node_class(cls: type) -> type:
     return _register(cls, lambda obj: obj.tree_flatten(), made.tree_unflatten)
 
 
+def register_pytree_with_keys_class(cls: type) -> type:
+    """A decorator: makes a class a container whose children have keys in paths; its methods say how.
+
+    Args:
+        cls: a class with a method tree_flatten_with_keys() -> (pairs (key, child), static data) and a class method
+            tree_unflatten(data, children) -> object.
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> @weft.tree_util.register_pytree_with_keys_class
+        ... class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        ...     def tree_flatten_with_keys(self):
+        ...         key = weft.tree_util.GetAttrKey
+        ...         return ((key("a"), self.a), (key("b"), self.b)), None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, data, children):
+        ...         return cls(*children)
+        >>> weft.tree_util.tree_map_with_path(lambda path, x: path[0].name, Pair(1, 2)).a
+        'a'
+    """
+    made: Any = cls
+    return _register_with_keys(cls, lambda obj: obj.tree_flatten_with_keys(), made.tree_unflatten)
+
+
 def register_static(cls: type) -> type:
     """A decorator: objects of the class are part of the structure, without leaves.
 
@@ -127,49 +202,6 @@ def register_static(cls: type) -> type:
         [1]
     """
     return _register(cls, lambda obj: ((), obj), lambda obj, _: obj)
-
-
-def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> tuple[list[tuple[str, Any]], PyTreeDef]:
-    """The leaves of a tree with their paths, and its structure.
-
-    Args:
-        tree: a tree.
-        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
-
-    Returns: pair of a list of pairs (path, leaf) and a PyTreeDef; a path is a string such as "['w'][0]".
-
-    Example:
-        >>> weft.tree_util.tree_flatten_with_path({"w": [1, 2]})[0]
-        [("['w'][0]", 1), ("['w'][1]", 2)]
-    """
-    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
-
-
-def keystr(keys: str, *, simple: bool = False, separator: str = "") -> str:
-    """A path as text, which it is here.
-
-    Args:
-        keys: a path of tree_flatten_with_path.
-        simple: must be False: keys are written as Python writes access to them.
-        separator: must be "": nothing stands between them.
-
-    Returns: str.
-
-    Raises:
-        NotImplementedError: simple or separator is given.
-
-    Example:
-        >>> weft.tree_util.keystr("['w'][0]")
-        "['w'][0]"
-    """
-    if simple or separator:
-        raise not_implemented(
-            f"keystr: paths are texts such as \"['w'][0]\" here: simple must be False and separator '', "
-            f"got {simple} and {separator!r}"
-        )
-    return keys
 
 
 class Partial(functools.partial):

@@ -189,7 +189,7 @@ class Packed:
         """A name for each array: "'params'['w']"."""
         if not self.leaves:
             return []
-        found = [p for p, _ in _tree.flatten_with_path(_tree.unflatten(self.tree, self.leaves))]
+        found = _tree.path_texts(self.tree)
         return [label(self.name) + path for path, a in zip(found, self.is_array) if a]
 
     def rebuild(self, arrays: list) -> Any:

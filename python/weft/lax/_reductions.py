@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "reduce_window",
+    "reduce_xor",
 ]
 
 
@@ -75,6 +77,33 @@ def _cumulative(name: str, what: str, example: str) -> Callable[..., Array]:
     axis = """axis: the axis, negative from the end.
         reverse: whether to go from its end to its beginning."""
     return _described(cumulative, name, what, axis, "array of the shape of the operand.", example)
+
+
+def reduce_xor(operand: NDArrayLike, axes: Sequence[int]) -> Array:
+    """Whether an odd number of booleans over axes hold; of integers the bits that an odd number of them have.
+
+    Args:
+        operand: array of booleans or integers.
+        axes: the axes that are gone over, negative from the end.
+
+    Returns: array without the axes, of the dtype of the operand.
+
+    Example:
+        >>> weft.lax.reduce_xor(wnp.array([[1, 2], [3, 4]]), (0,))
+        Array([2, 6], dtype=int32)
+    """
+    operand = _weft.array(operand, None, False)
+    dims = axes_of(tuple(axes), operand.ndim, "reduce_xor")
+    kept = [d for d in range(operand.ndim) if d not in dims]
+    moved = _weft.transpose(operand, [*dims, *kept])
+    shape = moved.shape[len(dims) :]
+    x = _weft.reshape(moved, (math.prod(moved.shape[: len(dims)]), *shape))
+    # With a zero in front there is something to combine, and floats are refused whatever their number.
+    x = _weft.concatenate([_weft.full((2, *shape), 0, x.dtype), x], 0)
+    while (n := x.shape[0]) > 1:
+        half = n // 2
+        x = _weft.concatenate([_primitives.xor(x[:half], x[half : 2 * half]), x[2 * half :]], 0)
+    return x[0]
 
 
 def argmax(operand: NestedLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:

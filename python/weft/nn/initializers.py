@@ -74,11 +74,17 @@ def ones(key: NestedLike, shape: Shape, dtype: DTypeLike = float) -> Array:
     return wnp.ones(shape, dtype)
 
 
-def constant(value: NestedLike) -> Callable[..., Array]:
+def _times(numbers: Array, factor: Array | float) -> Array:
+    """The numbers times a factor, in their dtype: a NumPy number would make wider ones of them."""
+    return numbers * wnp.asarray(factor, numbers.dtype)
+
+
+def constant(value: NestedLike, dtype: DTypeLike = float) -> Callable[..., Array]:
     """An initialiser of one value.
 
     Args:
         value: the value.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
 
     Returns: function (key, shape, dtype) -> array.
 
@@ -86,14 +92,15 @@ def constant(value: NestedLike) -> Callable[..., Array]:
         >>> weft.nn.initializers.constant(3.0)(weft.random.key(0), (2,))
         Array([3., 3.], dtype=float32)
     """
-    return lambda key, shape, dtype=float: wnp.full(shape, value, dtype)
+    return lambda key, shape, dtype=dtype: wnp.full(shape, value, float if dtype is None else dtype)
 
 
-def normal(stddev: Array | float = 1e-2) -> Callable[..., Array]:
+def normal(stddev: Array | float = 1e-2, dtype: DTypeLike = float) -> Callable[..., Array]:
     """An initialiser of normal numbers.
 
     Args:
         stddev: their standard deviation.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
 
     Returns: function (key, shape, dtype) -> array.
 
@@ -101,14 +108,15 @@ def normal(stddev: Array | float = 1e-2) -> Callable[..., Array]:
         >>> weft.nn.initializers.normal(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return lambda key, shape, dtype=float: random.normal(key, shape, dtype) * stddev
+    return lambda key, shape, dtype=dtype: _times(random.normal(key, shape, dtype), stddev)
 
 
-def uniform(scale: Array | float = 1e-2) -> Callable[..., Array]:
+def uniform(scale: Array | float = 1e-2, dtype: DTypeLike = float) -> Callable[..., Array]:
     """An initialiser of numbers uniform in [0, scale).
 
     Args:
         scale: the upper end.
+        dtype: the dtype of the arrays, unless one is given to the initialiser.
 
     Returns: function (key, shape, dtype) -> array.
 
@@ -116,7 +124,7 @@ def uniform(scale: Array | float = 1e-2) -> Callable[..., Array]:
         >>> weft.nn.initializers.uniform(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return lambda key, shape, dtype=float: random.uniform(key, shape, dtype) * scale
+    return lambda key, shape, dtype=dtype: _times(random.uniform(key, shape, dtype), scale)
 
 
 def truncated_normal(
@@ -136,7 +144,7 @@ def truncated_normal(
         >>> weft.nn.initializers.truncated_normal(0.1)(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return lambda key, shape, dtype=dtype: random.truncated_normal(key, lower, upper, shape, dtype) * stddev
+    return lambda key, shape, dtype=dtype: _times(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
 
 
 def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Callable[..., Array]:
@@ -218,7 +226,7 @@ def variance_scaling(
 
     Args:
         scale: the factor.
-        mode: what n is: "fan_in", "fan_out" or their mean "fan_avg".
+        mode: what n is: "fan_in", "fan_out", their mean "fan_avg" or their geometric mean "fan_geo_avg".
         distribution: "normal", "uniform" or "truncated_normal" (limited to two deviations, with the variance
             corrected).
         in_axis: the axis or axes of a shape that are inputs.
@@ -249,7 +257,12 @@ def variance_scaling(
         size = lambda chosen: math.prod(shape[d] for d in chosen)
         receptive = math.prod(shape) // (size(inside) * size(outside) * size(batch))
         fan_in, fan_out = size(inside) * receptive, size(outside) * receptive
-        fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
+        fans = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+        }
         if mode not in fans:
             raise value_error(f"variance_scaling: there is no mode {mode!r}; the modes are {', '.join(fans)}")
         variance = scale / fans[mode]

@@ -414,6 +414,8 @@ def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
     if mode not in beside:
         raise value_error(f"{name}: there is no mode {mode!r}; the modes are 'full', 'same' and 'valid'")
     dtype = _weft.result_type(a, v)
+    if str(dtype) == "bool":  # whether any product is true, as in NumPy
+        return _convolve(a.astype("int32"), v.astype("int32"), mode, name) != 0
     if k >= _LONG and _weft.dtype_kind(dtype) == "float":
         return _by_blocks(a.astype(dtype), v.astype(dtype), beside[mode])
     one = lambda x: x.astype(dtype)[None, None]

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .._weft import Array
 from ..typing import ArrayLike, DTypeLike, NestedLike
+from ._primitives import sqrt
 from ._reductions import (
     _AXES,
     _array,
-    _as_complex,
+    _as,
     _no_out,
     all,
     argmax,
     argmin,
     cumprod,
     cumsum,
+    deviating,
     max,
     min,
     prod,
-    root_of,
     sum,
     whole_mean,
     widened,
@@ -278,21 +280,32 @@ def nanvar(
         Array(1., dtype=float32)
     """
     _no_out(out)
-    exact = _weft.promote_inexact(_array(a, None if dtype is None else _as_complex(_array(a), dtype)))
-    a = widened(exact)
+    variance, to = _variance(a, axis, dtype, ddof, keepdims, where, mean)
+    return _as(variance, to)
+
+
+def _variance(a, axis, dtype, ddof, keepdims, where, mean) -> tuple[Array, Any]:
+    """The variance, still in 32 bits where the result has fewer, and the dtype of the result."""
+    a, to = deviating(a, dtype, "nanvar")
     _, bad = _replace(a, 0, where)
     # Of infinities the distance from the mean is NaN, which counts.
     middle = nanmean(a, axis, keepdims=True, where=where) if mean is None else _array(mean, a.dtype)
     centered = _weft.where(bad, 0, _weft.broadcast_to(a - middle, a.shape))
     free = sum(_weft.logical_not(bad), axis, keepdims=keepdims) - ddof
     total = sum(_weft.absolute(centered) ** 2, axis, keepdims=keepdims)
-    result = _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype))
-    return result if a.dtype == exact.dtype else result.astype(exact.dtype)
+    return _weft.where(free <= 0, float("nan"), total / _weft.where(free <= 0, 1, free).astype(total.dtype)), to
 
 
-nanstd = root_of(
-    nanvar,
-    "nanstd",
+def nanstd(
+    a: NestedLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: NestedLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The standard deviation over axes, NaN left out.
 
     Args:
@@ -306,8 +319,11 @@ nanstd = root_of(
     Example:
         >>> wnp.nanstd(wnp.array([1.0, wnp.nan, 3.0]))
         Array(1., dtype=float32)
-    """,
-)
+    """
+    _no_out(out)
+    variance, to = _variance(a, axis, dtype, ddof, keepdims, where, mean)
+    return _as(sqrt(variance), to)
+
 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _docs, _weft
 from .._errors import type_error, value_error
@@ -381,13 +381,7 @@ def var(
 
 def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any]:
     """The variance, still in 32 bits where the result has fewer, and the dtype of the result."""
-    a = _weft.promote_inexact(_array(a))
-    to = _weft.dtype(a.dtype if dtype is None else dtype)
-    if not _weft.is_inexact(to):
-        raise value_error(f"var: dtype must be a float dtype, got {to}")
-    if dtype is not None and not narrow(to):
-        a = a.astype(_as_complex(a, to))
-    a, to = widened(a), _real(to)
+    a, to = deviating(a, dtype, "var")
     if where is not None:
         where = _weft.broadcast_to(_array(where, "bool"), a.shape)
     middle = mean(a, axis, keepdims=True, where=where) if known is None else _array(known, a.dtype)
@@ -406,6 +400,18 @@ def _variance(a, axis, dtype, fewer, keepdims, where, known) -> tuple[Array, Any
     return _weft.where(n > fewer, total / _weft.where(n > fewer, n - fewer, 1), float("nan")), to
 
 
+def deviating(a: NestedLike, dtype: DTypeLike | None, name: str) -> tuple[Array, Any]:
+    """Numbers whose variance is asked for in the dtype to compute it in, and the dtype of the result. Those of 8 and 16
+    bits are too small for squares, and so for what they are made of."""
+    a = _weft.promote_inexact(_array(a))
+    to = _weft.dtype(a.dtype if dtype is None else dtype)
+    if not _weft.is_inexact(to):
+        raise value_error(f"{name}: dtype must be a float dtype, got {to}")
+    if dtype is not None and not narrow(to):
+        a = a.astype(_as_complex(a, to))
+    return widened(a), _real(to)
+
+
 def _as_complex(a, dtype):
     """The dtype, or the complex one of its precision where the array is complex."""
     return _weft.result_type(dtype, "complex64") if _weft.dtype_kind(a.dtype) == "complex" else dtype
@@ -413,22 +419,6 @@ def _as_complex(a, dtype):
 
 def _real(dtype):
     return {"complex64": _weft.dtype("float32"), "complex128": _weft.dtype("float64")}.get(str(dtype), dtype)
-
-
-_P = ParamSpec("_P")
-
-
-def root_of(function: Callable[_P, Array], name: str, doc: str) -> Callable[_P, Array]:
-    """The square root of what a function returns, as a function of the same arguments."""
-    from ._primitives import sqrt
-
-    def root(*args: _P.args, **kwargs: _P.kwargs) -> Array:
-        return sqrt(function(*args, **kwargs))
-
-    root.__name__ = root.__qualname__ = name
-    root.__doc__, root.__module__ = doc, function.__module__
-    root.__wrapped__ = function  # type: ignore[attr-defined]
-    return root
 
 
 def std(

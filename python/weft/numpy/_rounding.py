@@ -7,6 +7,7 @@ from .._errors import type_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._choosing import clip
+from ._dtypes import finfo
 from ._elementwise import imag, log2, real
 from ._primitives import exp2, floor_divide, nextafter, remainder
 
@@ -76,8 +77,15 @@ def round(a: NestedLike, decimals: int = 0) -> Array:
         return (low + up.astype(a.dtype)) * unit
     if decimals == 0:
         return _weft.bind_elementwise("round", (a,), {"mode": "even"})
-    scale = 10.0**decimals
-    return _weft.bind_elementwise("round", (a * scale,), {"mode": "even"}) / scale
+    if decimals < 0 and (decimals < -300 or 10.0**-decimals > float(finfo(a.dtype).max)):
+        return a * 0.0  # the unit is larger than twice any number of the dtype
+    scale = 10.0**decimals if decimals <= 300 else float("inf")
+    scaled = a * scale
+    rounded = _weft.bind_elementwise("round", (scaled,), {"mode": "even"}) / scale
+    # Numbers that so large a factor takes beyond the dtype's range have fewer decimals than are asked for.
+    return _weft.where(
+        _weft.absolute(scaled) < float("inf"), rounded, _weft.bind_elementwise("stop_gradient", (a,), {})
+    )
 
 
 def spacing(x: NestedLike) -> Array:

@@ -170,7 +170,7 @@ def unwrap(p: NestedLike, discont: float | None = None, axis: int = -1, period: 
         discont: the largest difference that is no jump; None: half a period.
         period: the period.
 
-    Returns: array of the shape of p.
+    Returns: array of the shape of p; integers where both p and period are.
 
     Example:
         >>> wnp.unwrap(wnp.array([0.0, 3.0, 6.0, 9.0]), period=4.0)
@@ -180,15 +180,18 @@ def unwrap(p: NestedLike, discont: float | None = None, axis: int = -1, period: 
     from ._reductions import cumsum
 
     p = _array(p)
-    p = _weft.promote_inexact(p) if _weft.is_inexact(p.dtype) or isinstance(period, float) else p
+    p = p.astype(_weft.result_type(p, period))
     axis = _weft.check_axis(axis, p.ndim, "unwrap")
     if p.shape[axis] == 0:
         return p
     step = diff(p, axis=axis)
-    half = period / 2
+    # An odd number of integers has no half, and no step that might go either way.
+    whole = not _weft.is_inexact(p.dtype)
+    half = period // 2 if whole else period / 2
     small = (step + half) % period - half
-    small = where((small == -half) & (step > 0), half, small)
-    correction = where(_weft.absolute(step) < (half if discont is None else discont), 0, small - step)
+    if not whole or period % 2 == 0:
+        small = where((small == -half) & (step > 0), half, small)
+    correction = where(_weft.absolute(step) < (period / 2 if discont is None else discont), 0, small - step)
     rest = (slice(None),) * axis + (slice(1, None),)
     first = (slice(None),) * axis + (slice(None, 1),)
     return _weft.concatenate([p[first], p[rest] + cumsum(correction, axis)], axis)

@@ -440,7 +440,9 @@ def pinv(
     return _smooth_pinv(hermitian)(a, _weft.array(rtol, None, False))
 
 
-def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
+def lstsq(
+    a: NestedLike, b: NestedLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """The x that makes |a x - b| smallest, and of those the shortest.
 
     Args:
@@ -449,11 +451,13 @@ def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Arr
         rcond: singular values below this share of the largest count as 0; None: max(m, n) times the machine's
             precision.
 
-    Returns: tuple of x ([n] or [n, k]), squared distances (empty for m <= n; NaN where the rank is not full), rank
-        (int32) and singular values.
+        numpy_resid: whether the squared distances are empty for m <= n and where the rank is not full, as in NumPy.
+
+    Returns: tuple of x ([n] or [n, k]), squared distances ([1] or [k]), rank (int32) and singular values.
 
     Raises:
         ValueError: shapes do not fit.
+        weft.TracerError: with numpy_resid the rank is asked for, and is traced.
 
     Source: Golub and Van Loan, "Matrix computations", 5.5.
 
@@ -475,12 +479,11 @@ def lstsq(a: NestedLike, b: NestedLike, rcond: float | None = None) -> tuple[Arr
     inverse = _weft.where(keep, 1 / _weft.where(keep, s, 1), 0).astype(a.dtype)
     uh_b = matmul(_adjoint(u), b)
     x = matmul(_adjoint(vh), inverse * uh_b if b.ndim == 1 else inverse[:, None] * uh_b)
-    if rows <= columns:
+    if numpy_resid and (rows <= columns or int(rank) < columns):
         residuals = _weft.full((0,), 0, s.dtype)
     else:
         distance = _weft.absolute(b - matmul(a, x))
-        residuals = _weft.reduce("reduce_sum", distance * distance, 0, False)
-        residuals = _weft.where(rank == columns, residuals, float("nan")).reshape(-1)
+        residuals = _weft.reduce("reduce_sum", distance * distance, 0, False).reshape(-1)
     return x, residuals, rank, s
 
 

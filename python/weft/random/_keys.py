@@ -20,6 +20,7 @@ __all__ = [
     "fold_in",
     "key",
     "key_data",
+    "key_impl",
     "split",
     "wrap_key_data",
 ]
@@ -29,12 +30,15 @@ def _shape(shape) -> tuple:
     return sizes(shape, "random")
 
 
+_IMPLEMENTATION = "threefry2x32"
+
+
 def _check_impl(name: str, impl: Any, dtype: Any = None) -> None:
     """Keys are those of Threefry-2x32; another generator's numbers would be other ones."""
     if impl is not None and dtype is not None:
         raise value_error(f"random.{name}: impl and dtype say the same: give one of them")
-    if impl is not None and impl != "threefry2x32":
-        raise not_implemented(f"random.{name}: impl must be None or 'threefry2x32', got {impl!r}")
+    if impl is not None and impl != _IMPLEMENTATION:
+        raise not_implemented(f"random.{name}: impl must be None or '{_IMPLEMENTATION}', got {impl!r}")
     if dtype is not None and str(dtype) != "key":
         raise not_implemented(f"random.{name}: dtype must be None or that of weft's keys, got {dtype}")
 
@@ -100,6 +104,25 @@ def key_data(keys: NestedLike) -> Array:
         Array([ 0, 42], dtype=uint32)
     """
     return _weft.random_unwrap(keys)
+
+
+def key_impl(keys: NestedLike) -> str:
+    """The name of the generator that keys are for.
+
+    Args:
+        keys: array of keys, of dtype key, or of words uint32[..., 2].
+
+    Returns: "threefry2x32", the only one here.
+
+    Raises:
+        TypeError: they are no keys.
+
+    Example:
+        >>> weft.random.key_impl(weft.random.key(42))
+        'threefry2x32'
+    """
+    key_data(keys)  # raises for what is no key
+    return _IMPLEMENTATION
 
 
 def wrap_key_data(key_bits_array: NestedLike, *, impl: str | None = None, dtype: Any = None) -> Array:

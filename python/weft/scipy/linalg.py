@@ -147,18 +147,20 @@ def solve(
     Args:
         b: array [n] or [..., n, k].
         lower: with assume_a="pos": which triangle is read.
-        assume_a: "gen": any; "pos": positive definite, solved by the Cholesky factor.
+        assume_a: "gen", "sym", "her": any; "pos": positive definite, solved by the Cholesky factor.
 
     Returns: array of the shape of b.
 
     Raises:
-        ValueError: a is not square, or sizes differ.
+        ValueError: a is not square, sizes differ, or assume_a is another one.
 
     Example:
         >>> weft.scipy.linalg.solve(wnp.array([[2.0, 0.0], [0.0, 4.0]]), wnp.array([2.0, 2.0]))
         Array([1. , 0.5], dtype=float32)
     """
     del overwrite_a, overwrite_b, check_finite
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise value_error(f"solve: assume_a must be 'gen', 'sym', 'her' or 'pos', got {assume_a!r}")
     if assume_a == "pos":
         return cho_solve(cho_factor(a, lower), b)
     return _linalg.solve(a, b)

@@ -325,7 +325,8 @@ def rel_entr(p: NestedLike, q: NestedLike) -> Array:
     p, q = _floats(p, q)
     both, zero = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p1, q1 = wnp.where(both, p, 1), wnp.where(both, q, 1)
-    return wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, float("inf")))
+    outside = wnp.where(wnp.isnan(p) | wnp.isnan(q), float("nan"), float("inf"))
+    return wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, outside))
 
 
 def kl_div(p: NestedLike, q: NestedLike) -> Array:
