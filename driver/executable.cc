@@ -21,6 +21,7 @@
 #include "ir/text_printer.h"
 #include "lowering/abi.h"
 #include "lowering/lower.h"
+#include "transforms/ordinals.h"
 
 namespace weft {
 namespace {
@@ -148,11 +149,14 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
   e->options_ = options;
   e->optimized_ = fn;
   for (const auto& pass : options.passes) e->optimized_ = pass(e->optimized_);
-  const std::string disk_key = options.use_disk_cache ? DiskKey(*e->optimized_, options) : "";
+  // Code names callbacks 0, 1 ..., so that it is the same in all processes.
+  Ints callbacks;
+  const FnRef numbered = WithOrdinals(e->optimized_, &callbacks);
+  const std::string disk_key = options.use_disk_cache ? DiskKey(*numbered, options) : "";
   if (options.use_disk_cache) {
     if (std::optional<Artifact> cached = ReadCachedArtifact(disk_key)) {
       try {
-        e->program_ = cpu::Program::Load(std::move(*cached));
+        e->program_ = cpu::Program::Load(std::move(*cached), callbacks);
         e->from_disk_ = true;
       } catch (const std::exception&) {
         // Compiled anew below, and replaced.
@@ -160,10 +164,10 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
     }
   }
   if (e->program_ == nullptr) {
-    Artifact artifact = Lower(e->optimized_, options.target, {options.fusion, options.donated});
+    Artifact artifact = Lower(numbered, options.target, {options.fusion, options.donated});
     if (options.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
     try {
-      e->program_ = cpu::Program::Load(std::move(artifact));
+      e->program_ = cpu::Program::Load(std::move(artifact), callbacks);
     } catch (const std::exception& failure) {
       throw Error(ErrorKind::kInternal, failure.what());
     }

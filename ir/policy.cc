@@ -163,6 +163,22 @@ std::string Policy::ToString() const {
   return "";
 }
 
+Ints Policy::Callbacks() const {
+  if (kind_ == Kind::kCallback) return {callback_};
+  Ints all;
+  for (const Policy& p : both_) {
+    for (int64_t n : p.Callbacks()) all.push_back(n);
+  }
+  return all;
+}
+
+Policy Policy::Renumbered(const std::function<int64_t(int64_t)>& number) const {
+  Policy out = *this;
+  if (kind_ == Kind::kCallback) out.callback_ = number(callback_);
+  for (Policy& p : out.both_) p = p.Renumbered(number);
+  return out;
+}
+
 Mask Policy::Saves(const Fn& fn) const {
   const Eqns& eqns = fn.eqns();
   Mask saves(eqns.size(), kind_ == Kind::kEverything || kind_ == Kind::kAnythingBut);
@@ -197,7 +213,7 @@ Mask Policy::Saves(const Fn& fn) const {
         }
         break;
       case Kind::kCallback:
-        if (!TheCallback()) throw ValueError("checkpoint: the policy ", ToString(), " belongs to another process");
+        if (!TheCallback()) throw ValueError("checkpoint: nobody in this process answers the policy ", ToString());
         saves[i] = TheCallback()(callback_, fn, e);
         break;
       case Kind::kEverything:

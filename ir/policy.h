@@ -26,6 +26,9 @@ class Policy {
   // Raises kValue for a text that is no policy, naming those that there are.
   static Policy Parse(const std::string& text);
   std::string ToString() const;
+  // The numbers of its functions (ir/host_functions.h), and the policy with others in their places.
+  Ints Callbacks() const;
+  Policy Renumbered(const std::function<int64_t(int64_t)>& number) const;
   // For each equation, whether its results may be kept.
   Mask Saves(const Fn& fn) const;
 

@@ -16,8 +16,11 @@ namespace py = pybind11;
 
 // Python holds functions through this: they are immutable and shared.
 struct FnHandle {
+  explicit FnHandle(FnRef function, Loc place = {})
+      : fn(std::move(function)), held(fn ? HostFunctions(*fn) : HostFunctions()), loc(place) {}
   FnRef fn;
-  Loc loc = {};  // of the equation whose region it is: where equations inside without a place of their own come from
+  HostFunctions held;  // what it names
+  Loc loc;  // of the equation whose region it is: where equations inside without a place of their own come from
 };
 
 inline py::object Take(PyObject* owned) {

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "ir/effects.h"
+#include "ir/host_functions.h"
 #include "ir/tape.h"
 #include "python/array.h"
 #include "python/convert.h"
@@ -15,10 +17,34 @@
 namespace weft::python {
 namespace {
 
-// Only touched with Python's lock held.
-std::vector<PyObject*>& Callbacks() {
-  static auto& callbacks = *new std::vector<PyObject*>();
-  return callbacks;
+// Objects that were let go by threads without Python's lock.
+struct Abandoned {
+  std::mutex mutex;
+  std::vector<PyObject*> objects;
+};
+Abandoned& TheAbandoned() {
+  static auto& abandoned = *new Abandoned;
+  return abandoned;
+}
+
+// With Python's lock held.
+void ReleaseAbandoned() {
+  std::vector<PyObject*> objects;
+  {
+    std::lock_guard lock(TheAbandoned().mutex);
+    objects.swap(TheAbandoned().objects);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+}
+
+void LetGo(PyObject* object) {
+  if (!Py_IsInitialized()) return;  // the process ends
+  if (PyGILState_Check()) {
+    Py_DECREF(object);
+    return;
+  }
+  std::lock_guard lock(TheAbandoned().mutex);
+  TheAbandoned().objects.push_back(object);
 }
 
 // Threads inside Locked; and whether the interpreter is about to end, so that others than its own stay out.
@@ -100,18 +126,70 @@ Tensor OwnCopy(const Tensor& t) {
   return Tensor(DType::kTape, t.shape(), owner, owner->tapes.data());
 }
 
+// Whether a number or array of one dtype may stand where another is declared: a Python number where its kind fits, and
+// arrays of 64 bits, which NumPy's functions give by themselves, where the same kind of 32 bits is.
+bool MayStandFor(const Operand& got, DType declared) {
+  const DType dtype = got.dtype().dtype;
+  if (dtype == declared) return true;
+  if (got.is_scalar()) {
+    switch (got.scalar().kind) {
+      case Scalar::Kind::kBool: return false;
+      case Scalar::Kind::kInt:
+      case Scalar::Kind::kUint: return IsInteger(declared) || IsInexact(declared);
+      case Scalar::Kind::kFloat: return IsInexact(declared);
+      case Scalar::Kind::kComplex: return IsComplex(declared);
+    }
+  }
+  return (dtype == DType::kF64 && declared == DType::kF32) || (dtype == DType::kC128 && declared == DType::kC64) ||
+         (dtype == DType::kI64 && declared == DType::kI32) || (dtype == DType::kU64 && declared == DType::kU32);
+}
+
+// Whether every integer of 64 bits is one of the declared 32.
+bool Fits(const Tensor& t, DType declared) {
+  for (int64_t i = 0; i < t.size(); ++i) {
+    if (t.dtype() == DType::kI64 && declared == DType::kI32) {
+      const int64_t v = t.at<int64_t>(i);
+      if (v != static_cast<int32_t>(v)) return false;
+    } else if (t.dtype() == DType::kU64 && declared == DType::kU32) {
+      const uint64_t v = t.at<uint64_t>(i);
+      if (v != static_cast<uint32_t>(v)) return false;
+    }
+  }
+  return true;
+}
+
+// What a callback returned as the tensor that was declared.
+Tensor ResultOf(const Operand& got, PyObject* object, size_t i, const Type& declared) {
+  auto refuse = [&](const char* why) {
+    const std::string what = got.is_scalar() ? "the Python number " + Repr(object) : got.value().type().ToString();
+    return UserError(ErrorKind::kRuntime, {}, "result ", i, " of a callback is ", what, why, "; expected ", declared);
+  };
+  if (!(got.dims() == declared.dims) || !MayStandFor(got, declared.dtype)) throw refuse("");
+  if (got.is_scalar() && IsInteger(declared.dtype)) {
+    try {
+      return NumberTensor(declared.dtype, got.scalar());
+    } catch (const Error&) {
+      throw refuse(", which does not fit");
+    }
+  }
+  if (!got.is_scalar() && !Fits(Demand(got.value(), "the result of a callback"), declared.dtype))
+    throw refuse(" with numbers that do not fit");
+  return Demand(Astype(got, declared.dtype), "the result of a callback");
+}
+
 Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) {
   Locked locked;
-  if (callback < 0 || callback >= static_cast<int64_t>(Callbacks().size())) {
+  const std::shared_ptr<void> held = FindHostFunction(callback);
+  if (held == nullptr) {
     throw UserError(ErrorKind::kRuntime, {}, "callback ", callback,
-                    " belongs to another process: programs with callbacks cannot be moved");
+                    " belongs to another process, or is gone: programs with callbacks cannot be moved");
   }
   NoTrace outside;
   try {
     Ref list(Check(PyList_New(static_cast<Py_ssize_t>(args.size()))));
     for (size_t i = 0; i < args.size(); ++i)
       PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapValue(Value(OwnCopy(args[i]))));
-    Ref out(Check(RunningPython([&] { return PyObject_CallOneArg(Callbacks()[callback], list.get()); })));
+    Ref out(Check(RunningPython([&] { return PyObject_CallOneArg(static_cast<PyObject*>(held.get()), list.get()); })));
     if (!PyList_Check(out.get()) || PyList_GET_SIZE(out.get()) != static_cast<Py_ssize_t>(results.size())) {
       throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(out.get()), "; expected ", results.size(),
                       " arrays");
@@ -122,12 +200,7 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
       PyObject* item = PyList_GET_ITEM(out.get(), static_cast<Py_ssize_t>(i));
       if (!holder.Set(item))
         throw UserError(ErrorKind::kRuntime, {}, "a callback returned ", Repr(item), "; expected an array");
-      const Tensor t = Demand(Astype(holder.operand(), results[i].dtype), "the result of a callback");
-      if (!(Dims(t.shape().begin(), t.shape().end()) == results[i].dims)) {
-        throw UserError(ErrorKind::kRuntime, {}, "result ", i, " of a callback is ", t.type(), "; expected ",
-                        results[i]);
-      }
-      tensors.push_back(OwnCopy(t));
+      tensors.push_back(OwnCopy(ResultOf(holder.operand(), item, i, results[i])));
     }
     return tensors;
   } catch (const PythonError&) {
@@ -138,9 +211,9 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
 
 }  // namespace
 
-int64_t RegisterCallback(PyObject* function) {
-  Callbacks().push_back(Py_NewRef(function));
-  return static_cast<int64_t>(Callbacks().size()) - 1;
+std::shared_ptr<void> HeldFunction(PyObject* function) {
+  ReleaseAbandoned();
+  return std::shared_ptr<void>(Py_NewRef(function), [](void* object) { LetGo(static_cast<PyObject*>(object)); });
 }
 
 bool RestoreInterrupt(const std::string& message) {

@@ -4,7 +4,7 @@
 
 #include <Python.h>
 
-#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace weft::python {
@@ -21,8 +21,9 @@ class InsidePython {
   ~InsidePython();
   InsidePython(const InsidePython&) = delete;
 };
-// Keeps a Python function for as long as the process lives and gives it a number for the IR.
-int64_t RegisterCallback(PyObject* function);
+// A Python object as programs hold it (ir/host_functions.h): it may be let go on any thread, with Python's lock or
+// without.
+std::shared_ptr<void> HeldFunction(PyObject* function);
 // Sets the KeyboardInterrupt (or SystemExit) that ended a callback, if the message of an error speaks of one.
 bool RestoreInterrupt(const std::string& message);
 

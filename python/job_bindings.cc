@@ -8,6 +8,7 @@
 #include "lowering/digest.h"
 #include "python/bindings.h"
 #include "python/frames.h"
+#include "transforms/ordinals.h"
 #include "transforms/processes.h"
 
 namespace weft::python {
@@ -29,9 +30,10 @@ cpu::Job& TheJob() {
   return *cpu::Job::Current();
 }
 
-// The first 15 hexadecimal digits of the program's digest.
-int64_t DigestOf(const Fn& fn) {
-  return static_cast<int64_t>(std::stoull(Sha256(Print(fn)).substr(0, 15), nullptr, 16));
+// The first 15 hexadecimal digits of the program's digest. Host functions have other numbers in other processes.
+int64_t DigestOf(const FnRef& fn) {
+  Ints callbacks;
+  return static_cast<int64_t>(std::stoull(Sha256(Print(*WithOrdinals(fn, &callbacks))).substr(0, 15), nullptr, 16));
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ void BindJob(py::module_& m) {
     std::string program = "'" + fn.fn->name() + "' (";
     for (size_t i = 0; i < fn.fn->params().size(); ++i)
       program += (i == 0 ? "" : ", ") + fn.fn->params()[i].type.ToString();
-    return FnHandle{ForProcess(fn.fn, processes, program + ")", DigestOf(*fn.fn))};
+    return FnHandle{ForProcess(fn.fn, processes, program + ")", DigestOf(fn.fn))};
   });
   // An array of which the process keeps its blocks, from all of it.
   m.def("span_whole", [](py::handle array, const Axes& axes, const std::vector<Strings>& cuts, const Ints& processes,

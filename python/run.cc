@@ -98,6 +98,13 @@ double InterpretedWork(const Fn& fn) {
 }
 constexpr double kInterpretedWork = 8192;  // about 0.1 ms, against some ms for compiling
 
+// What a callback outside of any trace is.
+bool IsOneCallback(const Fn& fn) {
+  if (fn.eqns().size() != 1) return false;
+  const std::string& name = fn.eqns()[0].prim->name;
+  return name == "pure_callback" || name == "io_callback";
+}
+
 std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too, const std::vector<bool>& donated,
                                      bool same_bits = false) {
   if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
@@ -146,7 +153,10 @@ void InstallRunner() {
       std::lock_guard<std::mutex> lock(mutex);
       if (auto it = programs.find(fn); it != programs.end()) program = it->second;
     }
-    if (!program) {
+    if (!program && IsOneCallback(*fn)) {
+      // Its number is that of this call alone: the program will not be seen again.
+      program = std::make_shared<Interpreted>(fn);
+    } else if (!program) {
       {
         Unlocked unlocked;
         program = MakeProgram(fn, false, {});

@@ -205,6 +205,7 @@ void BindTracing(py::module_& m) {
       .def(py::init([](const FnHandle& f) {
         Traced t;
         t.fn = f.fn;
+        t.held = f.held;
         t.num_params = static_cast<int>(f.fn->params().size());
         t.weak_results = Mask(f.fn->results().size(), false);
         return t;
@@ -444,12 +445,24 @@ void BindTracing(py::module_& m) {
     const FnRef f = ParseFn("fn literal() { return " + text + " }");
     return Take(WrapValue(Value(f->results().at(0).literal())));
   });
-  // Policies that are Python functions: (number, primitive, types of operands, attributes) -> bool.
+  py::class_<HostFunctions>(m, "HostFunction", "Keeps a function that programs name by its number.")
+      .def_property_readonly("number", &HostFunctions::number);
+  // A policy, under a number of its own (0) or the one that it has had.
+  m.def("hold_policy", [](py::handle policy, int64_t number) {
+    return HostFunctions(HeldFunction(policy.ptr()), number == 0 ? NewHostNumber() : number);
+  });
+  // Policies that are Python functions: (policy, primitive, types of operands, attributes) -> bool.
   m.def("set_policy_hook", [](const py::object& hook) {
     static auto& the_hook = *new py::object();
     the_hook = hook;
     SetPolicyCallback([](int64_t id, const Fn& fn, const Eqn& e) {
       const py::gil_scoped_acquire locked;
+      const std::shared_ptr<void> policy = FindHostFunction(id);
+      if (policy == nullptr) {
+        throw ValueError("checkpoint: the policy callback(", id, ") belongs to another process, or is gone: programs ",
+                         "with policies that are functions cannot be moved");
+      }
+      const py::handle function(static_cast<PyObject*>(policy.get()));
       py::list types;
       for (const Atom& a : e.operands) {
         const Type type = fn.TypeOf(a);
@@ -458,15 +471,17 @@ void BindTracing(py::module_& m) {
         types.append(py::make_tuple(py::tuple(dims), NumpyName(type.dtype)));
       }
       const py::dict attrs = AttrsObject(e.attrs);
-      return RunningPython([&] { return the_hook(id, e.prim->name, types, attrs).cast<bool>(); });
+      return RunningPython([&] { return the_hook(function, e.prim->name, types, attrs).cast<bool>(); });
     });
   });
   // callback(primitive, function, operands, specs): function takes and returns a list of arrays.
   m.def("callback", [](const std::string& prim, py::handle function, py::handle operands, const py::list& specs) {
     Types results;
     for (py::handle spec : specs) results.push_back(SpecFrom(spec).type);
-    return ListOf(Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()),
-                       {{"callback", RegisterCallback(function.ptr())}, {"results", results}}));
+    // A trace that is open makes it stay; who gets the traced function holds it.
+    const HostFunctions held(HeldFunction(function.ptr()));
+    return ListOf(
+        Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), {{"callback", held.number()}, {"results", results}}));
   });
   m.def("unify_varying", &UnifyVarying, py::arg("function"), py::arg("rule"), py::arg("tangents"));
   // The functions that custom_jvp and custom_vjp hold are closed: what they captured becomes further operands, which

@@ -83,6 +83,7 @@ void BindTransforms(py::module_& m) {
     options.out_axes = std::move(out_axes);
     options.size = DimsFrom(size.ptr(), "vmap: size")[0];
     options.axis = axis;
+    const HostFunctionsStay stay;  // batching rules of the user's trace functions, which may name some
     return FnHandle{Vmap(t.fn, options)};
   });
 }

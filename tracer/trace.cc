@@ -192,6 +192,7 @@ Traced Trace::Finish(const Values& results) {
     traced.weak_results.push_back(v.weak());
   }
   traced.fn = done_.empty() ? builder_.Build(atoms) : WithoutDone(atoms);
+  traced.held = HostFunctions(*traced.fn);
   traced.captures = captures_;
   traced.num_params = num_params_;
   traced.happened = happened_;

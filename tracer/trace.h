@@ -27,6 +27,7 @@
 
 #include "absl/types/span.h"
 #include "ir/builder.h"
+#include "ir/host_functions.h"
 #include "tracer/value.h"
 
 namespace weft {
@@ -43,8 +44,9 @@ Loc CurrentLoc();
 
 struct Traced {
   FnRef fn;
-  Values captures;     // values of the parameters after the first `num_params`
-  int num_params = 0;  // without captures
+  HostFunctions held = {};  // what `fn` names
+  Values captures;          // values of the parameters after the first `num_params`
+  int num_params = 0;       // without captures
   Mask weak_results;
   Atoms
       numbers;  // the first results: literals of 64 bits for those that are Python's floats; other atoms are variables
@@ -140,6 +142,7 @@ class ScopedTrace {
   Trace& operator*() const { return *trace_; }
 
  private:
+  HostFunctionsStay stay_;  // what is being recorded may name some
   std::shared_ptr<Trace> trace_;
 };
 

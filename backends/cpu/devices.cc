@@ -322,6 +322,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   const auto body = [&](int device) {
     Call& own = calls[static_cast<size_t>(device)];
     own.strings = call->strings;
+    own.callbacks = call->callbacks;
     own.functions = call->functions;
     own.constants = call->constants;
     own.devices = &devices;

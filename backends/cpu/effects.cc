@@ -78,7 +78,7 @@ void Require(WeftFrame* frame, const int64_t* desc) {
 // [callback, operands, results]
 void Callback(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
-  const int64_t callback = r.Int();
+  const int64_t callback = static_cast<Call*>(frame->call)->callbacks->at(static_cast<size_t>(r.Int()));
   const std::vector<EffectArray> in = Arrays(r), out = Arrays(r);
   for (const EffectArray& a : out) {  // what fails leaves null tapes
     const int64_t size = std::accumulate(a.shape.begin(), a.shape.end(), int64_t{1}, std::multiplies<>());

@@ -86,8 +86,9 @@ void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::v
 
 }  // namespace
 
-std::shared_ptr<Program> Program::Load(Artifact artifact) {
+std::shared_ptr<Program> Program::Load(Artifact artifact, std::vector<int64_t> callbacks) {
   std::shared_ptr<Program> p(new Program(std::move(artifact)));
+  p->callbacks_ = std::move(callbacks);
   p->lacking_ = LackingFeature(p->artifact_.target);
   p->library_ = OpenLibrary(p->artifact_.code);
   p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
@@ -248,6 +249,7 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   }
   Call call;
   call.strings = &a.strings;
+  call.callbacks = &callbacks_;
   call.constants = static_cast<char*>(constants_.get());
   for (size_t i = 0; i < a.functions.size(); ++i) {
     call.functions.push_back({functions_[i], &a.functions[i].name, &a.functions[i].slots,

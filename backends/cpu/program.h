@@ -34,8 +34,9 @@ struct Array {
 // Thread-safe: any number of threads may run one program at once.
 class Program {
  public:
-  // Throws std::runtime_error when the code cannot be loaded.
-  static std::shared_ptr<Program> Load(Artifact artifact);
+  // `callbacks`: what the host calls those that the artifact numbers 0, 1 ... Throws std::runtime_error when the code
+  // cannot be loaded.
+  static std::shared_ptr<Program> Load(Artifact artifact, std::vector<int64_t> callbacks = {});
   ~Program();
   Program(const Program&) = delete;
 
@@ -68,6 +69,7 @@ class Program {
   std::shared_ptr<const Layout> MakeLayout(std::vector<int64_t> symbols) const;
 
   Artifact artifact_;
+  std::vector<int64_t> callbacks_;
   std::string lacking_;  // the instructions without which the code cannot run here
   void* library_ = nullptr;
   WeftMain main_ = nullptr;

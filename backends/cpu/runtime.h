@@ -40,8 +40,9 @@ struct Devices;  // backends/cpu/devices.cc
 // What a running program's operations may need besides the frame.
 struct Call {
   const std::vector<std::string>* strings = nullptr;
-  std::string error;  // of the first operation that failed
-  struct Function {   // a recursive function of the program
+  const std::vector<int64_t>* callbacks = nullptr;  // the host's numbers of them
+  std::string error;                                // of the first operation that failed
+  struct Function {                                 // a recursive function of the program
     WeftMain code = nullptr;
     const std::string* name = nullptr;
     const std::vector<Artifact::Slot>* slots = nullptr;

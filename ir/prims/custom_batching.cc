@@ -7,11 +7,12 @@
 //   keep MASK          of the results, those in MASK
 // The region is the function after all steps. Split keeps the operands alone as residuals, as remat does.
 #include <algorithm>
-#include <deque>
 #include <mutex>
+#include <unordered_map>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "ir/host_functions.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -21,7 +22,7 @@ namespace {
 
 struct Rules {
   std::mutex mutex;
-  std::deque<BatchingRule> rules;
+  std::unordered_map<int64_t, BatchingRule> rules;  // by number
 };
 Rules& TheRules() {
   static auto& rules = *new Rules();
@@ -31,11 +32,12 @@ Rules& TheRules() {
 BatchingRule FindRule(int64_t id, Loc loc) {
   Rules& r = TheRules();
   std::lock_guard lock(r.mutex);
-  if (id < 0 || id >= static_cast<int64_t>(r.rules.size())) {
+  const auto rule = r.rules.find(id);
+  if (rule == r.rules.end()) {
     throw UserError(ErrorKind::kUnsupported, loc, "vmap: the batching rule of custom_vmap (number ", id,
                     ") is not known in this process");
   }
-  return r.rules[static_cast<size_t>(id)];
+  return rule->second;
 }
 
 struct Step {
@@ -273,9 +275,16 @@ void CustomVmapBatch(BatchContext& c) {
   c.batched_out.assign(c.y.size(), true);
 }
 
-// sin(x) * w and x + w, whose rule says so of whole arrays.
+int64_t AddRule(int64_t number, BatchingRule rule) {
+  Rules& r = TheRules();
+  std::lock_guard lock(r.mutex);
+  r.rules.emplace(number, std::move(rule));
+  return number;
+}
+
+// sin(x) * w and x + w, whose rule says so of whole arrays. Samples are the same in every process, so its number is.
 int64_t SampleRule() {
-  static const int64_t id = RegisterBatchingRule([](const Dim& size, const Mask& batched, const Types& types) {
+  static const int64_t id = AddRule(0, [](const Dim& size, const Mask& batched, const Types& types) {
     Builder b("rule");
     Atoms x;
     for (size_t i = 0; i < types.size(); ++i) {
@@ -295,12 +304,7 @@ int64_t SampleRule() {
 
 }  // namespace
 
-int64_t RegisterBatchingRule(BatchingRule rule) {
-  Rules& r = TheRules();
-  std::lock_guard lock(r.mutex);
-  r.rules.push_back(std::move(rule));
-  return static_cast<int64_t>(r.rules.size()) - 1;
-}
+int64_t RegisterBatchingRule(BatchingRule rule) { return AddRule(NewHostNumber(), std::move(rule)); }
 
 void RegisterCustomBatching(PrimRegistry& r) {
   Prim& p = r.Add("custom_vmap", Family::kControl, -1,

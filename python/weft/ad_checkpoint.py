@@ -8,9 +8,11 @@ Spelled as jax.ad_checkpoint: checkpoint, checkpoint_name, checkpoint_policies, 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -176,9 +178,14 @@ checkpoint_policies = types.SimpleNamespace(
 )
 
 
-# Policies that are Python functions, by number: what the text callback(n) in a program means.
-_functions: list[Callable] = []
-_numbers: dict[Callable, int] = {}
+# The n of the text callback(n) in a program, by policy: the same whenever it is used, so that programs are recognised.
+_numbers: weakref.WeakKeyDictionary[Callable, int] = weakref.WeakKeyDictionary()
+
+
+class _HeldPolicy(str):
+    """The text of a policy that is a Python function, which it keeps."""
+
+    held: _weft.HostFunction
 
 
 def _operand(shape: tuple, dtype: Any) -> ShapeDtype:
@@ -187,8 +194,7 @@ def _operand(shape: tuple, dtype: Any) -> ShapeDtype:
     return operand
 
 
-def _ask(number: int, prim: str, operands: list, attrs: dict) -> bool:
-    policy = _functions[number]
+def _ask(policy: Callable, prim: str, operands: list, attrs: dict) -> bool:
     answer = policy(Primitive(prim), *(_operand(shape, dtype) for shape, dtype in operands), **attrs)
     if isinstance(answer, (bool, int)) or type(answer).__name__ == "bool_":
         return bool(answer)
@@ -213,10 +219,16 @@ def policy_text(policy: Any, what: str) -> str:
         if "offload" in name:
             policy()
         raise type_error(f"{what}: policy is checkpoint_policies.{name} itself; call it with the names, or policies")
-    if policy not in _numbers:
-        _numbers[policy] = len(_functions)
-        _functions.append(policy)
-    return f"callback({_numbers[policy]})"
+    try:
+        number = _numbers.get(policy, 0)
+    except TypeError:  # has no hash, or no weak references: it is a new one every time
+        number = 0
+    held = _weft.hold_policy(policy, number)
+    with contextlib.suppress(TypeError):
+        _numbers[policy] = held.number
+    text = _HeldPolicy(f"callback({held.number})")
+    text.held = held
+    return text
 
 
 # --- checkpoint -------------------------------------------------------------------------------------------------------

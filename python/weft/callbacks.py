@@ -16,7 +16,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     """Calls a function of Python when the program runs. It must depend on its arguments alone: calls may be dropped.
 
     Args:
-        callback: takes the arguments as arrays and returns arrays.
+        callback: takes the arguments as arrays and returns arrays of the declared shapes and dtypes. Also taken are
+            Python numbers that fit, and NumPy's 64 bits where the same kind of 32 bits is declared.
         result_shape_dtypes: weft.ShapeDtype of its result, or a tree of them.
         *args: arrays, numbers or trees of them.
         **kwargs: keyword arguments; vmap_method is accepted, without effect: under vmap it is called for each lane.
@@ -24,7 +25,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     Returns: what it returns. It has no derivative; weft.custom_jvp gives it one.
 
     Raises:
-        RuntimeError: the function raised an exception or returns something else; KeyboardInterrupt passes through.
+        RuntimeError: the function raised an exception or returns something else, or the program came from another
+            process; KeyboardInterrupt passes through.
 
     Example:
         >>> weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, weft.ShapeDtype((), "float32"), x))(1.0)
@@ -39,7 +41,8 @@ def io_callback(
     """Calls a function of Python with side effects when the program runs: every call happens, in order.
 
     Args:
-        callback: takes the arguments as arrays and returns arrays.
+        callback: takes the arguments as arrays and returns arrays of the declared shapes and dtypes, as for
+            pure_callback.
         result_shape_dtypes: weft.ShapeDtype of its result, or a tree of them; None: it returns nothing.
         *args: arrays, numbers or trees of them.
         ordered: accepted: calls are always in order.
@@ -48,7 +51,8 @@ def io_callback(
     Returns: what it returns. It has no derivative.
 
     Raises:
-        RuntimeError: the function raised an exception or returns something else; KeyboardInterrupt passes through.
+        RuntimeError: the function raised an exception or returns something else, or the program came from another
+            process; KeyboardInterrupt passes through.
 
     Example:
         >>> seen = []
@@ -70,7 +74,8 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
         out, got = _tree.flatten(callback(*a, **k))
         if got != out_tree:
             raise type_error(f"the callback returned the structure {got}, expected {out_tree}")
-        return [_weft.array(v, None, True) for v in out]
+        # A Python number has all its digits until it gets the dtype that is declared.
+        return [v if isinstance(v, (int, float, complex)) else _weft.array(v, None, True) for v in out]
 
     results = _weft.callback(primitive, on_leaves, leaves, spec_leaves)
     return _tree.unflatten(out_tree, _weft.with_weak(results, [False] * len(results)))

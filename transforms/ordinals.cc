@@ -1,0 +1,53 @@
+#include "transforms/ordinals.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/policy.h"
+#include "transforms/rewrite.h"
+
+namespace weft {
+namespace {
+
+int64_t OrdinalOf(int64_t number, Ints& known) {
+  const auto it = std::find(known.begin(), known.end(), number);
+  if (it != known.end()) return it - known.begin();
+  known.push_back(number);
+  return static_cast<int64_t>(known.size()) - 1;
+}
+
+bool IsCallback(const Eqn& e) { return e.prim->name == "pure_callback" || e.prim->name == "io_callback"; }
+
+bool NamesAny(const Fn& fn, std::unordered_set<const Fn*>& seen) {
+  for (const Eqn& e : fn.eqns()) {
+    if (IsCallback(e) || e.prim->name == "custom_vmap" || e.prim->name == "remat") return true;
+    for (const FnRef& r : e.regions) {
+      if (seen.insert(r.get()).second && NamesAny(*r, seen)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+FnRef WithOrdinals(const FnRef& fn, Ints* callbacks) {
+  std::unordered_set<const Fn*> seen;
+  if (!NamesAny(*fn, seen)) return fn;
+  Ints rules, policies;
+  return Rewrite(fn, [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
+    Attrs attrs = e.attrs;
+    if (IsCallback(e)) {
+      attrs.Set("callback", OrdinalOf(attrs.GetInt("callback"), *callbacks));
+    } else if (e.prim->name == "custom_vmap") {
+      attrs.Set("rule", OrdinalOf(attrs.GetInt("rule"), rules));
+    } else if (e.prim->name == "remat" && attrs.Find("policy") != nullptr) {
+      const Policy policy = Policy::Parse(attrs.Get<std::string>("policy"));
+      attrs.Set("policy", policy.Renumbered([&](int64_t n) { return OrdinalOf(n, policies); }).ToString());
+    } else {
+      return std::nullopt;
+    }
+    return b.Emit(*e.prim, x, attrs, {e.regions.begin(), e.regions.end()});
+  });
+}
+
+}  // namespace weft
