@@ -456,12 +456,21 @@ PyObject* Reduce(PyObject* self, PyObject*) {
 
 template <const char* const& kPrim>
 PyObject* ReduceMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* kNames[] = {"axis", "dtype", "out", "keepdims", nullptr};
-  PyObject *axis = Py_None, *dtype = Py_None, *out = Py_None;
+  static const char* kNames[] = {"axis", "dtype", "out", "keepdims", "initial", "where", nullptr};
+  PyObject *axis = Py_None, *dtype = Py_None, *out = Py_None, *initial = Py_None, *where = Py_None;
   int keepdims = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOp", const_cast<char**>(kNames), &axis, &dtype, &out, &keepdims))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOpOO", const_cast<char**>(kNames), &axis, &dtype, &out, &keepdims,
+                                   &initial, &where))
     return nullptr;
-  return Guarded([&] {
+  return Guarded([&]() -> PyObject* {
+    if (initial != Py_None || where != Py_None) {  // rare: weft.numpy says what they mean
+      Ref module(Check(PyImport_ImportModule("weft.numpy")));
+      Ref function(Check(PyObject_GetAttrString(module.get(), kPrim + sizeof "reduce_" - 1)));
+      Ref operands(Check(Py_BuildValue("(O)", self)));
+      Ref keywords(Check(Py_BuildValue("{sOsOsOsOsOsO}", "axis", axis, "dtype", dtype, "out", out, "keepdims",
+                                       keepdims ? Py_True : Py_False, "initial", initial, "where", where)));
+      return Check(PyObject_Call(function.get(), operands.get(), keywords.get()));
+    }
     if (out != Py_None) throw TypeError("out= is not supported: arrays never change");
     Value v = ValueOf(self);
     if (dtype == Py_None) return WrapValue(ReduceAxes(kPrim, v, AxesFrom(axis, "axis"), keepdims));

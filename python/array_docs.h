@@ -187,7 +187,8 @@ Example:
     >>> wnp.ones((2, 3, 4)).transpose(1, 0, 2).shape
     (3, 2, 4)
 )";
-inline constexpr const char* kSum = R"(sum($self, axis=None, dtype=None, out=None, keepdims=False)
+inline constexpr const char* kSum =
+    R"(sum($self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None)
 --
 
 The sum over axes.
@@ -198,6 +199,8 @@ Args:
         default integer dtype.
     out: must be None: arrays never change.
     keepdims: whether the axes stay, with size 1.
+    initial: a number that counts as one more element.
+    where: booleans that broadcast with the array: which elements count.
 
 Returns: array without the axes.
 
@@ -209,7 +212,8 @@ Example:
     >>> wnp.array([[1, 2], [3, 4]]).sum(axis=0)
     Array([4, 6], dtype=int32)
 )";
-inline constexpr const char* kProd = R"(prod($self, axis=None, dtype=None, out=None, keepdims=False)
+inline constexpr const char* kProd =
+    R"(prod($self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None)
 --
 
 The product over axes.
@@ -219,6 +223,8 @@ Args:
     dtype: the dtype to multiply in, as for sum.
     out: must be None: arrays never change.
     keepdims: whether the axes stay, with size 1.
+    initial: a number that counts as one more element.
+    where: booleans that broadcast with the array: which elements count.
 
 Returns: array without the axes.
 

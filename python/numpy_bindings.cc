@@ -155,6 +155,8 @@ void BindNumpy(py::module_& m) {
     else if (IsPythonNumber(o.ptr()) && want) {
       // As in lists: what a float has no integer for is an error, not the end of a range.
       const bool whole = PyFloat_Check(o.ptr()) && IsInteger(*want);
+      if (whole && !std::isfinite(PyFloat_AS_DOUBLE(o.ptr())))
+        throw ValueError("array: ", Repr(o.ptr()), " is no number of dtype ", *want);
       t = NumberTensor(*want, ScalarFrom(Ref(whole ? Check(PyNumber_Long(o.ptr())) : Py_NewRef(o.ptr())).get()));
     } else if (list || text) {
       // Lists that hold arrays, traced ones too, are stacked.

@@ -78,7 +78,7 @@ void Require(WeftFrame* frame, const int64_t* desc) {
 // [callback, operands, results]
 void Callback(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
-  const int64_t callback = static_cast<Call*>(frame->call)->callbacks->at(static_cast<size_t>(r.Int()));
+  const auto which = static_cast<size_t>(r.Int());
   const std::vector<EffectArray> in = Arrays(r), out = Arrays(r);
   for (const EffectArray& a : out) {  // what fails leaves null tapes
     const int64_t size = std::accumulate(a.shape.begin(), a.shape.end(), int64_t{1}, std::multiplies<>());
@@ -86,7 +86,7 @@ void Callback(WeftFrame* frame, const int64_t* desc) {
   }
   Guarded(frame, [&] {
     if (!Hooks().callback) return Fail(frame, "callbacks need a host that answers them");
-    Hooks().callback(callback, in, out, TapesOf(frame));
+    Hooks().callback(static_cast<Call*>(frame->call)->callbacks->at(which), in, out, TapesOf(frame));
   });
 }
 

@@ -321,10 +321,9 @@ Types InferGather(const Sig& s) {
   if (g.operand_batch_dims.size() != g.indices_batch_dims.size())
     throw ValueError("gather: operand_batch_dims and indices_batch_dims differ in length");
   Dims window;
-  const bool clips = g.mode == "clip" || g.mode == "promise";
   const bool no_indices = std::find(indices.dims.begin(), indices.dims.end() - 1, Dim(0)) != indices.dims.end() - 1;
-  // How many windows; where a window that does not fit is filled, none has to.
-  const Dim reads = clips ? NumElements(Dims(indices.dims.begin(), indices.dims.end() - 1)) : Dim(0);
+  // How many windows. Those that are filled have to fit, too: their place is read and not used.
+  const Dim reads = NumElements(Dims(indices.dims.begin(), indices.dims.end() - 1));
   for (int d = 0; d < x.rank(); ++d) {
     const int64_t size = g.slice_sizes[d];
     const bool dropped = Contains(g.collapsed_dims, d) || Contains(g.operand_batch_dims, d);

@@ -332,3 +332,15 @@ def test_more_dimensions_than_numpy_has():
     for read in (np.asarray, repr, lambda v: v.tolist()):
         with pytest.raises(ValueError, match="at most 64 dimensions, this one has 65"):
             read(x)
+
+
+def test_sums_where():
+    a = np.arange(6.0, dtype=np.float32).reshape(2, 3) + 1
+    for x in (wnp.asarray(a), None):
+        of = (lambda f: weft.jit(f)(a)) if x is None else (lambda f, x=x: f(x))
+        np.testing.assert_array_equal(of(lambda x: x.sum(where=x > 2)), a.sum(where=a > 2))
+        np.testing.assert_array_equal(of(lambda x: x.prod(1, where=x > 2)), a.prod(1, where=a > 2))
+        np.testing.assert_array_equal(of(lambda x: x.sum(0, initial=3)), a.sum(0, initial=3))
+        got = of(lambda x: x.prod(axis=0, keepdims=True, initial=2.0, where=[[True], [False]], dtype="float64"))
+        np.testing.assert_array_equal(got, a.prod(axis=0, keepdims=True, initial=2.0, where=[[True], [False]]))
+        assert got.dtype == "float64"

@@ -147,7 +147,7 @@ def test_floats_put_among_integers(dtype, number):
 
 def test_floats_that_are_no_integers():
     """A number is converted as those of a list are."""
-    for number, error in [(float("nan"), ValueError), (float("inf"), OverflowError), (1e10, ValueError)]:
-        with pytest.raises(error, match=r"\n  at .*promotion_test\.py"):
+    for number in [float("nan"), float("inf"), 1e10]:
+        with pytest.raises(ValueError, match=r"\n  at .*promotion_test\.py"):
             wnp.array(number, "int32")
     assert wnp.array(-1.7, "int32") == -1

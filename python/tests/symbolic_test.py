@@ -221,6 +221,7 @@ SIZES_NEEDED = {
     "argmin": (wnp.argmin, 1, "argmin: dimension 0"),
     "indices": (lambda x: x[np.array([0, 3])], 1, "gather: dimension 0"),
     "take": (lambda x: wnp.take(x, np.array([0, 3]), mode="clip"), 1, "gather: dimension 0"),
+    "filled": (lambda x: x.at[np.array([0, 9])].get(mode="fill", fill_value=3.0), 1, "gather: dimension 0"),
     "get": (lambda x: x.at[np.array([0])].get(mode="promise_in_bounds"), 1, "gather: dimension 0"),
     "pad": (lambda x: weft.lax.pad(x, 0.0, [(-2, 1, 0)]), 1, r"pad: a dimension of the result f32\[n-1\]"),
     "pad inside": (lambda x: weft.lax.pad(x, 0.0, [(-3, 1, 0)]).sum(), 2, r"pad: a dimension of the result f32\[n-2\]"),

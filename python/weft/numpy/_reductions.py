@@ -47,7 +47,7 @@ def _array(a, dtype=None) -> Array:
 
 
 def _masked(a, where, neutral) -> Array:
-    return a if where is None else _weft.where(where, a, neutral)
+    return a if where is None else _weft.where(_array(where), a, neutral)
 
 
 def widened(a: Array) -> Array:
@@ -160,7 +160,7 @@ def _extreme(prim, combine, a, axis, keepdims, initial, where, out):
     if where is not None:
         if initial is None:
             raise value_error("max/min: where= needs initial=")
-        a = _weft.where(where, a, _number(initial, a.dtype))
+        a = _weft.where(_array(where), a, _number(initial, a.dtype))
     if initial is not None and a.size == 0:
         shape = _weft.reduce("reduce_sum", a, axis, keepdims).shape
         return _weft.broadcast_to(_number(initial, a.dtype), shape)
