@@ -30,6 +30,8 @@ PARAMETERS = {
     "choices": "Sequence[ArrayLike]",
     "dtype": "DTypeLike | None",
     "keepdims": "bool",
+    "initial": "ArrayLike | None",
+    "where": "NestedLike | None",
     "out": "None",
     "shape": "Any",
 }
