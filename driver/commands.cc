@@ -9,7 +9,6 @@
 #include "driver/executable.h"
 #include "driver/files.h"
 #include "driver/gpu.h"
-#include "driver/stages.h"
 #include "ir/eval.h"
 #include "ir/op_reference.h"
 #include "ir/serialize.h"
@@ -23,17 +22,6 @@ FnRef LoadProgram(const std::string& path) {
   if (IsSerialized(bytes)) return Deserialize(bytes);
   return ParseFn(bytes, {.file = path == "-" ? "<stdin>" : path});
 }
-
-namespace {
-
-std::shared_ptr<Executable> CompileOptimized(const FnRef& fn) {
-  CompileOptions options;
-  options.pipeline_name = "default";
-  options.passes = {Optimize};
-  return Compile(fn, options);
-}
-
-}  // namespace
 
 void OptCommand::Run() const {
   if (list) {
@@ -59,7 +47,7 @@ Tensors RunProgramFile(const RunCommand& command) {
   for (const Param& p : fn->params()) wanted.push_back({p.name, p.type});
   const Tensors arguments = ReadArguments(fn->name(), wanted, command.inputs);
   BindSymbols(*fn, arguments);  // the same message for a wrong argument either way
-  return command.interpret ? Eval(*fn, arguments) : CompileOptimized(fn)->Run(arguments);
+  return command.interpret ? Eval(*fn, arguments) : Compile(fn, CompileOptions::Optimizing())->Run(arguments);
 }
 
 }  // namespace
@@ -73,17 +61,8 @@ void RunCommand::Run() const {
 void ExportCommand::Run() const { WriteFile(output, MakeBundle(LoadProgram(file), target, {}, twins).Serialize()); }
 
 void DumpCommand::Run() const {
-  CheckStage(stage, target);
   const FnRef fn = LoadProgram(file);
-  if (!target.empty()) {
-    std::cout << GpuStage(fn, target, stage);
-    return;
-  }
-  if (stage == "ir" || stage == "optimized") {
-    std::cout << Print(stage == "ir" ? *fn : *Optimize(fn));
-    return;
-  }
-  std::cout << CompileOptimized(fn)->Stage(stage);
+  std::cout << (target.empty() ? StageText(fn, stage) : GpuStage(fn, target, stage));
 }
 
 void RunOpsCommand() { std::cout << OperationReference(); }

@@ -18,10 +18,12 @@
 #include "backends/cpu/program.h"
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
+#include "driver/stages.h"
 #include "ir/text_printer.h"
 #include "lowering/abi.h"
 #include "lowering/lower.h"
 #include "transforms/ordinals.h"
+#include "transforms/pass.h"
 
 namespace weft {
 namespace {
@@ -177,6 +179,13 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
   return options.use_cache ? TheCache().Insert(key, e) : e;
 }
 
+CompileOptions CompileOptions::Optimizing() {
+  CompileOptions options;
+  options.pipeline_name = "default";
+  options.passes = {Optimize};
+  return options;
+}
+
 bool MayOverwrite(const Tensor& t) {
   return t.owner().use_count() == 1 && t.raw() == t.owner().get() && (t.made_here() || cpu::IsCacheBuffer(t.owner()));
 }
@@ -222,6 +231,15 @@ std::string Executable::Stage(const std::string& stage) const {
   if (stage == "schedule") return program_->artifact().schedule;
   Compiling compiling;
   return LowerToText(optimized_, options_.target, {options_.fusion, options_.donated}, stage);
+}
+
+std::string StageText(const FnRef& fn, const std::string& stage, const CompileOptions& options) {
+  CheckStage(stage);
+  if (stage == "ir") return Print(*fn);
+  if (stage != "optimized") return Compile(fn, options)->Stage(stage);
+  FnRef optimized = fn;
+  for (const auto& pass : options.passes) optimized = pass(optimized);
+  return Print(*optimized);
 }
 
 const Artifact& Executable::artifact() const { return program_->artifact(); }

@@ -26,6 +26,9 @@ class Program;
 }
 
 struct CompileOptions {
+  // Those of programs that users write: with the passes of Optimize.
+  static CompileOptions Optimizing();
+
   // Run before lowering, in order. The key of the cache is the program before them, so a list needs a name: two
   // options with the same name and different lists are taken for the same.
   std::string pipeline_name = "none";
@@ -49,7 +52,7 @@ class Executable {
 
   const FnRef& fn() const { return fn_; }  // as given to Compile
   const FnRef& optimized() const { return optimized_; }
-  // "optimized", "schedule", "fusion", "mlir", "llvm", "asm"; made on demand.
+  // "schedule", "fusion", "mlir", "llvm" or "asm"; made on demand. Raises kValue for another name.
   std::string Stage(const std::string& stage) const;
   const Artifact::Counters& counters() const;
   int64_t arena_bytes() const;
@@ -74,6 +77,11 @@ bool MayOverwrite(const Tensor& t);
 
 // Raises what lowering raises, with the user's location where it is known.
 std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options = {});
+
+// The text of a stage of compiling for a CPU (driver/stages.h); "ir" and "optimized" compile nothing. Raises kValue for
+// another name, and what Compile raises.
+std::string StageText(const FnRef& fn, const std::string& stage,
+                      const CompileOptions& options = CompileOptions::Optimizing());
 
 // How many programs the in-memory cache holds; ClearCompileCache drops them (running ones live on).
 int64_t CompileCacheSize();

@@ -6,6 +6,7 @@
 #include "ir/prim.h"
 #include "ir/prims/tapes.h"
 #include "ir/size_conditions.h"
+#include "ir/size_message.h"
 #include "ir/specialize.h"
 
 namespace weft {
@@ -27,8 +28,7 @@ void CheckSizes(const Fn& fn, const std::map<std::string, int64_t>& symbols) {
   for (const std::vector<SizeCondition>& list : {SizeConditions(fn), ResultSizes(fn)}) {
     for (const SizeCondition& c : list) {
       const int64_t size = c.size.Evaluate(symbols);
-      if (size < c.least && c.reads.Evaluate(symbols) != 0)
-        throw TypeError(c.what, " has size ", size, "; expected at least ", c.least);
+      if (size < c.least && c.reads.Evaluate(symbols) != 0) throw TypeError(SizeMessage(c.what, size, c.least));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/size_conditions.h"
+#include "ir/size_message.h"
 
 namespace weft {
 namespace {
@@ -47,9 +48,8 @@ std::optional<SizeCondition> Failing(const Fn& fn, const Eqn& e, const std::map<
 // for the equations after it, which nobody sees.
 Atoms EmitFailure(Builder& b, const SizeCondition& failing, const Types& results) {
   const Dims asked = failing.reads.is_static() ? Dims{} : Dims{failing.reads};
-  b.Emit(
-      FindPrim("assert"), {Full(b, Type{DType::kBool, asked, {}}, 0)},
-      {{"message", internal::Concat(failing.what, " has size ", failing.size, "; expected at least ", failing.least)}});
+  b.Emit(FindPrim("assert"), {Full(b, Type{DType::kBool, asked, {}}, 0)},
+         {{"message", SizeMessage(failing.what, failing.size.value(), failing.least)}});
   Atoms zeros;
   for (const Type& t : results) zeros.push_back(Zeros(b, t));
   return zeros;

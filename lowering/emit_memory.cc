@@ -1,7 +1,9 @@
 // Where a kernel's values come from and go to: addresses, whole and partial vectors, gathers, scatters, transposed
 // squares, and the memory through which library functions are called.
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "lowering/math_table.h"
 #include "lowering/mlir/emit_kernel.h"
@@ -51,6 +53,7 @@ KernelEmitter::Address KernelEmitter::Locate(const Access& a) {
     if (c == Dim(1) && !at.lanes) {
       at.contiguous = true;
     } else if (!(c == Dim(0))) {
+      at.reversed = c == Dim(-1) && !at.lanes;
       Value lane = m_.Iota(plan_.lanes, i64);
       // Lanes behind the end read the first one.
       if (full_) lane = m_.Select(mask_, lane, m_.I(lane.getType(), 0));
@@ -76,6 +79,28 @@ Value KernelEmitter::ReadMasked(MType raw, Value pointer, Value behind) {
       .getRes();
 }
 
+// The elements at `pointer` and before it: one load, whose lanes change places. At the end of a row, where they are
+// fewer, `by_lane` reads them.
+Value KernelEmitter::LoadReversed(MType raw, Value pointer, llvm::function_ref<Value()> by_lane) {
+  const int64_t n = plan_.lanes;
+  auto whole = [&] {
+    MType element = m_.Element(raw);
+    Value first = m_.GepAt(element, pointer, 1 - n);
+    Value v = m_.Load(raw, first, element.getIntOrFloatBitWidth() / 8);
+    std::vector<int32_t> downwards(static_cast<size_t>(n));
+    std::iota(downwards.rbegin(), downwards.rend(), 0);
+    return m_.Shuffle(v, v, downwards);
+  };
+  if (!full_) return whole();
+  auto branch = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange(raw), full_, /*withElseRegion=*/true);
+  mlir::OpBuilder::InsertionGuard guard(m_.b);
+  m_.b.setInsertionPointToStart(branch.thenBlock());
+  m_.b.create<scf::YieldOp>(m_.loc, whole());
+  m_.b.setInsertionPointToStart(branch.elseBlock());
+  m_.b.create<scf::YieldOp>(m_.loc, by_lane());
+  return branch.getResult(0);
+}
+
 Lanes KernelEmitter::LoadHere(const Access& a) {
   Address at = Locate(a);
   const bool pair = IsComplex(a.dtype);
@@ -94,6 +119,8 @@ Lanes KernelEmitter::LoadHere(const Access& a) {
           .getRes();
     };
     if (pair) return {gather(pointer), gather(m_.GepAt(element, pointer, 1))};
+    if (at.reversed)
+      return body_.FromMemory(a.dtype, LoadReversed(m_.Vector(n, element), pointer, [&] { return gather(pointer); }));
     return body_.FromMemory(a.dtype, gather(pointer));
   }
   if (at.contiguous) {

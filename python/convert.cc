@@ -224,6 +224,18 @@ Scalar ScalarFrom(PyObject* number) {
   return {Scalar::Kind::kComplex, 0, c.real, c.imag};
 }
 
+Tensor WithBooleansOfOneBit(Tensor t) {
+  if (!IsBool(t.dtype())) return t;
+  const auto* from = static_cast<const uint8_t*>(t.raw());
+  uint8_t all = 0;
+  for (int64_t i = 0; i < t.size(); ++i) all |= from[i];
+  if (all <= 1) return t;
+  Tensor bits(DType::kBool, t.shape());
+  auto* to = static_cast<uint8_t*>(bits.raw());
+  for (int64_t i = 0; i < t.size(); ++i) to[i] = from[i] != 0;
+  return bits;
+}
+
 Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
   // A masked array: its memory says nothing of the mask.
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(g_ndarray) && IsNumpyArray(object) &&
@@ -257,7 +269,7 @@ Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
   const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % ByteWidth(*dtype) == 0;
   if (alias && aligned && view.ndim > 0 && PyBuffer_IsContiguous(&view, 'C')) {
     void* data = view.buf;
-    return Tensor(*dtype, std::move(shape), std::shared_ptr<void>(owner, data), data);
+    return WithBooleansOfOneBit(Tensor(*dtype, std::move(shape), std::shared_ptr<void>(owner, data), data));
   }
   Tensor t(*dtype, std::move(shape));
   if (PyBuffer_IsContiguous(&view, 'C'))
@@ -265,7 +277,7 @@ Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
   else
     CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim,
                 view.itemsize);
-  return t;
+  return WithBooleansOfOneBit(std::move(t));
 }
 
 Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {

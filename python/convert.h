@@ -30,6 +30,9 @@ Scalar ScalarFrom(PyObject* number);
 // The array that a NumPy array, NumPy scalar or buffer holds. `alias`: share its memory where it is contiguous.
 // Raises kType naming `what` for dtypes without a counterpart (strings, objects, dates).
 Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what);
+// The same values as bytes 0 and 1, which all code takes booleans to be: memory from elsewhere, seen as booleans, may
+// hold other bytes. A copy if it does, else `t` itself.
+Tensor WithBooleansOfOneBit(Tensor t);
 // Like TensorFromBuffer, by NumPy's rules for anything: nested lists of numbers and arrays.
 Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak);
 // A NumPy array that shares the tensor's memory, read-only.

@@ -115,7 +115,7 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
     if (managed->deleter) managed->deleter(managed);
     PyGILState_Release(state);
   });
-  return Value(Tensor(dtype, std::move(shape), std::move(owner), data));
+  return Value(WithBooleansOfOneBit(Tensor(dtype, std::move(shape), std::move(owner), data)));
 }
 
 }  // namespace

@@ -12,16 +12,13 @@
 #include <unordered_map>
 
 #include "driver/executable.h"
-#include "driver/stages.h"
 #include "ir/cost.h"
 #include "ir/environment.h"
 #include "ir/eval.h"
-#include "ir/text_printer.h"
 #include "python/effects.h"
 #include "python/errors.h"
 #include "python/nans.h"
 #include "tracer/trace.h"
-#include "transforms/pass.h"
 
 namespace weft::python {
 namespace {
@@ -63,13 +60,6 @@ class Compiled : public Program {
   std::shared_ptr<Executable> executable_;
 };
 
-CompileOptions Options() {
-  CompileOptions options;
-  options.pipeline_name = "default";
-  options.passes = {[](const FnRef& fn) { return Optimize(fn); }};
-  return options;
-}
-
 bool InterpretAlways() {
   static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
   return on;
@@ -110,7 +100,7 @@ std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too, const std:
   if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
     return std::make_shared<Interpreted>(fn);
   }
-  CompileOptions options = Options();
+  CompileOptions options = CompileOptions::Optimizing();
   options.donated = donated;
   options.target.fused_products = !same_bits;
   return std::make_shared<Compiled>(Compile(fn, options));
@@ -134,13 +124,10 @@ Tensors RunProgram(Program& program, Tensors args) {
 }
 
 std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits) {
-  CheckStage(stage);
-  if (stage == "ir") return Print(*fn);
-  if (stage == "optimized") return Print(*Optimize(fn));
   Unlocked unlocked;
-  CompileOptions options = Options();
+  CompileOptions options = CompileOptions::Optimizing();
   options.target.fused_products = !same_bits;
-  return Compile(fn, options)->Stage(stage);
+  return weft::StageText(fn, stage, options);
 }
 
 void InstallRunner() {

@@ -52,7 +52,7 @@ struct Unlocked {
 void LeaveRunningThreads();
 // Runs it with Python's lock released.
 Tensors RunProgram(Program& program, Tensors args);
-// "ir", "optimized", "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
+// The same as weft::StageText, with Python's lock released.
 std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits = false);
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();

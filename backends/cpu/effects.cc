@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "backends/cpu/runtime.h"
+#include "ir/size_message.h"
 
 namespace weft::cpu {
 namespace {
@@ -72,7 +73,7 @@ void Require(WeftFrame* frame, const int64_t* desc) {
   const std::string& what = Text(frame, r.Int());
   const int64_t size = r.Int(), least = r.Int(), reads = r.Int();
   if (size >= least || reads == 0) return;
-  Fail(frame, what + " has size " + std::to_string(size) + "; expected at least " + std::to_string(least));
+  Fail(frame, SizeMessage(what, size, least));
 }
 
 // [callback, operands, results]

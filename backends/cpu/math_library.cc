@@ -71,6 +71,16 @@ T PowInts(T x, T w) {
   return static_cast<T>(result);
 }
 
+std::complex<double> Quotient(std::complex<double> x, std::complex<double> w) { return x / w; }
+// In double no product of floats overflows or vanishes, so nothing has to be scaled. Both parts are NaN where the
+// standard (C, annex G.5.1) has infinities to find.
+std::complex<float> Quotient(std::complex<float> x, std::complex<float> w) {
+  const double a = x.real(), b = x.imag(), c = w.real(), d = w.imag(), norm = c * c + d * d;
+  const double real = (a * c + b * d) / norm, imaginary = (b * c - a * d) / norm;
+  if (std::isnan(real) && std::isnan(imaginary)) return x / w;
+  return {static_cast<float>(real), static_cast<float>(imaginary)};
+}
+
 template <class T>
 void EightBit(Table& t, DType dtype) {
   t.Put("load_f8", dtype, [](void* out, const void* a, const void*, int64_t n) {
@@ -145,7 +155,7 @@ void FillMath(WeftMath* table) {
       static_cast<double*>(out)[i] = std::abs(static_cast<const std::complex<double>*>(a)[i]);
   });
   t.Complexes2("pow", [](auto x, auto w) { return std::pow(x, w); });
-  t.Complexes2("div", [](auto x, auto w) { return x / w; });
+  t.Complexes2("div", [](auto x, auto w) { return Quotient(x, w); });
   t.Put("pow", DType::kI8, Binary<int8_t>([](auto x, auto w) { return PowInts(x, w); }));
   t.Put("pow", DType::kI16, Binary<int16_t>([](auto x, auto w) { return PowInts(x, w); }));
   t.Put("pow", DType::kI32, Binary<int32_t>([](auto x, auto w) { return PowInts(x, w); }));

@@ -13,6 +13,7 @@
 #include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/runtime.h"
 #include "ir/dtype.h"
+#include "ir/size_message.h"
 #include "lowering/cpu_features.h"
 
 namespace weft::cpu {
@@ -115,8 +116,7 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
   for (const Artifact::Condition& c : a.conditions) {
     const int64_t size = c.size.Evaluate(symbols);
     if (size < c.least && c.reads.Evaluate(symbols) != 0) {
-      throw std::invalid_argument(c.what + " has size " + std::to_string(size) + SizesText(a.symbols, symbols) +
-                                  "; expected at least " + std::to_string(c.least));
+      throw std::invalid_argument(SizeMessage(c.what, size, c.least, SizesText(a.symbols, symbols)));
     }
   }
   layout->desc = a.desc;

@@ -144,7 +144,7 @@ void RegisterTopK(PrimRegistry& r) {
                   "The `k` largest elements of each row of the last dimension, in descending order, and their i32 "
                   "indices; of equal elements the one with the lower index comes "
                   "first. Floats compare in the total order of IEEE 754: NaN is the largest, -0 below 0.");
-  p.dtypes = kReals;
+  p.dtypes = kReals | kBools;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const int64_t k = s.attrs.GetInt("k");
@@ -185,7 +185,7 @@ void RegisterTopK(PrimRegistry& r) {
   };
   p.samples = [] {
     std::vector<Sample> samples;
-    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16}) {
+    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16}) {
       Sample s = SampleOf({Type{t, {3, 6}, {}}}, {{"k", int64_t{4}}});
       if (IsUnsigned(t)) s.low = 0;
       samples.push_back(s);

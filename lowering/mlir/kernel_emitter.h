@@ -87,11 +87,13 @@ class KernelEmitter {
     Value base;   // scalar part, elements
     Value lanes;  // vector part (i64 lanes), null when none
     bool contiguous = false;
+    bool reversed = false;  // the lanes go down one element at a time
   };
   Address Locate(const Access& a);
   Lanes Evaluate(int node);
   Lanes EvaluateHere(int node);
   Lanes LoadHere(const Access& a);
+  Value LoadReversed(MType raw, Value pointer, llvm::function_ref<Value()> by_lane);
   Lanes ReadVector(const Access& a, Value pointer);
   Value ReadMasked(MType raw, Value pointer, Value behind);
   std::vector<Lanes> ReadGuarded(const std::vector<Access>& accesses);

@@ -92,6 +92,17 @@ def test_captured_numpy_is_copied():
     assert f(np.float32(1))[0] == 2
 
 
+def test_booleans_of_other_bytes():
+    x = np.arange(5, dtype=np.uint8).view(bool)  # True is 1, 2, 3 and 4
+    for y in wnp.array(x), wnp.asarray(x), wnp.from_dlpack(x), weft.jit(lambda x: x)(x), wnp.asarray(x[::2])[:2]:
+        assert np.asarray(y).view(np.uint8).tolist() == [0, 1, 1, 1, 1][: y.size]
+    assert weft.jit(wnp.sum)(x) == 4
+    y = np.array([True, False])
+    z = wnp.from_dlpack(y)
+    y[1] = True
+    assert z[1]  # ordinary ones are shared
+
+
 def test_dlpack():
     x = wnp.arange(6.0).reshape(2, 3)
     a = np.from_dlpack(x)

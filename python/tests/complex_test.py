@@ -145,3 +145,41 @@ def test_products_of_infinities_are_numpys_in_the_interpreter_too(name, dtype):
     np.testing.assert_array_equal(weft.jit(run)(a, b), wanted)
     folded = weft.jit(lambda: run(wnp.array(a), wnp.array(b)))  # of constants: the interpreter's numbers
     np.testing.assert_array_equal(folded(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("spec", ["bi,bi->b", "ib,bi->b", "bi,ib->b", "ib,ib->b", "bi,bi->", "i,i->"])
+def test_inner_products(spec, dtype):
+    rng = np.random.default_rng(0)
+    letters = spec.split("->")[0].split(",")
+    x, y = (rng.standard_normal([{"b": 5, "i": 300}[c] for c in l]) for l in letters)
+    if dtype.startswith("complex"):
+        x, y = x + 1j * x[::-1], y - 0.5j * y[::-1]
+    x, y = x.astype(dtype), y.astype(dtype)
+    wide = "complex128" if dtype.startswith("complex") else "float64"
+    wanted = np.einsum(spec, x.astype(wide), y.astype(wide))
+    scale = np.einsum(spec, abs(x.astype(wide)), abs(y.astype(wide)))
+    got = np.asarray(weft.jit(lambda x, y: wnp.einsum(spec, x, y))(x, y))
+    assert got.dtype == dtype and (abs(got - wanted) <= 20 * np.finfo(dtype).eps * scale).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_quotients(dtype):
+    rng = np.random.default_rng(0)
+    scale = 10.0 ** rng.integers(-30, 30, (2, 1000))
+    parts = rng.standard_normal((2, 1000)), rng.standard_normal((2, 1000))
+    a, b = (np.float32(scale * (re)) + 1j * np.float32(scale * im) for re, im in [parts, parts[::-1]])
+    a, b = a.astype(dtype), b.astype(dtype)[::-1]
+    got, wanted = np.asarray(weft.jit(lambda a, b: a / b)(a, b)), a.astype("complex256") / b.astype("complex256")
+    finite = np.abs(wanted) < 1e38
+    error = np.abs(got - wanted)[finite] / np.maximum(np.abs(wanted[finite]), 1e-37)
+    assert error.max() < 4 * np.finfo(dtype).eps
+
+
+def test_quotients_of_infinities_and_zeros():
+    # C's annex G: a finite number over an infinite one is zero, one that is not zero over zero infinite.
+    inf = np.inf
+    a = np.array([1 + 2j, complex(inf, 1), 1 + 2j, complex(0, 0), complex(inf, inf)], "complex64")
+    b = np.array([complex(inf, inf), 2 - 1j, 0, 0, complex(inf, 0)], "complex64")
+    got = np.asarray(weft.jit(lambda a, b: a / b)(a, b))
+    assert got[0] == 0 and np.isinf(got[1]) and np.isinf(got[2]) and np.isnan(got[3]) and np.isnan(got[4])

@@ -230,3 +230,14 @@ def test_bounds_beyond_64_bits():
     for i in (big, -big):
         with pytest.raises(IndexError, match=r"does not fit 64 bits\n  at .*indexing_test\.py"):
             wnp.asarray(x)[i]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "float16", "float32", "float64", "complex64"])
+def test_downwards(dtype):
+    """Vectors read from their last lane to the first; rows of less than one vector, of several, and with a rest."""
+    for n in [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129]:
+        x = (np.arange(3 * n) % 7).reshape(3, n).astype(dtype)
+        for y in x, x[:, 1:]:
+            np.testing.assert_array_equal(weft.jit(lambda y: y[:, ::-1])(y), y[:, ::-1])
+            np.testing.assert_array_equal(weft.jit(lambda y: y[1] + y[1, ::-1])(y), y[1] + y[1, ::-1])
+        np.testing.assert_array_equal(weft.jit(lambda x: x[::-1, -2::-1])(x), x[::-1, -2::-1])

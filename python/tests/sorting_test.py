@@ -41,6 +41,17 @@ def test_top_k(dtype, k):
         assert found.tobytes() == row[at].tobytes()
 
 
+def test_top_k_of_booleans():
+    x = np.array([[False, True, False, True], [False] * 4])
+    for got, indices in (
+        lax.top_k(x, 3),
+        weft.jit(lambda x: lax.top_k(x, 3))(x),
+        weft.vmap(lambda x: lax.top_k(x, 3))(x),
+    ):
+        np.testing.assert_array_equal(got, [[True, True, False], [False] * 3])
+        np.testing.assert_array_equal(indices, [[1, 3, 0], [0, 1, 2]])
+
+
 @pytest.mark.parametrize("order", ["ascending", "descending", "shuffled"])
 def test_top_k_of_many(order):
     x = np.arange(100_000, dtype=np.float32)
