@@ -17,11 +17,16 @@
 #include "transforms/pass.h"
 
 namespace weft {
-FnRef LoadProgram(const std::string& path) {
-  const std::string bytes = ReadFile(path);
+namespace {
+
+FnRef ProgramOf(const std::string& bytes, const std::string& path) {
   if (IsSerialized(bytes)) return Deserialize(bytes);
   return ParseFn(bytes, {.file = path == "-" ? "<stdin>" : path});
 }
+
+}  // namespace
+
+FnRef LoadProgram(const std::string& path) { return ProgramOf(ReadFile(path), path); }
 
 void OptCommand::Run() const {
   if (list) {
@@ -40,8 +45,8 @@ Tensors RunBundleFile(const std::string& bytes, const RunCommand& command) {
   return RunBundle(bundle, ReadArguments(bundle, command.inputs), command.device);
 }
 
-Tensors RunProgramFile(const RunCommand& command) {
-  const FnRef fn = LoadProgram(command.file);
+Tensors RunProgramFile(const std::string& bytes, const RunCommand& command) {
+  const FnRef fn = ProgramOf(bytes, command.file);
   if (!command.device.empty()) throw ValueError("run: --device is for bundles; ", command.file, " is a program");
   std::vector<Wanted> wanted;
   for (const Param& p : fn->params()) wanted.push_back({p.name, p.type});
@@ -53,8 +58,8 @@ Tensors RunProgramFile(const RunCommand& command) {
 }  // namespace
 
 void RunCommand::Run() const {
-  const std::string bytes = file == "-" ? "" : ReadFile(file);
-  const Tensors results = Bundle::IsBundle(bytes) ? RunBundleFile(bytes, *this) : RunProgramFile(*this);
+  const std::string bytes = ReadFile(file);
+  const Tensors results = Bundle::IsBundle(bytes) ? RunBundleFile(bytes, *this) : RunProgramFile(bytes, *this);
   PutResults(results, outputs);
 }
 

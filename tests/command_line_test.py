@@ -47,6 +47,17 @@ def run(tmp_path: Path, program: str, *inputs: np.ndarray, how: list[str]) -> li
     return [np.load(path) for path in sorted((tmp_path / "out").iterdir())]
 
 
+@pytest.mark.parametrize("made_by", [("opt", "--binary"), ("export",)], ids=lambda command: command[0])
+def test_standard_input_may_hold_bytes(tmp_path: Path, made_by: tuple[str, ...]) -> None:
+    """A program in the exchange form, and a bundle."""
+    program, x = tmp_path / "program", np.array([1, 2, 3], np.float32)
+    weft(made_by[0], "-", *made_by[1:], "-o", program, program=PASS_THROUGH.format(type="f32[3]"))
+    np.save(tmp_path / "x.npy", x)
+    arguments = ["driver/weft", "run", "-", "--inputs", tmp_path / "x.npy"]
+    done = subprocess.run(arguments, input=program.read_bytes(), capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"f32[3] [1.0 2.0 3.0]\n"), done.stderr
+
+
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (2, 1, 3)])
 def test_arrays_pass_through_unchanged(tmp_path: Path, how: list[str], name: str, shape: tuple[int, ...]) -> None:

@@ -5,7 +5,9 @@
 //   vmap = stacked loop                     the laws hold again for the gradient (second order)
 //   a result without the others = that of the whole
 //
-// At the end it is counted that every law ran for every primitive.
+// At the end it is counted that every law was tried on every primitive: on a sample of it, or on a program that has it,
+// in regions too. Programs are one equation each, and the gradients of those with regions, in which primitives stand
+// that only derivatives make.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,6 +33,13 @@ namespace {
 std::map<std::string, std::set<std::string>>& Ran() {
   static auto& ran = *new std::map<std::string, std::set<std::string>>();
   return ran;
+}
+
+void Record(const std::string& law, const Fn& fn) {
+  for (const Eqn& e : fn.eqns()) {
+    Ran()[law].insert(e.prim->name);
+    for (const FnRef& region : e.regions) Record(law, *region);
+  }
 }
 
 Tensors DrawOperands(const Sample& s, std::mt19937& rng) {
@@ -136,7 +145,24 @@ bool HasDerivative(const Prim& prim, const Fn& fn) {
   return in && out;
 }
 
+// Of sum(sin(result)).
+FnRef GradientOfSines(const FnRef& fn) {
+  Builder b("loss");
+  Atoms x;
+  for (const Param& p : fn->params()) x.push_back(b.Parameter(p.type));
+  std::optional<Atom> total;
+  for (const Atom& y : b.Inline(*fn, x)) {
+    if (!IsDouble(b.DTypeOf(y))) continue;
+    const Atoms parts = IsComplex(b.DTypeOf(y)) ? Atoms{Real(b, y), Imag(b, y)} : Atoms{y};
+    for (const Atom& part : parts)
+      total = AddTangents(b, total, ReduceSum(b, Sin(b, part), Range(0, b.TypeOf(part).rank())));
+  }
+  const FnRef loss = b.Build({*total});
+  return Grad(loss, {.wrt = InexactParams(*loss)});
+}
+
 void CheckJvpAndTranspose(const FnRef& fn, const Tensors& x, std::mt19937& rng, const std::string& what) {
+  Record("jvp", *fn);
   const double tolerance = 1e-4;
   const Mask active = InexactParams(*fn);
   Tensors dx;
@@ -197,26 +223,45 @@ class EveryPrim : public testing::TestWithParam<std::string> {
  protected:
   const Prim& prim() const { return FindPrim(GetParam()); }
   std::vector<Sample> samples() const { return prim().samples(); }
+  // After a law was tried on a sample, of which `fn` was made. (A collective is none any more when its axis is mapped.)
+  void Tried(const std::string& law, const Fn& fn) {
+    Ran()[law].insert(GetParam());
+    Record(law, fn);
+  }
+  // What the laws that say nothing of derivatives are tried on. A gradient has the parameters of its program.
+  struct Program {
+    FnRef fn;
+    Sample sample;
+  };
+  std::vector<Program> programs() const {
+    std::vector<Program> all;
+    for (const Sample& s : samples()) {
+      all.push_back({AsFn(prim(), s), s});
+      if (s.regions.empty() || !prim().not_differentiable.empty()) continue;
+      if (HasDerivative(prim(), *all.back().fn)) all.push_back({GradientOfSines(all.back().fn), s});
+    }
+    return all;
+  }
 };
 
 TEST_P(EveryPrim, InferIsWhatEvalGives) {
   std::mt19937 rng(1);
   ASSERT_TRUE(prim().samples != nullptr) << "no samples";
-  for (const Sample& s : samples()) {
-    const FnRef fn = AsFn(prim(), s);
+  for (const auto& [fn, s] : programs()) {
     const Tensors out = Eval(*fn, DrawOperands(s, rng));  // Eval itself compares types
     ASSERT_EQ(out.size(), fn->results().size());
+    Tried("infer", *fn);
   }
-  Ran()["infer"].insert(GetParam());
 }
 
 TEST_P(EveryPrim, TextRoundTrips) {
-  for (const Sample& s : samples()) {
-    const FnRef fn = Alone(prim(), s);
+  auto check = [&](const FnRef& fn) {
     const FnRef again = ParseFn(Print(*fn));
     EXPECT_TRUE(fn->StructurallyEquals(*again)) << Print(*fn) << "\nbecame\n" << Print(*again);
-  }
-  Ran()["text"].insert(GetParam());
+    Tried("text", *fn);
+  };
+  for (const Sample& s : samples()) check(Alone(prim(), s));
+  for (const Program& p : programs()) check(p.fn);
 }
 
 TEST_P(EveryPrim, JvpAndTransposeAgreeWithDifferences) {
@@ -227,12 +272,13 @@ TEST_P(EveryPrim, JvpAndTransposeAgreeWithDifferences) {
     const FnRef fn = AsFn(prim(), s);
     if (!HasDerivative(prim(), *fn)) continue;
     CheckJvpAndTranspose(fn, DrawOperands(s, rng), rng, GetParam());
+    Tried("jvp", *fn);
     if (testing::Test::HasFailure()) return;
   }
-  Ran()["jvp"].insert(GetParam());
 }
 
-// The gradient of sum(sin(result)) is a function whose own derivatives obey the same laws.
+// The gradient is a function whose own derivatives obey the same laws; and that of a gradient, where primitives have
+// regions: what stands in the program of their gradient has no sample of its own.
 TEST_P(EveryPrim, SecondOrder) {
   std::mt19937 rng(3);
   for (Sample s : samples()) {
@@ -240,30 +286,24 @@ TEST_P(EveryPrim, SecondOrder) {
     ToDouble(s);
     const FnRef fn = AsFn(prim(), s);
     if (!HasDerivative(prim(), *fn)) continue;
-    Builder b("loss");
-    Atoms x;
-    for (const Param& p : fn->params()) x.push_back(b.Parameter(p.type));
-    std::optional<Atom> total;
-    for (const Atom& y : b.Inline(*fn, x)) {
-      if (!IsDouble(b.DTypeOf(y))) continue;
-      const Atoms parts = IsComplex(b.DTypeOf(y)) ? Atoms{Real(b, y), Imag(b, y)} : Atoms{y};
-      for (const Atom& part : parts)
-        total = AddTangents(b, total, ReduceSum(b, Sin(b, part), Range(0, b.TypeOf(part).rank())));
+    const FnRef grad = GradientOfSines(fn);
+    const Tensors x = DrawOperands(s, rng);
+    CheckJvpAndTranspose(grad, x, rng, GetParam() + " gradient");
+    Tried("second", *fn);
+    if (!s.regions.empty()) {
+      CheckJvpAndTranspose(GradientOfSines(grad), x, rng, GetParam() + " gradient of the gradient");
+      Tried("second", *grad);
     }
-    const FnRef loss = b.Build({*total});
-    const FnRef grad = Grad(loss, {.wrt = InexactParams(*loss)});
-    CheckJvpAndTranspose(grad, DrawOperands(s, rng), rng, GetParam() + " gradient");
     if (testing::Test::HasFailure()) return;
   }
-  Ran()["second"].insert(GetParam());
 }
 
 TEST_P(EveryPrim, VmapIsAStackedLoop) {
   std::mt19937 rng(4);
   constexpr int64_t kLanes = 3;
-  for (const Sample& s : samples()) {
-    const FnRef fn = AsFn(prim(), s);
+  for (const auto& [fn, s] : programs()) {
     const size_t n = s.operands.size();
+    Tried("vmap", *fn);
     // Every operand alone, and all together.
     for (size_t which = 0; which <= n && n > 0; ++which) {
       Mask batched(n, which == n);
@@ -333,7 +373,6 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
       }
     }
   }
-  Ran()["vmap"].insert(GetParam());
 }
 
 // Values and tangents, each for two lanes.
@@ -360,10 +399,10 @@ TEST_P(EveryPrim, ResultsDoNotNeedTheOthers) {
           << Print(*part);
     }
   };
-  for (const Sample& s : samples()) {
-    const FnRef fn = AsFn(prim(), s);
+  for (const auto& [fn, s] : programs()) {
     const Tensors x = DrawOperands(s, rng);
     const size_t n = fn->results().size();
+    Tried("dce", *fn);
     for (size_t which = 0; which < 2 * n; ++which) {
       Builder b("part");
       Atoms params, results;
@@ -390,7 +429,30 @@ TEST_P(EveryPrim, ResultsDoNotNeedTheOthers) {
     }
   }
   EXPECT_TRUE(fewer || !prim().dce || samples().empty()) << "no sample shows that its dce rule drops a result";
-  Ran()["dce"].insert(GetParam());
+}
+
+int NumDerivativeRules(const Prim& p) {
+  return (p.jvp != nullptr) + (p.push != nullptr) + (p.partials != nullptr) + p.is_linear();
+}
+
+// Derivatives make it where a tape is read twice, which no gradient of the samples does.
+TEST(Registry, SumsOfTapesHaveDerivatives) {
+  const Type type{DType::kF64, {3}, {}};
+  Builder b("sum");
+  const Atom x = b.Parameter(type);
+  const Prim& box = FindPrim("box");
+  const Atoms boxes = {b.Emit(box, {Sin(b, x)})[0], b.Emit(box, {Mul(b, x, x)})[0]};
+  const FnRef fn = b.Build(b.Emit(FindPrim("unbox"), b.Emit(FindPrim("tape_add"), boxes), {{"results", Types{type}}}));
+  std::mt19937 rng(6);
+  const Tensors in = {Draw(type, -1, 1, rng)};
+  const Tensor out = Eval(*fn, in)[0];
+  for (int i = 0; i < 3; ++i) {
+    const double v = in[0].Get(i).real();
+    EXPECT_EQ(out.Get(i).real(), std::sin(v) + v * v);
+  }
+  CheckJvpAndTranspose(fn, in, rng, "tape_add");
+  CheckJvpAndTranspose(GradientOfSines(fn), in, rng, "tape_add gradient");
+  Record("second", *fn);
 }
 
 std::vector<std::string> Names() {
@@ -406,8 +468,16 @@ class EveryLawRan : public testing::Environment {
  public:
   void TearDown() override {
     if (testing::GTEST_FLAG(filter) != "*") return;  // only meaningful when everything runs
-    for (const char* law : {"infer", "text", "jvp", "second", "vmap", "dce"}) {
+    for (const char* law : {"infer", "text", "vmap", "dce"}) {
       for (const std::string& name : Names()) EXPECT_TRUE(Ran()[law].count(name)) << law << " did not run for " << name;
+    }
+    // Those without a rule have no derivative, and say so (EveryPrimitiveIsComplete). That of stop_gradient differs
+    // from the quotient of differences by declaration; prims_test.cc has it.
+    for (const char* law : {"jvp", "second"}) {
+      for (const Prim* p : AllPrims()) {
+        if (NumDerivativeRules(*p) == 0 || p->name == "stop_gradient") continue;
+        EXPECT_TRUE(Ran()[law].count(p->name)) << law << " did not run for " << p->name;
+      }
     }
   }
 };
@@ -424,7 +494,7 @@ TEST(Registry, EveryPrimitiveIsComplete) {
       has_regions |= !s.regions.empty();
       for (const Type& t : AsFn(*p, s)->ResultTypes()) inexact_result |= IsInexact(t.dtype);
     }
-    const int rules = (p->jvp != nullptr) + (p->push != nullptr) + (p->partials != nullptr) + p->is_linear();
+    const int rules = NumDerivativeRules(*p);
     EXPECT_TRUE(!inexact_result || rules > 0 || !p->not_differentiable.empty()) << p->name << ": unknown derivative";
     EXPECT_TRUE(rules == 0 || p->not_differentiable.empty())
         << p->name << " has a rule and is declared not differentiable";

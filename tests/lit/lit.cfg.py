@@ -5,5 +5,5 @@ config.name = "weft"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".weft"]
 config.test_exec_root = lit_config.params["output"]
-config.substitutions.append((r"\bweft\b", lit_config.params["weft"]))
+config.substitutions.append((r"(?<![.\w])weft\b", lit_config.params["weft"]))
 config.substitutions.append((r"\bFileCheck\b", "FileCheck-19"))

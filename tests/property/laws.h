@@ -14,7 +14,7 @@ namespace weft {
 const std::vector<std::string>& ChainLinks();
 
 struct LawResult {
-  FnRef transformed;      // null when the transform does not apply (reverse mode through a while loop)
+  FnRef transformed;
   std::string violation;  // empty: the law holds
 };
 // Applies `link` to f and checks its law on random arguments.
