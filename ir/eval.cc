@@ -5,8 +5,8 @@
 #include "ir/evaluated.h"
 #include "ir/prim.h"
 #include "ir/prims/tapes.h"
+#include "ir/run_messages.h"
 #include "ir/size_conditions.h"
-#include "ir/size_message.h"
 #include "ir/specialize.h"
 
 namespace weft {

@@ -7,8 +7,8 @@
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/run_messages.h"
 #include "ir/size_conditions.h"
-#include "ir/size_message.h"
 
 namespace weft {
 namespace {

@@ -5,6 +5,7 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
+#include "ir/run_messages.h"
 #include "lowering/block_lowering.h"
 #include "transforms/processes.h"
 
@@ -187,8 +188,8 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
     size_t place = 0;
     while (mesh != nullptr && place < mesh->axes.size() && mesh->axes[place].name != axis) ++place;
     if (mesh == nullptr || place == mesh->axes.size()) {
-      throw UserError(ErrorKind::kUnsupported, e.loc, name, ": the axis '", axis,
-                      "' belongs to a mesh around the innermost one, ", mesh == nullptr ? "none" : mesh->ToString());
+      throw UserError(ErrorKind::kUnsupported, e.loc,
+                      OuterAxisMessage(name, axis, mesh == nullptr ? "none" : mesh->ToString()));
     }
     desc.push_back(Dim(static_cast<int64_t>(place)));
   }

@@ -2,6 +2,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "ir/run_messages.h"
 #include "lowering/codegen.h"
 #include "lowering/mlir/emit_kernel.h"
 #include "lowering/mlir/emit_main.h"
@@ -30,8 +31,7 @@ void CheckAxesBound(const Fn& fn) {
     for (const FnRef& r : e.regions) {
       if (r->UsesAxis(free[0])) CheckAxesBound(*r);
     }
-    throw UserError(ErrorKind::kName, e.loc, e.prim->name, ": nothing binds the axis '", free[0],
-                    "'; collectives run inside vmap(..., axis_name=...), shard_map or pmap");
+    throw UserError(ErrorKind::kName, e.loc, UnboundAxisMessage(e.prim->name, free[0]));
   }
 }
 

@@ -401,6 +401,12 @@ PyObject* ToList(PyObject* self, PyObject*) {
   return numpy ? PyObject_CallMethod(numpy.get(), "tolist", nullptr) : nullptr;
 }
 
+PyObject* ToBytes(PyObject* self, PyObject* args, PyObject* kwargs) {
+  Ref numpy(Numpy(self));
+  Ref method(numpy ? PyObject_GetAttrString(numpy.get(), "tobytes") : nullptr);
+  return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
+}
+
 PyObject* ArrayMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* kNames[] = {"dtype", "copy", nullptr};
   PyObject *dtype = Py_None, *copy = Py_None;
@@ -494,6 +500,7 @@ PyMethodDef kMethods[] = {{"astype", Function(AstypeMethod), METH_VARARGS | METH
                           {"prod", Function(ReduceMethod<kProd>), METH_VARARGS | METH_KEYWORDS, docs::kProd},
                           {"item", Item, METH_VARARGS, docs::kItem},
                           {"tolist", ToList, METH_NOARGS, docs::kToList},
+                          {"tobytes", Function(ToBytes), METH_VARARGS | METH_KEYWORDS, docs::kToBytes},
                           {"copy", Copy, METH_NOARGS, docs::kCopy},
                           {"devices", Devices, METH_NOARGS, docs::kDevices},
                           {"block_until_ready", Self, METH_NOARGS, docs::kBlock},

@@ -256,6 +256,24 @@ Example:
     >>> wnp.array([[1, 2], [3, 4]]).item(1, 0)
     3
 )";
+inline constexpr const char* kToBytes = R"(tobytes($self, order='C')
+--
+
+The memory of the elements, without gaps.
+
+Args:
+    order: 'C', row by row, or 'F', column by column.
+
+Returns: bytes.
+
+Raises:
+    weft.TracerError: the numbers are not known, because the array is traced.
+
+Example:
+    >>> wnp.array([1, 256], "uint16").tobytes()
+    b'\x01\x00\x00\x01'
+)";
+
 inline constexpr const char* kToList = R"(tolist($self, /)
 --
 

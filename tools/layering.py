@@ -44,7 +44,7 @@ _FOR_BACKENDS = {
     "ir/environment.h",
     "ir/fibres.h",
     "ir/product.h",
-    "ir/size_message.h",
+    "ir/run_messages.h",
     "ir/tape.h",
 }
 

@@ -121,7 +121,10 @@ Value Power(const Operand& x, const Operand& y) {
   }
   const Operand xs[] = {x, y};
   WeakDType t = PromoteAll(xs);
-  if (IsBool(t.dtype)) t = {DefaultInt(), false};
+  // Powers of booleans are integers, as JAX has it: not weak, whatever the exponent.
+  const bool of_booleans = IsBool(x.dtype().dtype) || IsBool(y.dtype().dtype);
+  if (IsBool(t.dtype)) t.dtype = DefaultInt();
+  if (of_booleans && IsInteger(t.dtype)) t.weak = false;
   Site site;
   Prepared p = Prepare(site, xs, t.dtype, "power");
   return site.Finish(site.b().Emit1(FindPrim("pow"), p.atoms), t.weak);

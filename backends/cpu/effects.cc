@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "backends/cpu/runtime.h"
-#include "ir/size_message.h"
+#include "ir/run_messages.h"
 
 namespace weft::cpu {
 namespace {

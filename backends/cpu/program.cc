@@ -1,55 +1,23 @@
 #include "backends/cpu/program.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
 
 #include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/runtime.h"
+#include "backends/shared_object.h"
 #include "ir/dtype.h"
-#include "ir/size_message.h"
+#include "ir/run_messages.h"
 #include "lowering/cpu_features.h"
 
 namespace weft::cpu {
 namespace {
 
 constexpr size_t kKeptLayouts = 16;
-
-// A path of the memory file that no earlier one had. The dynamic linker takes equal paths for the same library, and
-// file descriptors are reused; "./" and ".//" between the folder and the number spell a counter in binary.
-std::string UniquePath(int fd) {
-  static std::atomic<uint64_t> counter{0};
-  std::string path = "/proc/self/fd/";
-  for (uint64_t n = ++counter; n != 0; n >>= 1) path += n & 1 ? ".//" : "./";
-  return path + std::to_string(fd);
-}
-
-// Shared objects can be opened from a path only; a memory file has one.
-void* OpenLibrary(const std::string& code) {
-  const int fd = memfd_create("weft-code", MFD_CLOEXEC);
-  if (fd < 0) throw std::runtime_error("cannot make a memory file for compiled code");
-  size_t done = 0;
-  while (done < code.size()) {
-    const ssize_t n = write(fd, code.data() + done, code.size() - done);
-    if (n <= 0) {
-      close(fd);
-      throw std::runtime_error("cannot write compiled code to memory");
-    }
-    done += static_cast<size_t>(n);
-  }
-  void* library = dlopen(UniquePath(fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* error = library == nullptr ? dlerror() : nullptr;
-  const std::string message = error == nullptr ? "" : error;
-  close(fd);
-  if (library == nullptr) throw std::runtime_error("cannot load compiled code: " + message);
-  return library;
-}
 
 std::string ShapeText(const int64_t* shape, size_t rank) {
   std::string text = "[";
@@ -91,7 +59,7 @@ std::shared_ptr<Program> Program::Load(Artifact artifact, std::vector<int64_t> c
   std::shared_ptr<Program> p(new Program(std::move(artifact)));
   p->callbacks_ = std::move(callbacks);
   p->lacking_ = LackingFeature(p->artifact_.target);
-  p->library_ = OpenLibrary(p->artifact_.code);
+  p->library_ = LoadSharedObject(p->artifact_.code);
   p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
   if (p->main_ == nullptr) throw std::runtime_error("compiled code lacks its entry point");
   for (size_t i = 0; i < p->artifact_.functions.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "backends/cpu/runtime.h"
+#include "ir/run_messages.h"
 #include "ir/tape.h"
 
 namespace weft::cpu {
@@ -61,8 +62,7 @@ void Write(WeftFrame* frame, const int64_t* desc) {
   try {
     frame->slots[desc[0]] = records->Writable(Slot<Counter>(frame, desc[2])->Record(desc[3] != 0));
   } catch (const std::bad_alloc&) {
-    Fail(frame, "out of memory: the tape of a loop holds " + std::to_string(records->length()) + " records of " +
-                    std::to_string(records->record_bytes()) + " bytes");
+    Fail(frame, TapeMemoryMessage(records->length(), records->record_bytes()));
     frame->slots[desc[0]] = records->Writable(0);  // somewhere, until the loop stops
   }
 }

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "backends/cuda/shared_object.h"
+#include "backends/shared_object.h"
 #include "ir/dtype.h"
 #include "ir/fibres.h"
 #include "lowering/cpu_features.h"

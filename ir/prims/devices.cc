@@ -6,6 +6,7 @@
 
 #include "ir/fibres.h"
 #include "ir/prims/elementwise.h"
+#include "ir/run_messages.h"
 
 namespace weft {
 namespace {
@@ -250,12 +251,10 @@ Tensors MeetAt(const EvalContext& c, const Tensors& in) {
     if (here.devices != nullptr && here.devices->mesh->Has(axis)) continue;
     for (const Devices* d = here.devices; d != nullptr; d = d->outer) {
       if (d->mesh->Has(axis)) {
-        throw UserError(ErrorKind::kUnsupported, {}, prim.name, ": the axis '", axis,
-                        "' belongs to a mesh around the innermost one, ", here.devices->mesh->ToString());
+        throw UserError(ErrorKind::kUnsupported, {}, OuterAxisMessage(prim.name, axis, here.devices->mesh->ToString()));
       }
     }
-    throw UserError(ErrorKind::kName, {}, prim.name, ": nothing binds the axis '", axis,
-                    "'; collectives run inside vmap(..., axis_name=...), shard_map or pmap");
+    throw UserError(ErrorKind::kName, {}, UnboundAxisMessage(prim.name, axis));
   }
   Devices& devices = *here.devices;
   if (prim.name == "axis_index") {

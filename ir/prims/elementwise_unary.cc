@@ -28,7 +28,7 @@ using MaybeExpr = std::optional<Expr>;
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
-double SignOf(double x) { return std::isnan(x) ? x : (x > 0) - (x < 0); }
+double SignOf(double x) { return std::isnan(x) || x == 0 ? x : std::copysign(1, x); }
 
 void Linear(Prim& p, TransposeRule transpose) {
   p.partials = nullptr;
@@ -259,7 +259,7 @@ void RegisterSignAndParts(PrimRegistry& r) {
          [](TransposeContext& c) -> OptionalAtoms { return {Neg(c.b, Ct(c))}; });
   ScalarMeaning<1> sign = OnInts<1>([](auto x) -> decltype(x) { return x > 0 ? 1 : (x == 0 ? 0 : -1); });
   sign.on_double = SignOf;
-  AddUnary(r, "sign", kReals, sign, ZeroDerivative, "-1, 0 or 1 with the sign of x; NaN for NaN.");
+  AddUnary(r, "sign", kReals, sign, ZeroDerivative, "-1, 0 or 1 with the sign of x, zeros too; NaN for NaN.");
   ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? Wrapping(WEFT_F(-x))(x) : x; });
   magnitude.on_double = WEFT_F(std::fabs(x));
   magnitude.on_complex = WEFT_F(Complex(std::abs(x)));

@@ -6,6 +6,7 @@
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
+#include "ir/run_messages.h"
 
 namespace weft {
 namespace {
@@ -46,8 +47,7 @@ void TapeWriter::Write(int64_t i, const Tensor& row) {
   try {
     std::memcpy(records_->Writable(i), row.raw(), static_cast<size_t>(row.bytes()));
   } catch (const std::bad_alloc&) {
-    throw UserError(ErrorKind::kRuntime, {}, "out of memory: the tape of a loop holds ", i, " records of ", row.bytes(),
-                    " bytes");
+    throw UserError(ErrorKind::kRuntime, {}, TapeMemoryMessage(i, row.bytes()));
   }
 }
 

@@ -200,6 +200,11 @@ jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8
 
 # The sign bit, NaN's too; infinities and what is beside a power of two.
 jnp.signbit(np.array([-np.nan, np.nan, -0.0, 1.0], 'float32'))
+jnp.signbit(jnp.sign(np.array([-0.0, 0.0, -2.0], 'float16')))
+jnp.signbit(jnp.sign(np.array([-0.0, 0.0, -2.0], 'float32')))
+jnp.ones(2, bool) ** 2 + jnp.ones(2, 'int8')
+2 ** jnp.ones(2, bool) + jnp.ones(2, 'int8')
+jnp.ones(2, bool) ** 2.0 + jnp.ones(2, 'float16')
 jnp.signbit(np.array([-np.nan, np.nan, -0.0, 1.0], 'float16'))
 jnp.signbit(-jnp.array([-np.nan, np.nan]))
 jnp.copysign(1.0, np.array([-np.nan, np.nan, -0.0, 2.0], 'float32'))

@@ -92,6 +92,15 @@ def test_captured_numpy_is_copied():
     assert f(np.float32(1))[0] == 2
 
 
+def test_bytes():
+    a = np.arange(6, dtype=np.int16).reshape(2, 3)
+    x = wnp.array(a)
+    assert x.tobytes() == a.tobytes() and x.tobytes("F") == x.tobytes(order="F") == a.tobytes("F")
+    assert wnp.array(1.5).tobytes() == np.float32(1.5).tobytes() and wnp.zeros((0, 3)).tobytes() == b""
+    with pytest.raises(weft.TracerError):
+        weft.jit(lambda x: x.tobytes())(x)
+
+
 def test_booleans_of_other_bytes():
     x = np.arange(5, dtype=np.uint8).view(bool)  # True is 1, 2, 3 and 4
     for y in wnp.array(x), wnp.asarray(x), wnp.from_dlpack(x), weft.jit(lambda x: x)(x), wnp.asarray(x[::2])[:2]:

@@ -50,6 +50,11 @@ MISTAKES = {
     "broadcast_to": (lambda: wnp.broadcast_to(X, (3, 2)), TypeError, r"\(3, 2\)"),
     "matmul": (lambda: X @ X, TypeError, "3 columns against 2 rows"),
     "matmul of a number": (lambda: X @ wnp.ones(()), TypeError, "at least one dimension"),
+    "orthogonal of one dimension": (
+        lambda: weft.nn.initializers.orthogonal()(weft.random.key(0), (5,)),
+        ValueError,
+        r"shape is \(5,\); expected at least two dimensions",
+    ),
     "einsum": (lambda: wnp.einsum("ij->k", X), ValueError, "no operand has"),
     "einsum sizes": (
         lambda: wnp.einsum("pq,qr->pr", wnp.ones((2, 3)), wnp.ones((4, 2))),

@@ -166,6 +166,8 @@ def orthogonal(scale: Array | float = 1.0, column_axis: int = -1, dtype: DTypeLi
     """
 
     def init(key, shape, dtype=dtype):
+        if len(shape) < 2:
+            raise value_error(f"nn.initializers.orthogonal: shape is {tuple(shape)}; expected at least two dimensions")
         columns = shape[column_axis]
         rows = math.prod(shape) // columns
         tall = (rows, columns) if rows > columns else (columns, rows)
