@@ -31,7 +31,11 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def interleaved(ours, theirs, repeats: int, inner: int = 1) -> tuple[float, float, float]:
+# Of ours and of theirs, and the ratio.
+Measured = tuple[float, float, float]
+
+
+def interleaved(ours, theirs, repeats: int, inner: int = 1) -> Measured:
     """Median seconds of ours and of theirs, and the median of their ratios."""
     ours(), theirs()
     a, b = [], []
@@ -65,43 +69,6 @@ def with_section(page: str, name: str, text: str) -> str:
 PROGRAMS = textwrap.dedent("""
     import numpy
 
-    def digits_step(lib, np, logsumexp):
-        def logits(params, image):
-            hidden = np.maximum(image @ params["hidden"]["w"] + params["hidden"]["b"], 0)
-            return hidden @ params["out"]["w"] + params["out"]["b"]
-
-        def loss_of_one(params, image, label):
-            scores = logits(params, image)
-            return logsumexp(scores) - scores[label]
-
-        def loss(params, images, labels):
-            return np.mean(lib.vmap(loss_of_one, in_axes=(None, 0, 0))(params, images, labels))
-
-        def tree_map(f, tree, *rest):
-            if isinstance(tree, dict):
-                return {k: tree_map(f, tree[k], *(r[k] for r in rest)) for k in tree}
-            return f(tree, *rest)
-
-        def step(state, images, labels):
-            count, params, mean, square = state
-            value, grads = lib.value_and_grad(loss)(params, images, labels)
-            count = count + 1
-            mean = tree_map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
-            square = tree_map(lambda s, g: 0.999 * s + 0.001 * g * g, square, grads)
-            rate = 2e-3 * np.sqrt(1 - 0.999 ** count) / (1 - 0.9 ** count)
-            params = tree_map(lambda p, m, s: p - rate * m / (np.sqrt(s) + 1e-8), params, mean, square)
-            return (count, params, mean, square), value
-
-        return step
-
-    def digits_arguments():
-        rng = numpy.random.default_rng(0)
-        f32 = lambda *shape: (rng.standard_normal(shape) * 0.1).astype(numpy.float32)
-        params = {"hidden": {"w": f32(64, 128), "b": f32(128)}, "out": {"w": f32(128, 10), "b": f32(10)}}
-        zero = lambda t: {k: zero(v) for k, v in t.items()} if isinstance(t, dict) else numpy.zeros_like(t)
-        state = (numpy.float32(0), params, zero(params), zero(params))
-        return state, numpy.abs(f32(32, 64)), rng.integers(0, 10, 32).astype(numpy.int32)
-
     def chain20(np):
         def f(x):  # 5 times 4 operations
             for i in range(5):
@@ -116,8 +83,8 @@ PROGRAMS = textwrap.dedent("""
         return f
 """)
 
-WEFT = "import weft as lib, weft.numpy as np\nfrom weft.nn import logsumexp\n"
-JAX = "import jax as lib, jax.numpy as np\nfrom jax.scipy.special import logsumexp\n"
+WEFT = "import weft as lib, weft.numpy as np\n"
+JAX = "import jax as lib, jax.numpy as np\n"
 
 
 @functools.cache
@@ -153,50 +120,66 @@ def fresh(library: str, body: str, **env: str) -> dict:
     raise RuntimeError(f"the measured process failed:\n{done.stderr[-3000:]}")
 
 
-def fresh_ratio(body: str, repeats: int, key: str = "value") -> tuple[float, float, float]:
-    a, b = [], []
+def fresh_ratios(body: str, repeats: int) -> dict[str, Measured]:
+    """What processes of ours and of theirs assign to `result`, by its keys."""
     fresh(WEFT, body), fresh(JAX, body)  # writes the bytecode
-    for _ in range(repeats):
-        a.append(fresh(WEFT, body)[key])
-        b.append(fresh(JAX, body)[key])
-    return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))
+    pairs = [(fresh(WEFT, body), fresh(JAX, body)) for _ in range(repeats)]
+    measured = {}
+    for key in pairs[0][0]:
+        a, b = [ours[key] for ours, _ in pairs], [theirs[key] for _, theirs in pairs]
+        measured[key] = (statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b)))
+    return measured
 
 
-def first_result() -> tuple[float, float, float]:
-    return fresh_ratio(
+def first_result() -> dict[str, Measured]:
+    return fresh_ratios(
         """
+        imported = time.perf_counter()
         x = numpy.ones(3, numpy.float32)
         float(lib.jit(lambda x: (x * 2 + 1).sum())(x))
-        result = {"value": time.perf_counter() - begin}
+        end = time.perf_counter()
+        result = {"whole": end - begin, "import": imported - begin, "first result": end - imported}
     """,
         7,
     )
 
 
-def compile_digits() -> tuple[float, float, float]:
-    return fresh_ratio(
+def compile_digits() -> dict[str, Measured]:
+    return fresh_ratios(
         """
-        state, images, labels = digits_arguments()
+        import digits_program
+        digits = digits_program.of(lib, np)
+        state, images, labels = digits_program.arguments(digits)
         lib.jit(lambda x: x + 1)(images)   # what every process pays once is in the line above
-        step = lib.jit(digits_step(lib, np, logsumexp))
+
+        def step(*arguments):
+            global traced
+            results = digits.step(*arguments)
+            traced = time.perf_counter()
+            return results
+
+        step = lib.jit(step)
         begin = time.perf_counter()
         numpy.asarray(step(state, images, labels)[1])
-        result = {"value": time.perf_counter() - begin}
+        end = time.perf_counter()
+        result = {"whole": end - begin, "trace": traced - begin, "compile": end - traced}
     """,
         5,
     )
 
 
-def memory() -> tuple[float, float, float]:
-    return fresh_ratio(
+def memory() -> dict[str, Measured]:
+    return fresh_ratios(
         """
-        state, images, labels = digits_arguments()
-        step = lib.jit(digits_step(lib, np, logsumexp))
+        import digits_program
+        digits = digits_program.of(lib, np)
+        state, images, labels = digits_program.arguments(digits)
+        step = lib.jit(digits.step)
         for _ in range(200):
             state, value = step(state, images, labels)
         numpy.asarray(value)
         status = open("/proc/self/status").read()   # ru_maxrss would count the process that started this one
-        result = {"value": int(status.split("VmHWM:")[1].split()[0]) / 1024}
+        result = {"whole": int(status.split("VmHWM:")[1].split()[0]) / 1024}
     """,
         3,
     )
@@ -205,35 +188,33 @@ def memory() -> tuple[float, float, float]:
 def both():
     import jax
     import jax.numpy as jnp
-    from jax.scipy.special import logsumexp as jax_logsumexp
 
     import weft
     import weft.numpy as wnp
-    from weft.nn import logsumexp as weft_logsumexp
 
     scope: dict = {}
     exec(PROGRAMS, scope)  # noqa: S102: the same text runs in fresh processes
-    return jax, jnp, jax_logsumexp, weft, wnp, weft_logsumexp, scope
+    return jax, jnp, weft, wnp, scope
 
 
-def call() -> tuple[float, float, float]:
+def call() -> Measured:
     import numpy
 
-    jax, jnp, _, weft, wnp, _, _ = both()
+    jax, jnp, weft, wnp, _ = both()
     f, g = weft.jit(lambda x, y: x + y), jax.jit(lambda x, y: x + y)
     x, y = wnp.asarray(numpy.ones(4, numpy.float32)), wnp.asarray(numpy.ones(4, numpy.float32))
     u, v = jnp.ones(4), jnp.ones(4)
     return interleaved(lambda: f(x, y), lambda: g(u, v), 31, inner=2000)
 
 
-def trace_op() -> tuple[float, float, float]:
+def trace_op() -> Measured:
     """Seconds for one traced element-wise operation: 2,000 of them, less what tracing nothing takes.
 
     Each function is new, since JAX remembers the traces of those it has seen.
     """
     import numpy
 
-    jax, _, _, weft, _, _, _ = both()
+    jax, _, weft, _, _ = both()
     x = numpy.ones(4, numpy.float32)
 
     def chain(v):
@@ -251,11 +232,14 @@ def trace_op() -> tuple[float, float, float]:
     return ours, theirs, ours / theirs
 
 
-def step_time() -> tuple[float, float, float]:
-    jax, jnp, jl, weft, wnp, wl, scope = both()
-    state, images, labels = scope["digits_arguments"]()
-    f, g = weft.jit(scope["digits_step"](weft, wnp, wl)), jax.jit(scope["digits_step"](jax, jnp, jl))
-    holder = {"f": f(state, images, labels)[0], "g": g(state, images, labels)[0]}
+def step_time() -> Measured:
+    import digits_program
+
+    jax, jnp, weft, wnp, _ = both()
+    ours_of, theirs_of = digits_program.of(weft, wnp), digits_program.of(jax, jnp)
+    f, g = weft.jit(ours_of.step), jax.jit(theirs_of.step)
+    _, images, labels = digits_program.arguments(ours_of)
+    holder = {"f": f(*digits_program.arguments(ours_of))[0], "g": g(*digits_program.arguments(theirs_of))[0]}
     wi, wy, ji, jy = wnp.asarray(images), wnp.asarray(labels), jnp.asarray(images), jnp.asarray(labels)
 
     def ours():
@@ -269,10 +253,10 @@ def step_time() -> tuple[float, float, float]:
     return interleaved(ours, theirs, 31, inner=100)
 
 
-def array_program(name: str, shape: tuple, repeats: int) -> tuple[float, float, float]:
+def array_program(name: str, shape: tuple, repeats: int) -> Measured:
     import numpy
 
-    jax, jnp, _, weft, wnp, _, scope = both()
+    jax, jnp, weft, wnp, scope = both()
     x = numpy.random.default_rng(0).standard_normal(shape).astype(numpy.float32)
     f, g = weft.jit(scope[name](wnp)), jax.jit(scope[name](jnp))
     wx, jx = wnp.asarray(x), jnp.asarray(x)
@@ -328,7 +312,7 @@ def operations() -> dict:
 def table_of_operations() -> list[str]:
     import numpy
 
-    jax, jnp, _, weft, wnp, _, _ = both()
+    jax, jnp, weft, wnp, _ = both()
     try:
         import torch  # type: ignore[import-not-found]
     except ImportError:
@@ -392,6 +376,15 @@ FIGURES = {
     ),
 }
 
+# Of figures that are sums, what they are sums of: from the same processes, so these take no time of their own.
+PARTS = {
+    "import": {"import": "of that, the import", "first result": "and the first jitted result"},
+    "compile": {
+        "trace": "of that, the trace (until the traced function returns)",
+        "compile": "and what follows (compilation, and the first run)",
+    },
+}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -405,9 +398,14 @@ def main() -> None:
     print("\n".join(rows))
     for name in options.only.split(","):
         what, measure, unit, scale, bound = FIGURES[name]
-        ours, theirs, ratio = measure()
-        rows.append(f"| {what} | {ours * scale:.3g} {unit} | {theirs * scale:.3g} {unit} | {ratio:.2f} | {bound} |")
-        print(rows[-1], flush=True)
+        measured = measure()
+        parts = measured if isinstance(measured, dict) else {"whole": measured}
+        for part, (ours, theirs, ratio) in parts.items():
+            label, limit = (what, bound) if part == "whole" else (f"– {PARTS[name][part]}", "")
+            rows.append(
+                f"| {label} | {ours * scale:.3g} {unit} | {theirs * scale:.3g} {unit} | {ratio:.2f} | {limit} |"
+            )
+            print(rows[-1], flush=True)
     more = []
     if options.operations or options.write:
         print("\nArray operations, ratio = Weft's time / theirs")

@@ -10,6 +10,7 @@ Each function gives one float32 number; derivatives are with respect to its firs
 
 from __future__ import annotations
 
+import digits_program
 import numpy
 
 
@@ -30,16 +31,8 @@ def _cross_entropy(lib, np, scores, labels):
 
 def digits_step(lib, np):
     """The loss that the digits example trains: one hidden layer, a minibatch of 32."""
-
-    def loss_of_one(p, image, label):
-        scores = np.maximum(image @ p["w1"] + p["b1"], 0) @ p["w2"] + p["b2"]
-        return lib.nn.logsumexp(scores) - scores[label]
-
-    def loss(p, images, labels):
-        return np.mean(lib.vmap(loss_of_one, in_axes=(None, 0, 0))(p, images, labels))
-
-    p = {"w1": _normal(64, 128), "b1": _normal(128, scale=0.1), "w2": _normal(128, 10), "b2": _normal(10, scale=0.1)}
-    return loss, (p, _normal(32, 64, scale=1.0), _labels(32, 10))
+    digits = digits_program.of(lib, np)
+    return digits.loss, (digits.initial(0), *digits_program.batch())
 
 
 def mlp(lib, np):

@@ -170,6 +170,11 @@ Example:
             return *d;
           }),
           py::arg("text"))
+      // What is no string, or none that UTF-8 can say: pybind11's message would name C++ types.
+      .def(py::init([](const py::object& text) -> Dim {
+             throw TypeError("Dim: text must be a string such as 'n' or '2*n+1', got ", Repr(text.ptr()));
+           }),
+           py::arg("text"))
       .def("__repr__", &Dim::ToString)
       .def("__str__", &Dim::ToString)
       .def(

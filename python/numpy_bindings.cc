@@ -29,20 +29,42 @@ std::optional<DType> MaybeDType(const py::object& o) {
   return o.is_none() ? std::nullopt : std::optional<DType>(DTypeFrom(o.ptr(), "dtype"));
 }
 
+// What users give is read by these functions, whose errors name the argument: pybind11's own name C++ types.
+bool Flag(py::handle o, const std::string& what) {
+  if (o.is_none()) return false;
+  const PyNumberMethods* number = Py_TYPE(o.ptr())->tp_as_number;
+  if (number == nullptr || number->nb_bool == nullptr)
+    throw TypeError(what, ": True or False is needed, got ", Repr(o.ptr()));
+  const int truth = PyObject_IsTrue(o.ptr());
+  if (truth < 0) throw PythonError();
+  return truth != 0;
+}
+std::string Text(py::handle o, const std::string& what) {
+  if (!PyUnicode_Check(o.ptr())) throw TypeError(what, ": a string is needed, got ", Repr(o.ptr()));
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(o.ptr(), &size);
+  if (text == nullptr) {
+    PyErr_Clear();
+    throw ValueError(what, ": the string ", Repr(o.ptr()), " is no text: it has half of a surrogate pair");
+  }
+  return {text, static_cast<size_t>(size)};
+}
+Ints SomeInts(py::handle list, const std::string& what) {
+  Ints ints;
+  for (py::handle i : list) ints.push_back(IntFrom(i.ptr(), what.c_str()));
+  return ints;
+}
+
 Attr AttrFrom(py::handle o, const std::string& name) {
   if (py::isinstance<py::bool_>(o)) return o.cast<bool>();
-  if (py::isinstance<py::int_>(o)) return o.cast<int64_t>();
+  if (py::isinstance<py::int_>(o)) return IntFrom(o.ptr(), name.c_str());
   if (py::isinstance<py::float_>(o)) return o.cast<double>();
   if (py::isinstance<py::str>(o)) {
     if (name == "dtype") return DTypeFrom(o.ptr(), "dtype");
-    return o.cast<std::string>();
+    return Text(o, name);
   }
   if (name == "shape" || name == "length") return DimsFrom(o.ptr(), name.c_str());
-  if (PyTuple_Check(o.ptr()) || PyList_Check(o.ptr())) {
-    Ints ints;
-    for (py::handle i : o) ints.push_back(IntFrom(i.ptr(), name.c_str()));
-    return ints;
-  }
+  if (PyTuple_Check(o.ptr()) || PyList_Check(o.ptr())) return SomeInts(o, name);
   return DTypeFrom(o.ptr(), name.c_str());
 }
 
@@ -139,7 +161,8 @@ void BindNumpy(py::module_& m) {
   });
 
   // Creation.
-  m.def("array", [](py::handle o, const py::object& dtype, bool copy) {
+  m.def("array", [](py::handle o, const py::object& dtype, py::handle copied) {
+    const bool copy = Flag(copied, "array: copy");
     const auto want = MaybeDType(dtype);
     if (IsArray(o.ptr())) {
       const Value& v = ValueOf(o.ptr());
@@ -189,7 +212,8 @@ void BindNumpy(py::module_& m) {
     RefuseComplex(value, want, "full");
     return Wrap(Full(DimsFrom(shape.ptr(), "full"), One(value, "full", "the value"), want));
   });
-  m.def("iota", [](py::handle shape, int64_t axis, const py::object& dtype) {
+  m.def("iota", [](py::handle shape, py::handle dimension, const py::object& dtype) {
+    const int64_t axis = IntFrom(dimension.ptr(), "iota: dimension");
     return Wrap(IotaLike(DimsFrom(shape.ptr(), "iota"), axis, MaybeDType(dtype).value_or(DefaultInt())));
   });
   m.def("default_dtype", [](const std::string& kind) {
@@ -279,8 +303,8 @@ void BindNumpy(py::module_& m) {
     return Wrap(Stack(list.operands, Axis(axis, "stack")));
   });
   m.def("flip", [](py::handle x, const py::object& axes) { return Wrap(Flip(One(x, "flip"), Axes(axes, "flip"))); });
-  m.def("pad_constant", [](py::handle x, const Ints& lo, const Ints& hi, py::handle value) {
-    return Wrap(PadConstant(One(x, "pad"), lo, hi, One(value, "pad")));
+  m.def("pad_constant", [](py::handle x, py::handle lo, py::handle hi, py::handle value) {
+    return Wrap(PadConstant(One(x, "pad"), SomeInts(lo, "pad"), SomeInts(hi, "pad"), One(value, "pad")));
   });
   m.def("slice_axis", [](py::handle x, int64_t axis, int64_t start, int64_t limit, int64_t stride) {
     return Wrap(SliceAxis(One(x, "slice"), axis, start, limit, stride));
@@ -290,17 +314,18 @@ void BindNumpy(py::module_& m) {
   });
 
   // Reductions.
-  m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, bool keepdims) {
-    return Wrap(ReduceAxes(prim, One(x, CalledBy(prim).c_str()), Axes(axes, CalledBy(prim)), keepdims));
+  m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, py::handle keepdims) {
+    const std::string what = CalledBy(prim);
+    return Wrap(ReduceAxes(prim, One(x, what.c_str()), Axes(axes, what), Flag(keepdims, what + ": keepdims")));
   });
-  m.def("mean", [](py::handle x, const py::object& axes, bool keepdims) {
-    return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "mean"), keepdims));
+  m.def("mean", [](py::handle x, const py::object& axes, py::handle keepdims) {
+    return Wrap(MeanAxes(One(x, "mean"), Axes(axes, "mean"), Flag(keepdims, "mean: keepdims")));
   });
-  m.def("argreduce", [](const std::string& prim, py::handle x, const py::object& axis, bool keepdims) {
-    return Wrap(ArgReduce(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), keepdims));
+  m.def("argreduce", [](const std::string& prim, py::handle x, const py::object& axis, py::handle keepdims) {
+    return Wrap(ArgReduce(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), Flag(keepdims, prim + ": keepdims")));
   });
-  m.def("cumulative", [](const std::string& prim, py::handle x, const py::object& axis, bool reverse) {
-    return Wrap(Cumulative(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), reverse));
+  m.def("cumulative", [](const std::string& prim, py::handle x, const py::object& axis, py::handle reverse) {
+    return Wrap(Cumulative(prim, One(x, prim.c_str()), MaybeAxis(axis, prim), Flag(reverse, prim + ": reverse")));
   });
 
   // Contraction.
@@ -309,9 +334,9 @@ void BindNumpy(py::module_& m) {
   m.def("tensordot", [](py::handle x, py::handle y, const Ints& a, const Ints& b) {
     return Wrap(Tensordot(One(x, "tensordot"), One(y, "tensordot"), a, b));
   });
-  m.def("einsum", [](const std::string& spec, py::handle xs) {
+  m.def("einsum", [](py::handle spec, py::handle xs) {
     OperandList list(xs, "einsum");
-    return Wrap(Einsum(spec, list.operands));
+    return Wrap(Einsum(Text(spec, "einsum: subscripts"), list.operands));
   });
 
   // Indexing.

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,6 @@ _DATE = (1980, 1, 1, 0, 0, 0)  # the same sources give the same wheel
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", default="weft")
-    parser.add_argument("--version", required=True)
     parser.add_argument("--summary", required=True)
     parser.add_argument("--requires", action="append", default=[], help="a requirement on another package")
     parser.add_argument("--script", action="append", default=[], help="COMMAND=MODULE:FUNCTION")
@@ -42,7 +42,17 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--module", required=True, help="FILE=PLACE of the native module")
     parser.add_argument("--smoke", required=True, help="a script that must succeed with the wheel")
     parser.add_argument("files", nargs="+")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.version = _version(Path(f"{options.strip_prefix}{options.name}/__init__.py"))
+    return options
+
+
+def _version(source: Path) -> str:
+    """What the package says of itself: stated there alone."""
+    found = re.findall(r'^__version__ = "([^"]+)"$', source.read_text(encoding="utf-8"), re.MULTILINE)
+    if len(found) != 1:
+        raise SystemExit(f'{source} has {len(found)} lines __version__ = "...", one is needed')
+    return found[0]
 
 
 def _contents(options: argparse.Namespace, work: Path) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ def _is_program(name: str) -> bool:
 
 def test_documented():
     read = set()
-    for path in tree.tracked():
+    for path in tree.files():
         if _is_program(path.as_posix()):
             text = (tree.workspace() / path).read_text(encoding="utf-8")
             read |= {variable for found in _READ.findall(text) for variable in found if variable}

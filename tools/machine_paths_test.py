@@ -1,4 +1,4 @@
-"""Nothing that git tracks names a folder of the machine that it was written on."""
+"""No source names a folder of the machine that it was written on."""
 
 import re
 
@@ -24,8 +24,8 @@ def _places(text: str) -> list[str]:
 
 
 def test_tracked_files():
-    names = tree.tracked()
-    assert names, "git lists no file"
+    names = tree.files()
+    assert names, "there is no file"
     found = []
     for name in names:
         content = (tree.workspace() / name).read_bytes()

@@ -26,12 +26,11 @@ _release_file = rule(
     },
 )
 
-def weft_wheel(name, version, summary, files, module, smoke, requires = [], scripts = [], **kwargs):
+def weft_wheel(name, summary, files, module, smoke, requires = [], scripts = [], **kwargs):
     """`./bazelw run` of it writes dist/weft-VERSION-*.whl, installs that elsewhere, and tries it.
 
     Args:
-      name: of the target.
-      version: of the package.
+      name: of the target. The version is the `__version__` of the package's `__init__.py`.
       summary: one line on what it is.
       files: labels of the files that the package consists of, below this BUILD file's folder.
       module: label of the native module in this BUILD file; it is built with -c opt, and its name is its place.
@@ -57,7 +56,6 @@ def weft_wheel(name, version, summary, files, module, smoke, requires = [], scri
         data = [":" + name + "_files", ":" + name + "_module", smoke],
         tags = ["manual"],
         args = [
-            "--version=" + version,
             "'--summary=%s'" % summary,
             "--strip_prefix=" + native.package_name() + "/",
             "--module=$(rootpath :%s_module)=%s" % (name, module.split(":")[-1]),

@@ -7,7 +7,7 @@ import pytest
 import weft
 import weft.lax
 import weft.numpy as wnp
-from weft.nn import logsumexp
+from examples import digits
 
 F = 4  # bytes of a float
 
@@ -43,38 +43,10 @@ def test_layernorm_reads_and_writes_once():
     assert (c["bytes_moved"], c["bytes_copied"], c["arena_bytes"]) == ((2 * 64 * 100 + 2 * 100) * F, 0, 0)
 
 
-def digits_step(state, images, labels):
-    """Forward pass, gradient and Adam of a network with one hidden layer."""
-
-    def loss_of_one(params, image, label):
-        hidden = wnp.maximum(image @ params["hidden"]["w"] + params["hidden"]["b"], 0)
-        scores = hidden @ params["out"]["w"] + params["out"]["b"]
-        return logsumexp(scores) - scores[label]
-
-    def loss(params):
-        return wnp.mean(weft.vmap(loss_of_one, in_axes=(None, 0, 0))(params, images, labels))
-
-    count, params, mean, square = state
-    value, grads = weft.value_and_grad(loss)(params)
-    tree_map = weft.tree.map
-    count = count + 1
-    mean = tree_map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
-    square = tree_map(lambda s, g: 0.999 * s + 0.001 * g * g, square, grads)
-    rate = 2e-3 * wnp.sqrt(1 - 0.999**count) / (1 - 0.9**count)
-    params = tree_map(lambda p, m, s: p - rate * m / (wnp.sqrt(s) + 1e-8), params, mean, square)
-    return (count, params, mean, square), value
-
-
-def digits_arguments():
-    params = {"hidden": {"w": array(64, 128), "b": array(128)}, "out": {"w": array(128, 10), "b": array(10)}}
-    zeros = weft.tree.map(lambda p: p * 0, params)
-    state = (wnp.array(0.0), params, zeros, weft.tree.map(lambda p: p * 0, params))
-    return state, array(32, 64), wnp.array(np.arange(32, dtype=np.int32) % 10)
-
-
 def test_digits_training_step():
-    state, images, labels = digits_arguments()
-    c = facts(digits_step, state, images, labels)
+    params = digits.initial(0)
+    state = digits.Adam(np.float32(0), params, *(weft.tree.map(np.zeros_like, params) for _ in range(2)))
+    c = facts(digits.step, state, array(32, 64), wnp.array(np.arange(32, dtype=np.int32) % 10))
     assert c["library_calls"] == 6  # two products forward, three back, one scatter into the scores' gradient
     assert c["bytes_copied"] == 0
     weights = 64 * 128 + 128 + 128 * 10 + 10

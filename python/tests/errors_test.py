@@ -198,3 +198,91 @@ def test_an_interrupt_in_one_thread_is_none_of_anothers():
     for i in range(8):
         assert type(seen[i]) is (KeyboardInterrupt if i % 2 else RuntimeError)
         assert str(float(i)) in str(seen[i])
+
+
+# --- Arguments of other kinds -----------------------------------------------------------------------------------------
+
+_LONE = "\ud800"  # half of a surrogate pair: a Python string that UTF-8 cannot say
+_X = wnp.ones((2, 3))
+
+
+def _stage(name):
+    return weft.make_ir(lambda x: x + 1)(_X).stage(name)
+
+
+def _over_lanes(function):
+    return weft.vmap(function, axis_name="i")(wnp.ones((2, 2)))
+
+
+# Each would be refused by pybind11 in words of C++, were it passed on.
+OTHER_KINDS = {
+    "stage of None": (lambda: _stage(None), TypeError, "IR.stage: name must be a string, got 'NoneType'"),
+    "stage of 3": (lambda: _stage(3), TypeError, "IR.stage: name must be a string, got 'int'"),
+    "lowered stage": (lambda: weft.jit(wnp.sin).lower(_X).stage(3), TypeError, "Lowered.stage: name must be a string"),
+    "stage for a GPU": (
+        lambda: weft.jit(wnp.sin).lower(_X, target="cuda:sm_90a").stage(None),
+        TypeError,
+        "Lowered.stage: name must be a string",
+    ),
+    "text": (lambda: weft.parse_ir(_LONE), ValueError, r"parse_ir: text .* half of a surrogate pair, '\\ud800'"),
+    "file": (lambda: weft.parse_ir("", _LONE), ValueError, "parse_ir: file .* half of a surrogate pair"),
+    "dimension": (lambda: weft.Dim(None), TypeError, r"Dim: text must be a string such as 'n' or '2\*n\+1', got None"),
+    "size": (lambda: weft.ShapeDtype((_LONE,), "float32"), TypeError, "Dim: text must be a string"),
+    "static_argnames": (lambda: weft.jit(lambda x: x, static_argnames=_LONE)(1), ValueError, r"\\ud800"),
+    "policy": (
+        lambda: weft.checkpoint(wnp.sin, policy=_LONE),
+        ValueError,
+        "checkpoint: policy must be a text; it has half",
+    ),
+    "name": (lambda: weft.ad_checkpoint.checkpoint_name(_X, _LONE), ValueError, "name: the string '.ud800' is no text"),
+    "subscripts": (lambda: wnp.einsum(_LONE, _X), ValueError, "einsum: subscripts: the string '.ud800' is no text"),
+    "holomorphic": (lambda: weft.grad(wnp.sin, holomorphic=[]), TypeError, "grad: holomorphic must be True or False"),
+    "reverse of scan": (
+        lambda: weft.scan(lambda c, x: (c, x), 0.0, _X, reverse="no"),
+        TypeError,
+        "scan: reverse must be True or False, got 'no'",
+    ),
+    "reverse of cumsum": (
+        lambda: weft.lax.cumsum(_X, reverse="no"),
+        TypeError,
+        "cumsum: reverse: True or False is needed, got 'no'",
+    ),
+    "keepdims": (lambda: wnp.nanmax(_X, keepdims="no"), TypeError, "max: keepdims: True or False is needed, got 'no'"),
+    "copy": (lambda: wnp.array(2.0, copy="no"), TypeError, "array: copy: True or False is needed, got 'no'"),
+    "symmetric": (
+        lambda: weft.lax.custom_linear_solve(lambda x: x, _X, lambda f, b: b, symmetric=[]),
+        TypeError,
+        "custom_linear_solve: symmetric must be True or False",
+    ),
+    "iota": (lambda: weft.lax.broadcasted_iota("int32", (2, 3), None), TypeError, "dimension: an integer is needed"),
+    "top_k": (lambda: weft.lax.top_k(_X, 2**70), ValueError, f"the integer {2**70} does not fit 64 bits"),
+    "pad": (lambda: wnp.pad(_X, 2**70), ValueError, f"pad: the integer {2**70} does not fit 64 bits"),
+    "gathered axis": (
+        lambda: _over_lanes(lambda x: weft.lax.all_gather(x, "i", axis=None)),
+        TypeError,
+        "all_gather: axis must be an integer, got None",
+    ),
+    "tiled": (
+        lambda: _over_lanes(lambda x: weft.lax.all_gather(x, "i", tiled="no")),
+        TypeError,
+        "all_gather: tiled must be True or False, got 'no'",
+    ),
+    "scatter_dimension": (
+        lambda: _over_lanes(lambda x: weft.lax.psum_scatter(x, "i", scatter_dimension=None)),
+        TypeError,
+        "psum_scatter: scatter_dimension must be an integer, got None",
+    ),
+    "split_axis": (
+        lambda: _over_lanes(lambda x: weft.lax.all_to_all(x, "i", None, 0)),
+        TypeError,
+        "all_to_all: split_axis must be an integer, got None",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", OTHER_KINDS)
+def test_arguments_of_other_kinds(mistake):
+    call, exception, message = OTHER_KINDS[mistake]
+    with pytest.raises(exception, match=message) as info:
+        call()
+    assert "Invoked with" not in str(info.value)

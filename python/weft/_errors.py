@@ -55,5 +55,7 @@ def _at_line(message: str) -> str:
     where it has one."""
     if "\n  at " in message:
         return message
+    # What a user gave may have half of a surrogate pair, which UTF-8 cannot say.
+    message = message.encode("utf-8", "backslashreplace").decode()
     message, stack = _weft.naming_the_call(message), _weft.user_stack()
     return f"{message}\n{stack}" if stack else message

@@ -21,6 +21,7 @@ from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
 from .arguments import ints
+from .arguments import text as checked_text
 
 __all__ = [
     "Policy",
@@ -211,7 +212,7 @@ def policy_text(policy: Any, what: str) -> str:
     if isinstance(policy, Policy):
         return policy.text
     if isinstance(policy, str):
-        return policy
+        return checked_text(policy, f"{what}: policy")
     if not callable(policy):
         raise type_error(f"{what}: policy is {policy!r}; expected one of weft.checkpoint_policies or a function")
     if policy in checkpoint_policies.__dict__.values():

@@ -97,6 +97,26 @@ def integer(value: Any, what: str) -> int:
         raise type_error(f"{what} must be an integer, got {value!r}") from None
 
 
+def flag(value: Any, what: str) -> bool:
+    """True or False, as the argument `what` names it, or a number that stands for one."""
+    if not isinstance(value, (bool, int, np.bool_)):
+        raise type_error(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def text(value: Any, what: str) -> str:
+    """A string that UTF-8 can say, as the argument `what` names it."""
+    if not isinstance(value, str):
+        raise type_error(f"{what} must be a string, got '{type(value).__name__}'")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise value_error(
+            f"{what} must be a text; it has half of a surrogate pair, {value[error.start]!r}, at position {error.start}"
+        ) from None
+    return value
+
+
 def count(value: Any, what: str) -> Any:
     """A number of elements, as the argument `what` names it; a symbolic size stays one."""
     if isinstance(value, _weft.Dim):

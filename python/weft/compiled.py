@@ -15,6 +15,7 @@ from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
 from .arguments import ints
+from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .mesh import NamedSharding
 from .partitioning import Communication
@@ -293,8 +294,8 @@ class Lowered:
             ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
         """
         if self.target is None:
-            return _weft.stage(self._fn, name, self._fixed_order)
-        return _weft.gpu_stage(self._fn, self.target, name)
+            return _weft.stage(self._fn, checked_text(name, "Lowered.stage: name"), self._fixed_order)
+        return _weft.gpu_stage(self._fn, self.target, checked_text(name, "Lowered.stage: name"))
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of

@@ -15,7 +15,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import type_error, value_error
 from ._tracing import LEAF_TREE, Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
-from .arguments import count, is_integer
+from .arguments import count, flag, is_integer
 
 _C = TypeVar("_C")
 _Y = TypeVar("_Y")
@@ -415,6 +415,7 @@ def scan(
         (Array(6., dtype=float32), Array([0., 1., 3., 6.], dtype=float32))
     """
     _check_unroll(unroll, "scan")
+    reverse = flag(reverse, "scan: reverse")
     return loop_scan(f, init, xs, length, reverse, "scan", snapshots=_snapshots(strategy, "scan"))
 
 

@@ -15,7 +15,7 @@ from . import tree as _tree
 from ._errors import type_error
 from ._tracing import LEAF_TREE as _LEAF_TREE
 from ._tracing import Flat, ShapeDtype, check_callable, flat_function, trace_flat
-from .arguments import by_name, checked_argnums, hold_others, holding_aux, positions, released
+from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
 from .tree_util import Partial
 
 __all__ = [
@@ -232,7 +232,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
             return _value_and_grad(function, argnums, has_aux, holomorphic, allow_int, None, what)
 
         return by_name(of, fun, argnums, argnames, what)
-    argnums = checked_argnums(argnums, what)
+    argnums, holomorphic = checked_argnums(argnums, what), flag(holomorphic, f"{what}: holomorphic")
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args, **kwargs):

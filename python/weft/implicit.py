@@ -9,6 +9,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import type_error
 from ._tracing import flat_function, trace_flat
+from .arguments import flag
 
 __all__ = ["custom_linear_solve", "custom_root"]
 
@@ -64,6 +65,7 @@ def custom_linear_solve(
         Array([2., 1.], dtype=float32)
     """
     what = "custom_linear_solve"
+    symmetric = flag(symmetric, f"{what}: symmetric")
     leaves, tree = _tree.flatten(b)
     b = _tree.unflatten(tree, [_weft.array(leaf, None, False) for leaf in leaves])
 

@@ -11,6 +11,7 @@ from . import tree as _tree
 from ._errors import type_error
 from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
 from .arguments import ints
+from .arguments import text as checked_text
 from .collectives import check_axis_name
 
 __all__ = ["IR", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
@@ -200,13 +201,14 @@ class IR:
         Returns: str.
 
         Raises:
+            TypeError: name is no string.
             ValueError: there is no such stage.
 
         Example:
             >>> "sin" in weft.make_ir(lambda x: wnp.sin(x) * 1)(wnp.ones(3)).stage("optimized")
             True
         """
-        return _weft.stage(self._fn, name, False)
+        return _weft.stage(self._fn, checked_text(name, "IR.stage: name"), False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))
@@ -318,6 +320,7 @@ def parse_ir(text: str, file: str = "") -> IR:
 
     Raises:
         TypeError: text is no string.
+        ValueError: text or file has half of a surrogate pair.
         weft.ParseError: the text is malformed, or no valid program; the message shows the place.
 
     Example:
@@ -325,9 +328,7 @@ def parse_ir(text: str, file: str = "") -> IR:
         >>> weft.parse_ir(text)(3.0)
         Array(4., dtype=float32)
     """
-    if not isinstance(text, str):
-        raise type_error(f"parse_ir: text must be a string, got '{type(text).__name__}'")
-    return IR(_weft.parse_fn(text, str(file)))
+    return IR(_weft.parse_fn(checked_text(text, "parse_ir: text"), checked_text(str(file), "parse_ir: file")))
 
 
 def deserialize_ir(data: bytes) -> IR:
