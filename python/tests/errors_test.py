@@ -262,6 +262,22 @@ OTHER_KINDS = {
         TypeError,
         "all_gather: axis must be an integer, got None",
     ),
+    "gathered axis far away": (
+        lambda: _over_lanes(lambda x: weft.lax.all_gather(x, "i", axis=2**70)),
+        ValueError,
+        f"all_gather: axis must fit 64 bits, got {2**70}",
+    ),
+    "is_leaf": (lambda: weft.tree.leaves([1], is_leaf=3), TypeError, "tree: is_leaf must be a function or None, got 3"),
+    "unflatten": (
+        lambda: weft.tree.unflatten(weft.tree.structure([1]), None),
+        TypeError,
+        "tree.unflatten: leaves must be a sequence of them, got None",
+    ),
+    "register": (
+        lambda: weft.tree.register(type("Own", (), {}), 3, lambda aux, children: None),
+        TypeError,
+        "register: flatten_function must be a function, got 3",
+    ),
     "tiled": (
         lambda: _over_lanes(lambda x: weft.lax.all_gather(x, "i", tiled="no")),
         TypeError,

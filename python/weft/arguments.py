@@ -97,6 +97,14 @@ def integer(value: Any, what: str) -> int:
         raise type_error(f"{what} must be an integer, got {value!r}") from None
 
 
+def int64(value: Any, what: str) -> int:
+    """One integer that C++ can hold, as the argument `what` names it."""
+    n = integer(value, what)
+    if not -(2**63) <= n < 2**63:
+        raise value_error(f"{what} must fit 64 bits, got {n}")
+    return n
+
+
 def flag(value: Any, what: str) -> bool:
     """True or False, as the argument `what` names it, or a number that stands for one."""
     if not isinstance(value, (bool, int, np.bool_)):

@@ -12,7 +12,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._weft import Array
-from .arguments import flag, integer
+from .arguments import flag, int64
 
 __all__ = [
     "all_gather",
@@ -228,7 +228,7 @@ def all_gather(
     """
     _no_groups(axis_index_groups, "all_gather")
     names, tiled = axis_names(axis_name, "all_gather"), flag(tiled, "all_gather: tiled")
-    axis = integer(axis, "all_gather: axis")
+    axis = int64(axis, "all_gather: axis")
     return _tree.map(lambda leaf: _weft.all_gather(leaf, names, axis, tiled), x)
 
 
@@ -257,7 +257,7 @@ def psum_scatter(
     """
     _no_groups(axis_index_groups, "psum_scatter")
     names, tiled = axis_names(axis_name, "psum_scatter"), flag(tiled, "psum_scatter: tiled")
-    scatter_dimension = integer(scatter_dimension, "psum_scatter: scatter_dimension")
+    scatter_dimension = int64(scatter_dimension, "psum_scatter: scatter_dimension")
     return _tree.map(lambda leaf: _weft.psum_scatter(leaf, names, scatter_dimension, tiled), x)
 
 
@@ -294,8 +294,8 @@ def all_to_all(
     """
     _no_groups(axis_index_groups, "all_to_all")
     names, tiled = axis_names(axis_name, "all_to_all"), flag(tiled, "all_to_all: tiled")
-    split_axis = integer(split_axis, "all_to_all: split_axis")
-    concat_axis = integer(concat_axis, "all_to_all: concat_axis")
+    split_axis = int64(split_axis, "all_to_all: split_axis")
+    concat_axis = int64(concat_axis, "all_to_all: concat_axis")
     return _tree.map(lambda leaf: _weft.all_to_all(leaf, names, split_axis, concat_axis, tiled), x)
 
 

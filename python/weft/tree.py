@@ -61,6 +61,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         >>> leaves
         [2, 3, 1]
     """
+    _check_function(is_leaf, "tree: is_leaf", or_none=True)
     leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
     for leaf in leaves_:
         if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and type(leaf) not in _REFUSED:
@@ -76,6 +77,12 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 _REFUSED: set[type] = set()
 
 
+def _check_function(value: Any, what: str, or_none: bool = False) -> None:
+    """Raises TypeError unless the argument `what` can be called: optree's own message names types of C++."""
+    if not callable(value) and not (or_none and value is None):
+        raise type_error(f"{what} must be a function{' or None' if or_none else ''}, got {value!r}")
+
+
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of a structure with given leaves.
 
@@ -86,6 +93,7 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     Returns: tree.
 
     Raises:
+        TypeError: leaves is no sequence.
         ValueError: there are more or fewer.
 
     Example:
@@ -94,6 +102,10 @@ def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
     """
     try:
         return treedef.unflatten(leaves)
+    except TypeError:
+        if isinstance(leaves, Iterable):
+            raise
+        raise type_error(f"tree.unflatten: leaves must be a sequence of them, got {leaves!r}") from None
     except ValueError as error:
         raise foreign(error)
 
@@ -483,6 +495,9 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
         [1, 2, 3]
     """
 
+    _check_function(flatten_function, "register: flatten_function")
+    _check_function(unflatten_function, "register: unflatten_function")
+
     def flatten_(obj):
         children, aux = flatten_function(obj)
         return tuple(children), aux
@@ -500,6 +515,9 @@ def register(cls: type, flatten_function: Callable, unflatten_function: Callable
 def register_with_keys(cls: type, flatten_with_keys: Callable, unflatten_function: Callable) -> type:
     """register for a class that says how its children are called: flatten_with_keys is (object) -> (pairs (key, child),
     static data)."""
+
+    _check_function(flatten_with_keys, "register_pytree_with_keys: flatten_with_keys")
+    _check_function(unflatten_function, "register_pytree_with_keys: unflatten_function")
 
     def flatten_(obj):
         pairs, aux = flatten_with_keys(obj)
