@@ -201,6 +201,11 @@ jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8
 # The sign bit, NaN's too; infinities and what is beside a power of two.
 jnp.signbit(np.array([-np.nan, np.nan, -0.0, 1.0], 'float32'))
 jnp.signbit(jnp.sign(np.array([-0.0, 0.0, -2.0], 'float16')))
+lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), 'FFT', (3, 4))
+lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), lax.FftType.IFFT, [4])
+lax.fft(np.arange(24, dtype='float32').reshape(2, 3, 4), 'rfft', (3, 4))
+lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), 'IRFFT', (3, 6))
+lax.fft(np.arange(4, dtype='complex64'), 'FFT', ())
 jnp.signbit(jnp.sign(np.array([-0.0, 0.0, -2.0], 'float32')))
 jnp.ones(2, bool) ** 2 + jnp.ones(2, 'int8')
 2 ** jnp.ones(2, bool) + jnp.ones(2, 'int8')

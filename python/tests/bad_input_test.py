@@ -50,6 +50,12 @@ MISTAKES = {
     "broadcast_to": (lambda: wnp.broadcast_to(X, (3, 2)), TypeError, r"\(3, 2\)"),
     "matmul": (lambda: X @ X, TypeError, "3 columns against 2 rows"),
     "matmul of a number": (lambda: X @ wnp.ones(()), TypeError, "at least one dimension"),
+    "fft type": (lambda: weft.lax.fft(X, "DCT", (3,)), ValueError, "fft_type must be one of FFT, IFFT, RFFT, IRFFT"),
+    "fft lengths": (
+        lambda: weft.lax.fft(wnp.ones(3), "RFFT", (4,)),
+        TypeError,
+        "dimension 0 .* has size 3; expected 4",
+    ),
     "orthogonal of one dimension": (
         lambda: weft.nn.initializers.orthogonal()(weft.random.key(0), (5,)),
         ValueError,

@@ -10,6 +10,7 @@ from ..partitioning import with_sharding_constraint
 from . import (
     _convolution,
     _elementwise,
+    _fft,
     _gather,
     _primitives,
     _products,
@@ -22,6 +23,7 @@ from . import (
 )
 from ._convolution import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
+from ._fft import *  # noqa: F403
 from ._gather import *  # noqa: F403
 from ._primitives import *  # noqa: F403
 from ._products import *  # noqa: F403
@@ -44,7 +46,7 @@ __all__ = [
     "while_loop",
     "with_sharding_constraint",
 ]
-for _part in (_convolution, _elementwise, _gather, _primitives, _products, _reductions, _scans):
+for _part in (_convolution, _elementwise, _fft, _gather, _primitives, _products, _reductions, _scans):
     __all__.extend(_part.__all__)
 for _part in (_shapes, _slicing, _sorting, collectives):
     __all__.extend(_part.__all__)

@@ -1,0 +1,62 @@
+"""Discrete Fourier transforms with explicit lengths."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from .. import _docs, _weft
+from .._errors import type_error, value_error
+from .._weft import Array
+from ..arguments import integer
+from ..typing import NestedLike
+
+__all__ = ["FftType", "fft"]
+
+
+class FftType(enum.IntEnum):
+    """The kinds of transforms: of complex numbers, their inverse, of real numbers, and its inverse."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def fft(x: NestedLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """The discrete Fourier transform along the last dimensions, as many as there are lengths.
+
+    Args:
+        x: array of complex numbers; for 'RFFT' of real ones.
+        fft_type: an FftType or its name: 'FFT', 'IFFT', 'RFFT' or 'IRFFT'.
+        fft_lengths: the sizes of those dimensions (of the result, for 'IRFFT', whose operand has `n // 2 + 1` elements
+            along the last one).
+
+    Returns: array of complex numbers ('IRFFT': real ones) of the shape of x, but for the last dimension of the two real
+    kinds: `n // 2 + 1` elements for 'RFFT', n for 'IRFFT'.
+
+    Raises:
+        TypeError: the dtype is not that of the kind, or a size of x is not the length's.
+        ValueError: there is no such kind, or there are more lengths than dimensions.
+
+    Source: X[k] = sum over j of x[j] exp(-2 pi i j k / n); the inverse has the other sign and is divided by n.
+
+    Example:
+        >>> weft.lax.fft(wnp.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,)).real
+        Array([1., 1., 1.], dtype=float32)
+    """
+    names = [kind.name for kind in FftType]
+    if isinstance(fft_type, str) and fft_type.upper() in names:
+        fft_type = FftType[fft_type.upper()]
+    if not isinstance(fft_type, FftType):
+        raise value_error(f"fft: fft_type must be one of {', '.join(names)}, got {fft_type!r}")
+    if not isinstance(fft_lengths, Sequence) or isinstance(fft_lengths, str):
+        raise type_error(f"fft: fft_lengths must be a sequence of integers, got {fft_lengths!r}")
+    lengths = [integer(n, "fft: a length") for n in fft_lengths]
+    operand = _weft.array(x, None, False)
+    if not lengths:
+        return operand
+    return _weft.bind("fft", [operand], {"kind": fft_type.name.lower(), "lengths": lengths})[0]
+
+
+_docs.complete(globals())
