@@ -202,7 +202,7 @@ jnp.average(jnp.arange(24.0).reshape(2, 3, 4), axis=(2, 0), weights=jnp.arange(8
 jnp.signbit(np.array([-np.nan, np.nan, -0.0, 1.0], 'float32'))
 jnp.signbit(jnp.sign(np.array([-0.0, 0.0, -2.0], 'float16')))
 lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), 'FFT', (3, 4))
-lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), lax.FftType.IFFT, [4])
+lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), lax.FftType.IFFT, (4,))
 lax.fft(np.arange(24, dtype='float32').reshape(2, 3, 4), 'rfft', (3, 4))
 lax.fft(np.arange(24, dtype='complex64').reshape(2, 3, 4), 'IRFFT', (3, 6))
 lax.fft(np.arange(4, dtype='complex64'), 'FFT', ())

@@ -15,7 +15,12 @@ __all__ = ["FftType", "fft"]
 
 
 class FftType(enum.IntEnum):
-    """The kinds of transforms: of complex numbers, their inverse, of real numbers, and its inverse."""
+    """The kinds of transforms: of complex numbers, their inverse, of real numbers, and its inverse.
+
+    Example:
+        >>> weft.lax.fft(wnp.ones(2, "complex64"), weft.lax.FftType.FFT, (2,)).real
+        Array([2., 0.], dtype=float32)
+    """
 
     FFT = 0
     IFFT = 1
