@@ -1,4 +1,5 @@
-// One short function per primitive, for whoever writes rules and tests in C++:
+// Short functions for the primitives that rules and tests in C++ use most (every other one is emitted by its name,
+// b.Emit(FindPrim("sort"), operands, attrs)):
 //
 //   Atom y = Mul(b, Sin(b, x), Full(b, 2.0, x));
 //
