@@ -11,6 +11,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "backends/cpu/gemm.h"
 #include "driver/executable.h"
 #include "ir/cost.h"
 #include "ir/environment.h"
@@ -169,6 +170,9 @@ void InstallRunner() {
 }
 
 void LeaveRunningThreads() {
+  // A thread that multiplies for the first time would register the destruction of what it uses after this.
+  PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+  if (first != nullptr && PyThreadState_Next(first) != nullptr) cpu::PrepareProducts();
   // Registered last, so it comes before all destructors. Python has ended by then, and its files are written.
   on_exit(
       [](int status, void*) {

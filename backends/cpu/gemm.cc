@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <complex>
 #include <type_traits>
+#include <vector>
 
 #include "backends/cpu/openmp.h"
 #include "backends/cpu/thread_pool.h"
@@ -95,6 +96,13 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
       Single(ta, tb, m, last - first, k, a, lda, b + (tb ? first * ldb : first), ldb, c + first, ldc);
     });
   }
+}
+
+void PrepareProducts() {
+  constexpr int64_t kSize = 128;  // not one of those that are too small for its usual way
+  const std::vector<float> ones(kSize * kSize, 1);
+  std::vector<float> product(kSize * kSize);
+  Single(false, false, kSize, kSize, kSize, ones.data(), kSize, ones.data(), kSize, product.data(), kSize);
 }
 
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*,

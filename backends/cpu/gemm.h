@@ -12,5 +12,9 @@ template <class T>
 void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
           int64_t ldb, T* c, int64_t ldc);
 
+// Makes what oneDNN makes at its first product and destroys when the process ends: what is registered with exit() after
+// this comes before that.
+void PrepareProducts();
+
 }  // namespace weft::cpu
 #endif  // WEFT_BACKENDS_CPU_GEMM_H_

@@ -328,14 +328,16 @@ def body(k):
 
 
 @pytest.mark.parametrize("what", PROGRAMS)
-def test_the_process_ends_while_a_thread(what):
+@pytest.mark.parametrize("seconds", [0.3, 0], ids=["", "begins"])
+def test_the_process_ends_while_a_thread(what, seconds):
+    """Also when it has only begun: what libraries set up at their first use is destroyed at exit."""
     program = f"""
 import os, sys, threading, time, weft, weft.numpy as wnp
 {PROGRAMS[what]}
 for k in range(3): threading.Thread(target=body, args=(k,), daemon=True).start()
-time.sleep(0.3)
+time.sleep({seconds})
 """
-    for _ in range(2):
+    for _ in range(2 if seconds else 4):
         done = subprocess.run(
             [sys.executable, "-P", "-c", program],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
