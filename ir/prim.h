@@ -23,7 +23,8 @@ namespace weft {
 
 class Builder;
 
-// What an operation needs of a size that only a call tells: that it is at least `least`, unless `reads` is 0.
+// What an operation needs of a size that only a call tells: that it is at least `least`, unless `reads` is 0. That a
+// size is at most so many is said of its negative: -size >= -most.
 struct SizeCondition {
   Dim size;
   int64_t least;
@@ -43,6 +44,8 @@ struct Sig {
   // False where dimension `dim` of `type` is known to be less than `least`. Of a symbolic one, which may turn out to
   // be, a condition is noted: where it does not hold, running the equation is an error (ir/size_conditions.h).
   bool Fits(const Type& type, int dim, int64_t least, const Dim& reads = Dim(1)) const;
+  // The same of one that must be at most `most`.
+  bool FitsWithin(const Type& type, int dim, int64_t most) const;
 };
 
 using OptionalAtoms = absl::InlinedVector<std::optional<Atom>, 2>;  // nullopt = symbolic zero

@@ -11,8 +11,11 @@
 
 namespace weft {
 
-// Of a size that only a call tells. `where` says what the symbols of `what` are, as in ", where n = 1".
+// Of a size that only a call tells. `where` says what the symbols of `what` are, as in ", where n = 1". A negative
+// `least` is an upper bound (SizeCondition of ir/prim.h).
 inline std::string SizeMessage(const std::string& what, int64_t size, int64_t least, const std::string& where = "") {
+  if (least < 0)
+    return what + " has size " + std::to_string(-size) + where + "; expected at most " + std::to_string(-least);
   return what + " has size " + std::to_string(size) + where + "; expected at least " + std::to_string(least);
 }
 

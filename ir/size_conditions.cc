@@ -62,6 +62,16 @@ bool Sig::Fits(const Type& type, int dim, int64_t least, const Dim& reads) const
   return true;
 }
 
+bool Sig::FitsWithin(const Type& type, int dim, int64_t most) const {
+  const Dim& size = type.dims[static_cast<size_t>(dim)];
+  if (size.is_static()) return size.value() <= most;
+  if (conditions != nullptr) {
+    conditions->push_back(
+        {Dim(0) - size, -most, Dim(1), prim.name + ": dimension " + std::to_string(dim) + " of " + type.ToString()});
+  }
+  return true;
+}
+
 std::vector<SizeCondition> SizeConditions(const Fn& fn, const Eqn& eqn) {
   std::vector<SizeCondition> conditions;
   if (!eqn.regions.empty() || eqn.CallsOutwards()) return conditions;

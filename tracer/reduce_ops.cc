@@ -17,6 +17,15 @@ DType SumDType(DType t) {
   return t;
 }
 
+// The integer type that counts so many.
+DType CountDType(const Dim& most) { return most.is_static() && most.value() > INT32_MAX ? DType::kI64 : DefaultInt(); }
+
+Dim Size(const Dims& shape, const Ints& dims) {
+  Dim size = 1;
+  for (int64_t d : dims) size = size * shape[d];
+  return size;
+}
+
 Atom KeepDims(Builder& b, const Atom& reduced, const Dims& from, const Ints& dims) {
   Dims kept = from;
   for (int64_t d : dims) kept[d] = Dim(1);
@@ -31,7 +40,9 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   const std::string name = NumpyName(prim);
   const Ints dims = AxesOrAll(x, axes, name.c_str());
   DType dtype = x.dtype().dtype;
-  if (prim == "reduce_sum" || prim == "reduce_prod") dtype = SumDType(dtype);
+  if (prim == "reduce_sum" || prim == "reduce_prod") {
+    dtype = IsBool(dtype) && prim == "reduce_sum" ? CountDType(Size(x.dims(), dims)) : SumDType(dtype);
+  }
   if ((prim == "reduce_and" || prim == "reduce_or") && !IsBool(dtype))
     return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
   const Dims from = x.dims();
@@ -59,8 +70,7 @@ Value MeanAxes(const Operand& x, std::optional<Ints> axes, bool keepdims) {
   Builder& b = site.b();
   const Atom a = site.Use(x, in);
   Atom y = ReduceSum(b, a, dims);
-  Dim count = 1;
-  for (int64_t d : dims) count = count * from[d];
+  const Dim count = Size(from, dims);
   if (count.is_static()) {
     y = b.Emit1(FindPrim("div"), {y, Atom::Scalar(in, static_cast<double>(count.value()))});
   } else {
@@ -83,9 +93,7 @@ Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t
   if (v.dims()[dim] == Dim(0)) throw ValueError(prim, ": the axis has no elements");
   Site site;
   Builder& b = site.b();
-  const Dim n = v.dims()[dim];
-  const DType dtype = n.is_static() && n.value() > INT32_MAX ? DType::kI64 : DefaultInt();
-  Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", dtype}});
+  Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", CountDType(v.dims()[dim])}});
   if (keepdims) {
     Dims kept = from;
     if (axis)
@@ -103,7 +111,7 @@ Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_
   const int64_t dim = CheckAxis(axis.value_or(0), v.rank(), prim.c_str());
   DType dtype = v.dtype();
   if (prim == "cumsum" || prim == "cumprod") {
-    if (IsBool(dtype)) dtype = DefaultInt();
+    if (IsBool(dtype)) dtype = prim == "cumsum" ? CountDType(v.dims()[dim]) : DefaultInt();
   }
   Site site;
   const Atom a = site.Use(v, dtype);

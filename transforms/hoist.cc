@@ -45,11 +45,16 @@ std::optional<int64_t> Bytes(const Type& t) {
   return n ? std::optional(*n * ByteWidth(t.dtype)) : std::nullopt;
 }
 
-// What needs a size that only a call tells stays: a loop of no trips does not need it.
+// What needs a size that only a call tells stays: a loop of no trips does not need it. That a size is below 2^31 is no
+// such need: an array of more elements may be refused where the loop would not have run.
 bool Movable(const Fn& fn, const Eqn& e) {
   const Family f = e.prim->family;
-  return e.regions.empty() && !e.prim->has_effect && !e.CallsOutwards() && e.FreeAxes().empty() &&
-         f != Family::kControl && f != Family::kEffect && f != Family::kCollective && SizeConditions(fn, e).empty();
+  if (!e.regions.empty() || e.prim->has_effect || e.CallsOutwards() || !e.FreeAxes().empty() || f == Family::kControl ||
+      f == Family::kEffect || f == Family::kCollective) {
+    return false;
+  }
+  const std::vector<SizeCondition> conditions = SizeConditions(fn, e);
+  return std::all_of(conditions.begin(), conditions.end(), [](const SizeCondition& c) { return c.least < 0; });
 }
 
 // Floating-point operations per element that are cheaper than to read it: arithmetic, square roots.

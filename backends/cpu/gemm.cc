@@ -14,13 +14,6 @@
 namespace weft::cpu {
 namespace {
 
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
-            float* c, int64_t ldc) {
-  SingleOpenMpThread single;
-  dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
-}
-
-CBLAS_TRANSPOSE Flag(bool t) { return t ? CblasTrans : CblasNoTrans; }
 void InitBlas() {
   static const bool once = [] {
     openblas_set_num_threads(1);
@@ -28,32 +21,73 @@ void InitBlas() {
   }();
   (void)once;
 }
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
-            int64_t ldb, double* c, int64_t ldc) {
-  InitBlas();
-  cblas_dgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1.0, a,
-              static_cast<int>(lda), b, static_cast<int>(ldb), 0.0, c, static_cast<int>(ldc));
+
+// BLAS counts in 32 bits: longer products are put together from parts of at most so many.
+constexpr int64_t kMostOfBlas = int64_t{1} << 30;
+
+// One product of a size that BLAS can count, added to c where `add`.
+template <class T>
+void Blas(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc, bool add) {
+  const auto flag = [](bool t) { return t ? CblasTrans : CblasNoTrans; };
+  const auto count = [](int64_t size) { return static_cast<int>(std::min(size, kMostOfBlas)); };
+  const T one = 1, beta = add ? 1 : 0;
+  const auto call = [&](auto f, auto scale, auto old) {
+    f(CblasRowMajor, flag(ta), flag(tb), count(m), count(n), count(k), scale, a, count(lda), b, count(ldb), old, c,
+      count(ldc));
+  };
+  if constexpr (std::is_same_v<T, double>)
+    call(cblas_dgemm, one, beta);
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    call(cblas_cgemm, &one, &beta);
+  else
+    call(cblas_zgemm, &one, &beta);
 }
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<float>* a, int64_t lda,
-            const std::complex<float>* b, int64_t ldb, std::complex<float>* c, int64_t ldc) {
-  InitBlas();
-  const std::complex<float> one = 1, zero = 0;
-  cblas_cgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a,
-              static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c, static_cast<int>(ldc));
+
+// Any product, in halves until BLAS can count them. A distance between rows matters where there are two.
+template <class T>
+void InHalves(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+              int64_t ldc, bool add) {
+  const bool far_a = lda > kMostOfBlas, far_b = ldb > kMostOfBlas, far_c = ldc > kMostOfBlas;
+  if (m > kMostOfBlas || (m > 1 && (far_c || (far_a && !ta)))) {
+    const int64_t h = m / 2;
+    InHalves(ta, tb, h, n, k, a, lda, b, ldb, c, ldc, add);
+    InHalves(ta, tb, m - h, n, k, a + (ta ? h : h * lda), lda, b, ldb, c + h * ldc, ldc, add);
+  } else if (n > kMostOfBlas || (n > 1 && far_b && tb)) {
+    const int64_t h = n / 2;
+    InHalves(ta, tb, m, h, k, a, lda, b, ldb, c, ldc, add);
+    InHalves(ta, tb, m, n - h, k, a, lda, b + (tb ? h * ldb : h), ldb, c + h, ldc, add);
+  } else if (k > kMostOfBlas || (k > 1 && ((far_a && ta) || (far_b && !tb)))) {
+    const int64_t h = k / 2;
+    InHalves(ta, tb, m, n, h, a, lda, b, ldb, c, ldc, add);
+    InHalves(ta, tb, m, n, k - h, a + (ta ? h * lda : h), lda, b + (tb ? h : h * ldb), ldb, c, ldc, true);
+  } else {
+    Blas(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, add);
+  }
 }
-void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const std::complex<double>* a, int64_t lda,
-            const std::complex<double>* b, int64_t ldb, std::complex<double>* c, int64_t ldc) {
-  InitBlas();
-  const std::complex<double> one = 1, zero = 0;
-  cblas_zgemm(CblasRowMajor, Flag(ta), Flag(tb), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), &one, a,
-              static_cast<int>(lda), b, static_cast<int>(ldb), &zero, c, static_cast<int>(ldc));
+
+template <class T>
+void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+            int64_t ldc) {
+  if constexpr (std::is_same_v<T, float>) {
+    SingleOpenMpThread single;
+    dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
+  } else {
+    InitBlas();
+    InHalves(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, /*add=*/false);
+  }
 }
 
 // Preparing a product takes oneDNN and OpenBLAS microseconds, which is much for one element.
 template <class T>
 T Dot(int64_t k, const T* a, int64_t stride_a, const T* b, int64_t stride_b) {
   InitBlas();
-  const int n = static_cast<int>(k), sa = static_cast<int>(stride_a), sb = static_cast<int>(stride_b);
+  if (k > kMostOfBlas || (k > 1 && std::max(stride_a, stride_b) > kMostOfBlas)) {
+    const int64_t h = k / 2;
+    return Dot(h, a, stride_a, b, stride_b) + Dot(k - h, a + h * stride_a, stride_a, b + h * stride_b, stride_b);
+  }
+  const int n = static_cast<int>(k), sa = k > 1 ? static_cast<int>(stride_a) : 1,
+            sb = k > 1 ? static_cast<int>(stride_b) : 1;
   if constexpr (std::is_same_v<T, float>) {
     return cblas_sdot(n, a, sa, b, sb);
   } else if constexpr (std::is_same_v<T, double>) {

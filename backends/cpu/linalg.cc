@@ -147,6 +147,18 @@ void OnMatrices(const DenseTensor& x, double cost, const F& f) {
   });
 }
 
+// LAPACK counts in 32 bits: `numbers` of a matrix of m x n, or of the memory that it works in.
+bool Countable(WeftFrame* frame, const char* what, int64_t numbers, int64_t m, int64_t n) {
+  if (numbers <= std::numeric_limits<int>::max()) return true;
+  Fail(frame, std::string(what) + ": a matrix of " + std::to_string(m) + " x " + std::to_string(n) +
+                  " needs more than LAPACK can count");
+  return false;
+}
+bool Countable(WeftFrame* frame, const char* what, const DenseTensor& x) {
+  const Stack s(x.shape);
+  return Countable(frame, what, std::max(s.rows, s.cols), s.rows, s.cols);
+}
+
 // [x, l]
 void Cholesky(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
@@ -159,12 +171,12 @@ void Cholesky(WeftFrame* frame, const int64_t* desc) {
     if (n > 0) Pick<T>(spotrf_, dpotrf_, cpotrf_, zpotrf_, "L", &n, static_cast<void*>(a.data()), &n, &info, size_t{1});
     T* out = l.as<T>() + k * n * n;
     Rows(a.data(), n, n, n, out);
-    for (int i = 0; i < n; ++i) {
-      for (int j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < n64; ++i) {
+      for (int64_t j = 0; j < n64; ++j) {
         if (j > i)
-          out[i * n + j] = T(0);
+          out[i * n64 + j] = T(0);
         else if (info != 0)
-          out[i * n + j] = Nan<T>();
+          out[i * n64 + j] = Nan<T>();
       }
     }
   });
@@ -174,6 +186,7 @@ void Cholesky(WeftFrame* frame, const int64_t* desc) {
 void Lu(WeftFrame* frame, const int64_t* desc) {
   DescReader r(frame, desc);
   const DenseTensor x(r), lu(r), pivots(r), permutation(r);
+  if (!Countable(frame, "lu", x)) return;
   OnMatrices(x, 0.3, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
     using T = typename decltype(tag)::type;
     const int m = static_cast<int>(m64), n = static_cast<int>(n64), q = std::min(m, n);
@@ -196,13 +209,15 @@ void Lu(WeftFrame* frame, const int64_t* desc) {
 void Qr(WeftFrame* frame, const int64_t* desc) {
   DescReader d(frame, desc);
   const DenseTensor x(d), q(d), r(d);
+  if (!Countable(frame, "qr", x)) return;
   OnMatrices(x, 0.6, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
     using T = typename decltype(tag)::type;
     const int m = static_cast<int>(m64), n = static_cast<int>(n64), s = std::min(m, n);
     if (s == 0) return;
+    // Blocks of 64 columns, or of fewer where they are very long.
+    const int lwork = static_cast<int>(std::min<int64_t>(64 * n64, std::numeric_limits<int>::max()));
     Matrix<T> a = Columns(x.as<T>() + k * m64 * n64, m, n), tau(static_cast<size_t>(s)),
-              work(static_cast<size_t>(64 * std::max(m, n)));
-    const int lwork = static_cast<int>(work.size());
+              work(static_cast<size_t>(lwork));
     int info = 0;
     Pick<T>(sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_, &m, &n, static_cast<void*>(a.data()), &m,
             static_cast<void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
@@ -214,14 +229,6 @@ void Qr(WeftFrame* frame, const int64_t* desc) {
             static_cast<const void*>(tau.data()), static_cast<void*>(work.data()), &lwork, &info);
     Rows(a.data(), m, s, m, q.as<T>() + k * m64 * s);
   });
-}
-
-// Divide and conquer needs working memory of a few times the matrix, and LAPACK counts it in 32 bits.
-bool Countable(WeftFrame* frame, const char* what, int64_t numbers, int64_t m, int64_t n) {
-  if (numbers <= std::numeric_limits<int>::max()) return true;
-  Fail(frame, std::string(what) + ": a matrix of " + std::to_string(m) + " x " + std::to_string(n) +
-                  " needs more working memory than LAPACK can count");
-  return false;
 }
 
 // [x, w, v]
@@ -358,6 +365,7 @@ void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
   const bool left = d.Int() != 0, lower = d.Int() != 0, transpose = d.Int() != 0, conjugate = d.Int() != 0,
              unit = d.Int() != 0;
   const DenseTensor a(d), b(d), x(d);
+  if (!Countable(frame, "triangular_solve", b)) return;
   const Stack size(a.shape);
   OnMatrices(b, 0.1, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
     using T = typename decltype(tag)::type;

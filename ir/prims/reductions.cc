@@ -193,9 +193,9 @@ void RegisterArgExtremes(PrimRegistry& r) {
   for (const bool max : {true, false}) {
     Prim& p = r.Add(max ? "argmax" : "argmin", Family::kReduction, 1,
                     max ? "The index along `dim` of the first largest element (of the first NaN if there is one), as "
-                          "integer `dtype`."
+                          "integer `dtype`, which must hold every index."
                         : "The index along `dim` of the first smallest element (of the first NaN if there is one), as "
-                          "integer `dtype`.");
+                          "integer `dtype`, which must hold every index.");
     p.dtypes = kReals | kBools;
     p.infer = [](const Sig& s) -> Types {
       const Type& x = s.operands[0];
@@ -207,6 +207,7 @@ void RegisterArgExtremes(PrimRegistry& r) {
       const Type result = x.With(WithoutDims(x.dims, {dim})).With(to);
       if (!s.Fits(x, static_cast<int>(dim), 1, result.size()))
         throw ValueError(s.prim.name, ": dimension ", dim, " of ", x, " is empty");
+      CheckPositions(s, x, static_cast<int>(dim), to);
       return {result};
     };
     p.eval = [max](const EvalContext& c, const Tensors& in) -> Tensors {

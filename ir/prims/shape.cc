@@ -29,6 +29,15 @@ int64_t CheckDim(const Sig& sig, const char* attr, int rank) {
   return dim;
 }
 
+void CheckPositions(const Sig& sig, const Type& type, int dim, DType positions) {
+  const int bits = 8 * ByteWidth(positions) - (IsSigned(positions) ? 1 : 0);
+  if (!IsInteger(positions) || bits >= 63) return;
+  const int64_t most = int64_t{1} << bits;
+  if (sig.FitsWithin(type, dim, most)) return;
+  throw ValueError(sig.prim.name, ": dimension ", dim, " of ", type, " has more positions than ", positions,
+                   " has numbers (", most, "); a wider dtype is needed");
+}
+
 const Ints& CheckLength(const Sig& sig, const char* attr, int rank) {
   const Ints& list = sig.attrs.Get<Ints>(attr);
   if (static_cast<int>(list.size()) != rank) {
@@ -474,15 +483,20 @@ void RegisterConcatenate(PrimRegistry& r) {
 }
 
 void RegisterIota(PrimRegistry& r) {
-  Prim& p = r.Add("iota", Family::kShape, 0,
-                  "An array of `shape` and `dtype` whose elements are their own index along `dim`.");
+  Prim& p =
+      r.Add("iota", Family::kShape, 0,
+            "An array of `shape` and `dtype` whose elements are their own index along `dim`. In 32 bits there must be "
+            "room for all of them; narrower integers wrap around.");
   p.dtypes = kNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
     CheckDim(s, "dim", static_cast<int>(shape.size()));
     const DType dtype = s.attrs.Get<DType>("dtype");
     if (!kNumbers.Has(dtype)) throw TypeError("iota: dtype is ", dtype, "; expected one of ", kNumbers.ToString());
-    return {Type{dtype, shape, {}}};
+    const Type result{dtype, shape, {}};
+    // Who asks for fewer bits wants them to wrap around.
+    if (ByteWidth(dtype) == 4) CheckPositions(s, result, static_cast<int>(s.attrs.GetInt("dim")), dtype);
+    return {result};
   };
   p.eval = [](const EvalContext& c, const Tensors&) -> Tensors {
     const int64_t dim = c.sig.attrs.GetInt("dim");
@@ -501,9 +515,12 @@ void RegisterIota(PrimRegistry& r) {
 }
 
 void RegisterDimSize(PrimRegistry& r) {
-  Prim& p = r.Add("dim_size", Family::kShape, 1, "The size of dimension `dim` of x, as i32[].");
+  Prim& p = r.Add("dim_size", Family::kShape, 1, "The size of dimension `dim` of x, as i32[], which must hold it.");
   p.infer = [](const Sig& s) -> Types {
-    CheckDim(s, "dim", s.operands[0].rank());
+    const Type& x = s.operands[0];
+    const auto dim = static_cast<int>(CheckDim(s, "dim", x.rank()));
+    if (!s.FitsWithin(x, dim, INT32_MAX))
+      throw ValueError("dim_size: dimension ", dim, " of ", x, " has a size beyond ", INT32_MAX, ", the largest i32");
     return {Type{DType::kI32, {}, {}}};
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {

@@ -12,6 +12,8 @@ namespace weft {
 // `dims` strictly increasing and within [0, rank); raises kIndex naming the primitive and the attribute.
 void CheckDims(const Sig& sig, const char* attr, const Ints& dims, int rank);
 int64_t CheckDim(const Sig& sig, const char* attr, int rank);
+// Raises kValue where a dimension of `type` has elements whose positions are no numbers of `positions`.
+void CheckPositions(const Sig& sig, const Type& type, int dim, DType positions);
 // Raises kValue unless the list has one entry per dimension.
 const Ints& CheckLength(const Sig& sig, const char* attr, int rank);
 

@@ -154,6 +154,7 @@ void RegisterTopK(PrimRegistry& r) {
     const Dim& n = x.dims.back();
     if (k < 0 || !s.Fits(x, x.rank() - 1, k))
       throw ValueError("top_k: k=", k, "; expected 0 to ", n, ", the size of the last dimension of ", x);
+    CheckPositions(s, x, x.rank() - 1, DType::kI32);  // those of the result
     Type values = x;
     values.dims.back() = Dim(k);
     return {values, values.With(DType::kI32)};

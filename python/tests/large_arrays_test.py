@@ -81,14 +81,47 @@ def test_written_results(x):
 def test_positions_have_room(x):
     assert weft.jit(lambda v: wnp.argmax(v))(x).dtype == "int64"
     assert weft.jit(lambda: lax.iota("int64", N)[-1])() == N - 1
-    with pytest.raises(ValueError, match="do not fit i32"):
+    with pytest.raises(ValueError, match=f"iota: dimension 0 of i32.{N}. has more positions than i32 has numbers"):
         lax.iota("int32", N)
     with pytest.raises(ValueError, match="does not fit i32"):
         weft.jit(lambda v, i: v[i])(x, N - 3)
+    for f in (wnp.argsort, lambda v: lax.top_k(v, 2), lambda v: wnp.nonzero(v, size=3)):
+        with pytest.raises(ValueError, match="has more positions than i32 has numbers"):
+            weft.jit(f)(x)
+    with pytest.raises(
+        ValueError, match=f"argmax: index_dtype int32 does not hold the positions of an axis of size {N}"
+    ):
+        lax.argmax(x, 0)
+    assert lax.argmax(x, 0, "uint32") == N - 3
+
+
+def test_counts_have_room(x):
+    for f in (lambda v: (v == v).sum(), lambda v: wnp.count_nonzero(v + 10)):
+        assert weft.jit(f)(x).item() == N
+
+
+@pytest.mark.parametrize("f", [wnp.mean, wnp.argmax, wnp.argsort, lambda v: lax.top_k(v, 2)])
+def test_symbolic_sizes_are_checked(x, f):
+    ir = weft.make_ir(f)(weft.ShapeDtype(("n",), "int8"))
+    few = x[:8]
+    for got, want in zip(weft.tree.leaves(ir(few)), weft.tree.leaves(f(few))):
+        assert np.asarray(got).tolist() == np.asarray(want).tolist()
+    with pytest.raises(TypeError, match=f"dimension 0 of .* has size {N}, where n = {N}; expected at most 21474836"):
+        ir(x)
+
+
+def test_inner_product():
+    """Of vectors, which BLAS counts in 32 bits."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    numbers = np.frombuffer(mmap.mmap(-1, 4 * N, flags=flags), np.float32)
+    for i, v in MARKS.items():
+        numbers[i] = v
+    v = wnp.array(numbers, copy=False)
+    assert (v @ v).item() == 4 + 9 + 25
 
 
 def test_working_memory_of_more_than_31_bits():
     n = 23170
     matrix = wnp.array(np.frombuffer(mmap.mmap(-1, 4 * n * n), np.float32).reshape(n, n), copy=False)
-    with pytest.raises(RuntimeError, match=f"svd: a matrix of {n} x {n} needs more working memory than LAPACK can"):
+    with pytest.raises(RuntimeError, match=f"svd: a matrix of {n} x {n} needs more than LAPACK can count"):
         weft.jit(wnp.linalg.svd)(matrix)

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import tree as _tree
-from .._errors import value_error
+from .._errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of
 from ..control import scan
@@ -112,13 +112,26 @@ def argmax(operand: NestedLike, axis: int, index_dtype: DTypeLike = "int32") -> 
     Returns: array without the axis.
 
     Raises:
-        ValueError: the axis has no elements.
+        TypeError: index_dtype is no integer dtype.
+        ValueError: the axis has no elements, or more positions than index_dtype has numbers.
 
     Example:
         >>> weft.lax.argmax(wnp.array([1, 7, 3]), 0)
         Array(1, dtype=int32)
     """
-    return _weft.argreduce("argmax", operand, axis, False).astype(index_dtype)
+    return _index("argmax", operand, axis, index_dtype)
+
+
+def _index(name: str, operand: NestedLike, axis: int, index_dtype: DTypeLike) -> Array:
+    x, to = _weft.array(operand, None, False), _weft.dtype(index_dtype)
+    kind = _weft.dtype_kind(to)
+    if kind not in ("signed", "unsigned"):
+        raise type_error(f"lax.{name}: index_dtype must be an integer dtype, got {to}")
+    out = _weft.argreduce(name, x, axis, False)
+    size = x.shape[axis]
+    if isinstance(size, int) and size > 1 << (8 * to.itemsize - (kind == "signed")):
+        raise value_error(f"lax.{name}: index_dtype {to} does not hold the positions of an axis of size {size}")
+    return out.astype(to)
 
 
 def argmin(operand: NestedLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
@@ -127,13 +140,14 @@ def argmin(operand: NestedLike, axis: int, index_dtype: DTypeLike = "int32") -> 
     Returns: array without the axis.
 
     Raises:
-        ValueError: the axis has no elements.
+        TypeError: index_dtype is no integer dtype.
+        ValueError: the axis has no elements, or more positions than index_dtype has numbers.
 
     Example:
         >>> weft.lax.argmin(wnp.array([4, 1, 3]), 0)
         Array(1, dtype=int32)
     """
-    return _weft.argreduce("argmin", operand, axis, False).astype(index_dtype)
+    return _index("argmin", operand, axis, index_dtype)
 
 
 _REDUCTIONS: dict[str, tuple[str, Callable[..., Array]]] = {

@@ -1,0 +1,87 @@
+// Products of more than 2^31 elements, which BLAS cannot count. Pages of a mapping that nobody writes to are all the
+// same one of zeros, so that they need no memory.
+#include "backends/cpu/gemm.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <complex>
+
+namespace weft::cpu {
+namespace {
+
+constexpr int64_t kFar = (int64_t{1} << 31) + 10;
+
+template <class T>
+class Zeros {
+ public:
+  explicit Zeros(int64_t n) : bytes_(static_cast<size_t>(n) * sizeof(T)) {
+    void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) data_ = static_cast<T*>(p);
+  }
+  ~Zeros() {
+    if (data_ != nullptr) munmap(data_, bytes_);
+  }
+  Zeros(const Zeros&) = delete;
+  bool there() const { return data_ != nullptr; }
+  T* data() { return data_; }
+  T& operator[](int64_t i) { return data_[i]; }
+
+ private:
+  size_t bytes_;
+  T* data_ = nullptr;
+};
+
+// One row by one column. The marks are in each half of the sum.
+template <class T>
+void CheckLongInner() {
+  Zeros<T> a(kFar);
+  ASSERT_TRUE(a.there());
+  a[3] = 2, a[kFar - 1] = 5;
+  T c = -1;
+  Gemm<T>(false, false, 1, 1, kFar, a.data(), kFar, a.data(), 1, &c, 1);
+  EXPECT_EQ(c, T(29));
+}
+TEST(Products, LongInner) {
+  CheckLongInner<float>();
+  CheckLongInner<double>();
+}
+
+template <class T>
+class Far : public testing::Test {};
+using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(Far, Types);
+
+// Rows and columns that lie far apart: a row of `a` has kFar numbers, of which few are used.
+TYPED_TEST(Far, Rows) {
+  using T = TypeParam;
+  Zeros<T> far(2 * kFar);
+  ASSERT_TRUE(far.there());
+  const T near[] = {1, 10, 100, 1000};
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t j = 0; j < 2; ++j) far[i * kFar + j] = static_cast<T>(1 + 2 * i + j);
+  }
+  T c[4];
+  const auto expect = [&](T p, T q, T r, T s) {
+    EXPECT_EQ(c[0], p);
+    EXPECT_EQ(c[1], q);
+    EXPECT_EQ(c[2], r);
+    EXPECT_EQ(c[3], s);
+  };
+  Gemm<T>(false, false, 2, 2, 2, far.data(), kFar, near, 2, c, 2);
+  expect(201, 2010, 403, 4030);
+  Gemm<T>(true, false, 2, 2, 2, far.data(), kFar, near, 2, c, 2);
+  expect(301, 3010, 402, 4020);
+  Gemm<T>(false, false, 2, 2, 2, near, 2, far.data(), kFar, c, 2);
+  expect(31, 42, 3100, 4200);
+  Gemm<T>(false, true, 2, 2, 2, near, 2, far.data(), kFar, c, 2);
+  expect(21, 43, 2100, 4300);
+  Gemm<T>(false, false, 2, 2, 2, near, 2, near, 2, far.data(), kFar);
+  EXPECT_EQ(far[0], T(1001));
+  EXPECT_EQ(far[1], T(10010));
+  EXPECT_EQ(far[kFar], T(100100));
+  EXPECT_EQ(far[kFar + 1], T(1001000));
+}
+
+}  // namespace
+}  // namespace weft::cpu
