@@ -110,15 +110,17 @@ std::optional<Dim> Dim::ExactQuotient(const Dim& a, const Dim& b) {
 int64_t Dim::Evaluate(const std::map<std::string, int64_t>& symbols) const {
   int64_t total = constant_;
   if (is_static()) return total;
+  bool overflow = false;
   for (const auto& [monomial, coefficient] : *terms_) {
     int64_t product = coefficient;
     for (const std::string& name : monomial) {
       auto it = symbols.find(name);
       if (it == symbols.end()) throw ValueError("size ", ToString(), ": symbol ", name, " has no value");
-      product *= it->second;
+      overflow |= __builtin_mul_overflow(product, it->second, &product);
     }
-    total += product;
+    overflow |= __builtin_add_overflow(total, product, &total);
   }
+  if (overflow) throw ValueError("size ", ToString(), " is beyond 2^63");
   return total;
 }
 

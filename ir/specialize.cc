@@ -106,7 +106,11 @@ std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> a
     const Type& type = params[i].type;
     if (args[i].dtype != type.dtype || args[i].rank() != type.rank()) throw mismatch(i);
     for (int d = 0; d < type.rank(); ++d) {
-      if (auto solved = type.dims[d].Solve(args[i].dims[d])) symbols.insert(*std::move(solved));
+      if (auto solved = type.dims[d].Solve(args[i].dims[d])) {
+        const bool negative = solved->second.is_static() && solved->second.value() < 0;
+        symbols.insert(*std::move(solved));
+        if (negative) throw mismatch(i);
+      }
     }
   }
   for (size_t i = 0; i < args.size(); ++i) {

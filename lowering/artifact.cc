@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -151,7 +152,9 @@ int64_t PlanArena(const std::vector<Artifact::Buffer>& buffers, const std::vecto
   int64_t total = 0;
   std::vector<std::pair<int64_t, int64_t>> taken;  // [begin, end) of the neighbours
   for (int id : order) {
-    const int64_t size = (bytes[id] + kAlign - 1) / kAlign * kAlign;
+    int64_t size = 0, end_of_it = 0;
+    bool overflow = __builtin_add_overflow(bytes[id], kAlign - 1, &size);
+    size = size / kAlign * kAlign;
     const Artifact::Buffer& b = buffers[id];
     taken.clear();
     for (int bucket = b.first / kBucket; bucket <= b.last / kBucket; ++bucket) {
@@ -171,8 +174,11 @@ int64_t PlanArena(const std::vector<Artifact::Buffer>& buffers, const std::vecto
       cursor = std::max(cursor, end);
     }
     if (best < 0) best = cursor;
+    overflow |= __builtin_add_overflow(best, size, &end_of_it);
+    if (overflow)
+      throw std::overflow_error("out of memory: a program needs more than 2^63 bytes for intermediate arrays");
     (*offsets)[id] = best;
-    total = std::max(total, best + size);
+    total = std::max(total, end_of_it);
     if (size == 0) continue;
     for (int bucket = b.first / kBucket; bucket <= b.last / kBucket; ++bucket) placed[bucket].push_back(id);
   }

@@ -6,6 +6,7 @@
 #define WEFT_LOWERING_ARTIFACT_H_
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,17 @@ struct SizeExpr {
   std::vector<Term> terms;  // empty for a static size
 
   bool is_static() const { return terms.empty(); }
+  // Throws std::overflow_error where a number is beyond 64 bits.
   int64_t Evaluate(const std::vector<int64_t>& symbols) const {
     int64_t total = constant;
+    bool overflow = false;
     for (const Term& t : terms) {
       int64_t product = t.coefficient;
-      for (int32_t s : t.symbols) product *= symbols[s];
-      total += product;
+      for (int32_t s : t.symbols)
+        overflow |= __builtin_mul_overflow(product, symbols[static_cast<size_t>(s)], &product);
+      overflow |= __builtin_add_overflow(total, product, &total);
     }
+    if (overflow) throw std::overflow_error("a size or a number of bytes is beyond 2^63");
     return total;
   }
 };

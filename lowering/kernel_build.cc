@@ -149,7 +149,7 @@ int KernelBuilder::DynamicSliceValue(int i, const std::vector<Affine>& index) {
   KernelNode n = out_.spec.nodes[load];
   WEFT_CHECK(n.kind == Kind::kLoad) << "dynamic_slice of a value without a buffer";
   for (size_t d = 0; d < sizes.size(); ++d) {
-    if (x.dims[d] == Dim(sizes[d])) continue;
+    if (sizes[d] < 0 || x.dims[d] == Dim(sizes[d])) continue;  // all of the dimension
     n.access.dynamic.push_back({Value(e.operands[1 + d], {}), strides[d], x.dims[d] - Dim(sizes[d])});
   }
   return Node(std::move(n));

@@ -67,12 +67,21 @@ Value VectorMath::ExpPolynomial(Value r) {
   return m_.Fma(m_.Mul(r, r), p, r);
 }
 
+// A product that what follows does not take apart: fused with an addition it would not overflow where it should.
+Value VectorMath::Rounded(Value product) {
+  return m_.b
+      .create<LLVM::CallIntrinsicOp>(m_.loc, mlir::TypeRange{product.getType()},
+                                     m_.b.getStringAttr("llvm.arithmetic.fence"), mlir::ValueRange{product},
+                                     LLVM::FastmathFlagsAttr{})
+      ->getResult(0);
+}
+
 // In two steps, so that subnormal results and the top binade come out right; the first is exact, so that the addition
 // of 1 rounds as it would by itself.
 Value VectorMath::ScaleOnePlus(Value p, Value word) {
   Value half = m_.ShrU(word, 1);
   Value first = PowerOfTwo(half);
-  return m_.Mul(m_.Fma(first, p, first), PowerOfTwo(m_.ISub(word, half)));
+  return Rounded(m_.Mul(m_.Fma(first, p, first), PowerOfTwo(m_.ISub(word, half))));
 }
 
 // AVX-512 multiplies by powers of two in one instruction, with the same rounding of subnormal results.
@@ -142,7 +151,7 @@ Value VectorMath::Expm1(Value x) {
   // 2^k (e^r - 1) + (2^k - 1). 2^k itself overflows one step before the result does, so use half of everything.
   Value half = PowerOfTwo(m_.ISub(k, m_.I(k.getType(), 1)));
   Value y = m_.Fma(half, p, m_.Sub(half, C(x, 0.5)));
-  Value result = m_.Mul(y, C(x, 2));
+  Value result = Rounded(m_.Mul(y, C(x, 2)));
   // Tiny and zero arguments (keeps -0).
   return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, f32 ? 1e-8 : 1e-17)), x, result);
 }

@@ -45,12 +45,12 @@ class Table {
     Put(op, DType::kC128, Unary<std::complex<double>>(f));
   }
   template <class F>
-  void Floats2(const char* op, F f) {
+  void BinaryFloats(const char* op, F f) {
     Put(op, DType::kF32, Binary<float>(f));
     Put(op, DType::kF64, Binary<double>(f));
   }
   template <class F>
-  void Complexes2(const char* op, F f) {
+  void BinaryComplexes(const char* op, F f) {
     Put(op, DType::kC64, Binary<std::complex<float>>(f));
     Put(op, DType::kC128, Binary<std::complex<double>>(f));
   }
@@ -130,13 +130,13 @@ void FillMath(WeftMath* table) {
   t.Floats("lgamma", WEFT_F(LogGamma(v)));
   t.Floats("digamma", WEFT_F(Digamma(v)));
   t.Floats("trigamma", WEFT_F(Trigamma(v)));
-  t.Floats2("pow", [](auto x, auto w) {
+  t.BinaryFloats("pow", [](auto x, auto w) {
     return static_cast<decltype(x)>(std::pow(static_cast<double>(x), static_cast<double>(w)));
   });
-  t.Floats2("atan2", [](auto x, auto w) {
+  t.BinaryFloats("atan2", [](auto x, auto w) {
     return static_cast<decltype(x)>(std::atan2(static_cast<double>(x), static_cast<double>(w)));
   });
-  t.Floats2("rem", [](auto x, auto w) { return std::fmod(x, w); });
+  t.BinaryFloats("rem", [](auto x, auto w) { return std::fmod(x, w); });
   t.Complexes("exp", WEFT_C(std::exp(x)));
   t.Complexes("log", WEFT_C(std::log(x)));
   t.Complexes("sqrt", WEFT_C(std::sqrt(x)));
@@ -154,8 +154,8 @@ void FillMath(WeftMath* table) {
     for (int64_t i = 0; i < n; ++i)
       static_cast<double*>(out)[i] = std::abs(static_cast<const std::complex<double>*>(a)[i]);
   });
-  t.Complexes2("pow", [](auto x, auto w) { return std::pow(x, w); });
-  t.Complexes2("div", [](auto x, auto w) { return Quotient(x, w); });
+  t.BinaryComplexes("pow", [](auto x, auto w) { return std::pow(x, w); });
+  t.BinaryComplexes("div", [](auto x, auto w) { return Quotient(x, w); });
   t.Put("pow", DType::kI8, Binary<int8_t>([](auto x, auto w) { return PowInts(x, w); }));
   t.Put("pow", DType::kI16, Binary<int16_t>([](auto x, auto w) { return PowInts(x, w); }));
   t.Put("pow", DType::kI32, Binary<int32_t>([](auto x, auto w) { return PowInts(x, w); }));

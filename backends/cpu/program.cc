@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <stdexcept>
 
@@ -117,11 +118,15 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
   for (const Artifact::Value& v : a.results) {
     layout->result_shapes.push_back(shape_of(v));
     int64_t bytes = ByteWidth(static_cast<DType>(v.dtype));
+    bool empty = false, overflow = false;
     for (int64_t d : layout->result_shapes.back()) {
       if (d < 0) throw std::invalid_argument("a result would have a negative size");
-      bytes *= d;
+      empty |= d == 0;
+      overflow |= __builtin_mul_overflow(bytes, d, &bytes);
     }
-    layout->result_bytes.push_back(bytes);
+    if (overflow && !empty)
+      throw std::overflow_error("a result of more than 2^63 bytes" + SizesText(a.symbols, symbols));
+    layout->result_bytes.push_back(empty ? 0 : bytes);
   }
   for (const Artifact::Value& v : a.params) layout->param_shapes.push_back(shape_of(v));
   layout->symbols = std::move(symbols);
@@ -130,7 +135,8 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
 
 std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argument>& arguments) const {
   const Artifact& a = artifact_;
-  std::vector<int64_t> symbols(a.symbols.size(), -1);
+  constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
+  std::vector<int64_t> symbols(a.symbols.size(), kUnknown);
   // A symbol's value is read from a dimension that is linear in it alone.
   for (size_t i = 0; i < a.params.size() && !symbols.empty(); ++i) {
     for (size_t d = 0; d < a.params[i].dims.size(); ++d) {
@@ -149,8 +155,11 @@ std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argu
     return layouts_[0];
   }
   for (size_t s = 0; s < symbols.size(); ++s) {
-    if (symbols[s] < 0)
+    if (symbols[s] == kUnknown)
       throw std::invalid_argument("the size '" + a.symbols[s] + "' cannot be told from the arguments");
+    if (symbols[s] < 0)
+      throw std::invalid_argument("the arguments would have the size '" + a.symbols[s] + "' be " +
+                                  std::to_string(symbols[s]));
   }
   layouts_.insert(layouts_.begin(), MakeLayout(symbols));
   if (layouts_.size() > kKeptLayouts) layouts_.pop_back();

@@ -1,6 +1,10 @@
 #include "backends/cpu/runtime.h"
 
+#include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
 
 #include "backends/cpu/thread_pool.h"
 #include "lowering/math_table.h"
@@ -8,8 +12,21 @@
 namespace weft::cpu {
 namespace {
 
+// Compiled code passes no exception on: what `f` raises becomes the error of the call.
+template <class F>
+void Guard(WeftFrame* frame, const F& f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    Fail(frame,
+         what == std::bad_alloc().what() ? "out of memory: an operation of the program has no room to work in" : what);
+  }
+}
+
 void ParallelForEntry(WeftFrame* frame, WeftKernel kernel, const int64_t* desc, int64_t units, int64_t nanoseconds) {
-  ParallelFor(units, nanoseconds, [=](int64_t begin, int64_t end) { kernel(frame, desc, begin, end); });
+  Guard(frame,
+        [&] { ParallelFor(units, nanoseconds, [=](int64_t begin, int64_t end) { kernel(frame, desc, begin, end); }); });
 }
 
 // [to slot, from slot, bytes]
@@ -30,6 +47,19 @@ void Copy(WeftFrame* frame, const int64_t* desc) {
 
 void Missing(WeftFrame* frame, const int64_t*) { Fail(frame, "this operation is not in the CPU runtime"); }
 
+WeftOp g_ops[WEFT_OP_COUNT];
+
+template <size_t kOp>
+void Guarded(WeftFrame* frame, const int64_t* desc) {
+  Guard(frame, [&] { g_ops[kOp](frame, desc); });
+}
+
+template <size_t... kOps>
+const WeftOp* AllGuarded(std::index_sequence<kOps...>) {
+  static const WeftOp ops[] = {Guarded<kOps>...};
+  return ops;
+}
+
 }  // namespace
 
 void Fail(WeftFrame* frame, const std::string& message) {
@@ -40,8 +70,8 @@ void Fail(WeftFrame* frame, const std::string& message) {
 
 const WeftRuntime& Runtime() {
   static const WeftRuntime* runtime = [] {
-    auto* ops = new WeftOp[WEFT_OP_COUNT];
-    for (int i = 0; i < WEFT_OP_COUNT; ++i) ops[i] = Missing;
+    WeftOp* ops = g_ops;
+    std::fill_n(ops, static_cast<size_t>(WEFT_OP_COUNT), Missing);
     ops[WEFT_OP_COPY] = Copy;
     FillContract(ops);
     FillScans(ops);
@@ -56,7 +86,8 @@ const WeftRuntime& Runtime() {
     FillDevices(ops);
     auto* math = new WeftMath[kNumMathOps * kMathDTypes]();
     FillMath(math);
-    return new WeftRuntime{WEFT_ABI_VERSION, NumThreads(), ParallelForEntry, ops, math};
+    return new WeftRuntime{WEFT_ABI_VERSION, NumThreads(), ParallelForEntry,
+                           AllGuarded(std::make_index_sequence<WEFT_OP_COUNT>()), math};
   }();
   return *runtime;
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -29,12 +30,19 @@ struct Job {
   int64_t units, chunk;
   std::atomic<int64_t> next{0};
   std::atomic<int> helpers{0};
+  std::atomic_flag failed = ATOMIC_FLAG_INIT;
+  std::exception_ptr exception;  // the first one that a chunk raised; the others are not begun
 
   void Work() {
     for (;;) {
       const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
       if (begin >= units) return;
-      body(context, begin, std::min(units, begin + chunk));
+      try {
+        body(context, begin, std::min(units, begin + chunk));
+      } catch (...) {
+        if (!failed.test_and_set()) exception = std::current_exception();
+        next.store(units, std::memory_order_relaxed);
+      }
     }
   }
 };
@@ -169,6 +177,7 @@ void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void*, int64_t
   job.chunk = std::max<int64_t>(1, std::min(units / (4 * threads), std::max(short_chunk, units / (64 * threads))));
   job.chunk = std::max(job.chunk, std::min(short_chunk, (units + threads - 1) / threads));
   ThePool().Run(job);
+  if (job.exception != nullptr) std::rethrow_exception(job.exception);
 }
 
 }  // namespace weft::cpu

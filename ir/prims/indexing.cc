@@ -177,7 +177,7 @@ Atoms KnownStarts(const TransposeContext& c, size_t first) {
 void RegisterDynamicSlice(PrimRegistry& r) {
   Prim& p = r.Add("dynamic_slice", Family::kIndexing, -1,
                   "The window of `sizes` of operand 0 that begins at the integer scalars given as further operands, "
-                  "clamped so that it fits.");
+                  "clamped so that it fits. A size of -1 is all of its dimension.");
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty()) throw TypeError("dynamic_slice: takes an array and a start per dimension, got no operands");
     const Type& x = s.operands[0];
@@ -236,8 +236,14 @@ void RegisterDynamicSlice(PrimRegistry& r) {
     };
     Sample rows = sample(DType::kF32, 2, 1);  // of whole rows
     rows.attrs = {{"sizes", Ints{2, 7}}};
-    return std::vector<Sample>{sample(DType::kF32, 1, 2), sample(DType::kF64, -3, 100), sample(DType::kBool, 4, 6),
-                               sample(DType::kI64, 3, 0), rows};
+    Sample whole = sample(DType::kF64, 2, 1);  // of columns
+    whole.attrs = {{"sizes", Ints{-1, 3}}};
+    return std::vector<Sample>{sample(DType::kF32, 1, 2),
+                               sample(DType::kF64, -3, 100),
+                               sample(DType::kBool, 4, 6),
+                               sample(DType::kI64, 3, 0),
+                               rows,
+                               whole};
   };
 }
 

@@ -56,7 +56,8 @@ class VectorMath {
     Value kf;      // the same as floats
   };
   Reduced ReduceExp(Value x);
-  Value ExpPolynomial(Value r);               // e^r - 1
+  Value ExpPolynomial(Value r);  // e^r - 1
+  Value Rounded(Value product);
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
   Value ScaleByFloat(Value v, Value kf);
   Value LogFinite(Value x);  // x positive, finite, any exponent
