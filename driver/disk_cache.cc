@@ -23,11 +23,17 @@ namespace {
 
 constexpr char kMagic[] = "weft artifact 1\n";
 
+// The folder and those above it, for this user alone where they are not there.
+void MakeFolders(const std::string& path) {
+  for (size_t end = 1; end <= path.size(); ++end) {
+    if (end == path.size() || path[end] == '/') mkdir(path.substr(0, end).c_str(), 0700);
+  }
+}
+
 // The folder, made if need be; empty when there is none that is ours alone.
 const std::string& Folder() {
   static const std::string* folder = [] {
     auto* path = new std::string;
-    std::string parent;
     if (const char* given = std::getenv("WEFT_CACHE_DIR"); given != nullptr && *given != '\0') {
       if (std::strcmp(given, "off") == 0) return path;
       *path = given;
@@ -35,18 +41,18 @@ const std::string& Folder() {
       const char* cache = std::getenv("XDG_CACHE_HOME");
       const char* home = std::getenv("HOME");
       if (cache != nullptr && *cache != '\0')
-        parent = cache;
+        *path = std::string(cache) + "/weft";
       else if (home != nullptr && *home != '\0')
-        parent = std::string(home) + "/.cache";
+        *path = std::string(home) + "/.cache/weft";
       else
         return path;
-      mkdir(parent.c_str(), 0700);
-      *path = parent + "/weft";
     }
-    mkdir(path->c_str(), 0700);
+    MakeFolders(*path);
     struct stat info;
     const char* problem = nullptr;
-    if (lstat(path->c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    if (lstat(path->c_str(), &info) != 0)
+      problem = "cannot be made";
+    else if (!S_ISDIR(info.st_mode))
       problem = "is not a folder";
     else if (info.st_uid != geteuid())
       problem = "belongs to somebody else";

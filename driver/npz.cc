@@ -1,8 +1,10 @@
 #include "driver/npz.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "ir/error.h"
+#include <boost/crc.hpp>
 
 namespace weft {
 namespace {
@@ -57,7 +59,11 @@ std::map<std::string, std::string> ParseNpz(const std::string& bytes, const std:
     if (zip.Number(local, 4) != 0x04034b50) zip.Fail("'" + file + "' is damaged");
     const uint64_t data = local + 30 + zip.Number(local + 26, 2) + zip.Number(local + 28, 2);
     if (file.size() > 4 && file.compare(file.size() - 4, 4, ".npy") == 0) file.resize(file.size() - 4);
-    files[file] = zip.Text(data, size);
+    std::string content = zip.Text(data, size);
+    boost::crc_32_type sum;
+    sum.process_bytes(content.data(), content.size());
+    if (sum.checksum() != zip.Number(at + 16, 4)) zip.Fail("'" + file + "' is damaged: its checksum differs");
+    files[file] = std::move(content);
     at += 46 + name_size + extra + comment;
   }
   return files;

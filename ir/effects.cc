@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <sstream>
+#include <vector>
 
 #include "ir/element_text.h"
+#include "ir/error.h"
 
 namespace weft {
 namespace {
@@ -170,29 +173,60 @@ std::string Formatted(const Tensor& t, int64_t i, const FormatSpec& spec) {
   return Padded(sign, body, spec);
 }
 
+// A format taken apart: text, and fields for values.
+struct Piece {
+  std::string text;
+  bool is_field = false;
+  std::optional<FormatSpec> spec;  // of a field that has one
+};
+
+std::vector<Piece> Pieces(const std::string& format) {
+  std::vector<Piece> pieces(1);
+  for (size_t i = 0; i < format.size(); ++i) {
+    if (format.compare(i, 2, "{{") == 0 || format.compare(i, 2, "}}") == 0) {
+      pieces.back().text += format[i++];
+      continue;
+    }
+    const size_t end = format[i] == '{' ? format.find('}', i) : std::string::npos;
+    if (end == std::string::npos || (end > i + 1 && format[i + 1] != ':')) {
+      pieces.back().text += format[i];
+      continue;
+    }
+    Piece field;
+    field.is_field = true;
+    if (end > i + 2) field.spec = ParseSpec(format.substr(i + 2, end - i - 2));
+    pieces.push_back(std::move(field));
+    pieces.emplace_back();
+    i = end;
+  }
+  return pieces;
+}
+
 }  // namespace
+
+void CheckFormat(const std::string& what, const std::string& format, size_t values) {
+  const std::vector<Piece> pieces = Pieces(format);
+  const auto fields = std::count_if(pieces.begin(), pieces.end(), [](const Piece& p) { return p.is_field; });
+  if (static_cast<size_t>(fields) != values) {
+    throw ValueError(what, ": '", format, "' has ", fields, " fields for values, and there are ", values,
+                     "; braces that are no field are written twice");
+  }
+}
 
 std::string FormatTensors(const std::string& format, const Tensors& values) {
   std::ostringstream out;
   size_t next = 0;
-  for (size_t i = 0; i < format.size(); ++i) {
-    if (format.compare(i, 2, "{{") == 0 || format.compare(i, 2, "}}") == 0) {
-      out << format[i++];
-      continue;
-    }
-    const size_t end = format[i] == '{' ? format.find('}', i) : std::string::npos;
-    if (end == std::string::npos || next >= values.size() || (end > i + 1 && format[i + 1] != ':')) {
-      out << format[i];
-      continue;
-    }
+  for (const Piece& piece : Pieces(format)) {
+    out << piece.text;
+    if (!piece.is_field) continue;
+    WEFT_CHECK(next < values.size()) << "a format with more fields than values";
     const Tensor& t = values[next++];
-    if (end > i + 2) {
-      const FormatSpec spec = ParseSpec(format.substr(i + 2, end - i - 2));
-      PrintTensor(t, 0, 0, t.size(), out, [&](int64_t element) { out << Formatted(t, element, spec); });
-    } else {
-      PrintTensor(t, 0, 0, t.size(), out, [&](int64_t element) { PrintElement(t, element, out); });
-    }
-    i = end;
+    PrintTensor(t, 0, 0, t.size(), out, [&](int64_t element) {
+      if (piece.spec)
+        out << Formatted(t, element, *piece.spec);
+      else
+        PrintElement(t, element, out);
+    });
   }
   return out.str();
 }

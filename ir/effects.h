@@ -24,7 +24,12 @@ void SetEffectHandlers(EffectHandlers handlers);
 const EffectHandlers& GetEffectHandlers();
 // "x={} y={:.3f}" with each field replaced by the NumPy-like text of the next tensor; a specification, as Python's for
 // numbers, applies to every element.
+// There is one value for each field (CheckFormat).
 std::string FormatTensors(const std::string& format, const Tensors& values);
+
+// Raises kValue where `format` has not one field for each of `values` values, or one with a specification that is none;
+// `what` begins the message.
+void CheckFormat(const std::string& what, const std::string& format, size_t values);
 
 }  // namespace weft
 #endif  // WEFT_IR_EFFECTS_H_

@@ -122,7 +122,7 @@ T ParseFloat(const std::string& text, DType dtype) {
 
 template <class T>
 T ParseInteger(const std::string& text, DType dtype) {
-  if (IsHex(text)) return static_cast<T>(ParseHex<std::make_unsigned_t<T>>(text, dtype));
+  if (IsHex(text)) return ParseHex<T>(text, dtype);
   T value = 0;
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);

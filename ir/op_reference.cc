@@ -42,7 +42,7 @@ std::string DerivativeText(const Prim& p) {
   if (p.partials) return "partial derivatives";
   if (p.jvp) return "its own forward rule";
   if (p.push) return "that of its regions";
-  return "unknown";
+  return "none: integers and booleans have no tangents";  // a test of the registry holds the others to one of the above
 }
 
 // A sample as text, on f32 where there is one: its equation, or the whole function where that has regions.

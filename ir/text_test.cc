@@ -249,6 +249,7 @@ TEST(TextTest, ErrorsSayWhatIsWrong) {
       {"a = mul x 1e39:f32", "1e39 does not fit f32"},
       {"a = mul x 128:i8", "128 does not fit i8"},
       {"a = mul x -1:u8", "-1 does not fit u8"},
+      {"a = mul x 0xff:i8", "0xff does not fit i8"},
       {"a = mul x 1.5:i32", "'1.5' is not a value of type i32"},
       {"a = mul x 70000:f16", "70000 does not fit f16"},
       {"a = mul x inf:f8e4m3fn", "inf does not fit f8e4m3fn"},

@@ -4,6 +4,7 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
+#include "ir/prims/custom.h"
 #include "ir/random_ops.h"
 #include "ir/snapshots.h"
 #include "lowering/schedule.h"
@@ -12,8 +13,8 @@ namespace weft {
 namespace {
 
 bool IsCallLike(const Eqn& e) {
-  static const std::set<std::string> kCalls = {"call",       "remat",       "custom_jvp",
-                                               "custom_vjp", "custom_vmap", "linear_solve"};
+  static const std::set<std::string> kCalls = {"call",        "remat",        "custom_jvp",   "custom_vjp",
+                                               "custom_vmap", "linear_solve", "custom_linear"};
   return kCalls.count(e.prim->name) != 0;
 }
 
@@ -44,7 +45,7 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     ScopedLoc loc(b, e.loc);
     Atoms results;
     if (IsCallLike(e)) {
-      results = InlineInto(b, *e.regions[0], operands);
+      results = InlineInto(b, e.prim->name == "custom_linear" ? *LinearMap(e.regions, e.loc) : *e.regions[0], operands);
     } else if (e.prim->name == "checkpoint_name" || e.prim->name == "sharding_constraint") {
       results = operands;
     } else if (e.prim->name == "snapshot_scan") {

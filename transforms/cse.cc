@@ -8,6 +8,7 @@
 
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
+#include "ir/prims/custom.h"
 #include "transforms/pass.h"
 #include "transforms/rewrite.h"
 
@@ -96,13 +97,7 @@ FnRef InlineEveryCall(FnRef fn) {
 FnRef DropDifferentiationRules(FnRef fn) {
   return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     const std::string& name = e.prim->name;
-    if (name == "custom_linear") {
-      if (e.regions.size() < 2)
-        throw UserError(
-            ErrorKind::kDerivative, e.loc,
-            "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one is not");
-      return b.Inline(*e.regions[1], operands);
-    }
+    if (name == "custom_linear") return b.Inline(*LinearMap(e.regions, e.loc), operands);
     if (name == "stop_gradient" || name == "checkpoint_name") return operands;
     static const std::set<std::string> kRules = {"custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "remat"};
     if (kRules.count(name) == 0) return std::nullopt;

@@ -1,6 +1,7 @@
 // Element-wise primitives with an attribute: convert, bitcast, integer_pow.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "ir/prims/elementwise.h"
@@ -17,9 +18,14 @@ using Complex = std::complex<double>;
 Tensor ConvertTo(const Tensor& x, DType dtype) {
   const DType from = x.dtype();
   if (from == dtype) return x;
-  if (IsComplex(from)) return StoreAs<Complex>(dtype, x.shape(), LoadAs<Complex>(x));
-  if (IsFloat(from)) {
-    const std::vector<double> values = LoadAs<double>(x);
+  if (IsComplex(from) && !IsInteger(dtype)) return StoreAs<Complex>(dtype, x.shape(), LoadAs<Complex>(x));
+  if (IsInexact(from)) {
+    std::vector<double> values;
+    if (IsComplex(from)) {
+      for (const Complex& z : LoadAs<Complex>(x)) values.push_back(z.real());
+    } else {
+      values = LoadAs<double>(x);
+    }
     if (!IsInteger(dtype)) return StoreAs<double>(dtype, x.shape(), values);
     return VisitDType(dtype, [&](auto tag) -> Tensor {
       using T = typename decltype(tag)::type;
@@ -61,6 +67,12 @@ void RegisterConvert(PrimRegistry& r) {
         s.operands = {Type{from, {19}, {}}};
         s.attrs = {{"dtype", to}};
         if (IsUnsigned(from) || IsUnsigned(to)) s.low = 0, s.high = 9;
+        samples.push_back(s);
+        if (!IsInexact(from) || !IsInteger(to)) continue;
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        const std::vector<double> beyond = {-2.5, 2.5, 300, -300, 3e9, -3e9, 2e19, -2e19, kInfinity, -kInfinity, NAN};
+        s.operands[0].dims = {static_cast<int64_t>(beyond.size())};
+        s.values = {{0, ConvertTo(Tensor::FromVector<double>({static_cast<int64_t>(beyond.size())}, beyond), from)}};
         samples.push_back(s);
       }
     }

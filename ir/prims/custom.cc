@@ -8,6 +8,8 @@
 //
 // A rule may use its own function, and holds it with its rule in turn; the innermost one has no rule (custom_jvp with
 // one region), and its derivative is an error.
+#include "ir/prims/custom.h"
+
 #include <algorithm>
 
 #include "ir/policy.h"
@@ -16,6 +18,16 @@
 #include "ir/prims/shape.h"
 
 namespace weft {
+
+const FnRef& LinearMap(const std::vector<FnRef>& regions, const Loc& loc) {
+  if (regions.size() < 2) {
+    throw UserError(ErrorKind::kDerivative, loc,
+                    "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one "
+                    "is not, so only reverse mode can use it");
+  }
+  return regions[1];
+}
+
 namespace {
 
 Mask Moving(const Types& types) {
@@ -233,15 +245,6 @@ void RegisterCustomVjp(PrimRegistry& r) {
 
 size_t Residuals(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("num_residuals")); }
 
-const FnRef& ForwardRegion(const std::vector<FnRef>& regions, Loc loc) {
-  if (regions.size() < 2) {
-    throw UserError(ErrorKind::kDerivative, loc,
-                    "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one "
-                    "is not, so only reverse mode can use it");
-  }
-  return regions[1];
-}
-
 void RegisterCustomLinear(PrimRegistry& r) {
   Prim& p = r.Add("custom_linear", Family::kControl, -1,
                   "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region "
@@ -261,13 +264,11 @@ void RegisterCustomLinear(PrimRegistry& r) {
     }
     return results;
   };
-  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
-    return c.run(*ForwardRegion(c.sig.regions, {}), in);
-  };
+  p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*LinearMap(c.sig.regions, {}), in); };
   // Once residuals have tangents too, the map is an ordinary function of both.
   p.jvp = [](JvpContext& c) {
     const Mask active = ActiveOf(c.dx);
-    const JvpFn f = c.regions.jvp(ForwardRegion(c.eqn.regions, c.eqn.loc), active, Mask(c.eqn.num_results, false));
+    const JvpFn f = c.regions.jvp(LinearMap(c.eqn.regions, c.eqn.loc), active, Mask(c.eqn.num_results, false));
     Atoms args = c.x;
     Append(args, Tangents(c.b, c.x, c.dx, active));
     const Atoms out = c.b.Inline(*f.fn, args);

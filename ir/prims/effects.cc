@@ -44,7 +44,7 @@ void RegisterDebugPrint(PrimRegistry& r) {
       "differentiation the primal values.");
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
-    s.attrs.Get<std::string>("format");
+    CheckFormat("debug_print: format", s.attrs.Get<std::string>("format"), s.operands.size());
     return {};
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -68,9 +68,9 @@ void RegisterAssert(PrimRegistry& r) {
   p.dtypes = kBools;
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
-    s.attrs.Get<std::string>("message");
     if (s.operands.empty())
       throw TypeError("assert: takes a predicate and then the operands of its message; got no operand");
+    CheckFormat("assert: message", s.attrs.Get<std::string>("message"), s.operands.size() - 1);
     if (!IsBool(s.operands[0].dtype))
       throw TypeError("assert: operand 0 (the predicate) is ", s.operands[0], "; expected dtype bool");
     return {};

@@ -221,12 +221,18 @@ def test_a_folder_that_is_a_file(tmp_path):
     assert path.read_text() == "mine"
 
 
-@pytest.mark.parametrize("parent", ["file", "missing"])
-def test_a_folder_that_cannot_be_made(tmp_path, parent):
-    if parent == "file":
-        (tmp_path / "file").write_text("mine")
-    warning = run(tmp_path / parent / "cache")
-    assert "compiling without it" in warning and warning.count("\n") == 1
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    warning = run(tmp_path / "file" / "cache")
+    assert "cannot be made; compiling without it" in warning and warning.count("\n") == 1
+
+
+@pytest.mark.parametrize("variable", ["WEFT_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_folders_above_are_made(tmp_path, variable):
+    folder = tmp_path / "a" / "b"
+    assert run(**{variable: folder}) == ""
+    path = folder if variable == "WEFT_CACHE_DIR" else folder / "weft"
+    assert len(entries(path)) == 3 and stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
