@@ -7,7 +7,7 @@
 Each figure is measured for both, one after the other in turns, and the median of the ratios of neighbouring
 measurements is what counts: what else the machine does falls on both. Measurements that need a fresh process (import,
 first result, compilation, memory) start one for each. JAX runs without a compilation cache of its own, as installed;
-Weft's disk cache is off too, except in the line that says so.
+in these processes Weft's disk cache is off too.
 """
 
 from __future__ import annotations

@@ -54,6 +54,10 @@ FUNCTIONS = {
     "fft of a prime": ("values", lambda np, lib: lambda x: np.fft.fft(x[:99991])),
     "rfft": ("values", lambda np, lib: np.fft.rfft),
     "fft2": ("matrix", lambda np, lib: np.fft.fft2),
+    "flip": ("values other", lambda np, lib: lambda x, y: x[::-1] * y),
+    "complex division": ("complexes divisors", lambda np, lib: lambda a, b: a / b),
+    "inner products of rows": ("matrix matrix", lambda np, lib: lambda a, b: np.einsum("ij,ij->i", a, b)),
+    "inner product": ("values other", lambda np, lib: lambda x, y: np.einsum("i,i->", x, y)),
     "einsum": ("matrix", lambda np, lib: lambda a: np.einsum("ij,jk,kl->il", a, a, a)),
     "inv": ("regular", lambda np, lib: np.linalg.inv),
     "cholesky": ("regular", lambda np, lib: np.linalg.cholesky),
@@ -79,6 +83,7 @@ def arrays(n: int) -> dict[str, numpy.ndarray]:
     random = numpy.random.default_rng(0)
     values = random.standard_normal(n).astype("float32")
     matrix = random.standard_normal((300, 300)).astype("float32")
+    parts = random.standard_normal((4, n))
     return {
         "values": values,
         "other": random.standard_normal(n).astype("float32"),
@@ -87,6 +92,8 @@ def arrays(n: int) -> dict[str, numpy.ndarray]:
         "positive": values > 0,
         "labels": random.integers(0, 1000, n).astype("int32"),
         "places": random.integers(0, n, n).astype("int32"),
+        "complexes": (parts[0] + 1j * parts[1]).astype("complex64"),
+        "divisors": (parts[2] + 1j * parts[3]).astype("complex64"),
         "counts": random.integers(0, 3, n).astype("int32"),
         "matrix": matrix,
         "regular": (matrix @ matrix.T / 300 + numpy.eye(300)).astype("float32"),

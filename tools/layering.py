@@ -53,7 +53,6 @@ _FOREIGN = {
     "absl",
     "benchmark",
     "boost",
-    "gmock",
     "google",
     "gtest",
     "lld",

@@ -63,13 +63,13 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     """
     _check_function(is_leaf, "tree: is_leaf", or_none=True)
     leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
-    for leaf in leaves_:
-        if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and type(leaf) not in _REFUSED:
+    for cls in {type(leaf) for leaf in leaves_}:  # few, where leaves are many: calls of jitted functions come here
+        if dataclasses.is_dataclass(cls) and cls not in _REFUSED:
             # A dataclass is a container; it is registered when it is first met.
             try:
-                register_dataclass(type(leaf))
+                register_dataclass(cls)
             except ValueError:
-                _REFUSED.add(type(leaf))
+                _REFUSED.add(cls)
             return flatten(tree, is_leaf)
     return leaves_, treedef
 
