@@ -7,15 +7,21 @@ Its C++ code does the same (ir/error.h, python/errors.cc). What the user's own f
 
 from __future__ import annotations
 
+import os
+from types import TracebackType
 from typing import TypeVar
 
 from . import _weft
 
+_PACKAGE = os.path.join(os.path.dirname(__file__), "")
+
 _E = TypeVar("_E", bound=Exception)
 
 
-def type_error(message: str) -> TypeError:
-    return TypeError(_at_line(message))
+def type_error(message: str, traceback: TracebackType | None = None) -> TypeError:
+    """`traceback`: of the exception in place of which this one is raised, whose innermost line comes first."""
+    line = "" if traceback is None else _innermost(traceback)
+    return TypeError(f"{message}\n{line}\n{_weft.user_stack()}".rstrip() if line else _at_line(message))
 
 
 def value_error(message: str) -> ValueError:
@@ -28,6 +34,10 @@ def index_error(message: str) -> IndexError:
 
 def key_error(message: str) -> KeyError:
     return KeyError(_at_line(message))
+
+
+def recursion_error(message: str) -> RecursionError:
+    return RecursionError(_at_line(message))
 
 
 def runtime_error(message: str) -> RuntimeError:
@@ -44,10 +54,24 @@ def foreign(error: _E) -> _E:
     It gets the line if it was raised at the call itself: by a library written in C, or by Python because a function
     does not take these arguments. If it comes from deeper, from a function of the user's, it stays as it is.
     """
-    assert error.__traceback__ is not None
-    if error.__traceback__.tb_next is None and error.args:
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        at = at.tb_next
+    if at is None and error.args:
         error.args = (_at_line(str(error.args[0])), *error.args[1:])
     return error
+
+
+def _innermost(traceback: TracebackType) -> str:
+    """The user's innermost line of a traceback, as user_stack() writes one; empty where there is none."""
+    line = ""
+    at: TracebackType | None = traceback
+    while at is not None:
+        code = at.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            line = f"  at {code.co_filename}:{at.tb_lineno} in {code.co_qualname}"
+        at = at.tb_next
+    return line
 
 
 def _at_line(message: str) -> str:

@@ -8,12 +8,14 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from . import _weft
 from . import tree as _tree
-from ._errors import foreign, type_error, value_error
+from ._errors import foreign, recursion_error, type_error, value_error
 from .autograph.aliases import call as traced_call
 
 
@@ -27,7 +29,7 @@ class ShapeDtype:
         varying: inside shard_map, the axes of the mesh along which the value differs between devices.
 
     Raises:
-        TypeError: dtype is no dtype.
+        TypeError: dtype is no dtype, or shape no sequence of sizes.
         ValueError: a text is no dimension, or a dimension is negative.
 
     Example:
@@ -40,8 +42,15 @@ class ShapeDtype:
     __slots__ = ("shape", "dtype", "weak_type", "varying")
 
     def __init__(self, shape: Sequence, dtype: Any = float, weak_type: bool = False, varying: Sequence[str] = ()):
+        if not isinstance(shape, Iterable):
+            raise type_error(f"ShapeDtype: shape must be a tuple of sizes, got {shape!r}")
         self.shape = tuple(_weft.Dim(d) if isinstance(d, str) else d for d in shape)
         for d in self.shape:
+            if not isinstance(d, (int, np.integer, _weft.Dim)):
+                raise type_error(
+                    f"ShapeDtype: shape has {d!r} of type '{type(d).__name__}'; a size is an integer, a weft.Dim or "
+                    "its text"
+                )
             if isinstance(d, int) and d < 0:
                 raise value_error(f"ShapeDtype: a dimension of shape {self.shape} is negative")
         self.dtype = _weft.dtype(dtype)
@@ -185,11 +194,23 @@ def flat_function(
     what: str = "",
     hint: str = "",
 ) -> Flat:
-    """Takes a call apart. Raises TypeError for a leaf that is no array, naming its argument."""
+    """Takes a call apart. Raises TypeError for a leaf that is no array, RecursionError for a container that contains
+    itself, naming the argument."""
     flat = Flat()
     flat.function = function
     flat.name = call_name(original or function)
-    flat.leaves, flat.in_tree = _tree.flatten((args, kwargs))
+    try:
+        flat.leaves, flat.in_tree = _tree.flatten((args, kwargs))
+    except RecursionError:
+        each = leaf_names(original or function, (0,) * len(args), dict.fromkeys(kwargs, 0), positions)
+        for name, arg in zip(each, [*args, *(kwargs[key] for key in sorted(kwargs))]):
+            place = _tree.inside_itself(arg)
+            if place is not None:
+                raise recursion_error(
+                    f"{what}argument {name} of '{flat.name}' is a container that contains itself: {name}{place} is "
+                    "around that place"
+                ) from None
+        raise
     flat.names = leaf_names(original or function, args, kwargs, positions)
     flat.specs = flat.leaves
     flat.out_tree = None
@@ -233,6 +254,12 @@ def trace_flat(
                 result = flat.function(*args, **kwargs)
                 settle()
         except TypeError as error:
+            if _UNHASHABLE in str(error):
+                raise type_error(
+                    f"{kind}: '{flat.name}' takes a traced value as a key of a dict or a member of a set; its number "
+                    "is not known while the function is traced, and arrays have no hash",
+                    error.__traceback__,
+                ) from None
             raise foreign(error)  # the arguments do not fit its parameters
         except RecursionError as error:
             if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
@@ -262,6 +289,10 @@ def trace_flat(
         rule,
         concrete,
     )
+
+
+# What Python says about hash(x).
+_UNHASHABLE = f"unhashable type: '{_weft.Tracer.__module__}.{_weft.Tracer.__qualname__}'"
 
 
 def _recurring_line(error: RecursionError) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from . import _weft
 from . import tree as _tree
 from ._errors import index_error, key_error, type_error, value_error
+from .arguments import text as _text
 from .mesh import visualize_array_sharding
 
 __all__ = ["callback", "check", "print", "visualize_array_sharding"]
@@ -31,16 +32,21 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
     Raises:
         IndexError: there is no argument for a field.
         KeyError: there is no argument of a field's name.
-        TypeError: an argument is no array or number.
-        ValueError: a specification is malformed, or there is no field for an argument.
+        TypeError: an argument is no array or number, or fmt no text.
+        ValueError: fmt or a specification in it is malformed, or there is no field for an argument.
 
     Example:
         >>> weft.debug.print("{} {x:6.2f}", 1, x=wnp.array(2.5))
         1   2.50
     """
     del ordered
+    _text(fmt, "debug.print: fmt")
+    try:
+        fields = list(string.Formatter().parse(fmt))
+    except ValueError as error:
+        raise value_error(f"debug.print: {fmt!r} is malformed: {error}") from None
     text, values, at, used = [], [], 0, set[int | str]()
-    for literal, field, spec, conversion in string.Formatter().parse(fmt):
+    for literal, field, spec, conversion in fields:
         text.append(literal.replace("{", "{{").replace("}", "}}") if "{" in literal or "}" in literal else literal)
         if field is None:
             continue
@@ -69,7 +75,10 @@ def print(fmt: str, *args: Any, ordered: bool = True, **kwargs: Any) -> None:
                 raise value_error(f"debug.print: zero padding and commas together are not supported, got {spec!r}")
             if spec:
                 example = {"complex": 1j, "float": 1.0}.get(_weft.dtype_kind(_weft.abstract(leaf)[1]), 1)
-                format(example, spec)  # raises ValueError
+                try:
+                    format(example, spec)
+                except ValueError as error:
+                    raise value_error(f"debug.print: {fmt!r}: {error}") from None
         one = "{:" + spec + "}" if spec else "{}"
         text.append(", ".join(one for _ in leaves) if len(leaves) != 1 else one)
         values += leaves

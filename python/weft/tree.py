@@ -19,7 +19,7 @@ from typing import Any
 import optree
 from optree import PyTreeSpec as TreeDef
 
-from ._errors import foreign, type_error, value_error
+from ._errors import foreign, recursion_error, type_error, value_error
 
 NAMESPACE = "weft"
 
@@ -56,13 +56,22 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
     Returns: pair of a list and a TreeDef.
 
+    Raises:
+        RecursionError: a container contains itself, or containers are nested too deeply.
+
     Example:
         >>> leaves, structure = weft.tree.flatten({"w": 1, "b": [2, 3]})
         >>> leaves
         [2, 3, 1]
     """
     _check_function(is_leaf, "tree: is_leaf", or_none=True)
-    leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
+    try:
+        leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
+    except RecursionError as error:
+        place = inside_itself(tree)
+        if place is None:
+            raise foreign(error)
+        raise recursion_error(f"tree: a container contains itself: what is at {place} is around that place") from None
     for cls in {type(leaf) for leaf in leaves_}:  # few, where leaves are many: calls of jitted functions come here
         if dataclasses.is_dataclass(cls) and cls not in _REFUSED:
             # A dataclass is a container; it is registered when it is first met.
@@ -75,6 +84,38 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 
 _REFUSED: set[type] = set()
+
+
+def inside_itself(tree: Any) -> str | None:
+    """Where a tree has a container that is around that place, too, as [0]['a'] says it; None: it has none."""
+
+    def parts(node: Any):
+        if optree.tree_is_leaf(node, namespace=NAMESPACE):
+            return iter(())
+        children, _, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
+        return iter([(f"[{entry!r}]", child) for entry, child in zip(entries, children)])
+
+    # Each list has one entry per container around the place where the walk is.
+    around, walks, path = [id(tree)], [parts(tree)], [""]
+    done = set[int]()
+    while 0 < len(walks) < _MANY:
+        for text, part in walks[-1]:
+            if id(part) in around:
+                return "".join(path) + text
+            if id(part) not in done:
+                around.append(id(part))
+                walks.append(parts(part))
+                path.append(text)
+                break
+        else:
+            done.add(around.pop())
+            walks.pop()
+            path.pop()
+    return None
+
+
+# More containers around each other than optree takes apart.
+_MANY = 10000
 
 
 def _check_function(value: Any, what: str, or_none: bool = False) -> None:
@@ -154,15 +195,21 @@ def map(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | Non
     Returns: tree of the results.
 
     Raises:
+        TypeError: f is no function, or does not take as many arguments as there are trees.
         ValueError: structures differ.
 
     Example:
         >>> weft.tree.map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})
         {'a': 11, 'b': 22}
     """
+    _check_function(f, "tree.map: f")
     first, treedef = flatten(tree, is_leaf)
     others = [_flatten_up_to(treedef, other) for other in rest]
-    return treedef.unflatten([f(*args) for args in zip(first, *others)])
+    try:
+        results = [f(*args) for args in zip(first, *others)]
+    except TypeError as error:
+        raise foreign(error)  # f does not take so many
+    return treedef.unflatten(results)
 
 
 def _flatten_up_to(treedef: TreeDef, tree: Any) -> list:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from .. import _docs, _weft
 from .._errors import type_error, value_error
 from .._weft import Array
+from ..numpy._dtypes import taken_as
 from ..typing import ArrayLike
 
 __all__ = [
@@ -142,7 +143,8 @@ def gather(
     Returns: array of the dtype of the operand.
 
     Raises:
-        TypeError: start_indices are no integers, or shapes do not fit the dimension numbers.
+        TypeError: start_indices are no integers, shapes do not fit the dimension numbers, or the operand's dtype does
+            not hold the fill value's.
         ValueError: dimension numbers contradict each other, or there is no such mode.
 
     Source: the operation of the same name in OpenXLA's "Operation semantics".
@@ -170,7 +172,7 @@ def gather(
         return out
     ones = _weft.full(operand.shape, True, "bool")
     inside = _weft.bind("gather", [ones, start_indices], {**attrs, "mode": "zero"})[0]
-    return _weft.where(inside, out, _weft.astype(fill_value, out.dtype))
+    return _weft.where(inside, out, taken_as(fill_value, out.dtype, "gather: fill_value"))
 
 
 def _scatter(prim: str, what: str, operand, indices, updates, numbers: ScatterDimensionNumbers, unique, mode) -> Array:
@@ -185,7 +187,7 @@ def _scatter(prim: str, what: str, operand, indices, updates, numbers: ScatterDi
         "mode": "drop" if chosen == "fill" else chosen,
         "unique": bool(unique),
     }
-    return _weft.bind(prim, [operand, indices, _weft.astype(updates, operand.dtype)], attrs)[0]
+    return _weft.bind(prim, [operand, indices, taken_as(updates, operand.dtype, f"{what}: updates")], attrs)[0]
 
 
 def _named(name: str, prim: str, what: str, example: str, sign: int = 1):
@@ -210,7 +212,7 @@ def _named(name: str, prim: str, what: str, example: str, sign: int = 1):
     Args:
         operand: array of any shape.
         scatter_indices: array of integers [..., k]: index vectors, where a window begins.
-        updates: array of windows, converted to the dtype of the operand.
+        updates: array of windows, of a dtype that promotes to that of the operand.
         dimension_numbers: what the dimensions mean.
         indices_are_sorted: accepted, without effect.
         unique_indices: whether no two windows overlap, which is the caller's promise.
@@ -220,7 +222,8 @@ def _named(name: str, prim: str, what: str, example: str, sign: int = 1):
     Returns: array of the shape and dtype of the operand.
 
     Raises:
-        TypeError: scatter_indices are no integers, or shapes do not fit the dimension numbers.
+        TypeError: scatter_indices are no integers, shapes do not fit the dimension numbers, or the operand's dtype does
+            not hold the updates'.
         ValueError: dimension numbers contradict each other, or there is no such mode.
 
     Source: the operation "scatter" in OpenXLA's "Operation semantics".

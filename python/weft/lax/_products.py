@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from .. import _docs, _weft
+from .._errors import index_error, type_error, value_error
 from .._weft import Array
 from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike
@@ -62,13 +64,17 @@ def dot_general(
     Args:
         lhs: array.
         rhs: array.
-        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)): lists of dimensions.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)): lists of dimensions, negative
+            ones from the end.
 
     Returns: array of the batch dimensions, then the others of lhs, then those of rhs; of the common dtype, or of
         preferred_element_type, in which the sums are made then.
 
     Raises:
-        TypeError: the sizes of a pair differ, or preferred_element_type is a narrower integer dtype than the operands'.
+        TypeError: the sizes of a pair differ, preferred_element_type is a narrower integer dtype than the operands', or
+            dimension_numbers is nothing of that form.
+        IndexError: dimension_numbers names a dimension that an operand does not have.
+        ValueError: dimension_numbers names a dimension twice, or dimensions without a partner.
 
     Example:
         >>> weft.lax.dot_general(wnp.ones((5, 2, 3)), wnp.ones((5, 3, 4)), (([2], [1]), ([0], [0]))).shape
@@ -79,7 +85,7 @@ def dot_general(
     if preferred_element_type is not None:
         dtype = summed_in(_weft.result_type(lhs, rhs), preferred_element_type, "dot_general")
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
-    (lc, rc), (lb, rb) = dimension_numbers
+    lc, rc, lb, rb = _dimensions(dimension_numbers, lhs.ndim, rhs.ndim)
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     x, y = [""] * lhs.ndim, [""] * rhs.ndim
     batch = ""
@@ -99,6 +105,43 @@ def dot_general(
             free_y += y[i]
     out = _weft.einsum(f"{''.join(x)},{''.join(y)}->{batch}{free_x}{free_y}", [lhs, rhs])
     return out if preferred_element_type is None else out.astype(preferred_element_type)
+
+
+def _dimensions(numbers, lhs_rank: int, rhs_rank: int) -> list[list[int]]:
+    """The dimensions that dimension_numbers names, counted from the front: contracting ones of lhs and rhs, batch ones
+    of both."""
+    try:
+        (lc, rc), (lb, rb) = numbers
+        named = [("contracting", "lhs", lc), ("contracting", "rhs", rc), ("batch", "lhs", lb), ("batch", "rhs", rb)]
+        given = [[operator.index(d) for d in axes] for _, _, axes in named]
+    except (TypeError, ValueError):
+        raise type_error(
+            "dot_general: dimension_numbers must be ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), four "
+            f"lists of integers, got {numbers!r}"
+        ) from None
+    rank = {"lhs": lhs_rank, "rhs": rhs_rank}
+    for (kind, side, _), axes in zip(named, given):
+        for d in axes:
+            if not -rank[side] <= d < rank[side]:
+                raise index_error(
+                    f"dot_general: dimension_numbers: the {kind} axis {d} of {side} is out of range for an array of "
+                    f"{rank[side]} dimensions"
+                )
+    lc, rc, lb, rb = ([d % rank[side] for d in axes] for (_, side, _), axes in zip(named, given))
+    for side, contracting, batch in ("lhs", lc, lb), ("rhs", rc, rb):
+        for d in contracting + batch:
+            if (contracting + batch).count(d) > 1:
+                raise value_error(
+                    f"dot_general: dimension_numbers names axis {d} of {side}, an array of {rank[side]} dimensions, "
+                    "twice"
+                )
+    for kind, left, right in ("contracting", lc, rc), ("batch", lb, rb):
+        if len(left) != len(right):
+            raise value_error(
+                f"dot_general: dimension_numbers has {len(left)} {kind} axes of lhs and {len(right)} of rhs; expected "
+                "pairs"
+            )
+    return [lc, rc, lb, rb]
 
 
 def batch_matmul(lhs: NestedLike, rhs: NestedLike, precision: Any = None) -> Array:

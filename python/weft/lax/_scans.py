@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _docs, _weft
 from .. import tree as _tree
-from .._errors import type_error, value_error
+from .._errors import foreign, type_error, value_error
 from ._shapes import pad
 
 __all__ = [
@@ -56,7 +56,11 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     def combine(a: list, b: list) -> list:
         # fn takes whole arrays, as in JAX, with the axis where the caller has it.
         back = lambda xs: treedef.unflatten([_weft.moveaxis(x, 0, axis) for x in xs])
-        out, tree = _tree.flatten(fn(back(a), back(b)))
+        try:
+            combined = fn(back(a), back(b))
+        except TypeError as error:
+            raise foreign(error)  # fn does not take two
+        out, tree = _tree.flatten(combined)
         if tree != treedef:
             raise type_error(f"associative_scan: fn returns the structure {tree}, the elements have {treedef}")
         return [_weft.moveaxis(x, axis, 0) for x in out]

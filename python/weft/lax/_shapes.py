@@ -9,6 +9,7 @@ from .. import _docs, _weft
 from .._errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
+from ..numpy._dtypes import taken_as
 from ..typing import ArrayLike, DTypeLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -360,12 +361,13 @@ def pad(operand: NestedLike, padding_value: NestedLike, padding_config: Sequence
     """An array widened by a value: at both ends, and between elements.
 
     Args:
-        padding_value: one number, converted to the dtype of the operand.
+        padding_value: one number, of a dtype that promotes to that of the operand.
         padding_config: per dimension a triple (low, high, interior) of how many; negative low and high cut.
 
     Returns: array of the dtype of the operand.
 
     Raises:
+        TypeError: the operand's dtype does not hold the padding value's.
         ValueError: there is not one triple per dimension.
 
     Example:
@@ -374,9 +376,8 @@ def pad(operand: NestedLike, padding_value: NestedLike, padding_config: Sequence
     """
     operand = _weft.array(operand, None, False)
     low, high, interior = ([c[i] for c in padding_config] for i in range(3))
-    return _weft.bind(
-        "pad", [operand, _weft.astype(padding_value, operand.dtype)], {"lo": low, "hi": high, "interior": interior}
-    )[0]
+    value = taken_as(padding_value, operand.dtype, "pad: padding_value")
+    return _weft.bind("pad", [operand, value], {"lo": low, "hi": high, "interior": interior})[0]
 
 
 def dtype(x: NestedLike) -> Any:

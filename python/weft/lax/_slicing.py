@@ -10,6 +10,7 @@ import numpy as np
 from .. import _docs, _weft
 from .._errors import type_error, value_error
 from .._weft import Array
+from ..numpy._dtypes import taken_as
 from ..typing import ArrayLike, NDArrayLike, NestedLike, Shape
 
 __all__ = [
@@ -177,11 +178,12 @@ def dynamic_update_slice(
     """A copy in which a block at a computed place is replaced; it is moved inside where the block would stick out.
 
     Args:
-        update: array of as many dimensions, not larger; converted to the dtype of the operand.
+        update: array of as many dimensions, not larger, of the dtype of the operand, or weak.
 
     Returns: array of the shape and dtype of the operand.
 
     Raises:
+        TypeError: the update has another dtype.
         ValueError: the block is larger than the array, or there is not one start index for each dimension.
 
     Example:
@@ -189,7 +191,7 @@ def dynamic_update_slice(
         Array([0., 1., 2., 0.], dtype=float32)
     """
     operand = _weft.array(operand, None, False)
-    update = _weft.astype(update, operand.dtype)
+    update = taken_as(update, operand.dtype, "dynamic_update_slice: update", exact=True)
     starts = _starts(start_indices, operand, allow_negative_indices, "dynamic_update_slice")
     return _weft.bind("dynamic_update_slice", [operand, update, *starts], {})[0]
 
@@ -254,9 +256,12 @@ def dynamic_update_slice_in_dim(
     """A copy in which a slice of one dimension at a computed place is replaced.
 
     Args:
-        update: array that has the sizes of the operand in the other dimensions.
+        update: array that has the sizes of the operand in the other dimensions, of its dtype, or weak.
 
     Returns: array of the shape and dtype of the operand.
+
+    Raises:
+        TypeError: the update has another dtype.
 
     Example:
         >>> weft.lax.dynamic_update_slice_in_dim(wnp.zeros(4), wnp.ones(2), 1, 0)
@@ -279,15 +284,18 @@ def dynamic_update_index_in_dim(
     """A copy in which one computed index of a dimension is replaced.
 
     Args:
-        update: array of the operand's shape without the dimension, or with size 1 in it.
+        update: array of the operand's shape without the dimension, or with size 1 in it, of its dtype, or weak.
 
     Returns: array of the shape and dtype of the operand.
+
+    Raises:
+        TypeError: the update has another dtype.
 
     Example:
         >>> weft.lax.dynamic_update_index_in_dim(wnp.zeros(3), 5.0, 1, 0)
         Array([0., 5., 0.], dtype=float32)
     """
-    update = _weft.array(update, None, False)
+    operand, update = _weft.array(operand, None, False), _weft.array(update, None, False)
     if update.ndim != operand.ndim:
         update = _weft.expand_dims(update, _weft.check_axis(axis, operand.ndim, "dynamic_update_index_in_dim"))
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _docs, _weft
-from .._errors import not_implemented, value_error
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import count, sizes
 from ..typing import DTypeLike, NestedLike, Shape
@@ -102,13 +102,15 @@ def from_dlpack(x: NestedLike) -> Array:
     Returns: array of its shape and dtype.
 
     Raises:
-        TypeError: x is on another device, is not row-major, or has a dtype without counterpart.
+        TypeError: x has no such method, is on another device, is not row-major, or has a dtype without counterpart.
 
     Example:
         >>> import numpy as np
         >>> wnp.from_dlpack(np.arange(3.0))
         Array([0., 1., 2.], dtype=float64)
     """
+    if not hasattr(x, "__dlpack__"):
+        raise type_error(f"from_dlpack: x is {x!r} of type '{type(x).__name__}', which has no method __dlpack__")
     return _weft.from_dlpack(x)
 
 

@@ -306,6 +306,17 @@ def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -
     return _weft.result_type(dtype, wanted)
 
 
+def taken_as(x: NestedLike, dtype: Any, what: str, exact: bool = False) -> Array:
+    """x in the dtype of the array that takes it, which it must not widen: no fraction, imaginary part or digit is lost.
+    `exact`: nor may x have another dtype, unless it is weak. `what` names the function and x."""
+    own = _weft.abstract(x)[1] if _weft.is_operand(x) else _weft.array(x, None, False).dtype
+    weak = x.weak_type if isinstance(x, Array) else type(x) in (bool, int, float, complex)
+    met = _weft.result_type(x if _weft.is_operand(x) else own, dtype)
+    if met != dtype or (exact and not weak and own != dtype):
+        raise type_error(f"{what} has dtype {own}, the operand {dtype}; convert one of them")
+    return _weft.array(x, dtype, False)
+
+
 def iscomplexobj(x: NestedLike) -> bool:
     """Whether the elements are of a complex dtype.
 

@@ -444,12 +444,13 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     """Index arrays that select a block of rows, columns ...
 
     Args:
-        *args: vectors of integers, one per dimension.
+        *args: vectors of integers, one per dimension; of booleans: which ones.
 
     Returns: tuple of arrays that broadcast to the block.
 
     Raises:
         ValueError: an argument is no vector.
+        weft.TracerError: booleans are traced: how many are True is not known.
 
     Example:
         >>> x = wnp.arange(9).reshape(3, 3)
@@ -462,6 +463,8 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     for i, v in enumerate(vectors):
         if v.ndim != 1:
             raise value_error(f"ix_: argument {i} must be a vector, got shape {v.shape}")
+        if v.dtype == bool:
+            vectors[i] = _weft.nonzero(v)[0]
     return tuple(v.reshape([-1 if d == i else 1 for d in range(n)]) for i, v in enumerate(vectors))
 
 

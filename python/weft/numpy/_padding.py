@@ -257,6 +257,7 @@ def packbits(a: NestedLike, axis: int | None = None, bitorder: str = "big") -> A
     Returns: array of uint8.
 
     Raises:
+        TypeError: a is of a float or complex dtype.
         ValueError: there is no such order.
 
     Example:
@@ -266,6 +267,8 @@ def packbits(a: NestedLike, axis: int | None = None, bitorder: str = "big") -> A
     if bitorder not in ("big", "little"):
         raise value_error(f"packbits: bitorder is 'big' or 'little', got {bitorder!r}")
     a = _array(a)
+    if _weft.is_inexact(a.dtype):
+        raise type_error(f"packbits: a must be an array of booleans or integers, got {a.dtype}")
     if axis is None:
         a, axis = a.reshape(-1), 0
     axis = _weft.check_axis(axis, a.ndim, "packbits")

@@ -265,12 +265,18 @@ def poly(seq_of_zeros: NestedLike) -> Array:
     Returns: vector of coefficients, highest power first, complex for a matrix; the number 1 without zeros.
 
     Raises:
+        TypeError: the zeros are a list.
         ValueError: the zeros are neither a vector nor a square matrix.
 
     Example:
         >>> wnp.poly(wnp.array([1.0, 2.0]))
         Array([ 1., -3.,  2.], dtype=float32)
     """
+    if not _weft.is_operand(seq_of_zeros):
+        raise type_error(
+            f"poly: seq_of_zeros is {seq_of_zeros!r} of type '{type(seq_of_zeros).__name__}'; expected an array or a "
+            "number (lists: weft.numpy.array)"
+        )
     zeros = _weft.promote_inexact(seq_of_zeros)
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
         from .linalg import eigvals

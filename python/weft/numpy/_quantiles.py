@@ -6,8 +6,10 @@ import functools
 import operator
 from collections.abc import Sequence
 
+import numpy as np
+
 from .. import _docs, _weft
-from .._errors import not_implemented, value_error
+from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of
 from ..typing import NestedLike
@@ -22,8 +24,29 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 _METHODS = "linear", "lower", "higher", "nearest", "midpoint"
 
 
-def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool) -> Array:
-    a, q = _weft.promote_inexact(_weft.array(a, None, False)), _weft.promote_all_inexact(q, _array(a))[0]
+def _share(q, whole: int, a: Array, what: str) -> tuple[Array, bool]:
+    """q as parts of one, and whether one of them may be NaN."""
+    if not _weft.is_operand(q):
+        raise type_error(
+            f"{what}: q is {q!r} of type '{type(q).__name__}'; expected an array or a number (lists: weft.numpy.array)"
+        )
+    traced = _weft.is_traced(q)
+    may_be_nan = True
+    if not traced:
+        given = np.asarray(q)
+        outside = given[(given < 0) | (given > whole)]
+        if outside.size:
+            raise value_error(f"{what}: q must be in [0, {whole}], got {outside[0]}")
+        may_be_nan = (given != given).any()
+    q = _weft.promote_all_inexact(q, a)[0]
+    q = q if whole == 1 else q / whole
+    return clip(q, 0, 1) if traced else q, may_be_nan
+
+
+def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool, whole: int = 1) -> Array:
+    """`whole`: what q says for the largest element."""
+    a = _weft.promote_inexact(_array(a))
+    q, may_be_nan = _share(q, whole, a, what)
     if method not in _METHODS:
         raise value_error(f"{what}: there is no method {method!r}; the methods are {', '.join(_METHODS)}")
     axes = list(range(a.ndim)) if axis is None else axes_of(axis, a.ndim, what)
@@ -60,6 +83,8 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
         out = _weft.where((share > 0.5) | ((share == 0.5) & (low % 2 == 1)), above, below)
     else:
         out = below if method == "lower" else above
+    if may_be_nan and method != "linear":
+        out = _weft.where(place == place, out, float("nan"))
     return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
 
 
@@ -79,7 +104,8 @@ def quantile(
     Returns: array of the shape of q, followed by the array's without the axes.
 
     Raises:
-        ValueError: there is no such method.
+        TypeError: q is a list, or something else that is no array or number.
+        ValueError: there is no such method, or a known q is outside [0, 1].
         NotImplementedError: the size of an axis is a symbol.
 
     Source: Hyndman and Fan, "Sample quantiles in statistical packages", 1996: "linear" is their type 7.
@@ -101,19 +127,21 @@ def percentile(
     """Quantiles over axes, with q in percent.
 
     Args:
-        q: which ones, numbers of any shape in [0, 100].
+        q: which ones, numbers of any shape in [0, 100]; NaN gives NaN, and a traced one outside counts as the nearer
+            end.
 
     Returns: array of the shape of q, followed by the array's without the axes.
 
     Raises:
-        ValueError: there is no such method.
+        TypeError: q is a list, or something else that is no array or number.
+        ValueError: there is no such method, or a known q is outside [0, 100].
         NotImplementedError: the size of an axis is a symbol.
 
     Example:
         >>> wnp.percentile(wnp.array([1.0, 2.0, 4.0, 8.0]), 25)
         Array(1.75, dtype=float32)
     """
-    return _quantile(a, _weft.promote_all_inexact(q, _array(a))[0] / 100, axis, keepdims, method, "percentile", False)
+    return _quantile(a, q, axis, keepdims, method, "percentile", False, 100)
 
 
 def median(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -143,7 +171,8 @@ def nanquantile(
     Returns: array of the shape of q, followed by the array's without the axes.
 
     Raises:
-        ValueError: there is no such method.
+        TypeError: q is a list, or something else that is no array or number.
+        ValueError: there is no such method, or a known q is outside [0, 1].
         NotImplementedError: the size of an axis is a symbol.
 
     Source: Hyndman and Fan, "Sample quantiles in statistical packages", 1996.
@@ -165,19 +194,21 @@ def nanpercentile(
     """Quantiles over axes, with q in percent, NaN left out; NaN where there are only those.
 
     Args:
-        q: which ones, numbers of any shape in [0, 100].
+        q: which ones, numbers of any shape in [0, 100]; NaN gives NaN, and a traced one outside counts as the nearer
+            end.
 
     Returns: array of the shape of q, followed by the array's without the axes.
 
     Raises:
-        ValueError: there is no such method.
+        TypeError: q is a list, or something else that is no array or number.
+        ValueError: there is no such method, or a known q is outside [0, 100].
         NotImplementedError: the size of an axis is a symbol.
 
     Example:
         >>> wnp.nanpercentile(wnp.array([1.0, wnp.nan, 2.0, 4.0]), 50)
         Array(2., dtype=float32)
     """
-    return _quantile(a, _weft.promote_all_inexact(q, _array(a))[0] / 100, axis, keepdims, method, "nanpercentile", True)
+    return _quantile(a, q, axis, keepdims, method, "nanpercentile", True, 100)
 
 
 def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -198,7 +229,8 @@ def nanmedian(a: NestedLike, axis: int | Sequence[int] | None = None, keepdims: 
 # What parameters mean in several functions of this module.
 _PARAMETERS = {
     "method": "between two neighbours, as for quantile.",
-    "q": "which ones, numbers of any shape in [0, 1].",
+    "q": "which ones, numbers of any shape in [0, 1]; NaN gives NaN, and a traced one outside counts as the nearer "
+    "end.",
 }
 
 _docs.complete(globals(), _PARAMETERS | _AXES, arrays=True)

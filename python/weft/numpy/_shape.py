@@ -437,19 +437,28 @@ def rot90(m: NestedLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Returns: array of the dtype of m.
 
+    Raises:
+        IndexError: m does not have such an axis.
+        ValueError: the axes are the same one, or not two.
+
     Example:
         >>> wnp.rot90(wnp.array([[1, 2], [3, 4]]))
         Array([[2, 4],
                [1, 3]], dtype=int32)
     """
     m, k = _array(m), k % 4
+    if not isinstance(axes, (tuple, list, np.ndarray)) or len(axes) != 2:
+        raise value_error(f"rot90: axes must be two, got {axes!r}")
+    first, second = (_weft.check_axis(d, m.ndim, "rot90") for d in axes)
+    if first == second:
+        raise value_error(f"rot90: axes must be different, got {axes!r} of an array of {m.ndim} dimensions")
     if k == 0:
         return m
     if k == 2:
-        return flip(m, axes)
+        return flip(m, (first, second))
     if k == 1:
-        return swapaxes(flip(m, axes[1]), *axes)
-    return flip(swapaxes(m, *axes), axes[1])
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second)
 
 
 def roll(a: NestedLike, shift: int | Sequence[int] | NDArrayLike, axis: int | Sequence[int] | None = None) -> Array:

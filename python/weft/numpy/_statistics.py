@@ -6,6 +6,8 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _docs, _weft
 from .._errors import not_implemented, type_error, value_error
 from .._weft import Array
@@ -351,6 +353,7 @@ def histogram_bin_edges(
     Returns: vector in floating point, one more than there are bins.
 
     Raises:
+        ValueError: there are no bins, or known edges or a known range decrease.
         NotImplementedError: bins is the name of a rule.
 
     Example:
@@ -363,9 +366,22 @@ def histogram_bin_edges(
     if not is_integer(bins):
         if isinstance(bins, str):
             raise not_implemented("histogram_bin_edges: give the number of bins or their edges")
-        return _array(bins).astype(a.dtype)
+        edges = _array(bins)
+        if edges.ndim != 1:
+            raise value_error(
+                "histogram: bins must be an integer or a vector of edges, got an array of shape " + str(edges.shape)
+            )
+        if not _weft.is_traced(edges):
+            known = np.asarray(edges)
+            if (known[1:] < known[:-1]).any():
+                raise value_error(f"histogram: the edges in bins must not decrease, got {known}")
+        return edges.astype(a.dtype)
+    if bins < 1:
+        raise value_error(f"histogram: bins must be at least 1, got {bins}")
     if range is not None:
         low, high = (_weft.array(v, a.dtype, False) for v in range)
+        if not _weft.is_traced(low) and not _weft.is_traced(high) and bool(low > high):
+            raise value_error(f"histogram: range must not decrease, got {range!r}")
     elif a.size == 0:
         low, high = _weft.full((), 0, a.dtype), _weft.full((), 1, a.dtype)
     else:
@@ -399,7 +415,7 @@ def histogram(
     Returns: pair of vectors: counts, which are floats as JAX's, and edges, both of the dtype of a and weights together.
 
     Raises:
-        ValueError: weights have another shape than a.
+        ValueError: weights have another shape than a, there are no bins, or known edges or a known range decrease.
         NotImplementedError: bins is the name of a rule.
 
     Example:
@@ -441,6 +457,9 @@ def histogramdd(
         density: whether counts are divided by their sum and the cells' volumes.
 
     Returns: pair of an array of counts and a list of vectors of edges.
+
+    Raises:
+        ValueError: a dimension has no bins, or known edges or a known range decrease.
 
     Example:
         >>> counts, edges = wnp.histogramdd(wnp.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]), bins=2)
@@ -492,6 +511,9 @@ def histogram2d(
         density: whether counts are divided by their sum and the cells' areas.
 
     Returns: tuple of an array of counts, the edges of x and those of y.
+
+    Raises:
+        ValueError: a dimension has no bins, or known edges or a known range decrease.
 
     Example:
         >>> wnp.histogram2d(wnp.array([0.0, 1.0, 1.0]), wnp.array([0.0, 1.0, 0.0]), bins=2)[0]
