@@ -243,6 +243,42 @@ def test_a_size_that_is_none_is_the_arguments_fault() -> None:
     assert "vmap: '-3' is no size; expected one of 0 or more, as in vmap(8) or vmap(n)" in done.stderr
 
 
+def test_a_size_below_nothing_is_the_arguments_fault(tmp_path: Path, how: list[str]) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
+    program = "fn f(x: f32[n+5]) -> (f32[n+5]) { return x }"
+    done = weft("run", "-", *how, "--inputs", tmp_path / "x.npy", program=program, check=False)
+    assert done.returncode == 1
+    assert "is f32[4], expected f32[n+5], where n = -1" in done.stderr
+
+
+def test_a_damaged_archive(tmp_path: Path) -> None:
+    """One bit of the numbers, which the checksum tells."""
+    path = tmp_path / "x.npz"
+    np.savez(path, x=np.arange(100, dtype=np.float32))
+    arguments = ["run", "-", "--inputs", path]
+    program = "fn f(x: f32[100]) -> (f32[]) { y = reduce_sum[dims=[0]] x; return y }"
+    assert "4950.0" in weft(*arguments, program=program).stdout
+    content = bytearray(path.read_bytes())
+    content[content.index(np.float32(50).tobytes()) + 2] ^= 1
+    path.write_bytes(content)
+    done = weft(*arguments, program=program, check=False)
+    assert done.returncode == 1 and "'x' is damaged: its checksum differs" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("equation", "message"),
+    [
+        ('debug_print[format="{} {}"] x', "'{} {}' has 2 fields for values, and there are 1"),
+        ('debug_print[format="x"] x', "'x' has 0 fields for values, and there are 1"),
+        ('debug_print[format="{:q}"] x', "'q' is no format specification for numbers"),
+    ],
+)
+def test_formats_are_checked_before_anything_runs(equation: str, message: str) -> None:
+    program = f"fn f(x: f32[]) -> (f32[]) {{ {equation}; return x }}"
+    done = weft("opt", "-", program=program, check=False)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
 def test_usage_errors() -> None:
     done = weft("frobnicate", check=False)
     assert "there is no command 'frobnicate'; there are opt, run, export, dump, selftest, ops" in done.stderr
