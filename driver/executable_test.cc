@@ -133,14 +133,6 @@ FnRef FnOf(const Prim& prim, const Sample& sample, std::vector<int>* operand_of_
   return b.Build(b.Emit(prim, operands, sample.attrs, sample.regions), /*keep_dead=*/true);
 }
 
-// The primitives of a function and its regions.
-void Record(const Fn& fn, std::set<std::string>& names) {
-  for (const Eqn& e : fn.eqns()) {
-    names.insert(e.prim->name);
-    for (const FnRef& region : e.regions) Record(*region, names);
-  }
-}
-
 TEST(Registry, CompiledCodeEqualsTheInterpreter) {
   EffectHandlers handlers = GetEffectHandlers();
   handlers.print = [](const std::string&) {};
@@ -187,7 +179,7 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
       }
       ASSERT_EQ(EvalCount(), interpreted);
       ASSERT_EQ(error, expected_error);
-      Record(*fn, tried);
+      tried.merge(PrimsOf(*fn));
       if (prim->name == "eigh") FixPhases(got[1], nullptr), FixPhases(want[1], nullptr);
       if (prim->name == "svd" && want.size() == 3) FixPhases(got[0], &got[2]), FixPhases(want[0], &want[2]);
       for (size_t r = 0; r < want.size(); ++r) {
@@ -210,7 +202,7 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
       b.Emit(FindPrim("unbox"), b.Emit(FindPrim("box"), {Sin(b, b.Parameter(type))}), {{"results", Types{type}}}));
   const Tensors x = {RandomTensor(type, -1, 1, rng)};
   ExpectClose(Compile(boxed, options)->Run(x)[0], Eval(*boxed, x)[0], 1e-15);
-  Record(*boxed, tried);
+  tried.merge(PrimsOf(*boxed));
   for (const Prim* prim : AllPrims()) EXPECT_TRUE(tried.count(prim->name)) << prim->name << " was not compiled";
 }
 

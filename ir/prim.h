@@ -271,7 +271,7 @@ struct Prim {
   InferFn infer;
   EvalFn eval;
   // Exactly one of: partials (element-wise), jvp, push (operations with regions), linear operands (jvp follows),
-  // not_differentiable (with the reason).
+  // not_differentiable (with the reason); none where every result is an integer or a boolean.
   PartialsRule partials;
   JvpRule jvp;
   PushRule push;

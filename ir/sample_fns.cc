@@ -28,6 +28,15 @@ std::vector<FnRef> SampleFns(const Prim& prim) {
   return list;
 }
 
+std::set<std::string> PrimsOf(const Fn& fn) {
+  std::set<std::string> names;
+  for (const Eqn& e : fn.eqns()) {
+    names.insert(e.prim->name);
+    for (const FnRef& region : e.regions) names.merge(PrimsOf(*region));
+  }
+  return names;
+}
+
 FnRef OnDevices(const Prim& prim, const Sample& sample) {
   const Mesh mesh{sample.axes};
   const size_t n = mesh.axes.size();

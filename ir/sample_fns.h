@@ -5,6 +5,8 @@
 #ifndef WEFT_IR_SAMPLE_FNS_H_
 #define WEFT_IR_SAMPLE_FNS_H_
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "ir/fn.h"
@@ -20,6 +22,9 @@ std::vector<FnRef> SampleFns(const Prim& prim);
 // A sample of a collective on the devices of a mesh: its operand and result have a leading dimension for each of the
 // sample's axes, with one block per device. (One without operands takes a number and ignores it.)
 FnRef OnDevices(const Prim& prim, const Sample& sample);
+
+// The names of the primitives in a function and its regions.
+std::set<std::string> PrimsOf(const Fn& fn);
 
 // Symbolic sizes, constants, literals of every dtype with their odd values, mesh axes, locations, dead equations.
 FnRef KitchenSinkFn();

@@ -38,26 +38,18 @@ std::string ParseErrorOf(const std::string& bytes) {
   return "";
 }
 
-// The primitives of a function and its regions.
-void Record(const Fn& fn, std::set<std::string>& names) {
-  for (const Eqn& e : fn.eqns()) {
-    names.insert(e.prim->name);
-    for (const FnRef& region : e.regions) Record(*region, names);
-  }
-}
-
 TEST(SerializeTest, EverySampleOfEveryPrimitiveRoundTrips) {
   std::set<std::string> names;
   for (const Prim* prim : AllPrims()) {
     for (const FnRef& fn : SampleFns(*prim)) {
       ExpectRoundTrip(*fn);
-      Record(*fn, names);
+      names.merge(PrimsOf(*fn));
     }
   }
   Builder b("boxed");  // a box has no sample: it equals itself only
   const FnRef boxed = b.Build(b.Emit(FindPrim("box"), {b.Parameter({DType::kF64, {3}, {}})}));
   ExpectRoundTrip(*boxed);
-  Record(*boxed, names);
+  names.merge(PrimsOf(*boxed));
   for (const Prim* prim : AllPrims()) EXPECT_TRUE(names.count(prim->name)) << prim->name;
 }
 

@@ -19,6 +19,7 @@
 #include "ir/drawn_tensors.h"
 #include "ir/eval.h"
 #include "ir/ops.h"
+#include "ir/sample_fns.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "transforms/grad.h"
@@ -35,12 +36,7 @@ std::map<std::string, std::set<std::string>>& Ran() {
   return ran;
 }
 
-void Record(const std::string& law, const Fn& fn) {
-  for (const Eqn& e : fn.eqns()) {
-    Ran()[law].insert(e.prim->name);
-    for (const FnRef& region : e.regions) Record(law, *region);
-  }
-}
+void Record(const std::string& law, const Fn& fn) { Ran()[law].merge(PrimsOf(fn)); }
 
 Tensors DrawOperands(const Sample& s, std::mt19937& rng) {
   Tensors x;

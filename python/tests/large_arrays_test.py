@@ -125,3 +125,12 @@ def test_working_memory_of_more_than_31_bits():
     matrix = wnp.array(np.frombuffer(mmap.mmap(-1, 4 * n * n), np.float32).reshape(n, n), copy=False)
     with pytest.raises(RuntimeError, match=f"svd: a matrix of {n} x {n} needs more than LAPACK can count"):
         weft.jit(wnp.linalg.svd)(matrix)
+
+
+def test_qr_of_many_rows():
+    """LAPACK counts in 32 bits, its workspace too, which may be 64 numbers for each row."""
+    n = 2**31 // 64 + 1000
+    q, r = (np.asarray(a) for a in weft.jit(wnp.linalg.qr)(wnp.ones((n, 1), "float32")))
+    assert q.shape == (n, 1) and r.shape == (1, 1)
+    assert abs(abs(r[0, 0]) - n**0.5) < 1e-2 * n**0.5
+    assert abs(q * r[0, 0] - 1).max() < 1e-2
