@@ -17,15 +17,20 @@ int RegisterBytes(DType t) {
   }
 }
 
-// How well dimension v suits vector lanes: contiguous accesses count, strided ones cost.
+// How well dimension v suits vector lanes: contiguous accesses count, strided ones cost; each as often as it is made,
+// so that a number per row weighs little beside the row.
 double Score(const KernelSpec& spec, int v) {
-  double score = 0;
+  double score = 0, points = 1;
+  const auto size = [&](size_t u) { return static_cast<double>(spec.sizes[u].TryValue().value_or(256)); };
+  for (size_t u = 0; u < spec.sizes.size(); ++u) points *= std::max(1.0, size(u));
   auto add = [&](const Access& a, double weight) {
     const Dim c = a.offset.Coefficient(v);
-    if (c == Dim(1))
-      score += weight;
-    else if (!(c == Dim(0)))
-      score -= 0.5 * weight;
+    if (c == Dim(0)) return;
+    double times = 1;
+    for (size_t u = 0; u < spec.sizes.size(); ++u) {
+      if (!a.dynamic.empty() || !(a.offset.Coefficient(static_cast<int>(u)) == Dim(0))) times *= std::max(1.0, size(u));
+    }
+    score += (c == Dim(1) ? 1 : -0.5) * weight * times / points;
   };
   for (const KernelNode& n : spec.nodes) {
     if (n.kind == KernelNode::Kind::kLoad) add(n.access, 1);

@@ -66,6 +66,17 @@ TEST(LoopPlan, ALongReductionRatherThanThreeResults) {
   EXPECT_TRUE(plan.vector_inner);
 }
 
+// Sums of exp(x - r) with a number r per row: rows are read along, although r and the sums are contiguous the other
+// way.
+TEST(LoopPlan, NumbersPerRowWeighLittle) {
+  const Affine row = Affine::Var(0), column = Affine::Var(1);
+  Kernel k;
+  k.sizes = {64, 1024};
+  k.num_outer = 1;
+  k.Store(k.Sum(k.Op("exp", {k.Op("sub", {k.Load(row * 1024 + column), k.Load(row)})})), row);
+  EXPECT_EQ(PlanLoops(k, Avx512()).vector_dim, 1);
+}
+
 // Contiguous rows that fill the lanes stay: of 16 results with 64 addends each, the results.
 TEST(LoopPlan, FullLanesStayContiguous) {
   const Affine row = Affine::Var(0), j = Affine::Var(1);

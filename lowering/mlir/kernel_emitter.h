@@ -116,6 +116,7 @@ class KernelEmitter {
   Lanes AddTerm(const Lanes& sum);
   bool IsNarrow(int node) const;
   void RunPhase(int phase, const std::vector<int>& reductions, const std::vector<const KernelStore*>& stores);
+  void TouchNextRow();
   Lanes Horizontal(const KernelNode& n, Lanes v);
   const KernelStore* SpillOf(int node) const {
     for (const KernelStore& s : spec_.spills) {

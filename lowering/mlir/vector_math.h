@@ -51,12 +51,14 @@ class VectorMath {
   Value PowerOfTwo(Value k);
   struct Reduced {
     Value r;       // in [-ln2/2, ln2/2]
-    Value k_word;  // k plus the bits of 1.5 * 2^(mantissa bits), whose lower bits are zero also when halved
+    Value k_word;  // k plus the bits of RoundingAddend, whose lower bits, but for the bias, are zero also when halved
     Value k;       // integer lanes
     Value kf;      // the same as floats
   };
+  static double RoundingAddend(bool f32);  // 1.5 * 2^(mantissa bits) + 2 * (bias of the exponents)
   Reduced ReduceExp(Value x);
-  Value ExpPolynomial(Value r);  // e^r - 1
+  Value ExpPolynomial(Value r);  // e^r - 1, accurate relative to itself
+  Value ExpOfSmall(Value r);     // e^r - 1, accurate relative to e^r: a term less
   Value Rounded(Value product);
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
   Value ScaleByFloat(Value v, Value kf);
