@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "absl/container/inlined_vector.h"
 #include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/fork_safe_mutex.h"
 #include "backends/cpu/program.h"
@@ -194,7 +195,7 @@ Tensors Executable::RunOwned(Tensors args) const {
   const std::vector<Param>& params = fn_->params();
   if (args.size() != params.size())
     throw TypeError(fn_->name(), ": takes ", params.size(), " arguments, got ", args.size());
-  std::vector<cpu::Argument> arguments(args.size());
+  absl::InlinedVector<cpu::Argument, 8> arguments(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
     const Type& t = params[i].type;
     if (args[i].dtype() != t.dtype || args[i].rank() != t.rank()) {
@@ -209,22 +210,22 @@ Tensors Executable::RunOwned(Tensors args) const {
     }
     if (t.dtype == DType::kTape) arguments[i].tapes = args[i].owner();
   }
-  std::vector<cpu::Array> out;
+  absl::InlinedVector<cpu::Array, 4> out(program_->artifact().results.size());
   try {
-    out = program_->Run(arguments);
+    program_->Run(arguments, out);
   } catch (const std::invalid_argument& failure) {
     throw TypeError(fn_->name(), ": ", failure.what());
   } catch (const std::runtime_error& failure) {
     throw Error(ErrorKind::kRuntime, failure.what());
   }
-  Tensors results;
-  results.reserve(out.size());
+  args.clear();  // its memory holds the results
+  args.reserve(out.size());
   for (size_t i = 0; i < out.size(); ++i) {
     const DType dtype = static_cast<DType>(program_->artifact().results[i].dtype);
     void* data = out[i].data.get();
-    results.emplace_back(dtype, std::move(out[i].shape), std::move(out[i].data), data);
+    args.emplace_back(dtype, std::move(out[i].shape), std::move(out[i].data), data);
   }
-  return results;
+  return args;
 }
 
 std::string Executable::Stage(const std::string& stage) const {

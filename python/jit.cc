@@ -407,7 +407,7 @@ PyObject* WrapResult(const Entry& entry, Value value, size_t i) {
   return array;
 }
 
-PyObject* BuildResult(const Entry& entry, Values values) {
+PyObject* BuildResult(const Entry& entry, absl::Span<Value> values) {
   if (entry.out == Entry::Out::kLeaf) return WrapResult(entry, std::move(values[0]), 0);
   if (entry.out == Entry::Out::kTuple) {
     Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
@@ -568,13 +568,13 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     }
     if (!entry) entry = Make(self, args, n, kwnames, a);
     ++entry->calls;
-    Values results;
+    absl::InlinedVector<Value, 4> results;
     if (Trace::Current()) {
       CheckSurroundings(self);
       Values values = ArgumentValues(a);
       values.insert(values.end(), entry->traced.captures.begin(), entry->traced.captures.end());
-      results = Apply(entry->traced.fn, values);
-      for (size_t i = 0; i < results.size(); ++i) results[i] = results[i].WithWeak(entry->traced.weak_results[i]);
+      for (const Value& result : Apply(entry->traced.fn, values))
+        results.push_back(result.WithWeak(entry->traced.weak_results[results.size()]));
     } else {
       std::vector<bool> give;
       if (self->has_donated) give = MayGive(*entry, a);
@@ -605,8 +605,10 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
           tensors.push_back(NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
       const bool keep = std::find(give.begin(), give.end(), true) == give.end();
-      if (entry->part)
-        return BuildResult(*entry, WithWeak(RunPart(*entry, a, tensors, IsDeterministic(self), keep), entry->traced));
+      if (entry->part) {
+        Values blocks = WithWeak(RunPart(*entry, a, tensors, IsDeterministic(self), keep), entry->traced);
+        return BuildResult(*entry, absl::MakeSpan(blocks));
+      }
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;
@@ -622,7 +624,7 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
         results.push_back(Value(std::move(out[i]), entry->traced.weak_results[i]));
       }
     }
-    return BuildResult(*entry, std::move(results));
+    return BuildResult(*entry, absl::MakeSpan(results));
   });
 }
 

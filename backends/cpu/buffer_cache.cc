@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -50,9 +52,36 @@ Cache& TheCache() {
   return *cache;
 }
 
+constexpr int64_t kInBlock = -1;
+
 struct BackToCache {
   int64_t bytes;
-  void operator()(void* p) const { FreeRaw(p, bytes); }
+  void operator()(void* p) const {
+    if (bytes != kInBlock) FreeRaw(p, bytes);
+  }
+};
+
+// A small buffer has the counts of its owners in its own block, at the beginning: one allocation and no lock, which
+// would be much of the time of a small call.
+constexpr int64_t kSmall = 1024, kAlignment = 64;
+constexpr size_t kCounts = 64;
+
+template <class T>
+struct OfBlock {
+  using value_type = T;
+  explicit OfBlock(void* b) : block(b) {}
+  template <class U>
+  OfBlock(const OfBlock<U>& other) : block(other.block) {}  // NOLINT(google-explicit-constructor): an allocator's
+  T* allocate(size_t n) {
+    static_assert(sizeof(T) <= kCounts && alignof(T) <= alignof(std::max_align_t));
+    return n == 1 ? static_cast<T*>(block) : throw std::bad_alloc();
+  }
+  void deallocate(T*, size_t) { std::free(block); }
+  template <class U>
+  bool operator==(const OfBlock<U>& other) const {
+    return block == other.block;
+  }
+  void* block;
 };
 
 // Says how much was asked for, to whoever shows it to the user.
@@ -107,7 +136,11 @@ void FreeRaw(void* data, int64_t bytes) {
 }
 
 std::shared_ptr<void> AllocateBuffer(int64_t bytes) {
-  return std::shared_ptr<void>(AllocateRaw(bytes), BackToCache{bytes});
+  if (bytes > kSmall) return std::shared_ptr<void>(AllocateRaw(bytes), BackToCache{bytes});
+  void* block = std::malloc(kCounts + static_cast<size_t>(kAlignment + bytes));
+  if (block == nullptr) throw OutOfMemory(bytes);
+  const uintptr_t data = (reinterpret_cast<uintptr_t>(block) + kCounts + kAlignment - 1) & ~uintptr_t{kAlignment - 1};
+  return std::shared_ptr<void>(reinterpret_cast<void*>(data), BackToCache{kInBlock}, OfBlock<char>(block));
 }
 
 bool IsCacheBuffer(const std::shared_ptr<void>& owner) { return std::get_deleter<BackToCache>(owner) != nullptr; }

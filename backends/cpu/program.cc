@@ -35,18 +35,18 @@ std::string SizesText(const std::vector<std::string>& symbols, const std::vector
 }
 
 // Results that are tapes own what they refer to: tapes made by the call and those of its arguments.
-void KeepTapes(const Artifact& a, const std::vector<Argument>& arguments, std::vector<std::shared_ptr<TapeRegion>> made,
-               std::vector<Array>* results) {
+void KeepTapes(const Artifact& a, std::span<const Argument> arguments, Call& call, std::span<Array> results) {
   struct Owner {
     std::shared_ptr<void> memory;
     std::vector<std::shared_ptr<TapeRegion>> made;
     std::vector<std::shared_ptr<void>> given;
   };
-  for (size_t i = 0; i < results->size(); ++i) {
+  for (size_t i = 0; i < results.size(); ++i) {
     if (static_cast<DType>(a.results[i].dtype) != DType::kTape) continue;
-    std::shared_ptr<void>& data = (*results)[i].data;
+    std::shared_ptr<void>& data = results[i].data;
     void* const address = data.get();
-    auto owner = std::make_shared<Owner>(Owner{std::move(data), made, {}});
+    auto owner = std::make_shared<Owner>(Owner{std::move(data), call.device_tapes, {}});
+    owner->made.push_back(call.tapes);
     for (const Argument& x : arguments) {
       if (x.tapes) owner->given.push_back(x.tapes);
     }
@@ -133,7 +133,7 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
   return layout;
 }
 
-std::shared_ptr<const Program::Layout> Program::LayoutFor(const std::vector<Argument>& arguments) const {
+std::shared_ptr<const Program::Layout> Program::LayoutFor(std::span<const Argument> arguments) const {
   const Artifact& a = artifact_;
   constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
   std::vector<int64_t> symbols(a.symbols.size(), kUnknown);
@@ -171,7 +171,13 @@ int64_t Program::arena_bytes() const {
   return layouts_.empty() ? 0 : layouts_[0]->arena_bytes;
 }
 
-std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
+std::vector<Array> Program::Run(std::span<const Argument> arguments) const {
+  std::vector<Array> results(artifact_.results.size());
+  Run(arguments, results);
+  return results;
+}
+
+void Program::Run(std::span<const Argument> arguments, std::span<Array> results) const {
   const Artifact& a = artifact_;
   if (!lacking_.empty())
     throw std::runtime_error("the program was compiled for a CPU with " + lacking_ + ", which this one lacks");
@@ -179,7 +185,9 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
     throw std::invalid_argument("takes " + std::to_string(a.params.size()) + " arguments, got " +
                                 std::to_string(arguments.size()));
   }
-  const std::shared_ptr<const Layout> layout = LayoutFor(arguments);
+  std::shared_ptr<const Layout> of_sizes;
+  if (!a.symbols.empty()) of_sizes = LayoutFor(arguments);
+  const Layout* layout = of_sizes ? of_sizes.get() : layouts_[0].get();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::vector<int64_t>& want = layout->param_shapes[i];
     if (!std::equal(want.begin(), want.end(), arguments[i].shape)) {
@@ -192,7 +200,6 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
     if (a.donated[i] && arguments[i].donated.get() != arguments[i].data)
       throw std::invalid_argument("argument " + std::to_string(i) + " is donated, but comes without its memory");
   }
-  std::vector<Array> results(a.results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     const int32_t in = a.result_in.empty() ? -1 : a.result_in[i];
     results[i] = {in >= 0 ? arguments[static_cast<size_t>(in)].donated : AllocateBuffer(layout->result_bytes[i]),
@@ -235,10 +242,7 @@ std::vector<Array> Program::Run(const std::vector<Argument>& arguments) const {
   WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
   main_(&frame);
   if (frame.error != 0) throw std::runtime_error(call.error);
-  std::vector<std::shared_ptr<TapeRegion>> made = std::move(call.device_tapes);
-  made.push_back(std::move(call.tapes));
-  KeepTapes(a, arguments, std::move(made), &results);
-  return results;
+  KeepTapes(a, arguments, call, results);
 }
 
 }  // namespace weft::cpu

@@ -1,12 +1,14 @@
 // A loaded artifact, ready to run. Needs neither LLVM nor MLIR.
 //
 //   auto program = cpu::Program::Load(artifact);
-//   std::vector<cpu::Array> out = program->Run({{x_data, {1024}}, {y_data, {1024}}});
+//   const cpu::Argument arguments[] = {{x_data, x_sizes}, {y_data, y_sizes}};
+//   std::vector<cpu::Array> out = program->Run(arguments);
 #ifndef WEFT_BACKENDS_CPU_PROGRAM_H_
 #define WEFT_BACKENDS_CPU_PROGRAM_H_
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,7 +44,9 @@ class Program {
 
   // One argument per parameter; dtypes are the caller's business, sizes are checked. Throws std::invalid_argument for a
   // size that does not fit, std::runtime_error when the program itself fails or was compiled for another CPU.
-  std::vector<Array> Run(const std::vector<Argument>& arguments) const;
+  std::vector<Array> Run(std::span<const Argument> arguments) const;
+  // Into an array per result.
+  void Run(std::span<const Argument> arguments, std::span<Array> results) const;
 
   const Artifact& artifact() const { return artifact_; }
   // Of the last plan made (symbolic programs have one per combination of sizes).
@@ -65,7 +69,7 @@ class Program {
     std::vector<int64_t> result_bytes;
     std::vector<std::vector<int64_t>> param_shapes;
   };
-  std::shared_ptr<const Layout> LayoutFor(const std::vector<Argument>& arguments) const;
+  std::shared_ptr<const Layout> LayoutFor(std::span<const Argument> arguments) const;
   std::shared_ptr<const Layout> MakeLayout(std::vector<int64_t> symbols) const;
 
   Artifact artifact_;
@@ -76,7 +80,8 @@ class Program {
   std::vector<WeftMain> functions_;
   std::shared_ptr<void> constants_;
   mutable ForkSafeMutex mutex_;
-  mutable std::vector<std::shared_ptr<const Layout>> layouts_;  // most recent first
+  // Most recent first. Of a program without symbols the only one, which stays.
+  mutable std::vector<std::shared_ptr<const Layout>> layouts_;
 };
 
 }  // namespace weft::cpu
