@@ -19,17 +19,20 @@ void AddVarying(const Strings& axes, Signature& s) {
 }
 
 void AddType(const Value& v, Signature& s) {
-  uint64_t head = kLeafToken | static_cast<uint64_t>(v.dtype()) << 8 | static_cast<uint64_t>(v.weak()) << 16;
+  const auto head = [&](DType dtype, size_t rank) {
+    return kLeafToken | static_cast<uint64_t>(dtype) << 8 | static_cast<uint64_t>(v.weak()) << 16 |
+           static_cast<uint64_t>(rank) << 32;
+  };
   if (!v.traced()) {
     const Shape& shape = v.tensor().shape();
-    s.tokens.push_back(head | static_cast<uint64_t>(shape.size()) << 32);
+    s.tokens.push_back(head(v.tensor().dtype(), shape.size()));
     s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
     if (Trace::Current() != nullptr) AddVarying(TypeHere(v).varying, s);
     return;
   }
   const Type type = TypeHere(v);
   const Dims& dims = type.dims;
-  s.tokens.push_back(head | static_cast<uint64_t>(dims.size()) << 32);
+  s.tokens.push_back(head(type.dtype, dims.size()));
   AddVarying(type.varying, s);
   for (const Dim& d : dims) {
     if (const auto size = d.TryValue()) {
@@ -92,7 +95,7 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
       a.signature.objects.push_back(Ref::Borrow(sharding));
       a.placed = true;
     }
-    a.leaves.push_back({o, {}, {}});
+    a.leaves.emplace_back().array = o;
     return true;
   }
   if (IsPythonNumber(o)) {

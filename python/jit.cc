@@ -125,7 +125,7 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
 std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
   // Comparing static arguments may run Python code, and so other threads, which may add entries meanwhile, and change
   // which is the last one.
-  if (const std::shared_ptr<Entry> last = *self->last; last && last->signature == s) return last;
+  if (std::shared_ptr<Entry> last = *self->last; last && last->signature == s) return last;
   auto it = self->entries->find(s.Hash());
   if (it == self->entries->end()) return nullptr;
   const std::vector<std::shared_ptr<Entry>> entries = it->second;

@@ -1,5 +1,5 @@
 // Memory for results and arenas, kept by size class instead of going back to the system: a fresh page costs far more
-// than the computation that fills it.
+// than the computation that fills it. Results of a KiB or less come from malloc: they need no pages.
 #ifndef WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
 #define WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
 
