@@ -128,7 +128,9 @@ void KernelEmitter::TouchNextRow() {
     for (int64_t b = 0; b < int64_t{plan_.lanes} * ByteWidth(a.dtype); b += 64)
       m_.b.create<LLVM::Prefetch>(m_.loc, m_.GepAt(m_.i8(), pointer, b), write ? 1 : 0, /*hint=*/3, /*cache=*/1);
   };
-  for (const KernelStore& s : spec_.stores) touch(s.access, true);
+  for (const KernelStore& s : spec_.stores) {
+    if (!s.streamed) touch(s.access, true);
+  }
   for (const KernelNode& n : spec_.nodes) {
     if (n.kind == KernelNode::Kind::kLoad) touch(n.access, false);
   }
