@@ -115,6 +115,7 @@ void KernelEmitter::TouchNextRow() {
     const std::optional<int64_t> size = spec_.sizes[d].TryValue();
     if (!size || *size > kLongestRow) return;
     points *= *size;
+    if (points > kLongestRow) return;
   }
   std::set<int> touched;
   const auto touch = [&](const Access& a, bool write) {

@@ -1,6 +1,8 @@
 #include "lowering/mlir/vector_math.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 
@@ -41,8 +43,8 @@ VectorMath::Reduced VectorMath::ReduceExp(Value x) {
   const double addend = RoundingAddend(f32);
   Value shifted = m_.Fma(x, C(x, std::numbers::log2e), C(x, addend));
   MType word = f32 ? m_.i32() : m_.i64();
-  Value addend_bits =
-      m_.I(MlirBuilder::As(x.getType(), word), f32 ? 0x4B400000 + 2 * 127 : 0x4338000000000000 + 2 * 1023);
+  Value addend_bits = m_.I(MlirBuilder::As(x.getType(), word),
+                           f32 ? std::bit_cast<int32_t>(static_cast<float>(addend)) : std::bit_cast<int64_t>(addend));
   Value k_word = m_.Bits(shifted, word);
   Value k = m_.ISub(k_word, addend_bits);
   Value kf = m_.Sub(shifted, C(x, addend));

@@ -125,6 +125,7 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
 std::shared_ptr<Entry> Find(JitObject* self, const Signature& s) {
   // Comparing static arguments may run Python code, and so other threads, which may add entries meanwhile, and change
   // which is the last one.
+  // (Not const, so that it is moved out.)
   if (std::shared_ptr<Entry> last = *self->last; last && last->signature == s) return last;
   auto it = self->entries->find(s.Hash());
   if (it == self->entries->end()) return nullptr;

@@ -52,7 +52,7 @@ Cache& TheCache() {
   return *cache;
 }
 
-constexpr int64_t kInBlock = -1;
+constexpr int64_t kInBlock = -1;  // memory that goes with the block of the counts: OfBlock
 
 struct BackToCache {
   int64_t bytes;

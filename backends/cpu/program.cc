@@ -138,7 +138,7 @@ std::shared_ptr<const Program::Layout> Program::LayoutFor(std::span<const Argume
   constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
   std::vector<int64_t> symbols(a.symbols.size(), kUnknown);
   // A symbol's value is read from a dimension that is linear in it alone.
-  for (size_t i = 0; i < a.params.size() && !symbols.empty(); ++i) {
+  for (size_t i = 0; i < a.params.size(); ++i) {
     for (size_t d = 0; d < a.params[i].dims.size(); ++d) {
       const SizeExpr& e = a.params[i].dims[d];
       if (e.terms.size() != 1 || e.terms[0].symbols.size() != 1 || e.terms[0].coefficient == 0) continue;

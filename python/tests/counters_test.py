@@ -43,6 +43,28 @@ def test_layernorm_reads_and_writes_once():
     assert (c["bytes_moved"], c["bytes_copied"], c["arena_bytes"]) == ((2 * 64 * 100 + 2 * 100) * F, 0, 0)
 
 
+@pytest.mark.parametrize("columns, fetched", [(1024, True), (100_000, False)])
+def test_rows_that_are_read_again_fetch_the_next(columns, fetched):
+    """Of rows too long for the caches the next one would be gone again before it is read."""
+    assert ("prefetch" in weft.make_ir(weft.nn.softmax)(array(64, columns)).stage("asm")) == fetched
+
+
+def test_rows_that_are_read_once_fetch_nothing():
+    assert "prefetch" not in weft.make_ir(lambda x: x.sum(axis=1))(array(64, 1024)).stage("asm")
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 255, 256, 257])
+def test_small_and_large_results_are_aligned_and_may_be_donated(n):
+    """Results of a KiB or less come from elsewhere than larger ones."""
+    step = weft.jit(lambda x: x + 1, donate_argnums=0)
+    x = weft.jit(lambda x: x + 1)(array(n))
+    address = np.asarray(x).ctypes.data
+    assert address % 64 == 0
+    want = np.asarray(x) + 1  # a copy: a view of x would forbid the donation
+    np.testing.assert_array_equal(step(x), want)
+    assert x.is_deleted()
+
+
 def test_digits_training_step():
     params = digits.initial(0)
     state = digits.Adam(np.float32(0), params, *(weft.tree.map(np.zeros_like, params) for _ in range(2)))
