@@ -1,4 +1,4 @@
-"""Archives of the system, for programs that run where its packages are not installed."""
+"""Archives of the system in the place of its shared libraries."""
 
 _ARCHIVES = [
     "absl_" + name
@@ -24,9 +24,22 @@ _ARCHIVES = [
     "stdc++",
 ]
 
-# linkopts of a cc_binary: what the archives define is not looked for in shared libraries, which are then left out.
+# linkopts of a cc_binary that runs where the system's packages are not installed: what the archives define is not looked
+# for in shared libraries, which are then left out.
 STATIC_LIBRARIES = [
     "-static-libgcc",
     "-Wl,--as-needed",
     "-Wl,--start-group",
 ] + ["-l:lib%s.a" % name for name in _ARCHIVES] + ["-Wl,--end-group"]
+
+# Of a cc_binary that has MLIR and LLVM inside, as far as it uses them, and shows none of it: it is loaded in half the
+# time, since nothing of them is looked up by name, and another LLVM in the process does not meet this one.
+MLIR_INSIDE = dict(
+    additional_linker_inputs = ["@llvm//:archives"],
+    linkopts = [
+        "-L$(BINDIR)/external/llvm/archives",
+        "-Wl,--exclude-libs,ALL",
+        "-Wl,--gc-sections",
+    ],
+    deps = ["//third_party:llvm_targets"],
+)

@@ -70,6 +70,22 @@ def in_child(body):
 # --- Threads ----------------------------------------------------------------------------------------------------------
 
 
+def test_importing_starts_no_thread_that_stays():
+    script = """
+import os, numpy
+before = set(os.listdir("/proc/self/task"))
+import weft
+weft._weft.finish_warm_up()
+print(len(set(os.listdir("/proc/self/task")) - before))
+with open("/proc/self/maps") as maps:
+    print(*sorted({line.split("/")[-1].strip() for line in maps if "libLLVM" in line or "libMLIR" in line}))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=SECONDS, check=True)
+    threads, libraries = done.stdout.splitlines()
+    assert threads == "0"  # a BLAS with threads of its own has them wait by spinning
+    assert libraries == ""  # their names take as long to look up as everything else that importing does
+
+
 def test_threads_share_a_function_that_none_has_called_yet():
     traced = []
 
