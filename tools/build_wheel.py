@@ -1,8 +1,8 @@
 """Writes the wheel of a package with a native module, and tries it; weft_wheel (tools/wheel.bzl) calls it.
 
 The wheel carries every shared library that the module needs and that is not part of each Linux system (oneDNN,
-OpenBLAS, Abseil ...; LLVM is inside the module). auditwheel copies them, renames them (so that they are not mistaken for
-the same library of another package in the process) and makes them find each other by $ORIGIN.
+OpenBLAS, Abseil ...; LLVM is inside the module). auditwheel copies them, renames them (so that they are not mistaken
+for the same library of another package in the process) and makes them find each other by $ORIGIN.
 """
 
 import argparse
