@@ -73,9 +73,10 @@ def in_child(body):
 def test_importing_starts_no_thread_that_stays():
     script = """
 import os, numpy
-before = set(os.listdir("/proc/self/task"))
+before, settings = set(os.listdir("/proc/self/task")), dict(os.environ)
 import weft
 weft._weft.finish_warm_up()
+assert dict(os.environ) == settings
 print(len(set(os.listdir("/proc/self/task")) - before))
 with open("/proc/self/maps") as maps:
     print(*sorted({line.split("/")[-1].strip() for line in maps if "libLLVM" in line or "libMLIR" in line}))
@@ -101,6 +102,18 @@ def test_threads_share_a_function_that_none_has_called_yet():
 
     in_threads(6, body)
     assert len(set(traced)) >= 1 and f._cache_size() >= 7
+
+
+def test_linear_algebra_in_threads_has_the_bits_of_one():
+    a = np.random.RandomState(0).randn(60, 60)
+    inverse, singular = np.asarray(wnp.linalg.inv(a)), np.asarray(wnp.linalg.svd(a)[1])
+
+    def body(_):
+        for _ in range(200):
+            np.testing.assert_array_equal(wnp.linalg.inv(a), inverse)
+        np.testing.assert_array_equal(wnp.linalg.svd(a)[1], singular)
+
+    in_threads(8, body)
 
 
 def test_threads_trace_and_compile_different_functions():

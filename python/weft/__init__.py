@@ -17,7 +17,18 @@ import atexit as _atexit
 import os as _os
 import typing as _typing
 
-from . import _weft
+import numpy as _numpy  # noqa: F401  # before the setting below, which is not for its BLAS
+
+# OpenBLAS would start threads when it is loaded, which wait by spinning; the work is cut without them.
+_threads = _os.environ.get("OPENBLAS_NUM_THREADS")
+_os.environ["OPENBLAS_NUM_THREADS"] = "1"
+try:
+    from . import _weft
+finally:
+    if _threads is None:
+        del _os.environ["OPENBLAS_NUM_THREADS"]
+    else:
+        _os.environ["OPENBLAS_NUM_THREADS"] = _threads
 
 _weft.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
