@@ -160,7 +160,7 @@ def test_settings_of_threads_that_overlap_end_with_the_last():
 
 
 def test_python_goes_on_while_compiled_code_runs():
-    f, x = repeat(400), wnp.ones(400_000)
+    f, x = repeat(2000), wnp.ones(400_000)
     np.asarray(f(x))
     ticks, stop = [], threading.Event()
 
