@@ -1,6 +1,7 @@
 #include "lowering/codegen.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,6 +21,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar.h"
+#include "lowering/lower.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -139,6 +141,7 @@ std::string ReadFile(const std::string& path) {
 std::string LinkShared(const std::string& object) {
   static std::mutex mutex;  // lld keeps global state
   std::lock_guard<std::mutex> lock(mutex);
+  LeaveSignalsToTheProgram();
   const LinkFolder folder;
   const std::string in_path = folder.object(), out_path = folder.library();
   WriteFile(in_path, object);
@@ -149,8 +152,6 @@ std::string LinkShared(const std::string& object) {
   llvm::raw_string_ostream errors(text);
   const bool ok = lld::elf::link(args, errors, errors, /*exitEarly=*/false, /*disableOutput=*/false);
   lld::CommonLinkerContext::destroy();
-  // Writing its output, lld puts LLVM's handlers in place of the program's own for a dozen signals.
-  llvm::sys::unregisterHandlers();
   WEFT_CHECK(ok) << "linking failed: " << text;
   return ReadFile(out_path);
 }
@@ -171,6 +172,24 @@ void ConvertToLlvm(mlir::ModuleOp module) {
 }
 
 }  // namespace
+
+void LeaveSignalsToTheProgram() {
+  static const bool once = [] {
+    constexpr int kSignals = 65;
+    struct sigaction program[kSignals];
+    bool known[kSignals] = {};
+    stack_t stack;
+    for (int i = 1; i < kSignals; ++i) known[i] = sigaction(i, nullptr, &program[i]) == 0;
+    const bool stack_known = sigaltstack(nullptr, &stack) == 0;
+    llvm::sys::SetInfoSignalFunction(nullptr);  // takes all of them
+    for (int i = 1; i < kSignals; ++i) {
+      if (known[i]) sigaction(i, &program[i], nullptr);
+    }
+    if (stack_known) sigaltstack(&stack, nullptr);
+    return true;
+  }();
+  (void)once;
+}
 
 std::string MlirText(mlir::ModuleOp module) {
   std::string text;

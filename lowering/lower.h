@@ -26,6 +26,11 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
 // The text of a stage: "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
 std::string LowerToText(const FnRef& fn, const Target& target, const LowerOptions& options, const std::string& stage);
 
+// lld has LLVM take a dozen signals when it writes its output, unless LLVM believes that it has them. This lets it take
+// them once and gives them back at once; afterwards it leaves alone what the program makes of them. The first
+// compilation does it if nobody has; a program with threads does it before it starts them.
+void LeaveSignalsToTheProgram();
+
 // Compiles a trifle, so that the first real compilation finds everything loaded.
 void WarmUpLowering();
 

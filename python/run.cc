@@ -16,6 +16,7 @@
 #include "ir/cost.h"
 #include "ir/environment.h"
 #include "ir/eval.h"
+#include "lowering/lower.h"
 #include "python/effects.h"
 #include "python/errors.h"
 #include "python/nans.h"
@@ -160,6 +161,7 @@ void InstallRunner() {
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;
+  LeaveSignalsToTheProgram();
   WarmUpThread() = std::thread([] {
     try {
       WarmUpCompiler();

@@ -17,6 +17,26 @@ import weft.numpy as wnp
 SECONDS = 60  # within which anything below ends, also on a busy machine
 
 
+# Another thread compiles, with the lock released, while this one sets a handler again and again.
+SIGNALS_WHILE_COMPILING = """
+import signal, threading, weft, weft.numpy as wnp
+done = threading.Event()
+def compile_many():
+    for i in range(40):
+        weft.jit(lambda x: wnp.sin(x) * (1.5 + i))(wnp.ones(3))
+    done.set()
+threading.Thread(target=compile_many).start()
+n = 0
+while not done.is_set():
+    n += 1
+    def ours(*_): pass
+    signal.signal(signal.SIGUSR1, ours)
+    assert signal.getsignal(signal.SIGUSR1) is ours
+    signal.raise_signal(signal.SIGUSR1)  # kills where the handler was taken away
+print("ours")
+"""
+
+
 def repeat(n):
     """A function that computes for long in one call: n times the sine of all elements."""
     return weft.jit(lambda x: weft.fori_loop(0, n, lambda _, c: wnp.sin(c) + 1, x))
@@ -301,6 +321,13 @@ print("alive", flush=True)
         done = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, timeout=SECONDS)
         assert done.stdout == "mine\nmine\n", (name, done.stdout, done.stderr)
         assert done.returncode == -getattr(signal, name)
+
+
+def test_signals_stay_what_the_program_made_them_while_it_compiles():
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALS_WHILE_COMPILING], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (done.returncode, done.stdout) == (0, "ours\n"), done.stderr
 
 
 def test_an_interrupt_while_tracing_closes_the_trace():
