@@ -11,8 +11,13 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=${WEFT_FUZZ_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/weft/fuzz}
 cxx=${CXX:-clang++-19}
-echo '#include <sanitizer/common_interface_defs.h>' | "$cxx" -x c++ -E - >/dev/null 2>&1 ||
-  { echo "run.sh: needs $cxx and its sanitizers (apt-get install clang-19 libclang-rt-19-dev)" >&2; exit 1; }
+have_clang() { echo '#include <sanitizer/common_interface_defs.h>' | "$cxx" -x c++ -E - >/dev/null 2>&1; }
+"$root/bazelw" venv >/dev/null  # the libraries; clang is needed by nothing else
+if ! have_clang && [ "$cxx" = clang++-19 ]; then
+  sudo=; [ "$(id -u)" = 0 ] || sudo=sudo
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -y -q install --no-install-recommends clang-19 libclang-rt-19-dev >&2 || true
+fi
+have_clang || { echo "run.sh: needs $cxx and its sanitizers (apt-get install clang-19 libclang-rt-19-dev)" >&2; exit 1; }
 what=${1:-all}
 seconds=${2:-60}
 # Objects name their sources, so each checkout has its own.
