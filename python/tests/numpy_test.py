@@ -560,6 +560,14 @@ def test_trim_zeros(x, trim):
     np.testing.assert_array_equal(np.asarray(wnp.trim_zeros(x, trim)), np.trim_zeros(x, trim))
 
 
+def test_what_is_left_of_more_differences_than_elements():
+    """Nothing, at once."""
+    x = np.arange(6).reshape(2, 3)
+    for n in (3, 4, 2**40):
+        np.testing.assert_array_equal(wnp.diff(x, n), np.diff(x, min(n, 5)))
+        assert wnp.polyder(np.ones(3), n).shape == (0,)
+
+
 def test_lists_and_numpy_arrays_where_shapes_matter():
     """Functions that look at a shape before they compute take what NumPy's take."""
     np.testing.assert_allclose(wnp.fft.hfft([1.0, 2.0, 1.0]), np.fft.hfft([1.0, 2.0, 1.0]), atol=1e-6)

@@ -289,7 +289,7 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
 
     Raises:
         TypeError: indices_or_sections is neither an integer nor a sequence of integers.
-        ValueError: there are less than 1 parts.
+        ValueError: there are less than 1 parts, or more than a list can hold.
 
     Example:
         >>> wnp.array_split(wnp.arange(5), 2)
@@ -300,9 +300,13 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
     if not isinstance(k, int):
         return split(ary, k, axis)
     axis = _weft.check_axis(axis, ary.ndim, "array_split")
-    n, bounds = ary.shape[axis], [0]
+    n = ary.shape[axis]
+    try:
+        bounds = [0] * (k + 1)
+    except (MemoryError, OverflowError):
+        raise value_error(f"array_split: no memory holds {k} arrays (indices_or_sections)") from None
     for i in range(k):
-        bounds.append(bounds[-1] + n // k + (1 if i < n % k else 0))
+        bounds[i + 1] = bounds[i] + n // k + (1 if i < n % k else 0)
     return _cut(ary, bounds, axis)
 
 

@@ -165,15 +165,19 @@ def polyder(p: NestedLike, m: int = 1) -> Array:
     Returns: vector of m fewer coefficients.
 
     Raises:
-        ValueError: p is no vector.
+        ValueError: p is no vector, or m is negative.
 
     Example:
         >>> wnp.polyder(wnp.array([1, 2, 3]))
         Array([2., 2.], dtype=float32)
     """
     p = _weft.promote_inexact(_vector(p, "polyder"))
+    if m < 0:
+        raise value_error(f"polyder: m must not be negative, got {m}")
     for _ in range(m):
         n = p.shape[0]
+        if n == 0:  # and stays so, however large m is
+            break
         p = p[:-1] * _weft.flip(_weft.iota((n,), 0, p.dtype), 0)[:-1]
     return p
 
@@ -188,7 +192,7 @@ def polyint(p: NestedLike, m: int = 1, k: NestedLike | None = None) -> Array:
     Returns: vector of m more coefficients.
 
     Raises:
-        ValueError: p is no vector, or there are not m constants.
+        ValueError: p is no vector, m is negative, or there are not m constants.
 
     Example:
         >>> wnp.polyint(wnp.array([2.0, 2.0]))
@@ -196,6 +200,8 @@ def polyint(p: NestedLike, m: int = 1, k: NestedLike | None = None) -> Array:
     """
     p = _weft.promote_inexact(_vector(p, "polyint"))
     constants = _vector(0 if k is None else k, "polyint")
+    if m < 0:
+        raise value_error(f"polyint: m must not be negative, got {m}")
     if constants.shape[0] not in (1, m):
         raise value_error(f"polyint: k must be one number or {m}, got shape {constants.shape}")
     for c in _weft.broadcast_to(constants, (m,)):
