@@ -289,7 +289,7 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
 
     Raises:
         TypeError: indices_or_sections is neither an integer nor a sequence of integers.
-        ValueError: there are less than 1 parts, or more than a list can hold.
+        ValueError: there are less than 1 parts, or 2**31 or more.
 
     Example:
         >>> wnp.array_split(wnp.arange(5), 2)
@@ -300,13 +300,11 @@ def array_split(ary: NestedLike, indices_or_sections: int | Sequence[int], axis:
     if not isinstance(k, int):
         return split(ary, k, axis)
     axis = _weft.check_axis(axis, ary.ndim, "array_split")
-    n = ary.shape[axis]
-    try:
-        bounds = [0] * (k + 1)
-    except (MemoryError, OverflowError):
-        raise value_error(f"array_split: no memory holds {k} arrays (indices_or_sections)") from None
+    if k >= 2**31:  # no memory holds so many arrays
+        raise value_error(f"array_split: indices_or_sections must be below 2**31, got {k}")
+    n, bounds = ary.shape[axis], [0]
     for i in range(k):
-        bounds[i + 1] = bounds[i] + n // k + (1 if i < n % k else 0)
+        bounds.append(bounds[-1] + n // k + (1 if i < n % k else 0))
     return _cut(ary, bounds, axis)
 
 
