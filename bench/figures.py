@@ -370,7 +370,7 @@ FIGURES = {
     "softmax": (
         "softmax of 1024 × 1024",
         # Ten calls in a row: the threads of either library sleep while the other works, and waking the processor of one
-        # takes a virtual machine as long as a call.
+        # can take a virtual machine as long as a call.
         lambda: array_program("softmax", (1024, 1024), 31, inner=10),
         "µs",
         1e6,
