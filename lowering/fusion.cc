@@ -5,52 +5,15 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "lowering/unit_graph.h"
 
 namespace weft {
 namespace {
 
 using How = BlockPlan::How;
 
-bool IsExpensive(const std::string& name) {
-  static const std::set<std::string> kCheap = {"neg",
-                                               "sign",
-                                               "abs",
-                                               "floor",
-                                               "ceil",
-                                               "round",
-                                               "trunc",
-                                               "square",
-                                               "is_finite",
-                                               "not",
-                                               "real",
-                                               "imag",
-                                               "conj",
-                                               "stop_gradient",
-                                               "add",
-                                               "sub",
-                                               "mul",
-                                               "max",
-                                               "min",
-                                               "and",
-                                               "or",
-                                               "xor",
-                                               "shift_left",
-                                               "shift_right_logical",
-                                               "shift_right_arithmetic",
-                                               "eq",
-                                               "ne",
-                                               "lt",
-                                               "le",
-                                               "gt",
-                                               "ge",
-                                               "complex",
-                                               "select",
-                                               "clamp",
-                                               "convert",
-                                               "bitcast",
-                                               "identity"};
-  return kCheap.count(name) == 0;
-}
+// More work than reading a value again: it is not computed twice.
+bool IsExpensive(const Prim& prim) { return prim.work > 1; }
 
 class Fuser {
  public:
@@ -79,7 +42,6 @@ class Fuser {
     std::vector<Affine> index;  // by dimension of the variable itself, empty when whole
     bool whole = false;
   };
-  using Bits = std::vector<uint64_t>;
 
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
   bool Reduces(const Eqn& e) const { return IsReduction(e) || (policy_.arg_reductions && IsArgReduction(e)); }
@@ -107,43 +69,26 @@ class Fuser {
   // Why equation e, with these reads, cannot be computed in `unit`; empty when it can, and then `space` maps its
   // dimensions to the unit's.
   std::string Joinable(int e, const std::vector<Dep>& deps, int unit, std::vector<int>* space);
-  bool TryMerge(int e, int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from);
+  // Makes the group `from` part of `into`, where an equation walks both domains in these ways.
+  bool TryMerge(int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from);
   void Add(int e, int unit, const std::vector<int>& space, const std::vector<Dep>& deps);
   void FindReads();
   void Order();
 
-  // Units that each unit depends on, directly or not.
-  static bool Has(const Bits& bits, int i) {
-    return static_cast<size_t>(i / 64) < bits.size() && ((bits[i / 64] >> (i % 64)) & 1);
-  }
-  static void Set(Bits& bits, int i) {
-    if (bits.size() <= static_cast<size_t>(i / 64)) bits.resize(i / 64 + 1, 0);
-    bits[i / 64] |= uint64_t{1} << (i % 64);
-  }
-  static void Union(Bits& to, const Bits& from) {
-    if (to.size() < from.size()) to.resize(from.size(), 0);
-    for (size_t i = 0; i < from.size(); ++i) to[i] |= from[i];
-  }
-  Bits ReachOf(const std::vector<Dep>& deps, int except) {
-    Bits bits;
+  // The units that these reads come from, other than `except`.
+  std::vector<int> SourcesOf(const std::vector<Dep>& deps, int except) const {
+    std::vector<int> units;
     for (const Dep& d : deps) {
       const int u = plan_.values[d.var].unit;
-      if (u < 0 || u == except) continue;
-      Set(bits, u);
-      Union(bits, reach_[u]);
+      if (u >= 0 && u != except) units.push_back(u);
     }
-    return bits;
+    std::sort(units.begin(), units.end());
+    units.erase(std::unique(units.begin(), units.end()), units.end());
+    return units;
   }
-  void Depend(int unit, const Bits& bits) {
-    Union(reach_[unit], bits);
-    for (Bits& other : reach_) {
-      if (Has(other, unit)) Union(other, reach_[unit]);
-    }
-  }
-  int NewUnit() {
+  int NewUnit(const std::vector<int>& sources) {
     plan_.units.emplace_back();
-    reach_.emplace_back();
-    return static_cast<int>(plan_.units.size()) - 1;
+    return graph_.Add(sources);
   }
 
   const Fn& fn_;
@@ -152,7 +97,7 @@ class Fuser {
   BlockPlan plan_;
   std::vector<bool> live_, demanded_;
   std::vector<int> uses_;
-  std::vector<Bits> reach_;
+  UnitGraph graph_;  // by unit
   int last_effect_ = -1;
 };
 
@@ -212,7 +157,7 @@ void Fuser::DemandOperands(int i) {
 
 int Fuser::InlineCost(int i) const {
   const Eqn& e = eqn(i);
-  if (IsExpensive(e.prim->name)) return 1000;
+  if (IsExpensive(*e.prim)) return 1000;
   int cost = 1;
   int arrays = 0;
   std::set<uint32_t> seen;
@@ -253,20 +198,14 @@ void Fuser::Place(int i) {
     PlaceMember(i);
     return;
   }
-  const int unit = NewUnit();
-  plan_.units[unit].opaque = i;
-  std::vector<Dep> deps = DepsOf(i);
-  Bits bits = ReachOf(deps, -1);
+  std::vector<int> sources = SourcesOf(DepsOf(i), -1);
   bool effect = e.prim->has_effect;
   for (const FnRef& region : e.regions) effect = effect || region->HasEffects();
-  if (effect) {
-    if (last_effect_ >= 0) {
-      Set(bits, last_effect_);
-      Union(bits, reach_[last_effect_]);
-    }
-    last_effect_ = unit;
-  }
-  Depend(unit, bits);
+  // Effects keep their order.
+  if (effect && last_effect_ >= 0) sources.push_back(last_effect_);
+  const int unit = NewUnit(sources);
+  if (effect) last_effect_ = unit;
+  plan_.units[unit].opaque = i;
   for (uint32_t r = 0; r < e.num_results; ++r) {
     BlockPlan::Value& result = plan_.values[e.first_result + r];
     result.how = How::kOpaque;
@@ -392,10 +331,6 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
       if ((*space)[d] >= 0) inner[(*space)[d]] = true;
     }
     if (has_inner && inner != u.inner) return "it reduces other dimensions than the group";
-    Dim rows = 1, row = 1;
-    for (size_t k = 0; k < inner.size(); ++k) (inner[k] ? row : rows) = (inner[k] ? row : rows) * u.dims[k];
-    // Element-wise results that must be stored want all threads; a long reduction into few numbers has its own plan.
-    (void)rows;
   }
   if (full && reads_reduction && has_inner) {
     Dim rows = 1, row = 1;
@@ -405,15 +340,14 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
       return "its rows are too few and too long to share between threads";
     }
   }
-  if (Has(ReachOf(deps, unit), unit)) return "another operand depends on the group";
+  if (graph_.MayReach(unit, SourcesOf(deps, unit))) return "another operand depends on the group";
   return "";
 }
 
-bool Fuser::TryMerge(int i, int into, int from, const std::vector<int>& space_into,
-                     const std::vector<int>& space_from) {
+bool Fuser::TryMerge(int into, int from, const std::vector<int>& space_into, const std::vector<int>& space_from) {
   BlockPlan::Unit &a = plan_.units[into], &b = plan_.units[from];
   if (static_cast<int>(a.members.size() + b.members.size()) >= policy_.max_members) return false;
-  // Equation i must walk all of both domains, so that it says which dimensions correspond.
+  // The equation must walk all of both domains, so that it says which dimensions correspond.
   std::vector<int> map(b.dims.size(), -1);
   size_t covered_a = 0, covered_b = 0;
   for (size_t j = 0; j < space_into.size(); ++j) {
@@ -431,12 +365,7 @@ bool Fuser::TryMerge(int i, int into, int from, const std::vector<int>& space_in
       if (map[k] >= 0 && b.inner[k] != a.inner[map[k]]) return false;
     }
   }
-  // No path between the two through a third.
-  for (int x = 0; x < static_cast<int>(reach_.size()); ++x) {
-    if (x == into || x == from || plan_.units[x].dead) continue;
-    if (Has(reach_[x], from) && Has(reach_[into], x)) return false;
-    if (Has(reach_[x], into) && Has(reach_[from], x)) return false;
-  }
+  if (!graph_.Merge(into, from)) return false;
   if (!a.has_inner() && b.has_inner()) {
     for (size_t k = 0; k < b.dims.size(); ++k) {
       if (map[k] >= 0) a.inner[map[k]] = b.inner[k];
@@ -456,22 +385,6 @@ bool Fuser::TryMerge(int i, int into, int from, const std::vector<int>& space_in
   std::sort(a.members.begin(), a.members.end());
   b.dead = true;
   b.members.clear();
-  Bits bits = reach_[from];
-  Union(bits, reach_[into]);
-  auto clear = [&](Bits& s, int k) {
-    if (Has(s, k)) s[k / 64] &= ~(uint64_t{1} << (k % 64));
-  };
-  clear(bits, into);
-  clear(bits, from);
-  reach_[into] = bits;
-  for (int x = 0; x < static_cast<int>(reach_.size()); ++x) {
-    if (x != into && (Has(reach_[x], from) || Has(reach_[x], into))) {
-      clear(reach_[x], from);
-      Set(reach_[x], into);
-      Union(reach_[x], bits);
-    }
-  }
-  (void)i;
   return true;
 }
 
@@ -498,7 +411,7 @@ void Fuser::Add(int i, int unit, const std::vector<int>& space, const std::vecto
   } else {
     v.place = space;
   }
-  Depend(unit, ReachOf(deps, unit));
+  graph_.Depend(unit, SourcesOf(deps, unit));
 }
 
 void Fuser::PlaceMember(int i) {
@@ -525,11 +438,11 @@ void Fuser::PlaceMember(int i) {
       chosen = u;
       space = s;
     } else {
-      TryMerge(i, chosen, u, space, s);
+      TryMerge(chosen, u, space, s);
     }
   }
   if (chosen < 0) {
-    chosen = NewUnit();
+    chosen = NewUnit(SourcesOf(deps, -1));
     const Dims sizes = SpaceOf(i);
     BlockPlan::Unit& u = plan_.units[chosen];
     for (size_t d = 0; d < sizes.size(); ++d) {
@@ -572,14 +485,7 @@ void Fuser::Order() {
   std::vector<std::vector<int>> users(n);
   for (int u = 0; u < n; ++u) {
     if (plan_.units[u].dead) continue;
-    std::set<int> sources;
-    for (uint32_t r : plan_.units[u].reads) {
-      if (plan_.values[r].unit >= 0 && plan_.values[r].unit != u) sources.insert(plan_.values[r].unit);
-    }
-    // Effects keep their order.
-    for (int s = 0; s < n; ++s) {
-      if (s != u && !plan_.units[s].dead && plan_.units[s].opaque >= 0 && Has(reach_[u], s)) sources.insert(s);
-    }
+    const std::vector<int> sources = graph_.Sources(u);
     missing[u] = static_cast<int>(sources.size());
     for (int s : sources) users[s].push_back(u);
   }
