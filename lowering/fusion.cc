@@ -53,7 +53,8 @@ class Fuser {
   void DemandOperands(int e);
   void Place(int e);
   void PlaceMember(int e);
-  int InlineCost(int e) const;
+  // Whether each reader computes the result of equation e, and then what that costs.
+  bool MayInline(int e);
   // One number, repeated.
   bool IsUniform(const Atom& a) const {
     if (!a.is_var() || defining_[a.id()] < 0) return false;
@@ -155,22 +156,27 @@ void Fuser::DemandOperands(int i) {
   }
 }
 
-int Fuser::InlineCost(int i) const {
+bool Fuser::MayInline(int i) {
   const Eqn& e = eqn(i);
-  if (IsExpensive(*e.prim)) return 1000;
-  int cost = 1;
+  if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result] || IsExpensive(*e.prim)) return false;
+  const bool read_once = uses_[e.first_result] <= 1;
+  int cost = 1, viewed = 0;
   int arrays = 0;
   std::set<uint32_t> seen;
   for (const Atom& a : e.operands) {
     if (!a.is_var() || !seen.insert(a.id()).second) continue;
     if (fn_.TypeOf(a).rank() > 0) ++arrays;
     const BlockPlan::Value& v = plan_.values[a.id()];
-    if (v.how == How::kInline) cost += InlineCost(v.eqn);
-    if (cost > policy_.max_inline_cost) return cost;
+    (v.how == How::kView ? viewed : cost) += v.cost;
   }
   // Reading two arrays twice instead of one costs more than the arithmetic.
-  if (arrays > 1 && uses_[e.first_result] > 1) return 1000;
-  return cost;
+  if (arrays > 1 && !read_once) return false;
+  // What is read at several places through views is computed at each, and what that reads again: without the second
+  // limit the work would double with every step of a stencil.
+  if (cost > policy_.max_inline_cost) return false;
+  if (cost + viewed > (read_once ? policy_.max_viewed_cost : policy_.max_inline_cost)) return false;
+  plan_.values[e.first_result].cost = cost + viewed;
+  return true;
 }
 
 void Fuser::Place(int i) {
@@ -186,12 +192,14 @@ void Fuser::Place(int i) {
   }
   if (e.num_results == 1 && (IsView(fn_, e) || e.prim->name == "reshape") && !demanded_[e.first_result]) {
     v.how = How::kView;
+    for (const Atom& a : e.operands) {
+      if (a.is_var()) v.cost += plan_.values[a.id()].cost;
+    }
     return;
   }
   // A reduction over nothing, or over dimensions of size 1, only drops them.
   if ((e.prim->is_elementwise() && e.num_results == 1) || Reduces(e) || IsView(fn_, e) || e.prim->name == "reshape") {
-    if (policy_.fuse && e.prim->is_elementwise() && !demanded_[e.first_result] &&
-        InlineCost(i) <= policy_.max_inline_cost) {
+    if (MayInline(i)) {
       v.how = How::kInline;
       return;
     }
@@ -285,11 +293,11 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
   const Dims sizes = SpaceOf(i);
   space->assign(sizes.size(), -1);
   std::vector<bool> taken(u.dims.size(), false);
-  bool reads_reduction = false;
+  int passes = 0;
   for (const Dep& d : deps) {
     if (plan_.values[d.var].unit != unit) continue;
     if (d.whole) return "it reads its operand at computed positions";
-    if (plan_.values[d.var].of_totals) reads_reduction = true;
+    passes = std::max(passes, plan_.values[d.var].passes);
     const std::vector<int>& place = plan_.values[d.var].place;
     for (size_t k = 0; k < place.size(); ++k) {
       if (place[k] < 0) continue;
@@ -331,8 +339,9 @@ std::string Fuser::Joinable(int i, const std::vector<Dep>& deps, int unit, std::
       if ((*space)[d] >= 0) inner[(*space)[d]] = true;
     }
     if (has_inner && inner != u.inner) return "it reduces other dimensions than the group";
+    if (passes >= policy_.max_passes) return "the group passes over its rows as often as is allowed";
   }
-  if (full && reads_reduction && has_inner) {
+  if (full && passes > 0 && has_inner) {
     Dim rows = 1, row = 1;
     for (size_t k = 0; k < u.dims.size(); ++k) (u.inner[k] ? row : rows) = (u.inner[k] ? row : rows) * u.dims[k];
     if (rows.is_static() && row.is_static() && *rows.TryValue() < policy_.min_parallel_rows &&
@@ -365,7 +374,14 @@ bool Fuser::TryMerge(int into, int from, const std::vector<int>& space_into, con
       if (map[k] >= 0 && b.inner[k] != a.inner[map[k]]) return false;
     }
   }
+  // Where one reads the other, all of its passes are taken to come after all of the other's.
+  const bool a_reads = graph_.Reads(into, from), b_reads = graph_.Reads(from, into);
+  const int passes = a_reads || b_reads ? a.passes + b.passes : std::max(a.passes, b.passes);
+  if (passes > policy_.max_passes) return false;
   if (!graph_.Merge(into, from)) return false;
+  for (int m : a_reads ? a.members : b.members)
+    plan_.values[eqn(m).first_result].passes += a_reads ? b.passes : b_reads ? a.passes : 0;
+  a.passes = passes;
   if (!a.has_inner() && b.has_inner()) {
     for (size_t k = 0; k < b.dims.size(); ++k) {
       if (map[k] >= 0) a.inner[map[k]] = b.inner[k];
@@ -397,9 +413,11 @@ void Fuser::Add(int i, int unit, const std::vector<int>& space, const std::vecto
   v.how = How::kMember;
   v.unit = unit;
   v.stored = v.stored || demanded_[e.first_result];
-  v.of_totals = Reduces(e);
-  for (const Dep& d : deps)
-    v.of_totals = v.of_totals || (plan_.values[d.var].unit == unit && plan_.values[d.var].of_totals);
+  for (const Dep& d : deps) {
+    if (plan_.values[d.var].unit == unit) v.passes = std::max(v.passes, plan_.values[d.var].passes);
+  }
+  v.passes += Reduces(e);
+  u.passes = std::max(u.passes, v.passes);
   if (Reduces(e)) {
     const Ints dims = ReducedDims(e);
     for (size_t d = 0; d < space.size(); ++d) {

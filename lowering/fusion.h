@@ -17,7 +17,9 @@ namespace weft {
 
 struct FusionPolicy {
   int max_members = 192;          // equations of a group; register pressure and compile time grow with it
+  int max_passes = 8;             // over a row; the time to compile a kernel grows faster than their number
   int max_inline_cost = 4;        // simple operations that every reader may repeat
+  int max_viewed_cost = 64;       // the same of a value read once, with what it reads through views
   int64_t min_parallel_rows = 8;  // rows below which a large row keeps a reduction's users out of its group
   int64_t large_row = 32768;
   bool fuse = true;             // false: one equation, one kernel (to see what fusion brings)
@@ -42,8 +44,10 @@ struct BlockPlan {
     int eqn = -1;
     int unit = -1;  // group or opaque equation that makes it
     uint32_t alias_of = 0;
-    bool stored = false;     // has a buffer
-    bool of_totals = false;  // kMember: a reduction of its group, or made from one
+    bool stored = false;  // has a buffer
+    // kMember: how many reductions of its group it is made from, one after the other. Each is a pass over a row.
+    int passes = 0;
+    int cost = 0;            // kInline, kView: simple operations for one element, with what it reads through views
     std::vector<int> place;  // kMember: group dimension of each dimension, -1 for size 1
   };
   struct Unit {
@@ -51,6 +55,7 @@ struct BlockPlan {
     std::vector<Dim> dims;        // the group's domain
     std::vector<bool> inner;      // reduced dimensions
     std::vector<int> members;     // equations, ascending
+    int passes = 0;               // the most of any member
     std::vector<uint32_t> reads;  // buffers (root variables), ascending
     bool dead = false;            // merged away
     bool has_inner() const {

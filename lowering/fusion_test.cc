@@ -71,6 +71,12 @@ std::vector<Case> Cases() {
          const Atom top = Broadcast(b, Reduce(b, "reduce_max", x, {0}), {100000}, {});
          return Atoms{Exp(b, b.Emit1(FindPrim("sub"), {x, top}))};
        }},
+      {"reduce_sum: the group passes over its rows as often as is allowed",
+       [](Builder& b) {
+         Atom x = b.Parameter(F32({8, 16}));
+         for (int i = 0; i < 9; ++i) x = Exp(b, Broadcast(b, ReduceSum(b, Tanh(b, x), {1}), {8, 16}, {0}));
+         return Atoms{x};
+       }},
       {"atan2: another operand depends on the group",
        [](Builder& b) {
          const Atom y = Exp(b, b.Parameter(F32({8, 8})));
@@ -98,6 +104,55 @@ TEST(Fusion, WhatFusesGivesNoReason) {
   const BlockPlan plan = Fuse(*b.Build({Tanh(e / total)}), {});
   EXPECT_TRUE(plan.notes.empty()) << plan.notes[0];
   EXPECT_EQ(plan.order.size(), 1u);
+}
+
+// Blocks of the same kind, as many as one likes, are few kernels of a bounded size.
+TEST(Fusion, ManyPassesOverRowsAreFewKernels) {
+  for (int blocks : {30, 90}) {
+    Builder b("f");
+    Atom x = b.Parameter(F32({64, 64}));
+    const Atom w = b.Parameter(F32({64, 64}));
+    for (int i = 0; i < blocks; ++i) {
+      const Atom y = Mul(b, Tanh(b, x), w);
+      x = Add(b, y, Broadcast(b, ReduceSum(b, y, {1}), {64, 64}, {0}));
+    }
+    const Program program = BuildProgram(*b.Build({x}), {});
+    EXPECT_LE(program.kernels.size(), 4u);
+    for (const KernelSpec& k : program.kernels) EXPECT_LE(k.nodes.size(), 60u) << k.ToString();
+  }
+}
+
+size_t NodesOfStencil(int times) {
+  Builder b("f");
+  int64_t n = 4000;
+  Atom x = b.Parameter(F32({n}));
+  for (int i = 0; i < times; ++i, --n) {
+    const Atom sum = Add(b, Slice(b, x, {0}, {n - 1}, {1}), Slice(b, x, {1}, {n}, {1}));
+    x = Mul(b, sum, Atom::Scalar(DType::kF32, 0.5));
+  }
+  size_t nodes = 0;
+  const Program program = BuildProgram(*b.Build({x}), {});
+  for (const Step& s : program.steps) nodes += program.kernels[s.index].nodes.size();
+  return nodes;
+}
+
+// A value that several views read is computed by each of them, but not what it was made from, again and again.
+TEST(Fusion, WorkOfAStencilGrowsWithItsSteps) {
+  const size_t few = NodesOfStencil(40), many = NodesOfStencil(160);
+  EXPECT_LT(many, 5 * few) << few;
+  EXPECT_LT(many, 160u * 12);
+}
+
+// A forward and a backward sweep: each step backwards reads what a step forwards made, ever further away.
+TEST(Fusion, GroupsOfALongProgramStaySmallAndInOrder) {
+  Builder b("f");
+  Atom x = b.Parameter(F32({8, 8}));
+  const Atom w = b.Parameter(F32({8, 8}));
+  Atoms kept;
+  for (int i = 0; i < 2000; ++i) kept.push_back(x = Tanh(b, Contract(b, "ij,jk->ik", x, w)));
+  for (int i = 2000; i-- > 0;) x = Contract(b, "ij,kj->ik", Mul(b, x, Sub(b, w, Mul(b, kept[i], kept[i]))), w);
+  const BlockPlan plan = Fuse(*b.Build({x}), {});
+  EXPECT_EQ(plan.order.size(), 7999u);  // the last step forwards and the first one backwards are one
 }
 
 }  // namespace

@@ -84,6 +84,11 @@ bool UnitGraph::Merge(int into, int from) {
   return true;
 }
 
+bool UnitGraph::Reads(int node, int source) const {
+  const std::vector<int>& all = nodes_[node].sources;
+  return std::any_of(all.begin(), all.end(), [&](int s) { return Find(s) == source; });
+}
+
 std::vector<int> UnitGraph::Sources(int node) const {
   std::vector<int> sources;
   for (int source : nodes_[node].sources) {

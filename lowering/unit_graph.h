@@ -26,6 +26,8 @@ class UnitGraph {
   void Depend(int node, const std::vector<int>& sources);
   // Makes `from` part of `into`, unless a path between them leads through a third node, or may: then false.
   bool Merge(int into, int from);
+  // Whether an edge leads from `source` to `node`.
+  bool Reads(int node, int source) const;
   // The node that `node` has become part of.
   int Find(int node) const {
     while (nodes_[node].merged_into >= 0) node = nodes_[node].merged_into;
