@@ -85,28 +85,36 @@ void TextThereAndBack(benchmark::State& state) {
 }
 BENCHMARK(TextThereAndBack);
 
-CompileOptions Uncached() {
-  CompileOptions options;
+// Without passes.
+CompileRequest AsItIs(const FnRef& fn) {
+  CompileRequest request{fn};
+  request.passes = {};
+  return request;
+}
+
+CompileRequest Uncached() {
+  CompileRequest options;
+  options.passes = {};
   options.use_cache = options.use_disk_cache = false;
   return options;
 }
 
 void CompileGradient(benchmark::State& state) {
   const FnRef f = Optimize(Gradient());
-  for (auto _ : state) benchmark::DoNotOptimize(Compile(f, Uncached()));
+  for (auto _ : state) benchmark::DoNotOptimize(Compile(Uncached().For(f)));
 }
 BENCHMARK(CompileGradient)->Unit(benchmark::kMillisecond);
 
 void CompileChain(benchmark::State& state) {
   const FnRef f = Chain(static_cast<int>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(Compile(f, Uncached()));
+  for (auto _ : state) benchmark::DoNotOptimize(Compile(Uncached().For(f)));
 }
 BENCHMARK(CompileChain)->Arg(2)->Arg(200)->Unit(benchmark::kMillisecond);
 
 void CompileCached(benchmark::State& state) {
   const FnRef f = Optimize(Gradient());
-  Compile(f);
-  for (auto _ : state) benchmark::DoNotOptimize(Compile(f));
+  Compile(AsItIs(f));
+  for (auto _ : state) benchmark::DoNotOptimize(Compile(AsItIs(f)));
 }
 BENCHMARK(CompileCached);
 
@@ -117,7 +125,7 @@ Tensors ArgumentsOf(const Fn& fn) {
 }
 
 void Call(benchmark::State& state, const FnRef& fn) {
-  const auto f = Compile(fn);
+  const auto f = Compile(AsItIs(fn));
   const Tensors in = ArgumentsOf(*fn);
   for (auto _ : state) benchmark::DoNotOptimize(f->Run(in));
 }
@@ -153,9 +161,10 @@ void CallUpdate(benchmark::State& state) {
   Builder b("update");
   const int64_t n = 1 << 20;
   const Atom x = b.Parameter(F32({n})), v = b.Parameter(F32({1}));
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.donated = {state.range(0) != 0, false};
-  const auto f = Compile(b.Build({DynamicUpdateSlice(b, x, v, {Atom::Scalar(DType::kI32, 7)})}), options);
+  const auto f = Compile(options.For(b.Build({DynamicUpdateSlice(b, x, v, {Atom::Scalar(DType::kI32, 7)})})));
   Tensor kept = Tensor::Full(DType::kF32, {n}, 1);
   const Tensor value = Tensor::Full(DType::kF32, {1}, 2);
   for (auto _ : state) {

@@ -1,6 +1,6 @@
 // Compiled programs as files: made with the compiler, run without it.
 //
-//   WriteFile("f.weftb", MakeBundle(fn, "cuda:sm_90a", {}, false).Serialize());
+//   WriteFile("f.weftb", MakeBundle({fn, "cuda:sm_90a"}, {}, false).Serialize());
 //   Tensors out = RunBundle(Bundle::Parse(ReadFile("f.weftb")), {x}, "cuda");
 #ifndef WEFT_DRIVER_BUNDLE_H_
 #define WEFT_DRIVER_BUNDLE_H_
@@ -13,12 +13,12 @@
 
 namespace weft {
 
-// `target`: a GPU (driver/gpu.h), or "cpu": this machine's kind. `captured`: values of the last parameters, which the
-// bundle brings along. `twins`: with a GPU's kernels also their twins for this CPU. `same_bits`: products and sums are
-// rounded apart, as programs of transforms/fixed_order.h need; for CPUs. Raises what compiling raises; kValue where
-// sizes are symbolic.
-Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins,
-                  bool same_bits = false);
+struct CompileRequest;
+
+// `captured`: values of the last parameters, which the bundle brings along. `emulation`: with a GPU's kernels also what
+// runs them on this kind of CPU. Raises what compiling raises; kValue where sizes are symbolic, kUnsupported for a
+// backend without code that could be written.
+Bundle MakeBundle(const CompileRequest& request, const Tensors& captured, bool emulation);
 
 // `device`: "cpu"; "cuda"; "twin", a GPU's kernels on the CPU, checked; or "", what the bundle is for. One argument for
 // each parameter that the bundle does not bring along. Raises kType for arguments that do not fit, kValue for a device

@@ -1,10 +1,9 @@
 // Makes bundles, with the compiler.
+#include "driver/backend.h"
 #include "driver/bundle.h"
-#include "driver/executable.h"
+#include "driver/compile_request.h"
 #include "ir/error.h"
 #include "ir/prim.h"
-#include "lowering/gpu/lower.h"
-#include "transforms/pass.h"
 
 namespace weft {
 namespace {
@@ -30,7 +29,8 @@ void RefuseTapes(const Types& types) {
 
 }  // namespace
 
-Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& captured, bool twins, bool same_bits) {
+Bundle MakeBundle(const CompileRequest& request, const Tensors& captured, bool emulation) {
+  const FnRef& fn = request.program;
   Bundle b;
   b.name = fn->name();
   if (!fn->Symbols().empty())
@@ -52,16 +52,7 @@ Bundle MakeBundle(const FnRef& fn, const std::string& target, const Tensors& cap
   }
   for (const Type& t : fn->ResultTypes())
     b.results.push_back({"", static_cast<int32_t>(t.dtype), StaticSizes(t.dims, "export"), false, ""});
-  if (target == "cpu") {
-    CompileOptions options;
-    options.pipeline_name = "default";
-    options.passes = {[](const FnRef& f) { return Optimize(f); }};
-    options.target.fused_products = !same_bits;
-    b.cpu = Compile(fn, options)->artifact();
-  } else {
-    WEFT_CHECK(!same_bits) << "export: the same bits are for CPUs";
-    b.gpu = LowerGpu(Optimize(fn), GpuTarget::Named(target), {.ptx = true, .twin = twins});
-  }
+  FindBackend(request.backend)->Export(request, request.Optimized(), emulation, &b);
   return b;
 }
 

@@ -1,12 +1,15 @@
 #include "driver/command_passes.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ir/dim.h"
 #include "ir/error.h"
@@ -34,6 +37,8 @@ struct Request {
 struct CommandPass {
   std::string name, arguments, doc;
   std::function<FnRef(const FnRef&, const Arguments&)> run;
+  // For a list of passes: tells of each. Empty: `run` is one.
+  std::function<FnRef(const FnRef&, const PassObserver&)> run_list;
 };
 
 // The parameters that `arguments` number; without any, those that `by_default` picks.
@@ -102,8 +107,10 @@ const std::vector<CommandPass>& CommandPasses() {
     }
     std::string defaults;
     for (const std::string& name : DefaultPasses()) defaults += (defaults.empty() ? "" : ", ") + name;
-    passes.push_back({"optimize", "", "The passes before lowering: " + defaults + ".",
-                      [](const FnRef& fn, const Arguments&) { return Optimize(fn); }});
+    passes.push_back(
+        {"optimize", "", "The passes before lowering: " + defaults + ".",
+         [](const FnRef& fn, const Arguments&) { return Optimize(fn); },
+         [](const FnRef& fn, const PassObserver& observe) { return RunPasses(fn, DefaultPasses(), observe); }});
     passes.push_back({"grad", "(PARAMETER,...)",
                       "The gradient of result 0 with respect to these parameters; to the first, when none is given.",
                       RunGrad});
@@ -166,12 +173,54 @@ std::vector<Request> ParseRequests(const std::string& text) {
 
 }  // namespace
 
-FnRef RunCommandPasses(const FnRef& fn, const std::string& passes) {
+namespace {
+
+// Raises kValue for a name in --dump-after that stands for no pass.
+void CheckNames(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name != "all") Find(name);
+  }
+}
+
+void PrintTable(const std::vector<PassRecord>& records) {
+  double sum = 0;
+  for (const PassRecord& r : records) sum += r.milliseconds;
+  std::cerr << absl::StrFormat("%10s  %7s  %10s  %10s  %s\n", "ms", "share", "equations", "left", "pass");
+  for (const PassRecord& r : records) {
+    std::cerr << absl::StrFormat("%10.3f  %6.1f%%  %10d  %10d  %s\n", r.milliseconds,
+                                 sum > 0 ? 100 * r.milliseconds / sum : 0, r.equations_before, r.equations_after,
+                                 r.name);
+  }
+  std::cerr << absl::StrFormat("%10.3f  %6.1f%%  %10s  %10s  %s\n", sum, 100.0, "", "", "together");
+}
+
+}  // namespace
+
+FnRef RunCommandPasses(const FnRef& fn, const std::string& passes, const PassReport& report) {
+  const std::vector<Request> requests = ParseRequests(passes);
+  CheckNames(report.dump_after);
+  std::vector<PassRecord> records;
+  const auto observe = [&](const PassRecord& record, const Fn& result) {
+    records.push_back(record);
+    const auto& names = report.dump_after;
+    if (std::any_of(names.begin(), names.end(), [&](const auto& n) { return n == "all" || n == record.name; }))
+      std::cerr << "# after " << record.name << "\n" << Print(result) << "\n";
+  };
   FnRef f = fn;
-  for (const Request& request : ParseRequests(passes)) {
-    f = Find(request.name).run(f, request.arguments);
+  for (const Request& request : requests) {
+    const CommandPass& pass = Find(request.name);
+    if (pass.run_list) {
+      f = pass.run_list(f, observe);
+    } else {
+      const int64_t before = f->NumEqns();
+      const auto start = std::chrono::steady_clock::now();
+      f = pass.run(f, request.arguments);
+      const auto took = std::chrono::steady_clock::now() - start;
+      observe({request.name, std::chrono::duration<double, std::milli>(took).count(), before, f->NumEqns()}, *f);
+    }
     Verify(*f);
   }
+  if (report.timing) PrintTable(records);
   return f;
 }
 

@@ -8,7 +8,6 @@
 #include "driver/command_passes.h"
 #include "driver/executable.h"
 #include "driver/files.h"
-#include "driver/gpu.h"
 #include "ir/eval.h"
 #include "ir/op_reference.h"
 #include "ir/serialize.h"
@@ -33,7 +32,7 @@ void OptCommand::Run() const {
     std::cout << ListCommandPasses();
     return;
   }
-  const FnRef fn = RunCommandPasses(LoadProgram(file), passes);
+  const FnRef fn = RunCommandPasses(LoadProgram(file), passes, {.timing = timing, .dump_after = dump_after});
   WriteFile(output, binary ? Serialize(*fn) : Print(*fn, {.locations = print_locations}));
 }
 
@@ -52,7 +51,9 @@ Tensors RunProgramFile(const std::string& bytes, const RunCommand& command) {
   for (const Param& p : fn->params()) wanted.push_back({p.name, p.type});
   const Tensors arguments = ReadArguments(fn->name(), wanted, command.inputs);
   BindSymbols(*fn, arguments);  // the same message for a wrong argument either way
-  return command.interpret ? Eval(*fn, arguments) : Compile(fn, CompileOptions::Optimizing())->Run(arguments);
+  CompileRequest request{fn};
+  if (command.interpret) request.backend = "interpreter", request.passes = {};  // as it stands
+  return Compile(request)->Run(arguments);
 }
 
 }  // namespace
@@ -63,11 +64,16 @@ void RunCommand::Run() const {
   PutResults(results, outputs);
 }
 
-void ExportCommand::Run() const { WriteFile(output, MakeBundle(LoadProgram(file), target, {}, twins).Serialize()); }
+void ExportCommand::Run() const {
+  CompileRequest request{LoadProgram(file)};
+  request.backend = target;
+  WriteFile(output, MakeBundle(request, {}, twins).Serialize());
+}
 
 void DumpCommand::Run() const {
-  const FnRef fn = LoadProgram(file);
-  std::cout << (target.empty() ? StageText(fn, stage) : GpuStage(fn, target, stage));
+  CompileRequest request{LoadProgram(file)};
+  request.backend = target;
+  std::cout << StageText(request, stage);
 }
 
 void RunOpsCommand() { std::cout << OperationReference(); }

@@ -15,6 +15,8 @@ FnRef LoadProgram(const std::string& path);
 struct OptCommand {
   std::string file;
   std::string passes;  // see command_passes.h
+  bool timing = false;
+  std::vector<std::string> dump_after;  // names of passes; "all"
   bool print_locations = false;
   bool list = false;
   bool binary = false;
@@ -26,8 +28,8 @@ struct RunCommand {
   std::string file;
   std::vector<std::string> inputs;
   std::string outputs;
-  bool interpret = false;
-  std::string device;  // of a bundle; see driver/bundle.h
+  bool interpret = false;  // by the backend "interpreter"
+  std::string device;      // of a bundle; see driver/bundle.h
   void Run() const;
 };
 
@@ -42,7 +44,7 @@ struct ExportCommand {
 struct DumpCommand {
   std::string file;
   std::string stage = "ir";
-  std::string target;  // of a GPU; empty: this CPU
+  std::string target = "cpu";  // a backend; see driver/backend.h
   void Run() const;
 };
 

@@ -35,7 +35,8 @@ TEST(Convolution, BlocksOfRowsEqualTheWhole) {
       {{2, 3, 28, 29}, {4, 3, 3, 3}, {2, 4}, {0, 0}, {0, 0}, {1, 1}, {1, 1}},
       {{2, 3, 28}, {4, 3, 3}, {2}, {0}, {-6}, {1}, {1}},
   };
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_disk_cache = false;
   for (const Case& c : cases) {
     Builder b("f");
@@ -54,7 +55,7 @@ TEST(Convolution, BlocksOfRowsEqualTheWhole) {
       for (int64_t i = 0; i < t.size(); ++i) t.data<float>()[i] = static_cast<float>((i * 37 + i / 11) % 13 - 6) / 4;
       in.push_back(t);
     }
-    const Tensor got = Compile(f, options)->Run(in)[0], want = Eval(*f, in)[0];
+    const Tensor got = Compile(options.For(f))->Run(in)[0], want = Eval(*f, in)[0];
     ASSERT_EQ(got.type(), want.type());
     for (int64_t i = 0; i < want.size(); ++i)
       ASSERT_NEAR(got.at<float>(i), want.at<float>(i), 1e-4 * (1 + std::abs(want.at<float>(i)))) << i;

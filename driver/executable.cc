@@ -1,30 +1,15 @@
 #include "driver/executable.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <sys/stat.h>
-
 #include <chrono>
-#include <cstring>
 #include <list>
 #include <mutex>
-#include <new>
-#include <shared_mutex>
-#include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/fork_safe_mutex.h"
-#include "backends/cpu/program.h"
-#include "driver/connect_effects.h"
-#include "driver/disk_cache.h"
-#include "driver/stages.h"
-#include "ir/text_printer.h"
-#include "lowering/abi.h"
+#include "driver/compile_gate.h"
+#include "ir/error.h"
 #include "lowering/lower.h"
-#include "transforms/ordinals.h"
-#include "transforms/pass.h"
 
 namespace weft {
 namespace {
@@ -36,60 +21,6 @@ struct Key {
 };
 struct KeyHash {
   size_t operator()(const Key& k) const { return k.fn->StructuralHash() * 31 + std::hash<std::string>()(k.options); }
-};
-
-std::string OptionsText(const CompileOptions& o) {
-  std::string donated;
-  for (bool d : o.donated) donated += d ? '1' : '0';
-  return o.pipeline_name + "|" + o.target.ToString() + "|" + std::to_string(o.target.vector_bytes) + "|" +
-         std::to_string(o.fusion.fuse) + "," + std::to_string(o.fusion.max_members) + "," +
-         std::to_string(o.fusion.max_inline_cost) + "," + std::to_string(o.fusion.min_parallel_rows) + "," +
-         std::to_string(o.fusion.large_row) + "," + std::to_string(o.fusion.distinct_buffers) + "|" + donated;
-}
-
-// Which build of the compiler this is: cached code of another one is not used.
-std::string BuildIdentity() {
-  static const std::string* identity = [] {
-    auto* text = new std::string;
-    Dl_info info;
-    struct stat file;
-    if (dladdr(reinterpret_cast<void*>(&BuildIdentity), &info) != 0 && info.dli_fname != nullptr &&
-        stat(info.dli_fname, &file) == 0) {
-      *text = std::to_string(file.st_size) + "." + std::to_string(file.st_mtim.tv_sec) + "." +
-              std::to_string(file.st_mtim.tv_nsec);
-    }
-    return text;
-  }();
-  return *identity;
-}
-
-std::string DiskKey(const Fn& optimized, const CompileOptions& o) {
-  CompileOptions named = o;
-  named.pipeline_name.clear();  // the passes have run
-  return "abi " + std::to_string(WEFT_ABI_VERSION) + "\nbuild " + BuildIdentity() + "\n" + OptionsText(named) + "\n" +
-         Print(optimized);
-}
-
-// Held (shared) by whoever compiles, so that forking waits: LLVM, the linker and the caches have locks of their own
-// that the child would find held by threads it does not have.
-class Compiling {
- public:
-  Compiling() { Gate().lock_shared(); }
-  ~Compiling() { Gate().unlock_shared(); }
-  Compiling(const Compiling&) = delete;
-
- private:
-  static std::shared_mutex& Gate() {
-    static auto* gate = [] {
-      // Before forking the mutexes of backends/ are locked after this one, since compiling takes them: the handlers run
-      // in reverse order of registration, and making a mutex registers theirs.
-      cpu::ForkSafeMutex();
-      // The child's thread has another number than the one that locked, so it cannot unlock.
-      pthread_atfork([] { Gate().lock(); }, [] { Gate().unlock(); }, [] { new (&Gate()) std::shared_mutex; });
-      return new std::shared_mutex;
-    }();
-    return *gate;
-  }
 };
 
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
@@ -139,52 +70,22 @@ Cache& TheCache() {
 
 }  // namespace
 
-std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) {
-  const Key key{fn, OptionsText(options)};
+std::shared_ptr<Executable> Compile(const CompileRequest& request) {
+  const std::shared_ptr<const Backend> backend = FindBackend(request.backend);
   Compiling compiling;
-  if (options.use_cache) {
+  Key key;
+  if (request.use_cache) {
+    key = {request.program, request.Key()};
     if (auto found = TheCache().Find(key)) return found;
   }
-  ConnectEffects();
   const auto start = std::chrono::steady_clock::now();
   auto e = std::make_shared<Executable>();
-  e->fn_ = fn;
-  e->options_ = options;
-  e->optimized_ = fn;
-  for (const auto& pass : options.passes) e->optimized_ = pass(e->optimized_);
-  // Code names callbacks 0, 1 ..., so that it is the same in all processes.
-  Ints callbacks;
-  const FnRef numbered = WithOrdinals(e->optimized_, &callbacks);
-  const std::string disk_key = options.use_disk_cache ? DiskKey(*numbered, options) : "";
-  if (options.use_disk_cache) {
-    if (std::optional<Artifact> cached = ReadCachedArtifact(disk_key)) {
-      try {
-        e->program_ = cpu::Program::Load(std::move(*cached), callbacks);
-        e->from_disk_ = true;
-      } catch (const std::exception&) {
-        // Compiled anew below, and replaced.
-      }
-    }
-  }
-  if (e->program_ == nullptr) {
-    Artifact artifact = Lower(numbered, options.target, {options.fusion, options.donated});
-    if (options.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
-    try {
-      e->program_ = cpu::Program::Load(std::move(artifact), callbacks);
-    } catch (const std::exception& failure) {
-      throw Error(ErrorKind::kInternal, failure.what());
-    }
-  }
+  e->request_ = request;
+  e->optimized_ = request.Optimized();
+  e->loaded_ = backend->Load(request, e->optimized_);
   e->compile_milliseconds_ =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return options.use_cache ? TheCache().Insert(key, e) : e;
-}
-
-CompileOptions CompileOptions::Optimizing() {
-  CompileOptions options;
-  options.pipeline_name = "default";
-  options.passes = {Optimize};
-  return options;
+  return request.use_cache ? TheCache().Insert(key, e) : e;
 }
 
 bool MayOverwrite(const Tensor& t) {
@@ -192,60 +93,36 @@ bool MayOverwrite(const Tensor& t) {
 }
 
 Tensors Executable::RunOwned(Tensors args) const {
-  const std::vector<Param>& params = fn_->params();
+  const Fn& program = *request_.program;
+  const std::vector<Param>& params = program.params();
   if (args.size() != params.size())
-    throw TypeError(fn_->name(), ": takes ", params.size(), " arguments, got ", args.size());
-  absl::InlinedVector<cpu::Argument, 8> arguments(args.size());
+    throw TypeError(program.name(), ": takes ", params.size(), " arguments, got ", args.size());
   for (size_t i = 0; i < args.size(); ++i) {
     const Type& t = params[i].type;
     if (args[i].dtype() != t.dtype || args[i].rank() != t.rank()) {
-      throw TypeError(fn_->name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")", " is ",
-                      args[i].type(), "; expected ", t);
+      throw TypeError(program.name(), ": argument ", i, params[i].name.empty() ? "" : " (" + params[i].name + ")",
+                      " is ", args[i].type(), "; expected ", t);
     }
-    if (!options_.donated.empty() && options_.donated[i]) {
-      if (!MayOverwrite(args[i])) args[i] = args[i].Copy();
-      arguments[i] = {args[i].raw(), args[i].shape().data(), args[i].owner()};
-    } else {
-      arguments[i] = {args[i].raw(), args[i].shape().data(), nullptr};
-    }
-    if (t.dtype == DType::kTape) arguments[i].tapes = args[i].owner();
   }
-  absl::InlinedVector<cpu::Array, 4> out(program_->artifact().results.size());
-  try {
-    program_->Run(arguments, out);
-  } catch (const std::invalid_argument& failure) {
-    throw TypeError(fn_->name(), ": ", failure.what());
-  } catch (const std::runtime_error& failure) {
-    throw Error(ErrorKind::kRuntime, failure.what());
-  }
-  args.clear();  // its memory holds the results
-  args.reserve(out.size());
-  for (size_t i = 0; i < out.size(); ++i) {
-    const DType dtype = static_cast<DType>(program_->artifact().results[i].dtype);
-    void* data = out[i].data.get();
-    args.emplace_back(dtype, std::move(out[i].shape), std::move(out[i].data), data);
-  }
-  return args;
+  return loaded_->Run(std::move(args));
 }
 
 std::string Executable::Stage(const std::string& stage) const {
-  if (stage == "schedule") return program_->artifact().schedule;
   Compiling compiling;
-  return LowerToText(optimized_, options_.target, {options_.fusion, options_.donated}, stage);
+  return StageText(request_, stage);
 }
 
-std::string StageText(const FnRef& fn, const std::string& stage, const CompileOptions& options) {
-  CheckStage(stage);
-  if (stage == "ir") return Print(*fn);
-  if (stage != "optimized") return Compile(fn, options)->Stage(stage);
-  FnRef optimized = fn;
-  for (const auto& pass : options.passes) optimized = pass(optimized);
-  return Print(*optimized);
+std::vector<std::pair<std::string, double>> Executable::Facts() const {
+  std::vector<std::pair<std::string, double>> facts = {{"compile_milliseconds", compile_milliseconds_}};
+  for (auto& fact : loaded_->Facts()) facts.push_back(std::move(fact));
+  return facts;
 }
 
-const Artifact& Executable::artifact() const { return program_->artifact(); }
-const Artifact::Counters& Executable::counters() const { return program_->artifact().counters; }
-int64_t Executable::arena_bytes() const { return program_->arena_bytes(); }
+const Artifact& Executable::artifact() const {
+  const Artifact* a = loaded_->artifact();
+  WEFT_CHECK(a != nullptr) << "a program of '" << request_.backend << "' has no code for a CPU";
+  return *a;
+}
 
 int64_t CompileCacheSize() {
   Compiling compiling;

@@ -1,6 +1,6 @@
-// Compile and run: the one place that knows both the compiler and the back ends.
+// Compile and run: a request becomes a program by its passes and its backend, and is found again by its key.
 //
-//   std::shared_ptr<Executable> f = Compile(fn, {});
+//   std::shared_ptr<Executable> f = Compile({fn});
 //   Tensors out = f->Run({x, y});
 //
 // Compiling the same program again (up to names and locations) gives the same Executable. Everything is thread-safe.
@@ -8,38 +8,18 @@
 #define WEFT_DRIVER_EXECUTABLE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "driver/backend.h"
+#include "driver/compile_request.h"
 #include "ir/fn.h"
 #include "lowering/artifact.h"
-#include "lowering/fusion.h"
-#include "lowering/target.h"
 
 namespace weft {
-
-namespace cpu {
-class Program;
-}
-
-struct CompileOptions {
-  // Those of programs that users write: with the passes of Optimize.
-  static CompileOptions Optimizing();
-
-  // Run before lowering, in order. The key of the cache is the program before them, so a list needs a name: two
-  // options with the same name and different lists are taken for the same.
-  std::string pipeline_name = "none";
-  std::vector<std::function<FnRef(const FnRef&)>> passes;
-  FusionPolicy fusion;
-  Target target = Target::Host();
-  bool use_cache = true;       // in memory
-  bool use_disk_cache = true;  // see driver/disk_cache.h
-  // By parameter: the memory of the argument may hold a result or temporaries. Empty: none.
-  std::vector<bool> donated;
-};
 
 class Executable {
  public:
@@ -50,38 +30,36 @@ class Executable {
   // copy.
   Tensors RunOwned(Tensors args) const;
 
-  const FnRef& fn() const { return fn_; }  // as given to Compile
+  const CompileRequest& request() const { return request_; }
   const FnRef& optimized() const { return optimized_; }
-  // "schedule", "fusion", "mlir", "llvm" or "asm"; made on demand. Raises kValue for another name.
+  // The text of one (driver/backend.h), made on demand. Raises kValue for another name.
   std::string Stage(const std::string& stage) const;
-  const Artifact::Counters& counters() const;
-  int64_t arena_bytes() const;
-  // How long compiling took, in milliseconds; 0 when it came from a cache.
+  // By parameter: a donated argument whose memory the program has a use for. Empty: none was donated.
+  std::vector<bool> UsesDonated() const { return loaded_->UsesDonated(); }
+  // Named numbers about the program and its code.
+  std::vector<std::pair<std::string, double>> Facts() const;
+  // How long compiling took, in milliseconds.
   double compile_milliseconds() const { return compile_milliseconds_; }
   // Whether the code came from the disk cache.
-  bool from_disk() const { return from_disk_; }
+  bool from_disk() const { return loaded_->from_disk(); }
+  // Of a program for a CPU.
   const Artifact& artifact() const;
+  const Artifact::Counters& counters() const { return artifact().counters; }
 
  private:
-  friend std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options);
-  FnRef fn_, optimized_;
-  CompileOptions options_;
-  std::shared_ptr<const cpu::Program> program_;
+  friend std::shared_ptr<Executable> Compile(const CompileRequest& request);
+  CompileRequest request_;
+  FnRef optimized_;
+  std::unique_ptr<const LoadedProgram> loaded_;
   double compile_milliseconds_ = 0;
-  bool from_disk_ = false;
 };
 
 // Whether the memory of `t` is Weft's own and held by `t` alone, so that a program that it is donated to may write
 // there.
 bool MayOverwrite(const Tensor& t);
 
-// Raises what lowering raises, with the user's location where it is known.
-std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options = {});
-
-// The text of a stage of compiling for a CPU (driver/stages.h); "ir" and "optimized" compile nothing. Raises kValue for
-// another name, and what Compile raises.
-std::string StageText(const FnRef& fn, const std::string& stage,
-                      const CompileOptions& options = CompileOptions::Optimizing());
+// Raises what lowering raises, with the user's location where it is known; kValue for an unknown backend or pass.
+std::shared_ptr<Executable> Compile(const CompileRequest& request);
 
 // How many programs the in-memory cache holds; ClearCompileCache drops them (running ones live on).
 int64_t CompileCacheSize();

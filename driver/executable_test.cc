@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <set>
 #include <thread>
@@ -20,6 +21,13 @@
 
 namespace weft {
 namespace {
+
+// Without passes.
+CompileRequest AsItIs(FnRef fn) {
+  CompileRequest request{std::move(fn)};
+  request.passes = {};
+  return request;
+}
 
 Tensor RandomTensor(const Type& type, double low, double high, std::mt19937& rng) {
   Tensor t(type.dtype, StaticSizes(type.dims, "a sample"));
@@ -143,7 +151,8 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
   };
   SetEffectHandlers(handlers);
   std::mt19937 rng(7);
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_cache = options.use_disk_cache = false;
   std::set<std::string> tried;
   for (const Prim* prim : AllPrims()) {
@@ -173,7 +182,7 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
       // Neither compiling nor running comes back to the interpreter.
       const int64_t interpreted = EvalCount();
       try {
-        got = Compile(fn, options)->Run(in);
+        got = Compile(options.For(fn))->Run(in);
       } catch (const Error& e) {
         error = e.message();
       }
@@ -201,7 +210,7 @@ TEST(Registry, CompiledCodeEqualsTheInterpreter) {
   const FnRef boxed = b.Build(
       b.Emit(FindPrim("unbox"), b.Emit(FindPrim("box"), {Sin(b, b.Parameter(type))}), {{"results", Types{type}}}));
   const Tensors x = {RandomTensor(type, -1, 1, rng)};
-  ExpectClose(Compile(boxed, options)->Run(x)[0], Eval(*boxed, x)[0], 1e-15);
+  ExpectClose(Compile(options.For(boxed))->Run(x)[0], Eval(*boxed, x)[0], 1e-15);
   tried.merge(PrimsOf(*boxed));
   for (const Prim* prim : AllPrims()) EXPECT_TRUE(tried.count(prim->name)) << prim->name << " was not compiled";
 }
@@ -217,11 +226,11 @@ FnRef Softmax(Dims shape) {
 
 TEST(Fusion, SoftmaxIsOneKernelThatReadsAndWritesOnce) {
   const FnRef fn = Softmax({64, 100});
-  const auto e = Compile(fn);
+  const auto e = Compile(AsItIs(fn));
   EXPECT_EQ(e->counters().kernels, 1);
   EXPECT_EQ(e->counters().kernel_calls, 1);
   EXPECT_EQ(e->counters().bytes_moved, 2 * 64 * 100 * 4);
-  EXPECT_EQ(e->arena_bytes(), 0);
+  EXPECT_EQ(e->artifact().arena_bytes, 0);
   const Tensor x = RandomF32({64, 100});
   ExpectClose(e->Run({x})[0], Eval(*fn, {x})[0], 2e-6);
 }
@@ -234,7 +243,7 @@ TEST(Fusion, ReductionsOfRepeatedRowsAndOfEverything) {
   const Expr all{&b, ReduceSum(b, x, {0})};
   const FnRef fn = b.Build({Expr{&b, ReduceSum(b, rows, {1})} * 0.1, all * 0.5 + 1.0});
   const Tensor in = RandomF32({40});
-  const Tensors got = Compile(fn)->Run({in}), want = Eval(*fn, {in});
+  const Tensors got = Compile(AsItIs(fn))->Run({in}), want = Eval(*fn, {in});
   for (int r = 0; r < 2; ++r) ExpectClose(got[r], want[r], 1e-5);
 }
 
@@ -246,15 +255,16 @@ TEST(Fusion, PositionFromAReductionOfTheSameArray) {
   const FnRef fn = b.Build({DynamicSlice(b, x, {at}, {1}), at});
   Tensor in(DType::kI32, {1000});
   for (int64_t i = 0; i < 1000; ++i) in.Set(i, i == 507 ? 400.0 : i == 900 ? 107.0 : 0.0);
-  const Tensors got = Compile(fn)->Run({in});
+  const Tensors got = Compile(AsItIs(fn))->Run({in});
   EXPECT_EQ(got[0].Get(0).real(), in.Get(507).real());
   EXPECT_EQ(got[1].Get(0).real(), 507);
 }
 
 TEST(Fusion, OffMeansOneKernelPerEquation) {
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.fusion.fuse = false;
-  EXPECT_GT(Compile(Softmax({8, 16}), options)->counters().kernels, 3);
+  EXPECT_GT(Compile(options.For(Softmax({8, 16})))->counters().kernels, 3);
 }
 
 TEST(Fusion, RepeatedBlocksShareTheirKernel) {
@@ -263,7 +273,7 @@ TEST(Fusion, RepeatedBlocksShareTheirKernel) {
   Atom x = b.Parameter(t);
   const Atom w = b.Parameter(t);
   for (int i = 0; i < 20; ++i) x = Tanh(b, Contract(b, "ij,jk->ik", x, w));
-  const auto e = Compile(b.Build({x}));
+  const auto e = Compile(AsItIs(b.Build({x})));
   EXPECT_LE(e->counters().kernels, 2);
   EXPECT_EQ(e->counters().kernel_calls, 20);
 }
@@ -279,7 +289,7 @@ TEST(Memory, ScanWritesItsStacksInPlace) {
   const FnRef fn = b.Build(b.Emit(
       FindPrim("scan"), in,
       {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{100}}, {"reverse", false}}, {step}));
-  const auto e = Compile(fn);
+  const auto e = Compile(AsItIs(fn));
   EXPECT_LE(e->counters().bytes_copied, 8 * 4);  // the initial carry
   const Tensors args = {RandomF32({8}), RandomF32({100, 8})};
   const Tensors got = e->Run(args), want = Eval(*fn, args);
@@ -288,7 +298,7 @@ TEST(Memory, ScanWritesItsStacksInPlace) {
 
 TEST(Symbols, OneExecutableServesEverySize) {
   const FnRef fn = Softmax({Dim::Symbol("n"), 33});
-  const auto e = Compile(fn);
+  const auto e = Compile(AsItIs(fn));
   for (int64_t n : {1, 7, 300}) {
     const Tensor x = RandomF32({n, 33});
     ExpectClose(e->Run({x})[0], Eval(*fn, {x})[0], 2e-6);
@@ -296,7 +306,7 @@ TEST(Symbols, OneExecutableServesEverySize) {
 }
 
 TEST(Errors, NameTheArgument) {
-  const auto e = Compile(Softmax({8, 16}));
+  const auto e = Compile(AsItIs(Softmax({8, 16})));
   try {
     e->Run({RandomF32({8, 17})});
     FAIL();
@@ -308,10 +318,11 @@ TEST(Errors, NameTheArgument) {
 
 TEST(DiskCache, SecondCompilationLoadsAndDamageIsNoticed) {
   const FnRef fn = Softmax({5, 19});
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_cache = false;
-  Compile(fn, options);
-  const auto second = Compile(fn, options);
+  Compile(options.For(fn));
+  const auto second = Compile(options.For(fn));
   EXPECT_TRUE(second->from_disk());
   const Tensor x = RandomF32({5, 19});
   ExpectClose(second->Run({x})[0], Eval(*fn, {x})[0], 1e-6);
@@ -321,8 +332,8 @@ TEST(DiskCache, SecondCompilationLoadsAndDamageIsNoticed) {
     f.seekp(-20, std::ios::end);
     f.put('#');
   }
-  EXPECT_FALSE(Compile(fn, options)->from_disk());
-  EXPECT_TRUE(Compile(fn, options)->from_disk());
+  EXPECT_FALSE(Compile(options.For(fn))->from_disk());
+  EXPECT_TRUE(Compile(options.For(fn))->from_disk());
 }
 
 TEST(DiskCache, DigestIsSha256) {
@@ -332,7 +343,7 @@ TEST(DiskCache, DigestIsSha256) {
 
 TEST(Threads, ManyCallersOfOneExecutable) {
   const FnRef fn = Softmax({256, 512});
-  const auto e = Compile(fn);
+  const auto e = Compile(AsItIs(fn));
   const Tensor x = RandomF32({256, 512});
   const Tensor want = e->Run({x})[0];
   std::vector<std::thread> threads;
@@ -351,6 +362,54 @@ const bool kFolderSet = [] {
   std::string folder = ::testing::TempDir() + "weft-cache-XXXXXX";
   return mkdtemp(folder.data()) != nullptr && setenv("WEFT_CACHE_DIR", folder.c_str(), 1) == 0;
 }();
+
+// Whatever two requests differ in, their programs are not taken for each other.
+TEST(CompileRequest, EverySettingIsPartOfTheKey) {
+  const FnRef fn = Softmax({8, 16});
+  const std::vector<std::function<void(CompileRequest&)>> changes = {
+      [](CompileRequest& r) { r.backend = "interpreter"; },
+      [](CompileRequest& r) { r.passes = {}; },
+      [](CompileRequest& r) { r.passes.pop_back(); },
+      [](CompileRequest& r) { r.donated = {true}; },
+      [](CompileRequest& r) { r.donated = {false}; },
+      [](CompileRequest& r) { r.target.cpu = "another"; },
+      [](CompileRequest& r) { r.target.fused_products = false; },
+      [](CompileRequest& r) { r.target.vector_bytes = 128; },
+      [](CompileRequest& r) { r.fusion.max_members = 1; },
+      [](CompileRequest& r) { r.fusion.max_passes = 1; },
+      [](CompileRequest& r) { r.fusion.max_inline_cost = 1; },
+      [](CompileRequest& r) { r.fusion.max_viewed_cost = 1; },
+      [](CompileRequest& r) { r.fusion.min_parallel_rows = 1; },
+      [](CompileRequest& r) { r.fusion.large_row = 1; },
+      [](CompileRequest& r) { r.fusion.fuse = false; },
+      [](CompileRequest& r) { r.fusion.arg_reductions = true; },
+      [](CompileRequest& r) { r.fusion.distinct_buffers = true; },
+  };
+  std::set<std::string> keys = {CompileRequest{fn}.Key()};
+  for (const auto& change : changes) {
+    CompileRequest request{fn};
+    change(request);
+    EXPECT_TRUE(keys.insert(request.Key()).second) << request.Key();
+  }
+}
+
+TEST(Compile, BackendsAndPassesAreFoundByName) {
+  CompileRequest request{Softmax({8, 16})};
+  request.backend = "tpu";
+  EXPECT_THROW(Compile(request), Error);
+  request.backend = "cpu";
+  request.passes = {"cse", "no-such-pass"};
+  EXPECT_THROW(Compile(request), Error);
+  request.passes = {"cse"};
+  request.backend = "interpreter";
+  const Tensor x = Tensor::Full(DType::kF32, {8, 16}, 1);
+  const auto interpreted = Compile(request);
+  EXPECT_EQ(interpreted, Compile(request));
+  request.backend = "cpu";
+  EXPECT_NE(interpreted, Compile(request));
+  EXPECT_NEAR(interpreted->Run({x})[0].Get(0).real(), 1.0 / 16, 1e-7);
+  EXPECT_THROW(interpreted->Run({x, x}), Error);
+}
 
 }  // namespace
 }  // namespace weft

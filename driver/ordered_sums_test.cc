@@ -43,10 +43,11 @@ std::vector<Target> Targets() {
 }
 
 std::shared_ptr<const Executable> CompileFor(const FnRef& f, const Target& target) {
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_disk_cache = false;
   options.target = target;
-  return Compile(f, options);
+  return Compile(options.For(f));
 }
 
 void ExpectTheBits(const FnRef& f, const Tensors& in, const std::string& what) {

@@ -13,8 +13,9 @@
 namespace weft {
 namespace {
 
-CompileOptions NoDisk() {
-  CompileOptions options;
+CompileRequest NoDisk() {
+  CompileRequest options;
+  options.passes = {};
   options.use_disk_cache = false;
   return options;
 }
@@ -26,7 +27,7 @@ Tensor Numbers(DType dtype, Shape shape, int64_t modulus = 7) {
   return t;
 }
 
-Tensors Results(const FnRef& fn, const Tensors& in) { return Compile(fn, NoDisk())->Run(in); }
+Tensors Results(const FnRef& fn, const Tensors& in) { return Compile(NoDisk().For(fn))->Run(in); }
 
 TEST(Reductions, LongOnesEqualAPlainSum) {
   for (int64_t n : {65536, 1000003, 1 << 20}) {
@@ -85,7 +86,7 @@ TEST(Reductions, DoNotDependOnTheNumberOfThreads) {
   for (int64_t i = 0; i < kSize; ++i) x.data<float>()[i] = std::sin(static_cast<float>(i)) * 1e3f;
   Builder b("f");
   const Atom in = b.Parameter({DType::kF32, {kSize}, {}});
-  const auto f = Compile(b.Build({ReduceSum(b, in, {0})}), NoDisk());
+  const auto f = Compile(NoDisk().For(b.Build({ReduceSum(b, in, {0})})));
   EXPECT_GE(f->counters().kernel_calls, 2);
   const int before = cpu::NumThreads();
   const Tensor want = f->Run({x})[0];
@@ -170,10 +171,10 @@ TEST(Transposes, OfStacksAndSymbolicSizes) {
   Builder b("f");
   const Dim n = Dim::Symbol("n");
   const Atom x = b.Parameter({DType::kF32, {3, n, 40}, {}});
-  const auto f = Compile(b.Build({Exp(b, Transpose(b, x, {0, 2, 1})), Transpose(b, x, {2, 0, 1})}), NoDisk());
+  const auto f = Compile(NoDisk().For(b.Build({Exp(b, Transpose(b, x, {0, 2, 1})), Transpose(b, x, {2, 0, 1})})));
   for (int64_t size : {1, 2, 15, 16, 50, 0}) {
     const Tensor in = Numbers(DType::kF32, {3, size, 40});
-    const Tensors got = f->Run({in}), want = Eval(*f->fn(), {in});
+    const Tensors got = f->Run({in}), want = Eval(*f->request().program, {in});
     for (int r = 0; r < 2; ++r) {
       ASSERT_EQ(got[r].type(), want[r].type());
       for (int64_t i = 0; i < want[r].size(); ++i)
@@ -186,7 +187,7 @@ TEST(Streams, LargeResultsAreComplete) {
   constexpr int64_t kSize = (int64_t{24} << 20) / 4 + 12345;
   Builder b("f");
   const Expr x{&b, b.Parameter({DType::kF32, {kSize}, {}})};
-  const auto f = Compile(b.Build({x * 2.0 + 1.0}), NoDisk());
+  const auto f = Compile(NoDisk().For(b.Build({x * 2.0 + 1.0})));
   EXPECT_NE(f->Stage("schedule").find("stream %"), std::string::npos);
   const Tensor in = Numbers(DType::kF32, {kSize});
   const Tensor got = f->Run({in})[0];
@@ -202,7 +203,7 @@ TEST(Updates, ThatReadTheArrayTheyChange) {
       DynamicUpdateSlice(b, x, Reverse(b, Slice(b, x, {0}, {600}, {1}), {0}), {Atom::Scalar(DType::kI32, 5)});
   const Atom there = DynamicUpdateSlice(b, moved, Slice(b, moved, {10}, {700}, {1}), {start});
   const FnRef f = b.Build({there});
-  CompileOptions options = NoDisk();
+  CompileRequest options = NoDisk();
   options.donated = {true};
   for (int32_t at : {0, 2, 9, 300}) {
     Tensor in(DType::kI32, {1000});
@@ -210,7 +211,7 @@ TEST(Updates, ThatReadTheArrayTheyChange) {
     in.data<int32_t>()[3] = at;
     const Tensor want = Eval(*f, {in})[0];
     EXPECT_TRUE(Results(f, {in})[0].BitEquals(want));
-    EXPECT_TRUE(Compile(f, options)->Run({in})[0].BitEquals(want));
+    EXPECT_TRUE(Compile(options.For(f))->Run({in})[0].BitEquals(want));
   }
 }
 
@@ -220,14 +221,13 @@ TEST(Scatters, OrderOfEqualIndicesAndThreads) {
     Builder b("f");
     const Atom x = b.Parameter({DType::kF32, {kSize, 3}, {}}), i = b.Parameter({DType::kI32, {kUpdates, 1}, {}}),
                u = b.Parameter({DType::kF32, {kUpdates, 3}, {}});
-    const auto f = Compile(b.Build({b.Emit1(FindPrim(op), {x, i, u},
-                                            {{"update_window_dims", Ints{1}},
-                                             {"inserted_dims", Ints{0}},
-                                             {"operand_batch_dims", Ints{}},
-                                             {"indices_batch_dims", Ints{}},
-                                             {"scatter_dims", Ints{0}},
-                                             {"mode", std::string("drop")}})}),
-                           NoDisk());
+    const auto f = Compile(NoDisk().For(b.Build({b.Emit1(FindPrim(op), {x, i, u},
+                                                         {{"update_window_dims", Ints{1}},
+                                                          {"inserted_dims", Ints{0}},
+                                                          {"operand_batch_dims", Ints{}},
+                                                          {"indices_batch_dims", Ints{}},
+                                                          {"scatter_dims", Ints{0}},
+                                                          {"mode", std::string("drop")}})})));
     Tensor indices(DType::kI32, {kUpdates, 1});
     for (int64_t k = 0; k < kUpdates; ++k)
       indices.data<int32_t>()[k] = static_cast<int32_t>(k * 7919 % (kSize + 50)) - 20;

@@ -19,9 +19,10 @@ namespace weft {
 namespace {
 
 Tensors Compiled(const FnRef& fn, const Tensors& args) {
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_cache = options.use_disk_cache = false;
-  return Compile(fn, options)->Run(args);
+  return Compile(options.For(fn))->Run(args);
 }
 FnRef GradOf(const FnRef& f) {
   Mask wrt(f->params().size(), false);
@@ -127,9 +128,10 @@ TEST(TapeLoops, PullbacksMayBeAppliedAgainAndKeepTheirTapes) {
 }
 
 TEST(TapeLoops, TheScheduleSaysWhatATripCosts) {
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_cache = options.use_disk_cache = false;
-  const std::string schedule = Compile(GradOf(ParseFn(kLoss)), options)->Stage("schedule");
+  const std::string schedule = Compile(options.For(GradOf(ParseFn(kLoss))))->Stage("schedule");
   EXPECT_NE(schedule.find("512 bytes per trip"), std::string::npos) << schedule;
 }
 

@@ -14,11 +14,12 @@ namespace weft {
 namespace {
 
 std::shared_ptr<const Executable> CompileFor(const FnRef& f, const Target& target) {
-  CompileOptions options;
+  CompileRequest options;
+  options.passes = {};
   options.use_cache = false;
   options.use_disk_cache = false;
   options.target = target;
-  return Compile(f, options);
+  return Compile(options.For(f));
 }
 
 // The first register or instruction of AVX-512 in assembly; empty when there is none.

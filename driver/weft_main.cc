@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "driver/backend.h"
 #include "driver/command_line.h"
 #include "driver/commands.h"
 #include "driver/gpu_selftest.h"
-#include "driver/stages.h"
 #include "ir/error.h"
 #include <CLI/CLI.hpp>
 
@@ -34,6 +34,11 @@ int Main(int argc, char** argv) {
   CLI::App* opt_app = app.add_subcommand("opt", "Print a program after named passes");
   opt_app->add_option("FILE", opt.file, "The program")->required();
   opt_app->add_option("--passes", opt.passes, "Passes in order, as in grad(0),cse,dce; see --list");
+  opt_app->add_flag("--timing", opt.timing, "What each pass took, and how many equations it left, on standard error");
+  opt_app
+      ->add_option("--dump-after", opt.dump_after,
+                   "The program after each of these passes, or after all, on standard error")
+      ->delimiter(',');
   opt_app->add_flag("--print-locations", opt.print_locations, "The user's line of each equation, as a comment");
   opt_app->add_flag("--list", opt.list, "List the passes there are, and do nothing else");
   opt_app->add_option("-o,--output", opt.output, "Where to write the program")->capture_default_str();
@@ -64,7 +69,7 @@ int Main(int argc, char** argv) {
   dump_app->add_option("--stage", dump.stage, "What to print")
       ->check(CLI::IsMember(weft::AllStages()))
       ->capture_default_str();
-  dump_app->add_option("--target", dump.target, "For a GPU, as in cuda:sm_90a; without it for this CPU");
+  dump_app->add_option("--target", dump.target, "cpu, or a GPU as in cuda:sm_90a")->capture_default_str();
 
   weft::SelftestCommand selftest;
   CLI::App* selftest_app = app.add_subcommand("selftest", "Check the card at hand, and measure");

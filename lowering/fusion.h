@@ -27,6 +27,13 @@ struct FusionPolicy {
   // No kernel writes memory that it reads, as GPU kernels promise of their arguments; what a later pass over a row
   // needs stays in registers or is computed again.
   bool distinct_buffers = false;
+
+  // Each setting: what two policies differ in.
+  template <class F>
+  void ForEachField(F f) const {
+    const auto& [members, passes, inlined, viewed, rows, row, fuses, args, distinct] = *this;
+    f(members), f(passes), f(inlined), f(viewed), f(rows), f(row), f(fuses), f(args), f(distinct);
+  }
 };
 
 struct BlockPlan {

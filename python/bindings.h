@@ -53,7 +53,7 @@ void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, region
 void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
 void BindRandom(py::module_& m);      // random_bindings.cc
 void BindMesh(py::module_& m);        // mesh_bindings.cc: named axes, collectives
-void BindGpu(py::module_& m);         // gpu_bindings.cc: programs for GPUs
+void BindBackends(py::module_& m);    // backend_bindings.cc: stages, bundles, emulation
 void BindPartition(py::module_& m);   // partition_bindings.cc: programs cut over meshes
 void BindJob(py::module_& m);         // job_bindings.cc: several processes
 

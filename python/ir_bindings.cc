@@ -307,9 +307,6 @@ Example:
     options.file = file;
     return FnHandle{ParseFn(text, options)};
   });
-  // The program at a stage of compilation, as text.
-  m.def("stage",
-        [](const FnHandle& f, const std::string& name, bool same_bits) { return StageText(f.fn, name, same_bits); });
   // (flops, bytes) of the optimised program.
   m.def("cost", [](const FnHandle& f) {
     const Cost c = CostOf(*Optimize(f.fn));

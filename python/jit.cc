@@ -168,6 +168,12 @@ thread_local int t_being_lowered = 0;
 void BeingLowered(bool begins) { t_being_lowered += begins ? 1 : -1; }
 namespace {
 
+// Of jit(backend=...); the outermost jitted function decides.
+std::string BackendOf(const JitObject* self) {
+  PyObject* name = self->dict ? PyDict_GetItemString(self->dict, "_backend") : nullptr;
+  return name ? PyUnicode_AsUTF8(name) : HowToCompile().backend;
+}
+
 bool IsDeterministic(const JitObject* self) {
   return self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
 }
@@ -512,7 +518,7 @@ void CheckPartForNans(const Entry& entry, const Arguments& a, bool same_bits, co
     watched.traced.weak_results.assign(watch->results().size(), false);
     watched.placed = true;
     const FnRef fn = FnToCompile(watched, a, same_bits);
-    const std::shared_ptr<Program> program = ProgramOf(fn, {}, same_bits);
+    const std::shared_ptr<Program> program = ProgramOf(fn, {.same_bits = same_bits});
     WEFT_CHECK(watched.part != nullptr) << "the watched program is for one process";
     Tensors arguments = PartArguments(*watched.part, a, whole);
     for (const Value& v : watched.traced.captures)
@@ -581,7 +587,8 @@ PyObject* Call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) {
         const bool same_bits = IsDeterministic(self);
-        std::shared_ptr<Program> program = ProgramOf(FnToCompile(*entry, a, same_bits), entry->donated, same_bits);
+        std::shared_ptr<Program> program =
+            ProgramOf(FnToCompile(*entry, a, same_bits), {BackendOf(self), entry->donated, same_bits});
         if (!entry->program) entry->program = std::move(program);  // another thread may run the first
         if (self->has_donated) WarnOfUseless(*entry);
       }

@@ -99,7 +99,7 @@ PYBIND11_MODULE(_weft, m) {
   BindNumpy(m);
   BindRandom(m);
   BindMesh(m);
-  BindGpu(m);
+  BindBackends(m);
   BindPartition(m);
   BindJob(m);
 }

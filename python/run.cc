@@ -15,7 +15,6 @@
 #include "driver/executable.h"
 #include "ir/cost.h"
 #include "ir/environment.h"
-#include "ir/eval.h"
 #include "lowering/lower.h"
 #include "python/effects.h"
 #include "python/errors.h"
@@ -24,43 +23,6 @@
 
 namespace weft::python {
 namespace {
-
-// The reference interpreter: for eager programs too small to be worth compiling. An operation without compiled code is
-// an error; nothing falls back in silence.
-class Interpreted : public Program {
- public:
-  explicit Interpreted(FnRef fn) : fn_(std::move(fn)) {}
-  Tensors Run(Tensors args) override { return Eval(*fn_, args); }
-  std::vector<std::pair<std::string, double>> Facts() const override { return {{"interpreted", 1}}; }
-
- private:
-  FnRef fn_;
-};
-
-class Compiled : public Program {
- public:
-  explicit Compiled(std::shared_ptr<Executable> executable) : executable_(std::move(executable)) {}
-  Tensors Run(Tensors args) override { return executable_->RunOwned(std::move(args)); }
-  std::vector<bool> UsesDonated() const override {
-    std::vector<bool> uses;
-    for (uint8_t d : executable_->artifact().donated) uses.push_back(d == 2);
-    return uses;
-  }
-  std::vector<std::pair<std::string, double>> Facts() const override {
-    const auto& c = executable_->counters();
-    return {{"compile_milliseconds", executable_->compile_milliseconds()},
-            {"kernels", static_cast<double>(c.kernels)},
-            {"kernel_calls", static_cast<double>(c.kernel_calls)},
-            {"library_calls", static_cast<double>(c.library_calls)},
-            {"bytes_moved", static_cast<double>(c.bytes_moved)},
-            {"bytes_copied", static_cast<double>(c.bytes_copied)},
-            {"donated", static_cast<double>(c.donated)},
-            {"arena_bytes", static_cast<double>(executable_->arena_bytes())}};
-  }
-
- private:
-  std::shared_ptr<Executable> executable_;
-};
 
 bool InterpretAlways() {
   static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
@@ -90,6 +52,14 @@ double InterpretedWork(const Fn& fn) {
 }
 constexpr double kInterpretedWork = 8192;  // about 0.1 ms, against some ms for compiling
 
+CompileRequest Interpreted(const FnRef& fn) {
+  CompileRequest request{fn};
+  request.backend = "interpreter";
+  request.passes = {};
+  request.use_cache = false;  // there is nothing to be kept
+  return request;
+}
+
 // What a callback outside of any trace is.
 bool IsOneCallback(const Fn& fn) {
   if (fn.eqns().size() != 1) return false;
@@ -97,15 +67,12 @@ bool IsOneCallback(const Fn& fn) {
   return name == "pure_callback" || name == "io_callback";
 }
 
-std::shared_ptr<Program> MakeProgram(const FnRef& fn, bool small_too, const std::vector<bool>& donated,
-                                     bool same_bits = false) {
-  if (InterpretAlways() || (!small_too && fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork)) {
-    return std::make_shared<Interpreted>(fn);
-  }
-  CompileOptions options = CompileOptions::Optimizing();
-  options.donated = donated;
-  options.target.fused_products = !same_bits;
-  return std::make_shared<Compiled>(Compile(fn, options));
+// Eager programs too small to be worth compiling are interpreted. An operation without compiled code is an error;
+// nothing falls back in silence.
+std::shared_ptr<Program> EagerProgram(const FnRef& fn) {
+  CompileRequest request = RequestFor(fn);
+  if (fn->eqns().size() <= 64 && InterpretedWork(*fn) <= kInterpretedWork) request = Interpreted(fn);
+  return Compile(request);
 }
 
 std::thread& WarmUpThread() {
@@ -115,21 +82,23 @@ std::thread& WarmUpThread() {
 
 }  // namespace
 
-std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated, bool same_bits) {
+CompileRequest RequestFor(const FnRef& fn, const HowToCompile& how) {
+  CompileRequest request{fn};
+  if (InterpretAlways() && how.backend == request.backend) return Interpreted(fn);
+  request.backend = how.backend;
+  request.donated = how.donated;
+  request.target.fused_products = !how.same_bits;
+  return request;
+}
+
+std::shared_ptr<Program> ProgramOf(const FnRef& fn, const HowToCompile& how) {
   Unlocked unlocked;  // compiling takes long
-  return MakeProgram(fn, true, donated, same_bits);
+  return Compile(RequestFor(fn, how));
 }
 
 Tensors RunProgram(Program& program, Tensors args) {
   Unlocked unlocked;
-  return program.Run(std::move(args));
-}
-
-std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits) {
-  Unlocked unlocked;
-  CompileOptions options = CompileOptions::Optimizing();
-  options.target.fused_products = !same_bits;
-  return weft::StageText(fn, stage, options);
+  return program.RunOwned(std::move(args));
 }
 
 void InstallRunner() {
@@ -144,11 +113,11 @@ void InstallRunner() {
     }
     if (!program && IsOneCallback(*fn)) {
       // Its number is that of this call alone: the program will not be seen again.
-      program = std::make_shared<Interpreted>(fn);
+      program = Compile(Interpreted(fn));
     } else if (!program) {
       {
         Unlocked unlocked;
-        program = MakeProgram(fn, false, {});
+        program = EagerProgram(fn);
       }
       std::lock_guard<std::mutex> lock(mutex);
       if (programs.size() > 20000) programs.clear();

@@ -10,28 +10,27 @@
 #include <utility>
 #include <vector>
 
+#include "driver/executable.h"
 #include "ir/fn.h"
 #include "ir/tensor.h"
 #include "python/errors.h"
 
 namespace weft::python {
 
-class Program {
- public:
-  virtual ~Program() = default;
-  // Without the interpreter lock. Arguments fit the parameters of the function.
-  virtual Tensors Run(Tensors args) = 0;
-  // By parameter: a donated argument whose memory the program has a use for. Empty: none was donated.
-  virtual std::vector<bool> UsesDonated() const { return {}; }
-  // Named numbers about the compiled code, for explain().
-  virtual std::vector<std::pair<std::string, double>> Facts() const { return {}; }
-};
+using Program = const Executable;
 
+// How a function is compiled, as far as the front end decides.
+struct HowToCompile {
+  std::string backend = "cpu";  // see driver/backend.h
+  // By parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
+  std::vector<bool> donated = {};
+  bool same_bits = false;  // rounding does not depend on what is computed beside what
+};
+// WEFT_INTERPRET=1 in the environment makes everything run through the interpreter, as it stands, but for what is
+// compiled for another target than this CPU.
+CompileRequest RequestFor(const FnRef& fn, const HowToCompile& how = {});
 // Compiled, whatever its size; an operation without compiled code is an error.
-// WEFT_INTERPRET=1 in the environment makes everything run through the interpreter.
-// `donated`, by parameter: arguments whose memory may be overwritten where nobody else holds it; empty: none.
-// `same_bits`: rounding does not depend on what is computed beside what.
-std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated = {}, bool same_bits = false);
+std::shared_ptr<Program> ProgramOf(const FnRef& fn, const HowToCompile& how = {});
 // How many threads compile, run or wait without Python's lock.
 inline std::atomic<int> g_unlocked{0};
 // Without Python's lock, where the thread has it.
@@ -50,10 +49,8 @@ struct Unlocked {
 // Called when the interpreter ends. If threads still compile or run when the process ends after that, it ends without
 // destroying what they use (the compiler, the libraries of products), which would crash them.
 void LeaveRunningThreads();
-// Runs it with Python's lock released.
+// Runs it with Python's lock released. Arguments fit the parameters of the function.
 Tensors RunProgram(Program& program, Tensors args);
-// The same as weft::StageText, with Python's lock released.
-std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits = false);
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();
 // Waits until the compiler is loaded: before a fork, and at exit.

@@ -191,12 +191,68 @@ def test_every_stage_can_be_looked_at(stage: str, expected: str) -> None:
 def test_a_stage_of_another_target_says_which() -> None:
     done = weft("dump", "-", "--stage=ptx", program=PASS_THROUGH.format(type="f32[3]"), check=False)
     assert done.returncode == 1
-    assert "the stage 'ptx' is of programs for a GPU: it needs a target, as in cuda:sm_90a" in done.stderr
+    assert "there is no stage 'ptx' for a CPU; there are ir, optimized, fusion" in done.stderr
+    assert "'cuda:sm_90a' has it" in done.stderr
     done = weft(
         "dump", "-", "--stage=asm", "--target=cuda:sm_90a", program=PASS_THROUGH.format(type="f32[3]"), check=False
     )
     assert done.returncode == 1
     assert "there is no stage 'asm' for cuda:sm_90a; there are ir, optimized, schedule, mlir, llvm, ptx" in done.stderr
+
+
+LAYERS = """fn g(y: f32[8]) -> f32[8] {
+  c = sin y
+  d = sin y
+  e = add c d
+  return e
+}
+fn f(x: f32[8]) -> f32[8] {
+  a = add x 0.0:f32
+  b = call @g a
+  return b
+}
+"""
+
+
+def test_passes_are_timed_and_counted() -> None:
+    done = weft("opt", "-", "--passes=inline,optimize", "--timing", program=LAYERS)
+    rows = [line.split() for line in done.stderr.splitlines()]
+    assert rows[0] == ["ms", "share", "equations", "left", "pass"]
+    names = [row[-1] for row in rows[1:]]
+    optimize = weft("opt", "--list").stdout.split("optimize: The passes before lowering: ")[1].split(".")[0].split(", ")
+    assert names == ["inline", *optimize, "together"]
+    assert rows[1][2:] == ["5", "4", "inline"]
+    assert all(float(row[0]) >= 0 for row in rows[1:])
+    assert "fn f" in done.stdout and "fn f" not in done.stderr
+
+
+@pytest.mark.parametrize(("names", "dumps"), [("cse", 2), ("cse,inline", 3), ("all", 11)])
+def test_the_program_after_a_pass_is_dumped(names: str, dumps: int) -> None:
+    done = weft("opt", "-", "--passes=optimize", f"--dump-after={names}", program=LAYERS)
+    texts = done.stderr.split("# after ")[1:]
+    assert len(texts) == dumps
+    for text in texts:
+        name, program = text.split("\n", 1)
+        assert names == "all" or name in names
+        assert "fn f(x: f32[8])" in weft("opt", "-", program=program).stdout
+
+
+def test_a_pass_that_is_none_cannot_be_dumped() -> None:
+    done = weft("opt", "-", "--passes=cse", "--dump-after=csee", program=LAYERS, check=False)
+    assert done.returncode == 1 and "there is no pass 'csee'" in done.stderr and "cse" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("dump", "--stage=ir"), ("export", "-o", "unwritten")])
+def test_a_target_that_is_none_is_named(command: tuple[str, ...]) -> None:
+    done = weft(command[0], "-", *command[1:], "--target=tpu", program=LAYERS, check=False)
+    assert done.returncode == 1
+    assert "there is no target or backend 'tpu'; there are cpu, interpreter, cuda:sm_90a and other GPUs" in done.stderr
+
+
+def test_the_interpreter_has_nothing_to_export() -> None:
+    done = weft("export", "-", "-o", "unwritten", "--target=interpreter", program=LAYERS, check=False)
+    assert done.returncode == 1
+    assert "export: the interpreter makes no code that could be written to a file" in done.stderr
 
 
 def test_what_cannot_be_written_is_a_failure(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 #include "transforms/pass.h"
 
+#include <chrono>
+
 #include "ir/error.h"
+#include "ir/verify.h"
 #include "transforms/condense.h"
 
 namespace weft {
@@ -36,8 +39,28 @@ const Pass& FindPass(const std::string& name) {
   throw ValueError("there is no pass named '", name, "'; passes: ", known);
 }
 
-FnRef RunPasses(FnRef fn, const std::vector<std::string>& names) {
-  for (const std::string& name : names) fn = FindPass(name).run(std::move(fn));
+FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObserver& observe) {
+  for (const std::string& name : names) {
+    const Pass& pass = FindPass(name);
+    PassRecord record;
+    if (observe) record = {name, 0, static_cast<int64_t>(fn->NumEqns()), 0};
+    const auto start = std::chrono::steady_clock::now();
+    fn = pass.run(std::move(fn));
+    if (observe) {
+      const auto took = std::chrono::steady_clock::now() - start;
+      record.milliseconds = std::chrono::duration<double, std::milli>(took).count();
+      record.equations_after = static_cast<int64_t>(fn->NumEqns());
+      observe(record, *fn);
+    }
+#ifndef NDEBUG
+    try {
+      Verify(*fn);
+    } catch (const Error& wrong) {
+      throw Error(ErrorKind::kInternal, "the pass '" + name + "' made a wrong program: " + wrong.message(),
+                  wrong.loc());
+    }
+#endif
+  }
   return fn;
 }
 

@@ -8,6 +8,8 @@
 #ifndef WEFT_TRANSFORMS_PASS_H_
 #define WEFT_TRANSFORMS_PASS_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,17 @@ struct Pass {
 const std::vector<Pass>& AllPasses();
 // Raises kValue naming the known passes when there is none of this name.
 const Pass& FindPass(const std::string& name);
-FnRef RunPasses(FnRef fn, const std::vector<std::string>& names);
+
+// What a pass did.
+struct PassRecord {
+  std::string name;
+  double milliseconds = 0;
+  int64_t equations_before = 0, equations_after = 0;  // of all regions, too
+};
+using PassObserver = std::function<void(const PassRecord& record, const Fn& result)>;
+
+// One pass after the other. Where assertions are on, each result is verified (ir/verify.h). `observe` is told of each.
+FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObserver& observe = {});
 
 // The passes every program goes through before it is lowered, in order.
 const std::vector<std::string>& DefaultPasses();

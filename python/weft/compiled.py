@@ -44,6 +44,7 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
     deterministic: bool = False,
+    backend: str = "cpu",
 ) -> Jitted[_P, _R]: ...
 @overload
 def jit(
@@ -60,6 +61,7 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
     deterministic: bool = False,
+    backend: str = "cpu",
 ) -> Callable[[Callable[_P, _R]], Jitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
@@ -75,6 +77,7 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
     deterministic: bool = False,
+    backend: str = "cpu",
 ) -> Any:
     """Compiles a function. The first call with arguments of new shapes, dtypes or structure traces it; calls after that
     run the compiled code without Python.
@@ -104,6 +107,9 @@ def jit(
             devices are spread over processes. What is inside shard_map or pmap is cut by its author: it has the same
             bits on every mesh of one size. Costs time. For CPUs. Inside of another jitted function that one decides;
             where something else traces the function (vmap, grad, make_ir) it is refused: jit that.
+        backend: who makes code of the program and runs it: "cpu"; "interpreter", which runs it equation by equation
+            with every operation rounded once (slow: to compare with). Inside of another jitted function that one
+            decides.
 
     Returns: function of the same arguments. Its explain() lists the compiled versions, clear_cache() forgets them, and
         lower(*args) gives the program for such arguments without running it; lower(*args, target="cuda:sm_90a") the
@@ -112,7 +118,7 @@ def jit(
     Raises:
         TypeError: function is none; when called: an argument is no array, number or container of them; the message
             names it.
-        ValueError: there is no such argument, or it is static and donated; when called: a static argument is not
+        ValueError: there is no such argument, or it is static and donated; there is no such backend; when called: a static argument is not
             hashable.
         weft.TracerError: when called: the function needs the number behind a traced value.
         NotImplementedError: when called: deterministic=True, and an operation has no fixed order, or what surrounds the
@@ -138,8 +144,10 @@ def jit(
             in_shardings=in_shardings,
             out_shardings=out_shardings,
             deterministic=deterministic,
+            backend=backend,
         )
     check_callable(fun, "jit")
+    _weft.check_backend(checked_text(backend, "jit: backend"))
     nums, names = _static(fun, static_argnums, static_argnames)
     donate_nums, donate_names = _static(fun, donate_argnums, donate_argnames, "donate")
     if both := sorted(map(str, nums & donate_nums | names & donate_names)):
@@ -154,6 +162,8 @@ def jit(
             raise value_error("jit: capture='auto' takes no shardings")
         if deterministic:
             raise value_error("jit: capture='auto' does not take deterministic=True")
+        if backend != "cpu":
+            raise value_error(f"jit: capture='auto' is for the backend 'cpu', got backend={backend!r}")
         return Recorded(fun, nums, names)
     if autograph or capture == "script":
         fun = _autograph(fun)
@@ -163,6 +173,7 @@ def jit(
             jitted.__dict__[attribute] = getattr(original, attribute)
     jitted.__dict__["__wrapped__"] = original
     jitted.__dict__["_deterministic"] = bool(deterministic)
+    jitted.__dict__["_backend"] = backend
     if in_shardings is not None or out_shardings is not None:
         _partitioning.check_shardings(in_shardings, "jit: in_shardings")
         _partitioning.check_shardings(out_shardings, "jit: out_shardings")
@@ -216,9 +227,10 @@ class Lowered:
 
     def __init__(self, jitted, args: tuple, kwargs: dict, target: str | None = None):
         self.target = target
+        self._backend: str = jitted._backend if target is None else target
         self._fixed_order = jitted._deterministic
         if target is not None:
-            _weft.gpu_check_target(target)
+            _weft.check_backend(target)
             if self._fixed_order:
                 raise not_implemented("jit: deterministic=True is for CPUs; there is no such program for a GPU yet")
         _weft.being_lowered(True)
@@ -293,9 +305,7 @@ class Lowered:
             >>> [line for line in lowered.stage("schedule").splitlines() if "kernel" in line]
             ['0: kernel k0 (s0, -> s1), 32768 bytes, at least 0.00978 us']
         """
-        if self.target is None:
-            return _weft.stage(self._fn, checked_text(name, "Lowered.stage: name"), self._fixed_order)
-        return _weft.gpu_stage(self._fn, self.target, checked_text(name, "Lowered.stage: name"))
+        return _weft.stage(self._fn, self._backend, checked_text(name, "Lowered.stage: name"), self._fixed_order)
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the kernels of a program for a GPU on the CPU, one CUDA thread after the other, and checks what each of
@@ -319,10 +329,8 @@ class Lowered:
             >>> lowered.emulate(wnp.arange(3.0))
             Array([0., 1., 4.], dtype=float32)
         """
-        if self.target is None:
-            raise value_error('emulate: the program is for a CPU; lower(..., target="cuda:sm_90a") makes one for a GPU')
         leaves = self._leaves(args, kwargs)
-        return self._result(_weft.gpu_emulate(self._fn, self.target, [*leaves, *self._ir._captures]))
+        return self._result(_weft.emulate(self._fn, self._backend, [*leaves, *self._ir._captures]))
 
     def export(self, path: str | os.PathLike[str], *, twins: bool = False) -> None:
         """Writes the compiled program into a file, a bundle, which `weft run f.weftb --inputs in.npz` runs without the
@@ -346,7 +354,7 @@ class Lowered:
             ...     print(open(folder + "/f.weftb", "rb").read(11))
             b'weft bundle'
         """
-        data = _weft.export_bundle(self._fn, self.target or "cpu", self._ir._captures, twins, self._fixed_order)
+        data = _weft.export_bundle(self._fn, self._backend, self._ir._captures, twins, self._fixed_order)
         with open(path, "wb") as file:
             file.write(data)
 
@@ -377,11 +385,7 @@ class Lowered:
             >>> weft.jit(lambda x: x + 1).lower(1.0).compile()(2.0)
             Array(3., dtype=float32, weak_type=True)
         """
-        if self.target is not None:
-            raise not_implemented(
-                f"compile: programs for {self.target.splitlines()[0]} do not run in this process yet; export(path) "
-                "writes what `weft run` runs, emulate(...) runs their kernels on the CPU"
-            )
+        _weft.compile(self._fn, self._backend, self._fixed_order)
         return Compiled(self)
 
 
@@ -402,19 +406,22 @@ class Compiled:
         self._run = jit(
             lambda *leaves: _weft.apply(self._ir._fn, [*leaves, *self._ir._captures], self._ir._weak),
             deterministic=lowered._fixed_order,
+            backend=lowered._backend,
         )
-        self._text = lowered.stage("schedule")  # compiles
 
     def as_text(self) -> str:
         """The kernels and their memory.
 
         Returns: str.
 
+        Raises:
+            ValueError: the backend has none.
+
         Example:
             >>> "kernel" in weft.jit(lambda x: x + 1).lower(wnp.ones(3)).compile().as_text()
             True
         """
-        return self._text
+        return self._lowered.stage("schedule")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))

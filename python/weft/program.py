@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
 from . import tree as _tree
@@ -14,7 +14,29 @@ from .arguments import ints
 from .arguments import text as checked_text
 from .collectives import check_axis_name
 
-__all__ = ["IR", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
+__all__ = ["IR", "PassRecord", "ShapeDtype", "deserialize_ir", "eval_shape", "make_ir", "parse_ir"]
+
+
+class PassRecord(NamedTuple):
+    """What a pass did to a program; see IR.passes.
+
+    Attributes:
+        name: the pass, as `weft opt --list` has it.
+        milliseconds: how long it took.
+        equations_before: how many equations it was given, those of regions included.
+        equations_after: how many it left.
+        text: the program that it left.
+
+    Example:
+        >>> weft.make_ir(lambda x: x + 0)(1.0).passes[0].name
+        'drop-rules'
+    """
+
+    name: str
+    milliseconds: float
+    equations_before: int
+    equations_after: int
+    text: str
 
 
 class IR:
@@ -208,7 +230,20 @@ class IR:
             >>> "sin" in weft.make_ir(lambda x: wnp.sin(x) * 1)(wnp.ones(3)).stage("optimized")
             True
         """
-        return _weft.stage(self._fn, checked_text(name, "IR.stage: name"), False)
+        return _weft.stage(self._fn, "cpu", checked_text(name, "IR.stage: name"), False)
+
+    @property
+    def passes(self) -> list[PassRecord]:
+        """What each pass before code generation does to the program: they run anew whenever this is asked for.
+
+        Returns: list of weft.PassRecord, in the order of the passes.
+
+        Example:
+            >>> ir = weft.make_ir(lambda x: (x + 0) * 1)(1.0)
+            >>> [(p.name, p.equations_before, p.equations_after) for p in ir.passes if p.name == "simplify"][0]
+            ('simplify', 2, 0)
+        """
+        return [PassRecord(*record) for record in _weft.passes(self._fn)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = _tree.flatten((args, kwargs))

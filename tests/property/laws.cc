@@ -244,11 +244,11 @@ LawResult ApplyAndCheck(const std::string& link, const FnRef& f, std::mt19937& r
     Verify(*r.transformed);
     r.violation = CheckSame(f, r.transformed, link, rng);
   } else if (link == "compile") {  // the program stays; native code computes what the interpreter does
-    CompileOptions options = CompileOptions::Optimizing();
+    CompileRequest options;
     options.use_cache = options.use_disk_cache = false;
     const Tensors x = RandomArgs(*f, rng);
     r.transformed = f;
-    const Tensors plain = Compile(f, options)->Run(x);
+    const Tensors plain = Compile(options.For(f))->Run(x);
     r.violation = Compare(plain, Eval(*f, x), 1e-9, link);
     // Arguments whose memory is given away change nothing.
     for (size_t i = 0; i < x.size(); ++i) options.donated.push_back(rng() % 4 != 0);
@@ -256,7 +256,7 @@ LawResult ApplyAndCheck(const std::string& link, const FnRef& f, std::mt19937& r
     for (const Tensor& t : x) given.push_back(t.Copy());
     if (r.violation.empty())
       r.violation =
-          Compare(Compile(f, options)->RunOwned(std::move(given)), plain, 0, link + " with donated arguments");
+          Compare(Compile(options.For(f))->RunOwned(std::move(given)), plain, 0, link + " with donated arguments");
   } else {
     r.transformed = link == "text" ? ParseFn(Print(*f)) : Deserialize(Serialize(*f));
     if (!r.transformed->StructurallyEquals(*f)) r.violation = link + ": the function that came back differs";

@@ -286,11 +286,9 @@ void CompareFloats(const Tensor& whole, const Tensor& parts, size_t result) {
 }
 
 Tensors RunCompiled(const FnRef& fn, const Tensors& x) {
-  CompileOptions options;
-  options.pipeline_name = "default";
-  options.passes = {[](const FnRef& f) { return Optimize(f); }};
+  CompileRequest options;
   options.use_disk_cache = false;
-  return Compile(fn, options)->Run(x);
+  return Compile(options.For(fn))->Run(x);
 }
 
 void Run(uint64_t seed, bool floats, Totals& totals) {

@@ -1,0 +1,17 @@
+// Forking waits for whoever compiles.
+#ifndef WEFT_DRIVER_COMPILE_GATE_H_
+#define WEFT_DRIVER_COMPILE_GATE_H_
+
+namespace weft {
+
+// Held (shared) by whoever compiles or looks into the cache of programs, so that forking waits: LLVM, the linker and
+// the caches have locks of their own that the child would find held by threads it does not have.
+class Compiling {
+ public:
+  Compiling();
+  ~Compiling();
+  Compiling(const Compiling&) = delete;
+};
+
+}  // namespace weft
+#endif  // WEFT_DRIVER_COMPILE_GATE_H_

@@ -1,0 +1,25 @@
+#include "driver/compile_request.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+
+namespace weft {
+
+CompileRequest CompileRequest::For(FnRef fn) const {
+  CompileRequest other = *this;
+  other.program = std::move(fn);
+  return other;
+}
+
+std::string CompileRequest::Key() const {
+  std::string key = "backend " + backend + "\npasses " + absl::StrJoin(passes, ",") + "\ndonated ";
+  for (bool d : donated) key += d ? '1' : '0';
+  key += "\ntarget " + target.ToString() + " " + std::to_string(target.vector_bytes) + "\nfusion";
+  fusion.ForEachField([&](auto value) { key += " " + std::to_string(value); });
+  return key;
+}
+
+FnRef CompileRequest::Optimized(const PassObserver& observe) const { return RunPasses(program, passes, observe); }
+
+}  // namespace weft

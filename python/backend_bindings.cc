@@ -1,0 +1,82 @@
+// Programs on their way through a backend: stages, bundles, emulation.
+#include <tuple>
+
+#include "driver/backend.h"
+#include "driver/bundle.h"
+#include "driver/compile_gate.h"
+#include "ir/text_printer.h"
+#include "python/bindings.h"
+#include "python/run.h"
+
+namespace weft::python {
+namespace {
+
+Tensors TensorsFrom(py::handle sequence, const char* what) {
+  Tensors tensors;
+  for (const Value& v : ValuesFrom(sequence, what)) {
+    if (v.traced()) throw TypeError(what, ": takes arrays, not traced values");
+    tensors.push_back(v.tensor());
+  }
+  return tensors;
+}
+
+CompileRequest RequestOf(const FnHandle& f, const std::string& backend, bool same_bits) {
+  CompileRequest request{f.fn};
+  request.backend = backend;
+  request.target.fused_products = !same_bits;
+  return request;
+}
+
+}  // namespace
+
+void BindBackends(py::module_& m) {
+  // Raises ValueError unless there is this backend.
+  m.def("check_backend", [](const std::string& name) { FindBackend(name); });
+  // Compiles now what the first call would compile. Raises what compiling raises.
+  m.def("compile", [](const FnHandle& f, const std::string& backend, bool same_bits) {
+    ProgramOf(f.fn, {.backend = backend, .same_bits = same_bits});
+  });
+  // The program at a stage of compilation, as text.
+  m.def("stage", [](const FnHandle& f, const std::string& backend, const std::string& stage, bool same_bits) {
+    Unlocked unlocked;
+    Compiling compiling;
+    return StageText(RequestOf(f, backend, same_bits), stage);
+  });
+  // What each pass before a backend did: (name, milliseconds, equations before, equations after, the program's text).
+  m.def("passes", [](const FnHandle& f) {
+    std::vector<std::tuple<std::string, double, int64_t, int64_t, std::string>> all;
+    Unlocked unlocked;
+    CompileRequest{f.fn}.Optimized([&](const PassRecord& r, const Fn& result) {
+      all.emplace_back(r.name, r.milliseconds, r.equations_before, r.equations_after, Print(result));
+    });
+    return all;
+  });
+  // A bundle's bytes. `captured`: values of the last parameters.
+  m.def("export_bundle",
+        [](const FnHandle& f, const std::string& backend, py::handle captured, bool emulation, bool same_bits) {
+          const Tensors values = TensorsFrom(captured, "export");
+          std::string bytes;
+          {
+            Unlocked unlocked;
+            Compiling compiling;
+            bytes = MakeBundle(RequestOf(f, backend, same_bits), values, emulation).Serialize();
+          }
+          return py::bytes(bytes);
+        });
+  // Its results by an emulation of the device on the CPU.
+  m.def("emulate", [](const FnHandle& f, const std::string& backend, py::handle args) {
+    const Tensors tensors = TensorsFrom(args, "emulate");
+    Tensors out;
+    {
+      Unlocked unlocked;
+      Compiling compiling;
+      const CompileRequest request = RequestOf(f, backend, false);
+      out = FindBackend(backend)->Emulate(request, request.Optimized(), tensors);
+    }
+    py::list list;
+    for (Tensor& t : out) list.append(Take(WrapValue(Value(std::move(t)))));
+    return list;
+  });
+}
+
+}  // namespace weft::python
