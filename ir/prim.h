@@ -263,6 +263,7 @@ using PartialsRule = std::function<OptionalAtoms(Builder&, const Atoms& x, const
 
 struct Prim {
   std::string name;
+  int id = -1;      // dense, in name order: an index into tables of all primitives
   std::string doc;  // one sentence on the meaning, then shapes, dtypes and the source of a formula
   Family family = Family::kElementwise;
   int num_operands = -1;  // -1: any number

@@ -4,6 +4,7 @@
 
 #include "ir/prim.h"
 #include "ir/size_conditions.h"
+#include "lowering/op_table.h"
 #include "lowering/split_reduction.h"
 
 namespace weft {
@@ -148,11 +149,10 @@ void BlockLowering::WantInPlace() {
     const int i = plan_.units[plan_.order[u]].opaque;
     if (i < 0) continue;
     const Eqn& e = eqn(i);
-    const std::string& name = e.prim->name;
-    if (name == "dynamic_update_slice" || name.rfind("scatter", 0) == 0) pass(e.operands[0], e.first_result);
-    const bool scan = name == "scan";
-    if (!scan && name != "while") continue;
-    const size_t first = scan ? static_cast<size_t>(e.attrs.GetInt("num_consts")) : 0;
+    const OpRow::InPlace in_place = RowOf(*e.prim).in_place;
+    if (in_place == OpRow::InPlace::kFirst) pass(e.operands[0], e.first_result);
+    if (in_place != OpRow::InPlace::kCarries) continue;
+    const auto first = static_cast<size_t>(e.attrs.GetOr<int64_t>("num_consts", 0));
     for (int64_t k = 0; k < e.attrs.GetInt("num_carry"); ++k)
       pass(e.operands[first + static_cast<size_t>(k)], e.first_result + static_cast<uint32_t>(k));
   }
@@ -313,22 +313,14 @@ void BlockLowering::EmitWrite(Steps& steps, const BuiltKernel& kernel, int targe
 
 void BlockLowering::EmitOpaque(Steps& steps, int unit) {
   const Eqn& e = eqn(plan_.units[unit].opaque);
-  const std::string& name = e.prim->name;
-  if (name == "concatenate") return EmitConcatenate(steps, e);
-  if (name == "pad") return EmitPad(steps, e);
-  if (name == "dynamic_update_slice") return EmitDynamicUpdate(steps, e);
-  if (name == "cond") return EmitCond(steps, e);
-  if (name == "while") return EmitWhile(steps, e);
-  if (name == "scan") return EmitScan(steps, e);
-  if (name == "tape_scan") return EmitTapeScan(steps, e);
-  if (name == "spmd") return EmitSpmd(steps, e);
-  if (e.prim->family == Family::kCollective) return EmitCollective(steps, e);
-  if (name == "recursive") return EmitRecursive(steps, e);
-  if (name == "recur") return EmitCall(steps, e, p_.Enclosing(e.attrs.GetInt("depth")));
-  if (name == "box") return EmitBox(steps, e);
-  if (name == "unbox") return EmitUnbox(steps, e);
-  if (IsOrderedSum(e)) return EmitOrderedSum(steps, e);
-  EmitLibrary(steps, e);
+  const OpRow::Emit emit = RowOf(*e.prim).emit;
+  if (emit == nullptr)
+    throw Error(ErrorKind::kUnsupported, "compile: the CPU back end has no code for '" + e.prim->name + "' yet", e.loc);
+  (this->*emit)(steps, e);
+}
+
+void BlockLowering::EmitProduct(Steps& steps, const Eqn& e) {
+  IsOrderedSum(e) ? EmitOrderedSum(steps, e) : EmitContract(steps, e);
 }
 
 void BlockLowering::EmitConcatenate(Steps& steps, const Eqn& e) {

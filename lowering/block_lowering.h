@@ -78,6 +78,7 @@ class ProgramBuilder {
 // A body's layout. Lives while the body is laid out.
 class BlockLowering {
  public:
+  class LibraryCall;
   // `params`: the slot of each parameter. `dest`: where each result has to go (-1: anywhere). A destination may be the
   // slot of a parameter (a loop's carry): it is written early only when nobody reads the old value any more.
   BlockLowering(ProgramBuilder& program, const Fn& fn, std::vector<int> params, std::vector<int> dest)
@@ -98,6 +99,7 @@ class BlockLowering {
   std::vector<int> Run(Steps& steps);
 
  private:
+  friend class OpTable;
   const Eqn& eqn(int i) const { return fn_.eqns()[i]; }
   std::vector<int> RunUnits(Steps& steps);
   int SlotOf(const Atom& a);  // of a stored value or literal
@@ -121,6 +123,7 @@ class BlockLowering {
   void EmitScan(Steps& steps, const Eqn& e);
   // lowering/functions.cc
   void EmitRecursive(Steps& steps, const Eqn& e);
+  void EmitRecur(Steps& steps, const Eqn& e);
   void EmitCall(Steps& steps, const Eqn& e, int function);
   void EmitBox(Steps& steps, const Eqn& e);
   void EmitUnbox(Steps& steps, const Eqn& e);
@@ -138,6 +141,9 @@ class BlockLowering {
   void EndTapeScope(Steps& steps, int mark);
   // lowering/library_ops.cc
   void EmitLibrary(Steps& steps, const Eqn& e);
+  void EmitTapeAdd(Steps& steps, const Eqn& e);
+  void EmitSameBytes(Steps& steps, const Eqn& e);  // the operand's, as another type
+  void EmitProduct(Steps& steps, const Eqn& e);
   void EmitContract(Steps& steps, const Eqn& e);
   // lowering/ordered_sum.cc
   void EmitOrderedSum(Steps& steps, const Eqn& e);

@@ -58,6 +58,8 @@ void BlockLowering::EmitRecursive(Steps& steps, const Eqn& e) {
   EmitCall(steps, e, index);
 }
 
+void BlockLowering::EmitRecur(Steps& steps, const Eqn& e) { EmitCall(steps, e, p_.Enclosing(e.attrs.GetInt("depth"))); }
+
 void BlockLowering::EmitCall(Steps& steps, const Eqn& e, int function) {
   std::vector<Dim> desc = {Dim(function), Dim(static_cast<int64_t>(e.operands.size())),
                            Dim(static_cast<int64_t>(e.num_results))};

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "lowering/op_table.h"
 #include "lowering/unit_graph.h"
 
 namespace weft {
@@ -59,7 +60,7 @@ class Fuser {
   bool IsUniform(const Atom& a) const {
     if (!a.is_var() || defining_[a.id()] < 0) return false;
     const Eqn& e = eqn(defining_[a.id()]);
-    return e.prim->name == "broadcast" && e.operands[0].is_literal() && e.operands[0].literal().rank() == 0;
+    return IsView(fn_, e) && !e.operands.empty() && e.operands[0].is_literal() && e.operands[0].literal().rank() == 0;
   }
   void Collect(const Atom& a, const std::vector<Affine>& index, std::vector<Dep>* out);
   void CollectOperands(int e, const std::vector<Affine>& index, std::vector<Dep>* out);
@@ -129,16 +130,16 @@ void Fuser::Demand() {
 
 void Fuser::DemandOperands(int i) {
   const Eqn& e = eqn(i);
-  const std::string& name = e.prim->name;
-  if (name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e))) {
-    DemandAtom(e.operands[0]);  // the same bytes
-  } else if (name == "gather" || name == "dynamic_slice") {
-    DemandAtom(e.operands[0]);  // read anywhere
-  } else if (name == "concatenate" || name == "pad") {
-    // Written by kernels that may compute their operand.
-  } else if (name == "dynamic_update_slice") {
+  const OpRow& row = RowOf(*e.prim);
+  if (row.same_bytes && (demanded_[e.first_result] || !IsView(fn_, e))) {
     DemandAtom(e.operands[0]);
-  } else if (name == "contract") {
+  } else if (row.at_data) {
+    DemandAtom(e.operands[0]);  // read anywhere
+  } else if (IsView(fn_, e) || e.prim->is_elementwise() || Reduces(e)) {
+    // Kernels compute their operands.
+  } else if (row.operands == OpRow::Operands::kFirst) {
+    DemandAtom(e.operands[0]);
+  } else if (row.operands == OpRow::Operands::kProduct) {
     // A sum of its own operand alone reads every element once and may compute it; halves are rounded where they are
     // stored.
     const bool plain = IsOrderedSum(e) && (IsUniform(e.operands[0]) || IsUniform(e.operands[1]));
@@ -151,7 +152,7 @@ void Fuser::DemandOperands(int i) {
       else
         DemandAtom(a);
     }
-  } else if (!IsView(fn_, e) && !e.prim->is_elementwise() && !Reduces(e)) {
+  } else if (row.operands == OpRow::Operands::kStored) {
     for (const Atom& a : e.operands) DemandAtom(a);
   }
 }
@@ -184,13 +185,14 @@ void Fuser::Place(int i) {
   BlockPlan::Value none;
   BlockPlan::Value& v = e.num_results == 0 ? none : plan_.values[e.first_result];
   v.eqn = i;
-  if (e.num_results == 1 && e.prim->name == "reshape" && (demanded_[e.first_result] || !IsView(fn_, e)) &&
-      e.operands[0].is_var()) {
+  const bool same_bytes = RowOf(*e.prim).same_bytes;
+  if (same_bytes && (demanded_[e.first_result] || !IsView(fn_, e)) && e.operands[0].is_var()) {
     v.how = How::kAlias;
     v.alias_of = e.operands[0].id();
     return;
   }
-  if (e.num_results == 1 && (IsView(fn_, e) || e.prim->name == "reshape") && !demanded_[e.first_result]) {
+  const bool view = IsView(fn_, e) || same_bytes;
+  if (view && !demanded_[e.first_result]) {
     v.how = How::kView;
     for (const Atom& a : e.operands) {
       if (a.is_var()) v.cost += plan_.values[a.id()].cost;
@@ -198,7 +200,7 @@ void Fuser::Place(int i) {
     return;
   }
   // A reduction over nothing, or over dimensions of size 1, only drops them.
-  if ((e.prim->is_elementwise() && e.num_results == 1) || Reduces(e) || IsView(fn_, e) || e.prim->name == "reshape") {
+  if (e.prim->is_elementwise() || Reduces(e) || view) {
     if (MayInline(i)) {
       v.how = How::kInline;
       return;
@@ -241,27 +243,27 @@ void Fuser::Collect(const Atom& a, const std::vector<Affine>& index, std::vector
 
 void Fuser::CollectOperands(int i, const std::vector<Affine>& index, std::vector<Dep>* out) {
   const Eqn& e = eqn(i);
-  const std::string& name = e.prim->name;
+  const OpRow& row = RowOf(*e.prim);
   if (e.prim->is_elementwise()) {
     for (const Atom& a : e.operands) Collect(a, index, out);
-  } else if (name == "gather" || name == "dynamic_slice") {
+  } else if (row.at_data) {
     for (const Atom& a : e.operands) {
       std::vector<Dep> deps;
       Collect(a, std::vector<Affine>(fn_.TypeOf(a).rank()), &deps);
       for (Dep& d : deps) {
-        d.whole = d.whole || name == "gather" || &a == &e.operands[0];
+        // An index that is one number is the same for all elements.
+        d.whole = d.whole || &a == &e.operands[0] || fn_.TypeOf(a).rank() > 0;
         out->push_back(std::move(d));
       }
     }
-  } else if (name == "iota" || name == "dim_size") {
   } else if (IsView(fn_, e)) {
-    Collect(e.operands[0], ViewIndex(fn_, e, index), out);
+    if (row.index != nullptr) Collect(e.operands[0], ViewIndex(fn_, e, index), out);
   } else if (Reduces(e)) {
     Collect(e.operands[0], index, out);
   } else {
     for (const Atom& a : e.operands) {
       StridedView view;
-      if (name == "contract" && !IsOrderedSum(e) && FindStrided(fn_, defining_, a, &view)) {
+      if (row.operands == OpRow::Operands::kProduct && !IsOrderedSum(e) && FindStrided(fn_, defining_, a, &view)) {
         out->push_back({plan_.Root(view.root), {}, true});
         continue;
       }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/prim.h"
+#include "lowering/op_table.h"
 
 namespace weft {
 namespace {
@@ -108,36 +109,37 @@ int KernelBuilder::Value(const Atom& a, const std::vector<Affine>& index) {
 
 int KernelBuilder::Elementwise(int i, const std::vector<Affine>& index) {
   const Eqn& e = fn_.eqns()[i];
-  KernelNode n = OpNode(e.prim->name, fn_.TypeOf(e.result()).dtype, {});
+  const OpRow& row = RowOf(*e.prim);
+  if (row.identity) return Value(e.operands[0], index);
+  KernelNode n = OpNode(row.kernel_op, fn_.TypeOf(e.result()).dtype, {});
   n.loc = e.loc;
   for (const Atom& a : e.operands) n.operands.push_back(Value(a, index));
-  if (n.op == "integer_pow") n.integer = e.attrs.GetInt("y");
-  if (n.op == "round") n.integer = e.attrs.Get<std::string>("mode") == "away";
-  if (n.op == "log") n.integer = e.attrs.Find("accuracy") != nullptr;
-  if (n.op == "stop_gradient") return n.operands[0];
+  if (row.number) n.integer = row.number(e.attrs);
   return Node(std::move(n));
 }
 
 int KernelBuilder::ViewValue(int i, const std::vector<Affine>& index) {
   const Eqn& e = fn_.eqns()[i];
-  const std::string& name = e.prim->name;
-  if (name == "iota") {
-    KernelNode n;
-    n.kind = Kind::kIndex;
-    n.dtype = fn_.TypeOf(e.result()).dtype;
-    n.index = index[e.attrs.GetInt("dim")];
-    return Node(std::move(n));
-  }
-  if (name == "dim_size") {
-    KernelNode n;
-    n.kind = Kind::kIndex;
-    n.dtype = DType::kI32;
-    n.index = Affine(fn_.TypeOf(e.operands[0]).dims[e.attrs.GetInt("dim")]);
-    return Node(std::move(n));
-  }
-  if (name == "dynamic_slice") return DynamicSliceValue(i, index);
-  if (name == "gather") return GatherValue(i, index);
-  return Value(e.operands[0], ViewIndex(fn_, e, index));
+  const OpRow& row = RowOf(*e.prim);
+  return row.value ? (this->*row.value)(i, index) : Value(e.operands[0], row.index(fn_, e, index));
+}
+
+int KernelBuilder::IotaValue(int i, const std::vector<Affine>& index) {
+  const Eqn& e = fn_.eqns()[i];
+  KernelNode n;
+  n.kind = Kind::kIndex;
+  n.dtype = fn_.TypeOf(e.result()).dtype;
+  n.index = index[e.attrs.GetInt("dim")];
+  return Node(std::move(n));
+}
+
+int KernelBuilder::DimSizeValue(int i, const std::vector<Affine>&) {
+  const Eqn& e = fn_.eqns()[i];
+  KernelNode n;
+  n.kind = Kind::kIndex;
+  n.dtype = DType::kI32;
+  n.index = Affine(fn_.TypeOf(e.operands[0]).dims[e.attrs.GetInt("dim")]);
+  return Node(std::move(n));
 }
 
 int KernelBuilder::DynamicSliceValue(int i, const std::vector<Affine>& index) {
@@ -236,7 +238,7 @@ int KernelBuilder::ArgReduction(const Eqn& e, const std::vector<Affine>& index) 
     value = Node(OpNode("bitcast", dtype, {Node(OpNode("bitcast", DType::kU16, {value}))}));
   KernelNode n;
   n.kind = Kind::kReduce;
-  n.op = e.prim->name;
+  n.op = RowOf(*e.prim).kernel_op;
   n.dtype = fn_.TypeOf(e.result()).dtype;
   n.operands = {value, Node(std::move(where))};
   n.loc = e.loc;
@@ -258,7 +260,7 @@ int KernelBuilder::Member(int i) {
     if (any) {
       KernelNode n;
       n.kind = Kind::kReduce;
-      n.op = e.prim->name.substr(7);
+      n.op = RowOf(*e.prim).kernel_op;
       n.dtype = fn_.TypeOf(e.result()).dtype;
       n.operands = {node};
       n.loc = e.loc;
@@ -268,7 +270,7 @@ int KernelBuilder::Member(int i) {
     node = ArgReduction(e, index);
   } else if (e.prim->is_elementwise()) {
     node = Elementwise(i, index);
-  } else if (e.prim->name == "reshape") {
+  } else if (RowOf(*e.prim).same_bytes) {
     // Only of literals here; everything else is an alias.
     node = Value(Atom(e.operands[0].literal().Reshaped(StaticSizes(fn_.TypeOf(e.result()).dims, "reshape"))), index);
   } else {

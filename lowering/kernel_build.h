@@ -60,6 +60,10 @@ class KernelBuilder {
   int Elementwise(int eqn, const std::vector<Affine>& index);
   int Member(int eqn);
   int ArgReduction(const Eqn& e, const std::vector<Affine>& index);
+  // Of views that have no index map, as rows of lowering/op_table.cc name them.
+  friend class OpTable;
+  int IotaValue(int eqn, const std::vector<Affine>& index);
+  int DimSizeValue(int eqn, const std::vector<Affine>& index);
   int GatherValue(int eqn, const std::vector<Affine>& index);
   int DynamicSliceValue(int eqn, const std::vector<Affine>& index);
   Affine FlatOffset(const Dims& dims, const std::vector<Affine>& index);

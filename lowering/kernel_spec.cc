@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "ir/error.h"
+#include "ir/prim.h"
 
 namespace weft {
 namespace {
@@ -103,12 +103,10 @@ void ForEachAffine(KernelSpec& spec, F f) {
   for (KernelStore& s : spec.spills) f(s.access.offset, true);
 }
 
+// Of operations that are no primitive (a fused product and sum) as well.
 bool IsCheap(const std::string& op) {
-  static const std::set<std::string> kExpensive = {
-      "exp",   "exp2",  "expm1", "log",     "log1p",  "sin",     "cos",      "tanh",  "logistic", "erf",
-      "erfc",  "pow",   "cbrt",  "tan",     "asin",   "acos",    "atan",     "atan2", "sinh",     "cosh",
-      "asinh", "acosh", "atanh", "erf_inv", "lgamma", "digamma", "trigamma", "rem"};
-  return kExpensive.count(op) == 0;
+  const Prim* prim = TryFindPrim(op);
+  return prim == nullptr || prim->work < 15;
 }
 
 }  // namespace

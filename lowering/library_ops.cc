@@ -3,6 +3,7 @@
 
 #include "ir/prim.h"
 #include "lowering/block_lowering.h"
+#include "lowering/op_table.h"
 
 namespace weft {
 namespace {
@@ -74,171 +75,205 @@ void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
   }
 }
 
-void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
-  const std::string& name = e.prim->name;
-  if (name == "contract") return EmitContract(steps, e);
-  if (name == "tape_add") {
-    const int x = SlotOf(e.operands[0]), y = SlotOf(e.operands[1]), to = ResultSlot(e.first_result, {});
-    return p_.EmitOp(steps, WEFT_OP_TAPE_ADD, {Dim(to), Dim(x), Dim(y), fn_.TypeOf(e.result()).size()}, {to, x, y});
-  }
-  std::vector<Dim> desc;
-  std::vector<int> slots;
-  auto number = [&](int64_t v) { desc.push_back(Dim(v)); };
-  auto list = [&](const char* attr) {
-    const Ints& v = e.attrs.Get<Ints>(attr);
-    number(static_cast<int64_t>(v.size()));
-    for (int64_t i : v) number(i);
-  };
-  auto in = [&](const Atom& a) {
-    AppendTensor(desc, a);
-    slots.push_back(SlotOf(a));
-  };
-  auto result_slot = [&](int i = 0) {
-    slots.push_back(ResultSlot(e.first_result + static_cast<uint32_t>(i), {}));
-    return slots.back();
-  };
-  auto out = [&](int i = 0) {  // slot only
-    number(result_slot(i));
-  };
-  auto out_tensor = [&](int i = 0) {
-    const Type t = fn_.TypeOf(e.result(i));
-    number(result_slot(i));
-    desc.push_back(Code(t.dtype));
-    number(t.rank());
-    desc.insert(desc.end(), t.dims.begin(), t.dims.end());
-  };
-  auto emit = [&](WeftOpcode op) { p_.EmitOp(steps, op, desc, slots); };
+// The description of one call of the runtime, and the slots that it reads and writes, as they are put together.
+class BlockLowering::LibraryCall {
+ public:
+  LibraryCall(BlockLowering& block, Steps& steps, const Eqn& e) : block_(block), steps_(steps), e_(e) {}
 
-  if (name == "argmax" || name == "argmin") {
-    in(e.operands[0]);
-    out();
-    desc.push_back(Code(fn_.TypeOf(e.result()).dtype));
-    number(e.attrs.GetInt("dim"));
-    number(name == "argmin");
-    return emit(WEFT_OP_ARGMINMAX);
+  const Eqn& eqn() const { return e_; }
+  const Fn& fn() const { return block_.fn_; }
+  void Number(int64_t v) { desc_.push_back(Dim(v)); }
+  void Flag(const char* attr) { Number(e_.attrs.GetBool(attr)); }
+  void Text(const char* attr) { Number(block_.p_.AddString(e_.attrs.Get<std::string>(attr))); }
+  void DTypeOf(const Type& t) { desc_.push_back(Code(t.dtype)); }
+  void List(const char* attr) {
+    const Ints& v = e_.attrs.Get<Ints>(attr);
+    Number(static_cast<int64_t>(v.size()));
+    for (int64_t i : v) Number(i);
   }
-  static const std::vector<std::string> kCumulative = {"cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"};
-  if (const auto at = std::find(kCumulative.begin(), kCumulative.end(), name); at != kCumulative.end()) {
-    in(e.operands[0]);
-    out();
-    number(at - kCumulative.begin());
-    number(e.attrs.GetInt("dim"));
-    number(e.attrs.GetBool("reverse"));
-    return emit(WEFT_OP_CUMULATIVE);
+  void Operand(size_t i) {
+    block_.AppendTensor(desc_, e_.operands[i]);
+    slots_.push_back(block_.SlotOf(e_.operands[i]));
   }
-  static const std::vector<std::string> kScatter = {"scatter", "scatter_add", "scatter_mul", "scatter_min",
-                                                    "scatter_max"};
-  if (const auto at = std::find(kScatter.begin(), kScatter.end(), name); at != kScatter.end()) {
-    // In place when the operand is not needed any more.
-    const Type x = fn_.TypeOf(e.operands[0]);
-    const int from = SlotOf(e.operands[0]);
-    bool alone = e.operands[0].is_var();
-    for (size_t i = 1; i < e.operands.size(); ++i) alone = alone && SlotOf(e.operands[i]) != from;
-    const int to = ResultSlot(e.first_result, alone ? std::vector<int>{from} : std::vector<int>{});
-    p_.EmitCopy(steps, to, from, x);
-    slots.push_back(to);
-    number(to);
-    desc.push_back(Code(x.dtype));
-    number(x.rank());
-    desc.insert(desc.end(), x.dims.begin(), x.dims.end());
-    in(e.operands[1]);
-    in(e.operands[2]);
-    number(at - kScatter.begin());
-    number(e.attrs.Get<std::string>("mode") == "clip");
-    for (const char* dims :
-         {"update_window_dims", "inserted_dims", "operand_batch_dims", "indices_batch_dims", "scatter_dims"})
-      list(dims);
-    return emit(WEFT_OP_SCATTER);
+  // Their number, then each.
+  void OperandsFrom(size_t first) {
+    Number(static_cast<int64_t>(e_.operands.size() - first));
+    for (size_t i = first; i < e_.operands.size(); ++i) Operand(i);
   }
-  if (name == "sort") {
-    number(static_cast<int64_t>(e.operands.size()));
-    number(e.attrs.GetInt("num_keys"));
-    number(e.attrs.GetInt("dim"));
-    for (size_t i = 0; i < e.operands.size(); ++i) {
-      in(e.operands[i]);
-      out(static_cast<int>(i));
-    }
-    return emit(WEFT_OP_SORT);
+  void ResultSlot(int i = 0) {
+    slots_.push_back(block_.ResultSlot(e_.first_result + static_cast<uint32_t>(i), {}));
+    Number(slots_.back());
   }
-  if (name == "top_k") {
-    in(e.operands[0]);
-    out(0);
-    out(1);
-    number(e.attrs.GetInt("k"));
-    return emit(WEFT_OP_TOP_K);
+  void Result(int i = 0) {
+    ResultSlot(i);
+    Rest(fn().TypeOf(e_.result(i)));
   }
-  static const std::vector<std::string> kWindows = {"reduce_window_sum", "reduce_window_max", "reduce_window_min"};
-  if (const auto at = std::find(kWindows.begin(), kWindows.end(), name); at != kWindows.end()) {
-    in(e.operands[0]);
-    out_tensor();
-    number(at - kWindows.begin());
-    for (const char* attr : {"window", "strides", "lo", "base_dilation", "window_dilation"}) list(attr);
-    return emit(WEFT_OP_REDUCE_WINDOW);
+  void Results() {
+    for (uint32_t r = 0; r < e_.num_results; ++r) Result(static_cast<int>(r));
   }
-  if (name == "conv") {
-    in(e.operands[0]);
-    in(e.operands[1]);
-    out_tensor();
-    for (const char* attr : {"strides", "lo", "lhs_dilation", "rhs_dilation"}) list(attr);
-    number(e.attrs.GetInt("feature_groups"));
-    number(e.attrs.GetInt("batch_groups"));
-    return emit(WEFT_OP_CONV);
+  // The result begins as operand 0: in place when nobody needs that one any more, and no other operand is the same.
+  void ResultFromOperand() {
+    const Type x = fn().TypeOf(e_.operands[0]);
+    const int from = block_.SlotOf(e_.operands[0]);
+    bool alone = e_.operands[0].is_var();
+    for (size_t i = 1; i < e_.operands.size(); ++i) alone = alone && block_.SlotOf(e_.operands[i]) != from;
+    const int to = block_.ResultSlot(e_.first_result, alone ? std::vector<int>{from} : std::vector<int>{});
+    block_.p_.EmitCopy(steps_, to, from, x);
+    slots_.push_back(to);
+    Number(to);
+    Rest(x);
   }
-  if (name == "random_wrap" || name == "random_unwrap") {
-    const int from = SlotOf(e.operands[0]);
-    return p_.EmitCopy(steps, ResultSlot(e.first_result, {}), from, fn_.TypeOf(e.operands[0]));
+  void Emit(WeftOpcode op) { block_.p_.EmitOp(steps_, op, desc_, slots_); }
+  // Matrices, or stacks of them: every operand, every result.
+  void EmitMatrices(WeftOpcode op) {
+    for (size_t i = 0; i < e_.operands.size(); ++i) Operand(i);
+    Results();
+    Emit(op);
   }
-  auto all_in = [&](size_t from) {
-    number(static_cast<int64_t>(e.operands.size() - from));
-    for (size_t i = from; i < e.operands.size(); ++i) in(e.operands[i]);
-  };
-  if (name == "debug_print") {
-    number(p_.AddString(e.attrs.Get<std::string>("format")));
-    all_in(0);
-    return emit(WEFT_OP_DEBUG_PRINT);
+
+ private:
+  void Rest(const Type& t) {
+    DTypeOf(t);
+    Number(t.rank());
+    desc_.insert(desc_.end(), t.dims.begin(), t.dims.end());
   }
-  if (name == "assert") {
-    number(p_.AddString(e.attrs.Get<std::string>("message")));
-    in(e.operands[0]);
-    all_in(1);
-    return emit(WEFT_OP_ASSERT);
-  }
-  if (name == "pure_callback" || name == "io_callback") {
-    number(e.attrs.GetInt("callback"));
-    all_in(0);
-    number(e.num_results);
-    for (uint32_t r = 0; r < e.num_results; ++r) out_tensor(static_cast<int>(r));
-    return emit(WEFT_OP_CALLBACK);
-  }
-  // Matrices, or stacks of them.
-  auto matrices = [&](WeftOpcode op) {
-    for (const Atom& a : e.operands) in(a);
-    for (uint32_t r = 0; r < e.num_results; ++r) out_tensor(static_cast<int>(r));
-    emit(op);
-  };
-  if (name == "cholesky") return matrices(WEFT_OP_CHOLESKY);
-  if (name == "lu") return matrices(WEFT_OP_LU);
-  if (name == "qr") return matrices(WEFT_OP_QR);
-  if (name == "eigh") return matrices(WEFT_OP_EIGH);
-  if (name == "eig") {
-    number(e.attrs.GetBool("compute_v"));
-    return matrices(WEFT_OP_EIG);
-  }
-  if (name == "svd") {
-    number(e.attrs.GetBool("compute_uv"));
-    return matrices(WEFT_OP_SVD);
-  }
-  if (name == "triangular_solve") {
-    for (const char* flag : {"left", "lower", "transpose", "conjugate", "unit_diagonal"}) number(e.attrs.GetBool(flag));
-    return matrices(WEFT_OP_TRIANGULAR_SOLVE);
-  }
-  if (name == "fft") {
-    static const std::vector<std::string> kKinds = {"fft", "ifft", "rfft", "irfft"};
-    number(std::find(kKinds.begin(), kKinds.end(), e.attrs.Get<std::string>("kind")) - kKinds.begin());
-    list("lengths");
-    return matrices(WEFT_OP_FFT);
-  }
-  throw Error(ErrorKind::kUnsupported, "compile: the CPU back end has no code for '" + name + "' yet", e.loc);
+  BlockLowering& block_;
+  Steps& steps_;
+  const Eqn& e_;
+  std::vector<Dim> desc_;
+  std::vector<int> slots_;
+};
+
+void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
+  LibraryCall call(*this, steps, e);
+  RowOf(*e.prim).library(call, RowOf(*e.prim).kind);
 }
 
+void BlockLowering::EmitTapeAdd(Steps& steps, const Eqn& e) {
+  const int x = SlotOf(e.operands[0]), y = SlotOf(e.operands[1]), to = ResultSlot(e.first_result, {});
+  p_.EmitOp(steps, WEFT_OP_TAPE_ADD, {Dim(to), Dim(x), Dim(y), fn_.TypeOf(e.result()).size()}, {to, x, y});
+}
+
+void BlockLowering::EmitSameBytes(Steps& steps, const Eqn& e) {
+  const int from = SlotOf(e.operands[0]);
+  p_.EmitCopy(steps, ResultSlot(e.first_result, {}), from, fn_.TypeOf(e.operands[0]));
+}
+
+namespace library {
+
+void ArgReduction(BlockLowering::LibraryCall& call, int kind) {
+  call.Operand(0);
+  call.ResultSlot();
+  call.DTypeOf(call.fn().TypeOf(call.eqn().result()));
+  call.Number(call.eqn().attrs.GetInt("dim"));
+  call.Number(kind);
+  call.Emit(WEFT_OP_ARGMINMAX);
+}
+
+void Cumulative(BlockLowering::LibraryCall& call, int kind) {
+  call.Operand(0);
+  call.ResultSlot();
+  call.Number(kind);
+  call.Number(call.eqn().attrs.GetInt("dim"));
+  call.Flag("reverse");
+  call.Emit(WEFT_OP_CUMULATIVE);
+}
+
+void Scatter(BlockLowering::LibraryCall& call, int kind) {
+  call.ResultFromOperand();
+  call.Operand(1);
+  call.Operand(2);
+  call.Number(kind);
+  call.Number(call.eqn().attrs.Get<std::string>("mode") == "clip");
+  for (const char* dims :
+       {"update_window_dims", "inserted_dims", "operand_batch_dims", "indices_batch_dims", "scatter_dims"})
+    call.List(dims);
+  call.Emit(WEFT_OP_SCATTER);
+}
+
+void Sort(BlockLowering::LibraryCall& call, int) {
+  const size_t count = call.eqn().operands.size();
+  call.Number(static_cast<int64_t>(count));
+  call.Number(call.eqn().attrs.GetInt("num_keys"));
+  call.Number(call.eqn().attrs.GetInt("dim"));
+  for (size_t i = 0; i < count; ++i) {
+    call.Operand(i);
+    call.ResultSlot(static_cast<int>(i));
+  }
+  call.Emit(WEFT_OP_SORT);
+}
+
+void TopK(BlockLowering::LibraryCall& call, int) {
+  call.Operand(0);
+  call.ResultSlot(0);
+  call.ResultSlot(1);
+  call.Number(call.eqn().attrs.GetInt("k"));
+  call.Emit(WEFT_OP_TOP_K);
+}
+
+void ReduceWindow(BlockLowering::LibraryCall& call, int kind) {
+  call.Operand(0);
+  call.Result();
+  call.Number(kind);
+  for (const char* attr : {"window", "strides", "lo", "base_dilation", "window_dilation"}) call.List(attr);
+  call.Emit(WEFT_OP_REDUCE_WINDOW);
+}
+
+void Convolution(BlockLowering::LibraryCall& call, int) {
+  call.Operand(0);
+  call.Operand(1);
+  call.Result();
+  for (const char* attr : {"strides", "lo", "lhs_dilation", "rhs_dilation"}) call.List(attr);
+  call.Number(call.eqn().attrs.GetInt("feature_groups"));
+  call.Number(call.eqn().attrs.GetInt("batch_groups"));
+  call.Emit(WEFT_OP_CONV);
+}
+
+void DebugPrint(BlockLowering::LibraryCall& call, int) {
+  call.Text("format");
+  call.OperandsFrom(0);
+  call.Emit(WEFT_OP_DEBUG_PRINT);
+}
+
+void Assert(BlockLowering::LibraryCall& call, int) {
+  call.Text("message");
+  call.Operand(0);
+  call.OperandsFrom(1);
+  call.Emit(WEFT_OP_ASSERT);
+}
+
+void Callback(BlockLowering::LibraryCall& call, int) {
+  call.Number(call.eqn().attrs.GetInt("callback"));
+  call.OperandsFrom(0);
+  call.Number(call.eqn().num_results);
+  call.Results();
+  call.Emit(WEFT_OP_CALLBACK);
+}
+
+void Matrices(BlockLowering::LibraryCall& call, int opcode) { call.EmitMatrices(static_cast<WeftOpcode>(opcode)); }
+
+void Eig(BlockLowering::LibraryCall& call, int) {
+  call.Flag("compute_v");
+  call.EmitMatrices(WEFT_OP_EIG);
+}
+
+void Svd(BlockLowering::LibraryCall& call, int) {
+  call.Flag("compute_uv");
+  call.EmitMatrices(WEFT_OP_SVD);
+}
+
+void TriangularSolve(BlockLowering::LibraryCall& call, int) {
+  for (const char* flag : {"left", "lower", "transpose", "conjugate", "unit_diagonal"}) call.Flag(flag);
+  call.EmitMatrices(WEFT_OP_TRIANGULAR_SOLVE);
+}
+
+void Fft(BlockLowering::LibraryCall& call, int) {
+  static const std::vector<std::string> kKinds = {"fft", "ifft", "rfft", "irfft"};
+  const std::string& kind = call.eqn().attrs.Get<std::string>("kind");
+  call.Number(std::find(kKinds.begin(), kKinds.end(), kind) - kKinds.begin());
+  call.List("lengths");
+  call.EmitMatrices(WEFT_OP_FFT);
+}
+
+}  // namespace library
 }  // namespace weft

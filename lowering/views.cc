@@ -1,8 +1,7 @@
 // Views of arrays as index maps: the part of fusion that knows what broadcast, transpose ... mean.
-#include <set>
-
 #include "ir/prim.h"
 #include "lowering/fusion.h"
+#include "lowering/op_rows.h"
 
 namespace weft {
 namespace {
@@ -34,63 +33,80 @@ bool SplitOnly(const Dims& from, const Dims& to, std::vector<std::pair<int, int>
 
 }  // namespace
 
-bool IsReduction(const Eqn& eqn) {
-  return eqn.prim->family == Family::kReduction && eqn.prim->name.rfind("reduce_", 0) == 0;
-}
+bool IsReduction(const Eqn& eqn) { return RowOf(*eqn.prim).as == OpRow::Kind::kReduction; }
 
-bool IsArgReduction(const Eqn& eqn) { return eqn.prim->name == "argmax" || eqn.prim->name == "argmin"; }
+bool IsArgReduction(const Eqn& eqn) { return RowOf(*eqn.prim).as == OpRow::Kind::kArgReduction; }
 
 Ints ReducedDims(const Eqn& eqn) {
   return IsArgReduction(eqn) ? Ints{eqn.attrs.GetInt("dim")} : eqn.attrs.Get<Ints>("dims");
 }
 
-bool IsOrderedSum(const Eqn& eqn) { return eqn.prim->name == "contract" && eqn.attrs.Find("leaf") != nullptr; }
+bool IsOrderedSum(const Eqn& eqn) {
+  return RowOf(*eqn.prim).operands == OpRow::Operands::kProduct && eqn.attrs.Find("leaf") != nullptr;
+}
 
 bool IsView(const Fn& fn, const Eqn& eqn) {
-  static const std::set<std::string> kViews = {"broadcast", "transpose", "slice",         "reverse",
-                                               "iota",      "dim_size",  "dynamic_slice", "gather"};
-  const std::string& name = eqn.prim->name;
-  if (kViews.count(name)) return true;
-  if (name == "reshape") return SplitOnly(fn.TypeOf(eqn.operands[0]).dims, fn.TypeOf(eqn.result()).dims, nullptr);
-  return false;
+  const OpRow& row = RowOf(*eqn.prim);
+  if (row.as != OpRow::Kind::kView) return false;
+  // What merges dimensions is no view, but an alias.
+  return !row.same_bytes || SplitOnly(fn.TypeOf(eqn.operands[0]).dims, fn.TypeOf(eqn.result()).dims, nullptr);
 }
 
 std::vector<Affine> ViewIndex(const Fn& fn, const Eqn& eqn, const std::vector<Affine>& index) {
-  const std::string& name = eqn.prim->name;
-  const Dims from = fn.TypeOf(eqn.operands[0]).dims, to = fn.TypeOf(eqn.result()).dims;
+  const OpRow& row = RowOf(*eqn.prim);
+  WEFT_CHECK(row.index != nullptr) << "ViewIndex: " << eqn.prim->name << " has no index map";
+  return row.index(fn, eqn, index);
+}
+
+namespace views {
+
+std::vector<Affine> Broadcast(const Fn& fn, const Eqn& e, const std::vector<Affine>& index) {
+  const Dims from = fn.TypeOf(e.operands[0]).dims, to = fn.TypeOf(e.result()).dims;
+  const Ints& dims = e.attrs.Get<Ints>("dims");
   std::vector<Affine> out(from.size());
-  if (name == "broadcast") {
-    const Ints& dims = eqn.attrs.Get<Ints>("dims");
-    for (size_t i = 0; i < from.size(); ++i) {
-      if (from[i] == Dim(1) && !(to[dims[i]] == Dim(1)))
-        out[i] = Affine();
-      else
-        out[i] = index[dims[i]];
-    }
-  } else if (name == "transpose") {
-    const Ints& perm = eqn.attrs.Get<Ints>("perm");
-    for (size_t i = 0; i < perm.size(); ++i) out[perm[i]] = index[i];
-  } else if (name == "slice") {
-    const Ints &start = eqn.attrs.Get<Ints>("start"), &strides = eqn.attrs.Get<Ints>("strides");
-    for (size_t i = 0; i < from.size(); ++i) out[i] = index[i] * Dim(strides[i]) + Affine(Dim(start[i]));
-  } else if (name == "reverse") {
-    out = index;
-    for (int64_t d : eqn.attrs.Get<Ints>("dims")) out[d] = index[d] * Dim(-1) + Affine(from[d] - Dim(1));
-  } else if (name == "reshape") {
-    std::vector<std::pair<int, int>> parts;
-    WEFT_CHECK(SplitOnly(from, to, &parts)) << "ViewIndex: reshape merges dimensions";
-    for (size_t i = 0; i < from.size(); ++i) {
-      Dim stride = 1;
-      for (int j = parts[i].second - 1; j >= parts[i].first; --j) {
-        out[i] = out[i] + index[j] * stride;
-        stride = stride * to[j];
-      }
-    }
-  } else {
-    WEFT_CHECK(false) << "ViewIndex: " << name << " has no index map";
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (!(from[i] == Dim(1)) || to[dims[i]] == Dim(1)) out[i] = index[dims[i]];
   }
   return out;
 }
+
+std::vector<Affine> Transpose(const Fn&, const Eqn& e, const std::vector<Affine>& index) {
+  const Ints& perm = e.attrs.Get<Ints>("perm");
+  std::vector<Affine> out(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i) out[perm[i]] = index[i];
+  return out;
+}
+
+std::vector<Affine> Slice(const Fn&, const Eqn& e, const std::vector<Affine>& index) {
+  const Ints &start = e.attrs.Get<Ints>("start"), &strides = e.attrs.Get<Ints>("strides");
+  std::vector<Affine> out(index.size());
+  for (size_t i = 0; i < index.size(); ++i) out[i] = index[i] * Dim(strides[i]) + Affine(Dim(start[i]));
+  return out;
+}
+
+std::vector<Affine> Reverse(const Fn& fn, const Eqn& e, const std::vector<Affine>& index) {
+  const Dims& from = fn.TypeOf(e.operands[0]).dims;
+  std::vector<Affine> out = index;
+  for (int64_t d : e.attrs.Get<Ints>("dims")) out[d] = index[d] * Dim(-1) + Affine(from[d] - Dim(1));
+  return out;
+}
+
+std::vector<Affine> Reshape(const Fn& fn, const Eqn& e, const std::vector<Affine>& index) {
+  const Dims from = fn.TypeOf(e.operands[0]).dims, to = fn.TypeOf(e.result()).dims;
+  std::vector<std::pair<int, int>> parts;
+  WEFT_CHECK(SplitOnly(from, to, &parts)) << "ViewIndex: reshape merges dimensions";
+  std::vector<Affine> out(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    Dim stride = 1;
+    for (int j = parts[i].second - 1; j >= parts[i].first; --j) {
+      out[i] = out[i] + index[j] * stride;
+      stride = stride * to[j];
+    }
+  }
+  return out;
+}
+
+}  // namespace views
 
 std::vector<Dim> Strides(const Dims& dims) {
   std::vector<Dim> strides(dims.size(), Dim(1));

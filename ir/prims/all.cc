@@ -49,6 +49,10 @@ struct Registry {
       WEFT_CHECK(by_name.emplace(p->name, p.get()).second) << "primitive " << p->name << " is registered twice";
     }
     for (const auto& [name, p] : by_name) in_name_order.push_back(p);
+    for (const auto& p : owned) {
+      const auto at = std::find(in_name_order.begin(), in_name_order.end(), p.get());
+      p->id = static_cast<int>(at - in_name_order.begin());
+    }
   }
 };
 

@@ -392,7 +392,8 @@ void RegisterElementwiseBinary(PrimRegistry& r) {
   RegisterLogic(r);
   RegisterComplexFromParts(r);
   RegisterSelect(r);
-  for (const char* name : {"div", "rem"}) r.Get(name).work = 4;
+  r.Get("div").work = r.Get("nextafter").work = 4;
+  r.Get("rem").work = 15;
   for (const char* name : {"pow", "atan2"}) r.Get(name).work = 30;
   for (const char* name : {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}) r.Get(name).commutes = true;
 }

@@ -13,6 +13,7 @@
 #include "lowering/gpu/mlir/emit_gpu_kernel.h"
 #include "lowering/gpu/plan.h"
 #include "lowering/gpu/products.h"
+#include "lowering/op_table.h"
 #include "lowering/schedule.h"
 #include "transforms/partition.h"
 
@@ -25,30 +26,22 @@ Error NoRule(const Eqn& e, const std::string& why) {
 
 // What may appear in a program for a GPU: what becomes kernels, views, products and copies.
 void CheckEquations(const Fn& fn) {
-  static const std::set<std::string> kMoves = {"reshape",       "concatenate", "pad",     "dynamic_update_slice",
-                                               "dynamic_slice", "gather",      "dim_size"};
   static const std::set<DType> kProducts = {DType::kF16, DType::kBF16, DType::kF32,
                                             DType::kF64, DType::kC64,  DType::kC128};
   if (!fn.Symbols().empty())
     throw ValueError("cuda: the size '", fn.Symbols()[0],
                      "' is not known when compiling; GPU code is made for arguments of fixed sizes");
   for (const Eqn& e : fn.eqns()) {
-    const std::string& name = e.prim->name;
-    if (e.prim->is_elementwise() || IsReduction(e) || IsArgReduction(e) || IsView(fn, e) || kMoves.count(name)) {
-      for (const Atom& a : e.operands) {
-        if (IsOpaque(fn.TypeOf(a).dtype))
-          throw NoRule(e, std::string("has no GPU code for ") + Name(fn.TypeOf(a).dtype) + " yet");
-      }
-      continue;
-    }
-    if (name == "contract") {
-      const DType dtype = fn.TypeOf(e.operands[0]).dtype;
-      if (!kProducts.count(dtype))
+    const OpRow& row = RowOf(*e.prim);
+    if (!row.on_gpu) throw NoRule(e, "has no GPU code yet");
+    const bool product = row.operands == OpRow::Operands::kProduct;
+    for (const Atom& a : e.operands) {
+      const DType dtype = fn.TypeOf(a).dtype;
+      if (product && !kProducts.count(dtype))
         throw NoRule(e, std::string("has no GPU code for ") + Name(dtype) +
                             " yet; cuBLASLt multiplies floats and complex numbers");
-      continue;
+      if (IsOpaque(dtype)) throw NoRule(e, std::string("has no GPU code for ") + Name(dtype) + " yet");
     }
-    throw NoRule(e, "has no GPU code yet");
   }
 }
 

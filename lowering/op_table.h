@@ -1,0 +1,63 @@
+// How each primitive becomes a program: a row each, found by the primitive's number. What lowering wants to know of an
+// operation stands here, and nothing in lowering/ asks for its name.
+//
+// Kinds of rows:
+//   inlined      region 0 takes its place before scheduling
+//   replaced     other equations take its place before scheduling (`replace`)
+//   element-wise, reduction, arg reduction: computed in kernels
+//   view         read through an index map (`index`), or as `value` says
+//   step         steps of the schedule (`emit`), which may be a call of the runtime (`library`)
+#ifndef WEFT_LOWERING_OP_TABLE_H_
+#define WEFT_LOWERING_OP_TABLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/prim.h"
+#include "lowering/affine.h"
+#include "lowering/block_lowering.h"
+#include "lowering/kernel_build.h"
+
+namespace weft {
+
+struct OpRow {
+  enum class Kind : uint8_t { kNone, kInlined, kReplaced, kElementwise, kReduction, kArgReduction, kView, kStep };
+  // What fusion knows of the operands of a step that is no element-wise operation, reduction or view.
+  enum class Operands : uint8_t {
+    kStored,    // have buffers
+    kComputed,  // may be computed by the kernels that write the result
+    kFirst,     // the first one has a buffer, others may be computed
+    kProduct,   // are read behind views
+  };
+  // Whose buffers results want to have.
+  enum class InPlace : uint8_t { kNone, kFirst, kCarries };
+  using Replace = Atoms (*)(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
+  using Index = std::vector<Affine> (*)(const Fn& fn, const Eqn& e, const std::vector<Affine>& index);
+  using Value = int (KernelBuilder::*)(int eqn, const std::vector<Affine>& index);
+  using Number = int64_t (*)(const Attrs& attrs);
+  using Emit = void (BlockLowering::*)(Steps& steps, const Eqn& e);
+  using Library = void (*)(BlockLowering::LibraryCall& call, int kind);
+
+  Kind as = Kind::kNone;
+  Replace replace = nullptr;
+  std::string kernel_op;    // what kernels call it: "add"; of reductions "sum"
+  Number number = nullptr;  // of an element-wise operation: what its attributes say to the kernel
+  bool identity = false;    // of an element-wise operation: the result is the operand
+  Index index = nullptr;    // of a view, or else:
+  Value value = nullptr;    // the kernel's node for an element
+  bool at_data = false;     // of a view: element positions are computed
+  bool same_bytes = false;  // of a view: the operand's elements in the same order, so that it may be an alias
+  Emit emit = nullptr;
+  Library library = nullptr;
+  int kind = 0;  // of the library call
+  Operands operands = Operands::kStored;
+  bool on_gpu = false;  // there is GPU code
+  InPlace in_place = InPlace::kNone;
+};
+
+// Of every registered primitive; tests check that none is without.
+const OpRow& RowOf(const Prim& prim);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_OP_TABLE_H_
