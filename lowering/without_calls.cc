@@ -1,5 +1,9 @@
-// Calls disappear before scheduling: what they hold is fused with what is around them.
+// Calls disappear before scheduling: what they hold is fused with what is around them, but for large functions that are
+// called more than once.
+#include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <utility>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -8,6 +12,7 @@
 #include "ir/random_ops.h"
 #include "ir/snapshots.h"
 #include "lowering/schedule.h"
+#include "transforms/calls.h"
 
 namespace weft {
 namespace {
@@ -25,16 +30,38 @@ bool IsExpanded(const Eqn& e) {
 }
 
 bool Needed(const Fn& fn) {
-  for (const Eqn& e : fn.eqns()) {
-    if (IsCallLike(e) || IsExpanded(e)) return true;
-    for (const FnRef& r : e.regions) {
-      if (Needed(*r)) return true;
-    }
-  }
-  return false;
+  return AnyFunction(fn, [](const Fn& f) {
+    return std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return IsCallLike(e) || IsExpanded(e); });
+  });
 }
 
-Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
+class Expansion {
+ public:
+  explicit Expansion(CalledFunctions called) : called_(std::move(called)) {}
+
+  FnRef Expanded(const FnRef& fn) {
+    Builder b(fn->name());
+    Atoms params;
+    for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
+    const Atoms results = InlineInto(b, *fn, params);
+    return std::move(b).Build(results);
+  }
+
+ private:
+  // A region, or a function that is called: made once, however often it occurs.
+  FnRef Region(const FnRef& fn) {
+    FnRef& made = made_[fn];
+    if (!made) made = Needed(*fn) ? Expanded(fn) : fn;
+    return made;
+  }
+
+  Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args);
+
+  const CalledFunctions called_;
+  std::unordered_map<FnRef, FnRef, FnHash, FnEqual> made_;
+};
+
+Atoms Expansion::InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
   Atoms map(fn.num_vars());
   for (size_t i = 0; i < args.size(); ++i) map[i] = args[i];
   const std::vector<int> uses = fn.UseCounts();
@@ -44,13 +71,15 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     for (const Atom& a : e.operands) operands.push_back(get(a));
     ScopedLoc loc(b, e.loc);
     Atoms results;
-    if (IsCallLike(e)) {
+    if (called_.Stays(e)) {
+      results = b.Emit(FindPrim("recursive"), operands, {}, {Region(e.regions[0])});
+    } else if (IsCallLike(e)) {
       results = InlineInto(b, e.prim->name == "custom_linear" ? *LinearMap(e.regions, e.loc) : *e.regions[0], operands);
     } else if (e.prim->name == "checkpoint_name" || e.prim->name == "sharding_constraint") {
       results = operands;
     } else if (e.prim->name == "snapshot_scan") {
       Eqn inner = e;
-      for (FnRef& r : inner.regions) r = WithoutCalls(r);
+      for (FnRef& r : inner.regions) r = Region(r);
       const auto first = uses.begin() + e.first_result;
       results = ExpandSnapshotScan(b, inner, operands, std::vector<int>(first, first + e.num_results));
     } else if (e.prim->name == "threefry2x32") {
@@ -64,7 +93,7 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
       results = {x0, x1};
     } else {
       std::vector<FnRef> regions;
-      for (const FnRef& r : e.regions) regions.push_back(WithoutCalls(r));
+      for (const FnRef& r : e.regions) regions.push_back(Region(r));
       results = b.Emit(*e.prim, operands, e.attrs, regions);
     }
     for (uint32_t r = 0; r < e.num_results; ++r) map[e.first_result + r] = results[r];
@@ -76,12 +105,9 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
 
 }  // namespace
 
-FnRef WithoutCalls(const FnRef& fn) {
+FnRef WithoutCalls(const FnRef& fn, Functions functions) {
   if (!Needed(*fn)) return fn;
-  Builder b(fn->name());
-  Atoms params;
-  for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
-  return b.Build(InlineInto(b, *fn, params));
+  return Expansion(functions == Functions::kShared ? CalledFunctions::Of(*fn) : CalledFunctions()).Expanded(fn);
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "absl/hash/hash.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "transforms/region_memo.h"
 #include "transforms/jvp.h"
 
 namespace weft {
@@ -460,6 +461,7 @@ Terms Instantiate(Sources& sources, const Fn& fn, const Terms& args, int order, 
 }  // namespace
 
 JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_active) {
+  const RegionMemo::Scope scope;
   WEFT_CHECK(active.size() == fn->params().size())
       << "jet: " << active.size() << " flags for " << fn->params().size() << " parameters";
   if (order < 0) throw ValueError("jet: order ", order, "; expected 0 or more");
