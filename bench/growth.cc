@@ -106,7 +106,8 @@ std::vector<Row> Rows() {
       Of("write bytes", [](const FnRef& f) { Serialize(*f); }),
       {"read bytes", [](const FnRef& f) { return [bytes = Serialize(*f)] { Deserialize(bytes); }; }},
       {"hash", [](const FnRef& f) { return [copy = ParseFn(Print(*f))] { (void)copy->StructuralHash(); }; }},
-      {"compare", [](const FnRef& f) { return [=, copy = ParseFn(Print(*f))] { (void)copy->StructurallyEquals(*f); }; }},
+      {"compare",
+       [](const FnRef& f) { return [=, copy = ParseFn(Print(*f))] { (void)copy->StructurallyEquals(*f); }; }},
       Of("verify", [](const FnRef& f) { Verify(*f); }),
       Of("cost", [](const FnRef& f) { CostOf(*f); }),
       Of("loop memory", [](const FnRef& f) { LoopMemory(*f); }),
@@ -175,9 +176,9 @@ int Main(int argc, char** argv) {
     const char* name;
     FnRef (*make)(int);
   };
-  const Program programs[] = {
-      {"straight", Straight}, {"one loop", OneLoop}, {"loops", Loops}, {"products", Products}};
-  std::printf("| microseconds per equation | program | 1,000 | 10,000 | 100,000 | growth |\n|---|---|---|---|---|---|\n");
+  const Program programs[] = {{"straight", Straight}, {"one loop", OneLoop}, {"loops", Loops}, {"products", Products}};
+  std::printf(
+      "| microseconds per equation | program | 1,000 | 10,000 | 100,000 | growth |\n|---|---|---|---|---|---|\n");
   for (const Row& row : Rows()) {
     if (!only_row.empty() && row.name != only_row) continue;
     for (const Program& p : programs) {

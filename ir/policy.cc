@@ -328,10 +328,23 @@ class Cutter {
       ry = ky;
     } else if (prim == "call") {
       const CutFn& cut = CutRegion(*e.regions[0], wanted);
-      ky = keep_.Emit(*e.prim, kx, e.attrs, {cut.keep});
-      Atoms operands = Save(Part(ky, e.num_results, ky.size()));
-      Append(operands, rx);
-      ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {cut.rest}), wanted);
+      if (IsBetterMadeAgain(*e.regions[0], cut.saved)) {
+        ky = keep_.Clone(e, kx);
+        ry = rest_.Clone(e, rx);
+      } else {
+        const BranchSlots slots(cut.keep, e.num_results);
+        const Fn& callee = *e.regions[0];
+        Builder kb(callee.name()), rb(callee.name());
+        const Atoms out = kb.Inline(*cut.keep, Parameters(kb, callee.ParamTypes()));
+        Atoms results = Part(out, 0, e.num_results);
+        Append(results, slots.Fill(kb, 0, Part(out, e.num_results, out.size())));
+        Atoms args = slots.Read(rb, 0, Parameters(rb, slots.types()));
+        Append(args, Parameters(rb, callee.ParamTypes()));
+        ky = keep_.Emit(*e.prim, kx, e.attrs, {kb.Build(results)});
+        Atoms operands = Save(Part(ky, e.num_results, ky.size()));
+        Append(operands, rx);
+        ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {rb.Build(rb.Inline(*cut.rest, args))}), wanted);
+      }
     } else if (prim == "scan") {
       VisitScan(e, kx, rx, wanted, &ky, &ry);
     } else if (prim == "cond") {

@@ -59,7 +59,8 @@ Atoms EmitFailure(Builder& b, const SizeCondition& failing, const Types& results
 // Regions for these sizes: one that occurs often is made once.
 using Specialized = std::unordered_map<const Fn*, FnRef>;
 
-FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, bool is_region, Specialized& regions_made) {
+FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, bool is_region,
+                 Specialized& regions_made) {
   Builder b(fn->name());
   std::vector<Atom> env;
   env.reserve(fn->num_vars());

@@ -1,9 +1,13 @@
 #include "transforms/calls.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/builder.h"
 #include "ir/prim.h"
+#include "transforms/pass.h"
 
 namespace weft {
 namespace {
@@ -53,16 +57,71 @@ class Sizes {
   absl::flat_hash_map<FnRef, int64_t, FnHash, FnEqual> sizes_;
 };
 
+// A program with calls inlined that do not stay. What is asked of a call is asked of the function that was counted, so
+// this does not rewrite regions before the equations that hold them.
+class Inliner {
+ public:
+  explicit Inliner(const CalledFunctions& called) : called_(called) {}
+
+  FnRef Inlined(const FnRef& fn) {
+    Builder b(fn->name());
+    b.ReserveLike(*fn);
+    Atoms params;
+    for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
+    const Atoms results = Emit(b, *fn, params);
+    return std::move(b).Build(results);
+  }
+
+ private:
+  FnRef Region(const FnRef& fn) {
+    FnRef& made = made_[fn];
+    if (!made) made = fn->NumEqns() == static_cast<int64_t>(fn->eqns().size()) ? fn : Inlined(fn);
+    return made;
+  }
+
+  Atoms Emit(Builder& b, const Fn& fn, const Atoms& args) {
+    LongList<Atom> env(fn.num_vars());
+    std::copy(args.begin(), args.end(), env.begin());
+    const auto get = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
+    for (const Eqn& e : fn.eqns()) {
+      Atoms x, y;
+      for (const Atom& a : e.operands) x.push_back(get(a));
+      ScopedLoc loc(b, e.loc);
+      if (IsCall(e) && !e.attrs.GetOr<bool>("out_of_line", false) && !called_.Stays(e)) {
+        y = Emit(b, *e.regions[0], x);
+      } else if (e.regions.empty()) {
+        y = b.Clone(fn, e, std::move(x));
+      } else {
+        std::vector<FnRef> regions;
+        for (const FnRef& r : e.regions) regions.push_back(Region(r));
+        y = b.Emit(*e.prim, std::move(x), e.attrs, std::move(regions));
+      }
+      std::copy(y.begin(), y.end(), env.begin() + e.first_result);
+    }
+    Atoms results;
+    for (const Atom& a : fn.results()) results.push_back(get(a));
+    return results;
+  }
+
+  const CalledFunctions& called_;
+  std::unordered_map<FnRef, FnRef, FnHash, FnEqual> made_;
+};
+
 }  // namespace
 
 CalledFunctions CalledFunctions::Of(const Fn& program) {
   CalledFunctions called;
-  if (std::none_of(program.eqns().begin(), program.eqns().end(), [](const Eqn& e) { return !e.regions.empty(); }))
-    return called;
+  const auto calls = [](const Fn& f) { return std::any_of(f.eqns().begin(), f.eqns().end(), IsCall); };
+  if (!AnyFunction(program, calls)) return called;
   Sizes sizes;
   sizes.CountCalls(program);
   sizes.Of(program, called.stay_);
   return called;
+}
+
+FnRef InlineCalls(FnRef fn) {
+  const CalledFunctions called = CalledFunctions::Of(*fn);
+  return called.empty() ? InlineEveryCall(std::move(fn)) : Inliner(called).Inlined(fn);
 }
 
 bool CalledFunctions::Stays(const Eqn& eqn) const {

@@ -19,6 +19,7 @@ class CalledFunctions {
 
   // Whether an equation is a call that stays.
   bool Stays(const Eqn& eqn) const;
+  bool empty() const { return stay_.empty(); }
 
  private:
   absl::flat_hash_set<FnRef, FnHash, FnEqual> stay_;

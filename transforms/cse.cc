@@ -9,7 +9,6 @@
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
 #include "ir/prims/custom.h"
-#include "transforms/calls.h"
 #include "transforms/pass.h"
 #include "transforms/rewrite.h"
 
@@ -91,14 +90,6 @@ FnRef EliminateCommonSubexpressions(FnRef fn) {
 FnRef InlineEveryCall(FnRef fn) {
   return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (e.prim->name != "call" || e.attrs.GetOr<bool>("out_of_line", false)) return std::nullopt;
-    return b.Inline(*e.regions[0], operands);
-  });
-}
-
-FnRef InlineCalls(FnRef fn) {
-  const CalledFunctions called = CalledFunctions::Of(*fn);
-  return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    if (e.prim->name != "call" || e.attrs.GetOr<bool>("out_of_line", false) || called.Stays(e)) return std::nullopt;
     return b.Inline(*e.regions[0], operands);
   });
 }

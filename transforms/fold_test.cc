@@ -1,5 +1,5 @@
-// What folding evaluates, and what it leaves to whoever runs the program: loops that might not end, in branches that are
-// never taken, wherever those are; loops of many trips.
+// What folding evaluates, and what it leaves to whoever runs the program: loops that might not end, in branches that
+// are never taken, wherever those are; loops of many trips.
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
@@ -13,7 +13,6 @@
 
 namespace weft {
 namespace {
-
 
 // Functions that do not end.
 const char* const kEndless = R"(
@@ -46,7 +45,8 @@ const std::pair<const char*, const char*> kHolders[] = {
     {"remat", "a: f32[] = remat @endless 1.0:f32"},
     {"while in while", "a: f32[] = while[num_carry=1] @again @endless 1.0:f32"},
     {"recursive", "a: f32[] = recursive @recursive_endless 1.0:f32"},
-    {"call of call", "a: f32[] = call (x: f32[]) -> (f32[]) {\n    a: f32[] = call @endless x\n    return a\n  } 1.0:f32"},
+    {"call of call",
+     "a: f32[] = call (x: f32[]) -> (f32[]) {\n    a: f32[] = call @endless x\n    return a\n  } 1.0:f32"},
 };
 
 // The holder in a branch that is not taken, which is in `place`.
@@ -56,23 +56,24 @@ FnRef Program(const std::string& holder, const std::string& place) {
   text +=
       "\nfn branch(x: f32[]) -> (f32[]) {\n  p: bool[] = gt x 100.0:f32\n  a: f32[] = cond p x @same @never\n"
       "  return a\n}\n";
-  if (place == "program") return ParseFn(text + "\nfn f(x: f32[]) -> (f32[]) {\n  a: f32[] = call @branch x\n  return a\n}\n");
+  if (place == "program")
+    return ParseFn(text + "\nfn f(x: f32[]) -> (f32[]) {\n  a: f32[] = call @branch x\n  return a\n}\n");
   if (place == "scan") {
     return ParseFn(text +
-                  "\nfn f(x: f32[]) -> (f32[]) {\n  a: f32[] = scan[num_consts=0, num_carry=1, length=<2>, "
-                  "reverse=false] @branch x\n  return a\n}\n");
+                   "\nfn f(x: f32[]) -> (f32[]) {\n  a: f32[] = scan[num_consts=0, num_carry=1, length=<2>, "
+                   "reverse=false] @branch x\n  return a\n}\n");
   }
   if (place == "cond") {
     return ParseFn(text +
-                  "\nfn f(x: f32[]) -> (f32[]) {\n  p: bool[] = gt x 0.0:f32\n  a: f32[] = cond p x @same @branch\n"
-                  "  return a\n}\n");
+                   "\nfn f(x: f32[]) -> (f32[]) {\n  p: bool[] = gt x 0.0:f32\n  a: f32[] = cond p x @same @branch\n"
+                   "  return a\n}\n");
   }
   return ParseFn(text +
-                "\nfn few(i: i32[], x: f32[]) -> (bool[]) {\n  a: bool[] = lt i 2:i32\n  return a\n}\n"
-                "\nfn trip(i: i32[], x: f32[]) -> (i32[], f32[]) {\n  a: i32[] = add i 1:i32\n"
-                "  b: f32[] = call @branch x\n  return a, b\n}\n"
-                "\nfn f(x: f32[]) -> (f32[]) {\n  i: i32[], a: f32[] = while[num_carry=2] @few @trip 0:i32 x\n"
-                "  return a\n}\n");
+                 "\nfn few(i: i32[], x: f32[]) -> (bool[]) {\n  a: bool[] = lt i 2:i32\n  return a\n}\n"
+                 "\nfn trip(i: i32[], x: f32[]) -> (i32[], f32[]) {\n  a: i32[] = add i 1:i32\n"
+                 "  b: f32[] = call @branch x\n  return a, b\n}\n"
+                 "\nfn f(x: f32[]) -> (f32[]) {\n  i: i32[], a: f32[] = while[num_carry=2] @few @trip 0:i32 x\n"
+                 "  return a\n}\n");
 }
 
 TEST(Fold, NeverRunsWhatMightNotEnd) {

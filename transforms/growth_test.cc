@@ -184,8 +184,7 @@ TEST(Growth, ResidualsOfManyTypesComeBack) {
   Builder b("sum");
   const Atom x = b.Parameter(row), w = b.Parameter(narrow);
   const Atoms out = b.Inline(*f, {x, w});
-  const FnRef sum =
-      b.Build({Add(b, ReduceSum(b, out[0], {0}), Convert(b, ReduceSum(b, out[1], {0, 1}), DType::kF64))});
+  const FnRef sum = b.Build({Add(b, ReduceSum(b, out[0], {0}), Convert(b, ReduceSum(b, out[1], {0, 1}), DType::kF64))});
   const FnRef grad = Grad(sum, {.wrt = {true, true}});
   Verify(*grad);
   const std::vector<double> at = {0.3, 1.1, -0.7};
@@ -196,8 +195,7 @@ TEST(Growth, ResidualsOfManyTypesComeBack) {
     moved[i] += shift;
     return Eval(*sum, {Tensor::FromVector<double>({3}, moved), narrow_at})[0].at<double>(0);
   };
-  for (int i = 0; i < 3; ++i)
-    EXPECT_NEAR(got[0].at<double>(i), (value(1e-5, i) - value(-1e-5, i)) / 2e-5, 1e-6) << i;
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(got[0].at<double>(i), (value(1e-5, i) - value(-1e-5, i)) / 2e-5, 1e-6) << i;
 }
 
 // --- Functions that are called often ---------------------------------------------------------------------------------
@@ -279,8 +277,7 @@ FnRef LoopsWithinLoops(int levels) {
   const Atom z = cond.Parameter(kNumber);
   cond.Parameter(kNumber);
   const FnRef more = cond.Build({Lt(cond, z, Atom::Scalar(DType::kF64, 0))});
-  return b.Build(
-      b.Emit(FindPrim("while"), {x, y}, {{"num_carry", int64_t{2}}}, {more, LoopsWithinLoops(levels - 1)}));
+  return b.Build(b.Emit(FindPrim("while"), {x, y}, {{"num_carry", int64_t{2}}}, {more, LoopsWithinLoops(levels - 1)}));
 }
 
 TEST(Growth, LoopsWithinLoops) {

@@ -61,15 +61,15 @@ class RegionMemo {
   }
 
   struct Key {
-    FnRef region;  // held, so that no other function gets its address
+    FnRef region;  // rules make equal functions for each call of one, so it is compared by structure
     std::string what;
     std::vector<Mask> masks;
     friend bool operator==(const Key& a, const Key& b) {
-      return a.region == b.region && a.what == b.what && a.masks == b.masks;
+      return a.what == b.what && a.masks == b.masks && FnEqual()(a.region, b.region);
     }
     template <class H>
     friend H AbslHashValue(H h, const Key& key) {
-      h = H::combine(std::move(h), key.region.get(), key.what);
+      h = H::combine(std::move(h), key.region->StructuralHash(), key.what);
       for (const Mask& mask : key.masks) h = H::combine(std::move(h), std::hash<Mask>()(mask));
       return h;
     }

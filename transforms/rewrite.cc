@@ -30,7 +30,7 @@ class Rewriter {
   const RewriteEqn& rewrite_;
   const std::function<void(const Fn&, Builder&)>& enter_;
   const std::function<void()>& leave_;
-  absl::flat_hash_map<FnRef, FnRef> shared_;
+  absl::flat_hash_map<FnRef, FnRef, FnHash, FnEqual> shared_;
 };
 
 FnRef Rewriter::Rewritten(FnRef fn) {

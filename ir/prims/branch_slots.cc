@@ -4,15 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/ops.h"
 #include "ir/prims/regions.h"
 
 namespace weft {
 namespace {
 
-// So many values from inside may pass through a level by themselves: small ones, and all of them. Of more, half as many
-// at a time become one array.
-constexpr size_t kMostSmall = 16, kMost = 64;
 constexpr int64_t kSmallBytes = 1024;
 
 // Whether a cond inside handed the value over, perhaps through calls.
@@ -40,45 +38,55 @@ struct Item {
   std::vector<size_t> slots;
 };
 
-// Joins the smallest of the first `count` items, which are in order of size, until at most `most` of these are left.
-void JoinSmallest(std::vector<Item>& items, size_t count, size_t most) {
-  while (count > most) {
-    Item joined{0, {}};
-    for (size_t i = 0; i < most / 2; ++i) {
-      joined.bytes += items[i].bytes;
-      joined.slots.insert(joined.slots.end(), items[i].slots.begin(), items[i].slots.end());
-    }
-    items.erase(items.begin(), items.begin() + static_cast<int64_t>(most / 2));
-    const auto at = std::find_if(items.begin(), items.end(), [&](const Item& i) { return i.bytes >= joined.bytes; });
-    count -= most / 2;
-    if (static_cast<size_t>(at - items.begin()) <= count) ++count;
-    items.insert(at, std::move(joined));
+// Makes one of the first `count` items, which are in order of size.
+void JoinSmallest(std::vector<Item>& items, size_t count) {
+  Item joined{0, {}};
+  for (size_t i = 0; i < count; ++i) {
+    joined.bytes += items[i].bytes;
+    joined.slots.insert(joined.slots.end(), items[i].slots.begin(), items[i].slots.end());
   }
+  items.erase(items.begin(), items.begin() + static_cast<int64_t>(count));
+  const auto at = std::find_if(items.begin(), items.end(), [&](const Item& i) { return i.bytes >= joined.bytes; });
+  items.insert(at, std::move(joined));
 }
 
 }  // namespace
 
 BranchSlots::BranchSlots(const std::vector<FnRef>& branches, const std::vector<size_t>& first) {
+  Pack(Assign(branches, first), {8, 64});
+}
+
+BranchSlots::BranchSlots(const FnRef& called, size_t first) {
+  Assign({called}, {first});
+  Pack(std::vector<bool>(slots_.size(), CallsOften(*called)), {64, 1024});
+}
+
+std::vector<bool> BranchSlots::Assign(const std::vector<FnRef>& branches, const std::vector<size_t>& first) {
   std::vector<bool> from_inside;
+  absl::flat_hash_map<const Type*, std::vector<size_t>> of_type;  // slots, by their interned type
   for (size_t k = 0; k < branches.size(); ++k) {
     const Fn& fn = *branches[k];
-    std::vector<bool> used(slots_.size(), false);
+    absl::flat_hash_map<const Type*, size_t> used;  // so many of them, by this branch
     slot_of_.emplace_back();
     for (size_t i = first[k]; i < fn.results().size(); ++i) {
-      const Type& t = fn.TypeOf(fn.results()[i]);
-      size_t slot = 0;
-      while (slot < slots_.size() && (used[slot] || !(slots_[slot] == t))) ++slot;
-      if (slot == slots_.size()) {
-        slots_.push_back(t);
-        used.push_back(false);
+      const Type* type = &fn.TypeOf(fn.results()[i]);
+      std::vector<size_t>& slots = of_type[type];
+      const size_t next = used[type]++;
+      if (next == slots.size()) {
+        slots.push_back(slots_.size());
+        slots_.push_back(*type);
         from_inside.push_back(false);
       }
-      used[slot] = true;
+      const size_t slot = slots[next];
       from_inside[slot] = from_inside[slot] || IsFromCond(fn, fn.results()[i]);
       slot_of_.back().push_back(slot);
     }
   }
-  Pack(from_inside);
+  return from_inside;
+}
+
+void BranchSlots::Pack(const std::vector<bool>& may_be_packed, const Limits& limits) {
+  ChoosePacks(may_be_packed, limits);
   packed_.assign(slots_.size(), false);
   for (const auto& pack : packs_) {
     for (size_t slot : pack) packed_[slot] = true;
@@ -93,11 +101,11 @@ BranchSlots::BranchSlots(const std::vector<FnRef>& branches, const std::vector<s
   }
 }
 
-void BranchSlots::Pack(const std::vector<bool>& from_inside) {
-  if (static_cast<size_t>(std::count(from_inside.begin(), from_inside.end(), true)) <= kMostSmall) return;
+void BranchSlots::ChoosePacks(const std::vector<bool>& may_be_packed, const Limits& limits) {
+  if (static_cast<size_t>(std::count(may_be_packed.begin(), may_be_packed.end(), true)) <= limits.small) return;
   std::vector<std::pair<Type, std::vector<Item>>> kinds;  // one for each dtype and list of mesh axes
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
-    if (!from_inside[slot] || !CanBePacked(slots_[slot])) continue;
+    if (!may_be_packed[slot] || !CanBePacked(slots_[slot])) continue;
     const Type kind = slots_[slot].With(Dims{});
     auto at = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
     if (at == kinds.end()) at = kinds.insert(at, {kind, {}});
@@ -105,9 +113,11 @@ void BranchSlots::Pack(const std::vector<bool>& from_inside) {
   }
   for (auto& [kind, items] : kinds) {
     std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.bytes < b.bytes; });
-    const auto small = std::count_if(items.begin(), items.end(), [](const Item& i) { return i.bytes <= kSmallBytes; });
-    JoinSmallest(items, static_cast<size_t>(small), kMostSmall);
-    JoinSmallest(items, items.size(), kMost);
+    const auto large = std::find_if(items.begin(), items.end(), [](const Item& i) { return i.bytes > kSmallBytes; });
+    const auto small = static_cast<size_t>(large - items.begin());
+    // Small ones all become one array, others half as many as there may be at a time.
+    if (small > limits.small) JoinSmallest(items, small);
+    while (items.size() > limits.any) JoinSmallest(items, limits.any / 2);
     for (Item& item : items) {
       if (item.slots.size() > 1) packs_.push_back(std::move(item.slots));
     }

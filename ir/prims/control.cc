@@ -153,18 +153,85 @@ struct KnownHalf {
   }
 };
 
+// The same split with the known parameters as residuals: the unknown half makes the others again.
+SplitFn WithKnownHalfAgain(const SplitFn& split, size_t num_known, const Prim& call) {
+  SplitFn again;
+  again.unknown_out = split.unknown_out;
+  again.residuals = split.known->ParamTypes();
+  Builder known{FnRef(split.known)};
+  Atoms results = Part(split.known->results(), 0, num_known);
+  for (uint32_t i = 0; i < again.residuals.size(); ++i) results.push_back(Var{i});
+  again.known = std::move(known).Build(results);
+  Builder unknown(split.unknown->name());
+  const Atoms made = unknown.Emit(call, Parameters(unknown, again.residuals), {}, {split.known});
+  Atoms args = Part(made, num_known, made.size());
+  const Types types = split.unknown->ParamTypes();
+  Append(args, Parameters(unknown, Part(types, split.residuals.size(), types.size())));
+  again.unknown = std::move(unknown).Build(unknown.Emit(call, args, {}, {split.unknown}));
+  return again;
+}
+
 }  // namespace
+
+bool CallsOften(const Fn& fn) {
+  if (fn.NumEqns() == static_cast<int64_t>(fn.eqns().size())) return false;
+  int64_t equations = 0;  // each function once
+  AnyFunction(fn, [&](const Fn& f) {
+    equations += static_cast<int64_t>(f.eqns().size());
+    return false;
+  });
+  return fn.NumEqns() > equations;
+}
+
+bool IsBetterMadeAgain(const Fn& fn, const Types& values) {
+  constexpr size_t kMany = size_t{1} << 16;
+  constexpr double kMuch = 0x1p40;
+  double bytes = 0;
+  for (const Type& t : values) {
+    double size = ByteWidth(t.dtype);
+    for (const Dim& d : t.dims) size *= static_cast<double>(d.TryValue().value_or(1));
+    bytes += size;
+  }
+  return (values.size() > kMany || bytes > kMuch) && CallsOften(fn) && !fn.HasEffects() && fn.OutwardCalls() == 0;
+}
 
 void SplitCall(SplitContext& c, const Attrs& attrs) {
   const Prim& call = FindPrim("call");
-  const SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
+  SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
   const size_t num_known = CountOf(f.unknown_out, false);
-  const KnownHalf half(f, num_known);
   const Atoms known_x = Where(c.known_x, c.unknown, false);
+  if (IsBetterMadeAgain(*c.eqn.regions[0], f.residuals)) f = WithKnownHalfAgain(f, num_known, call);
+  KnownHalf half(f, num_known);
+  const BranchSlots slots(half.fn, num_known);
+  if (slots.types().size() + num_known < half.fn->results().size()) {
+    Builder kb(half.fn->name()), ub(f.unknown->name());
+    const Atoms out = kb.Inline(*half.fn, Parameters(kb, half.fn->ParamTypes()));
+    Atoms results = Part(out, 0, num_known), args;
+    Append(results, slots.Fill(kb, 0, Part(out, num_known, out.size())));
+    half.fn = std::move(kb).Build(results);
+    // The residuals that are operands come first.
+    std::vector<std::optional<uint32_t>> order;
+    Atoms passed;
+    for (size_t i = 0; i < half.operand_of.size(); ++i) {
+      if (!half.operand_of[i]) continue;
+      order.push_back(half.operand_of[i]);
+      passed.push_back(ub.Parameter(f.residuals[i]));
+    }
+    const Atoms made = slots.Read(ub, 0, Parameters(ub, slots.types()));
+    size_t p = 0, m = 0;
+    for (const auto& operand : half.operand_of) args.push_back(operand ? passed[p++] : made[m++]);
+    const Types types = f.unknown->ParamTypes();
+    Append(args, Parameters(ub, Part(types, f.residuals.size(), types.size())));
+    const Atoms unknown_results = ub.Inline(*f.unknown, args);
+    f.unknown = std::move(ub).Build(unknown_results);
+    order.resize(order.size() + slots.types().size());
+    half.operand_of = std::move(order);
+  }
   const Atoms known = c.known_b.Emit(call, known_x, attrs, {half.fn});
   Atoms operands;
   size_t next = num_known;
-  for (const auto& operand : half.operand_of) operands.push_back(c.residual(operand ? known_x[*operand] : known[next++]));
+  for (const auto& operand : half.operand_of)
+    operands.push_back(c.residual(operand ? known_x[*operand] : known[next++]));
   Append(operands, Where(c.unknown_x, c.unknown));
   const Atoms unknown = c.unknown_b.Emit(call, operands, attrs, {f.unknown});
   size_t k = 0, u = 0;
