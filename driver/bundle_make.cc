@@ -1,4 +1,6 @@
 // Makes bundles, with the compiler.
+#include <unordered_set>
+
 #include "driver/backend.h"
 #include "driver/bundle.h"
 #include "driver/compile_request.h"
@@ -9,12 +11,14 @@ namespace weft {
 namespace {
 
 // Callbacks are functions of this process.
-void RefuseCallbacks(const Fn& fn) {
+void RefuseCallbacks(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   for (const Eqn& e : fn.eqns()) {
     if (e.prim->name == "pure_callback" || e.prim->name == "io_callback")
       throw UserError(ErrorKind::kUnsupported, e.loc, "export: ", e.prim->name,
                       " calls a function of this process, which a bundle cannot bring along");
-    for (const FnRef& r : e.regions) RefuseCallbacks(*r);
+    for (const FnRef& r : e.regions) {
+      if (seen.insert(r.get()).second) RefuseCallbacks(*r, seen);
+    }
   }
 }
 
@@ -36,7 +40,8 @@ Bundle MakeBundle(const CompileRequest& request, const Tensors& captured, bool e
   if (!fn->Symbols().empty())
     throw ValueError("export: the size '", fn->Symbols()[0],
                      "' is not known; bundles are for arguments of fixed sizes");
-  RefuseCallbacks(*fn);
+  std::unordered_set<const Fn*> seen;
+  RefuseCallbacks(*fn, seen);
   RefuseTapes(fn->ParamTypes());
   RefuseTapes(fn->ResultTypes());
   const size_t free = fn->params().size() - captured.size();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 
 #include "ir/prim.h"
 #include "ir/snapshots.h"
@@ -32,34 +33,54 @@ bool IsOneOf(const std::string& name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-Cost OfRegions(const Eqn& e, const CostOptions& options) {
+class Counter {
+ public:
+  explicit Counter(const CostOptions& options) : options_(options) {}
+  Cost Of(const Fn& fn);
+  Cost Of(const Fn& fn, const Eqn& e);
+  Cost OfRegions(const Eqn& e);
+
+ private:
+  // A function that is called often is counted once.
+  Cost OfRegion(const Fn& fn) {
+    const auto at = regions_.find(&fn);
+    return at != regions_.end() ? at->second : regions_.emplace(&fn, Of(fn)).first->second;
+  }
+
+  const CostOptions& options_;
+  std::unordered_map<const Fn*, Cost> regions_;
+};
+
+Cost Counter::OfRegions(const Eqn& e) {
   const std::string& name = e.prim->name;
   if (name == "scan") {
-    return CostOf(*e.regions[0], options) * SizeOfDim(e.attrs.Get<Dims>("length")[0], options);
+    return OfRegion(*e.regions[0]) * SizeOfDim(e.attrs.Get<Dims>("length")[0], options_);
   }
   if (name == "snapshot_scan") {
     const int64_t steps = e.attrs.Get<Dims>("length")[0].value("cost");
-    const Cost forward = CostOf(*e.regions[0], options);
+    const Cost forward = OfRegion(*e.regions[0]);
     if (e.regions.size() == 1) return forward * static_cast<double>(steps);
     const int64_t again = steps + BinomialAdvances(steps, e.attrs.GetInt("snapshots"));
     Cost both = forward * static_cast<double>(again);
-    return both += CostOf(*e.regions[1], options) * static_cast<double>(steps);
+    return both += OfRegion(*e.regions[1]) * static_cast<double>(steps);
   }
   if (name == "while" || name == "tape_scan") {
     Cost trip;
-    for (const FnRef& r : e.regions) trip += CostOf(*r, options);
-    return trip * options.trips;
+    for (const FnRef& r : e.regions) trip += OfRegion(*r);
+    return trip * options_.trips;
   }
   if (name == "cond") {
     Cost most;
     for (const FnRef& r : e.regions) {
-      const Cost c = CostOf(*r, options);
+      const Cost c = OfRegion(*r);
+      const double equations = std::max(c.equations, most.equations);
       if (c.total() > most.total()) most = c;
+      most.equations = equations;
     }
     return most;
   }
   // The further regions of these are derivative rules.
-  return CostOf(*e.regions[0], options);
+  return OfRegion(*e.regions[0]);
 }
 
 double OperationsOf(const Eqn& e, const Types& operands, const Types& results, const CostOptions& options) {
@@ -109,13 +130,21 @@ double BytesPerArray(const Type& t, const CostOptions& options) {
   return IsOpaque(t.dtype) ? 0 : Elements(t, options) * ByteWidth(t.dtype);
 }
 
-Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
-  if (!e.regions.empty()) return OfRegions(e, options);
+namespace {
+
+Cost Counter::Of(const Fn& fn, const Eqn& e) {
+  if (!e.regions.empty()) return OfRegions(e);
   Types operands, results;
   for (const Atom& a : e.operands) operands.push_back(fn.TypeOf(a));
   for (uint32_t r = 0; r < e.num_results; ++r) results.push_back(fn.TypeOf(e.result(static_cast<int>(r))));
-  return {OperationsOf(e, operands, results, options), TrafficOf(e, operands, results, options)};
+  return {OperationsOf(e, operands, results, options_), TrafficOf(e, operands, results, options_), 1};
 }
+
+}  // namespace
+
+Cost CostOf(const Fn& fn, const Eqn& e, const CostOptions& options) { return Counter(options).Of(fn, e); }
+
+Cost CostOfRegions(const Eqn& e, const CostOptions& options) { return Counter(options).OfRegions(e); }
 
 double FlopsOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
   const bool plain = e.prim->is_elementwise() && !e.prim->flops && e.num_results == 1;
@@ -132,26 +161,24 @@ bool Fuses(const Eqn& e) {
 // Reads what fuses without asking for an array of it.
 bool ReadsFused(const Eqn& e) { return Fuses(e) || e.prim->family == Family::kReduction; }
 
-}  // namespace
-
-Cost CostOf(const Fn& fn, const CostOptions& options) {
+Cost Counter::Of(const Fn& fn) {
   Cost total;
   std::vector<bool> fused(fn.num_vars(), false), in_memory(fn.num_vars(), false), read(fn.num_vars(), false);
   for (const Eqn& e : fn.eqns()) fused[e.first_result] = Fuses(e);
   auto write = [&](const Atom& a) {  // a fused value that somebody wants as an array
     if (!a.is_var() || !fused[a.id()] || in_memory[a.id()]) return;
     in_memory[a.id()] = true;
-    total.bytes += BytesPerArray(fn.TypeOf(a), options);
+    total.bytes += BytesPerArray(fn.TypeOf(a), options_);
   };
   for (const Atom& a : fn.results()) write(a);
   for (const Eqn& e : fn.eqns()) {
-    Cost own = CostOf(fn, e, options);
+    Cost own = Of(fn, e);
     if (ReadsFused(e)) {
-      own.bytes = Fuses(e) ? 0 : BytesPerArray(fn.TypeOf(e.result()), options);
+      own.bytes = Fuses(e) ? 0 : BytesPerArray(fn.TypeOf(e.result()), options_);
       for (const Atom& a : e.operands) {
         if (!a.is_var() || fused[a.id()] || read[a.id()]) continue;
         read[a.id()] = true;
-        own.bytes += BytesPerArray(fn.TypeOf(a), options);
+        own.bytes += BytesPerArray(fn.TypeOf(a), options_);
       }
     } else {
       for (const Atom& a : e.operands) write(a);
@@ -160,5 +187,9 @@ Cost CostOf(const Fn& fn, const CostOptions& options) {
   }
   return total;
 }
+
+}  // namespace
+
+Cost CostOf(const Fn& fn, const CostOptions& options) { return Counter(options).Of(fn); }
 
 }  // namespace weft

@@ -18,12 +18,14 @@ namespace weft {
 struct Cost {
   double flops = 0;
   double bytes = 0;
+  double equations = 0;  // that are run, those of a loop as often as it runs; of branches the most
   Cost& operator+=(const Cost& other) {
     flops += other.flops;
     bytes += other.bytes;
+    equations += other.equations;
     return *this;
   }
-  Cost operator*(double times) const { return {flops * times, bytes * times}; }
+  Cost operator*(double times) const { return {flops * times, bytes * times, equations * times}; }
   double total() const { return flops + bytes; }
 };
 
@@ -41,6 +43,8 @@ double BytesPerArray(const Type& type, const CostOptions& options = {});
 // trips, a cond its most expensive branch, an operation of custom derivative its primal region, an enclosing recursive
 // function once.
 Cost CostOf(const Fn& fn, const Eqn& eqn, const CostOptions& options = {});
+// The same of an equation that has regions, which say it all.
+Cost CostOfRegions(const Eqn& eqn, const CostOptions& options = {});
 // Its operations alone.
 double FlopsOf(const Fn& fn, const Eqn& eqn, const CostOptions& options = {});
 Cost CostOf(const Fn& fn, const CostOptions& options = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <unordered_set>
 
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
@@ -45,6 +46,7 @@ Fn::Fn(const Fn& other)
       hash_(other.hash_.load(std::memory_order_relaxed)),
       num_eqns_(other.num_eqns_),
       has_effects_(other.has_effects_),
+      may_diverge_(other.may_diverge_),
       outward_calls_(other.outward_calls_),
       free_axes_(other.free_axes_) {}
 
@@ -54,9 +56,11 @@ void Fn::Finish(bool plain) {
   for (const Eqn& e : eqns_) {
     for (const FnRef& r : e.regions) {
       has_effects_ |= r->has_effects_;
+      may_diverge_ |= r->may_diverge_;
       if (__builtin_add_overflow(num_eqns_, r->num_eqns_, &num_eqns_)) num_eqns_ = std::numeric_limits<int64_t>::max();
     }
     has_effects_ |= e.prim->has_effect;
+    may_diverge_ |= e.prim->may_diverge;
     outward_calls_ = std::max(outward_calls_, e.OutwardCalls());
     if (e.prim->family == Family::kCollective || !e.regions.empty()) free_axes_ = UnionOfAxes(free_axes_, e.FreeAxes());
   }
@@ -143,6 +147,23 @@ bool Fn::Equals(const Fn& other, Compared& compared) const {
   }
   compared.equal.emplace(this, &other);
   return true;
+}
+
+namespace {
+bool AnyFunction(const Fn& fn, const std::function<bool(const Fn&)>& holds, std::unordered_set<const Fn*>& seen) {
+  if (holds(fn)) return true;
+  for (const Eqn& e : fn.eqns()) {
+    for (const FnRef& r : e.regions) {
+      if (seen.insert(r.get()).second && AnyFunction(*r, holds, seen)) return true;
+    }
+  }
+  return false;
+}
+}  // namespace
+
+bool AnyFunction(const Fn& fn, const std::function<bool(const Fn&)>& holds) {
+  std::unordered_set<const Fn*> seen;
+  return AnyFunction(fn, holds, seen);
 }
 
 std::vector<int> Fn::UseCounts() const {

@@ -123,6 +123,8 @@ class Fn {
   // Equations including those of regions, at any depth, as often as they occur (at most the largest int64).
   int64_t NumEqns() const { return num_eqns_; }
   bool HasEffects() const { return has_effects_; }
+  // Whether anything in it, regions included, may run for ever (Prim::may_diverge).
+  bool MayDiverge() const { return may_diverge_; }
   // How many enclosing recursive functions it may refer to; 0 for a program.
   int OutwardCalls() const { return outward_calls_; }
   // Named axes that something around it has to bind, sorted; none for a program.
@@ -136,7 +138,7 @@ class Fn {
   friend struct FnTestPeer;  // the verifier's test breaks functions on purpose
   Fn() = default;
   Fn(const Fn& other);
-  // Effects, number of equations, outward calls, free axes. `plain`: no equation has any, nor regions.
+  // Effects, divergence, number of equations, outward calls, free axes. `plain`: no equation has any, nor regions.
   void Finish(bool plain);
   // Pairs of regions that were found equal: a region that occurs often is compared once.
   struct Compared;
@@ -150,9 +152,14 @@ class Fn {
   mutable std::atomic<size_t> hash_ = 0;  // 0: not yet known
   int64_t num_eqns_ = 0;
   bool has_effects_ = false;
+  bool may_diverge_ = false;
   int outward_calls_ = 0;
   std::vector<std::string> free_axes_;
 };
+
+// Whether it holds for `fn` or a function that is a region in it, at any depth. Each is asked once, however often it
+// occurs.
+bool AnyFunction(const Fn& fn, const std::function<bool(const Fn&)>& holds);
 
 // For hash maps keyed by structure.
 struct FnHash {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <optional>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "ir/prims/branch_slots.h"
 #include "ir/prims/regions.h"
 
 namespace weft {
@@ -230,10 +232,13 @@ void SetPolicyCallback(PolicyCallback callback) { TheCallback() = std::move(call
 
 namespace {
 
+// Functions that have been cut: one that is called often is cut once for each set of results that are needed.
+using CutFns = std::map<std::pair<const Fn*, Mask>, CutFn>;
+
 class Cutter {
  public:
-  Cutter(const Fn& fn, const Policy& policy, const Mask& needed)
-      : fn_(fn), policy_(policy), needed_(needed), keep_(fn.name()), rest_(fn.name()) {}
+  Cutter(const Fn& fn, const Policy& policy, const Mask& needed, CutFns& regions)
+      : fn_(fn), policy_(policy), needed_(needed), regions_(regions), keep_(fn.name()), rest_(fn.name()) {}
 
   CutFn Run() {
     std::vector<bool> live(fn_.num_vars(), false);
@@ -322,11 +327,24 @@ class Cutter {
       ky = keep_.Clone(e, kx);
       ry = ky;
     } else if (prim == "call") {
-      const CutFn cut = CutByPolicy(e.regions[0], policy_, wanted);
-      ky = keep_.Emit(*e.prim, kx, e.attrs, {cut.keep});
-      Atoms operands = Save(Part(ky, e.num_results, ky.size()));
-      Append(operands, rx);
-      ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {cut.rest}), wanted);
+      const CutFn& cut = CutRegion(*e.regions[0], wanted);
+      if (IsBetterMadeAgain(*e.regions[0], cut.saved)) {
+        ky = keep_.Clone(e, kx);
+        ry = rest_.Clone(e, rx);
+      } else {
+        const BranchSlots slots(cut.keep, e.num_results);
+        const Fn& callee = *e.regions[0];
+        Builder kb(callee.name()), rb(callee.name());
+        const Atoms out = kb.Inline(*cut.keep, Parameters(kb, callee.ParamTypes()));
+        Atoms results = Part(out, 0, e.num_results);
+        Append(results, slots.Fill(kb, 0, Part(out, e.num_results, out.size())));
+        Atoms args = slots.Read(rb, 0, Parameters(rb, slots.types()));
+        Append(args, Parameters(rb, callee.ParamTypes()));
+        ky = keep_.Emit(*e.prim, kx, e.attrs, {kb.Build(results)});
+        Atoms operands = Save(Part(ky, e.num_results, ky.size()));
+        Append(operands, rx);
+        ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {rb.Build(rb.Inline(*cut.rest, args))}), wanted);
+      }
     } else if (prim == "scan") {
       VisitScan(e, kx, rx, wanted, &ky, &ry);
     } else if (prim == "cond") {
@@ -339,6 +357,13 @@ class Cutter {
       k_[e.first_result + i] = ky[i];
       if (wanted[i]) r_[e.first_result + i] = ry[i];
     }
+  }
+
+  const CutFn& CutRegion(const Fn& region, const Mask& wanted) {
+    const auto key = std::make_pair(&region, wanted);
+    const auto at = regions_.find(key);
+    return at != regions_.end() ? at->second
+                                : regions_.emplace(key, Cutter(region, policy_, wanted, regions_).Run()).first->second;
   }
 
   static Atoms Placed(const Atoms& values, const Mask& wanted) {
@@ -354,7 +379,7 @@ class Cutter {
   void VisitScan(const Eqn& e, const Atoms& kx, const Atoms& rx, Mask wanted, Atoms* ky, Atoms* ry) {
     const size_t carries = static_cast<size_t>(e.attrs.GetInt("num_carry"));
     std::fill(wanted.begin(), wanted.begin() + static_cast<int64_t>(carries), true);
-    const CutFn cut = CutByPolicy(e.regions[0], policy_, wanted);
+    const CutFn& cut = CutRegion(*e.regions[0], wanted);
     *ky = keep_.Emit(*e.prim, kx, e.attrs, {cut.keep});
     Atoms operands = rx;
     Append(operands, Save(Part(*ky, e.num_results, ky->size())));
@@ -366,36 +391,24 @@ class Cutter {
     *ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {body}), wanted);
   }
 
-  // What the branches save shares slots of equal type.
   void VisitCond(const Eqn& e, const Atoms& kx, const Atoms& rx, const Mask& wanted, Atoms* ky, Atoms* ry) {
     std::vector<CutFn> cuts;
-    Types slots;
-    std::vector<std::vector<size_t>> slot_of;
+    std::vector<FnRef> kept;
     for (const FnRef& f : e.regions) {
-      cuts.push_back(CutByPolicy(f, policy_, wanted));
-      std::vector<bool> used(slots.size(), false);
-      slot_of.emplace_back();
-      for (const Type& t : cuts.back().saved) {
-        size_t slot = 0;
-        while (slot < slots.size() && (used[slot] || !(slots[slot] == t))) ++slot;
-        if (slot == slots.size()) slots.push_back(t), used.push_back(false);
-        used[slot] = true;
-        slot_of.back().push_back(slot);
-      }
+      cuts.push_back(CutRegion(*f, wanted));
+      kept.push_back(cuts.back().keep);
     }
+    const BranchSlots slots(kept, std::vector<size_t>(cuts.size(), e.num_results));
     std::vector<FnRef> keep, rest;
     for (size_t f = 0; f < cuts.size(); ++f) {
       const Fn& branch = *e.regions[f];
       Builder kb(branch.name()), rb(branch.name());
       const Atoms out = kb.Inline(*cuts[f].keep, Parameters(kb, branch.ParamTypes()));
       Atoms results = Part(out, 0, e.num_results);
-      std::vector<std::optional<Atom>> values(slots.size());
-      for (size_t i = 0; i < slot_of[f].size(); ++i) values[slot_of[f][i]] = out[e.num_results + i];
-      for (size_t s = 0; s < slots.size(); ++s) results.push_back(values[s] ? *values[s] : Zeros(kb, slots[s]));
+      Append(results, slots.Fill(kb, f, Part(out, e.num_results, out.size())));
       keep.push_back(kb.Build(results));
-      const Atoms slot_params = Parameters(rb, slots), params = Parameters(rb, branch.ParamTypes());
-      Atoms args;
-      for (size_t slot : slot_of[f]) args.push_back(slot_params[slot]);
+      const Atoms filled = Parameters(rb, slots.types()), params = Parameters(rb, branch.ParamTypes());
+      Atoms args = slots.Read(rb, f, filled);
       Append(args, params);
       rest.push_back(rb.Build(rb.Inline(*cuts[f].rest, args)));
     }
@@ -409,6 +422,7 @@ class Cutter {
   const Fn& fn_;
   const Policy& policy_;
   const Mask& needed_;
+  CutFns& regions_;
   Builder keep_, rest_;
   Atoms k_, r_, saved_;  // saved_: in keep_, in the order of the parameters of rest_
 };
@@ -417,7 +431,8 @@ class Cutter {
 
 CutFn CutByPolicy(const FnRef& fn, const Policy& policy, const Mask& needed) {
   WEFT_CHECK(needed.size() == fn->results().size()) << "CutByPolicy: " << needed.size() << " flags";
-  return Cutter(*fn, policy, needed).Run();
+  CutFns regions;
+  return Cutter(*fn, policy, needed, regions).Run();
 }
 
 }  // namespace weft

@@ -294,6 +294,12 @@ struct Prim {
   std::string keeps_results;
 
   bool has_effect = false;  // keeps its order, survives dead-code elimination
+  // Whether it may run for ever, or longer than its operands and attributes say: a loop whose trips its values decide,
+  // recursion. Nobody runs it but the program itself.
+  bool may_diverge = false;
+  // Region operations whose transpose takes regions that also compute values that are not linear: nothing is split off
+  // first where every result depends on the linear operands.
+  bool transposes_mixed_regions = false;
   bool is_linear() const { return !linear.empty(); }
   bool LinearIn(int operand) const {
     return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());

@@ -1,6 +1,7 @@
 #include "ir/residuals.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/prim.h"
 
@@ -31,7 +32,9 @@ std::string Together(const Types& types) {
   return text;
 }
 
-void Collect(const Fn& fn, const std::string& indent, std::vector<std::string>& lines) {
+// A function that is called often has its lines once.
+void Collect(const Fn& fn, const std::string& indent, std::unordered_set<const Fn*>& seen,
+             std::vector<std::string>& lines) {
   for (const Eqn& e : fn.eqns()) {
     const std::string& prim = e.prim->name;
     const std::string at = e.loc ? " at " + e.loc.ToString() : "";
@@ -62,7 +65,9 @@ void Collect(const Fn& fn, const std::string& indent, std::vector<std::string>& 
              " together, for " + StepsOf(e);
     }
     if (!line.empty()) lines.push_back(indent + line);
-    for (const FnRef& r : e.regions) Collect(*r, line.empty() ? indent : indent + "  ", lines);
+    for (const FnRef& r : e.regions) {
+      if (seen.insert(r.get()).second) Collect(*r, line.empty() ? indent : indent + "  ", seen, lines);
+    }
   }
 }
 
@@ -119,7 +124,8 @@ Origin OriginOf(const Fn& fn, const Atom& value) {
 
 std::vector<std::string> LoopMemory(const Fn& fn) {
   std::vector<std::string> lines;
-  Collect(fn, "", lines);
+  std::unordered_set<const Fn*> seen;
+  Collect(fn, "", seen, lines);
   return lines;
 }
 

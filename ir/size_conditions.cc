@@ -1,6 +1,7 @@
 #include "ir/size_conditions.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace weft {
 namespace {
@@ -37,9 +38,11 @@ struct Signature {
   }
 };
 
-void CollectResultSizes(const Fn& fn, std::vector<SizeCondition>& conditions) {
+void CollectResultSizes(const Fn& fn, std::unordered_set<const Fn*>& seen, std::vector<SizeCondition>& conditions) {
   for (const Eqn& e : fn.eqns()) {
-    for (const FnRef& region : e.regions) CollectResultSizes(*region, conditions);
+    for (const FnRef& region : e.regions) {
+      if (seen.insert(region.get()).second) CollectResultSizes(*region, seen, conditions);
+    }
     const Signature s(fn, e);
     for (const Type& t : s.results) {
       for (const Dim& d : t.dims) {
@@ -90,7 +93,8 @@ std::vector<SizeCondition> SizeConditions(const Fn& fn) {
 
 std::vector<SizeCondition> ResultSizes(const Fn& fn) {
   std::vector<SizeCondition> conditions;
-  CollectResultSizes(fn, conditions);
+  std::unordered_set<const Fn*> seen;
+  CollectResultSizes(fn, seen, conditions);
   return conditions;
 }
 

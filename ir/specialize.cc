@@ -1,6 +1,7 @@
 #include "ir/specialize.h"
 
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -55,7 +56,11 @@ Atoms EmitFailure(Builder& b, const SizeCondition& failing, const Types& results
   return zeros;
 }
 
-FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, bool is_region) {
+// Regions for these sizes: one that occurs often is made once.
+using Specialized = std::unordered_map<const Fn*, FnRef>;
+
+FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, bool is_region,
+                 Specialized& regions_made) {
   Builder b(fn->name());
   std::vector<Atom> env;
   env.reserve(fn->num_vars());
@@ -77,7 +82,11 @@ FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols, boo
       Atoms operands;
       for (const Atom& a : e.operands) operands.push_back(read(a));
       std::vector<FnRef> regions;
-      for (const FnRef& region : e.regions) regions.push_back(Specialize(region, symbols, /*is_region=*/true));
+      for (const FnRef& region : e.regions) {
+        FnRef& made = regions_made[region.get()];
+        if (!made) made = Specialize(region, symbols, /*is_region=*/true, regions_made);
+        regions.push_back(made);
+      }
       emitted = b.Emit(*e.prim, std::move(operands), Substituted(e.attrs, symbols), std::move(regions));
     }
     env.insert(env.end(), emitted.begin(), emitted.end());
@@ -125,7 +134,9 @@ std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> a
 FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols) {
   bool changes = false;
   for (const auto& [symbol, size] : symbols) changes |= !(size == Dim::Symbol(symbol));
-  return changes ? Specialize(fn, symbols, /*is_region=*/false) : fn;
+  if (!changes) return fn;
+  Specialized regions;
+  return Specialize(fn, symbols, /*is_region=*/false, regions);
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #define WEFT_LOWERING_BLOCK_LOWERING_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -51,6 +52,10 @@ class ProgramBuilder {
   // function's. Gives its index in Artifact::functions.
   int BeginFunction(const std::string& name);
   void EndFunction(int index, Steps steps);
+  // The index of a function that has been laid out, for another call of it. (One that calls a function around it, or
+  // communicates over a mesh around it, is laid out where it is called.)
+  std::optional<int> FunctionOf(const Fn& fn) const;
+  void RememberFunction(const Fn& fn, int index);
   // The function that recur[depth] calls.
   int Enclosing(int64_t depth) const;
 
@@ -68,6 +73,7 @@ class ProgramBuilder {
   };
   std::vector<Saved> saved_;
   std::vector<int> enclosing_;
+  std::unordered_map<const Fn*, int> functions_;
   std::vector<Mesh> meshes_;
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, int> kernels_;

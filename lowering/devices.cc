@@ -1,6 +1,7 @@
 // spmd: the body is a function of its own, as a recursive one is (lowering/functions.cc), of which the runtime runs one
 // instance per device in a fibre. Collectives are operations of the runtime, where the fibres meet.
 #include <algorithm>
+#include <unordered_map>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -15,7 +16,8 @@ namespace {
 Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
 
 // The region without what only types say: over which axes values vary. pvary is its operand.
-FnRef WithoutVarying(const Fn& fn, const Shardings* out) {
+using Made = std::unordered_map<const Fn*, FnRef>;  // of regions: one that occurs often is made once
+FnRef WithoutVarying(const Fn& fn, const Shardings* out, Made& made) {
   Builder b(fn.name());
   Atoms env;
   for (const Param& p : fn.params()) env.push_back(b.Parameter(Type{p.type.dtype, p.type.dims, {}}, p.name, p.kind));
@@ -29,7 +31,11 @@ FnRef WithoutVarying(const Fn& fn, const Shardings* out) {
     Atoms operands;
     for (const Atom& a : e.operands) operands.push_back(get(a));
     std::vector<FnRef> regions;
-    for (const FnRef& r : e.regions) regions.push_back(WithoutVarying(*r, nullptr));
+    for (const FnRef& r : e.regions) {
+      FnRef& plain = made[r.get()];
+      if (!plain) plain = WithoutVarying(*r, nullptr, made);
+      regions.push_back(plain);
+    }
     Attrs attrs = e.attrs;
     if (e.prim->name == "axis_index") attrs = {{"axes", e.attrs.Get<Strings>("axes")}};
     if (e.prim->name == "recur" || e.prim->name == "unbox") {
@@ -125,7 +131,8 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
     throw UserError(ErrorKind::kUnsupported, e.loc,
                     "spmd: the body calls a recursive function that is defined outside of it");
   }
-  const FnRef body = WithoutVarying(*e.regions[0], &out);
+  Made made;
+  const FnRef body = WithoutVarying(*e.regions[0], &out, made);
   p_.Log("devices of " + mesh.ToString());
   ++p_.indent;
   const int index = p_.BeginFunction(body->name());

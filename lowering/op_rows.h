@@ -17,10 +17,10 @@ std::vector<Affine> Reverse(const Fn& fn, const Eqn& e, const std::vector<Affine
 std::vector<Affine> Reshape(const Fn& fn, const Eqn& e, const std::vector<Affine>& index);
 }  // namespace views
 
-// without_calls.cc: the results, as other equations.
+// without_calls.cc: the results, as other equations; regions have been expanded.
 namespace replace {
 Atoms Operands(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
-Atoms CustomLinear(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
+const FnRef& LinearRegion(const Eqn& e);
 Atoms SnapshotScan(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
 Atoms Threefry2x32(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
 }  // namespace replace

@@ -40,7 +40,8 @@ class OpTable {
       Row(name) = {.as = Kind::kReduction, .kernel_op = op, .on_gpu = true};
     for (const char* name : {"call", "remat", "custom_jvp", "custom_vjp", "custom_vmap", "linear_solve"})
       Row(name) = Inlined();
-    Row("custom_linear") = Replaced(replace::CustomLinear);
+    Row("custom_linear") = Inlined();
+    Row("custom_linear").body = replace::LinearRegion;
     Row("checkpoint_name") = Replaced(replace::Operands);
     Row("sharding_constraint") = Replaced(replace::Operands);
     Row("snapshot_scan") = Replaced(replace::SnapshotScan);

@@ -2,7 +2,7 @@
 // operation stands here, and nothing in lowering/ asks for its name.
 //
 // Kinds of rows:
-//   inlined      region 0 takes its place before scheduling
+//   inlined      region 0 (or `body`) takes its place before scheduling
 //   replaced     other equations take its place before scheduling (`replace`)
 //   element-wise, reduction, arg reduction: computed in kernels
 //   view         read through an index map (`index`), or as `value` says
@@ -32,6 +32,7 @@ struct OpRow {
   };
   // Whose buffers results want to have.
   enum class InPlace : uint8_t { kNone, kFirst, kCarries };
+  using Body = const FnRef& (*)(const Eqn& e);
   using Replace = Atoms (*)(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
   using Index = std::vector<Affine> (*)(const Fn& fn, const Eqn& e, const std::vector<Affine>& index);
   using Value = int (KernelBuilder::*)(int eqn, const std::vector<Affine>& index);
@@ -40,6 +41,7 @@ struct OpRow {
   using Library = void (*)(BlockLowering::LibraryCall& call, int kind);
 
   Kind as = Kind::kNone;
+  Body body = nullptr;  // of an inlined one: another region than the first
   Replace replace = nullptr;
   std::string kernel_op;    // what kernels call it: "add"; of reductions "sum"
   Number number = nullptr;  // of an element-wise operation: what its attributes say to the kernel

@@ -57,8 +57,14 @@ struct Program {
 // overwritten once their value is not needed any more; empty: none.
 Program BuildProgram(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated = {});
 
-// `fn` with call, remat and the custom rules replaced by their bodies, in regions too.
-FnRef WithoutCalls(const FnRef& fn);
+// What becomes of large functions that a program calls more than once (CalledFunctions in transforms/calls.h).
+enum class Functions {
+  kShared,   // laid out once each, as functions that call themselves are
+  kInlined,  // where nothing can be called
+};
+// `fn` with call, remat and the custom rules replaced by their bodies, in regions too. A call that stays is a
+// `recursive` whose function happens not to call itself.
+FnRef WithoutCalls(const FnRef& fn, Functions functions = Functions::kShared);
 
 }  // namespace weft
 #endif  // WEFT_LOWERING_SCHEDULE_H_

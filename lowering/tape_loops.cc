@@ -1,4 +1,6 @@
 // Loops over tapes: while with recorded rows, tape_scan, and when tapes may be freed.
+#include <algorithm>
+
 #include "ir/prim.h"
 #include "lowering/block_lowering.h"
 
@@ -16,17 +18,16 @@ Dim Product(const Dims& dims, size_t begin, size_t end) {
 
 // Whether running `fn` may make tapes.
 bool MakesTapes(const Fn& fn) {
-  for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == "tape_add") return true;
-    const bool makes = !e.regions.empty() || e.prim->family == Family::kEffect;  // others move them
-    for (uint32_t r = 0; makes && r < e.num_results; ++r) {
-      if (fn.TypeOf(e.result(static_cast<int>(r))).dtype == DType::kTape) return true;
-    }
-    for (const FnRef& r : e.regions) {
-      if (MakesTapes(*r)) return true;
-    }
-  }
-  return false;
+  return AnyFunction(fn, [](const Fn& f) {
+    return std::any_of(f.eqns().begin(), f.eqns().end(), [&](const Eqn& e) {
+      if (e.prim->name == "tape_add") return true;
+      const bool makes = !e.regions.empty() || e.prim->family == Family::kEffect;  // others move them
+      for (uint32_t r = 0; makes && r < e.num_results; ++r) {
+        if (f.TypeOf(e.result(static_cast<int>(r))).dtype == DType::kTape) return true;
+      }
+      return false;
+    });
+  });
 }
 
 }  // namespace

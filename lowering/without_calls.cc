@@ -1,4 +1,9 @@
-// Calls disappear before scheduling: what they hold is fused with what is around them.
+// Calls disappear before scheduling: what they hold is fused with what is around them, but for large functions that are
+// called more than once.
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
@@ -7,22 +12,50 @@
 #include "ir/snapshots.h"
 #include "lowering/op_rows.h"
 #include "lowering/schedule.h"
+#include "transforms/calls.h"
 
 namespace weft {
 namespace {
 
-bool Needed(const Fn& fn) {
-  for (const Eqn& e : fn.eqns()) {
-    const OpRow::Kind as = RowOf(*e.prim).as;
-    if (as == OpRow::Kind::kInlined || as == OpRow::Kind::kReplaced) return true;
-    for (const FnRef& r : e.regions) {
-      if (Needed(*r)) return true;
-    }
-  }
-  return false;
+// Whether something else takes the equation's place.
+bool Goes(const Eqn& e) {
+  const OpRow::Kind as = RowOf(*e.prim).as;
+  return as == OpRow::Kind::kInlined || as == OpRow::Kind::kReplaced;
 }
 
-Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
+bool Needed(const Fn& fn) {
+  return AnyFunction(fn, [](const Fn& f) {
+    return std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return Goes(e); });
+  });
+}
+
+class Expansion {
+ public:
+  explicit Expansion(CalledFunctions called) : called_(std::move(called)) {}
+
+  FnRef Expanded(const FnRef& fn) {
+    Builder b(fn->name());
+    Atoms params;
+    for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
+    const Atoms results = InlineInto(b, *fn, params);
+    return std::move(b).Build(results);
+  }
+
+ private:
+  // A region, or a function that is called: made once, however often it occurs.
+  FnRef Region(const FnRef& fn) {
+    FnRef& made = made_[fn];
+    if (!made) made = Needed(*fn) ? Expanded(fn) : fn;
+    return made;
+  }
+
+  Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args);
+
+  const CalledFunctions called_;
+  std::unordered_map<FnRef, FnRef, FnHash, FnEqual> made_;
+};
+
+Atoms Expansion::InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
   Atoms map(fn.num_vars());
   for (size_t i = 0; i < args.size(); ++i) map[i] = args[i];
   auto get = [&](const Atom& a) { return a.is_var() ? map[a.id()] : a; };
@@ -32,13 +65,17 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
     ScopedLoc loc(b, e.loc);
     Atoms results;
     const OpRow& row = RowOf(*e.prim);
-    if (row.as == OpRow::Kind::kInlined) {
-      results = InlineInto(b, *e.regions[0], operands);
+    if (called_.Stays(e)) {
+      results = b.Emit(FindPrim("recursive"), operands, {}, {Region(e.regions[0])});
+    } else if (row.as == OpRow::Kind::kInlined) {
+      results = InlineInto(b, row.body ? *row.body(e) : *e.regions[0], operands);
     } else if (row.as == OpRow::Kind::kReplaced) {
-      results = row.replace(b, fn, e, operands);
+      Eqn inner = e;
+      for (FnRef& r : inner.regions) r = Region(r);
+      results = row.replace(b, fn, inner, operands);
     } else {
       std::vector<FnRef> regions;
-      for (const FnRef& r : e.regions) regions.push_back(WithoutCalls(r));
+      for (const FnRef& r : e.regions) regions.push_back(Region(r));
       results = b.Emit(*e.prim, operands, e.attrs, regions);
     }
     for (uint32_t r = 0; r < e.num_results; ++r) map[e.first_result + r] = results[r];
@@ -52,18 +89,14 @@ Atoms InlineInto(Builder& b, const Fn& fn, const Atoms& args) {
 
 namespace replace {
 
+const FnRef& LinearRegion(const Eqn& e) { return LinearMap(e.regions, e.loc); }
+
 Atoms Operands(Builder&, const Fn&, const Eqn&, const Atoms& operands) { return operands; }
 
-Atoms CustomLinear(Builder& b, const Fn&, const Eqn& e, const Atoms& operands) {
-  return InlineInto(b, *LinearMap(e.regions, e.loc), operands);
-}
-
 Atoms SnapshotScan(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands) {
-  Eqn inner = e;
-  for (FnRef& r : inner.regions) r = WithoutCalls(r);
   const std::vector<int> uses = fn.UseCounts();
   const auto first = uses.begin() + e.first_result;
-  return ExpandSnapshotScan(b, inner, operands, std::vector<int>(first, first + e.num_results));
+  return ExpandSnapshotScan(b, e, operands, std::vector<int>(first, first + e.num_results));
 }
 
 // As ordinary equations the rounds fuse with their surroundings. A key that is known is a pair of numbers, and numbers
@@ -80,12 +113,9 @@ Atoms Threefry2x32(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands
 
 }  // namespace replace
 
-FnRef WithoutCalls(const FnRef& fn) {
+FnRef WithoutCalls(const FnRef& fn, Functions functions) {
   if (!Needed(*fn)) return fn;
-  Builder b(fn->name());
-  Atoms params;
-  for (const Param& p : fn->params()) params.push_back(b.Parameter(p.type, p.name, p.kind));
-  return b.Build(InlineInto(b, *fn, params));
+  return Expansion(functions == Functions::kShared ? CalledFunctions::Of(*fn) : CalledFunctions()).Expanded(fn);
 }
 
 }  // namespace weft

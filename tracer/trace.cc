@@ -417,6 +417,20 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
   return results;
 }
 
+namespace {
+
+// Equations from which on a function is called rather than copied, so that transforms see it once however often it is
+// applied. (Compiled code has the call only where it is made more than once: transforms/calls.h.)
+constexpr int64_t kLarge = 256;
+
+// What refers to something around the function is part of that. `types`: of the operands, which may vary over more mesh
+// axes than the function's parameters.
+bool StaysCall(const Fn& fn, const Types& types) {
+  return fn.NumEqns() >= kLarge && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
+}
+
+}  // namespace
+
 Values Apply(const FnRef& fn, absl::Span<const Value> args) {
   if (args.size() != fn->params().size()) {
     throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
@@ -431,7 +445,9 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     }
     trace->builder().set_loc(CurrentLoc());
     const FnRef fitting = Specialize(fn, MatchArguments(*fn, types));
-    for (const Atom& a : trace->builder().Inline(*fitting, atoms)) results.push_back(trace->Wrap(a));
+    const Atoms out = StaysCall(*fitting, types) ? trace->Emit(FindPrim("call"), std::move(atoms), {}, {fitting})
+                                                 : trace->builder().Inline(*fitting, atoms);
+    for (const Atom& a : out) results.push_back(trace->Wrap(a));
     return results;
   }
   Tensors tensors;

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "transforms/pass.h"
+#include "transforms/region_memo.h"
 
 namespace weft {
 namespace {
@@ -26,14 +27,26 @@ bool IsLive(const Eqn& e, const std::vector<bool>& live) {
 // Walks backwards; gives which variables are live, and fills `kept` unless it is nullptr.
 std::vector<bool> LiveVars(const Fn& fn, const Mask& needed_results, KeptEqns* kept);
 
+// What calls an enclosing function reads what that one is known to need so far.
+template <class Make>
+auto Remembered(const char* what, const FnRef& fn, std::vector<Mask> masks, const Make& make) {
+  return fn->OutwardCalls() > 0 ? make() : RegionMemo::Of(what, fn, std::move(masks), make);
+}
+
 // Which parameters the results in `needed` depend on, counting what effects read.
 Mask Reads(const FnRef& fn, const Mask& needed) {
-  const std::vector<bool> live = LiveVars(*fn, needed, nullptr);
-  return Mask(live.begin(), live.begin() + static_cast<int64_t>(fn->params().size()));
+  return Remembered("reads", fn, {needed}, [&] {
+    const std::vector<bool> live = LiveVars(*fn, needed, nullptr);
+    return Mask(live.begin(), live.begin() + static_cast<int64_t>(fn->params().size()));
+  });
 }
 
 // The function with these results and parameters alone, and what they need.
+FnRef MakeKeepOnly(const FnRef& fn, const Mask& needed, const Mask& params);
 FnRef KeepOnly(const FnRef& fn, const Mask& needed, const Mask& params) {
+  return Remembered("keep", fn, {needed, params}, [&] { return MakeKeepOnly(fn, needed, params); });
+}
+FnRef MakeKeepOnly(const FnRef& fn, const Mask& needed, const Mask& params) {
   KeptEqns kept;
   const std::vector<bool> live = LiveVars(*fn, needed, &kept);
   Builder b(fn->name());
@@ -121,8 +134,11 @@ std::vector<bool> LiveVars(const Fn& fn, const Mask& needed_results, KeptEqns* k
 
 Kept KeepNeeded(const Eqn& eqn, const Mask& needed) { return KeepOf(eqn, needed, /*rebuild=*/true); }
 
+Mask OperandsNeeded(const Eqn& eqn, const Mask& needed) { return KeepOf(eqn, needed, /*rebuild=*/false).operands; }
+
 FnRef EliminateDeadCode(FnRef fn) {
-  return KeepOnly(fn, Mask(fn->results().size(), true), Mask(fn->params().size(), true));
+  const RegionMemo::Scope scope;
+  return MakeKeepOnly(fn, Mask(fn->results().size(), true), Mask(fn->params().size(), true));
 }
 
 }  // namespace weft

@@ -10,5 +10,8 @@ namespace weft {
 // without dead code in the regions; everything of any other.
 Kept KeepNeeded(const Eqn& eqn, const Mask& needed);
 
+// Which operands of an equation its results in `needed` depend on, by the same rule.
+Mask OperandsNeeded(const Eqn& eqn, const Mask& needed);
+
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_DCE_H_

@@ -1,6 +1,7 @@
 #include "transforms/fixed_order.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -65,7 +66,8 @@ bool InOrderAnyway(const Eqn& e) {
          family != Family::kLinalg && family != Family::kContraction;
 }
 
-FnRef Rewrite(const Fn& fn) {
+// `regions`: those that have been rewritten; one that occurs often is rewritten once.
+FnRef Rewrite(const Fn& fn, std::unordered_map<const Fn*, FnRef>& made) {
   Builder b(fn.name());
   Atoms env;
   for (const Param& p : fn.params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
@@ -91,7 +93,11 @@ FnRef Rewrite(const Fn& fn) {
         throw UserError(ErrorKind::kUnsupported, e.loc, "deterministic: '", e.prim->name,
                         "' computes in an order that is not fixed");
       std::vector<FnRef> regions;
-      for (const FnRef& r : e.regions) regions.push_back(Rewrite(*r));
+      for (const FnRef& r : e.regions) {
+        FnRef& ordered = made[r.get()];
+        if (!ordered) ordered = Rewrite(*r, made);
+        regions.push_back(ordered);
+      }
       y = b.Emit(*e.prim, x, e.attrs, regions);
     }
     std::copy(y.begin(), y.end(), env.begin() + e.first_result);
@@ -104,7 +110,8 @@ FnRef Rewrite(const Fn& fn) {
 }  // namespace
 
 FnRef FixedOrder(const FnRef& fn) {
-  return Rewrite(*RunPasses(fn, {"drop-rules", "snapshots", "inline", "fold", "simplify", "cse"}));
+  std::unordered_map<const Fn*, FnRef> regions;
+  return Rewrite(*RunPasses(fn, {"drop-rules", "snapshots", "inline", "fold", "simplify", "cse"}), regions);
 }
 
 }  // namespace weft

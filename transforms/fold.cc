@@ -1,6 +1,10 @@
 // Constant folding: equations whose operands are all literals, and branches of known predicates.
+//
+// What may run for ever is left to whoever runs the program, wherever it is, and what is evaluated here stays within a
+// budget: a loop of many trips takes less time compiled.
 #include <algorithm>
 
+#include "ir/cost.h"
 #include "ir/eval.h"
 #include "ir/prim.h"
 #include "transforms/pass.h"
@@ -9,48 +13,60 @@
 namespace weft {
 namespace {
 
-bool Foldable(Builder& b, const Eqn& e, const Atoms& operands, const Types& results) {
-  if (e.prim->has_effect || operands.empty() || e.prim->family == Family::kEffect) return false;
+bool Foldable(const Eqn& e, const Atoms& operands) {
+  if (e.prim->has_effect || operands.empty() || e.prim->family == Family::kEffect || e.prim->may_diverge) return false;
   // What it gives depends on who runs it.
   if (!e.FreeAxes().empty() || e.prim->name == "pvary") return false;
   for (const FnRef& r : e.regions) {
-    if (r->HasEffects()) return false;
+    if (r->HasEffects() || r->MayDiverge()) return false;
   }
-  // Might not end.
-  if (e.prim->name == "while" || e.prim->name == "tape_scan" || e.prim->name == "recursive") return false;
-  (void)b;
-  for (const Atom& a : operands) {
-    if (a.is_var()) return false;
-  }
-  // Literals hold up to kMaxLiteralElements; a larger splat is better kept as the broadcast it is.
-  for (const Type& t : results) {
-    if (t.dtype == DType::kTape) return false;
-    if (!t.is_static() || t.size().value() > (e.prim->name == "broadcast" ? 1 : kMaxLiteralElements)) return false;
-  }
-  return true;
+  return std::none_of(operands.begin(), operands.end(), [](const Atom& a) { return a.is_var(); });
 }
+
+// Literals hold up to kMaxLiteralElements; a larger splat is better kept as the broadcast it is.
+bool AreLiterals(const Types& results, const Eqn& e) {
+  return std::all_of(results.begin(), results.end(), [&](const Type& t) {
+    return t.dtype != DType::kTape && t.is_static() &&
+           t.size().value() <= (e.prim->name == "broadcast" ? 1 : kMaxLiteralElements);
+  });
+}
+
+// What the regions of one program may take, together: some milliseconds. (An equation without regions that makes a
+// literal from literals takes next to nothing.)
+struct Budget {
+  double equations = 1e4;
+  double work = 1e6;  // operations, and bytes that are read and written
+
+  bool Takes(const Eqn& e) {
+    if (e.regions.empty()) return true;
+    const Cost cost = CostOfRegions(e);
+    if (!(cost.equations <= equations && cost.total() <= work)) return false;
+    equations -= cost.equations;
+    work -= cost.total();
+    return true;
+  }
+};
 
 }  // namespace
 
 FnRef FoldConstants(FnRef fn) {
-  return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
+  Budget budget;
+  return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
     if (e.prim->name == "cond" && operands[0].is_literal()) {
       const Tensor& index = operands[0].literal();
       const int64_t last = static_cast<int64_t>(e.regions.size()) - 1;
       const int64_t taken = std::clamp<int64_t>(static_cast<int64_t>(index.Get(0).real()), 0, last);
       return b.Inline(*e.regions[taken], absl::MakeConstSpan(operands).subspan(1));
     }
+    if (!Foldable(e, operands)) return std::nullopt;
     Types types;
-    Mask literal;
     Tensors values;
     for (const Atom& a : operands) {
-      if (a.is_var()) return std::nullopt;
       types.push_back(a.literal().type());
-      literal.push_back(true);
+      values.push_back(a.literal());
     }
-    const Types results = InferTypes(Sig{*e.prim, types, literal, e.attrs, e.regions});
-    if (!Foldable(b, e, operands, results)) return std::nullopt;
-    for (const Atom& a : operands) values.push_back(a.literal());
+    const Types results = InferTypes(Sig{*e.prim, types, Mask(types.size(), true), e.attrs, e.regions});
+    if (!AreLiterals(results, e) || !budget.Takes(e)) return std::nullopt;
     Atoms out;
     for (Tensor& t : EvalEqn(e, values)) out.push_back(Atom(std::move(t)));
     return out;

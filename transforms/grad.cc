@@ -1,6 +1,7 @@
 #include "transforms/grad.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -45,14 +46,12 @@ Atoms ParametersLike(Builder& b, const Fn& fn) {
 // Backward rules that only reverse mode can use.
 bool HasReverseRule(const Eqn& e) {
   static const Prim &custom_vjp = FindPrim("custom_vjp"), &custom_linear = FindPrim("custom_linear");
-  if (e.prim == &custom_vjp || e.prim == &custom_linear) return true;
-  return std::any_of(e.regions.begin(), e.regions.end(),
-                     [](const FnRef& r) { return std::any_of(r->eqns().begin(), r->eqns().end(), HasReverseRule); });
+  return e.prim == &custom_vjp || e.prim == &custom_linear;
 }
 
-bool IsDerivative(Loc loc) {
-  if (!loc) return false;
-  const std::vector<std::string> through = loc.transforms();
+bool IsDerivative(const Eqn& e) {
+  if (!e.loc) return false;
+  const std::vector<std::string> through = e.loc.transforms();
   return std::any_of(through.begin(), through.end(),
                      [](const std::string& t) { return t == "jvp" || t == "jet" || t == "transpose"; });
 }
@@ -70,12 +69,18 @@ bool PlanForward(const Fn& fn, const Mask& wrt) {
     which = static_cast<int>(i);
   }
   if (which < 0 || fn.params()[which].type.rank() != 0 || !IsFloat(fn.params()[which].type.dtype)) return false;
-  bool derivative = false;
-  for (const Eqn& e : fn.eqns()) {
-    if (HasReverseRule(e)) return false;
-    derivative = derivative || IsDerivative(e.loc);
-  }
-  return derivative;
+  const auto any_equation = [](const Fn& f, bool (*holds)(const Eqn&)) {
+    return std::any_of(f.eqns().begin(), f.eqns().end(), holds);
+  };
+  if (AnyFunction(fn, [&](const Fn& f) { return any_equation(f, HasReverseRule); })) return false;
+  // A function that the program calls is part of it.
+  std::unordered_set<const Fn*> called;
+  const std::function<bool(const Fn&)> derivative = [&](const Fn& f) {
+    return called.insert(&f).second && std::any_of(f.eqns().begin(), f.eqns().end(), [&](const Eqn& e) {
+             return IsDerivative(e) || (e.prim == &FindPrim("call") && derivative(*e.regions[0]));
+           });
+  };
+  return derivative(fn);
 }
 
 // The same through the tangent of result 0 for a tangent of 1.

@@ -11,6 +11,8 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "transforms/jvp.h"
+#include "transforms/region_memo.h"
+#include "transforms/region_rules.h"
 
 namespace weft {
 namespace {
@@ -344,14 +346,15 @@ class Equation : public Source {
       while (static_cast<int>(known_.size()) <= to) known_.emplace_back(num_results());
       return;
     }
-    PushContext c{b,
-                  eqn_,
-                  x,
-                  dx,
-                  static_cast<size_t>(to),
-                  [to](const FnRef& f, const Mask& active, const Mask& force) { return Jet(f, active, to, force); },
-                  {},
-                  {}};
+    PushContext c{
+        b,
+        eqn_,
+        x,
+        dx,
+        static_cast<size_t>(to),
+        [to](const FnRef& f, const Mask& active, const Mask& force) { return Regions().jet(f, active, to, force); },
+        {},
+        {}};
     eqn_.prim->push(c);
     WEFT_CHECK(c.y.size() == num_results() && c.dy.size() == num_results()) << "jet of " << eqn_.prim->name;
     if (k == 0) known_.emplace_back(c.y.begin(), c.y.end());
@@ -460,6 +463,7 @@ Terms Instantiate(Sources& sources, const Fn& fn, const Terms& args, int order, 
 }  // namespace
 
 JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_active) {
+  const RegionMemo::Scope scope;
   WEFT_CHECK(active.size() == fn->params().size())
       << "jet: " << active.size() << " flags for " << fn->params().size() << " parameters";
   if (order < 0) throw ValueError("jet: order ", order, "; expected 0 or more");

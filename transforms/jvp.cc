@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 
 namespace weft {
@@ -88,6 +89,7 @@ void ApplyRule(JvpContext& c) {
 }  // namespace
 
 JvpFn Jvp(const FnRef& fn, const Mask& active, const Mask& force_active) {
+  const RegionMemo::Scope scope;
   WEFT_CHECK(active.size() == fn->params().size())
       << "jvp: " << active.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());

@@ -1,7 +1,6 @@
 #include "transforms/ordinals.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "ir/policy.h"
 #include "transforms/rewrite.h"
@@ -18,21 +17,16 @@ int64_t OrdinalOf(int64_t number, Ints& known) {
 
 bool IsCallback(const Eqn& e) { return e.prim->name == "pure_callback" || e.prim->name == "io_callback"; }
 
-bool NamesAny(const Fn& fn, std::unordered_set<const Fn*>& seen) {
-  for (const Eqn& e : fn.eqns()) {
-    if (IsCallback(e) || e.prim->name == "custom_vmap" || e.prim->name == "remat") return true;
-    for (const FnRef& r : e.regions) {
-      if (seen.insert(r.get()).second && NamesAny(*r, seen)) return true;
-    }
-  }
-  return false;
+bool NamesAny(const Fn& fn) {
+  return std::any_of(fn.eqns().begin(), fn.eqns().end(), [](const Eqn& e) {
+    return IsCallback(e) || e.prim->name == "custom_vmap" || e.prim->name == "remat";
+  });
 }
 
 }  // namespace
 
 FnRef WithOrdinals(const FnRef& fn, Ints* callbacks) {
-  std::unordered_set<const Fn*> seen;
-  if (!NamesAny(*fn, seen)) return fn;
+  if (!AnyFunction(*fn, NamesAny)) return fn;
   Ints rules, policies;
   return Rewrite(fn, [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
     Attrs attrs = e.attrs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <unordered_set>
 
 #include "absl/strings/str_join.h"
 #include "ir/cost.h"
@@ -252,13 +253,9 @@ class Partitioner {
   }
 
   static bool HasMesh(const Fn& fn) {
-    for (const Eqn& e : fn.eqns()) {
-      if (e.prim->name == "spmd") return true;
-      for (const FnRef& r : e.regions) {
-        if (HasMesh(*r)) return true;
-      }
-    }
-    return false;
+    return AnyFunction(fn, [](const Fn& f) {
+      return std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return e.prim->name == "spmd"; });
+    });
   }
 
   // The first device does it, with whole arrays; all have what it gives.
@@ -326,6 +323,7 @@ class Partitioner {
 
   // The collectives that a function for the devices has itself.
   void RecordOwn(const Fn& fn, double times) {
+    if (fn.FreeAxes().empty()) return;
     for (const Eqn& e : fn.eqns()) {
       double inside = times;
       if (e.prim->name == "scan") inside *= static_cast<double>(e.attrs.Get<Dims>("length")[0].value("a scan"));
@@ -624,14 +622,16 @@ class Partitioner {
   double times_ = 1;
 };
 
-void CollectMeshes(const Fn& fn, std::vector<PlacedMesh>& meshes) {
+void CollectMeshes(const Fn& fn, std::unordered_set<const Fn*>& seen, std::vector<PlacedMesh>& meshes) {
   for (const Eqn& e : fn.eqns()) {
     if (e.prim->name == "spmd" || e.prim->name == "sharding_constraint") {
       const PlacedMesh mesh = PlacedMesh::Of(e);
       if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
     }
     if (e.prim->name == "spmd") continue;
-    for (const FnRef& r : e.regions) CollectMeshes(*r, meshes);
+    for (const FnRef& r : e.regions) {
+      if (seen.insert(r.get()).second) CollectMeshes(*r, seen, meshes);
+    }
   }
 }
 
@@ -657,18 +657,16 @@ PlacedMesh PlacedMesh::Of(const Eqn& e) { return {e.attrs.Get<Mesh>("mesh"), e.a
 
 std::vector<PlacedMesh> MeshesOf(const Fn& fn) {
   std::vector<PlacedMesh> meshes;
-  CollectMeshes(fn, meshes);
+  std::unordered_set<const Fn*> seen;
+  CollectMeshes(fn, seen, meshes);
   return meshes;
 }
 
 bool HasConstraint(const Fn& fn) {
-  for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == "sharding_constraint") return true;
-    for (const FnRef& r : e.regions) {
-      if (HasConstraint(*r)) return true;
-    }
-  }
-  return false;
+  return AnyFunction(fn, [](const Fn& f) {
+    return std::any_of(f.eqns().begin(), f.eqns().end(),
+                       [](const Eqn& e) { return e.prim->name == "sharding_constraint"; });
+  });
 }
 
 namespace {

@@ -17,6 +17,7 @@ const std::vector<Pass>& AllPasses() {
        DropDifferentiationRules},
       {"snapshots", "Make plain loops of snapshot_scan, by the binomial schedule.", ExpandSnapshots},
       {"inline", "Inline calls.", InlineEveryCall},
+      {"inline-small", "Inline calls, but of functions that are large and called more than once.", InlineCalls},
       {"cse", "Compute equal pure equations once.", EliminateCommonSubexpressions},
       {"dce", "Drop what no result needs: equations, results of branches, loop carries and stacked outputs.",
        EliminateDeadCode},
@@ -66,8 +67,8 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
 
 const std::vector<std::string>& DefaultPasses() {
   // Simplification exposes equal equations and dead ones; a second round catches what the first one uncovered.
-  static const auto& names = *new std::vector<std::string>{"drop-rules", "inline",   "fold", "simplify", "cse", "dce",
-                                                           "fold",       "simplify", "cse",  "hoist",    "dce"};
+  static const auto& names = *new std::vector<std::string>{
+      "drop-rules", "inline-small", "fold", "simplify", "cse", "dce", "fold", "simplify", "cse", "hoist", "dce"};
   return names;
 }
 

@@ -45,6 +45,7 @@ FnRef Optimize(FnRef fn);
 // The passes themselves. A function that nobody else holds (`Simplify(std::move(f))`) is taken apart rather than
 // copied.
 FnRef InlineEveryCall(FnRef fn);
+FnRef InlineCalls(FnRef fn);  // but those that stay (transforms/calls.h)
 FnRef EliminateCommonSubexpressions(FnRef fn);
 FnRef EliminateDeadCode(FnRef fn);
 FnRef FoldConstants(FnRef fn);

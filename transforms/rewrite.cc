@@ -2,27 +2,53 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/ops.h"
 
 namespace weft {
 
-FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
-              const std::function<void()>& leave) {
+namespace {
+
+class Rewriter {
+ public:
+  Rewriter(const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
+           const std::function<void()>& leave)
+      : rewrite_(rewrite), enter_(enter), leave_(leave) {}
+
+  FnRef Rewritten(FnRef fn);
+
+ private:
+  // A region that others hold too may come again.
+  FnRef Region(FnRef region) {
+    if (region.use_count() == 1) return Rewritten(std::move(region));
+    if (const auto at = shared_.find(region); at != shared_.end()) return at->second;
+    FnRef made = Rewritten(region);
+    shared_.emplace(std::move(region), made);
+    return made;
+  }
+
+  const RewriteEqn& rewrite_;
+  const std::function<void(const Fn&, Builder&)>& enter_;
+  const std::function<void()>& leave_;
+  absl::flat_hash_map<FnRef, FnRef, FnHash, FnEqual> shared_;
+};
+
+FnRef Rewriter::Rewritten(FnRef fn) {
   Builder b(fn->name());
   b.ReserveLike(*fn);
   LongList<Atom> env;
   env.reserve(fn->num_vars());
   for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
   env.resize(fn->num_vars());
-  if (enter) enter(*fn, b);
+  if (enter_) enter_(*fn, b);
   for (size_t i = 0; i < fn->eqns().size(); ++i) {
     Eqn copy;
     Eqn& e = Builder::TakeEqn(fn, i, copy);
     const uint32_t first = e.first_result, num_results = e.num_results;
     const bool same_types = b.Translate(*fn, e, [&](Var v) -> const Atom& { return env[v.id]; });
     ScopedLoc loc(b, e.loc);
-    for (FnRef& region : e.regions) region = Rewrite(std::move(region), rewrite, enter, leave);
-    std::optional<Atoms> replaced = rewrite(b, e, e.operands);
+    for (FnRef& region : e.regions) region = Region(std::move(region));
+    std::optional<Atoms> replaced = rewrite_(b, e, e.operands);
     const Atoms results = replaced ? std::move(*replaced) : b.Adopt(*fn, std::move(e), same_types);
     WEFT_CHECK(results.size() == num_results) << "rewrite of equation " << i << " of " << fn->name();
     for (uint32_t r = 0; r < num_results; ++r) {
@@ -34,8 +60,15 @@ FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(cons
   Atoms results;
   for (const Atom& a : fn->results()) results.push_back(a.is_var() ? env[a.id()] : a);
   FnRef out = std::move(b).Build(results);
-  if (leave) leave();
+  if (leave_) leave_();
   return out;
+}
+
+}  // namespace
+
+FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter,
+              const std::function<void()>& leave) {
+  return Rewriter(rewrite, enter, leave).Rewritten(std::move(fn));
 }
 
 }  // namespace weft

@@ -19,6 +19,7 @@ namespace weft {
 // types of the results.
 using RewriteEqn = std::function<std::optional<Atoms>(Builder& b, const Eqn& eqn, const Atoms& operands)>;
 
+// A region that occurs often is rewritten once, so `rewrite` may look at the function it is in, not at what is around.
 // `enter`, when given, is called for each function (the outermost and every region) before its equations. A function
 // that nobody else holds (`Rewrite(std::move(f), ...)`) is taken apart rather than copied.
 FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(const Fn&, Builder&)>& enter = nullptr,

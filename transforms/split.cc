@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/builder.h"
+#include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 
 namespace weft {
@@ -153,6 +154,7 @@ class Splitter {
 }  // namespace
 
 SplitFn Split(FnRef fn, const Mask& unknown, const Mask& force_unknown) {
+  const RegionMemo::Scope scope;
   WEFT_CHECK(unknown.size() == fn->params().size())
       << "split: " << unknown.size() << " flags for " << fn->params().size() << " parameters";
   return Splitter(std::move(fn), unknown).Run(force_unknown);

@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "transforms/dce.h"
+#include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 #include "transforms/split.h"
 
@@ -158,16 +159,36 @@ OptionalAtoms TransposeEqn(Builder& b, const Fn& fn, const Eqn& e, const Optiona
   return all;
 }
 
+// Whether an equation with regions computes values that depend on the linear parameters beside others that do not and
+// that later equations may multiply by: those have to come first.
+bool IsMixed(const Fn& fn, const Mask& linear) {
+  std::vector<bool> depends = linear;
+  depends.resize(fn.num_vars(), false);
+  const auto is_linear = [&](const Atom& a) { return a.is_var() && depends[a.id()]; };
+  for (const Eqn& e : fn.eqns()) {
+    const bool any = e.CallsOutwards() || std::any_of(e.operands.begin(), e.operands.end(), is_linear);
+    for (uint32_t r = 0; r < e.num_results; ++r) depends[e.first_result + r] = any;
+    if (!any || e.prim->split == nullptr) continue;
+    if (!e.prim->transposes_mixed_regions || e.CallsOutwards()) return true;
+    for (uint32_t r = 0; r < e.num_results; ++r) {
+      Mask one(e.num_results, false);
+      one[r] = true;
+      const Mask read = OperandsNeeded(e, one);
+      bool linear_result = false;
+      for (size_t i = 0; i < read.size(); ++i) linear_result |= read[i] && is_linear(e.operands[i]);
+      if (!linear_result) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 FnRef Transpose(const FnRef& fn, const Mask& linear) {
   WEFT_CHECK(linear.size() == fn->params().size())
       << "transpose: " << linear.size() << " flags for " << fn->params().size() << " parameters";
-  // An equation with regions may compute values that depend on the linear parameters beside others that do not and that
-  // later equations multiply by: those come first.
-  const bool mixed =
-      std::any_of(fn->eqns().begin(), fn->eqns().end(), [](const Eqn& e) { return e.prim->split != nullptr; });
-  if (!mixed) return TransposeLinearHalf(fn, linear);
+  const RegionMemo::Scope scope;
+  if (!IsMixed(*fn, linear)) return TransposeLinearHalf(fn, linear);
   const SplitFn split = Split(fn, linear, Mask(fn->results().size(), true));
   Builder b(fn->name());
   Atoms known, args;
@@ -196,6 +217,7 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear) {
 }
 
 Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args) {
+  const RegionMemo::Scope scope;
   b.ReserveLike(fn);
   std::vector<bool> depends(fn.num_vars(), false);
   LongList<Atom> value(fn.num_vars());

@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 
 namespace weft {
@@ -40,6 +41,7 @@ int64_t Normalised(int64_t axis, int rank, const char* what, size_t index) {
 
 BatchedFn Batch(const FnRef& fn, const Mask& batched, const Mask& force_batched, const Dim& size,
                 const std::string& axis) {
+  const RegionMemo::Scope scope;
   WEFT_CHECK(batched.size() == fn->params().size())
       << "vmap: " << batched.size() << " flags for " << fn->params().size() << " parameters";
   Builder b(fn->name());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/prims/branch_slots.h"
 #include "ir/prims/collectives.h"
 #include "ir/prims/families.h"
 #include "ir/prims/lanes.h"
@@ -130,13 +131,107 @@ void PushCall(PushContext& c) {
   c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out, c.count);
 }
 
+namespace {
+
+// The known half of a region. A residual that is a parameter of it is an operand, and there without the region's help:
+// it is not handed over.
+struct KnownHalf {
+  FnRef fn;
+  std::vector<std::optional<uint32_t>> operand_of;  // per residual: the known operand that it is
+
+  KnownHalf(const SplitFn& split, size_t num_known) : fn(split.known) {
+    const Atoms all = fn->results();
+    Atoms handed = Part(all, 0, num_known);
+    for (size_t i = num_known; i < all.size(); ++i) {
+      const bool is_operand = all[i].is_var() && all[i].id() < fn->params().size();
+      operand_of.push_back(is_operand ? std::optional(all[i].id()) : std::nullopt);
+      if (!is_operand) handed.push_back(all[i]);
+    }
+    if (handed.size() == all.size()) return;
+    Builder b(std::move(fn));
+    fn = std::move(b).Build(handed);
+  }
+};
+
+// The same split with the known parameters as residuals: the unknown half makes the others again.
+SplitFn WithKnownHalfAgain(const SplitFn& split, size_t num_known, const Prim& call) {
+  SplitFn again;
+  again.unknown_out = split.unknown_out;
+  again.residuals = split.known->ParamTypes();
+  Builder known{FnRef(split.known)};
+  Atoms results = Part(split.known->results(), 0, num_known);
+  for (uint32_t i = 0; i < again.residuals.size(); ++i) results.push_back(Var{i});
+  again.known = std::move(known).Build(results);
+  Builder unknown(split.unknown->name());
+  const Atoms made = unknown.Emit(call, Parameters(unknown, again.residuals), {}, {split.known});
+  Atoms args = Part(made, num_known, made.size());
+  const Types types = split.unknown->ParamTypes();
+  Append(args, Parameters(unknown, Part(types, split.residuals.size(), types.size())));
+  again.unknown = std::move(unknown).Build(unknown.Emit(call, args, {}, {split.unknown}));
+  return again;
+}
+
+}  // namespace
+
+bool CallsOften(const Fn& fn) {
+  if (fn.NumEqns() == static_cast<int64_t>(fn.eqns().size())) return false;
+  int64_t equations = 0;  // each function once
+  AnyFunction(fn, [&](const Fn& f) {
+    equations += static_cast<int64_t>(f.eqns().size());
+    return false;
+  });
+  return fn.NumEqns() > equations;
+}
+
+bool IsBetterMadeAgain(const Fn& fn, const Types& values) {
+  constexpr size_t kMany = size_t{1} << 16;
+  constexpr double kMuch = 0x1p40;
+  double bytes = 0;
+  for (const Type& t : values) {
+    double size = ByteWidth(t.dtype);
+    for (const Dim& d : t.dims) size *= static_cast<double>(d.TryValue().value_or(1));
+    bytes += size;
+  }
+  return (values.size() > kMany || bytes > kMuch) && CallsOften(fn) && !fn.HasEffects() && fn.OutwardCalls() == 0;
+}
+
 void SplitCall(SplitContext& c, const Attrs& attrs) {
   const Prim& call = FindPrim("call");
-  const SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
-  const Atoms known = c.known_b.Emit(call, Where(c.known_x, c.unknown, false), attrs, {f.known});
-  const size_t num_known = known.size() - f.residuals.size();
+  SplitFn f = c.regions.split(c.eqn.regions[0], c.unknown, Mask(c.eqn.num_results, false));
+  const size_t num_known = CountOf(f.unknown_out, false);
+  const Atoms known_x = Where(c.known_x, c.unknown, false);
+  if (IsBetterMadeAgain(*c.eqn.regions[0], f.residuals)) f = WithKnownHalfAgain(f, num_known, call);
+  KnownHalf half(f, num_known);
+  const BranchSlots slots(half.fn, num_known);
+  if (slots.types().size() + num_known < half.fn->results().size()) {
+    Builder kb(half.fn->name()), ub(f.unknown->name());
+    const Atoms out = kb.Inline(*half.fn, Parameters(kb, half.fn->ParamTypes()));
+    Atoms results = Part(out, 0, num_known), args;
+    Append(results, slots.Fill(kb, 0, Part(out, num_known, out.size())));
+    half.fn = std::move(kb).Build(results);
+    // The residuals that are operands come first.
+    std::vector<std::optional<uint32_t>> order;
+    Atoms passed;
+    for (size_t i = 0; i < half.operand_of.size(); ++i) {
+      if (!half.operand_of[i]) continue;
+      order.push_back(half.operand_of[i]);
+      passed.push_back(ub.Parameter(f.residuals[i]));
+    }
+    const Atoms made = slots.Read(ub, 0, Parameters(ub, slots.types()));
+    size_t p = 0, m = 0;
+    for (const auto& operand : half.operand_of) args.push_back(operand ? passed[p++] : made[m++]);
+    const Types types = f.unknown->ParamTypes();
+    Append(args, Parameters(ub, Part(types, f.residuals.size(), types.size())));
+    const Atoms unknown_results = ub.Inline(*f.unknown, args);
+    f.unknown = std::move(ub).Build(unknown_results);
+    order.resize(order.size() + slots.types().size());
+    half.operand_of = std::move(order);
+  }
+  const Atoms known = c.known_b.Emit(call, known_x, attrs, {half.fn});
   Atoms operands;
-  for (size_t i = num_known; i < known.size(); ++i) operands.push_back(c.residual(known[i]));
+  size_t next = num_known;
+  for (const auto& operand : half.operand_of)
+    operands.push_back(c.residual(operand ? known_x[*operand] : known[next++]));
   Append(operands, Where(c.unknown_x, c.unknown));
   const Atoms unknown = c.unknown_b.Emit(call, operands, attrs, {f.unknown});
   size_t k = 0, u = 0;
@@ -200,7 +295,8 @@ Atoms AllCotangents(TransposeContext& c) {
 
 void RegisterCall(PrimRegistry& r) {
   Prim& p = r.Add("call", Family::kControl, -1,
-                  "The results of the region on the operands. Inlined before lowering unless out_of_line=true.");
+                  "The results of the region on the operands. Inlined before lowering unless out_of_line=true, or the "
+                  "region is large and called more than once.");
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     CheckRegionParams(s, 0, s.operands);
@@ -216,6 +312,7 @@ void RegisterCall(PrimRegistry& r) {
   p.split = [](SplitContext& c) { SplitCall(c, c.eqn.attrs); };
   p.dce = [](const DceContext& c) -> Kept { return KeepOfRegions(c, 0); };
   p.linear = {-1};
+  p.transposes_mixed_regions = true;
   p.transpose = [](TransposeContext& c) -> OptionalAtoms {
     Mask linear;
     Atoms operands;
@@ -322,43 +419,44 @@ void CondSplit(SplitContext& c) {
     return std::make_pair(f, splits.back().unknown_out);
   });
   const Mask unknown_out = splits[0].unknown_out;
-  // Residuals of different branches share slots of equal type.
-  Types slots;
-  std::vector<std::vector<size_t>> slot_of(splits.size());
-  for (size_t k = 0; k < splits.size(); ++k) {
-    std::vector<bool> used(slots.size(), false);
-    for (const Type& t : splits[k].residuals) {
-      size_t slot = 0;
-      while (slot < slots.size() && (used[slot] || !(slots[slot] == t))) ++slot;
-      if (slot == slots.size()) slots.push_back(t), used.push_back(false);
-      used[slot] = true;
-      slot_of[k].push_back(slot);
-    }
-  }
+  const size_t num_known = CountOf(unknown_out, false);
   const Types operand_types = branches[0]->ParamTypes();
   const Types known_types = Where(operand_types, unknown, false), unknown_types = Where(operand_types, unknown);
-  const size_t num_known = CountOf(unknown_out, false);
+  std::vector<KnownHalf> halves;
+  std::vector<FnRef> known_halves;
+  Mask passed(known_types.size(), false);  // operands that are residuals of a branch
+  for (const SplitFn& split : splits) {
+    halves.emplace_back(split, num_known);
+    known_halves.push_back(halves.back().fn);
+    for (const auto& operand : halves.back().operand_of) {
+      if (operand) passed[*operand] = true;
+    }
+  }
+  const BranchSlots slots(known_halves, std::vector<size_t>(splits.size(), num_known));
   std::vector<FnRef> known_regions, unknown_regions;
   for (size_t k = 0; k < splits.size(); ++k) {
     Builder kb(c.eqn.regions[k]->name()), ub(c.eqn.regions[k]->name());
-    const Atoms out = kb.Inline(*splits[k].known, Parameters(kb, known_types));
+    const Atoms out = kb.Inline(*known_halves[k], Parameters(kb, known_types));
     Atoms results = Part(out, 0, num_known);
-    std::vector<std::optional<Atom>> slot_values(slots.size());
-    for (size_t i = 0; i < slot_of[k].size(); ++i) slot_values[slot_of[k][i]] = out[num_known + i];
-    for (size_t s = 0; s < slots.size(); ++s) results.push_back(slot_values[s] ? *slot_values[s] : Zeros(kb, slots[s]));
+    Append(results, slots.Fill(kb, k, Part(out, num_known, out.size())));
     known_regions.push_back(std::move(kb).Build(results));
-    const Atoms slot_params = Parameters(ub, slots), unknown_params = Parameters(ub, unknown_types);
+    const Atoms given = Parameters(ub, Where(known_types, passed)), filled = Parameters(ub, slots.types());
+    const Atoms made = slots.Read(ub, k, filled);
+    OptionalAtoms operands = Spread(given, passed);
     Atoms args;
-    for (size_t slot : slot_of[k]) args.push_back(slot_params[slot]);
-    Append(args, unknown_params);
+    size_t next = 0;
+    for (const auto& operand : halves[k].operand_of) args.push_back(operand ? *operands[*operand] : made[next++]);
+    Append(args, Parameters(ub, unknown_types));
     const Atoms unknown_results = ub.Inline(*splits[k].unknown, args);
     unknown_regions.push_back(std::move(ub).Build(unknown_results));
   }
+  const Atoms known_x = Where(Part(c.known_x, 1, c.known_x.size()), unknown, false);
   Atoms known_operands = {c.known_x[0]};
-  Append(known_operands, Where(Part(c.known_x, 1, c.known_x.size()), unknown, false));
+  Append(known_operands, known_x);
   const Atoms known = c.known_b.Emit(*c.eqn.prim, known_operands, c.eqn.attrs, known_regions);
   Atoms operands = {c.residual(c.known_x[0])};
-  for (size_t s = 0; s < slots.size(); ++s) operands.push_back(c.residual(known[num_known + s]));
+  for (const Atom& a : Where(known_x, passed)) operands.push_back(c.residual(a));
+  for (const Atom& a : Part(known, num_known, known.size())) operands.push_back(c.residual(a));
   Append(operands, Where(Part(c.unknown_x, 1, c.unknown_x.size()), unknown));
   const Atoms unknown_y =
       Any(unknown_out) ? c.unknown_b.Emit(*c.eqn.prim, operands, c.eqn.attrs, unknown_regions) : Atoms{};
@@ -410,6 +508,7 @@ void RegisterCond(PrimRegistry& r) {
   p.split = CondSplit;
   p.dce = [](const DceContext& c) -> Kept { return KeepOfRegions(c, 1); };
   p.linear = {-1};
+  p.transposes_mixed_regions = true;
   p.transpose = CondTranspose;
   p.samples = [] {
     auto branch = [](int k, const Type& type) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "ir/cost.h"
 #include "ir/prims/collectives.h"
@@ -18,12 +19,33 @@ double DimSize(const Dim& d) {
   return static_cast<double>(std::max<int64_t>(0, d.Evaluate(symbols)));
 }
 
+class Counter {
+ public:
+  LaneCost Of(const Fn& fn) {
+    LaneCost all;
+    for (const Eqn& e : fn.eqns()) all += EqnCost(fn, e);
+    return all;
+  }
+
+ private:
+  // A function that is called often is counted once.
+  LaneCost OfRegion(const Fn& fn) {
+    const auto at = regions_.find(&fn);
+    return at != regions_.end() ? at->second : regions_.emplace(&fn, Of(fn)).first->second;
+  }
+  LaneCost Dearest(const std::vector<FnRef>& regions);
+  LaneCost ControlCost(const Eqn& e);
+  LaneCost EqnCost(const Fn& fn, const Eqn& e);
+
+  std::unordered_map<const Fn*, LaneCost> regions_;
+};
+
 // Of alternatives: the work of the dearest.
-LaneCost Dearest(const std::vector<FnRef>& regions) {
+LaneCost Counter::Dearest(const std::vector<FnRef>& regions) {
   LaneCost all;
   double work = 0;
   for (const FnRef& r : regions) {
-    const LaneCost one = LaneCostOf(*r);
+    const LaneCost one = OfRegion(*r);
     work = std::max(work, one.work);
     all += one;
   }
@@ -31,24 +53,24 @@ LaneCost Dearest(const std::vector<FnRef>& regions) {
   return all;
 }
 
-LaneCost ControlCost(const Eqn& e) {
+LaneCost Counter::ControlCost(const Eqn& e) {
   const std::string& name = e.prim->name;
   if (name == "cond") return Dearest(e.regions);
   LaneCost cost;
   if (name == "call" || name == "scan" || name == "while" || name == "tape_scan") {
-    for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
+    for (const FnRef& r : e.regions) cost += OfRegion(*r);
     if (name == "scan") cost.work *= DimSize(e.attrs.Get<Dims>("length")[0]);
     cost.repeats = cost.repeats || name == "while" || name == "tape_scan";
     return cost;
   }
   if (name == "recursive" || name == "recur" || name == "box" || name == "unbox") {
-    for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
+    for (const FnRef& r : e.regions) cost += OfRegion(*r);
     cost.one_by_one = true;  // that is how they are batched
     return cost;
   }
   static const auto& kWithRules = *new std::set<std::string>{"custom_jvp", "custom_vjp", "custom_linear", "remat"};
-  if (kWithRules.count(name)) return LaneCostOf(*e.regions[0]);  // the others are rules of differentiation
-  for (const FnRef& r : e.regions) cost += LaneCostOf(*r);
+  if (kWithRules.count(name)) return OfRegion(*e.regions[0]);  // the others are rules of differentiation
+  for (const FnRef& r : e.regions) cost += OfRegion(*r);
   return cost;
 }
 
@@ -59,7 +81,7 @@ bool Fuses(const Eqn& e) {
          (e.prim->family == Family::kShape && name != "concatenate" && name != "pad");
 }
 
-LaneCost EqnCost(const Fn& fn, const Eqn& e) {
+LaneCost Counter::EqnCost(const Fn& fn, const Eqn& e) {
   if (e.prim->family == Family::kControl) return ControlCost(e);
   LaneCost cost = e.regions.empty() ? LaneCost() : Dearest(e.regions);
   if (Communicates(*e.prim)) cost.collective = e.prim->name;
@@ -91,11 +113,7 @@ LaneCost& LaneCost::operator+=(const LaneCost& other) {
   return *this;
 }
 
-LaneCost LaneCostOf(const Fn& fn) {
-  LaneCost all;
-  for (const Eqn& e : fn.eqns()) all += EqnCost(fn, e);
-  return all;
-}
+LaneCost LaneCostOf(const Fn& fn) { return Counter().Of(fn); }
 
 int64_t LanesPerBlock(const LaneCost& cost, double shared_bytes, const Dim& lanes) {
   constexpr double kBlockWork = 1 << 16;

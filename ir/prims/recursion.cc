@@ -7,6 +7,9 @@
 // inexact values have tangents, and `split` finds the smallest set of unknown ones that fits all calls. What the linear
 // half needs goes back from a call as one `box`, the boxes of the calls inside it among its contents.
 #include <algorithm>
+#include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "ir/fibres.h"
@@ -152,12 +155,14 @@ void RecurSplit(SplitContext& c) {
 }
 
 // The mesh axes over which any value of `fn` varies: those of meshes around it.
-Strings VaryingWithin(const Fn& fn) {
+Strings VaryingWithin(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   Strings axes;
   for (uint32_t v = 0; v < fn.num_vars(); ++v) axes = UnionOfAxes(axes, fn.TypeOf(Var{v}).varying);
   for (const Eqn& e : fn.eqns()) {
     if (e.attrs.Find("mesh") != nullptr) continue;
-    for (const FnRef& r : e.regions) axes = UnionOfAxes(axes, VaryingWithin(*r));
+    for (const FnRef& r : e.regions) {
+      if (seen.insert(r.get()).second) axes = UnionOfAxes(axes, VaryingWithin(*r, seen));
+    }
   }
   return axes;
 }
@@ -173,7 +178,8 @@ Atom Box(Builder& b, Atoms contents, const Strings& varying) {
 
 void RecursiveSplit(SplitContext& c) {
   const FnRef& fn = c.eqn.regions[0];
-  Splitting s{c.unknown, Mask(c.eqn.num_results, false), VaryingWithin(*fn)};
+  std::unordered_set<const Fn*> seen;
+  Splitting s{c.unknown, Mask(c.eqn.num_results, false), VaryingWithin(*fn, seen)};
   SplitFn split;
   do {
     s.grown = false;
@@ -269,7 +275,8 @@ Kept RecurDce(const DceContext& c) {
 // --- Types -----------------------------------------------------------------------------------------------------------
 
 // Raises kType unless calls of the function at `depth` have its signature.
-void CheckCalls(const Fn& fn, int depth, const Types& operands, const Types& results) {
+void CheckCalls(const Fn& fn, int depth, const Types& operands, const Types& results,
+                std::set<std::pair<const Fn*, int>>& checked) {
   for (const Eqn& e : fn.eqns()) {
     if (e.OutwardCalls() <= depth) continue;
     if (e.prim->name == "recur" && e.attrs.GetInt("depth") == depth) {
@@ -281,7 +288,10 @@ void CheckCalls(const Fn& fn, int depth, const Types& operands, const Types& res
                         ToString(e.attrs.Get<Types>("results")), ")");
       }
     }
-    for (const FnRef& r : e.regions) CheckCalls(*r, depth + (e.prim->name == "recursive" ? 1 : 0), operands, results);
+    const int inside = depth + (e.prim->name == "recursive" ? 1 : 0);
+    for (const FnRef& r : e.regions) {
+      if (checked.emplace(r.get(), inside).second) CheckCalls(*r, inside, operands, results, checked);
+    }
   }
 }
 
@@ -337,7 +347,8 @@ void RegisterRecursion(PrimRegistry& r) {
     CheckRegionParams(s, 0, s.operands);
     CheckKnown(s);
     const Types results = s.regions[0]->ResultTypes();
-    CheckCalls(*s.regions[0], 0, s.operands, results);
+    std::set<std::pair<const Fn*, int>> checked;
+    CheckCalls(*s.regions[0], 0, s.operands, results, checked);
     return results;
   };
   group.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -352,6 +363,7 @@ void RegisterRecursion(PrimRegistry& r) {
   group.batch = BatchByLanes;
   group.split = RecursiveSplit;
   group.dce = RecursiveDce;
+  group.may_diverge = true;
   group.linear = {-1};
   group.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return RecursiveTranspose(
@@ -398,6 +410,7 @@ void RegisterRecursion(PrimRegistry& r) {
   call.batch = BatchByLanes;
   call.split = RecurSplit;
   call.dce = RecurDce;
+  call.may_diverge = true;
   call.linear = {-1};
   call.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return RecursiveTranspose(c, c.eqn.attrs.Get<Types>("results"),

@@ -68,6 +68,12 @@ List Repeated(const List& list, size_t count) {
 // where no equation has a rule of its own for it.
 Mask DependentResults(const FnRef& fn, const Mask& unknown, const Mask& force, const RegionRules& rules);
 
+// Whether some function inside `fn` is called more than once.
+bool CallsOften(const Fn& fn);
+// Whether `fn` has more to hand over than any machine holds, which functions that call functions again and again come
+// to: it is made again instead. False where running it has effects.
+bool IsBetterMadeAgain(const Fn& fn, const Types& values);
+
 // The push rule of operations that run their one region on their operands.
 void PushCall(PushContext& c);
 // Their split rule: a `call` with these attributes of each half of the region.

@@ -509,6 +509,7 @@ void RegisterScan(PrimRegistry& r) {
                   "each tape, and gives new carries and rows of tapes. The lanes[k] leading dimensions of row k have a "
                   "tape each. A tape that is shorter gives zeros.");
   AddLoopRules(t);
+  t.may_diverge = true;  // a number among its operands says for how long it runs
   t.samples = TapeScanSamples;
 }
 

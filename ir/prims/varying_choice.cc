@@ -1,6 +1,8 @@
 #include "ir/prims/varying_choice.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
@@ -29,7 +31,9 @@ Types Narrowed(Types types, const Strings& choice) {
 }
 
 // Inside `recursions` functions that call themselves.
-FnRef Widened(const FnRef& fn, const Strings& choice, int64_t recursions) {
+using Made = std::map<std::pair<const Fn*, int64_t>, FnRef>;  // of regions: one that occurs often is made once
+
+FnRef Widened(const FnRef& fn, const Strings& choice, int64_t recursions, Made& made) {
   Builder b(fn->name());
   // What is made of no variable does not vary by itself: as it is, and declared to.
   Atoms plain(fn->num_vars()), wide(fn->num_vars());
@@ -49,8 +53,12 @@ FnRef Widened(const FnRef& fn, const Strings& choice, int64_t recursions) {
     Atoms x = of(fixed ? plain : wide, e.operands);
     if (!fixed && (recurs || !e.regions.empty())) {
       for (Atom& a : x) a = Pvary(b, a, choice);
-      for (FnRef& region : e.regions)
-        region = Widened(region, choice, recursions + (e.prim->name == "recursive" ? 1 : 0));
+      for (FnRef& region : e.regions) {
+        const int64_t inside = recursions + (e.prim->name == "recursive" ? 1 : 0);
+        FnRef& wider = made[{region.get(), inside}];
+        if (!wider) wider = Widened(region, choice, inside, made);
+        region = wider;
+      }
       if (recurs) e.attrs.Set("results", Widened(e.attrs.Get<Types>("results"), choice));
     }
     const Atoms y = b.Clone(e, x);
@@ -65,7 +73,7 @@ FnRef Widened(const FnRef& fn, const Strings& choice, int64_t recursions) {
 }
 
 // `fn` where nothing varies over `choice`.
-FnRef Narrowed(const FnRef& fn, const Strings& choice) {
+FnRef Narrowed(const FnRef& fn, const Strings& choice, Made& made) {
   Builder b(fn->name());
   Atoms env;
   const Types params = Narrowed(fn->ParamTypes(), choice);
@@ -86,7 +94,11 @@ FnRef Narrowed(const FnRef& fn, const Strings& choice) {
       e.attrs.Set("varying", false);
     if (e.prim->name == "recur" || e.prim->name == "unbox")
       e.attrs.Set("results", Narrowed(e.attrs.Get<Types>("results"), choice));
-    for (FnRef& region : e.regions) region = Narrowed(region, choice);
+    for (FnRef& region : e.regions) {
+      FnRef& narrower = made[{region.get(), 0}];
+      if (!narrower) narrower = Narrowed(region, choice, made);
+      region = narrower;
+    }
     const Atoms y = b.Clone(e, map(e.operands));
     env.insert(env.end(), y.begin(), y.end());
   }
@@ -118,14 +130,19 @@ void CheckVaryingChoice(const Sig& s, const Strings& choice, size_t first) {
   }
 }
 
-FnRef VaryingOver(const FnRef& fn, const Strings& choice) { return choice.empty() ? fn : Widened(fn, choice, 0); }
+FnRef VaryingOver(const FnRef& fn, const Strings& choice) {
+  if (choice.empty()) return fn;
+  Made made;
+  return Widened(fn, choice, 0, made);
+}
 
 void BatchVaryingChoice(BatchContext& c, const Strings& choice, const BatchRule& rule) {
   if (choice.empty()) return rule(c);
   Builder b(c.eqn.prim->name);
   b.set_loc(c.b.loc());
   Eqn eqn = c.eqn;
-  for (FnRef& region : eqn.regions) region = Narrowed(region, choice);
+  Made made;
+  for (FnRef& region : eqn.regions) region = Narrowed(region, choice, made);
   Atoms x, operands;
   for (const Atom& a : c.x) {
     x.push_back(a.is_var() ? b.Parameter(Narrowed({c.b.TypeOf(a)}, choice)[0]) : a);

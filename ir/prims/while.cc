@@ -342,6 +342,7 @@ void RegisterWhile(PrimRegistry& r) {
   p.batch = WhileBatch;
   p.split = WhileSplit;
   p.dce = WhileDce;
+  p.may_diverge = true;
   p.more_attributes = {"lanes", "strategy"};
   p.samples = [] {
     std::vector<Sample> samples;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <unordered_set>
 
 #include "ir/prim.h"
 #include "lowering/codegen.h"
@@ -46,7 +47,7 @@ void CheckEquations(const Fn& fn) {
 }
 
 // On one device a constraint says nothing of a value; on several it asks for a program that there is not.
-void CheckPlaces(const Fn& fn) {
+void CheckPlaces(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   for (const Eqn& e : fn.eqns()) {
     if (e.prim->name == "sharding_constraint" || e.prim->name == "spmd") {
       const int64_t devices = PlacedMesh::Of(e).mesh.num_devices();
@@ -54,7 +55,9 @@ void CheckPlaces(const Fn& fn) {
         throw NoRule(e, "is for " + std::to_string(devices) +
                             " devices; a program for a GPU is for one, programs over meshes have no GPU code yet");
     }
-    for (const FnRef& region : e.regions) CheckPlaces(*region);
+    for (const FnRef& region : e.regions) {
+      if (seen.insert(region.get()).second) CheckPlaces(*region, seen);
+    }
   }
 }
 
@@ -125,8 +128,9 @@ void WriteSchedule(const GpuTarget& target, GpuProgram* p) {
 }
 
 GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
-  CheckPlaces(*fn);
-  FnRef flat = WithoutCalls(fn);
+  std::unordered_set<const Fn*> seen;
+  CheckPlaces(*fn, seen);
+  FnRef flat = WithoutCalls(fn, Functions::kInlined);
   CheckEquations(*flat);
   flat = WithDescribedProducts(flat);
   GpuProgram p;

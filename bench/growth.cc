@@ -1,0 +1,200 @@
+// What each pass and stage before code generation costs per equation, for programs of 1,000, 10,000 and 100,000
+// equations, and how that grows from the shortest to the longest. It is to grow by half at most.
+//
+//   ./bazelw run --config=release //bench:growth
+//   ./bazelw run --config=release //bench:growth -- cse loops     # one row, one program
+//
+// What grows more is marked.
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/cost.h"
+#include "ir/ops.h"
+#include "ir/residuals.h"
+#include "ir/serialize.h"
+#include "ir/text_parser.h"
+#include "ir/text_printer.h"
+#include "ir/verify.h"
+#include "lowering/schedule.h"
+#include "transforms/grad.h"
+#include "transforms/jet.h"
+#include "transforms/jvp.h"
+#include "transforms/ordinals.h"
+#include "transforms/pass.h"
+#include "transforms/split.h"
+#include "transforms/transpose.h"
+#include "transforms/vmap.h"
+
+namespace weft {
+namespace {
+
+Type Number() { return {DType::kF32, {}, {}}; }
+
+// About `length` equations of numbers, with values that are used more than once.
+Atom Chain(Builder& b, const Atom& from, int length) {
+  const Expr x{&b, from};
+  Expr y = x;
+  for (int i = 0; i < length / 4; ++i) {
+    b.set_loc(Loc::File("model.py", 1 + i % 100, "loss"));  // as in a program traced from Python
+    const Expr z = Sin(y) * x;
+    y = y + z * 0.5;
+  }
+  b.set_loc({});
+  return y;
+}
+
+FnRef Straight(int length) {
+  Builder b("straight");
+  return b.Build({Chain(b, b.Parameter(Number()), length)});
+}
+
+Atom Loop(Builder& b, const Atom& x, const FnRef& step) {
+  return b.Emit(FindPrim("scan"), {x},
+                {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{10}}, {"reverse", false}},
+                {step})[0];
+}
+
+FnRef Step(int length) {
+  Builder body("body");
+  return body.Build({Chain(body, body.Parameter(Number()), length)});
+}
+
+FnRef OneLoop(int length) {
+  Builder b("one_loop");
+  return b.Build({Loop(b, b.Parameter(Number()), Step(length))});
+}
+
+FnRef Loops(int length) {
+  Builder b("loops");
+  Atom x = b.Parameter(Number());
+  for (int i = 0; i < length / 21; ++i) x = Loop(b, x, Step(20));
+  return b.Build({x});
+}
+
+FnRef Products(int length) {
+  Builder b("products");
+  const Type matrix{DType::kF32, {8, 8}, {}};
+  Atom x = b.Parameter(matrix);
+  const Atom w = b.Parameter(matrix);
+  for (int i = 0; i < length / 2; ++i)
+    x = Tanh(b, b.Emit1(FindPrim("contract"), {x, w}, {{"spec", std::string("ab,bc->ac")}}));
+  return b.Build({ReduceSum(b, x, {0, 1})});
+}
+
+struct Row {
+  std::string name;
+  // What is timed, of what it is given: it may not be called twice with the same.
+  std::function<std::function<void()>(const FnRef&)> prepare;
+};
+
+Row Of(std::string name, std::function<void(const FnRef&)> run) {
+  return {std::move(name), [run = std::move(run)](const FnRef& f) { return [=] { run(f); }; }};
+}
+
+Mask AllOf(const FnRef& f, bool value = true) { return Mask(f->params().size(), value); }
+
+std::vector<Row> Rows() {
+  std::vector<Row> rows = {
+      Of("print", [](const FnRef& f) { Print(*f); }),
+      {"parse", [](const FnRef& f) { return [text = Print(*f)] { ParseFn(text); }; }},
+      Of("write bytes", [](const FnRef& f) { Serialize(*f); }),
+      {"read bytes", [](const FnRef& f) { return [bytes = Serialize(*f)] { Deserialize(bytes); }; }},
+      {"hash", [](const FnRef& f) { return [copy = ParseFn(Print(*f))] { (void)copy->StructuralHash(); }; }},
+      {"compare",
+       [](const FnRef& f) { return [=, copy = ParseFn(Print(*f))] { (void)copy->StructurallyEquals(*f); }; }},
+      Of("verify", [](const FnRef& f) { Verify(*f); }),
+      Of("cost", [](const FnRef& f) { CostOf(*f); }),
+      Of("loop memory", [](const FnRef& f) { LoopMemory(*f); }),
+      Of("ordinals",
+         [](const FnRef& f) {
+           Ints callbacks;
+           WithOrdinals(f, &callbacks);
+         }),
+      Of("jvp", [](const FnRef& f) { Jvp(f, AllOf(f)); }),
+      Of("jet", [](const FnRef& f) { Jet(f, AllOf(f), 2); }),
+      Of("grad",
+         [](const FnRef& f) {
+           Mask first = AllOf(f, false);
+           first[0] = true;
+           Grad(f, {.wrt = first});
+         }),
+      Of("vmap",
+         [](const FnRef& f) {
+           VmapOptions o{{}, {}, 8};
+           o.in_axes.assign(f->params().size(), 0);
+           o.out_axes.assign(1, 0);
+           Vmap(f, o);
+         }),
+  };
+  for (const Pass& p : AllPasses()) rows.push_back(Of(p.name, [run = p.run](const FnRef& f) { run(f); }));
+  rows.push_back(Of("all passes", [](const FnRef& f) { Optimize(f); }));
+  rows.push_back(Of("all passes of grad", nullptr));
+  rows.back().prepare = [](const FnRef& f) {
+    Mask first = AllOf(f, false);
+    first[0] = true;
+    return [g = Grad(f, {.wrt = first})] { Optimize(g); };
+  };
+  rows.push_back(Of("expand calls", [](const FnRef& f) { WithoutCalls(f); }));
+  return rows;
+}
+
+double Now() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) * 1e-3;
+}
+
+// Microseconds per equation: the median of five runs, each long enough to be timed.
+double Measure(const Row& row, FnRef (*make)(int), int length) {
+  const FnRef f = make(length);
+  std::vector<double> times;
+  for (int run = 0; run < 5; ++run) {
+    double spent = 0;
+    int repeats = 0;
+    while (spent < 3000 && repeats < 100) {
+      const std::function<void()> timed = row.prepare(f);
+      const double begin = Now();
+      timed();
+      spent += Now() - begin;
+      ++repeats;
+    }
+    times.push_back(spent / repeats);
+  }
+  std::sort(times.begin(), times.end());
+  return times[2] / static_cast<double>(f->NumEqns());
+}
+
+int Main(int argc, char** argv) {
+  const std::string only_row = argc > 1 ? argv[1] : "", only_program = argc > 2 ? argv[2] : "";
+  struct Program {
+    const char* name;
+    FnRef (*make)(int);
+  };
+  const Program programs[] = {{"straight", Straight}, {"one loop", OneLoop}, {"loops", Loops}, {"products", Products}};
+  std::printf(
+      "| microseconds per equation | program | 1,000 | 10,000 | 100,000 | growth |\n|---|---|---|---|---|---|\n");
+  for (const Row& row : Rows()) {
+    if (!only_row.empty() && row.name != only_row) continue;
+    for (const Program& p : programs) {
+      if (!only_program.empty() && p.name != only_program) continue;
+      double per[3];
+      for (int i = 0; i < 3; ++i) per[i] = Measure(row, p.make, i == 0 ? 1000 : i == 1 ? 10000 : 100000);
+      const double growth = per[2] / per[0];
+      std::printf("| %s | %s | %.3f | %.3f | %.3f | %s%.2f%s |\n", row.name.c_str(), p.name, per[0], per[1], per[2],
+                  growth > 1.5 ? "**" : "", growth, growth > 1.5 ? "**" : "");
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::Main(argc, argv); }
