@@ -20,7 +20,7 @@ bool IsCallback(const Eqn& e) { return e.prim->name == "pure_callback" || e.prim
 
 bool NamesAny(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   for (const Eqn& e : fn.eqns()) {
-    if (IsCallback(e) || e.prim->name == "custom_vmap" || e.prim->name == "remat") return true;
+    if (e.prim->host_functions) return true;
     for (const FnRef& r : e.regions) {
       if (seen.insert(r.get()).second && NamesAny(*r, seen)) return true;
     }
@@ -38,7 +38,7 @@ FnRef WithOrdinals(const FnRef& fn, Ints* callbacks) {
     Attrs attrs = e.attrs;
     if (IsCallback(e)) {
       attrs.Set("callback", OrdinalOf(attrs.GetInt("callback"), *callbacks));
-    } else if (e.prim->name == "custom_vmap") {
+    } else if (e.attrs.Find("rule") != nullptr) {
       attrs.Set("rule", OrdinalOf(attrs.GetInt("rule"), rules));
     } else if (e.prim->name == "remat" && attrs.Find("policy") != nullptr) {
       const Policy policy = Policy::Parse(attrs.Get<std::string>("policy"));

@@ -15,6 +15,9 @@ RegionRules RegionsOver(const std::string& axis) {
       [axis](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size) {
         return Batch(f, batched, force, size, axis);
       },
+      [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size, const std::string& name) {
+        return Batch(f, batched, force, size, name);
+      },
       [](const FnRef& f, const Mask& unknown, const Mask& force) { return Split(f, unknown, force); },
       [](const FnRef& f, const Mask& linear) { return Transpose(f, linear); },
   };
