@@ -89,11 +89,11 @@ BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t
 
 // A call as its rules see it later.
 struct Call {
-  std::string name, kind;         // of the function; "custom_jvp"
+  std::string name, kind;          // of the function; "custom_jvp"
   std::vector<std::string> names;  // of its arguments, for reading the program
-  Values arguments;               // with their numbers, where those are known
-  std::vector<bool> weak;         // of the arguments
-  Values captures;                // the operands after the arguments
+  Values arguments;                // with their numbers, where those are known
+  std::vector<bool> weak;          // of the arguments
+  Values captures;                 // the operands after the arguments
   std::vector<NamedAxis> axes;
   bool keeps_known = false;
 
@@ -138,8 +138,9 @@ FnRef TraceRule(const Call& call, const std::vector<RuleParameter>& parameters, 
   for (const RuleParameter& p : parameters) args.push_back(b.Parameter(p.type, p.name));
   for (const Value& v : t.captures) {
     if (v.traced()) {
-      throw UserError(ErrorKind::kTracer, CurrentLoc(), call.kind, ": the rule of '", call.name, "' uses a traced value, ",
-                      v.type(), ", from around it, which '", call.name, "' does not use; make it an argument");
+      throw UserError(ErrorKind::kTracer, CurrentLoc(), call.kind, ": the rule of '", call.name,
+                      "' uses a traced value, ", v.type(), ", from around it, which '", call.name,
+                      "' does not use; make it an argument");
     }
     args.push_back(Atom(v.tensor()));  // whatever its size: see Apply in tracer/trace.cc
   }
@@ -186,7 +187,8 @@ JvpHostRule::Run JvpRuleOf(std::shared_ptr<const Call> call, std::shared_ptr<voi
     for (size_t i = 0; i < all; ++i)
       parameters.push_back(i < own ? Argument(*call, types[i], i) : Captured(*call, types[i], i - own));
     for (size_t i = 0; i < own; ++i) {
-      if (active[i]) parameters.push_back({types[i], call->NameOf(i).empty() ? "" : "d" + call->NameOf(i), call->weak[i]});
+      if (active[i])
+        parameters.push_back({types[i], call->NameOf(i).empty() ? "" : "d" + call->NameOf(i), call->weak[i]});
     }
     JvpFn out;
     out.fn = TraceRule(*call, parameters, own, [&](const Values& values) {
@@ -209,8 +211,8 @@ struct Forward {
   Types operands;    // those that had tangents
 };
 
-// backward(residuals, cotangents, stack) -> cotangents of the operands that had tangents. A None among the cotangents is
-// a zero.
+// backward(residuals, cotangents, stack) -> cotangents of the operands that had tangents. A None among the cotangents
+// is a zero.
 BackwardRule::Run BackwardRuleOf(const Forward& forward, std::shared_ptr<void> backward) {
   return [forward, backward = std::move(backward)](const Types& types, const Mask& given, const Loc& loc) {
     const py::gil_scoped_acquire locked;
@@ -229,8 +231,9 @@ BackwardRule::Run BackwardRuleOf(const Forward& forward, std::shared_ptr<void> b
       if (given[r]) parameters.push_back({forward.results[r], "ct"});
     }
     const FnRef fn = TraceRule(call, parameters, own, [&](const Values& values) {
-      const py::object cts = RunningPython(
-          [&] { return Held(backward)(Wrapped(values, 0, own), WrappedWhere(given, values, types.size()), loc.Stack()); });
+      const py::object cts = RunningPython([&] {
+        return Held(backward)(Wrapped(values, 0, own), WrappedWhere(given, values, types.size()), loc.Stack());
+      });
       return ValuesFrom(cts, "custom_vjp");
     });
     WEFT_CHECK(fn->results().size() == forward.operands.size()) << "cotangents of a custom_vjp";
@@ -344,8 +347,8 @@ void BindRules(py::module_& m) {
                               py::handle others, py::handle rule, int64_t number) {
     return EmitCall("custom_vjp", f, ValuesFrom(operands, "custom_vjp"), names, others, rule, number);
   });
-  // With rules that are traced already. The functions are closed: what they captured becomes further operands, which the
-  // rules receive too.
+  // With rules that are traced already. The functions are closed: what they captured becomes further operands, which
+  // the rules receive too.
   m.def("custom_jvp", [](const Traced& f, const Traced& rule, py::handle operands) {
     const Aligned a = AlignCaptures({f, rule});
     const int own = f.num_params, moving = rule.num_params - own, consts = static_cast<int>(a.captures.size());

@@ -182,8 +182,8 @@ void BindTracing(py::module_& m) {
         return TraceWith(function, leaves, names, name, kind, known, nullptr, varying, differentiated, concrete);
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
-      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{},
-      py::arg("differentiated") = std::vector<bool>{}, py::arg("concrete") = true);
+      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("differentiated") = std::vector<bool>{},
+      py::arg("concrete") = true);
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,

@@ -19,9 +19,8 @@ namespace {
 bool AnyEquation(const Fn& fn, bool (*is)(const Eqn&), std::unordered_set<const Fn*>& seen) {
   return std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
     if (is(e)) return true;
-    return std::any_of(e.regions.begin(), e.regions.end(), [&](const FnRef& r) {
-      return seen.insert(r.get()).second && AnyEquation(*r, is, seen);
-    });
+    return std::any_of(e.regions.begin(), e.regions.end(),
+                       [&](const FnRef& r) { return seen.insert(r.get()).second && AnyEquation(*r, is, seen); });
   });
 }
 

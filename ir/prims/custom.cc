@@ -54,8 +54,7 @@ std::vector<FnRef> LinearRegions(const Eqn& eqn, const Types& operands, const Re
 Atoms EmitLinear(Builder& b, Atoms operands, const Attrs& attrs, const std::vector<FnRef>& regions) {
   const Types cotangents = regions[0]->ResultTypes();
   const auto n = static_cast<size_t>(attrs.GetInt("num_residuals"));
-  for (size_t i = 0; i < cotangents.size(); ++i)
-    operands[n + i] = Pvary(b, operands[n + i], cotangents[i].varying);
+  for (size_t i = 0; i < cotangents.size(); ++i) operands[n + i] = Pvary(b, operands[n + i], cotangents[i].varying);
   return b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(n)}}, regions);
 }
 
@@ -315,11 +314,12 @@ void RegisterCustomVjp(PrimRegistry& r) {
 size_t Residuals(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("num_residuals")); }
 
 void RegisterCustomLinear(PrimRegistry& r) {
-  Prim& p = r.Add("custom_linear", Family::kControl, -1,
-                  "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region "
-                  "0. Region 1, if the backward rule is linear, is the map itself. While a transform is under way the "
-                  "equation may have no regions, but results of the types `results` and the number of the backward rule "
-                  "(rule, through, sizes), which its transpose runs.");
+  Prim& p =
+      r.Add("custom_linear", Family::kControl, -1,
+            "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region "
+            "0. Region 1, if the backward rule is linear, is the map itself. While a transform is under way the "
+            "equation may have no regions, but results of the types `results` and the number of the backward rule "
+            "(rule, through, sizes), which its transpose runs.");
   p.says_varying = true;
   p.infer = [](const Sig& s) -> Types {
     const size_t n = Residuals(s.attrs);

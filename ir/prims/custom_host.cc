@@ -110,9 +110,8 @@ ForwardFn ForwardOf(const Eqn& eqn, const Types& operands, const Mask& active, c
 // The attributes of the custom_linear that a custom_vjp with `operands` operands becomes.
 Attrs LinearAttrs(const Eqn& eqn, const ForwardFn& forward, size_t operands, const Mask& active, const Types& results) {
   const size_t own = forward.fn->results().size() - eqn.num_results, captured = NumCaptured(eqn);
-  Attrs attrs = {{"num_residuals", static_cast<int64_t>(own + captured)},
-                 {"results", results},
-                 {"rule", forward.backward}};
+  Attrs attrs = {
+      {"num_residuals", static_cast<int64_t>(own + captured)}, {"results", results}, {"rule", forward.backward}};
   const std::vector<Vmap> vmaps = VmapsOf(eqn.attrs);
   if (vmaps.empty()) return attrs;
   Strings through;
@@ -141,9 +140,7 @@ void MatchFunction(JvpContext& c) {
 
 }  // namespace
 
-Ints HostRuleOf(const Attrs& attrs) {
-  return HasHostRule(attrs) ? Ints{attrs.GetInt("rule")} : Ints{};
-}
+Ints HostRuleOf(const Attrs& attrs) { return HasHostRule(attrs) ? Ints{attrs.GetInt("rule")} : Ints{}; }
 
 void CheckHostRule(const Sig& s) {
   s.attrs.GetInt("rule");

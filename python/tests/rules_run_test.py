@@ -14,6 +14,8 @@ import weakref
 import numpy as np
 import pytest
 
+os.environ["WEFT_NUM_CPU_DEVICES"] = "4"
+
 import weft
 import weft.numpy as wnp
 from weft import lax
@@ -69,7 +71,7 @@ X = (0.5, 2.0, 3.0)
         lambda f: lax.scan(lambda c, x: (f(c, x, 1.0), None), 1.0, wnp.ones(3)),
         lambda f: lax.cond(True, lambda: f(*X), lambda: 1.0),
         lambda f: weft.checkpoint(f)(*X),
-        lambda f: weft.jit(weft.grad(lambda x: weft.stop_gradient(f(x, 1.0, 1.0)) * x))(1.0),
+        lambda f: weft.jit(weft.grad(lambda x: f(weft.stop_gradient(x), 1.0, 1.0) * x))(1.0),
         lambda f: weft.grad(lambda x: f(*X) * x)(1.0),
         lambda f: f(*X),
         lambda f: weft.jit(f).lower(*X).compile(),
@@ -121,9 +123,7 @@ PLACES = {
     "vmap of vmap": lambda f: lambda *a: weft.vmap(weft.vmap(f))(*[wnp.reshape(v, (1, 3)) for v in a])[0],
     "scan": lambda f: lambda *a: lax.scan(lambda c, xs: (c, f(*xs)), 0.0, a)[1],
     "map": lambda f: lambda *a: lax.map(lambda xs: f(*xs), a),
-    "while": lambda f: lambda *a: lax.while_loop(
-        lambda c: c[0] < 1, lambda c: (c[0] + 1, f(*c[1]), c[1]), (0, a[0] * 0, a)
-    )[1],
+    "while": lambda f: lambda *a: lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, f(*a)), (0, a[0] * 0))[1],
     "fori": lambda f: lambda *a: lax.fori_loop(0, 2, lambda i, c: wnp.where(i == 1, f(*a), c), a[0] * 0),
     "cond": lambda f: lambda *a: lax.cond(a[0].sum() > 0, f, lambda *b: b[0], *a),
     "remat": weft.checkpoint,
@@ -238,12 +238,13 @@ def test_tracing_grows_with_the_depth_alone():
 
 def test_rules_of_different_functions_that_use_their_own():
     """Taken to an order that needs each of them several times."""
-    functions = []
-    for k in range(4):
-        f = weft.custom_jvp(lambda x, inner=functions[-1] if functions else wnp.exp: inner(x))
-        f.defjvp(lambda p, t, f=f: (f(*p), f(*p) * t[0]))
-        functions.append(f)
-    d = functions[-1]
+
+    def around(inner):
+        f = weft.custom_jvp(lambda x: inner(x))
+        f.defjvp(lambda p, t: (f(*p), f(*p) * t[0]))
+        return f
+
+    d = around(around(around(around(wnp.exp))))
     for _ in range(4):
         d = weft.grad(d)
     assert float(d(0.0)) == 1.0
@@ -254,7 +255,15 @@ def test_python_values_among_the_residuals():
     f = weft.custom_vjp(lambda x: x * x)
 
     def forward(x):
-        return x * x, {"flag": True, "number": 3, "text": "a", "x": x, "function": math.floor, "none": None, "real": 0.5}
+        return x * x, {
+            "flag": True,
+            "number": 3,
+            "text": "a",
+            "x": x,
+            "function": math.floor,
+            "none": None,
+            "real": 0.5,
+        }
 
     def backward(residuals, ct):
         seen.append({k: v for k, v in residuals.items() if k != "x"})
@@ -287,17 +296,24 @@ def test_fixed_arguments_reach_rules_as_they_were_given(kind):
         f.defjvp(lambda kept, p, t: (seen.append(kept), (2 * p[0], 5 * t[0]))[1])
     else:
         f = weft.custom_vjp(lambda kept, x: x * 2, nondiff_argnums=(0,))
-        f.defvjp(lambda kept, x: (seen.append(kept), (2 * x, None))[1], lambda kept, _, ct: (seen.append(kept), (5 * ct,))[1])
+        f.defvjp(
+            lambda kept, x: (seen.append(kept), (2 * x, None))[1], lambda kept, _, ct: (seen.append(kept), (5 * ct,))[1]
+        )
     for value in fixed:
-        for g in (f, lambda v, x: weft.jit(lambda x: f(v, x))(x)):
+        g = lambda x, value=value: f(value, x)
+        for d in (
+            weft.grad(lambda x, g=g: g(x)),
+            weft.grad(weft.jit(lambda x, g=g: g(x))),
+            weft.jit(lambda x, g=g: weft.grad(lambda x: g(x))(x)),
+        ):
             seen.clear()
-            assert float(weft.grad(g, 1)(value, 1.0)) == 5.0
+            assert float(d(1.0)) == 5.0
             assert seen and all(s is value for s in seen)
     # 0.0 and -0.0, 1 and True are not the same.
     for a, b in [(0.0, -0.0), (1, True), (1, 1.0)]:
         for value in (a, b):
             seen.clear()
-            weft.grad(weft.jit(lambda x, value=value: f(value, x)))(1.0)
+            weft.grad(weft.jit(lambda x: f(value, x)))(1.0)  # noqa: B023
             assert all(type(s) is type(value) and repr(s) == repr(value) for s in seen)
 
 
@@ -367,7 +383,9 @@ def test_captured_values():
         looped = lambda x, g=g: lax.scan(lambda c, w: (g(c, w), None), x, wnp.array([1.0, 2.0]))[0]
         assert weft.grad(looped)(1.0) == 18.0
         assert weft.jit(weft.grad(weft.jit(looped)))(1.0) == 18.0
-        assert weft.jvp(g, (1.0, 5.0), (1.0, 0.0))[1] == 15.0
+        assert weft.jvp(lambda x, g=g: g(x, 5.0), (1.0,), (1.0,))[1] == 15.0
+        with pytest.raises(weft.DerivativeError, match="differentiated with respect to a value that it captured"):
+            weft.jvp(g, (1.0, 5.0), (1.0, 1.0))
 
 
 def test_linear_functions_are_transposed_through():
@@ -412,7 +430,11 @@ def test_rules_are_released(kind):
         jitted(1.0)
         ir = weft.make_ir(f)(1.0)
         weft.grad(jitted)(1.0), weft.jit(weft.grad(f))(1.0), weft.grad(weft.grad(ir))(1.0)
-        weft.vmap(f)(wnp.ones(3)), weft.vmap(jitted)(wnp.ones(3)), weft.grad(lambda x: weft.vmap(f)(x).sum())(wnp.ones(2))
+        (
+            weft.vmap(f)(wnp.ones(3)),
+            weft.vmap(jitted)(wnp.ones(3)),
+            weft.grad(lambda x: weft.vmap(f)(x).sum())(wnp.ones(2)),
+        )
         weft.jvp(jitted, (1.0,), (1.0,)), weft.linearize(f, 1.0)[1](1.0)
         return ir
 
@@ -454,7 +476,9 @@ except weft.DerivativeError as error:
 
 def elsewhere(data):
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    out = subprocess.run([sys.executable, "-P", "-c", ELSEWHERE], input=data, capture_output=True, check=True, env=paths)
+    out = subprocess.run(
+        [sys.executable, "-P", "-c", ELSEWHERE], input=data, capture_output=True, check=True, env=paths
+    )
     return out.stdout.decode().splitlines()
 
 
@@ -476,7 +500,8 @@ def test_programs_take_their_rules_along(kind, place):
         }
         return place_of[place]
 
-    for own in (False, True):
+    # A rule that uses its function has no derivative of its own there; where its value is not needed, that shows not.
+    for own in (False, True) if place in ("plain", "vmap") else (False,):
         ir = weft.make_ir(build(own))(2.0)
         assert elsewhere(ir.serialize()) == ["8.0 28.0", "28.0"]
         assert weft.grad(pickle.loads(pickle.dumps(ir)))(2.0) == 28.0
@@ -486,7 +511,7 @@ def test_what_no_program_can_take_along():
     f = weft.custom_jvp(lambda x: x * x)
     f.defjvp(lambda p, t: (f(*p), 2 * f(p[0]) * t[0]))  # its second derivative needs itself
     said = elsewhere(weft.make_ir(f)(2.0).serialize())
-    assert said[0] == "4.0 16.0" and "is not part of this program" in said[1]
+    assert said[0] == "4.0 8.0" and "is not part of this program" in said[1]
 
     def raises(primals, tangents):
         raise ValueError("no derivative here")
@@ -534,7 +559,15 @@ def test_parameters_of_rules_have_the_names_of_the_arguments():
 def test_jax_agrees():
     jax = pytest.importorskip("jax")
 
-    def programs(w, np_, l):
+    # JAX's scan forgets a rule in the second derivative of what it stacks; its loop in Python does not.
+    def unrolled(step, c, xs):
+        ys = []
+        for x in xs:
+            c, y = step(c, x)
+            ys.append(y)
+        return c, jax.numpy.stack(ys)
+
+    def programs(w, np_, l, scan):
         log = []
 
         @functools.partial(w.custom_jvp, nondiff_argnums=(1,))
@@ -552,19 +585,24 @@ def test_jax_agrees():
 
         clipped.defvjp(lambda x, lo: (clipped(x, lo), (x, lo)), lambda r, g: (g * np_.cos(r[0]) * 2, g * r[0]))
         both = lambda x: power(clipped(x, 2.0), 3) * power(x, 2)
-        scanned = lambda x: l.scan(lambda c, k: (clipped(c, k) + x, power(c, 2)), x, np_.arange(1.0, 4.0))[1].sum()
+        scanned = lambda x: scan(lambda c, k: (clipped(c, k) + x, power(c, 2)), x, np_.arange(1.0, 4.0))[1].sum()
         branch = lambda x: l.cond(x > 0.5, lambda x: power(x, 2), lambda x: clipped(x, 1.0), x)
         lanes = lambda x: w.vmap(both, 0)(np_.stack([x, 2 * x])).sum()
         one = [both, scanned, branch, lanes, w.checkpoint(both), w.jit(both)]
         values = []
         for f in one:
-            for d in (w.grad(f), w.grad(w.grad(f)), w.jit(w.grad(w.jit(f))), lambda x, f=f: w.vmap(w.grad(f))(np_.stack([x, x]))):
+            for d in (
+                w.grad(f),
+                w.grad(w.grad(f)),
+                w.jit(w.grad(w.jit(f))),
+                lambda x, f=f: w.vmap(w.grad(f))(np_.stack([x, x])),
+            ):
                 values.append(np.asarray(d(0.7)))
         values.append(np.asarray(w.jacrev(lambda x: np_.stack([both(x), scanned(x)]))(0.7)))
         return values, log
 
-    ours, our_log = programs(weft, wnp, lax)
-    theirs, their_log = programs(jax, jax.numpy, jax.lax)
+    ours, our_log = programs(weft, wnp, lax, lax.scan)
+    theirs, their_log = programs(jax, jax.numpy, jax.lax, unrolled)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-4)
     assert len(our_log) <= len(their_log)  # no rule runs more often than JAX's

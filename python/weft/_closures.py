@@ -15,7 +15,7 @@ _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
 
 
 def traced_values(*roots: Any) -> list:
-    """The traced values that these objects hold: in closures, defaults, partial applications, containers, attributes."""
+    """The traced values that these objects hold in closures, defaults, containers and attributes."""
     found: list = []
     seen: dict[int, Any] = {}
     pending = list(roots)

@@ -265,7 +265,7 @@ def trace_flat(
     )
 
 
-def call_traced(function: Callable, args: Sequence, kwargs: dict, name: str, kind: str) -> Any:
+def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:
     """A function of the user's called on traced values; `name` and `kind` are for messages."""
     try:
         with traced_call(args, kwargs) as settle:

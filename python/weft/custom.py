@@ -10,7 +10,16 @@ from . import _weft
 from . import tree as _tree
 from ._closures import traced_values
 from ._errors import type_error
-from ._tracing import Flat, ShapeDtype, as_positional, call_traced, check_callable, flat_function, positions_of, trace_flat
+from ._tracing import (
+    Flat,
+    ShapeDtype,
+    as_positional,
+    call_traced,
+    check_callable,
+    flat_function,
+    positions_of,
+    trace_flat,
+)
 from .derivatives import lanes_apart
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
@@ -18,6 +27,7 @@ __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
+
 
 def _undifferentiated(flat: Flat, what: str) -> Any:
     """The function run, where nothing is traced that could be differentiated: its rules are not asked."""
@@ -93,7 +103,7 @@ class _Numbers:
         return self._of.get(key) or self._of.setdefault(key, _weft.new_rule_number())
 
 
-class _Rule:
+class _HostRule:
     """A rule as transforms run it, on leaves. It holds nothing of the call but structures: a program that holds it may
     live long. What a rule that was given wrong results says ends with the stack of the call."""
 
@@ -115,7 +125,7 @@ class _Rule:
 
     def _fitting(self, leaves: list, specs: Sequence[tuple], tree: Any, role: str, part: str, where: str) -> list:
         """The leaves in the dtypes of the specs: a weak one is converted."""
-        out = []
+        out: list = []
         for i, (leaf, (shape, dtype, *_)) in enumerate(zip(leaves, specs, strict=True)):
             if leaf is None:
                 out.append(None)
@@ -139,7 +149,7 @@ class _Rule:
         return [self._zero(shape, dtype) if g is None else g for g, (shape, dtype, *_) in zip(given, specs)]
 
 
-class _JvpRule(_Rule):
+class _JvpRule(_HostRule):
     """(arguments, tangents or None) -> (values, tangents or None)."""
 
     def __call__(self, leaves: list, tangents: list, where: str) -> tuple[list, list]:
@@ -167,7 +177,7 @@ def _pair(tree: Any) -> Any:
     return _tree.structure((_tree.unflatten(tree, [0] * tree.num_leaves),) * 2)
 
 
-class _ForwardRule(_Rule):
+class _ForwardRule(_HostRule):
     """(arguments, which are differentiated) -> (values, residuals that are traced, the backward rule for them)."""
 
     def __init__(self, backward: Callable, order: Sequence[int | None], *rest: Any):
@@ -182,7 +192,7 @@ class _ForwardRule(_Rule):
         )
         moving, fixed = iter(args), iter(self._fixed)
         every = [next(moving) if is_moving else next(fixed) for is_moving in self._order]
-        out = call_traced(self._rule, every, {}, self._name, self._what)
+        out = call_traced(self._rule, tuple(every), {}, self._name, self._what)
         if not isinstance(out, tuple) or len(out) != 2:
             raise self._error(role, "must return (value, residuals)", where)
         value, residuals = out
@@ -221,7 +231,9 @@ class _BackwardRule:
         )
         leaves, tree = _tree.flatten(filled)
         if tree != (in_tree := _tree.structure(args)):
-            message = f"{rules._what}: the cotangents of '{rules._name}' have the structure {tree}, the arguments {in_tree}"
+            message = (
+                f"{rules._what}: the cotangents of '{rules._name}' have the structure {tree}, the arguments {in_tree}"
+            )
             raise _error(message, where)
         known = [
             None if isinstance(leaf, SymbolicZero) or not _weft.is_inexact(dtype) else leaf
@@ -335,7 +347,9 @@ class custom_jvp(Generic[_P, _R]):
             raise type_error(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
         every = as_positional(self._function, args, kwargs, "custom_jvp")
         function, fixed, moving, _ = _fixed(self._function, self._nondiff, every)
-        flat = flat_function(function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function)
+        flat = flat_function(
+            function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function
+        )
         if not _weft.is_tracing():
             return _undifferentiated(flat, "custom_jvp")
         traced = trace_flat(flat, "custom_jvp", known=True, concrete=False)
@@ -402,8 +416,8 @@ class custom_vjp(Generic[_P, _R]):
                 and bwd a SymbolicZero for a cotangent that is zero, and may give some; otherwise bwd gets zeros.
             optimize_remat: accepted, without effect: what a remat does not need of fwd is never computed.
 
-        Residuals are what bwd needs of fwd, a tree of any leaves: those that are no arrays (True, 3, a string) reach bwd
-        as they are.
+        Residuals are what bwd needs of fwd, a tree of any leaves: those that are no arrays (True, 3, a string) reach
+        bwd as they are.
 
         Returns: None.
 
@@ -427,7 +441,9 @@ class custom_vjp(Generic[_P, _R]):
         every = as_positional(self._function, args, kwargs, "custom_vjp")
         assert self._backward is not None  # checked by __call__, together with the forward rule
         function, fixed, moving, order = _fixed(self._function, self._nondiff, every)
-        flat = flat_function(function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function)
+        flat = flat_function(
+            function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function
+        )
         if not _weft.is_tracing():
             return _undifferentiated(flat, "custom_vjp")
         # In a device of pmap the backward rule is given and gives that device's own cotangents.
