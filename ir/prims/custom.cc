@@ -409,7 +409,7 @@ void RegisterCustomLinear(PrimRegistry& r) {
   };
   p.keeps_results = kBackwardTakesAll;
   p.host_functions = HostRuleOf;
-  p.more_attributes = {"rule", "through", "sizes", "results"};
+  p.more_attributes = {"rule", "through", "sizes", "results", "captured"};
   p.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {

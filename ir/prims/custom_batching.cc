@@ -22,7 +22,7 @@ std::shared_ptr<BatchingRule> FindRule(int64_t id, Loc loc) {
   auto rule = std::static_pointer_cast<BatchingRule>(FindHostFunction(id, HostKind::kBatchingRule));
   if (rule == nullptr) {
     throw UserError(ErrorKind::kUnsupported, loc, "vmap: the batching rule of custom_vmap (number ", id,
-                    ") belongs to another process, or is gone; map where the function was traced");
+                    ") is not known in this process: it belongs to another one, or is gone");
   }
   return rule;
 }

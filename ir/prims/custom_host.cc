@@ -132,6 +132,26 @@ void Unchanged(JvpContext& c) {
   c.dy.assign(c.y.size(), std::nullopt);
 }
 
+// How often each variable is read. What an equation with a host rule has among its captured values for its rule alone
+// is not read by it: a rule that calls its function hands on what it has itself.
+std::vector<int> RealUses(const Fn& fn) {
+  std::vector<int> uses = fn.UseCounts();
+  for (const Eqn& e : fn.eqns()) {
+    if (!HasHostRule(e.attrs) || e.regions.empty() || NumCaptured(e) == 0) continue;
+    const std::vector<int> inside = e.regions[0]->UseCounts();
+    for (size_t i = e.operands.size() - NumCaptured(e); i < e.operands.size(); ++i) {
+      if (inside[i] == 0 && e.operands[i].is_var()) --uses[e.operands[i].id()];
+    }
+  }
+  return uses;
+}
+
+[[noreturn]] void RaiseCaptured(const Eqn& eqn, const std::string& name) {
+  throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": ", name,
+                  " is differentiated with respect to a value that it captured from outside, about which its rule "
+                  "says nothing; make that value an argument of the function");
+}
+
 // The values of the rule vary over what those of the function do.
 void MatchFunction(JvpContext& c) {
   const Types results = c.eqn.regions[0]->ResultTypes();
@@ -170,11 +190,8 @@ void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx, const Fn& fn) {
   std::vector<int> uses;
   for (size_t i = first; i < dx.size(); ++i) {
     if (!dx[i]) continue;
-    if (uses.empty()) uses = fn.UseCounts();
-    if (uses[i] == 0) continue;
-    throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": '", eqn.regions[0]->name(),
-                    "' is differentiated with respect to a value that it captured from outside, about which its rule "
-                    "says nothing; make that value an argument of the function");
+    if (uses.empty()) uses = RealUses(fn);
+    if (uses[i] > 0) RaiseCaptured(eqn, "'" + eqn.regions[0]->name() + "'");
   }
 }
 
@@ -207,10 +224,16 @@ void HostVjp(JvpContext& c) {
   Atoms operands = Part(out, c.eqn.num_results, out.size());
   // The backward rule may use what the function captured, too.
   Append(operands, Part(c.x, c.x.size() - NumCaptured(c.eqn), c.x.size()));
+  const size_t num_residuals = operands.size();
   Append(operands, Tangents(c.b, c.x, c.dx, active));
   const Types results = TypesOf(c.b, c.y);
   const Mask moving = Moving(results);
-  const Attrs attrs = LinearAttrs(c.eqn, forward, c.x.size(), active, Where(results, moving));
+  Attrs attrs = LinearAttrs(c.eqn, forward, c.x.size(), active, Where(results, moving));
+  Ints captured;  // those that have tangents, which the backward rule may not use
+  for (size_t i = c.x.size() - NumCaptured(c.eqn); i < c.x.size(); ++i) {
+    if (c.dx[i]) captured.push_back(static_cast<int64_t>(num_residuals - (c.x.size() - i)));
+  }
+  if (!captured.empty()) attrs.Set("captured", captured);
   c.dy = Spread(c.b.Emit(FindPrim("custom_linear"), operands, attrs), moving);
 }
 
@@ -219,6 +242,11 @@ FnRef HostBackward(const Eqn& eqn, const Types& operands, const Mask& cotangents
   const auto n = static_cast<size_t>(eqn.attrs.GetInt("num_residuals"));
   const Types residuals = Part(Unmapped(operands, vmaps), 0, n);
   FnRef fn = (*FindRule<BackwardRule>(eqn, HostKind::kBackwardRule))(residuals, cotangents, eqn.loc).fn;
+  const std::vector<int> uses = RealUses(*fn);
+  for (int64_t i : eqn.attrs.GetOr<Ints>("captured", {})) {
+    if (i >= 0 && static_cast<size_t>(i) < uses.size() && uses[static_cast<size_t>(i)] > 0)
+      RaiseCaptured(eqn, "'" + fn->name() + "'");
+  }
   for (const Vmap& v : vmaps) {
     Mask mapped = Part(v.mapped, 0, n);
     mapped.resize(fn->params().size(), true);

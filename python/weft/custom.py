@@ -112,15 +112,15 @@ class _HostRule:
         self._name, self._in_tree, self._out_tree = flat.name, flat.in_tree, flat.out_tree
         self._results = _weft.result_specs(traced)
 
-    def _error(self, role: str, problem: str, where: str) -> TypeError:
-        return _error(f"{self._what}: the {role} of '{self._name}' {problem}", where)
+    def _said(self, role: str, problem: str, where: str) -> str:
+        return _at(f"{self._what}: the {role} of '{self._name}' {problem}", where)
 
     def _values(self, value: Any, role: str, where: str) -> list:
         """The leaves of the value that a rule gives, as those of the function's."""
         leaves, tree = _tree.flatten(value)
         if tree != self._out_tree:
             problem = f"returns a value of structure {tree}, the function {self._out_tree}"
-            raise self._error(role, problem, where)
+            raise type_error(self._said(role, problem, where))
         return self._fitting(leaves, self._results, tree, role, "value", where)
 
     def _fitting(self, leaves: list, specs: Sequence[tuple], tree: Any, role: str, part: str, where: str) -> list:
@@ -132,12 +132,12 @@ class _HostRule:
                 continue
             path = lambda i=i: _tree.path_texts(tree)[i]
             if not _weft.is_operand(leaf):
-                raise self._error(role, f"gives a {part}{path()} that is no array: {leaf!r}", where)
+                raise type_error(self._said(role, f"gives a {part}{path()} that is no array: {leaf!r}", where))
             given, given_dtype, weak, _ = _weft.abstract(leaf)
             other = given_dtype != dtype and not weak and _weft.is_inexact(dtype)
             if tuple(given) != tuple(shape) or other:
                 problem = f"gives a {part}{path()} {_named(given_dtype, given)}, expected {_named(dtype, shape)}"
-                raise self._error(role, problem, where)
+                raise type_error(self._said(role, problem, where))
             out.append(leaf if given_dtype == dtype else _weft.astype(leaf, dtype))
         return out
 
@@ -159,12 +159,12 @@ class _JvpRule(_HostRule):
         out = call_traced(self._rule, (*self._fixed, primals, moved), {}, name, self._what)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             problem = f"must return (value, tangent), got a result of structure {_tree.structure(out)}"
-            raise self._error(role, problem, where)
+            raise type_error(self._said(role, problem, where))
         value, tangent = out
         slopes, tree = _tree.flatten(tangent)
         if (value_tree := _tree.structure(value)) != self._out_tree or tree != self._out_tree:
             problem = f"must return (value, tangent) of structure {_pair(self._out_tree)}, got ({value_tree}, {tree})"
-            raise self._error(role, problem, where)
+            raise type_error(self._said(role, problem, where))
         values = self._values(value, role, where)
         known = [
             None if isinstance(slope, SymbolicZero) or not _weft.is_inexact(dtype) else slope
@@ -194,7 +194,7 @@ class _ForwardRule(_HostRule):
         every = [next(moving) if is_moving else next(fixed) for is_moving in self._order]
         out = call_traced(self._rule, tuple(every), {}, self._name, self._what)
         if not isinstance(out, tuple) or len(out) != 2:
-            raise self._error(role, "must return (value, residuals)", where)
+            raise type_error(self._said(role, "must return (value, residuals)", where))
         value, residuals = out
         values = lanes_apart(self._values(value, role, where))
         kept, tree = _tree.flatten(residuals)
@@ -223,7 +223,7 @@ class _BackwardRule:
         cts = call_traced(rules._backward, (*rules._fixed, res, ct), {}, rules._name, rules._what)
         args, _ = _tree.unflatten(rules._in_tree, list(range(len(self._specs))))
         if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
-            raise rules._error(role, f"must return a tuple of {len(args)} cotangents", where)
+            raise type_error(rules._said(role, f"must return a tuple of {len(args)} cotangents", where))
         zero = SymbolicZero(None)  # in the places of what is zero for any shape
         filled = tuple(
             _tree.map(lambda _: zero, arg) if c is None or isinstance(c, SymbolicZero) else c
@@ -234,7 +234,7 @@ class _BackwardRule:
             message = (
                 f"{rules._what}: the cotangents of '{rules._name}' have the structure {tree}, the arguments {in_tree}"
             )
-            raise _error(message, where)
+            raise type_error(_at(message, where))
         known = [
             None if isinstance(leaf, SymbolicZero) or not _weft.is_inexact(dtype) else leaf
             for leaf, (_, dtype, _) in zip(leaves, self._specs)
@@ -247,8 +247,9 @@ class _BackwardRule:
         ]
 
 
-def _error(message: str, where: str) -> TypeError:
-    return type_error(f"{message}\n{where}" if where else message)
+def _at(message: str, where: str) -> str:
+    """The message with the stack of the call, which is not the caller's any more."""
+    return f"{message}\n{where}" if where else message
 
 
 def _named(dtype, shape) -> str:
