@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "ir/fn.h"
-#include "ir/policy.h"
 #include "ir/prim.h"
 
 namespace weft {
@@ -22,6 +21,7 @@ struct Table {
   struct Entry {
     std::shared_ptr<void> function;
     int64_t holders = 0;
+    HostKind kind = HostKind::kObject;
   };
   std::mutex mutex;
   std::unordered_map<int64_t, Entry> entries;
@@ -57,17 +57,9 @@ Functions TakeUnheld(Table& table, const Ints& numbers) {
 }
 
 void Collect(const Fn& fn, std::unordered_set<const Fn*>& seen, Ints& numbers) {
-  static const Prim* const pure = &FindPrim("pure_callback");
-  static const Prim* const io = &FindPrim("io_callback");
-  static const Prim* const remat = &FindPrim("remat");
   for (const Eqn& e : fn.eqns()) {
-    if (e.prim == pure || e.prim == io) {
-      numbers.push_back(e.attrs.GetInt("callback"));
-    } else if (e.prim == remat) {
-      const auto policy = e.attrs.GetOr<std::string>("policy", "");
-      if (policy.find("callback") != std::string::npos) {
-        for (int64_t n : Policy::Parse(policy).Callbacks()) numbers.push_back(n);
-      }
+    if (e.prim->host_functions) {
+      for (int64_t n : e.prim->host_functions(e.attrs)) numbers.push_back(n);
     }
     for (const FnRef& r : e.regions) {
       if (seen.insert(r.get()).second) Collect(*r, seen, numbers);
@@ -105,12 +97,15 @@ struct HostFunctions::Held {
   Ints numbers;
 };
 
-HostFunctions::HostFunctions(std::shared_ptr<void> function, int64_t number) {
+HostFunctions::HostFunctions(std::shared_ptr<void> function, int64_t number, HostKind kind) {
   Table& table = TheTable();
   {
     std::lock_guard lock(table.mutex);
     Table::Entry& entry = table.entries[number];
-    if (entry.function == nullptr) entry.function = std::move(function);
+    if (entry.function == nullptr) {
+      entry.function = std::move(function);
+      entry.kind = kind;
+    }
     ++entry.holders;
   }
   held_ = std::make_shared<const Held>(Ints{number});
@@ -134,11 +129,17 @@ int64_t HostFunctions::number() const {
   return held_->numbers[0];
 }
 
-std::shared_ptr<void> FindHostFunction(int64_t number) {
+std::shared_ptr<void> FindHostFunction(int64_t number, HostKind kind) {
   Table& table = TheTable();
   std::lock_guard lock(table.mutex);
   const auto it = table.entries.find(number);
-  return it == table.entries.end() ? nullptr : it->second.function;
+  return it == table.entries.end() || it->second.kind != kind ? nullptr : it->second.function;
+}
+
+bool HostFunctionExists(int64_t number) {
+  Table& table = TheTable();
+  std::lock_guard lock(table.mutex);
+  return table.entries.contains(number);
 }
 
 Ints HostFunctionsOf(const Fn& fn) {

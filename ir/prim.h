@@ -78,6 +78,10 @@ struct RegionRules {
   // Taylor mode: coefficients 1 ... order in place of each tangent.
   std::function<JvpFn(const FnRef&, const Mask& active, int order, const Mask& force_active)> jet;
   std::function<BatchedFn(const FnRef&, const Mask& batched, const Mask& force_batched, const Dim& size)> batch;
+  // The same over an axis with a name ("": none).
+  std::function<BatchedFn(const FnRef&, const Mask& batched, const Mask& force_batched, const Dim& size,
+                          const std::string& axis)>
+      batch_over;
   std::function<SplitFn(const FnRef&, const Mask& unknown, const Mask& force_unknown)> split;
   // `linear` parameters are the inputs of a linear map; result: (other parameters, cotangents of results) ->
   // cotangents of the linear parameters, all of them (zeros filled in).
@@ -208,12 +212,6 @@ struct EvalContext {
   std::function<Tensors(const Fn&, const Tensors&)> run;  // runs a region
 };
 
-// The batching rules of custom_vmap, by number: what the function is over a mapped dimension of `size`, for arguments
-// of the given types (without that dimension), of which those in `batched` are mapped. Values captured from around the
-// function follow its arguments in both and are never mapped.
-using BatchingRule = std::function<BatchedFn(const Dim& size, const Mask& batched, const Types& types)>;
-int64_t RegisterBatchingRule(BatchingRule rule);
-
 // One input on which the generic tests run a primitive.
 struct Sample {
   Types operands;
@@ -300,6 +298,9 @@ struct Prim {
   // Region operations whose transpose takes regions that also compute values that are not linear: nothing is split off
   // first where every result depends on the linear operands.
   bool transposes_mixed_regions = false;
+  // The functions of the host that an equation with these attributes names (ir/host_functions.h).
+  std::function<Ints(const Attrs&)> host_functions;
+  bool says_varying = false;  // `infer` says over which mesh axes the results vary, as that of operations with regions
   bool is_linear() const { return !linear.empty(); }
   bool LinearIn(int operand) const {
     return !linear.empty() && (linear[0] == -1 || std::find(linear.begin(), linear.end(), operand) != linear.end());

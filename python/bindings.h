@@ -50,6 +50,7 @@ py::dict AttrsObject(const Attrs& attrs);  // ir_bindings.cc
 void BindIr(py::module_& m);          // ir_bindings.cc: Fn, equations, text, Dim
 void BindTransforms(py::module_& m);  // transform_bindings.cc
 void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, regions
+void BindRules(py::module_& m);       // rule_bindings.cc: custom_jvp, custom_vjp, custom_vmap
 void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
 void BindRandom(py::module_& m);      // random_bindings.cc
 void BindMesh(py::module_& m);        // mesh_bindings.cc: named axes, collectives

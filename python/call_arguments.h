@@ -58,7 +58,6 @@ enum Token : uint64_t {
   kStaticToken,
   kKeywordToken,
   kAxesToken,
-  kRulesToken,
   kVaryingToken,
   kShardingToken,
   kMeshToken

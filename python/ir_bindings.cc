@@ -10,6 +10,7 @@
 #include "python/function.h"
 #include "python/run.h"
 #include "transforms/pass.h"
+#include "transforms/traced_rules.h"
 
 namespace weft::python {
 
@@ -115,6 +116,17 @@ py::dict ResidualObject(const Fn& fn, const Atom& value) {
   d["name"] = o.name;
   d["repeats"] = o.repeats;
   return d;
+}
+
+// The program with derivative rules of its own, as far as they can be traced: what a rule of the user's raises stays
+// between the user and who differentiates.
+FnRef ForOtherProcesses(const FnRef& fn) {
+  return WithTracedRules(fn, [](const std::exception& failure) {
+    if (const auto* python = dynamic_cast<const py::error_already_set*>(&failure))
+      return python->matches(PyExc_Exception);
+    const auto* error = dynamic_cast<const Error*>(&failure);
+    return error != nullptr && error->kind() != ErrorKind::kInternal;
+  });
 }
 
 }  // namespace
@@ -290,7 +302,7 @@ Example:
       // For every protocol: what pickle does by itself for the oldest ones ends the process inside pybind11.
       .def("__reduce__", [](const py::object& f) {
         return py::make_tuple(py::module_::import("weft._weft").attr("parse_fn"),
-                              py::make_tuple(Print(*f.cast<const FnHandle&>().fn), ""));
+                              py::make_tuple(Print(*ForOtherProcesses(f.cast<const FnHandle&>().fn)), ""));
       });
 
   // What the results of a function from `first` on come from.
@@ -300,7 +312,7 @@ Example:
     return list;
   });
   m.def("loop_memory", [](const FnHandle& f) { return LoopMemory(*f.fn); });
-  m.def("serialize", [](const FnHandle& f) { return py::bytes(Serialize(*f.fn)); });
+  m.def("serialize", [](const FnHandle& f) { return py::bytes(Serialize(*ForOtherProcesses(f.fn))); });
   m.def("deserialize", [](const py::bytes& bytes) { return FnHandle{Deserialize(std::string(bytes))}; });
   m.def("parse_fn", [](const std::string& text, const std::string& file) {
     ParseOptions options;

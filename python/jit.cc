@@ -23,10 +23,10 @@
 #include "python/run.h"
 #include "tracer/axes.h"
 #include "tracer/regions.h"
-#include "tracer/rule_depth.h"
 #include "transforms/fixed_order.h"
 #include "transforms/partition.h"
 #include "transforms/processes.h"
+#include "transforms/traced_rules.h"
 
 namespace weft::python {
 
@@ -87,12 +87,6 @@ void Collect(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwn
   if (const uint64_t axes = AxesKey()) {
     a.signature.tokens.push_back(kAxesToken);
     a.signature.tokens.push_back(axes);
-  }
-  // ... and holds derivative rules as deep as derivatives are being taken around it.
-  if (const std::vector<uint64_t> rules = RuleState(); !rules.empty()) {
-    a.signature.tokens.push_back(kRulesToken);
-    a.signature.tokens.push_back(rules.size());
-    a.signature.tokens.insert(a.signature.tokens.end(), rules.begin(), rules.end());
   }
   // ... and means that mesh by its partition specs.
   if (g_mesh_around) {
@@ -437,6 +431,7 @@ Values WithWeak(Tensors results, const Traced& traced) {
 // What is compiled: the traced program, or for a mesh that of its devices. Sets how the results lie.
 FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits) {
   Traced given = entry.traced;
+  if (!given.held.empty()) given.fn = WithoutHostRules(given.fn);
   if (same_bits) given.fn = FixedOrder(given.fn);
   if (!entry.placed) return given.fn;
   Ref shardings(Check(PyList_New(0)));

@@ -95,6 +95,7 @@ PYBIND11_MODULE(_weft, m) {
   m.def("_array_from_bytes", &ArrayFromBytes);
   BindIr(m);
   BindTracing(m);
+  BindRules(m);
   BindTransforms(m);
   BindNumpy(m);
   BindRandom(m);

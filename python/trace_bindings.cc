@@ -7,9 +7,9 @@
 #include "python/jit.h"
 #include "tracer/differentiated.h"
 #include "tracer/regions.h"
-#include "tracer/rule_depth.h"
 #include "tracer/site.h"
 #include "transforms/condense.h"
+#include "transforms/traced_rules.h"
 
 namespace weft::python {
 namespace {
@@ -74,6 +74,11 @@ Traced TraceWith(const py::object& function, const py::list& leaves, const std::
   ScopedTrace trace(name.empty() ? "f" : name, kind);
   if (concrete && std::find(known.begin(), known.end(), true) != known.end()) trace->set_concrete();
   trace->set_varying(varying);
+  // Rules are run after the trace, and may ask for the numbers of this call. What is recorded is for other calls, too.
+  if (demanded != nullptr)
+    trace->set_keeps_known(false);
+  else if (std::find(differentiated.begin(), differentiated.end(), true) != differentiated.end())
+    trace->set_keeps_known(true);
   py::list tracers;
   for (size_t i = 0; i < specs.size(); ++i) {
     const Value* value = i < known.size() && known[i] && specs[i].value ? &*specs[i].value : nullptr;
@@ -135,65 +140,6 @@ Attr ProgramAttr(const std::string& name, const std::string& kind, const py::obj
   throw ValueError("attribute '", name, "' is of no kind that there is: ", kind);
 }
 
-Attrs ConstsAttr(int consts) {
-  Attrs attrs;
-  if (consts > 0) attrs.Set("num_consts", int64_t{consts});
-  return attrs;
-}
-
-// A rule of the user's names tangents and cotangents of everything; the primitives only those of types that have some.
-// `fn` with zeros for the last parameters, as far as `types` of those have none, and without the last results that
-// belong to other `result_types`. What those vary over, its results do.
-FnRef OnlyMoving(const FnRef& fn, const Types& types, const Types& result_types) {
-  Builder b(fn->name());
-  const size_t first = fn->params().size() - types.size();
-  Atoms args;
-  for (size_t i = 0; i < fn->params().size(); ++i) {
-    const Param& p = fn->params()[i];
-    const bool dropped = i >= first && !HasTangents(types[i - first].dtype);
-    args.push_back(dropped ? Zeros(b, p.type) : b.Parameter(p.type, p.name));
-  }
-  Atoms results = b.Inline(*fn, args), kept;
-  const size_t first_result = results.size() - result_types.size();
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (i < first_result)
-      kept.push_back(results[i]);
-    else if (const Type& type = result_types[i - first_result]; HasTangents(type.dtype))
-      kept.push_back(Pvary(b, results[i], type.varying));
-  }
-  return b.Build(kept);
-}
-
-// What the rule of a custom_vmap gives for `batched` arguments, the values that the function captured last.
-BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t args, const std::string& name,
-                        const Dim& size, const Mask& batched, const Types& types) {
-  py::list specs;
-  for (size_t i = 0; i < args; ++i) {
-    py::list dims;
-    if (batched[i]) dims.append(Take(DimObject(size)));
-    for (const Dim& d : types[i].dims) dims.append(Take(DimObject(d)));
-    specs.append(py::make_tuple(py::tuple(dims), Take(DTypeObject(types[i].dtype))));
-  }
-  const py::object out = RunningPython(
-      [&] { return rule(Take(DimObject(size)), std::vector<bool>(batched.begin(), batched.begin() + args), specs); });
-  const Traced& t = *out.attr("__getitem__")(0).cast<const Traced*>();
-  const auto flags = out.attr("__getitem__")(1).cast<std::vector<bool>>();
-  Builder b(t.fn->name());
-  Atoms params, own;
-  for (size_t i = 0; i < args; ++i) own.push_back(b.Parameter(t.fn->params()[i].type, t.fn->params()[i].name));
-  for (const Value& v : captures) params.push_back(b.Parameter(v.type()));
-  for (const Value& v : t.captures) {
-    size_t i = 0;
-    while (i < captures.size() && !SameCaptures({captures[i]}, {v})) ++i;
-    if (i == captures.size()) {
-      throw TypeError("custom_vmap: the batching rule of '", name, "' uses a value ", v.type(),
-                      " from around it, which '", name, "' does not use; make it an argument");
-    }
-    own.push_back(params[i]);
-  }
-  return {b.Build(b.Inline(*t.fn, own)), Mask(flags.begin(), flags.end())};
-}
-
 }  // namespace
 
 PyObject* WrapTraced(const Traced& traced) { return py::cast(traced).release().ptr(); }
@@ -223,27 +169,21 @@ void BindTracing(py::module_& m) {
         }
         return false;
       });
-  // trace(function, leaves, names, name, kind, known, axes, varying, derivatives, differentiated, rule, concrete):
-  // function takes and returns a list. `axes`: the named axes that are bound inside. `varying`: mesh axes over which
-  // all that it captures varies. `derivatives`: how many are being taken of it, with respect to the `differentiated`.
-  // `rule`: it is the rule of the custom_jvp or custom_vjp with this number; 0: none. `concrete`: it is what runs, so
-  // that effects whose results Python asks for may happen at once.
+  // trace(function, leaves, names, name, kind, known, axes, varying, differentiated, concrete): function takes and
+  // returns a list. `axes`: the named axes that are bound inside. `varying`: mesh axes over which all that it captures
+  // varies. `differentiated`: with respect to which parameters its derivative is taken in this call. `concrete`: it is
+  // what runs, so that effects whose results Python asks for may happen at once.
   m.def(
       "trace",
       [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
          const std::string& name, const std::string& kind, const std::vector<bool>& known, py::handle axes,
-         const Strings& varying, int derivatives, const std::vector<bool>& differentiated, int64_t rule,
-         bool concrete) {
+         const Strings& varying, const std::vector<bool>& differentiated, bool concrete) {
         const ScopedAxes bound(NamedAxesFrom(axes));
-        const ScopedDerivatives taken(derivatives);
-        std::optional<ScopedRule> inside;
-        if (rule != 0) inside.emplace(rule);
         return TraceWith(function, leaves, names, name, kind, known, nullptr, varying, differentiated, concrete);
       },
       py::arg("function"), py::arg("leaves"), py::arg("names"), py::arg("name"), py::arg("kind"), py::arg("known"),
-      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("derivatives") = 0,
-      py::arg("differentiated") = std::vector<bool>{}, py::arg("rule") = 0, py::arg("concrete") = true);
-  m.def("rules_left", RulesLeft, py::arg("function"));
+      py::arg("axes") = py::tuple(), py::arg("varying") = Strings{}, py::arg("differentiated") = std::vector<bool>{},
+      py::arg("concrete") = true);
   // The same with every parameter known. (traced, values): `values` are what Python asked for on the way, and the last
   // results of `traced` are the same values for other arguments.
   m.def("record", [](const py::object& function, const py::list& leaves, const std::vector<std::string>& names,
@@ -256,7 +196,9 @@ void BindTracing(py::module_& m) {
   m.def(
       "apply",
       [](const FnHandle& f, py::handle args, const std::vector<bool>& weak) {
-        Values out = Apply(f.fn, ValuesFrom(args, f.fn->name().c_str()));
+        // What runs needs no rules, and programs that differ in their rules are one.
+        const bool run = Trace::Current() == nullptr && !f.held.empty();
+        Values out = Apply(run ? WithoutHostRules(f.fn) : f.fn, ValuesFrom(args, f.fn->name().c_str()));
         for (size_t i = 0; i < out.size() && i < weak.size(); ++i) out[i] = out[i].WithWeak(weak[i]);
         return ListOf(out);
       },
@@ -483,43 +425,6 @@ void BindTracing(py::module_& m) {
     return ListOf(
         Bind(FindPrim(prim), ValuesFrom(operands, prim.c_str()), {{"callback", held.number()}, {"results", results}}));
   });
-  m.def("unify_varying", &UnifyVarying, py::arg("function"), py::arg("rule"), py::arg("tangents"));
-  // The functions that custom_jvp and custom_vjp hold are closed: what they captured becomes further operands, which
-  // the rules receive too.
-  m.def("custom_jvp", [](const Traced& f, const Traced& rule, py::handle operands) {
-    const Aligned a = AlignCaptures({f, rule});
-    const int own = f.num_params, moving = rule.num_params - own, consts = static_cast<int>(a.captures.size());
-    std::vector<int> order = Range(0, own);
-    for (int i : Range(own + moving, own + moving + consts)) order.push_back(i);
-    for (int i : Range(own, own + moving)) order.push_back(i);
-    Values args = ValuesFrom(operands, "custom_jvp");
-    args.insert(args.end(), a.captures.begin(), a.captures.end());
-    const Types types = f.fn->ParamTypes(), results = f.fn->ResultTypes();
-    const FnRef fixed = OnlyMoving(ReorderParams(a.fns[1], order), Types(types.begin(), types.begin() + own), results);
-    return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(consts), {a.fns[0], fixed}));
-  });
-  // The same without a rule: derivatives of this function are an error.
-  m.def("without_rule", [](const Traced& f, py::handle operands) {
-    const Aligned a = AlignCaptures({f});
-    Values args = ValuesFrom(operands, "custom_jvp");
-    args.insert(args.end(), a.captures.begin(), a.captures.end());
-    return ListOf(Bind(FindPrim("custom_jvp"), args, ConstsAttr(static_cast<int>(a.captures.size())), a.fns));
-  });
-  // rule(size, batched flags, specs of the lanes' arguments) -> (traced function of the arguments, batched results)
-  m.def("register_batching_rule", [](py::function rule, const Traced& f) {
-    const auto args = static_cast<size_t>(f.num_params);
-    return RegisterBatchingRule([rule = std::make_shared<py::function>(std::move(rule)), captures = f.captures, args,
-                                 name = f.fn->name()](const Dim& size, const Mask& batched, const Types& types) {
-      py::gil_scoped_acquire gil;
-      return BatchedByRule(*rule, captures, args, name, size, batched, types);
-    });
-  });
-  m.def("custom_vmap", [](const Traced& f, py::handle operands, int64_t rule) {
-    const Aligned a = AlignCaptures({f});
-    Values args = ValuesFrom(operands, "custom_vmap");
-    args.insert(args.end(), a.captures.begin(), a.captures.end());
-    return ListOf(Bind(FindPrim("custom_vmap"), args, {{"rule", rule}, {"num_args", int64_t{f.num_params}}}, a.fns));
-  });
   // functions: solve, matvec and perhaps the transposed solve, all of the right side b.
   m.def("linear_solve", [](const std::vector<Traced>& functions, py::handle b, bool symmetric) {
     const Aligned a = AlignCaptures(functions);
@@ -535,40 +440,6 @@ void BindTracing(py::module_& m) {
     if (symmetric) attrs.Set("symmetric", true);
     return ListOf(Bind(FindPrim("linear_solve"), args, attrs, regions));
   });
-  // `map`, if there is one: (residuals, tangents) -> tangents, whose transpose `backward` is.
-  m.def(
-      "custom_vjp",
-      [](const Traced& f, const Traced& forward, const Traced& backward, py::handle operands,
-         const std::optional<Traced>& map) {
-        std::vector<Traced> rules = {f, forward, backward};
-        if (map) rules.push_back(*map);
-        const Aligned a = AlignCaptures(rules);
-        const int consts = static_cast<int>(a.captures.size());
-        // The captured values are residuals as well, behind those of the rule.
-        Builder b(a.fns[1]->name());
-        Atoms params;
-        for (const Param& p : a.fns[1]->params()) params.push_back(b.Parameter(p.type, p.name));
-        Atoms results = b.Inline(*a.fns[1], params);
-        const int residuals = static_cast<int>(results.size() - f.fn->results().size());
-        results.insert(results.end(), params.end() - consts, params.end());
-        std::vector<int> order = Range(0, residuals);
-        for (int i : Range(backward.num_params, backward.num_params + consts)) order.push_back(i);
-        for (int i : Range(residuals, backward.num_params)) order.push_back(i);
-        Values args = ValuesFrom(operands, "custom_vjp");
-        args.insert(args.end(), a.captures.begin(), a.captures.end());
-        const Types types = f.fn->ParamTypes();
-        const FnRef fixed = OnlyMoving(ReorderParams(a.fns[2], order), f.fn->ResultTypes(),
-                                       Types(types.begin(), types.begin() + f.num_params));
-        std::vector<FnRef> regions = {a.fns[0], b.Build(results), fixed};
-        if (map) {
-          std::vector<int> map_order = Range(0, residuals);
-          for (int i : Range(map->num_params, map->num_params + consts)) map_order.push_back(i);
-          for (int i : Range(residuals, map->num_params)) map_order.push_back(i);
-          regions.push_back(ReorderParams(a.fns[3], map_order));
-        }
-        return ListOf(Bind(FindPrim("custom_vjp"), args, ConstsAttr(consts), regions));
-      },
-      py::arg("fn"), py::arg("forward"), py::arg("backward"), py::arg("operands"), py::arg("map") = std::nullopt);
 }
 
 }  // namespace weft::python

@@ -1,10 +1,12 @@
 // Transforms, applied to traced functions. What a function captured is never differentiated or mapped here: it belongs
-// to an outer function, whose own transform sees it.
+// to an outer function, whose own transform sees it. A transform may run the user's rules (HostFunctionsStay); what
+// leaves here has no custom_linear whose rule was not run.
 #include "python/bindings.h"
 #include "transforms/condense.h"
 #include "transforms/grad.h"
 #include "transforms/jet.h"
 #include "transforms/jvp.h"
+#include "transforms/traced_rules.h"
 #include "transforms/transpose.h"
 #include "transforms/vmap.h"
 
@@ -39,25 +41,29 @@ void BindTransforms(py::module_& m) {
     options.value = value;
     options.aux = aux;
     options.holomorphic = holomorphic;
+    const HostFunctionsStay stay;
     return FnHandle{Grad(Closed(t, "grad").fn, options)};
   });
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {
+    const HostFunctionsStay stay;
     const JvpFn d = Jvp(Closed(t, "jvp").fn, Extend(active, t));
-    return py::make_tuple(FnHandle{Condense(std::move(d.fn))}, std::vector<bool>(d.active_out));
+    return py::make_tuple(FnHandle{Condense(WithLinearMaps(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (fn, active results): Taylor coefficients 1 ... order of each active argument, and of each active result
   m.def("jet", [](const Traced& t, const std::vector<bool>& active, int order) {
+    const HostFunctionsStay stay;
     const JvpFn d = Jet(Closed(t, "jet").fn, Extend(active, t), order);
-    return py::make_tuple(FnHandle{Condense(std::move(d.fn))}, std::vector<bool>(d.active_out));
+    return py::make_tuple(FnHandle{Condense(WithLinearMaps(d.fn))}, std::vector<bool>(d.active_out));
   });
   // -> (primal, tangent, number of residuals); results behind the first `num_differentiated` are auxiliary
   m.def(
       "linearize",
       [](const Traced& t, const std::vector<bool>& active, std::optional<size_t> num_differentiated) {
+        const HostFunctionsStay stay;
         const Linearized l =
             Linearize(Closed(t, "linearize").fn, Extend(active, t), num_differentiated.value_or(kAllResults));
-        return py::make_tuple(FnHandle{l.primal}, FnHandle{l.tangent}, l.residuals.size());
+        return py::make_tuple(FnHandle{l.primal}, FnHandle{WithLinearMaps(l.tangent)}, l.residuals.size());
       },
       py::arg("traced"), py::arg("active"), py::arg("num_differentiated") = py::none());
   // -> (forward, backward, number of residuals); `as_linearized`: the forward half is that of linearize
@@ -65,6 +71,7 @@ void BindTransforms(py::module_& m) {
       "vjp",
       [](const Traced& t, const std::vector<bool>& active, std::optional<size_t> num_differentiated,
          bool as_linearized) {
+        const HostFunctionsStay stay;
         const Pullback p =
             Vjp(Closed(t, "vjp").fn, Extend(active, t), as_linearized ? VjpPlan::kReverse : VjpPlan::kCheapest,
                 num_differentiated.value_or(kAllResults));
@@ -74,6 +81,7 @@ void BindTransforms(py::module_& m) {
       py::arg("as_linearized") = false);
   // -> (captured values, cotangents of the results) -> cotangents of the linear arguments
   m.def("linear_transpose", [](const Traced& t, const std::vector<bool>& linear) {
+    const HostFunctionsStay stay;
     return FnHandle{Transpose(Closed(t, "linear_transpose").fn, Extend(linear, t))};
   });
   m.def("vmap", [](const Traced& t, const std::vector<bool>& batched, py::handle size,

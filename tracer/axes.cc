@@ -39,6 +39,7 @@ const NamedAxis& AxisNamed(const std::string& name, const std::string& what) {
                   ". Axes are bound by vmap(..., axis_name=...), pmap and shard_map");
 }
 
+const std::vector<NamedAxis>& BoundAxes() { return Bound(); }
 bool AxisIsBound(const std::string& name) { return Find(name) != nullptr; }
 
 std::vector<std::string> AxesOfLanes() {

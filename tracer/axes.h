@@ -36,6 +36,8 @@ class ScopedAxes {
 // Raises kName with the user's line, naming `what`.
 const NamedAxis& AxisNamed(const std::string& name, const std::string& what);
 bool AxisIsBound(const std::string& name);
+// All that are bound here, the innermost last: for a scope in which they are bound again.
+const std::vector<NamedAxis>& BoundAxes();
 // The axes of pmap that are bound here.
 std::vector<std::string> AxesOfLanes();
 // A number that stands for what is bound now, for the keys of caches of traced functions: equal for equal bindings.

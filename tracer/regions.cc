@@ -180,18 +180,6 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
   }
 }
 
-void UnifyVarying(Traced& function, Traced& rule, bool tangents) {
-  std::vector<Strings> mine = ResultVarying(*function.fn), its = ResultVarying(*rule.fn);
-  const size_t n = mine.size();
-  for (size_t k = 0; k < n; ++k) {
-    mine[k] = UnionOfAxes(mine[k], its[k]);
-    if (tangents) mine[k] = its[n + k] = UnionOfAxes(mine[k], its[n + k]);
-    its[k] = mine[k];
-  }
-  if (mine != ResultVarying(*function.fn)) function.fn = ConvertResults(function, ResultDTypes(*function.fn), mine);
-  if (its != ResultVarying(*rule.fn)) rule.fn = ConvertResults(rule, ResultDTypes(*rule.fn), its);
-}
-
 bool PromoteCarry(Values& carry, Operands given, Traced& body, const std::string& what,
                   const std::vector<std::string>& paths) {
   if (body.fn->results().size() < carry.size()) {

@@ -40,10 +40,6 @@ Traced AsRecursive(const Traced& f, const Values& captures);
 void UnifyResults(std::vector<Traced>& functions, const std::string& what, const std::vector<std::string>& names,
                   const std::vector<std::string>& paths, const Strings& varying = {});
 
-// Result k of a function and result k of its derivative rule vary over the same mesh axes from then on; with
-// `tangents`, so do those of the rule after the values, which are their tangents.
-void UnifyVarying(Traced& function, Traced& rule, bool tangents);
-
 // A loop's carry: whether the first results of `body` have its types. Weak results are converted in `body`; weak
 // carries in `carry`, from what was given as such (Python's numbers with all their digits), and then true is returned:
 // trace the body again. Raises kType otherwise.

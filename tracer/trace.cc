@@ -81,7 +81,10 @@ Type TypeHere(const Value& value) {
 
 ScopedTrace::ScopedTrace(std::string name, std::string kind)
     : trace_(std::make_shared<Trace>(std::move(name), std::move(kind))) {
-  if (const Trace* around = Trace::Current()) trace_->varying_ = around->varying_;
+  if (const Trace* around = Trace::Current()) {
+    trace_->varying_ = around->varying_;
+    trace_->keeps_known_ = around->keeps_known_;
+  }
   Stack().push_back(trace_);
 }
 
@@ -91,7 +94,7 @@ ScopedTrace::~ScopedTrace() {
   while (!stack.empty()) {
     const bool mine = stack.back() == trace_;
     stack.back()->open_ = false;
-    stack.back()->known_.clear();
+    if (!stack.back()->keeps_known_) stack.back()->known_.clear();
     ForgetSources(*stack.back());
     stack.pop_back();
     if (mine) break;
@@ -133,6 +136,8 @@ Atom Trace::Use(const Value& value) {
     known_.emplace(v.id, value);
     return v;
   }
+  if (const auto [trace, parameter] = StandInFor(value); trace != nullptr)
+    return trace == this ? Atom(parameter) : Use(trace->Wrap(parameter, value.weak()));
   const Trace& home = *value.home();
   if (home.open_ && !AxesWithout(varying_, value.type().varying).empty()) return Use(Widened(value));
   if (!home.open_) {
@@ -155,6 +160,30 @@ Atom Trace::Use(const Value& value) {
     SetSource(*this, it->second, value);
   }
   return it->second;
+}
+
+void Trace::StandFor(const Value& value, Var parameter) {
+  if (value.traced())
+    stand_ins_.emplace_back(value, parameter);
+  else
+    constants_[value.tensor().raw()].emplace_back(value.tensor(), parameter);
+}
+
+std::pair<Trace*, Var> Trace::StandInFor(const Value& value) {
+  const auto& stack = Stack();
+  for (size_t i = stack.size(); i-- > 0;) {
+    for (const auto& [other, parameter] : stack[i]->stand_ins_) {
+      if (other.home() == value.home() && other.var() == value.var()) return {stack[i].get(), parameter};
+    }
+  }
+  return {nullptr, Var{0}};
+}
+
+bool IsUsable(const Value& value) {
+  if (!value.traced() || Trace::StandInFor(value).first != nullptr) return true;
+  const auto& stack = Stack();
+  return value.home()->open() &&
+         std::any_of(stack.begin(), stack.end(), [&](const auto& t) { return t.get() == value.home().get(); });
 }
 
 Type Trace::TypeOf(const Value& value) const {
@@ -383,6 +412,7 @@ Tensor Trace::Compute(Var var, const std::string& why) {
 
 Tensor Demand(const Value& value, const std::string& why) {
   if (!value.traced()) return value.tensor();
+  if (const auto [trace, parameter] = Trace::StandInFor(value); trace != nullptr) return trace->Demand(parameter, why);
   if (!value.home()->open()) {
     throw UserError(ErrorKind::kTracer, CurrentLoc(), why,
                     " of a traced value that escaped: ", value.home()->Describe(value.var()), " inside '",
@@ -429,11 +459,56 @@ bool StaysCall(const Fn& fn, const Types& types) {
   return fn.NumEqns() >= kLarge && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
 }
 
+// Literals with more elements than a program holds, as parameters behind the others, and their values behind `args`:
+// what a rule that was run in a transform took from outside (python/rule_bindings.cc). Those in regions stay.
+FnRef WithoutLargeLiterals(const FnRef& fn, Values& args) {
+  const auto is_large = [](const Atom& a) { return a.is_literal() && a.literal().size() > kMaxLiteralElements; };
+  Builder b(fn->name());
+  Atoms env;
+  for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
+  std::unordered_map<const void*, std::vector<std::pair<Tensor, Atom>>> made;  // by buffer
+  const auto of = [&](const Atom& a) -> Atom {
+    if (a.is_var()) return env[a.id()];
+    if (!is_large(a)) return a;
+    const Tensor& t = a.literal();
+    for (const auto& [tensor, parameter] : made[t.raw()]) {
+      if (tensor.type() == t.type()) return parameter;
+    }
+    const Atom parameter = b.Parameter(t.type(), "", Param::Kind::kConstant);
+    made[t.raw()].emplace_back(t, parameter);
+    args.push_back(Value(t));
+    return parameter;
+  };
+  for (const Eqn& e : fn->eqns()) {
+    Atoms operands;
+    for (const Atom& a : e.operands) operands.push_back(of(a));
+    b.set_loc(e.loc);
+    for (const Atom& y : b.Clone(*fn, e, std::move(operands))) env.push_back(y);
+  }
+  Atoms results;
+  for (const Atom& a : fn->results()) results.push_back(of(a));
+  return b.Build(results, /*keep_dead=*/true);
+}
+
+bool HasLargeLiteral(const Fn& fn) {
+  const auto any = [](const Atoms& atoms) {
+    return std::any_of(atoms.begin(), atoms.end(),
+                       [](const Atom& a) { return a.is_literal() && a.literal().size() > kMaxLiteralElements; });
+  };
+  return any(fn.results()) ||
+         std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) { return any(e.operands); });
+}
+
 }  // namespace
 
 Values Apply(const FnRef& fn, absl::Span<const Value> args) {
   if (args.size() != fn->params().size()) {
     throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
+  }
+  if (HasLargeLiteral(*fn)) {
+    Values all(args.begin(), args.end());
+    const FnRef plain = WithoutLargeLiterals(fn, all);
+    return Apply(plain, all);
   }
   Values results;
   if (Trace* trace = Trace::Current()) {

@@ -12,6 +12,9 @@
 // A parameter may be *known*: the value it has in this call. Where a number is demanded (`if x > 0`) the recorded
 // equations that it depends on are run on the known values and the result is kept; if it depends on a parameter that
 // is not known, Demand raises kTracer. Nothing here knows of Python, derivatives or batching.
+//
+// What is traced later on behalf of a function whose trace has ended (a derivative rule) uses that function's values:
+// a parameter stands for each (StandFor), and numbers that were known then still are (set_keeps_known).
 #ifndef WEFT_TRACER_TRACE_H_
 #define WEFT_TRACER_TRACE_H_
 
@@ -91,6 +94,14 @@ class Trace : public std::enable_shared_from_this<Trace> {
   // number depends on then happens at once (after the effects recorded before it), and is taken out of the program.
   void set_concrete() { concrete_ = true; }
 
+  // `parameter` is what `value` means here and in traces inside, whether or not the trace of `value` is open.
+  void StandFor(const Value& value, Var parameter);
+  // The innermost open trace that has a parameter for a value of another trace, and that parameter; or null.
+  static std::pair<Trace*, Var> StandInFor(const Value& value);
+  // What is known stays known after the trace has ended, here and in traces inside.
+  void set_keeps_known(bool keeps) { keeps_known_ = keeps; }
+  bool keeps_known() const { return keeps_known_; }
+
   // Everything that the function captures, and what is traced inside it, varies over these mesh axes: whether it runs
   // differs between the devices along them.
   void set_varying(const Strings& axes) { varying_ = UnionOfAxes(varying_, axes); }
@@ -112,15 +123,15 @@ class Trace : public std::enable_shared_from_this<Trace> {
   bool Collect(std::vector<Var> pending, std::set<int>& slice, std::set<uint32_t>& leaves, Var* unknown) const;
   FnRef WithoutDone(const Atoms& results);
   Value Widened(const Value& value);
-
   Builder builder_;
   std::string kind_;
   Loc loc_;
-  bool open_ = true, concrete_ = false, happened_ = false;
+  bool open_ = true, concrete_ = false, happened_ = false, keeps_known_ = false;
   int num_params_ = 0;
   Values captures_;
   std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;  // by buffer
   std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;       // by trace and variable
+  std::vector<std::pair<Value, Var>> stand_ins_;
   std::vector<std::pair<Var, Tensor>> demanded_;
   std::unordered_set<uint32_t> demanded_vars_;
   std::unordered_map<uint32_t, Value> known_;  // by variable
@@ -129,6 +140,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::set<int> done_;                                         // equations with effects that have happened
 };
 
+// Whether a value may be used here: it is concrete, its trace is open, or something stands for it.
+bool IsUsable(const Value& value);
 // The type of `value` in the innermost open trace.
 Type TypeHere(const Value& value);
 

@@ -8,6 +8,7 @@
 #include "transforms/condense.h"
 #include "transforms/jvp.h"
 #include "transforms/split.h"
+#include "transforms/traced_rules.h"
 #include "transforms/transpose.h"
 
 namespace weft {
@@ -43,7 +44,7 @@ Atoms ParametersLike(Builder& b, const Fn& fn) {
   return params;
 }
 
-// Backward rules that only reverse mode can use.
+// Backward rules that only reverse mode can use. Those that a rule at the host brings are seen when it has been run.
 bool HasReverseRule(const Eqn& e) {
   static const Prim &custom_vjp = FindPrim("custom_vjp"), &custom_linear = FindPrim("custom_linear");
   return e.prim == &custom_vjp || e.prim == &custom_linear;
@@ -83,10 +84,9 @@ bool PlanForward(const Fn& fn, const Mask& wrt) {
   return derivative(fn);
 }
 
-// The same through the tangent of result 0 for a tangent of 1.
-FnRef GradForward(const FnRef& fn, const GradOptions& options) {
+// The same through the tangent of result 0 for a tangent of 1; `jvp` is that of `fn`.
+FnRef GradForward(const FnRef& fn, const FnRef& jvp, const GradOptions& options) {
   const size_t num_results = fn->results().size();
-  const FnRef jvp = JvpOf(fn, options.wrt, DifferentiatedResults(*fn, 1));
   Builder b(fn->name());
   Atoms args = ParametersLike(b, *fn);
   for (size_t i = 0; i < options.wrt.size(); ++i) {
@@ -110,8 +110,7 @@ bool RealScalars(const Fn& fn, const Mask& differentiated) {
 }
 
 // Vjp of a function of one number by forward mode: the residuals are the derivatives of its results themselves.
-Pullback VjpForward(const FnRef& fn, const Mask& active, const Mask& differentiated) {
-  const FnRef jvp = JvpOf(fn, active, differentiated);
+Pullback VjpForward(const FnRef& fn, const FnRef& jvp, const Mask& active) {
   Builder forward(fn->name());
   Atoms args = ParametersLike(forward, *fn);
   const Type* x = nullptr;
@@ -166,9 +165,10 @@ Linearized Linearize(const FnRef& fn, const Mask& active, size_t num_differentia
 
 Pullback Vjp(const FnRef& fn, const Mask& active, VjpPlan plan, size_t num_differentiated) {
   const Mask differentiated = DifferentiatedResults(*fn, num_differentiated);
-  if (plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn, differentiated))
-    return VjpForward(fn, active, differentiated);
-  const Linearized l = Linearize(fn, active, num_differentiated);
+  const bool forward = plan == VjpPlan::kCheapest && PlanForward(*fn, active) && RealScalars(*fn, differentiated);
+  FnRef jvp = JvpOf(fn, active, differentiated);
+  if (forward && !NamesBackwardRules(*jvp)) return VjpForward(fn, jvp, active);
+  const Linearized l = LinearizeJvp(*fn, std::move(jvp));
   return {l.primal, Condense(TransposeLinearHalf(l.tangent, TangentsOf(l))), l.residuals};
 }
 
@@ -186,8 +186,10 @@ FnRef Grad(const FnRef& fn, const GradOptions& options) {
                     options.holomorphic ? "complex" : "real floating-point", " scalar",
                     IsComplex(y.dtype) ? " (holomorphic=True differentiates complex functions)" : "");
   }
-  if (!options.holomorphic && PlanForward(*fn, options.wrt)) return GradForward(fn, options);
-  Linearized l = Linearize(fn, options.wrt, 1);
+  const bool forward_mode = !options.holomorphic && PlanForward(*fn, options.wrt);
+  FnRef jvp = JvpOf(fn, options.wrt, DifferentiatedResults(*fn, 1));
+  if (forward_mode && !NamesBackwardRules(*jvp)) return GradForward(fn, jvp, options);
+  Linearized l = LinearizeJvp(*fn, std::move(jvp));
   const Atoms forward = l.primal->results();
   Builder b(std::move(l.primal));
   Atoms args(forward.begin() + static_cast<int64_t>(results.size()), forward.end());

@@ -18,9 +18,8 @@ int64_t OrdinalOf(int64_t number, Ints& known) {
 bool IsCallback(const Eqn& e) { return e.prim->name == "pure_callback" || e.prim->name == "io_callback"; }
 
 bool NamesAny(const Fn& fn) {
-  return std::any_of(fn.eqns().begin(), fn.eqns().end(), [](const Eqn& e) {
-    return IsCallback(e) || e.prim->name == "custom_vmap" || e.prim->name == "remat";
-  });
+  return std::any_of(fn.eqns().begin(), fn.eqns().end(),
+                     [](const Eqn& e) { return e.prim->host_functions != nullptr; });
 }
 
 }  // namespace
@@ -32,7 +31,7 @@ FnRef WithOrdinals(const FnRef& fn, Ints* callbacks) {
     Attrs attrs = e.attrs;
     if (IsCallback(e)) {
       attrs.Set("callback", OrdinalOf(attrs.GetInt("callback"), *callbacks));
-    } else if (e.prim->name == "custom_vmap") {
+    } else if (e.attrs.Find("rule") != nullptr) {
       attrs.Set("rule", OrdinalOf(attrs.GetInt("rule"), rules));
     } else if (e.prim->name == "remat" && attrs.Find("policy") != nullptr) {
       const Policy policy = Policy::Parse(attrs.Get<std::string>("policy"));

@@ -22,6 +22,10 @@ RegionRules RegionsOver(const std::string& axis) {
         return RegionMemo::Of("batch " + size.ToString() + " " + axis, f, {batched, force},
                               [&] { return Batch(f, batched, force, size, axis); });
       },
+      [](const FnRef& f, const Mask& batched, const Mask& force, const Dim& size, const std::string& name) {
+        return RegionMemo::Of("batch " + size.ToString() + " " + name, f, {batched, force},
+                              [&] { return Batch(f, batched, force, size, name); });
+      },
       [](const FnRef& f, const Mask& unknown, const Mask& force) {
         // What calls an enclosing function is split as that one is split so far.
         if (f->OutwardCalls() > 0) return Split(f, unknown, force);

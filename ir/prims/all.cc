@@ -106,9 +106,7 @@ const char* Name(Family family) {
 Types InferTypes(const Sig& sig) {
   const bool varies =
       std::any_of(sig.operands.begin(), sig.operands.end(), [](const Type& t) { return !t.varying.empty(); });
-  // Types that are attributes say it, too.
-  const bool says_itself = !sig.regions.empty() || sig.prim.family == Family::kCollective || sig.prim.name == "recur" ||
-                           sig.prim.name == "unbox";
+  const bool says_itself = !sig.regions.empty() || sig.prim.family == Family::kCollective || sig.prim.says_varying;
   if (!varies || says_itself) return sig.prim.infer(sig);
   Types plain = sig.operands;
   std::vector<std::string> varying;

@@ -6,13 +6,16 @@
 // The last `num_consts` operands are what the functions captured: rules say nothing about them, so they count as
 // without tangents above, and a derivative with respect to them is an error.
 //
-// A rule may use its own function, and holds it with its rule in turn; the innermost one has no rule (custom_jvp with
-// one region), and its derivative is an error.
+// In the process that traced the function its rules are functions of the host: the equation has the region of the
+// function alone, and `rule` names what is run when a derivative meets it (custom_host.h). The regions of rules are
+// their form in programs that leave the process (transforms/traced_rules.h). A custom_jvp or custom_vjp with neither
+// has no derivative.
 #include "ir/prims/custom.h"
 
 #include <algorithm>
 
 #include "ir/policy.h"
+#include "ir/prims/custom_host.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -20,6 +23,11 @@
 namespace weft {
 
 const FnRef& LinearMap(const std::vector<FnRef>& regions, const Loc& loc) {
+  if (regions.empty()) {
+    throw UserError(ErrorKind::kDerivative, loc,
+                    "custom_linear: the backward rule is a function of the host that was not run; such a program is a "
+                    "step inside a transform");
+  }
   if (regions.size() < 2) {
     throw UserError(ErrorKind::kDerivative, loc,
                     "forward mode through custom_vjp needs a backward rule that is linear in the cotangent; this one "
@@ -28,7 +36,44 @@ const FnRef& LinearMap(const std::vector<FnRef>& regions, const Loc& loc) {
   return regions[1];
 }
 
+std::vector<FnRef> LinearRegions(const Eqn& eqn, const Types& operands, const RegionRules& regions) {
+  if (!eqn.regions.empty()) return eqn.regions;
+  const FnRef backward = HostBackward(eqn, operands, Mask(eqn.num_results, true), regions);
+  Mask linear(backward->params().size(), true);
+  std::fill(linear.begin(), linear.begin() + eqn.attrs.GetInt("num_residuals"), false);
+  std::vector<FnRef> out = {backward};
+  // Forward mode transposes the backward rule, if that is linear; otherwise only reverse mode can use it.
+  try {
+    out.push_back(regions.transpose(backward, linear));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kDerivative) throw;
+  }
+  return out;
+}
+
+Atoms EmitLinear(Builder& b, Atoms operands, const Attrs& attrs, const std::vector<FnRef>& regions) {
+  const Types cotangents = regions[0]->ResultTypes();
+  const auto n = static_cast<size_t>(attrs.GetInt("num_residuals"));
+  for (size_t i = 0; i < cotangents.size(); ++i) operands[n + i] = Pvary(b, operands[n + i], cotangents[i].varying);
+  return b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(n)}}, regions);
+}
+
 namespace {
+
+// The error of a function without rules.
+[[noreturn]] void NoRule(const Eqn& eqn) {
+  throw UserError(ErrorKind::kDerivative, eqn.loc, "the derivative rule of '", eqn.regions[0]->name(),
+                  "' is not part of this program: it uses '", eqn.regions[0]->name(),
+                  "' itself, or could not be traced without the function that it belongs to. Differentiate the Python "
+                  "function before the program is written (weft.make_ir(weft.grad(f)))");
+}
+
+// A host rule and the region of the function alone, or the function alone.
+bool FunctionAlone(const Sig& s) {
+  if (s.regions.size() != 1) return false;
+  if (HasHostRule(s.attrs)) CheckHostRule(s);
+  return true;
+}
 
 Mask Moving(const Types& types) {
   Mask mask;
@@ -60,14 +105,31 @@ Types MovingTypes(const Types& operands, const Attrs& attrs, const Fn& backward)
   return types;
 }
 
-void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx) {
-  const int64_t consts = eqn.attrs.GetOr<int64_t>("num_consts", 0);
-  for (size_t i = dx.size() - static_cast<size_t>(consts); i < dx.size(); ++i) {
-    if (!dx[i]) continue;
-    throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": '", eqn.regions[0]->name(),
-                    "' is differentiated with respect to a value that it captured from outside, about which its rule "
-                    "says nothing; make that value an argument of the function");
+// A function with a host rule, batched: so will be what the rule gives.
+void BatchFunction(BatchContext& c) {
+  const FnRef f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
+  c.y = c.b.Emit(*c.eqn.prim, c.x, HasHostRule(c.eqn.attrs) ? WithVmap(c, c.batched) : c.eqn.attrs, {f});
+  c.batched_out.assign(c.y.size(), true);
+}
+
+void CheckCapturedByRules(const Eqn& eqn, const OptionalAtoms& dx) {
+  for (const FnRef& region : eqn.regions) {
+    if (region->params().size() >= dx.size()) CheckCaptured(eqn, dx, *region);
   }
+}
+
+// The transpose of the function itself, where it is linear: that is what is transposed, and its rule, which says how it
+// differs from its own derivative, has had its turn.
+OptionalAtoms TransposeFunction(TransposeContext& c) {
+  Mask linear;
+  Atoms args;
+  for (const auto& x : c.x) {
+    linear.push_back(!x);
+    if (x) args.push_back(*x);
+  }
+  const Types results = c.eqn.regions[0]->ResultTypes();
+  for (uint32_t i = 0; i < c.eqn.num_results; ++i) args.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
+  return Spread(c.b.Inline(*c.regions.transpose(c.eqn.regions[0], linear), args), linear);
 }
 
 Types TypesOf(const Builder& b, const Atoms& atoms) {
@@ -79,34 +141,38 @@ Types TypesOf(const Builder& b, const Atoms& atoms) {
 void RegisterCustomJvp(PrimRegistry& r) {
   Prim& p =
       r.Add("custom_jvp", Family::kControl, -1,
-            "The results of region 0; differentiation uses region 1, which takes operands and their tangents and "
-            "gives results and their tangents. Without region 1, to differentiate it is an error. The last num_consts "
-            "operands are captured values without tangents.");
+            "The results of region 0; differentiation runs the function of the host that `rule` names, and does to "
+            "what it gives the vmaps that the equation went through (through, sizes). In programs that left their "
+            "process it uses region 1, which takes operands and their tangents and gives results and their tangents. "
+            "Without either, to differentiate it is an error. The last num_consts operands are captured values without "
+            "tangents.");
   p.infer = [](const Sig& s) -> Types {
-    if (s.regions.size() != 1) CheckRegionCount(s, 2);
+    const bool alone = FunctionAlone(s);
+    if (!alone) CheckRegionCount(s, 2);
     CheckRegionParams(s, 0, s.operands);
     const Types results = s.regions[0]->ResultTypes();
-    if (s.regions.size() == 1) return results;
+    if (alone) return results;
     CheckRegionParams(s, 1, Joined(s.operands, Where(s.operands, Movable(s.operands, s.attrs))));
     CheckRegionResults(s, 1, Joined(results, Where(results, Moving(results))));
     return results;
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.jvp = [](JvpContext& c) {
-    CheckCaptured(c.eqn, c.dx);
-    if (c.eqn.regions.size() == 1) {
-      throw UserError(ErrorKind::kDerivative, c.eqn.loc, "the derivative rule of '", c.eqn.regions[0]->name(),
-                      "' leads back to '", c.eqn.regions[0]->name(),
-                      "', and was not traced deep enough for a derivative of this order; differentiate the Python "
-                      "function as often (weft.grad(weft.grad(f))) instead of its IR");
-    }
+    if (HasHostRule(c.eqn.attrs)) return HostJvp(c);
+    if (c.eqn.regions.size() == 1) NoRule(c.eqn);
+    CheckCapturedByRules(c.eqn, c.dx);
     Atoms args = c.x;
     Append(args, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     const Atoms out = c.b.Inline(*c.eqn.regions[1], args);
     c.y = Part(out, 0, c.eqn.num_results);
     c.dy = Spread(Part(out, c.eqn.num_results, out.size()), Moving(c.eqn.regions[0]->ResultTypes()));
   };
+  p.linear = {-1};
+  p.transpose = TransposeFunction;
+  p.host_functions = HostRuleOf;
+  p.more_attributes = {"rule", "through", "sizes", "num_consts"};
   p.batch = [](BatchContext& c) {
+    if (c.eqn.regions.size() == 1) return BatchFunction(c);
     Mask mask = c.batched;
     std::vector<FnRef> regions;
     for (const FnRef& region : c.eqn.regions) {  // the rule takes tangents too
@@ -142,16 +208,20 @@ constexpr char kBackwardTakesAll[] =
 void RegisterCustomVjp(PrimRegistry& r) {
   Prim& p = r.Add(
       "custom_vjp", Family::kControl, -1,
-      "The results of region 0; reverse mode runs region 1 (operands -> results, residuals) and then "
-      "region 2 (residuals, cotangents -> cotangents of the operands). Region 3, if given, is the linear map "
+      "The results of region 0; differentiation runs the function of the host that `rule` names: the forward rule, "
+      "which names the backward rule in turn; the vmaps that the equation went through (through, sizes) are done to "
+      "what they give. In programs that left their process reverse mode runs region 1 (operands -> results, residuals) "
+      "and then region 2 (residuals, cotangents -> cotangents of the operands). Region 3, if given, is the linear map "
       "(residuals, tangents of the operands -> tangents of the results) whose transpose region 2 is; "
       "otherwise region 2 is transposed where the map is wanted. A cotangent that varies over mesh axes over which "
       "its operand does not is summed over them. The last num_consts operands are captured "
       "values without cotangents.");
   p.infer = [](const Sig& s) -> Types {
-    if (s.regions.size() != 3 && s.regions.size() != 4)
-      throw TypeError("custom_vjp: has ", s.regions.size(), " regions; expected 3 or 4");
+    const bool alone = FunctionAlone(s);
+    if (!alone && s.regions.size() != 3 && s.regions.size() != 4)
+      throw TypeError("custom_vjp: has ", s.regions.size(), " regions; expected 1, 3 or 4");
     CheckRegionParams(s, 0, s.operands);
+    if (alone) return s.regions[0]->ResultTypes();
     CheckRegionParams(s, 1, s.operands);
     const Types results = s.regions[0]->ResultTypes(), forward = s.regions[1]->ResultTypes();
     if (forward.size() < results.size() || Part(forward, 0, results.size()) != results) {
@@ -169,36 +239,34 @@ void RegisterCustomVjp(PrimRegistry& r) {
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.jvp = [](JvpContext& c) {
-    CheckCaptured(c.eqn, c.dx);
+    if (HasHostRule(c.eqn.attrs)) return HostVjp(c);
+    if (c.eqn.regions.size() == 1) NoRule(c.eqn);
+    CheckCapturedByRules(c.eqn, c.dx);
     const Atoms out = c.b.Inline(*c.eqn.regions[1], c.x);
     c.y = Part(out, 0, c.eqn.num_results);
     Atoms operands = Part(out, c.eqn.num_results, out.size());
     const size_t residuals = operands.size();
     const FnRef& backward = c.eqn.regions[2];
-    const Types cotangents = backward->ResultTypes();
-    const Atoms tangents = Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs));
-    for (size_t i = 0; i < tangents.size(); ++i) operands.push_back(Pvary(c.b, tangents[i], cotangents[i].varying));
+    Append(operands, Tangents(c.b, c.x, c.dx, Movable(TypesOf(c.b, c.x), c.eqn.attrs)));
     std::vector<FnRef> regions = {backward};
-    // Forward mode transposes the backward rule, if that is linear; otherwise only reverse mode can use it.
     if (c.eqn.regions.size() == 4) {
       regions.push_back(c.eqn.regions[3]);
-      const Atoms dy =
-          c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
-      c.dy = Spread(dy, Moving(c.eqn.regions[0]->ResultTypes()));
-      return;
+    } else {
+      Mask linear(backward->params().size(), true);
+      std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(residuals), false);
+      try {
+        regions.push_back(c.regions.transpose(backward, linear));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kDerivative) throw;
+      }
     }
-    Mask linear(backward->params().size(), true);
-    std::fill(linear.begin(), linear.begin() + static_cast<int64_t>(residuals), false);
-    try {
-      regions.push_back(c.regions.transpose(backward, linear));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kDerivative) throw;
-    }
-    const Atoms dy =
-        c.b.Emit(FindPrim("custom_linear"), operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
+    const Atoms dy = EmitLinear(c.b, operands, {{"num_residuals", static_cast<int64_t>(residuals)}}, regions);
     c.dy = Spread(dy, Moving(c.eqn.regions[0]->ResultTypes()));
   };
+  p.host_functions = HostRuleOf;
+  p.more_attributes = {"rule", "through", "sizes", "num_consts"};
   p.batch = [](BatchContext& c) {
+    if (c.eqn.regions.size() == 1) return BatchFunction(c);
     const FnRef primal = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, true), c.size).fn;
     const FnRef &forward = c.eqn.regions[1], &backward = c.eqn.regions[2];
     const FnRef fwd = c.regions.batch(forward, c.batched, Mask(forward->results().size(), true), c.size).fn;
@@ -246,13 +314,22 @@ void RegisterCustomVjp(PrimRegistry& r) {
 size_t Residuals(const Attrs& attrs) { return static_cast<size_t>(attrs.GetInt("num_residuals")); }
 
 void RegisterCustomLinear(PrimRegistry& r) {
-  Prim& p = r.Add("custom_linear", Family::kControl, -1,
-                  "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region "
-                  "0. Region 1, if the backward rule is linear, is the map itself.");
+  Prim& p =
+      r.Add("custom_linear", Family::kControl, -1,
+            "What custom_vjp becomes under jvp: the linear map (residuals, dx) -> dy whose transpose is region "
+            "0. Region 1, if the backward rule is linear, is the map itself. While a transform is under way the "
+            "equation may have no regions, but results of the types `results` and the number of the backward rule "
+            "(rule, through, sizes), which its transpose runs.");
+  p.says_varying = true;
   p.infer = [](const Sig& s) -> Types {
-    if (s.regions.empty() || s.regions.size() > 2)
-      throw TypeError("custom_linear: has ", s.regions.size(), " regions; expected 1 or 2");
     const size_t n = Residuals(s.attrs);
+    if (s.regions.empty()) {
+      CheckHostRule(s);
+      if (n > s.operands.size())
+        throw TypeError("custom_linear: ", s.operands.size(), " operands, but ", n, " residuals");
+      return s.attrs.Get<Types>("results");
+    }
+    if (s.regions.size() > 2) throw TypeError("custom_linear: has ", s.regions.size(), " regions; expected at most 2");
     const Types params = s.regions[0]->ParamTypes();
     if (n > s.operands.size() || n > params.size() || Part(params, 0, n) != Part(s.operands, 0, n))
       throw TypeError("custom_linear: region 0 does not begin with the ", n, " residuals");
@@ -267,10 +344,12 @@ void RegisterCustomLinear(PrimRegistry& r) {
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*LinearMap(c.sig.regions, {}), in); };
   // Once residuals have tangents too, the map is an ordinary function of both.
   p.jvp = [](JvpContext& c) {
+    const std::vector<FnRef> regions = LinearRegions(c.eqn, TypesOf(c.b, c.x), c.regions);
     const Mask active = ActiveOf(c.dx);
-    const JvpFn f = c.regions.jvp(LinearMap(c.eqn.regions, c.eqn.loc), active, Mask(c.eqn.num_results, false));
+    const JvpFn f = c.regions.jvp(LinearMap(regions, c.eqn.loc), active, Mask(c.eqn.num_results, false));
     Atoms args = c.x;
     Append(args, Tangents(c.b, c.x, c.dx, active));
+    for (size_t i = 0; i < args.size(); ++i) args[i] = Pvary(c.b, args[i], f.fn->params()[i].type.varying);
     const Atoms out = c.b.Inline(*f.fn, args);
     c.y = Part(out, 0, c.eqn.num_results);
     c.dy = Spread(Part(out, c.eqn.num_results, out.size()), f.active_out);
@@ -288,9 +367,22 @@ void RegisterCustomLinear(PrimRegistry& r) {
         args.push_back(*c.x[i]);
       }
     }
-    const Types params = c.eqn.regions[0]->ParamTypes();
-    for (uint32_t i = 0; i < c.eqn.num_results; ++i) args.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, params[n + i]));
-    OptionalAtoms out = Spread(c.b.Inline(*c.eqn.regions[0], args), linear);
+    OptionalAtoms out;
+    if (c.eqn.regions.empty()) {
+      Mask given;
+      for (const auto& ct : c.ct) {
+        given.push_back(ct.has_value());
+        if (ct) args.push_back(*ct);
+      }
+      const FnRef backward = HostBackward(c.eqn, c.types.list(), given, c.regions);
+      Mask tangents(n, false);
+      tangents.resize(c.x.size(), true);
+      out = Spread(c.b.Inline(*backward, args), tangents);
+    } else {
+      const Types params = c.eqn.regions[0]->ParamTypes();
+      for (uint32_t i = 0; i < c.eqn.num_results; ++i) args.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, params[n + i]));
+      out = Spread(c.b.Inline(*c.eqn.regions[0], args), linear);
+    }
     for (size_t i = n; i < out.size(); ++i) {
       if (!c.linear(static_cast<int>(i))) out[i] = std::nullopt;
     }
@@ -299,6 +391,13 @@ void RegisterCustomLinear(PrimRegistry& r) {
   p.batch = [](BatchContext& c) {
     Atoms x;
     for (size_t i = 0; i < c.x.size(); ++i) x.push_back(c.Batched(static_cast<int>(i)));
+    if (c.eqn.regions.empty()) {
+      Types results = c.eqn.attrs.Get<Types>("results");
+      for (Type& t : results) t.dims.insert(t.dims.begin(), c.size);
+      c.y = c.b.Emit(*c.eqn.prim, x, WithVmap(c, Mask(x.size(), true)).With("results", results));
+      c.batched_out.assign(c.y.size(), true);
+      return;
+    }
     std::vector<FnRef> regions;
     for (const FnRef& region : c.eqn.regions) {
       regions.push_back(
@@ -309,6 +408,8 @@ void RegisterCustomLinear(PrimRegistry& r) {
     c.batched_out.assign(c.y.size(), true);
   };
   p.keeps_results = kBackwardTakesAll;
+  p.host_functions = HostRuleOf;
+  p.more_attributes = {"rule", "through", "sizes", "results", "captured"};
   p.samples = [] {
     std::vector<Sample> samples;
     for (DType t : {DType::kF32, DType::kF64}) {
@@ -367,6 +468,10 @@ void RegisterRemat(PrimRegistry& r) {
     return s.regions[0]->ResultTypes();
   };
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
+  p.host_functions = [](const Attrs& attrs) -> Ints {
+    const auto policy = attrs.GetOr<std::string>("policy", "");
+    return policy.find("callback") == std::string::npos ? Ints{} : Policy::Parse(policy).Callbacks();
+  };
   p.push = PushCall;
   p.batch = [](BatchContext& c) {
     const BatchedFn f = c.regions.batch(c.eqn.regions[0], c.batched, Mask(c.eqn.num_results, false), c.size);

@@ -1,4 +1,4 @@
-// custom_vmap: a function with a batching rule of its own, which a number names (RegisterBatchingRule).
+// custom_vmap: a function with a batching rule of its own, which a number names (ir/custom_rules.h).
 //
 // A transform that comes before vmap is done to the function, and its name is noted in `through`, so that vmap can do
 // the same to what the rule gives: vmap(grad(f)) is the gradient of the rule's function. The steps are
@@ -7,12 +7,10 @@
 //   keep MASK          of the results, those in MASK
 // The region is the function after all steps. Split keeps the operands alone as residuals, as remat does.
 #include <algorithm>
-#include <mutex>
-#include <unordered_map>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "ir/host_functions.h"
+#include "ir/custom_rules.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -20,24 +18,13 @@
 namespace weft {
 namespace {
 
-struct Rules {
-  std::mutex mutex;
-  std::unordered_map<int64_t, BatchingRule> rules;  // by number
-};
-Rules& TheRules() {
-  static auto& rules = *new Rules();
-  return rules;
-}
-
-BatchingRule FindRule(int64_t id, Loc loc) {
-  Rules& r = TheRules();
-  std::lock_guard lock(r.mutex);
-  const auto rule = r.rules.find(id);
-  if (rule == r.rules.end()) {
+std::shared_ptr<BatchingRule> FindRule(int64_t id, Loc loc) {
+  auto rule = std::static_pointer_cast<BatchingRule>(FindHostFunction(id, HostKind::kBatchingRule));
+  if (rule == nullptr) {
     throw UserError(ErrorKind::kUnsupported, loc, "vmap: the batching rule of custom_vmap (number ", id,
-                    ") is not known in this process");
+                    ") is not known in this process: it belongs to another one, or is gone");
   }
-  return rule->second;
+  return rule;
 }
 
 struct Step {
@@ -258,7 +245,7 @@ void CustomVmapBatch(BatchContext& c) {
     if (c.batched[i]) t.dims.erase(t.dims.begin());
     if (owner[i] != kCotangent) types[static_cast<size_t>(owner[i])] = t;
   }
-  const BatchedFn rule = FindRule(c.eqn.attrs.GetInt("rule"), c.eqn.loc)(c.size, mapped, types);
+  const BatchedFn rule = (*FindRule(c.eqn.attrs.GetInt("rule"), c.eqn.loc))(c.size, mapped, types);
   if (steps.empty()) {
     c.y = c.b.Inline(*rule.fn, c.x);
     c.batched_out = rule.batched_out;
@@ -275,16 +262,9 @@ void CustomVmapBatch(BatchContext& c) {
   c.batched_out.assign(c.y.size(), true);
 }
 
-int64_t AddRule(int64_t number, BatchingRule rule) {
-  Rules& r = TheRules();
-  std::lock_guard lock(r.mutex);
-  r.rules.emplace(number, std::move(rule));
-  return number;
-}
-
 // sin(x) * w and x + w, whose rule says so of whole arrays. Samples are the same in every process, so its number is.
 int64_t SampleRule() {
-  static const int64_t id = AddRule(0, [](const Dim& size, const Mask& batched, const Types& types) {
+  const BatchingRule rule = [](const Dim& size, const Mask& batched, const Types& types) {
     Builder b("rule");
     Atoms x;
     for (size_t i = 0; i < types.size(); ++i) {
@@ -298,13 +278,12 @@ int64_t SampleRule() {
       if (!batched[i]) x[i] = Broadcast(b, x[i], shape, Range(1, static_cast<int64_t>(shape.size())));
     }
     return BatchedFn{b.Build({Mul(b, Sin(b, x[0]), x[1]), Add(b, x[0], x[1])}), {true, true}};
-  });
-  return id;
+  };
+  static const auto& held = *new HostFunctions(HoldRule(rule, 0));
+  return held.number();
 }
 
 }  // namespace
-
-int64_t RegisterBatchingRule(BatchingRule rule) { return AddRule(NewHostNumber(), std::move(rule)); }
 
 void RegisterCustomBatching(PrimRegistry& r) {
   Prim& p = r.Add("custom_vmap", Family::kControl, -1,
@@ -319,6 +298,7 @@ void RegisterCustomBatching(PrimRegistry& r) {
   p.split = CustomVmapSplit;
   p.dce = CustomVmapDce;
   p.batch = CustomVmapBatch;
+  p.host_functions = [](const Attrs& attrs) -> Ints { return {attrs.GetInt("rule")}; };
   p.more_attributes = {"through"};
   p.samples = [] {
     std::vector<Sample> samples;

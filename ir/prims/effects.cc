@@ -105,6 +105,7 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
                 : "Calls keep their order and are never dropped.") +
           " Under vmap it is called lane after lane.");
   p.has_effect = !pure;
+  p.host_functions = [](const Attrs& attrs) -> Ints { return {attrs.GetInt("callback")}; };
   p.infer = [](const Sig& s) -> Types {
     s.attrs.GetInt("callback");
     return s.attrs.Get<Types>("results");

@@ -69,7 +69,8 @@ LaneCost Counter::ControlCost(const Eqn& e) {
     return cost;
   }
   static const auto& kWithRules = *new std::set<std::string>{"custom_jvp", "custom_vjp", "custom_linear", "remat"};
-  if (kWithRules.count(name)) return OfRegion(*e.regions[0]);  // the others are rules of differentiation
+  if (kWithRules.count(name) && !e.regions.empty())
+    return OfRegion(*e.regions[0]);  // the others are rules of differentiation
   for (const FnRef& r : e.regions) cost += OfRegion(*r);
   return cost;
 }

@@ -388,6 +388,7 @@ void RegisterRecursion(PrimRegistry& r) {
   Prim& call = r.Add("recur", Family::kControl, -1,
                      "A call of the enclosing recursive function: of the innermost one for depth=0. results are the "
                      "types of its results; num_known is as there.");
+  call.says_varying = true;
   call.infer = [](const Sig& s) -> Types {
     Depth(s.attrs);
     CheckKnown(s);

@@ -144,6 +144,7 @@ void RegisterBoxes(PrimRegistry& r) {
 
   Prim& unbox =
       r.Add("unbox", Family::kControl, 1, "The contents of the box that operand 0 is; results are their types.");
+  unbox.says_varying = true;
   unbox.infer = [](const Sig& s) -> Types {
     if (s.operands[0].dtype != DType::kTape || s.operands[0].rank() != 0)
       throw TypeError("unbox: the operand is ", s.operands[0], "; expected tape[]");

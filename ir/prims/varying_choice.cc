@@ -92,7 +92,7 @@ FnRef Narrowed(const FnRef& fn, const Strings& choice, Made& made) {
     }
     if (e.prim->name == "axis_index" && AxesWithout(e.attrs.Get<Strings>("axes"), choice).empty())
       e.attrs.Set("varying", false);
-    if (e.prim->name == "recur" || e.prim->name == "unbox")
+    if (e.prim->says_varying && e.attrs.Find("results") != nullptr)
       e.attrs.Set("results", Narrowed(e.attrs.Get<Types>("results"), choice));
     for (FnRef& region : e.regions) {
       FnRef& narrower = made[{region.get(), 0}];

@@ -234,43 +234,19 @@ def trace_flat(
     known: bool | Sequence[bool],
     axes: Sequence[tuple] = (),
     varying: Sequence[str] = (),
-    derivatives: int = 0,
     differentiated: Sequence[bool] = (),
-    rule: int = 0,
     concrete: bool = True,
     finish: Callable[[list], list] | None = None,
 ):
     """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
     named axes that are bound inside, with their sizes, whether they belong to a mesh, and whether that is pmap's.
-    `varying`: mesh axes over which all that the function captures is to vary. `derivatives`: how many are being taken
-    of the function, with respect to the parameters that are `differentiated` (tracer/differentiated.h); `rule`: it is
-    the derivative rule of another, the one with this number (tracer/rule_depth.h). `concrete`: it is what runs, so that
-    an effect whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
+    `varying`: mesh axes over which all that the function captures is to vary. `differentiated`: the parameters with
+    respect to which a derivative is taken (tracer/differentiated.h). `concrete`: it is what runs, so that an effect
+    whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
 
     def run(leaves):
         args, kwargs = _tree.unflatten(flat.in_tree, leaves)
-        try:
-            with traced_call(args, kwargs) as settle:
-                result = flat.function(*args, **kwargs)
-                settle()
-        except TypeError as error:
-            if _UNHASHABLE in str(error):
-                raise type_error(
-                    f"{kind}: '{flat.name}' takes a traced value as a key of a dict or a member of a set; its number "
-                    "is not known while the function is traced, and arrays have no hash",
-                    error.__traceback__,
-                ) from None
-            raise foreign(error)  # the arguments do not fit its parameters
-        except RecursionError as error:
-            if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
-                raise
-            where = _recurring_line(error)
-            raise RecursionError(
-                f"{kind}: tracing '{flat.name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}) "
-                f"at {where}. A function that calls itself in a branch of cond is decorated with @weft.jit: the call "
-                f"is then traced once, not followed"
-            ) from None
-        results = flatten_result(flat, result)
+        results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
         return results if finish is None else finish(results)
 
     mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
@@ -284,11 +260,35 @@ def trace_flat(
         mask,
         axes,
         list(varying),
-        derivatives,
         list(differentiated),
-        rule,
         concrete,
     )
+
+
+def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:
+    """A function of the user's called on traced values; `name` and `kind` are for messages."""
+    try:
+        with traced_call(args, kwargs) as settle:
+            result = function(*args, **kwargs)
+            settle()
+        return result
+    except TypeError as error:
+        if _UNHASHABLE in str(error):
+            raise type_error(
+                f"{kind}: '{name}' takes a traced value as a key of a dict or a member of a set; its number "
+                "is not known while the function is traced, and arrays have no hash",
+                error.__traceback__,
+            ) from None
+        raise foreign(error)  # the arguments do not fit its parameters
+    except RecursionError as error:
+        if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
+            raise
+        where = _recurring_line(error)
+        raise RecursionError(
+            f"{kind}: tracing '{name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}) "
+            f"at {where}. A function that calls itself in a branch of cond is decorated with @weft.jit: the call "
+            f"is then traced once, not followed"
+        ) from None
 
 
 # What Python says about hash(x).

@@ -480,7 +480,7 @@ def saved_residuals(function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     """
     flat = flat_function(function, args, kwargs)
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
-    t = trace_flat(flat, "vjp", known=False, derivatives=1)
+    t = trace_flat(flat, "vjp", known=False)
     forward, _, _ = _weft.vjp(t, active)
     return residuals_of(forward, t.num_results, flat.names)
 

@@ -76,7 +76,7 @@ class AheadOfTime:
         called = self._function if self._partition is None else checkpoint(self._function, policy=self._partition)
         args, kwargs = _tree.unflatten(flat.in_tree, abstract)
         inner = flat_function(called, args, kwargs, original=self._function)
-        traced = trace_flat(inner, "aot", known=False, derivatives=1)
+        traced = trace_flat(inner, "aot", known=False)
         if any(_weft.is_traced(value) for value in traced.captures):
             raise type_error(
                 f"aot: '{self.__name__}' uses a traced value from outside; make it an argument of the function"

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
 from . import tree as _tree
+from ._closures import traced_values
 from ._errors import type_error
-from ._tracing import Flat, ShapeDtype, as_positional, check_callable, flat_function, positions_of, trace_flat
+from ._tracing import (
+    Flat,
+    ShapeDtype,
+    as_positional,
+    call_traced,
+    check_callable,
+    flat_function,
+    positions_of,
+    trace_flat,
+)
+from .derivatives import lanes_apart
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Rule = TypeVar("_Rule", bound=Callable[..., Any])
-
-_NUMBERS: dict[Any, int] = {}
-_COUNTER = itertools.count(1)
-
-
-def _number(function: Callable[..., Any]) -> int:
-    """By which tracer/rule_depth.h knows a function. Functions made by the same line of code share one: a rule that
-    makes custom functions, whose rules make others, comes to an end, too."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    return _NUMBERS.setdefault(getattr(function, "__code__", type(function)), next(_COUNTER))
 
 
 def _undifferentiated(flat: Flat, what: str) -> Any:
@@ -89,31 +86,178 @@ class CustomVJPPrimal:
         self.value, self.perturbed = value, perturbed
 
 
-def _with_primals(forward: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(forward, updated=())
-    def rule(*args):
-        return forward(*_tree.map(lambda leaf: CustomVJPPrimal(leaf, True), args))
+class _Numbers:
+    """The numbers that programs give rules: one for all calls of a kind, so that equal programs are equal."""
 
-    return rule
+    def __init__(self):
+        self._of: dict[Any, int] = {}
+
+    def number(self, flat: Flat, fixed: Sequence) -> int:
+        """That of this call, once it was traced; 0 where what is fixed makes it one of its kind."""
+        if not all(value is None or type(value) in (bool, int, float, complex, str, bytes) for value in fixed):
+            return 0
+        given = tuple((type(value), repr(value)) for value in fixed)
+        key = flat.in_tree, flat.out_tree, tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves), given
+        if len(self._of) > 1000:
+            self._of.clear()
+        return self._of.get(key) or self._of.setdefault(key, _weft.new_rule_number())
+
+
+class _HostRule:
+    """A rule as transforms run it, on leaves. It holds nothing of the call but structures: a program that holds it may
+    live long. What a rule that was given wrong results says ends with the stack of the call."""
+
+    def __init__(self, what: str, rule: Callable, fixed: Sequence, flat: Flat, traced: Any, symbolic: bool):
+        self._what, self._rule, self._fixed, self._symbolic = what, rule, fixed, symbolic
+        self._name, self._in_tree, self._out_tree = flat.name, flat.in_tree, flat.out_tree
+        self._results = _weft.result_specs(traced)
+
+    def _said(self, role: str, problem: str, where: str) -> str:
+        return _at(f"{self._what}: the {role} of '{self._name}' {problem}", where)
+
+    def _values(self, value: Any, role: str, where: str) -> list:
+        """The leaves of the value that a rule gives, as those of the function's."""
+        leaves, tree = _tree.flatten(value)
+        if tree != self._out_tree:
+            problem = f"returns a value of structure {tree}, the function {self._out_tree}"
+            raise type_error(self._said(role, problem, where))
+        return self._fitting(leaves, self._results, tree, role, "value", where)
+
+    def _fitting(self, leaves: list, specs: Sequence[tuple], tree: Any, role: str, part: str, where: str) -> list:
+        """The leaves in the dtypes of the specs: a weak one is converted."""
+        out: list = []
+        for i, (leaf, (shape, dtype, *_)) in enumerate(zip(leaves, specs, strict=True)):
+            if leaf is None:
+                out.append(None)
+                continue
+            path = lambda i=i: _tree.path_texts(tree)[i]
+            if not _weft.is_operand(leaf):
+                raise type_error(self._said(role, f"gives a {part}{path()} that is no array: {leaf!r}", where))
+            given, given_dtype, weak, _ = _weft.abstract(leaf)
+            other = given_dtype != dtype and not weak and _weft.is_inexact(dtype)
+            if tuple(given) != tuple(shape) or other:
+                problem = f"gives a {part}{path()} {_named(given_dtype, given)}, expected {_named(dtype, shape)}"
+                raise type_error(self._said(role, problem, where))
+            out.append(leaf if given_dtype == dtype else _weft.astype(leaf, dtype))
+        return out
+
+    def _zero(self, shape: Sequence, dtype: Any) -> Any:
+        return SymbolicZero(ShapeDtype(shape, dtype)) if self._symbolic else _weft.full(shape, 0, dtype)
+
+    def _moved(self, given: Sequence, specs: Sequence[tuple]) -> list:
+        """Tangents or cotangents as the user's rule gets them: zeros for None."""
+        return [self._zero(shape, dtype) if g is None else g for g, (shape, dtype, *_) in zip(given, specs)]
+
+
+class _JvpRule(_HostRule):
+    """(arguments, tangents or None) -> (values, tangents or None)."""
+
+    def __call__(self, leaves: list, tangents: list, where: str) -> tuple[list, list]:
+        role, name = "rule", self._name
+        primals, _ = _tree.unflatten(self._in_tree, leaves)
+        moved, _ = _tree.unflatten(self._in_tree, self._moved(tangents, [_weft.abstract(x) for x in leaves]))
+        out = call_traced(self._rule, (*self._fixed, primals, moved), {}, name, self._what)
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            problem = f"must return (value, tangent), got a result of structure {_tree.structure(out)}"
+            raise type_error(self._said(role, problem, where))
+        value, tangent = out
+        slopes, tree = _tree.flatten(tangent)
+        if (value_tree := _tree.structure(value)) != self._out_tree or tree != self._out_tree:
+            problem = f"must return (value, tangent) of structure {_pair(self._out_tree)}, got ({value_tree}, {tree})"
+            raise type_error(self._said(role, problem, where))
+        values = self._values(value, role, where)
+        known = [
+            None if isinstance(slope, SymbolicZero) or not _weft.is_inexact(dtype) else slope
+            for slope, (_, dtype, _) in zip(slopes, self._results)
+        ]
+        return values, self._fitting(known, self._results, tree, role, "tangent", where)
+
+
+def _pair(tree: Any) -> Any:
+    return _tree.structure((_tree.unflatten(tree, [0] * tree.num_leaves),) * 2)
+
+
+class _ForwardRule(_HostRule):
+    """(arguments, which are differentiated) -> (values, residuals that are traced, the backward rule for them)."""
+
+    def __init__(self, backward: Callable, order: Sequence[int | None], *rest: Any):
+        super().__init__(*rest)
+        self._backward, self._order = backward, order
+
+    def __call__(self, leaves: list, perturbed: list[bool], where: str) -> tuple[list, list, Callable]:
+        role = "forward rule"
+        args, _ = _tree.unflatten(
+            self._in_tree,
+            [CustomVJPPrimal(x, on) for x, on in zip(leaves, perturbed)] if self._symbolic else leaves,
+        )
+        moving, fixed = iter(args), iter(self._fixed)
+        every = [next(moving) if is_moving else next(fixed) for is_moving in self._order]
+        out = call_traced(self._rule, tuple(every), {}, self._name, self._what)
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise type_error(self._said(role, "must return (value, residuals)", where))
+        value, residuals = out
+        values = lanes_apart(self._values(value, role, where))
+        kept, tree = _tree.flatten(residuals)
+        traced = [_weft.is_traced(leaf) for leaf in kept]
+        specs = [_weft.abstract(leaf)[:3] for leaf in leaves]
+        # What is not traced stays what it is: a number or a flag of Python's, a string, a function, an array.
+        fixed_leaves = [None if on else leaf for on, leaf in zip(traced, kept)]
+        backward = _BackwardRule(self, specs, perturbed, tree, traced, fixed_leaves)
+        return values, lanes_apart([leaf for on, leaf in zip(traced, kept) if on]), backward
+
+
+class _BackwardRule:
+    """(residuals that are traced, cotangents or None) -> the cotangents of the arguments that are differentiated."""
+
+    def __init__(self, forward: _ForwardRule, specs, perturbed, residual_tree, traced, fixed_leaves):
+        self._forward, self._specs, self._perturbed = forward, specs, perturbed
+        self._residual_tree, self._traced, self._fixed_leaves = residual_tree, traced, fixed_leaves
+
+    def __call__(self, residuals: list, cotangents: list, where: str) -> list:
+        rules, role = self._forward, "backward rule"
+        arrays, given = iter(residuals), iter(cotangents)
+        kept = [next(arrays) if on else leaf for on, leaf in zip(self._traced, self._fixed_leaves)]
+        every = [next(given) if _weft.is_inexact(dtype) else None for _, dtype, _ in rules._results]
+        ct = _tree.unflatten(rules._out_tree, rules._moved(every, rules._results))
+        res = _tree.unflatten(self._residual_tree, kept)
+        cts = call_traced(rules._backward, (*rules._fixed, res, ct), {}, rules._name, rules._what)
+        args, _ = _tree.unflatten(rules._in_tree, list(range(len(self._specs))))
+        if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
+            raise type_error(rules._said(role, f"must return a tuple of {len(args)} cotangents", where))
+        zero = SymbolicZero(None)  # in the places of what is zero for any shape
+        filled = tuple(
+            _tree.map(lambda _: zero, arg) if c is None or isinstance(c, SymbolicZero) else c
+            for arg, c in zip(args, cts)
+        )
+        leaves, tree = _tree.flatten(filled)
+        if tree != (in_tree := _tree.structure(args)):
+            message = (
+                f"{rules._what}: the cotangents of '{rules._name}' have the structure {tree}, the arguments {in_tree}"
+            )
+            raise type_error(_at(message, where))
+        known = [
+            None if isinstance(leaf, SymbolicZero) or not _weft.is_inexact(dtype) else leaf
+            for leaf, (_, dtype, _) in zip(leaves, self._specs)
+        ]
+        fitting = rules._fitting(known, self._specs, tree, role, "cotangent of its arguments ", where)
+        return [
+            _weft.full(shape, 0, dtype) if leaf is None else leaf
+            for leaf, on, (shape, dtype, _) in zip(fitting, self._perturbed, self._specs)
+            if on
+        ]
+
+
+def _at(message: str, where: str) -> str:
+    """The message with the stack of the call, which is not the caller's any more."""
+    return f"{message}\n{where}" if where else message
 
 
 def _named(dtype, shape) -> str:
     return f"{dtype}[{','.join(map(str, shape))}]"
 
 
-def _check_leaves(what: str, role: str, tree, given: Sequence[tuple], expected: Sequence[tuple]) -> None:
-    """Raises TypeError unless the leaves that have derivatives are of the shapes and dtypes expected."""
-    for path, (shape, dtype, _), (e_shape, e_dtype, _) in zip(_tree.path_texts(tree), given, expected, strict=True):
-        if (shape, dtype) != (e_shape, e_dtype) and _weft.is_inexact(e_dtype):
-            raise type_error(f"{what} gives a {role}{path} {_named(dtype, shape)}, expected {_named(e_dtype, e_shape)}")
-
-
-def _check_rule(what: str, function, rule, out_tree) -> None:
-    """The value and tangents that a rule gives, beside what its function gives."""
-    expected, given = _weft.result_specs(function), _weft.result_specs(rule)
-    n = len(expected)
-    _check_leaves(what, "value", out_tree, given[:n], expected)
-    _check_leaves(what, "tangent", out_tree, given[n:], expected)
+def _identifiers(names: Sequence[str]) -> list[str]:
+    return [name if name.isidentifier() else "" for name in names]
 
 
 class custom_jvp(Generic[_P, _R]):
@@ -149,6 +293,7 @@ class custom_jvp(Generic[_P, _R]):
         names = positions_of(fun, nondiff_argnames, "custom_jvp")
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._rule: Callable[..., Any] | None = None
+        self._symbolic, self._numbers = False, _Numbers()
         functools.update_wrapper(self, fun)
 
     def defjvp(self, jvp: _Rule, symbolic_zeros: bool = False) -> _Rule:
@@ -156,8 +301,8 @@ class custom_jvp(Generic[_P, _R]):
 
         Args:
             jvp: (primals, tangents) -> (value, tangent); with nondiff_argnums these arguments come first.
-            symbolic_zeros: whether the rule knows SymbolicZero among the tangents. It is traced before anybody knows
-                which tangents are zero: all are arrays here.
+            symbolic_zeros: whether the rule gets a SymbolicZero for a tangent that is zero, such as that of an argument
+                that is not differentiated, and may give some; otherwise it gets zeros.
 
         Returns: the rule.
 
@@ -167,9 +312,8 @@ class custom_jvp(Generic[_P, _R]):
             >>> weft.grad(f)(1.0)
             Array(7., dtype=float32, weak_type=True)
         """
-        del symbolic_zeros
         check_callable(jvp, "defjvp")
-        self._rule = jvp
+        self._rule, self._symbolic, self._numbers = jvp, bool(symbolic_zeros), _Numbers()
         return jvp
 
     def defjvps(self, *rules: Callable[..., Any] | None) -> None:
@@ -203,31 +347,23 @@ class custom_jvp(Generic[_P, _R]):
         if self._rule is None:
             raise type_error(f"custom_jvp: '{self.__name__}' has no rule; give one with @{self.__name__}.defjvp")
         every = as_positional(self._function, args, kwargs, "custom_jvp")
-        function, rule, moving = _fixed(self._function, self._rule, self._nondiff, every)
-        flat = flat_function(function, moving, {})
+        function, fixed, moving, _ = _fixed(self._function, self._nondiff, every)
+        flat = flat_function(
+            function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function
+        )
         if not _weft.is_tracing():
             return _undifferentiated(flat, "custom_jvp")
         traced = trace_flat(flat, "custom_jvp", known=True, concrete=False)
-        number = _number(self._function)
-        if _weft.rules_left(number) == 0:
-            return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
-        n = len(moving)
-
-        def rule_flat(*both):
-            return rule(tuple(both[:n]), tuple(both[n:]))
-
-        flat_rule = flat_function(rule_flat, moving + moving, {}, original=rule)
-        known = [True] * len(flat.leaves) + [False] * len(flat.leaves)
-        traced_rule = trace_flat(flat_rule, "custom_jvp", known=known, rule=number, concrete=False)
-        expected = _tree.structure((_tree.unflatten(flat.out_tree, [0] * flat.out_tree.num_leaves),) * 2)
-        if flat_rule.out_tree != expected:
-            raise type_error(
-                f"custom_jvp: the rule of '{flat.name}' must return (value, tangent) of structure "
-                f"{expected}, got {flat_rule.out_tree}"
-            )
-        _check_rule(f"custom_jvp: the rule of '{flat.name}'", traced, traced_rule, flat.out_tree)
-        _weft.unify_varying(traced, traced_rule, tangents=True)
-        return _tree.unflatten(flat.out_tree, _weft.custom_jvp(traced, traced_rule, flat.leaves))
+        rule = _JvpRule("custom_jvp", self._rule, fixed, flat, traced, self._symbolic)
+        out = _weft.custom_jvp_call(
+            traced,
+            flat.leaves,
+            _identifiers(flat.names),
+            traced_values(self._rule, fixed),
+            rule,
+            self._numbers.number(flat, fixed),
+        )
+        return _tree.unflatten(flat.out_tree, out)
 
 
 class custom_vjp(Generic[_P, _R]):
@@ -261,7 +397,7 @@ class custom_vjp(Generic[_P, _R]):
         self._function, self._nondiff = fun, tuple(sorted({*nondiff_argnums, *names}))
         self._forward: Callable[..., Any] | None = None
         self._backward: Callable[..., Any] | None = None
-        self._symbolic = False
+        self._symbolic, self._numbers = False, _Numbers()
         functools.update_wrapper(self, fun)
 
     def defvjp(
@@ -277,10 +413,12 @@ class custom_vjp(Generic[_P, _R]):
             fwd: (*arguments) -> (value, residuals).
             bwd: (residuals, cotangent) -> tuple of the cotangents of the arguments; None is zero. With
                 nondiff_argnums these arguments come first.
-            symbolic_zeros: whether fwd takes a CustomVJPPrimal for each array, and bwd knows SymbolicZero among the
-                cotangents. The rules are traced before anybody knows which arguments are differentiated: all are
-                `perturbed` here, and all cotangents are arrays.
+            symbolic_zeros: whether fwd takes a CustomVJPPrimal for each array, which says whether it is differentiated,
+                and bwd a SymbolicZero for a cotangent that is zero, and may give some; otherwise bwd gets zeros.
             optimize_remat: accepted, without effect: what a remat does not need of fwd is never computed.
+
+        Residuals are what bwd needs of fwd, a tree of any leaves: those that are no arrays (True, 3, a string) reach
+        bwd as they are.
 
         Returns: None.
 
@@ -293,7 +431,8 @@ class custom_vjp(Generic[_P, _R]):
         del optimize_remat
         check_callable(fwd, "defvjp")
         check_callable(bwd, "defvjp")
-        self._forward, self._backward, self._symbolic = fwd, bwd, symbolic_zeros
+        self._forward, self._backward, self._symbolic = fwd, bwd, bool(symbolic_zeros)
+        self._numbers = _Numbers()
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self._forward is None:
@@ -302,89 +441,32 @@ class custom_vjp(Generic[_P, _R]):
             )
         every = as_positional(self._function, args, kwargs, "custom_vjp")
         assert self._backward is not None  # checked by __call__, together with the forward rule
-        backward_rule, fixed = self._backward, [every[i] for i in self._nondiff]
-        function, _, moving = _fixed(self._function, self._forward, self._nondiff, every)
-        forward = _fixed(self._forward, self._forward, self._nondiff, every)[0]
-        if self._symbolic:
-            forward = _with_primals(forward)
-        flat = flat_function(function, moving, {})
+        function, fixed, moving, order = _fixed(self._function, self._nondiff, every)
+        flat = flat_function(
+            function, moving, {}, [i for i in range(len(every)) if i not in self._nondiff], self._function
+        )
         if not _weft.is_tracing():
             return _undifferentiated(flat, "custom_vjp")
         # In a device of pmap the backward rule is given and gives that device's own cotangents.
-        from .derivatives import lanes_apart
-
         flat.leaves = flat.specs = lanes_apart(flat.leaves)
         traced = trace_flat(flat, "custom_vjp", known=True, concrete=False, finish=lanes_apart)
-        number = _number(self._function)
-        if _weft.rules_left(number) == 0:
-            return _tree.unflatten(flat.out_tree, _weft.without_rule(traced, flat.leaves))
-        flat_fwd = flat_function(forward, moving, {})
-        flat_fwd.leaves = flat_fwd.specs = flat.leaves
-        traced_fwd = trace_flat(flat_fwd, "custom_vjp", known=True, rule=number, concrete=False, finish=lanes_apart)
-        if flat_fwd.out_tree.num_children != 2 or flat_fwd.out_tree.type is not tuple:
-            raise type_error(f"custom_vjp: the forward rule of '{flat.name}' must return (value, residuals)")
-        value_tree, residual_tree = flat_fwd.out_tree.children()
-        if value_tree != flat.out_tree:
-            raise type_error(
-                f"custom_vjp: the forward rule of '{flat.name}' returns a value of structure {value_tree}, "
-                f"the function {flat.out_tree}"
-            )
-        from ._tracing import ShapeDtype
-
-        n = value_tree.num_leaves
-        what = f"custom_vjp: the forward rule of '{flat.name}'"
-        _check_leaves(what, "value", value_tree, _weft.result_specs(traced_fwd)[:n], _weft.result_specs(traced))
-        _weft.unify_varying(traced, traced_fwd, tangents=False)
-        specs = [
-            ShapeDtype(shape, dtype, varying=_weft.result_varying(traced_fwd, i)[0])
-            for i, (shape, dtype, _) in enumerate(_weft.result_specs(traced_fwd))
-        ]
-        residuals = _tree.unflatten(residual_tree, _residual_values(traced_fwd, flat.leaves, specs)[n:])
-        cotangents = _tree.unflatten(value_tree, specs[:n])
-        in_tree = _tree.structure(moving)
-
-        def backward(res, ct):
-            cts = backward_rule(*fixed, res, ct)
-            if not isinstance(cts, (tuple, list)) or len(cts) != len(moving):
-                raise type_error(
-                    f"custom_vjp: the backward rule of '{flat.name}' must return a tuple of {len(moving)} cotangents"
-                )
-            filled = []
-            for a, c in zip(moving, cts):
-                filled.append(
-                    _tree.map(lambda x: _weft.full(_weft.abstract(x)[0], 0, _weft.abstract(x)[1]), a)
-                    if c is None
-                    else c
-                )
-            if _tree.structure(tuple(filled)) != in_tree:
-                raise type_error(
-                    f"custom_vjp: the cotangents of '{flat.name}' have the structure "
-                    f"{_tree.structure(tuple(filled))}, the arguments {in_tree}"
-                )
-            return tuple(filled)
-
-        flat_bwd = flat_function(backward, (residuals, cotangents), {})
-        known = [True] * residual_tree.num_leaves + [False] * n
-        traced_bwd = trace_flat(flat_bwd, "custom_vjp", known=known, rule=number, concrete=False)
-        what = f"custom_vjp: the backward rule of '{flat.name}'"
-        wanted = [_weft.abstract(leaf)[:3] for leaf in flat.leaves]
-        _check_leaves(what, "cotangent of its arguments ", in_tree, _weft.result_specs(traced_bwd), wanted)
-        return _tree.unflatten(flat.out_tree, _weft.custom_vjp(traced, traced_fwd, traced_bwd, flat.leaves))
+        rest = ("custom_vjp", self._forward, fixed, flat, traced, self._symbolic)
+        out = _weft.custom_vjp_call(
+            traced,
+            flat.leaves,
+            _identifiers(flat.names),
+            traced_values(self._forward, self._backward, fixed),
+            _ForwardRule(self._backward, order, *rest),
+            self._numbers.number(flat, fixed),
+        )
+        return _tree.unflatten(flat.out_tree, out)
 
 
-def _residual_values(forward: Any, leaves: list, specs: list[ShapeDtype]) -> list:
-    """What the forward rule gives for these arguments, so that Python may ask for the numbers in the backward rule.
-    In the program it is dead code. Its types alone, where it would be more than that."""
-    if forward.fn.has_effects:
-        return specs
-    values = _weft.apply(forward.fn, leaves + forward.captures)
-    return [spec if _weft.varying(value) else value for value, spec in zip(values, specs, strict=True)]
-
-
-def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: tuple):
-    """The function and its rule with the arguments that are not differentiated filled in."""
+def _fixed(function: Callable, nondiff: tuple[int, ...], args: tuple) -> tuple[Callable, list, tuple, list[bool]]:
+    """The function of the arguments that are differentiated; the others; these; and which of all they are."""
+    order = [i not in nondiff for i in range(len(args))]
     if not nondiff:
-        return function, rule, args
+        return function, [], args, order
     kept = {i: args[i] for i in nondiff}
 
     def partial_function(*rest, **kwargs):
@@ -392,12 +474,8 @@ def _fixed(function: Callable, rule: Callable, nondiff: tuple[int, ...], args: t
         return function(*[kept[i] if i in kept else next(it) for i in range(len(args))], **kwargs)
 
     functools.update_wrapper(partial_function, function)
-    front = [args[i] for i in nondiff]
-
-    def partial_rule(*rest):
-        return rule(*front, *rest)
-
-    return partial_function, partial_rule, tuple(a for i, a in enumerate(args) if i not in kept)
+    moving = tuple(a for i, a in enumerate(args) if i not in kept)
+    return partial_function, [args[i] for i in nondiff], moving, order
 
 
 def custom_gradient(fun: Callable[_P, tuple[_R, Any]]) -> Callable[_P, _R]:

@@ -75,12 +75,10 @@ class custom_vmap(Generic[_P, _R]):
         results = _weft.result_specs(traced)
         # The same number at every call of the same kind, so that programs are recognised.
         key = (flat.in_tree, flat.out_tree, tuple(_weft.abstract(leaf)[3] for leaf in flat.leaves))
-        rule = self._ids.get(key) if not traced.captures else None
-        if rule is None:
-            rule = _weft.register_batching_rule(_rule_of(self._rule, flat, results), traced)
-            if not traced.captures:
-                self._ids[key] = rule
-        out = _weft.custom_vmap(traced, flat.leaves, rule)
+        number = self._ids.get(key)
+        if number is None:
+            number = self._ids.setdefault(key, _weft.new_rule_number())
+        out = _weft.custom_vmap(traced, flat.leaves, _rule_of(self._rule, flat, results), number)
         return _tree.unflatten(flat.out_tree, out)
 
 

@@ -251,7 +251,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         if apart:
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
         finish = _sum_of_lanes if apart else None
-        t = trace_flat(flat, what, known=True, derivatives=1, differentiated=active, finish=finish)
+        t = trace_flat(flat, what, known=True, differentiated=active, finish=finish)
         value_tree, aux_tree = _value_and_aux(flat, has_aux, what)
         if value_tree != _LEAF_TREE:
             raise type_error(
@@ -341,7 +341,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         if shape != t_shape or (dtype != t_dtype and not t_weak):
             raise type_error(f"jvp: the tangent of argument {name} is {t_text}, the argument itself {text}")
         moving.append(_weft.astype(tangent, dtype))
-    t = trace_flat(flat, "jvp", known=True, derivatives=1, differentiated=active)
+    t = trace_flat(flat, "jvp", known=True, differentiated=active)
     _value_and_aux(flat, has_aux, "jvp")
     fn, active_out = _weft.jvp(t, active)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
@@ -413,7 +413,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     flat = flat_function(fun, primals, {})
     active = [_weft.is_inexact(_weft.abstract(leaf)[1]) for leaf in flat.leaves]
     flat.leaves = flat.specs = lanes_apart(flat.leaves)
-    t = trace_flat(flat, "vjp", known=True, derivatives=1, differentiated=active, finish=lanes_apart)
+    t = trace_flat(flat, "vjp", known=True, differentiated=active, finish=lanes_apart)
     value_tree, aux_tree = _value_and_aux(flat, has_aux, "vjp")
     count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
     forward, backward, _ = _weft.vjp(t, active, count)
@@ -484,7 +484,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     flat = flat_function(fun, primals, {})
     leaves_in = [_weft.abstract(leaf) for leaf in flat.leaves]
     active = [_weft.is_inexact(dtype) for _, dtype, _, _ in leaves_in]
-    t = trace_flat(flat, "linearize", known=True, derivatives=1, differentiated=active)
+    t = trace_flat(flat, "linearize", known=True, differentiated=active)
     value_tree, aux_tree = _value_and_aux(flat, has_aux, "linearize")
     count, n, in_tree = value_tree.num_leaves, t.num_results, flat.in_tree
     primal, tangent, _ = _weft.linearize(t, active, count)

@@ -78,7 +78,7 @@ def jet(
                 raise type_error(f"jet: term {k} of argument {name} is {t_text}, the argument itself {text}")
             term = _weft.astype(term, dtype)
             moving.append(_scaled(term, 1 / math.factorial(k)) if factorial_scaled and k > 1 else term)
-    t = trace_flat(flat, "jet", known=True, derivatives=order, differentiated=active)
+    t = trace_flat(flat, "jet", known=True, differentiated=active)
     fn, active_out = _weft.jet(t, active, order)
     out = _weft.apply_derivative(fn, flat.leaves + t.captures + moving)
     values, rest = _weft.with_weak(out[: t.num_results], t.weak_results), iter(out[t.num_results :])

@@ -1,0 +1,51 @@
+"""What a function can reach beside its arguments."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from typing import Any
+
+from . import _weft
+
+# A model in a closure may have any number of parts.
+_MOST = 2000
+_LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
+
+
+def traced_values(*roots: Any) -> list:
+    """The traced values that these objects hold in closures, defaults, containers and attributes."""
+    found: list = []
+    seen: dict[int, Any] = {}
+    pending = list(roots)
+    while pending and len(seen) < _MOST:
+        item = pending.pop()
+        if isinstance(item, _LEAVES) or id(item) in seen:
+            continue
+        seen[id(item)] = item
+        if _weft.is_traced(item):
+            found.append(item)
+        else:
+            pending.extend(itertools.islice(_parts(item), _MOST))
+    return found
+
+
+def _parts(item: Any):
+    if isinstance(item, dict):
+        yield from item.values()
+    elif isinstance(item, (list, tuple, set, frozenset)):
+        yield from item
+    elif isinstance(item, types.MethodType):
+        yield from (item.__func__, item.__self__)
+    elif isinstance(item, functools.partial):
+        yield from (item.func, item.args, item.keywords)
+    elif isinstance(item, types.CellType):
+        try:
+            yield item.cell_contents
+        except ValueError:  # not yet assigned
+            return
+    else:
+        if isinstance(item, types.FunctionType):
+            yield from (item.__closure__, item.__defaults__, item.__kwdefaults__)
+        yield from getattr(item, "__dict__", {}).values()
