@@ -105,7 +105,8 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
     return true;
   }
   if (IsNumpyArray(o) || IsNumpyScalar(o)) {
-    Tensor t = TensorFromBuffer(o, /*alias=*/true, "a jitted function");
+    if (!IsOperand(o)) return false;  // of a dtype without counterpart: who refuses it knows the argument's name
+    Tensor t = TensorFromBuffer(o, Sharing::kDuringCall, "a jitted function");
     AddType(Value(t), a.signature);
     a.leaves.push_back({nullptr, {}, std::move(t)});
     return true;

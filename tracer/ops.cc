@@ -184,7 +184,9 @@ namespace {
 // Whether a Python integer is larger (1) or smaller (-1) than all integers of a dtype.
 int BeyondAll(const Scalar& number, DType dtype) {
   const bool whole = number.kind == Scalar::Kind::kInt || number.kind == Scalar::Kind::kUint;
-  if (!whole || !(IsSigned(dtype) || IsUnsigned(dtype))) return 0;
+  if (!(IsSigned(dtype) || IsUnsigned(dtype))) return 0;
+  if (number.kind == Scalar::Kind::kLarge) return number.re > 0 ? 1 : -1;
+  if (!whole) return 0;
   using Wide = __int128;
   const Wide value = number.kind == Scalar::Kind::kUint ? Wide(static_cast<uint64_t>(number.i)) : Wide(number.i);
   const int bits = 8 * ByteWidth(dtype) - (IsSigned(dtype) ? 1 : 0);

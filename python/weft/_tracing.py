@@ -220,6 +220,11 @@ def flat_function(
                 f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
                 f"expected an array, a number, or a container of them{hint}"
             )
+        if isinstance(leaf, (np.ndarray, np.generic)) and not _weft.is_operand(leaf):
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is a NumPy {'array' if isinstance(leaf, np.ndarray) else 'scalar'}"
+                f" of dtype {leaf.dtype}, which has no counterpart; expected a bool, integer, float or complex dtype{hint}"
+            )
     return flat
 
 
