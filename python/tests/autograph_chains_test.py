@@ -125,7 +125,7 @@ def test_tests_with_effects_run_in_turn():
 
 def test_too_many_inside_each_other_say_so():
     f = define(elifs(90, "test(x, {i})"), test=lambda x, i: x == i)
-    with pytest.raises(RecursionError, match="75 traced branches and loops of 'f' are inside each other.*weft.switch"):
+    with pytest.raises(RecursionError, match=r"75 traced branches and loops of 'f' are inside each other.*weft.switch"):
         weft.jit(f, autograph=True)(3.0)
     g = define("def g(x):\n    return g(x - 1) + 1 if x > 0 else x\n", "g")
     with pytest.raises(RecursionError, match="'g' calls itself under a traced condition"):
@@ -154,7 +154,7 @@ def test_the_same_source_again():
 
     def again(n):
         text = elifs(n, "test(x, {i})")
-        for k in range(3):
+        for _ in range(3):
             start = time.perf_counter()
             f = define(text, file=f"<again {n}>", test=lambda x, i: x == i)
             assert weft.jit(f, autograph=True)(2.0) == f(2.0)

@@ -221,9 +221,10 @@ def flat_function(
                 f"expected an array, a number, or a container of them{hint}"
             )
         if isinstance(leaf, (np.ndarray, np.generic)) and not _weft.is_operand(leaf):
+            kind = "array" if isinstance(leaf, np.ndarray) else "scalar"
             raise type_error(
-                f"{what}argument {name} of '{flat.name}' is a NumPy {'array' if isinstance(leaf, np.ndarray) else 'scalar'}"
-                f" of dtype {leaf.dtype}, which has no counterpart; expected a bool, integer, float or complex dtype{hint}"
+                f"{what}argument {name} of '{flat.name}' is a NumPy {kind} of dtype {leaf.dtype}, which has no "
+                f"counterpart; expected a bool, integer, float or complex dtype{hint}"
             )
     return flat
 

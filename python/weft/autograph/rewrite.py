@@ -341,11 +341,10 @@ class _FunctionRewriter:
             returned = [getattr(part, "returns", (False, False))[0] for part in chain]
             returned.append(getattr(chain[-1], "returns", (False, False))[1])
             if any(returned):
-                flags = ast.Tuple([ast.Constant(r) for r in returned], ast.Load())
-                keywords.append(ast.keyword("returns", flags))
+                keywords.append(ast.keyword("returns", ast.Tuple([ast.Constant(r) for r in returned], ast.Load())))
             if variables.dead:
                 keywords.append(ast.keyword("dead", _strings([self._label(n) for n in variables.dead])))
-            bodies = [_load(self._body("if_body", [], part.body, state, out, part)) for part in chain]
+            bodies: list[ast.expr] = [_load(self._body("if_body", [], part.body, state, out, part)) for part in chain]
             last = chain[-1].orelse
             orelse = self._body("else_body", [], last, state, out, chain[-1]) if last else None
             tests = [self._thunk(self._expressions.condition(part.test), part.test) for part in chain]
