@@ -17,6 +17,7 @@
 #include "ir/environment.h"
 #include "ir/eval.h"
 #include "lowering/lower.h"
+#include "python/eager.h"
 #include "python/effects.h"
 #include "python/errors.h"
 #include "python/nans.h"
@@ -61,11 +62,6 @@ class Compiled : public Program {
  private:
   std::shared_ptr<Executable> executable_;
 };
-
-bool InterpretAlways() {
-  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
-  return on;
-}
 
 // Elements that the interpreter would visit; infinite where that is not known beforehand.
 double InterpretedWork(const Fn& fn) {
@@ -115,6 +111,11 @@ std::thread& WarmUpThread() {
 
 }  // namespace
 
+bool InterpretAlways() {
+  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
+  return on;
+}
+
 std::shared_ptr<Program> ProgramOf(const FnRef& fn, const std::vector<bool>& donated, bool same_bits) {
   Unlocked unlocked;  // compiling takes long
   return MakeProgram(fn, true, donated, same_bits);
@@ -158,6 +159,7 @@ void InstallRunner() {
     if (g_debug_nans) CheckNans(fn, args, results);
     return results;
   });
+  InstallElementwise();
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;

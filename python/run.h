@@ -54,6 +54,8 @@ void LeaveRunningThreads();
 Tensors RunProgram(Program& program, Tensors args);
 // The same as weft::StageText, with Python's lock released.
 std::string StageText(const FnRef& fn, const std::string& stage, bool same_bits = false);
+// WEFT_INTERPRET=1: everything runs through the interpreter.
+bool InterpretAlways();
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();
 // Waits until the compiler is loaded: before a fork, and at exit.
