@@ -2,9 +2,9 @@
 
     ./bazelw run //bench:eager
 
-Beside JAX where it is installed, in one run and interleaved; medians of five rounds of processor time, in microseconds. The
-last column is Weft's time over JAX's. What the first use of an operation costs (compiling its kernel, where it has one) is
-wall time in milliseconds, of new processes with an empty and with a filled cache.
+Beside JAX where it is installed, in one run and interleaved; medians of five rounds of processor time, in microseconds.
+The last column is Weft's time over JAX's. What the first use of an operation costs (compiling its kernel, where it has
+one) is wall time in milliseconds, of new processes with an empty and with a filled cache.
 """
 
 from __future__ import annotations

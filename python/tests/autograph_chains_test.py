@@ -55,6 +55,37 @@ def mixed(n):
     return "\n".join([*lines, "    else:", "        z = x * x", "    return y + z", ""])
 
 
+def some_that_return(n):
+    lines = ["def f(x):", "    y = x"]
+    for i in range(n):
+        ends = f"return x * {i} + 0.5" if i % 2 else f"y = y + {i}"
+        lines += [f"    {'elif' if i else 'if'} x == {i}:", f"        {ends}"]
+    return "\n".join([*lines, "    else:", "        y = y * 2", "    return y * 3", ""])
+
+
+def attributes_and_items(n):
+    lines = ["class C:", "    pass", "def f(x):", "    c = C()", "    c.v, xs, d = x, [x, x], {'a': x, 'b': 2 * x}"]
+    for i in range(n):
+        body = (f"c.v = c.v + {i}", f"d['b'] = d['a'] * {i}", f"xs[1] = x + {i}")[i % 3]
+        lines += [f"    {'elif' if i else 'if'} d['a'] + c.v == {2 * i}:", f"        {body}"]
+    return "\n".join([*lines, "    return c.v + d['b'] + xs[1] + xs[0]", ""])
+
+
+def of_an_enclosing_function(n):
+    lines = ["def f(x):", "    def g(z):", "        nonlocal x"]
+    for i in range(n):
+        lines += [f"        {'elif' if i else 'if'} z == {i}:", f"            x, z = x + {i}, z * 2"]
+    return "\n".join([*lines, "        return z", "    r = g(x)", "    return r + x", ""])
+
+
+def in_a_while(n):
+    lines = ["def f(x):", "    n = 0.0", "    while True:"]
+    for i in range(n):
+        ends = "break" if i % 5 == 4 else "x = x + 1"
+        lines += [f"        {'elif' if i else 'if'} x == {i}:", f"            {ends}"]
+    return "\n".join([*lines, "        else:", "            return -n", "        n = n + 1", "    return n + x", ""])
+
+
 LONG = {
     "elif": elifs,
     "elif without else": lambda n: elifs(n, end=""),
@@ -63,6 +94,10 @@ LONG = {
     "early returns": early_returns,
     "continue": in_a_loop,
     "some that are not traced": mixed,
+    "some that return": some_that_return,
+    "attributes and items": attributes_and_items,
+    "variables of an enclosing function": of_an_enclosing_function,
+    "break and return in a while": in_a_while,
     "branches in branches": lambda n: elifs(n, body="y = x * {i} if x > 3 else x - {i}"),
 }
 

@@ -89,7 +89,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 _REFUSED: set[type] = set()
 # By far the most common trees.
 _ARRAYS = (_weft.Array, _weft.Tracer)
-_ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)
+_ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)  # type: ignore[arg-type]
 
 
 def inside_itself(tree: Any) -> str | None:
