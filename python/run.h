@@ -1,4 +1,4 @@
-// How a function runs: run.cc is the only file of the front end that knows the compiler and the interpreter.
+// How a function runs: run.cc, with eager.cc for single operations, is what knows the compiler and the interpreter.
 #ifndef WEFT_PYTHON_RUN_H_
 #define WEFT_PYTHON_RUN_H_
 
