@@ -49,7 +49,7 @@ Index IndexFrom(PyObject* key, bool anywhere = false) {
     return Index::Int(i);
   }
   if (IsNumpyArray(key) || IsNumpyScalar(key)) {
-    Value v(TensorFromBuffer(key, false, "an index"));
+    Value v(TensorFromBuffer(key, Sharing::kConstant, "an index"));
     if (!anywhere && v.rank() == 0 && IsInteger(v.dtype()))
       return Index::Int(static_cast<int64_t>(v.tensor().Get(0).real()));
     return Index::Array(std::move(v));

@@ -105,7 +105,13 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
     return true;
   }
   if (IsNumpyArray(o) || IsNumpyScalar(o)) {
-    Tensor t = TensorFromBuffer(o, /*alias=*/true, "a jitted function");
+    Tensor t;
+    try {
+      t = TensorFromBuffer(o, Sharing::kDuringCall, "a jitted function");
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kType) throw;
+      return false;  // of a dtype without counterpart: who refuses it knows the argument's name
+    }
     AddType(Value(t), a.signature);
     a.leaves.push_back({nullptr, {}, std::move(t)});
     return true;

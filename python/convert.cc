@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "absl/container/flat_hash_map.h"
 #include "python/array.h"
 
 namespace weft::python {
@@ -29,26 +30,6 @@ std::optional<DType> DTypeNamed(const std::string& name) {
   }
   if (name == "bool_") return DType::kBool;
   return name == "tape" ? std::nullopt : ParseDType(name);  // nobody makes one but a loop
-}
-
-// struct-module format characters, of native byte order.
-std::optional<DType> DTypeOfFormat(const char* format, Py_ssize_t width) {
-  if (format == nullptr) return DType::kU8;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  const std::string f = format;
-  if (f == "?") return DType::kBool;
-  if (f == "e") return DType::kF16;
-  if (f == "f") return DType::kF32;
-  if (f == "d") return DType::kF64;
-  if (f == "Zf") return DType::kC64;
-  if (f == "Zd") return DType::kC128;
-  if (f.size() == 1 && std::strchr("bhilq", f[0])) {
-    return width == 1 ? DType::kI8 : width == 2 ? DType::kI16 : width == 4 ? DType::kI32 : DType::kI64;
-  }
-  if (f.size() == 1 && std::strchr("BHILQ", f[0])) {
-    return width == 1 ? DType::kU8 : width == 2 ? DType::kU16 : width == 4 ? DType::kU32 : DType::kU64;
-  }
-  return std::nullopt;
 }
 
 const char* FormatOf(DType t) {
@@ -99,19 +80,78 @@ struct BufferOwner {
 
 std::string TypeName(PyObject* object) { return Py_TYPE(object)->tp_name; }
 
-// The dtype of a NumPy array whose buffer NumPy does not export, and the array seen as integers.
-std::optional<DType> ExtendedArray(PyObject* object, Ref* as_integers) {
-  Ref dtype(PyObject_GetAttrString(object, "dtype"));
-  Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
-  if (!name) {
+// What the elements of a NumPy array or scalar are. NumPy's dtype says it, not the buffer's format: dates, durations
+// and texts are exported as plain bytes.
+struct Elements {
+  std::optional<DType> dtype;  // none: without counterpart
+  bool swapped = false;        // of the other byte order
+};
+
+Elements ElementsOf(PyObject* array_or_scalar) {
+  Ref dtype(PyObject_GetAttrString(array_or_scalar, "dtype"));
+  if (!dtype) {
     PyErr_Clear();
-    return std::nullopt;
+    return {};
   }
-  const char* text = PyUnicode_AsUTF8(name.get());
-  const std::optional<DType> t = text ? DTypeNamed(text) : std::nullopt;
-  if (!t || !IsExtended(*t)) return std::nullopt;
-  *as_integers = Ref(Check(PyObject_CallMethod(object, "view", "s", ByteWidth(*t) == 2 ? "uint16" : "uint8")));
-  return t;
+  // NumPy has one object for each of its own dtypes.
+  for (int i = 0; i < kNumDTypes; ++i) {
+    if (dtype.get() == g_dtype_objects[i]) return {static_cast<DType>(i), false};
+  }
+  Ref name(PyObject_GetAttrString(dtype.get(), "name"));
+  Ref native(PyObject_GetAttrString(dtype.get(), "isnative"));
+  const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  PyErr_Clear();
+  for (int i = 0; text != nullptr && i < kNumDTypes; ++i) {
+    const auto t = static_cast<DType>(i);
+    if (!IsOpaque(t) && std::strcmp(text, kNumpyNames[i]) == 0) return {t, native && native.get() == Py_False};
+  }
+  return {};
+}
+
+// What to do with an array of a dtype without counterpart.
+const char* RemedyFor(PyObject* dtype) {
+  Ref kind(dtype ? PyObject_GetAttrString(dtype, "kind") : nullptr);
+  PyErr_Clear();
+  const char* text = kind && PyUnicode_Check(kind.get()) ? PyUnicode_AsUTF8(kind.get()) : nullptr;
+  switch (text ? *text : '\0') {
+    case 'M':
+    case 'm': return "; take its numbers, .astype('int64')";
+    case 'f': return "; round it, .astype('float64')";
+    case 'c': return "; round it, .astype('complex128')";
+    case 'O': return "; give it a dtype of numbers, .astype('float64')";
+    case 'V': return "; pass its fields one by one";
+    default: return "; use a bool, integer, float or complex dtype";
+  }
+}
+
+// Whether nobody can write to a NumPy array's memory, now or later: it belongs to an array of ours or to bytes.
+bool IsConstantMemory(PyObject* array) {
+  Ref at = Ref::Borrow(array);
+  while (IsNumpyArray(at.get())) {
+    Ref flags(PyObject_GetAttrString(at.get(), "flags"));
+    Ref writeable(flags ? PyObject_GetAttrString(flags.get(), "writeable") : nullptr);
+    Ref base(writeable && writeable.get() == Py_False ? PyObject_GetAttrString(at.get(), "base") : nullptr);
+    PyErr_Clear();
+    // An array that owns its memory is read-only only until its owner says otherwise.
+    if (!base || base.get() == Py_None) return false;
+    at = base;
+  }
+  if (PyMemoryView_Check(at.get())) {
+    const PyObject* exporter = PyMemoryView_GET_BUFFER(at.get())->obj;
+    at = exporter ? Ref::Borrow(const_cast<PyObject*>(exporter)) : Ref();
+  }
+  return at && (IsArray(at.get()) || PyBytes_CheckExact(at.get()));
+}
+
+// The same elements in memory of ours.
+Tensor CopyOf(const Py_buffer& view, DType dtype) {
+  Tensor t(dtype, Shape(view.shape, view.shape + view.ndim));
+  if (PyBuffer_IsContiguous(&view, 'C'))
+    std::memcpy(t.raw(), view.buf, t.bytes());
+  else
+    CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim,
+                view.itemsize);
+  return WithBooleansOfOneBit(std::move(t));
 }
 
 }  // namespace
@@ -123,6 +163,10 @@ bool InitConvert() {
   g_generic = PyObject_GetAttrString(g_numpy, "generic");
   g_np_dtype = PyObject_GetAttrString(g_numpy, "dtype");
   g_dtype_cache = PyDict_New();
+  for (int i = 0; i < kNumDTypes; ++i) {  // so that arrays of NumPy's own dtypes are known by them
+    const auto t = static_cast<DType>(i);
+    if (!IsExtended(t) && !IsOpaque(t)) Py_XDECREF(DTypeObject(t));
+  }
   return g_ndarray && g_generic && g_np_dtype && g_dtype_cache;
 }
 
@@ -213,11 +257,16 @@ Scalar ScalarFrom(PyObject* number) {
       return Scalar::Int(i);
     }
     const unsigned long long u = overflow > 0 ? PyLong_AsUnsignedLongLong(number) : 0;
-    if (overflow < 0 || PyErr_Occurred()) {
+    if (overflow > 0 && !PyErr_Occurred()) return {Scalar::Kind::kUint, static_cast<int64_t>(u), 0, 0};
+    PyErr_Clear();
+    const double rounded = PyLong_AsDouble(number);
+    if (rounded == -1 && PyErr_Occurred()) {
       PyErr_Clear();
-      throw ValueError("the Python integer ", Repr(number), " does not fit 64 bits");
+      throw IntegerOverflow("the Python integer of ",
+                            Repr(Ref(Check(PyObject_CallMethod(number, "bit_length", nullptr))).get()),
+                            " bits does not fit a float64");
     }
-    return {Scalar::Kind::kUint, static_cast<int64_t>(u), 0, 0};
+    return {Scalar::Kind::kLarge, 0, rounded, 0};
   }
   if (PyFloat_Check(number)) return Scalar::Float(PyFloat_AS_DOUBLE(number));
   const Py_complex c = PyComplex_AsCComplex(number);
@@ -236,49 +285,115 @@ Tensor WithBooleansOfOneBit(Tensor t) {
   return bits;
 }
 
-Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what) {
+Tensor KeptOnce(Tensor t, const void* from) {
+  if (Trace::Current() == nullptr || IsLiteralWhenCaptured(t)) return t.made_here() ? t : t.Copy();
+  struct Kept {
+    DType dtype;
+    Shape shape;
+    std::weak_ptr<void> owner;
+    void* data;
+  };
+  // By where the elements came from. What else is found there later has other bytes, or may share them.
+  thread_local auto& kept = *new absl::flat_hash_map<const void*, Kept>();
+  if (const auto it = kept.find(from);
+      it != kept.end() && it->second.dtype == t.dtype() && it->second.shape == t.shape()) {
+    if (std::shared_ptr<void> owner = it->second.owner.lock()) {
+      const Tensor earlier(t.dtype(), t.shape(), std::move(owner), it->second.data);
+      if (std::memcmp(earlier.raw(), t.raw(), static_cast<size_t>(t.bytes())) == 0) return earlier;
+    }
+  }
+  if (!t.made_here()) t = t.Copy();
+  if (kept.size() >= 64) absl::erase_if(kept, [](const auto& entry) { return entry.second.owner.expired(); });
+  kept.insert_or_assign(from, Kept{t.dtype(), t.shape(), t.owner(), t.raw()});
+  return t;
+}
+
+Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what) {
   // A masked array: its memory says nothing of the mask.
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(g_ndarray) && IsNumpyArray(object) &&
       PyObject_HasAttrString(object, "filled"))
     throw ValueError(what, ": masked arrays have no counterpart; pass its .filled(value), or its .data and .mask");
-  auto owner = std::make_shared<BufferOwner>();
-  std::optional<DType> dtype;
-  if (PyObject_GetBuffer(object, &owner->view, PyBUF_RECORDS_RO) < 0) {
+  const Elements elements = ElementsOf(object);
+  if (!elements.dtype) {
+    Ref dtype(PyObject_GetAttrString(object, "dtype"));
     PyErr_Clear();
-    Ref integers;
-    dtype = ExtendedArray(object, &integers);
-    if (!dtype) {
-      Ref t(PyObject_GetAttrString(object, "dtype"));
-      PyErr_Clear();
-      throw TypeError(what, ": ",
-                      t ? "an array of dtype " + Repr(t.get()) : "an object of type '" + TypeName(object) + "'",
-                      " has no counterpart; use a bool, integer, float or complex dtype");
-    }
-    if (PyObject_GetBuffer(integers.get(), &owner->view, PyBUF_RECORDS_RO) < 0) throw PythonError();
-  } else {
-    dtype = DTypeOfFormat(owner->view.format, owner->view.itemsize);
-    if (!dtype) {
-      Ref t(PyObject_GetAttrString(object, "dtype"));
-      PyErr_Clear();
-      throw TypeError(what, ": an array of ", t ? Repr(t.get()) : std::string("format '") + owner->view.format + "'",
-                      " has no counterpart; use a native bool, integer, float or complex dtype");
-    }
+    throw TypeError(what, ": ",
+                    dtype ? (IsNumpyArray(object) ? "an array of dtype " : "a NumPy scalar of dtype ") +
+                                Text(Ref(Check(PyObject_Str(dtype.get()))).get())
+                          : "an object of type '" + TypeName(object) + "'",
+                    " has no counterpart", RemedyFor(dtype.get()));
   }
+  const DType dtype = *elements.dtype;
+  Ref source = Ref::Borrow(object);
+  if (elements.swapped) {
+    Ref native(DTypeObject(dtype));
+    source = Ref(Check(PyObject_CallMethod(object, "astype", "(O)", native.get())));
+  }
+  // NumPy exports no buffer of them.
+  if (IsExtended(dtype))
+    source = Ref(Check(PyObject_CallMethod(source.get(), "view", "s", ByteWidth(dtype) == 2 ? "uint16" : "uint8")));
+  auto owner = std::make_shared<BufferOwner>();
+  if (PyObject_GetBuffer(source.get(), &owner->view, PyBUF_RECORDS_RO) < 0) throw PythonError();
   const Py_buffer& view = owner->view;
-  Shape shape(view.shape, view.shape + view.ndim);
-  const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % ByteWidth(*dtype) == 0;
-  if (alias && aligned && view.ndim > 0 && PyBuffer_IsContiguous(&view, 'C')) {
-    void* data = view.buf;
-    return WithBooleansOfOneBit(Tensor(*dtype, std::move(shape), std::shared_ptr<void>(owner, data), data));
+  WEFT_CHECK(view.itemsize == ByteWidth(dtype)) << "a buffer of other elements than its dtype says";
+  const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % ByteWidth(dtype) == 0;
+  if (aligned && view.ndim > 0 && PyBuffer_IsContiguous(&view, 'C')) {
+    const auto shared = [&] {
+      return WithBooleansOfOneBit(
+          Tensor(dtype, Shape(view.shape, view.shape + view.ndim), std::shared_ptr<void>(owner, view.buf), view.buf));
+    };
+    if (sharing == Sharing::kDuringCall || IsConstantMemory(object)) return shared();
+    if (Trace::Current() != nullptr) return KeptOnce(shared(), view.buf);
   }
-  Tensor t(*dtype, std::move(shape));
-  if (PyBuffer_IsContiguous(&view, 'C'))
-    std::memcpy(t.raw(), view.buf, t.bytes());
-  else
-    CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim,
-                view.itemsize);
-  return WithBooleansOfOneBit(std::move(t));
+  return KeptOnce(CopyOf(view, dtype), view.buf);
 }
+
+namespace {
+
+// What numbers in nested lists have together, by the rules for operands.
+std::optional<WeakDType> DTypeOfItems(PyObject* object, int depth) {
+  if (IsPythonNumber(object)) {
+    if (PyBool_Check(object)) return WeakDType{DType::kBool, false};
+    return WeakDType{PyFloat_Check(object)  ? DefaultFloat()
+                     : PyLong_Check(object) ? DefaultInt()
+                                            : DefaultComplex(),
+                     true};
+  }
+  if (IsNumpyArray(object) || IsNumpyScalar(object)) {
+    const std::optional<DType> dtype = ElementsOf(object).dtype;
+    return dtype ? std::optional<WeakDType>(WeakDType{*dtype, false}) : std::nullopt;
+  }
+  if (depth > 64 || !(PyList_Check(object) || PyTuple_Check(object))) return std::nullopt;
+  std::optional<WeakDType> joined;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    const std::optional<WeakDType> one = DTypeOfItems(PySequence_Fast_GET_ITEM(object, i), depth + 1);
+    if (one) joined = joined ? Promote(*joined, *one) : *one;
+  }
+  return joined;
+}
+
+bool Fits(const Scalar& integer, DType dtype) {
+  const int bits = 8 * ByteWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
+  const __int128 limit = static_cast<__int128>(1) << bits;
+  return integer.i < limit && integer.i >= (IsSigned(dtype) ? -limit : 0);
+}
+
+// The first integer beyond 64 bits in nested lists (borrowed); null: there is none.
+PyObject* LargeInteger(PyObject* object, int depth) {
+  if (PyLong_Check(object)) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow != 0 ? object : nullptr;
+  }
+  if (depth > 64 || !(PyList_Check(object) || PyTuple_Check(object))) return nullptr;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(object);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (PyObject* found = LargeInteger(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
   *weak = false;
@@ -286,7 +401,7 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
     *weak = ValueOf(object).weak();
     return Demand(ValueOf(object), what);
   }
-  if (IsNumpyArray(object) || IsNumpyScalar(object)) return TensorFromBuffer(object, false, what);
+  if (IsNumpyArray(object) || IsNumpyScalar(object)) return TensorFromBuffer(object, Sharing::kConstant, what);
   if (IsPythonNumber(object)) {
     const Scalar s = ScalarFrom(object);
     *weak = s.dtype().weak;
@@ -303,24 +418,32 @@ Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak) {
       (PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0 && !PyList_Check(object) && !PyTuple_Check(object));
   if (one)
     throw TypeError(what, ": ", Repr(object), " of type '", TypeName(object), "' has no counterpart; expected numbers");
-  Tensor t = TensorFromBuffer(array.get(), false, what);
-  // Lists and ranges of Python numbers get the default dtypes, as Python numbers do.
+  if (const PyObject* large =
+          PyUnicode_CompareWithASCIIString(kind.get(), "O") == 0 ? LargeInteger(object, 0) : nullptr)
+    throw IntegerOverflow(what, ": the Python integer ", Repr(const_cast<PyObject*>(large)),
+                          " does not fit 64 bits; give a float dtype");
+  Tensor t = TensorFromBuffer(array.get(), Sharing::kConstant, what);
+  // Lists and ranges of Python numbers get the default dtypes, as Python numbers do; beside NumPy's they take those.
   if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) {
-    const DType to = t.dtype() == DType::kF64    ? DefaultFloat()
+    const std::optional<WeakDType> joined = DTypeOfItems(object, 0);
+    const DType to = joined && !joined->weak     ? joined->dtype
+                     : t.dtype() == DType::kF64  ? DefaultFloat()
                      : t.dtype() == DType::kI64  ? DefaultInt()
                      : t.dtype() == DType::kC128 ? DefaultComplex()
                                                  : t.dtype();
     if (to != t.dtype()) {
-      Tensor narrow(to, t.shape());
+      Tensor other(to, t.shape());
       for (int64_t i = 0; i < t.size(); ++i) {
-        if (t.dtype() == DType::kI64) {
-          const int64_t v = t.at<int64_t>(i);
-          if (v < INT32_MIN || v > INT32_MAX)
-            throw ValueError(what, ": the integer ", v, " does not fit int32; give dtype=int64");
+        if (t.dtype() == DType::kI64 && IsInteger(to)) {
+          const Ref number(Check(PyLong_FromLongLong(t.at<int64_t>(i))));
+          const Scalar s = ScalarFrom(number.get());
+          if (!Fits(s, to))
+            throw IntegerOverflow(what, ": the Python integer ", s.ToString(), " does not fit ", to,
+                                  "; give dtype=int64");
         }
-        narrow.Set(i, t.Get(i));
+        other.Set(i, t.Get(i));
       }
-      return narrow;
+      return other;
     }
   }
   return t;
@@ -368,6 +491,12 @@ PyObject* PythonNumber(const Tensor& t) {
   return PyFloat_FromDouble(v.real());
 }
 
+bool IsOperand(PyObject* object) {
+  if (IsArray(object) || IsPythonNumber(object)) return true;
+  if (IsNumpyArray(object) || IsNumpyScalar(object)) return ElementsOf(object).dtype.has_value();
+  return PyObject_HasAttrString(object, "__weft_array__");
+}
+
 bool OperandHolder::Set(PyObject* object) {
   if (IsArray(object)) {
     temporary_ = ValueOf(object);
@@ -379,7 +508,7 @@ bool OperandHolder::Set(PyObject* object) {
     return true;
   }
   if (IsNumpyArray(object) || IsNumpyScalar(object)) {
-    temporary_ = Value(TensorFromBuffer(object, false, "an operand"));
+    temporary_ = Value(TensorFromBuffer(object, Sharing::kConstant, "an operand"));
     operand_ = Operand(temporary_);
     return true;
   }

@@ -27,9 +27,15 @@ bool IsNumpyScalar(PyObject* object);
 bool IsPythonNumber(PyObject* object);
 Scalar ScalarFrom(PyObject* number);
 
-// The array that a NumPy array, NumPy scalar or buffer holds. `alias`: share its memory where it is contiguous.
-// Raises kType naming `what` for dtypes without a counterpart (strings, objects, dates).
-Tensor TensorFromBuffer(PyObject* object, bool alias, const char* what);
+// Whether an array shares the memory of a NumPy array: where nobody can ever write to that, or for the time of one
+// call, in which the caller promises not to.
+enum class Sharing { kConstant, kDuringCall };
+// The array that a NumPy array or scalar holds. Raises kType naming `what` for dtypes without a counterpart (strings,
+// objects, dates). Other bytes orders than the machine's are turned round.
+Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what);
+// While a function is traced: an earlier copy of the same elements at the address `from`, if there is one and they are
+// still the same, otherwise a tensor of our own. So a program holds an array once that it captures several times.
+Tensor KeptOnce(Tensor t, const void* from);
 // The same values as bytes 0 and 1, which all code takes booleans to be: memory from elsewhere, seen as booleans, may
 // hold other bytes. A copy if it does, else `t` itself.
 Tensor WithBooleansOfOneBit(Tensor t);
@@ -42,6 +48,9 @@ inline constexpr const char* kKeyIsNoNumber =
 void RefuseTape(DType dtype);
 PyObject* NumpyFromTensor(const Tensor& tensor);
 PyObject* PythonNumber(const Tensor& scalar);
+
+// Whether OperandHolder::Set takes it: an array, a number, or a NumPy array or scalar of a dtype with a counterpart.
+bool IsOperand(PyObject* object);
 
 // An operand taken from a Python object: converted values live here.
 class OperandHolder {

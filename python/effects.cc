@@ -135,7 +135,8 @@ bool MayStandFor(const Operand& got, DType declared) {
     switch (got.scalar().kind) {
       case Scalar::Kind::kBool: return false;
       case Scalar::Kind::kInt:
-      case Scalar::Kind::kUint: return IsInteger(declared) || IsInexact(declared);
+      case Scalar::Kind::kUint:
+      case Scalar::Kind::kLarge: return IsInteger(declared) || IsInexact(declared);
       case Scalar::Kind::kFloat: return IsInexact(declared);
       case Scalar::Kind::kComplex: return IsComplex(declared);
     }

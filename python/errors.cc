@@ -8,6 +8,7 @@
 
 #include "python/effects.h"
 #include "python/frames.h"
+#include "tracer/site.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -107,7 +108,8 @@ void SetPythonException(const Error& error) {
   const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
                             error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
   // An error with a location is one of an equation, not of the call.
-  SetPythonException(ExceptionOf(error.kind()),
+  const bool overflow = dynamic_cast<const IntegerOverflow*>(&error) != nullptr;
+  SetPythonException(overflow ? PyExc_OverflowError : ExceptionOf(error.kind()),
                      of_arguments && !error.loc() ? NamingTheCall(error.message()) : error.message(), error.loc());
 }
 

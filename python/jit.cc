@@ -189,7 +189,7 @@ Values ArgumentValues(Arguments& a) {
     if (leaf.array)
       values.push_back(ValueOf(leaf.array));
     else if (leaf.tensor.defined())
-      values.push_back(Value(leaf.tensor.Copy()));  // NumPy's memory may change
+      values.push_back(Value(KeptOnce(leaf.tensor, leaf.tensor.raw())));  // NumPy's memory may change
     else
       values.push_back(Operand(leaf.scalar).ToValue());
   }
@@ -350,10 +350,25 @@ void Warn(const std::string& text) {
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
 }
 
-// Which donated arguments can be given away. Raises ValueError for one that is passed twice; warns for one whose memory
-// somebody else holds.
+// Some of the donated arguments: what a warning says of all of them at once.
+struct SomeDonated {
+  int count = 0;
+  std::string first;
+
+  void Add(const Entry& entry, size_t i) {
+    if (count++ == 0) first = Donated(entry, i);
+  }
+  std::string Text(const char* of_one, const char* of_many) const {
+    if (count == 1) return first + of_one;
+    return std::to_string(count) + " arguments" + of_many + "; the first is " + first.substr(0, first.size() - 1);
+  }
+};
+
+// Which donated arguments can be given away. Raises ValueError for one that is passed twice; warns of those whose
+// memory somebody else holds, once for all.
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   std::vector<bool> give(a.leaves.size(), false);
+  SomeDonated shared, borrowed;
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Leaf& leaf = a.leaves[i];
     if (!leaf.donated || leaf.array == nullptr || BlocksOf(leaf.array) != nullptr || PeekValue(leaf.array).traced())
@@ -368,13 +383,17 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
     const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
     const Tensor& t = PeekValue(leaf.array).tensor();
     give[i] = !pinned && MayOverwrite(t);
-    if (!give[i]) {
-      Warn("jit: " + Donated(entry, i) +
-           (t.owner().use_count() > 1 || pinned
-                ? " was not donated: a NumPy array, DLPack or buffer export, or another array shares its memory"
-                : " was not donated: its memory belongs to another library"));
-    }
+    if (!give[i]) (t.owner().use_count() > 1 || pinned ? shared : borrowed).Add(entry, i);
   }
+  constexpr const char* kShared = " not donated: a NumPy array, DLPack or buffer export, or another array shares ";
+  constexpr const char* kBorrowed = " not donated: ";
+  if (shared.count > 0)
+    Warn("jit: " + shared.Text((std::string(" was") + kShared + "its memory").c_str(),
+                               (std::string(" were") + kShared + "their memory").c_str()));
+  if (borrowed.count > 0)
+    Warn("jit: " +
+         borrowed.Text((std::string(" was") + kBorrowed + "its memory belongs to another library").c_str(),
+                       (std::string(" were") + kBorrowed + "their memory belongs to another library").c_str()));
   return give;
 }
 
@@ -383,10 +402,13 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
 void WarnOfUseless(const Entry& entry) {
   if (entry.cut) return;
   const std::vector<bool> uses = entry.program->UsesDonated();
+  SomeDonated useless;
   for (size_t i = 0; i < uses.size(); ++i) {
-    if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0)))
-      Warn("jit: donating " + Donated(entry, i) + " brings nothing: no result or temporary fits its memory");
+    if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0))) useless.Add(entry, i);
   }
+  if (useless.count > 0)
+    Warn("jit: donating " + useless.Text(" brings nothing: no result or temporary fits its memory",
+                                         " brings nothing: no result or temporary fits their memory"));
 }
 
 // Result i as an array, which lies as the program left it.

@@ -173,9 +173,10 @@ void BindNumpy(py::module_& m) {
     const bool list = PyList_Check(o.ptr()) || PyTuple_Check(o.ptr());
     const bool text = PyUnicode_Check(o.ptr()) || PyBytes_Check(o.ptr());
     RefuseComplex(o, want, "array");
-    if (IsNumpyArray(o.ptr()))
-      t = TensorFromBuffer(o.ptr(), !copy, "array");
-    else if (IsPythonNumber(o.ptr()) && want) {
+    if (IsNumpyArray(o.ptr())) {
+      t = TensorFromBuffer(o.ptr(), Sharing::kConstant, "array");
+      if (copy && !t.made_here()) t = t.Copy();
+    } else if (IsPythonNumber(o.ptr()) && want) {
       // As in lists: what a float has no integer for is an error, not the end of a range.
       const bool whole = PyFloat_Check(o.ptr()) && IsInteger(*want);
       if (whole && !std::isfinite(PyFloat_AS_DOUBLE(o.ptr())))
@@ -199,14 +200,17 @@ void BindNumpy(py::module_& m) {
         return Wrap(want ? Astype(v, *want) : v.WithWeak(false));  // lists are not weak
       }
       const auto read_as = want ? ReadAs(*want) : std::nullopt;
-      t = read_as ? TensorFromBuffer(ArrayByNumpy(o, *read_as).ptr(), false, "array")
+      t = read_as ? TensorFromBuffer(ArrayByNumpy(o, *read_as).ptr(), Sharing::kConstant, "array")
                   : TensorFromAnything(o.ptr(), "array", &weak);
     } else
       t = TensorFromAnything(o.ptr(), "array", &weak);
     const Value v(std::move(t), weak);
     return Wrap(want ? Astype(v, *want) : v);
   });
-  m.def("from_dlpack", [](py::handle o) { return Wrap(FromDLPack(o.ptr())); });
+  m.def("from_dlpack", [](py::handle o, py::handle copied) {
+    const Value v = FromDLPack(o.ptr());
+    return Wrap(Flag(copied, "from_dlpack: copy") && !v.tensor().made_here() ? Value(v.tensor().Copy()) : v);
+  });
   m.def("full", [](py::handle shape, py::handle value, const py::object& dtype) {
     const auto want = MaybeDType(dtype);
     RefuseComplex(value, want, "full");

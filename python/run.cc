@@ -16,6 +16,7 @@
 #include "ir/cost.h"
 #include "ir/environment.h"
 #include "lowering/lower.h"
+#include "python/eager.h"
 #include "python/effects.h"
 #include "python/errors.h"
 #include "python/nans.h"
@@ -24,10 +25,6 @@
 namespace weft::python {
 namespace {
 
-bool InterpretAlways() {
-  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
-  return on;
-}
 
 // Elements that the interpreter would visit; infinite where that is not known beforehand.
 double InterpretedWork(const Fn& fn) {
@@ -82,6 +79,11 @@ std::thread& WarmUpThread() {
 
 }  // namespace
 
+bool InterpretAlways() {
+  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
+  return on;
+}
+
 CompileRequest RequestFor(const FnRef& fn, const HowToCompile& how) {
   CompileRequest request{fn};
   if (InterpretAlways() && how.backend == request.backend) return Interpreted(fn);
@@ -127,6 +129,7 @@ void InstallRunner() {
     if (g_debug_nans) CheckNans(fn, args, results);
     return results;
   });
+  InstallElementwise();
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;

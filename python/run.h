@@ -1,4 +1,4 @@
-// How a function runs: run.cc is the only file of the front end that knows the compiler and the interpreter.
+// How a function runs: run.cc, with eager.cc for single operations, is what knows the compiler and the interpreter.
 #ifndef WEFT_PYTHON_RUN_H_
 #define WEFT_PYTHON_RUN_H_
 
@@ -51,6 +51,8 @@ struct Unlocked {
 void LeaveRunningThreads();
 // Runs it with Python's lock released. Arguments fit the parameters of the function.
 Tensors RunProgram(Program& program, Tensors args);
+// WEFT_INTERPRET=1: everything runs through the interpreter.
+bool InterpretAlways();
 // Makes tracer/ run functions (programs of little work through the interpreter), and starts loading the compiler.
 void InstallRunner();
 // Waits until the compiler is loaded: before a fork, and at exit.

@@ -223,11 +223,7 @@ void BindTracing(py::module_& m) {
   });
   m.def("is_traced", [](py::handle object) { return IsArray(object.ptr()) && ValueOf(object.ptr()).traced(); });
   m.def("is_tracing", [] { return Trace::Current() != nullptr; });
-  m.def("is_operand", [](py::handle object) {
-    if (IsArray(object.ptr()) && BlocksOf(object.ptr()) != nullptr) return true;
-    OperandHolder holder;
-    return holder.Set(object.ptr());
-  });
+  m.def("is_operand", [](py::handle object) { return IsOperand(object.ptr()); });
   // Of whatever a parameter is made of.
   m.def("has_tangents", [](py::handle leaf) { return HasTangents(SpecFrom(leaf).type.dtype); });
   m.def("zeros", [](py::handle leaf) {

@@ -1,7 +1,12 @@
 // Transforms, applied to traced functions. What a function captured is never differentiated or mapped here: it belongs
 // to an outer function, whose own transform sees it. A transform may run the user's rules (HostFunctionsStay); what
 // leaves here has no custom_linear whose rule was not run.
+#include <algorithm>
+#include <array>
+
+#include "ir/host_functions.h"
 #include "python/bindings.h"
+#include "python/nans.h"
 #include "transforms/condense.h"
 #include "transforms/grad.h"
 #include "transforms/jet.h"
@@ -32,6 +37,29 @@ const Traced& Closed(const Traced& t, const char* what) {
   return t;
 }
 
+// A gradient outside of any trace is taken anew for every call, and of small functions mostly of the same one: the
+// last ones are kept. Not of what has regions or effects, whose rules may be the user's.
+FnRef GradAtOnce(const FnRef& fn, const GradOptions& options) {
+  constexpr size_t kLargest = 64;  // equations; the time of larger ones is elsewhere
+  const auto& eqns = fn->eqns();
+  const bool plain = Trace::Current() == nullptr && !g_debug_nans && eqns.size() <= kLargest && !fn->HasEffects() &&
+                     fn->FreeAxes().empty() && HostFunctionsOf(*fn).empty() &&
+                     std::all_of(eqns.begin(), eqns.end(), [](const Eqn& e) { return e.regions.empty(); });
+  if (!plain) return Grad(fn, options);
+  struct Kept {
+    FnRef fn, gradient;
+    GradOptions options;
+  };
+  static auto& kept = *new std::array<Kept, 64>();  // Python's lock guards it
+  Kept& slot = kept[fn->StructuralHash() % kept.size()];
+  const GradOptions& o = slot.options;
+  if (slot.fn && o.wrt == options.wrt && o.value == options.value && o.aux == options.aux &&
+      o.holomorphic == options.holomorphic && slot.fn->StructurallyEquals(*fn))
+    return slot.gradient;
+  slot = {fn, Grad(fn, options), options};
+  return slot.gradient;
+}
+
 }  // namespace
 
 void BindTransforms(py::module_& m) {
@@ -42,7 +70,7 @@ void BindTransforms(py::module_& m) {
     options.aux = aux;
     options.holomorphic = holomorphic;
     const HostFunctionsStay stay;
-    return FnHandle{Grad(Closed(t, "grad").fn, options)};
+    return FnHandle{GradAtOnce(Closed(t, "grad").fn, options)};
   });
   // -> (fn, active results)
   m.def("jvp", [](const Traced& t, const std::vector<bool>& active) {

@@ -6,6 +6,8 @@
 namespace weft {
 namespace {
 
+ElementwiseRunner g_elementwise_runner = nullptr;
+
 const Prim& PrimOf(Binary op) {
   // In the order of the enum; nullptr: not one primitive.
   static const auto prims = [] {
@@ -113,11 +115,7 @@ Value Power(const Operand& x, const Operand& y) {
     if (n == 2) {
       if (const Prim* square = TryFindPrim("square")) return Elementwise(*square, {x});
     }
-    if (const Prim* power = TryFindPrim("integer_pow")) {
-      Site site;
-      const Atom a = site.Use(x);
-      return site.Finish(site.b().Emit1(*power, {a}, {{"y", n}}), x.dtype().weak);
-    }
+    if (const Prim* power = TryFindPrim("integer_pow")) return Elementwise(*power, {x}, {{"y", n}});
   }
   const Operand xs[] = {x, y};
   WeakDType t = PromoteAll(xs);
@@ -125,12 +123,15 @@ Value Power(const Operand& x, const Operand& y) {
   const bool of_booleans = IsBool(x.dtype().dtype) || IsBool(y.dtype().dtype);
   if (IsBool(t.dtype)) t.dtype = DefaultInt();
   if (of_booleans && IsInteger(t.dtype)) t.weak = false;
+  if (!of_booleans) return Elementwise(FindPrim("pow"), xs);
   Site site;
   Prepared p = Prepare(site, xs, t.dtype, "power");
   return site.Finish(site.b().Emit1(FindPrim("pow"), p.atoms), t.weak);
 }
 
 }  // namespace
+
+void SetElementwiseRunner(ElementwiseRunner runner) { g_elementwise_runner = runner; }
 
 Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotion) {
   if (prim.num_operands >= 0 && static_cast<int>(xs.size()) != prim.num_operands) {
@@ -139,6 +140,12 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   }
   if (prim.name == "select") return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
+  if (g_elementwise_runner != nullptr && Trace::Current() == nullptr) {
+    if (std::optional<Tensor> y = g_elementwise_runner(prim, t.dtype, attrs, xs)) {
+      const bool weak = t.weak && y->dtype() == t.dtype;
+      return Value(*std::move(y), weak);
+    }
+  }
   Site site;
   Builder& b = site.b();
   Atoms atoms;
@@ -184,7 +191,9 @@ namespace {
 // Whether a Python integer is larger (1) or smaller (-1) than all integers of a dtype.
 int BeyondAll(const Scalar& number, DType dtype) {
   const bool whole = number.kind == Scalar::Kind::kInt || number.kind == Scalar::Kind::kUint;
-  if (!whole || !(IsSigned(dtype) || IsUnsigned(dtype))) return 0;
+  if (!(IsSigned(dtype) || IsUnsigned(dtype))) return 0;
+  if (number.kind == Scalar::Kind::kLarge) return number.re > 0 ? 1 : -1;
+  if (!whole) return 0;
   using Wide = __int128;
   const Wide value = number.kind == Scalar::Kind::kUint ? Wide(static_cast<uint64_t>(number.i)) : Wide(number.i);
   const int bits = 8 * ByteWidth(dtype) - (IsSigned(dtype) ? 1 : 0);

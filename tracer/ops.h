@@ -13,6 +13,11 @@
 
 namespace weft {
 
+// Runs one element-wise operation of a dtype on arrays and numbers at once, without a program of its own; nothing where
+// it has to be one. Set once at start-up by whoever links a compiler; the bits are those of the compiled program.
+using ElementwiseRunner = std::optional<Tensor> (*)(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs);
+void SetElementwiseRunner(ElementwiseRunner runner);
+
 // The join of the operands' dtypes, made inexact when the primitive takes floats only (kAuto) or always (kInexact).
 enum class Promotion { kAuto, kInexact };
 Value Elementwise(const Prim& prim, Operands xs, Attrs attrs = {}, Promotion promotion = Promotion::kAuto);

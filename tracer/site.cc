@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <cmath>
+#include <iomanip>
 #include <limits>
+#include <sstream>
 
 #include "ir/to_integer.h"
 
@@ -12,7 +14,8 @@ WeakDType Scalar::dtype() const {
   switch (kind) {
     case Kind::kBool: return {DType::kBool, false};
     case Kind::kInt:
-    case Kind::kUint: return {DefaultInt(), true};
+    case Kind::kUint:
+    case Kind::kLarge: return {DefaultInt(), true};
     case Kind::kFloat: return {DefaultFloat(), true};
     case Kind::kComplex: return {DefaultComplex(), true};
   }
@@ -22,6 +25,11 @@ WeakDType Scalar::dtype() const {
 std::string Scalar::ToString() const {
   if (kind == Kind::kUint) return std::to_string(static_cast<uint64_t>(i));
   if (kind == Kind::kInt || kind == Kind::kBool) return std::to_string(i);
+  if (kind == Kind::kLarge) {
+    std::ostringstream text;
+    text << std::setprecision(17) << re;
+    return text.str();
+  }
   if (kind == Kind::kFloat) return std::to_string(re);
   return std::to_string(re) + "+" + std::to_string(im) + "j";
 }
@@ -32,7 +40,9 @@ template <class T>
 T IntegerOf(DType dtype, const Scalar& s) {
   bool fits = true;
   T value = 0;
-  if (s.kind == Scalar::Kind::kUint) {
+  if (s.kind == Scalar::Kind::kLarge) {
+    fits = false;
+  } else if (s.kind == Scalar::Kind::kUint) {
     value = static_cast<T>(s.i);
     fits = sizeof(T) == 8 && std::is_unsigned_v<T>;
   } else {
@@ -40,7 +50,8 @@ T IntegerOf(DType dtype, const Scalar& s) {
     fits = static_cast<__int128>(value) == static_cast<__int128>(s.i);
   }
   if (!fits)
-    throw ValueError("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a wider dtype");
+    throw IntegerOverflow("the Python integer ", s.ToString(), " does not fit ", dtype, "; use an array of a ",
+                          s.kind == Scalar::Kind::kLarge ? "float" : "wider", " dtype");
   return value;
 }
 
@@ -49,9 +60,9 @@ Tensor MakeNumber(DType dtype, const Scalar& s) {
   VisitDType(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const bool whole = s.kind != Scalar::Kind::kFloat && s.kind != Scalar::Kind::kComplex;
-    const double real = s.kind == Scalar::Kind::kUint ? static_cast<double>(static_cast<uint64_t>(s.i))
-                        : whole                       ? static_cast<double>(s.i)
-                                                      : s.re;
+    const double real = s.kind == Scalar::Kind::kUint             ? static_cast<double>(static_cast<uint64_t>(s.i))
+                        : whole && s.kind != Scalar::Kind::kLarge ? static_cast<double>(s.i)
+                                                                  : s.re;
     if constexpr (std::is_same_v<T, bool>) {
       *t.data<T>() = real != 0 || s.im != 0;
     } else if constexpr (std::is_integral_v<T>) {
@@ -82,7 +93,8 @@ const Atom& NumberLiteral(DType dtype, const Scalar& s) {
   constexpr size_t kSlots = 512;
   thread_local auto& slots = *new std::vector<Slot>(kSlots);
   const bool whole = s.kind != Scalar::Kind::kFloat && s.kind != Scalar::Kind::kComplex;
-  const uint64_t a = whole ? static_cast<uint64_t>(s.i) : std::bit_cast<uint64_t>(s.re),
+  const uint64_t a = whole && s.kind != Scalar::Kind::kLarge ? static_cast<uint64_t>(s.i)
+                                                             : std::bit_cast<uint64_t>(s.re),
                  b = std::bit_cast<uint64_t>(s.im);
   const uint64_t h = (a ^ (a >> 32) ^ (a >> 17) ^ b * 31 ^ static_cast<uint64_t>(dtype) * 0x9e3779b9u ^
                       static_cast<uint64_t>(s.kind) << 7);

@@ -21,8 +21,9 @@ namespace weft {
 
 // A Python number: no array yet, because its dtype depends on what it stands beside.
 struct Scalar {
-  enum class Kind : uint8_t { kBool, kInt, kUint, kFloat, kComplex } kind = Kind::kInt;
-  int64_t i = 0;  // kBool, kInt; bits of kUint (integers from 2^63 on)
+  // kUint: integers from 2^63 on; kLarge: those beyond 64 bits, which only floats take, rounded.
+  enum class Kind : uint8_t { kBool, kInt, kUint, kLarge, kFloat, kComplex } kind = Kind::kInt;
+  int64_t i = 0;  // kBool, kInt; bits of kUint
   double re = 0, im = 0;
 
   static Scalar Bool(bool v) { return {Kind::kBool, v, 0, 0}; }
@@ -32,8 +33,15 @@ struct Scalar {
   std::string ToString() const;
 };
 
-// The number as a literal of rank 0, shared between equal requests: valid until the next one. Raises kValue when an
-// integer does not fit `dtype`.
+// A Python integer that an integer dtype has no place for; OverflowError in Python.
+class IntegerOverflow : public Error {
+ public:
+  template <class... Args>
+  explicit IntegerOverflow(const Args&... args) : Error(ErrorKind::kValue, internal::Concat(args...)) {}
+};
+
+// The number as a literal of rank 0, shared between equal requests: valid until the next one. Raises IntegerOverflow
+// when an integer does not fit `dtype`.
 const Atom& NumberLiteral(DType dtype, const Scalar& scalar);
 inline const Tensor& NumberTensor(DType dtype, const Scalar& scalar) { return NumberLiteral(dtype, scalar).literal(); }
 

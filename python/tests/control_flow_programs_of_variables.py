@@ -283,7 +283,7 @@ def power(x, n):
     "recursion that a traced value ends",
     (1.5, 3),
     hand=lambda x, n: weft.fori_loop(0, n, lambda i, y: x * y, x),
-    errors=converted(RecursionError, "'power' seems to call itself"),
+    errors=converted(RecursionError, "'power' calls itself"),
 )
 def _(x, n):
     return power(x, n)

@@ -134,7 +134,7 @@ def test_integers_beyond_32_bits(name):
 def test_integers_have_to_fit():
     bytes_ = np.array([1, 44], np.int8)
     for f in (wnp.isin, wnp.fmax, wnp.dot, wnp.append, wnp.searchsorted, wnp.kron):
-        with pytest.raises(ValueError, match="300 does not fit i8"):
+        with pytest.raises(OverflowError, match="300 does not fit i8"):
             f(bytes_, 300)
 
 

@@ -150,9 +150,22 @@ def test_everything_public_is_described():
 GROUPS = sorted({name.rsplit(".", 1)[0] for name, _ in EVERYTHING})
 
 
+class _LastDigits(doctest.OutputChecker):
+    """Functions of 32-bit floats may differ in the last digit between processors with and without fused products."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        if super().check_output(want, got, optionflags):
+            return True
+        number = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?")
+        if len({"".join(number.sub("#", text).split()) for text in (want, got)}) > 1:
+            return False
+        pairs = zip(map(float, number.findall(want)), map(float, number.findall(got)))
+        return all(abs(a - b) <= 3e-7 * abs(a) for a, b in pairs)
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_examples(group):
-    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(checker=_LastDigits(), verbose=False)
     out = io.StringIO()
     for name, value in EVERYTHING:
         doc = inspect.getdoc(value) if name.rsplit(".", 1)[0] == group else None

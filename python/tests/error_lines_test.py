@@ -622,7 +622,7 @@ WITHOUT_LINE = {
     "_tracing.py": {"RecursionError"},
     "autograph/regions.py": {"RecursionError"},
     # The message has the line of the statement (autograph_errors_test.py), which is converted later than it is called.
-    "autograph/aliases.py": {"StructureError"},
+    "autograph/aliases.py": {"ConversionError", "StructureError"},
     "autograph/branches.py": {"StructureError", "ConversionError", "AssertionError"},  # and `assert` of the user's own
     "autograph/conversion.py": {"ConversionError", "_refused[id(code)][1].with_traceback", "AssertionError"},
     "autograph/loops.py": {"ConversionError", "StructureError", "Grown"},  # Grown is caught there

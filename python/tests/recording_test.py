@@ -1,5 +1,8 @@
 """jit(capture=...): recordings of the path that Python took, and when they are used again."""
 
+import functools
+import math
+
 import numpy as np
 import pytest
 
@@ -99,6 +102,22 @@ def test_effects_run_once_a_call(capfd):
     for x in (1.0, -2.0, 3.0):
         assert g(x).item() == abs(x)
     assert capfd.readouterr().out.split() == ["x", "=", "1.0", "x", "=", "-2.0", "x", "=", "3.0"]
+
+
+def test_static_arguments():
+    def f(x, s):
+        return x * (2 if s is True else 3 if isinstance(s, float) else 4 if s == 1 else 5)
+
+    def signed(x, s):
+        return x if math.copysign(1.0, s) > 0 else -x
+
+    for make in (functools.partial(weft.jit, capture="auto"), weft.jit):
+        g = make(f, static_argnums=1)
+        assert [g(1.0, s).item() for s in (True, 1, 1.0, 7, True, 1)] == [2, 4, 3, 5, 2, 4]
+        with pytest.raises(ValueError, match="static argument 1 of 'f' is of type 'list', which is not hashable"):
+            g(1.0, [1])
+    h = weft.jit(signed, capture="auto", static_argnames="s")
+    assert [h(1.0, 0.0).item(), h(1.0, s=-0.0).item(), h(1.0, 0.0).item()] == [1, -1, 1]
 
 
 def test_script_is_autograph():

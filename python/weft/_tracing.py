@@ -8,6 +8,7 @@ import inspect
 import os
 import sys
 import traceback
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -163,12 +164,7 @@ class Flat:
 
 def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None) -> list[str]:
     """A readable name for each leaf of the arguments: x, params['w'][0], ..."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    varargs = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
+    positional, varargs = _positional_names(function)
     names = []
     for place, arg in enumerate(args):
         i = positions[place] if positions is not None else place
@@ -177,6 +173,21 @@ def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequenc
     for key in sorted(kwargs):
         names += _paths(key, kwargs[key])
     return names
+
+
+def _positional_names(function: Callable) -> tuple[Sequence[str], str | None]:
+    """What the parameters are called that take arguments by position, and what takes the rest of them."""
+    if type(function) is types.FunctionType and not function.__dict__:
+        code = function.__code__  # a signature takes as long as a small gradient
+        n = code.co_argcount
+        rest = code.co_varnames[n + code.co_kwonlyargcount] if code.co_flags & inspect.CO_VARARGS else None
+        return code.co_varnames[:n], rest
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional, next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
 
 
 def _paths(base: str, arg: Any) -> list[str]:
@@ -219,6 +230,12 @@ def flat_function(
             raise type_error(
                 f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
                 f"expected an array, a number, or a container of them{hint}"
+            )
+        if isinstance(leaf, (np.ndarray, np.generic)) and not _weft.is_operand(leaf):
+            kind = "array" if isinstance(leaf, np.ndarray) else "scalar"
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is a NumPy {kind} of dtype {leaf.dtype}, which has no "
+                f"counterpart; expected a bool, integer, float or complex dtype{hint}"
             )
     return flat
 

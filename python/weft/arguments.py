@@ -67,6 +67,8 @@ def hold_others(
     """The call with what is fixed held, outside `argnums`."""
     nums = [n % max(len(args), 1) for n in ([argnums] if isinstance(argnums, int) else argnums)]
     others = [a for i, a in enumerate(args) if i not in nums]
+    if not others and not kwargs:
+        return function, args, kwargs
     if not any(map(is_fixed, _tree.leaves((others, kwargs)))):
         return function, args, kwargs
     return releasing(function), tuple(a if i in nums else hold(a) for i, a in enumerate(args)), hold(kwargs)

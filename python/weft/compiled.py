@@ -83,8 +83,8 @@ def jit(
     run the compiled code without Python.
 
     Arguments are arrays, numbers, or containers of them (see weft.tree). An array whose memory somebody else sees (a
-    NumPy or DLPack view, a second array) is not donated, with a UserWarning; neither are NumPy arrays and numbers,
-    which are copied.
+    NumPy or DLPack view, a second array) is not donated, with one UserWarning for all of a call; neither are NumPy
+    arrays and numbers, which the program only reads: another thread must not write to a NumPy array during the call.
 
     Args:
         fun: the function; without it a decorator is returned.

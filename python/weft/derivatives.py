@@ -245,8 +245,10 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
                 f"{what}: '{flat.name}' was called without positional arguments; derivatives are with respect to one"
             )
         mask, nums = _argnums_flat(flat, args, argnums, what)
-        _check_inexact(flat, mask, what, allow_int)
-        active = [wanted and _weft.is_inexact(_weft.abstract(leaf)[1]) for wanted, leaf in zip(mask, flat.leaves)]
+        types = [_weft.abstract(leaf) for leaf in flat.leaves]
+        active = [wanted and _weft.is_inexact(t[1]) for wanted, t in zip(mask, types)]
+        if active != mask:
+            _check_inexact(flat, mask, what, allow_int)
         apart = bool(_weft.axes_of_lanes())
         if apart:
             flat.leaves = flat.specs = [x if not m else lanes_apart([x])[0] for x, m in zip(flat.leaves, mask)]
@@ -261,7 +263,7 @@ def _value_and_grad(fun, argnums, has_aux: bool, holomorphic: bool, allow_int: b
         if holomorphic:
             _check_complex(flat, mask, what)
         fn = _weft.grad(t, active, True, has_aux or apart, holomorphic)
-        weak, of_leaves = t.weak_results, _weak(flat.leaves)
+        weak, of_leaves = t.weak_results, _weak(flat.leaves) if apart else [kind[2] for kind in types]
         slopes = [w for w, on in zip(of_leaves, active) if on]
         out = _weft.apply(fn, flat.leaves + t.captures, weak[:1] + slopes + weak[1:])
         n = sum(active)

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
+from ._errors import value_error
 from ._tracing import Flat, call_name, flat_function, flatten_result
 
 # Of one signature; with more different paths than this, the one that was not right for longest goes.
@@ -39,6 +40,14 @@ class _Path:
         n = len(out) - len(self.decisions)
         same = all(np.array_equal(np.asarray(d), e) for d, e in zip(out[n:], self.decisions))
         return _tree.unflatten(self.out_tree, out[:n]), same
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 class Recorded:
@@ -69,8 +78,19 @@ class Recorded:
         positions = [i for i in range(len(args)) if i not in self._nums]
         flat = flat_function(function, dynamic, keywords, positions, original=self._function)
         types = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
-        key = flat.in_tree, types, tuple(fixed.items()), tuple(sorted(named.items()))
-        paths = self._paths.setdefault(key, [])
+        # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+        static = tuple((at, type(v), v, str(v) if isinstance(v, float) else "") for at, v in (fixed | named).items())
+        try:
+            paths = self._paths.setdefault((flat.in_tree, types, frozenset(static)), [])
+        except TypeError:
+            unhashable = [(at, v) for at, v in (fixed | named).items() if not _has_hash(v)]
+            if not unhashable:
+                raise
+            at, value = unhashable[0]
+            raise value_error(
+                f"static argument {at!r} of '{call_name(self._function)}' is of type '{type(value).__name__}', which "
+                "is not hashable; static arguments are part of the cache key"
+            ) from None
         for path in paths:
             result, right = path(flat.leaves)
             if right:

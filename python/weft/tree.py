@@ -19,6 +19,7 @@ from typing import Any
 import optree
 from optree import PyTreeSpec as TreeDef
 
+from . import _weft
 from ._errors import foreign, recursion_error, type_error, value_error
 
 NAMESPACE = "weft"
@@ -64,6 +65,8 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         >>> leaves
         [2, 3, 1]
     """
+    if type(tree) in _ARRAYS and is_leaf is None:
+        return [tree], _ARRAY_TREE
     _check_function(is_leaf, "tree: is_leaf", or_none=True)
     try:
         leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
@@ -84,6 +87,9 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
 
 _REFUSED: set[type] = set()
+# By far the most common trees.
+_ARRAYS = (_weft.Array, _weft.Tracer)
+_ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)  # type: ignore[arg-type]
 
 
 def inside_itself(tree: Any) -> str | None:

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import _weft
-from .errors import StructureError, user_place
+from .errors import ConversionError, StructureError, user_place
 from .source import of_users_module
 
 CONTAINERS = (list, dict, set, collections.deque)
@@ -373,8 +373,15 @@ def in_place(value: Any) -> Any:
     return value
 
 
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, _weft.Tracer) and not value.shape and _weft.dtype_kind(value.dtype) == "bool"
+
+
 def is_(a: Any, b: Any) -> Any:
-    """a is b"""
+    """a is b; of a traced boolean and another, traced or not, whether they are equal, since Python has one object for
+    each."""
+    if (_is_flag(a) and (isinstance(b, bool) or _is_flag(b))) or (isinstance(a, bool) and _is_flag(b)):
+        return a is b or a == b
     found, other = (_scope.linked.get(id(v)) for v in (a, b))
     if a is b or found is None or other is None:
         return a is b
@@ -390,6 +397,21 @@ def is_not(a: Any, b: Any) -> Any:
     """a is not b"""
     found = is_(a, b)
     return ~found if isinstance(found, _weft.Tracer) else not found
+
+
+def is_number(a: Any, b: Any) -> bool:
+    """a is b, where one of them is a number that the program writes out."""
+    if isinstance(a, _weft.Tracer) or isinstance(b, _weft.Tracer):
+        raise ConversionError(
+            f"autograph: {user_place()}: `is` asks whether a traced value and a number are one object, which only "
+            "Python's own numbers can be; compare them with =="
+        )
+    return a is b
+
+
+def is_not_number(a: Any, b: Any) -> bool:
+    """a is not b, likewise."""
+    return not is_number(a, b)
 
 
 # --- Who can still read an object -------------------------------------------------------------------------------------

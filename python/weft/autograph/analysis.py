@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import beniget
 
-from .jumps import SCOPES, Control, escaping_jumps, own_nodes
+from .jumps import SCOPES, Control, evaluated_with, own_nodes
 
 # Methods that change a list, dict or set in place.
 _MUTATORS = frozenset(
@@ -55,45 +55,51 @@ class Variables:
 def mark_python_only(function: ast.AST) -> None:
     """Gives every if, for and while of a function that cannot be converted an attribute python_only: the reason."""
     parents: dict[ast.AST, ast.AST] = {}
-    controls: list[Control] = []
-    global_names: dict[str, int] = {}
-    for parent in [function, *own_nodes(function)]:
-        if parent is not function and isinstance(parent, SCOPES):
-            continue
-        for child in ast.iter_child_nodes(parent):
-            parents[child] = parent
-        if isinstance(parent, (ast.If, ast.For, ast.While)):
-            controls.append(parent)
-        if isinstance(parent, ast.Global):
-            global_names |= dict.fromkeys(parent.names, parent.lineno)
+    nodes = list(own_nodes(function))
+    for parent in [function, *nodes]:
+        inside = ast.iter_child_nodes(parent) if parent is function else evaluated_with(parent)
+        parents |= dict.fromkeys(inside, parent)
+    controls: list[Control] = [n for n in nodes if isinstance(n, (ast.If, ast.For, ast.While))]
+    global_names = {name: n.lineno for n in nodes if isinstance(n, ast.Global) for name in n.names}
 
     for s in controls:
-        reason = _own_reason(s, global_names) or _inside_try(s, parents, function)
-        if reason:
-            s.python_only = reason  # type: ignore[union-attr]
+        if isinstance(s, ast.While) and s.orelse and any(isinstance(n, ast.NamedExpr) for n in ast.walk(s.test)):
+            s.python_only = "its test assigns with := and it has an `else`"  # type: ignore[attr-defined]
+    for n in nodes:
+        reason = _own_reason(n, global_names)
+        while reason and (n := parents.get(n, function)) is not function:
+            if isinstance(n, (ast.If, ast.For, ast.While)):
+                if getattr(n, "reason_inside", None):
+                    break  # and so have those around it
+                n.reason_inside = reason  # type: ignore[union-attr]
+    for s in controls:
+        if not hasattr(s, "python_only"):
+            reason = getattr(s, "reason_inside", None) or _inside_try(s, parents, function)
+            if reason:
+                s.python_only = reason  # type: ignore[union-attr]
     # A jump out of a statement that stays Python's takes along what it jumps out of or to.
+    left = [_chain(n, parents, function) for n in nodes if isinstance(n, (ast.Return, ast.Break, ast.Continue))]
+    words = [_word(n) for n in nodes if isinstance(n, (ast.Return, ast.Break, ast.Continue))]
     changed = True
     while changed:
         changed = False
-        for s in controls:
-            for jump in escaping_jumps(s):
-                chain = _chain(jump, parents, function)
-                reasons = [c.python_only for c in chain if hasattr(c, "python_only")]
-                trying = next((c for c in chain if isinstance(c, ast.Try) and c.handlers), None)
-                if trying is not None:
-                    reasons.append(f"it has a `{_word(jump)}` inside the try/except of line {trying.lineno}")
-                if reasons:
-                    for c in chain:
-                        if isinstance(c, (ast.If, ast.For, ast.While)) and not hasattr(c, "python_only"):
-                            c.python_only = reasons[0]  # type: ignore[union-attr]
-                            changed = True
+        for chain, word in zip(left, words):
+            reasons = [c.python_only for c in chain if hasattr(c, "python_only")]
+            trying = next((c for c in chain if isinstance(c, ast.Try) and c.handlers), None)
+            if trying is not None:
+                reasons.append(f"it has a `{word}` inside the try/except of line {trying.lineno}")
+            if reasons:
+                for c in chain:
+                    if isinstance(c, (ast.If, ast.For, ast.While)) and not hasattr(c, "python_only"):
+                        c.python_only = reasons[0]  # type: ignore[union-attr]
+                        changed = True
 
 
-def _word(jump: ast.stmt) -> str:
+def _word(jump: ast.AST) -> str:
     return type(jump).__name__.lower()
 
 
-def _chain(jump: ast.stmt, parents: dict[ast.AST, ast.AST], function: ast.AST) -> list[ast.AST]:
+def _chain(jump: ast.AST, parents: dict[ast.AST, ast.AST], function: ast.AST) -> list[ast.AST]:
     """What a jump leaves: the statements around it, up to and with the loop that it belongs to."""
     chain = []
     node: ast.AST = jump
@@ -118,39 +124,37 @@ def _inside_try(s: ast.stmt, parents: dict[ast.AST, ast.AST], function: ast.AST)
     return None
 
 
-def _own_reason(s: Control, global_names: dict[str, int]) -> str | None:
-    if isinstance(s, ast.While) and s.orelse and any(isinstance(n, ast.NamedExpr) for n in ast.walk(s.test)):
-        return "its test assigns with := and it has an `else`"
-    for n in own_nodes(s):
-        at = f"(line {getattr(n, 'lineno', s.lineno)})"
-        if isinstance(n, (ast.Yield, ast.YieldFrom)):
-            return f"it has a `yield` {at}, and a traced program cannot be left and entered again"
-        if isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith)):
-            return f"it has `async` code {at}, which only Python can run"
-        if isinstance(n, ast.Global):
-            return f"it declares a global name {at}"
-        if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del)) and n.id in global_names:
-            return f"it writes the global '{n.id}' {at}, which would hold a traced value after the trace"
-        if isinstance(n, ast.Delete):
-            for target in n.targets:
-                if isinstance(target, ast.Name):
-                    return f"it deletes '{target.id}' {at}; whether a variable exists cannot depend on a traced value"
-        if isinstance(n, ast.Raise):
-            return f"it has a `raise` {at}, which would happen while tracing; use assert or weft.debug.check"
-        if isinstance(n, (ast.Import, ast.ImportFrom)):
-            return f"it has an `import` {at}"
-        if (
-            isinstance(n, ast.Call)
-            and isinstance(n.func, ast.Name)
-            and n.func.id in _FRAME_READERS
-            and not (n.func.id in ("vars", "dir") and n.args)
-        ):
-            return f"it calls {n.func.id}() {at}, which needs Python's own frame"
-        for target in targets(n):
-            if isinstance(target, ast.Attribute) and _path(target) is None:
-                return f"it assigns an attribute of a computed object {at}; give the object a name"
-            if isinstance(target, ast.Subscript) and _path(_base(target)) is None:
-                return f"it assigns an element of a computed object {at}; give the object a name"
+def _own_reason(n: ast.AST, global_names: dict[str, int]) -> str | None:
+    """Why what is around a node stays Python's."""
+    at = f"(line {getattr(n, 'lineno', 0)})"
+    if isinstance(n, (ast.Yield, ast.YieldFrom)):
+        return f"it has a `yield` {at}, and a traced program cannot be left and entered again"
+    if isinstance(n, (ast.Await, ast.AsyncFor, ast.AsyncWith)):
+        return f"it has `async` code {at}, which only Python can run"
+    if isinstance(n, ast.Global):
+        return f"it declares a global name {at}"
+    if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del)) and n.id in global_names:
+        return f"it writes the global '{n.id}' {at}, which would hold a traced value after the trace"
+    if isinstance(n, ast.Delete):
+        for target in n.targets:
+            if isinstance(target, ast.Name):
+                return f"it deletes '{target.id}' {at}; whether a variable exists cannot depend on a traced value"
+    if isinstance(n, ast.Raise):
+        return f"it has a `raise` {at}, which would happen while tracing; use assert or weft.debug.check"
+    if isinstance(n, (ast.Import, ast.ImportFrom)):
+        return f"it has an `import` {at}"
+    if (
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name)
+        and n.func.id in _FRAME_READERS
+        and not (n.func.id in ("vars", "dir") and n.args)
+    ):
+        return f"it calls {n.func.id}() {at}, which needs Python's own frame"
+    for target in targets(n):
+        if isinstance(target, ast.Attribute) and _path(target) is None:
+            return f"it assigns an attribute of a computed object {at}; give the object a name"
+        if isinstance(target, ast.Subscript) and _path(_base(target)) is None:
+            return f"it assigns an element of a computed object {at}; give the object a name"
     return None
 
 

@@ -79,6 +79,50 @@ def if_(
     aliases.accept()
 
 
+def if_chain(
+    tests: tuple[Callable[[], Any], ...],
+    bodies: tuple[Callable[[], None], ...],
+    orelse: Callable[[], None] | None,
+    get_state: GetState,
+    set_state: SetState,
+    names: tuple[str, ...],
+    dead: tuple[str, ...] = (),
+    guarded: tuple[str, ...] = (),
+    returns: tuple[bool, ...] = (),
+) -> None:
+    """A long `if` with its `elif`s, whose tests are all evaluated first: a branch inside the other for each would be as
+    deep as there are tests, this is as deep as its logarithm. `returns`: after which branches, the last one for `else`,
+    the function has returned."""
+    branches: list[tuple[Callable[[], None] | None, bool]] = []
+    truths: list[Any] = []
+    last = orelse, bool(returns) and returns[-1]
+    for k, (test, body) in enumerate(zip(tests, bodies)):
+        value = test()
+        if traced(value):
+            truths.append(truth(value))
+            branches.append((body, bool(returns) and returns[k]))
+        elif value:
+            last = body, bool(returns) and returns[k]
+            break
+    branches.append(last)
+    # Which branch it is: that of the first test that holds.
+    chosen: Any = len(truths)
+    for k in reversed(range(len(truths))):
+        chosen = _weft.where(truths[k], k, chosen)
+
+    def run(first: int, end: int) -> None:
+        if end - first == 1:
+            (branches[first][0] or _nothing)()
+            return
+        middle = (first + end) // 2
+        sides = [all(r for _, r in branches[a:b]) for a, b in ((first, middle), (middle, end))]
+        left, right = functools.partial(run, first, middle), functools.partial(run, middle, end)
+        which = "if" if sides[0] else "else" if sides[1] else None
+        if_(chosen < middle, left, right, get_state, set_state, names, dead, guarded, which)
+
+    run(0, len(branches))
+
+
 def choose(
     test: Any,
     run_true: Callable[[], list],

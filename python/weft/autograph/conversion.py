@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import functools
 import inspect
 import sys
 import threading
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import aliases, operators
@@ -114,7 +115,30 @@ def _convert_source(function: types.FunctionType) -> _Converted:
             f"autograph: {place}: '{code.co_name}' has a `yield`; a traced program cannot be left and entered again. "
             "Collect results in a list or with weft.scan"
         )
-    node = copy.deepcopy(found)
+    with _room_for(found):
+        return _convert_node(copy.deepcopy(found), code, class_name, function.__globals__)
+
+
+@contextlib.contextmanager
+def _room_for(node: ast.AST) -> Iterator[None]:
+    """Lets Python's functions call each other as deeply as going through a syntax tree takes: an `elif` is inside the
+    one before it, and so will be what follows an early `return`."""
+    depth, level = 0, [node]
+    while level:
+        depth += 1 + sum(isinstance(n, ast.If) for n in level)
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + _FRAMES * depth)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+_FRAMES = 16  # of Python for each level of a syntax tree
+
+
+def _convert_node(node: Any, code: types.CodeType, class_name: str | None, space: dict[str, Any]) -> _Converted:
     if isinstance(node, ast.Lambda):
         body: ast.stmt = ast.copy_location(ast.Return(node.body), node.body)
         node = ast.copy_location(ast.FunctionDef("_lambda", node.args, [body], []), node)
@@ -122,7 +146,7 @@ def _convert_source(function: types.FunctionType) -> _Converted:
     _strip(node)
     if class_name is not None:
         _Mangle(class_name).visit(node)
-    conversion = convert_node(node, list(code.co_freevars))
+    conversion = convert_node(node, list(code.co_freevars), space)
     text = ast.unparse(ast.fix_missing_locations(node))
     arguments = [ast.arg(n) for n in dict.fromkeys([*code.co_freevars, conversion.ag])]
     node.name = "_converted"  # its own name may be a global that it calls
@@ -224,11 +248,11 @@ def _may_write(function: Any) -> bool:
         function = function.__func__
     if type(function) is types.FunctionType:
         return not is_converted(function) and not function.__code__.co_filename.startswith(PACKAGE)
-    return function not in _READERS if isinstance(function, Hashable) else True
+    return id(function) not in _READERS  # not by hash: that may be the user's, and need numbers
 
 
 _READERS = frozenset(
-    (len, abs, isinstance, getattr, hasattr, type, id, repr, super, locals, vars, dir, eval, exec, globals)
+    map(id, (len, abs, isinstance, getattr, hasattr, type, id, repr, super, locals, vars, dir, eval, exec, globals))
 )
 
 

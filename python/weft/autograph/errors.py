@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import sys
 import types
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(_FOLDER)) + os.sep
 
 
 class ConversionError(TypeError):
@@ -51,3 +53,14 @@ def user_place() -> str:
 def user_function() -> str:
     """The name of the function in that frame."""
     return _user_frame().f_code.co_name
+
+
+def calls_itself() -> bool:
+    """Whether the user's function that runs is called from itself, over and over."""
+    counts: collections.Counter[int] = collections.Counter()  # branches and loops have code of their own
+    frame: types.FrameType | None = _user_frame()
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            counts[id(frame.f_code)] += 1
+        frame = frame.f_back
+    return max(counts.values()) >= 8

@@ -25,21 +25,21 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes below `node` that belong to the same scope; of inner scopes only the node itself and what is evaluated
     outside of them (decorators, defaults)."""
-    for child in ast.iter_child_nodes(node):
-        yield from _own(child)
+    pending = list(ast.iter_child_nodes(node))[::-1]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += evaluated_with(node)[::-1]
 
 
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    yield node
+def evaluated_with(node: ast.AST) -> list[ast.AST]:
+    """The nodes just below one that belong to its scope."""
     if not isinstance(node, SCOPES):
-        yield from own_nodes(node)
-        return
-    for outside in getattr(node, "decorator_list", []) + getattr(node, "bases", []):
-        yield from _own(outside)
+        return list(ast.iter_child_nodes(node))
+    outside = getattr(node, "decorator_list", []) + getattr(node, "bases", [])
     if not isinstance(node, ast.ClassDef):
-        for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if default is not None:
-                yield from _own(default)
+        outside += [default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None]
+    return outside
 
 
 def jumps_in(stmts: list[ast.stmt]) -> list[ast.stmt]:

@@ -29,10 +29,14 @@ from .source import is_users, of_users_module
 from .state import Covered, Packed, Undefined, contents, is_undefined, set_contents
 
 _MISSING: Any = object()
+# Types whose values have nothing inside, by identity: classes of the user's may have no hash.
 _ATOMS = frozenset(
-    (type(None), bool, int, float, complex, str, bytes, range, slice, type(...), types.CodeType, np.dtype)
-    + (_weft.Tracer, _weft.Array, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-    + (Undefined,)
+    map(
+        id,
+        (type(None), bool, int, float, complex, str, bytes, range, slice, type(...), types.CodeType, np.dtype)
+        + (_weft.Tracer, _weft.Array, types.BuiltinFunctionType, types.MethodDescriptorType)
+        + (types.WrapperDescriptorType, Undefined),
+    )
 )
 
 # How often a statement may be traced again because it changes more than was known.
@@ -237,7 +241,7 @@ class Memory:
         queue = collections.deque((None, function) for function in code if function is not None)
         while queue:
             label, value = queue.popleft()
-            if type(value) in _ATOMS or id(value) in self._seen:
+            if id(type(value)) in _ATOMS or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value  # kept, so that no other object gets its number
             queue.extend(self._inside(label, value))
@@ -277,9 +281,9 @@ class Memory:
         if isinstance(value, CONTAINERS):
             self._add(_Contents(value, None, label))
         if isinstance(value, dict):
-            found += [((label, f"[{k!r}]"), v) for k, v in value.items() if type(v) not in _ATOMS]
+            found += [((label, f"[{k!r}]"), v) for k, v in value.items() if id(type(v)) not in _ATOMS]
         elif isinstance(value, (*CONTAINERS, tuple, frozenset)):
-            found += [((label, f"[{i}]"), v) for i, v in enumerate(value) if type(v) not in _ATOMS]
+            found += [((label, f"[{i}]"), v) for i, v in enumerate(value) if id(type(v)) not in _ATOMS]
         if of_users_module(kind) or kind is types.SimpleNamespace:
             space = getattr(value, "__dict__", None)
             if type(space) is dict:
@@ -435,11 +439,20 @@ class Memory:
 _OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)
 
 
-@functools.cache
+# By identity, as conversion.py keeps what it made: that two code objects are equal takes Python twice as long for each
+# function inside the other.
+_names: dict[int, tuple[types.CodeType, tuple[str, ...]]] = {}
+
+
 def _names_of(code: types.CodeType) -> tuple[str, ...]:
     """The names that code looks up in its globals or as attributes, with the functions inside it."""
-    names = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= dict.fromkeys(_names_of(constant))
-    return tuple(names)
+    known = _names.get(id(code))
+    if known is None:
+        names: dict[str, None] = {}
+        pending = [code]
+        while pending:
+            inner = pending.pop()
+            names |= dict.fromkeys(inner.co_names)
+            pending += [constant for constant in inner.co_consts if isinstance(constant, types.CodeType)]
+        known = _names[id(code)] = code, tuple(names)
+    return known[1]

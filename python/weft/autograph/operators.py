@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from .aliases import in_place, is_, is_not, settle
-from .branches import and_, assert_, both, compare, either, if_, if_expression, none_of, not_, or_, python_only
+from .aliases import in_place, is_, is_not, is_not_number, is_number, settle
+from .branches import (
+    and_,
+    assert_,
+    both,
+    compare,
+    either,
+    if_,
+    if_chain,
+    if_expression,
+    none_of,
+    not_,
+    or_,
+    python_only,
+)
 from .loops import for_, while_
 from .membership import contains, not_contains
 from .state import attribute, contents, read, set_attribute, set_contents, undefined
@@ -29,10 +42,13 @@ __all__ = [
     "either",
     "for_",
     "if_",
+    "if_chain",
     "if_expression",
     "in_place",
     "is_",
     "is_not",
+    "is_not_number",
+    "is_number",
     "none_of",
     "not_",
     "not_contains",

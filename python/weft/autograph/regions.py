@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _weft
 from .. import tree as _tree
-from .errors import user_function, user_place
+from .errors import calls_itself, user_function, user_place
 
 _LIMIT = 75  # Python has 1000 frames, and each takes nine
 
@@ -33,10 +33,17 @@ class region:
 
     def __enter__(self) -> None:
         if _depth.value >= _LIMIT:
+            if calls_itself():
+                raise RecursionError(
+                    f"autograph: {user_place()}: {_LIMIT} traced branches and loops inside each other. "
+                    f"'{user_function()}' calls itself under a traced condition, and is traced again at every call, "
+                    "without end; write it as a loop"
+                )
             raise RecursionError(
-                f"autograph: {user_place()}: {_LIMIT} traced branches and loops inside each other. '{user_function()}' "
-                "seems to call itself under a traced condition, and is traced again at every call, without end; "
-                "write it as a loop"
+                f"autograph: {user_place()}: {_LIMIT} traced branches and loops of '{user_function()}' are inside each "
+                "other, and no more can be. The `elif`s of an `if`, and what follows an early `return`, count as "
+                "inside where their tests call functions: call those before and test what they return, or choose with "
+                "weft.switch"
             )
         _depth.value += 1
 

@@ -20,6 +20,8 @@ one that it stands for, so equations and tracebacks name the user's lines.
 from __future__ import annotations
 
 import ast
+import types
+from typing import Any
 
 from .analysis import (
     Chains,
@@ -32,7 +34,7 @@ from .analysis import (
     targets,
 )
 from .definite import definitely_assigned
-from .jumps import Jumps, after_docstring, locate, own_nodes
+from .jumps import Jumps, after_docstring, evaluated_with, locate, own_nodes
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
@@ -65,6 +67,40 @@ def _may_choose(node: ast.AST) -> bool:
     return any(isinstance(n, (ast.Call, ast.IfExp, ast.BoolOp)) for n in ast.walk(node))
 
 
+# From how many tests on an `if` is made flat, which costs that all tests are evaluated.
+_MANY_TESTS = 16
+
+# What has no effect but its value, and ends.
+_SIMPLE = (
+    ast.Name,
+    ast.Constant,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.List,
+    ast.Compare,
+    ast.BoolOp,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.IfExp,
+    ast.cmpop,
+    ast.boolop,
+    ast.unaryop,
+    ast.operator,
+    ast.expr_context,
+)
+_MODULES_WITHOUT_EFFECTS = ("weft.numpy", "weft.nn", "weft.scipy", "numpy", "math")
+
+
+def _balanced(op: ast.boolop, values: list[ast.expr]) -> ast.expr:
+    """`a or b or c ...` of many, with as much on the one side as on the other: what decides is the same."""
+    if len(values) <= 2:
+        return values[0] if len(values) == 1 else locate(ast.BoolOp(op, values), values[0])
+    half = len(values) // 2
+    return locate(ast.BoolOp(op, [_balanced(op, values[:half]), _balanced(op, values[half:])]), values[0])
+
+
 def _arguments(names: list[str]) -> ast.arguments:
     return ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
 
@@ -76,12 +112,15 @@ def _strings(names: list[str]) -> ast.expr:
 class Conversion:
     """Converts one function that a user wrote, with the functions inside it."""
 
-    def __init__(self, node: ast.FunctionDef, free: list[str]):
+    def __init__(self, node: ast.FunctionDef, free: list[str], space: dict[str, Any]):
+        self._space = space
         taken = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | set(free)
         taken |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
         taken |= {n.name for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         taken |= {name for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
         self._taken = taken
+        self._bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self._bound |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)} | set(free)
         self.synthetic: set[str] = set()
         self.ag, self.state = self.fresh("ag"), self.fresh("state")
         self.node = node
@@ -110,6 +149,29 @@ class Conversion:
         for f in reversed(functions):
             _FunctionRewriter(self, self._scopes[f], self._return_values.get(f)).run()
 
+    def is_simple(self, test: ast.expr) -> bool:
+        """Whether evaluating an expression earlier than Python would changes nothing."""
+        pending: list[ast.AST] = [test]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.Call):
+                if not self._is_of_library(node.func) or any(isinstance(a, ast.Starred) for a in node.args):
+                    return False
+                pending += [*node.args, *(k.value for k in node.keywords)]
+            elif isinstance(node, _SIMPLE):
+                pending += ast.iter_child_nodes(node)
+            else:
+                return False
+        return True
+
+    def _is_of_library(self, function: ast.expr) -> bool:
+        """Whether it is a function of a module of arithmetic: wnp.abs."""
+        if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)):
+            return False
+        module = None if function.value.id in self._bound else self._space.get(function.value.id)
+        name = module.__name__ if isinstance(module, types.ModuleType) else ""
+        return name in _MODULES_WITHOUT_EFFECTS or name.startswith("weft.scipy.")
+
     def fresh(self, base: str) -> str:
         name, k = base, 1
         while name in self._taken:
@@ -134,7 +196,14 @@ class Conversion:
         """Puts an assignment in front of the function for each variable that control flow assigns, so that uses which
         it reaches are those that may find no value."""
         nodes = list(own_nodes(function))
-        controls = [n for n in nodes if isinstance(n, (ast.If, ast.For, ast.While, ast.Try, ast.Match))]
+        controls: list[ast.AST] = []  # those that are not inside another
+        pending = list(ast.iter_child_nodes(function))[::-1]
+        while pending:
+            n = pending.pop()
+            if isinstance(n, (ast.If, ast.For, ast.While, ast.Try, ast.Match)):
+                controls.append(n)
+            else:
+                pending += evaluated_with(n)[::-1]
         outer = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
         names = [n for n in stored_names(controls) if n not in outer and n not in parameters(function)]
         stand_ins = {}
@@ -268,7 +337,20 @@ class _FunctionRewriter:
         guarded = [n for n in state if n in self._assigned or n == self._return_value]
         if guarded:
             keywords.append(ast.keyword("guarded", _strings([self._label(n) for n in guarded])))
-        if isinstance(s, ast.If):
+        if isinstance(s, ast.If) and len(chain := self._chain(s)) >= _MANY_TESTS:
+            returned = [getattr(part, "returns", (False, False))[0] for part in chain]
+            returned.append(getattr(chain[-1], "returns", (False, False))[1])
+            if any(returned):
+                keywords.append(ast.keyword("returns", ast.Tuple([ast.Constant(r) for r in returned], ast.Load())))
+            if variables.dead:
+                keywords.append(ast.keyword("dead", _strings([self._label(n) for n in variables.dead])))
+            bodies: list[ast.expr] = [_load(self._body("if_body", [], part.body, state, out, part)) for part in chain]
+            last = chain[-1].orelse
+            orelse = self._body("else_body", [], last, state, out, chain[-1]) if last else None
+            tests = [self._thunk(self._expressions.condition(part.test), part.test) for part in chain]
+            both = [ast.Tuple(tests, ast.Load()), ast.Tuple(bodies, ast.Load())]
+            call = self._call("if_chain", [*both, _load(orelse) if orelse else ast.Constant(None), *common])
+        elif isinstance(s, ast.If):
             returns = getattr(s, "returns", (False, False))
             if any(returns):
                 keywords.append(ast.keyword("returns", ast.Constant("if" if returns[0] else "else")))
@@ -302,6 +384,16 @@ class _FunctionRewriter:
         call.keywords = keywords
         out.append(locate(ast.Expr(locate(call, s)), s))
         return out
+
+    def _chain(self, s: ast.If) -> list[ast.If]:
+        """An `if` with the `elif`s after it whose tests can be evaluated with its own."""
+        chain = [s]
+        while len(chain[-1].orelse) == 1:
+            (inner,) = chain[-1].orelse
+            if not isinstance(inner, ast.If) or hasattr(inner, "python_only") or not self._c.is_simple(inner.test):
+                break
+            chain.append(inner)
+        return chain
 
     def _body(
         self, base: str, args: list[str], stmts: list[ast.stmt], state: list[str], out: list[ast.stmt], at: ast.AST
@@ -406,6 +498,13 @@ class _Expressions(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        if len(node.values) >= _MANY_TESTS:
+            flat = node
+            node = locate(_balanced(flat.op, flat.values), flat)
+            if hasattr(flat, "only_truth"):
+                for part in ast.walk(node):
+                    if isinstance(part, ast.BoolOp) and part not in flat.values:
+                        part.only_truth = True  # type: ignore[attr-defined]
         reason = expression_reason(*node.values[1:])
         values = [self.visit(v) for v in node.values]
         is_and = isinstance(node.op, ast.And)
@@ -445,9 +544,13 @@ class _Expressions(ast.NodeTransformer):
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
                 name = "contains" if isinstance(node.ops[0], ast.In) else "not_contains"
                 return locate(self.operator(name, [node.left, *node.comparators]), node)
-            objects = not any(isinstance(v, ast.Constant) for v in (node.left, *node.comparators))
-            if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and objects:
+            if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
                 name = "is_" if isinstance(node.ops[0], ast.Is) else "is_not"
+                written = [v.value for v in (node.left, *node.comparators) if isinstance(v, ast.Constant)]
+                if any(type(v) in (int, float, complex) for v in written):
+                    name = {"is_": "is_number", "is_not": "is_not_number"}[name]
+                elif not all(isinstance(v, bool) for v in written):
+                    return node  # None, a text: no traced value is one
                 return locate(self.operator(name, [node.left, *node.comparators]), node)
             return node
         reason = expression_reason(*node.comparators[1:])
@@ -519,6 +622,6 @@ class _Expressions(ast.NodeTransformer):
         return node
 
 
-def convert_node(node: ast.FunctionDef, free: list[str]) -> Conversion:
-    """Converts a function's node in place. `free`: its free variables."""
-    return Conversion(node, free)
+def convert_node(node: ast.FunctionDef, free: list[str], space: dict[str, Any]) -> Conversion:
+    """Converts a function's node in place. `free`: its free variables; `space`: its globals."""
+    return Conversion(node, free, space)

@@ -30,9 +30,21 @@ def is_users(file: str) -> bool:
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
-@functools.lru_cache(maxsize=4096)
+# By identity: a metaclass of the user's may say that classes are equal, or have no hash.
+_users: dict[int, tuple[Any, bool]] = {}
+
+
 def of_users_module(kind: Any) -> bool:
     """Whether a user wrote a class."""
+    known = _users.get(id(kind))
+    if known is None:
+        if len(_users) >= 4096:
+            _users.clear()
+        known = _users[id(kind)] = kind, _is_users_class(kind)
+    return known[1]
+
+
+def _is_users_class(kind: Any) -> bool:
     name = kind.__module__
     if name in ("__main__", "builtins"):  # what exec defines is in builtins, too, but was made while Python runs
         return bool(kind.__flags__ & _HEAP_TYPE)

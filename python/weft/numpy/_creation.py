@@ -50,14 +50,16 @@ def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True,
     Args:
         object: the values.
         dtype: the dtype of the array; None: as above.
-        copy: whether the array gets memory of its own; False may share NumPy's, which must not be written to then.
+        copy: whether the array surely gets memory of its own; False shares NumPy's where nobody can ever write to that
+            (docs/arrays.md), and that of an array.
         ndmin: how many dimensions there are at least; new ones of size 1 come in front.
 
     Returns: array of the shape of the values.
 
     Raises:
         TypeError: a value is no number.
-        ValueError: an integer does not fit the dtype, or the rows of a list have different lengths.
+        OverflowError: an integer does not fit the dtype.
+        ValueError: the rows of a list have different lengths.
 
     Example:
         >>> wnp.array([[1, 2], [3, 4]])
@@ -73,18 +75,19 @@ def array(object: NestedLike, dtype: DTypeLike | None = None, copy: bool = True,
 
 
 def asarray(object: NestedLike, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-    """An array with these values, sharing the memory of a NumPy array where it can: do not write to that afterwards.
+    """An array with these values. It never changes: NumPy arrays are copied, except where nobody can write to them.
 
     Args:
         object: a number, a nested list, a NumPy array or an array.
         dtype: the dtype of the array; None: as for array.
-        copy: whether the array gets memory of its own.
+        copy: whether the array surely gets memory of its own.
 
     Returns: array of the shape of the values; an array of that dtype itself.
 
     Raises:
         TypeError: a value is no number.
-        ValueError: an integer does not fit the dtype, or the rows of a list have different lengths.
+        OverflowError: an integer does not fit the dtype.
+        ValueError: the rows of a list have different lengths.
 
     Example:
         >>> wnp.asarray([1, 2, 3])
@@ -93,11 +96,13 @@ def asarray(object: NestedLike, dtype: DTypeLike | None = None, copy: bool | Non
     return _weft.array(object, dtype, bool(copy))
 
 
-def from_dlpack(x: NestedLike) -> Array:
-    """The array of another library, without a copy.
+def from_dlpack(x: NestedLike, copy: bool | None = None) -> Array:
+    """The array of another library, without a copy: what is written to that one afterwards is seen in this one, and in
+    results that are still to be computed from it.
 
     Args:
         x: an object with the method __dlpack__: a row-major array in host memory.
+        copy: True: the array gets memory of its own.
 
     Returns: array of its shape and dtype.
 
@@ -111,7 +116,7 @@ def from_dlpack(x: NestedLike) -> Array:
     """
     if not hasattr(x, "__dlpack__"):
         raise type_error(f"from_dlpack: x is {x!r} of type '{type(x).__name__}', which has no method __dlpack__")
-    return _weft.from_dlpack(x)
+    return _weft.from_dlpack(x, bool(copy))
 
 
 def astype(x: NestedLike, dtype: DTypeLike) -> Array:

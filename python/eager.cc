@@ -1,0 +1,197 @@
+// A small array runs one kernel for all shapes: its elements are the row [n] of a program with a symbolic size. So an
+// operation has the same bits for 10 elements and for 100,000, whose programs are made of the same code.
+//
+// A kernel takes some milliseconds to compile, thousands of times what a small array takes. Operations whose result is
+// exact, or correctly rounded, have the same bits in the reference interpreter: it does them until compiling pays.
+#include "python/eager.h"
+
+#include <Python.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "driver/executable.h"
+#include "ir/ops.h"
+#include "ir/prim.h"
+#include "python/nans.h"
+#include "python/run.h"
+#include "tracer/ops.h"
+
+namespace weft::python {
+namespace {
+
+// Elements of the largest arrays; programs for larger ones are compiled for their shape (run.cc).
+constexpr int64_t kSmall = 8192;
+// Elements that the interpreter visits before a kernel is compiled, each call counting as some: about the time of
+// compiling.
+constexpr double kInterpreted = 1e6;
+constexpr int64_t kElementsOfACall = 32;
+
+// Operations on floats that both the interpreter and compiled code round correctly, or not at all.
+constexpr std::string_view kRoundedCorrectly[] = {
+    "add",   "sub",   "mul",  "div",       "neg", "abs", "max", "min", "sqrt", "square", "floor",         "ceil",
+    "trunc", "round", "sign", "is_finite", "eq",  "ne",  "lt",  "le",  "gt",   "ge",     "stop_gradient",
+};
+
+bool IsExact(const Prim& prim, DType dtype) {
+  if (IsBool(dtype) || IsInteger(dtype)) return true;
+  return IsFloat(dtype) && std::find(std::begin(kRoundedCorrectly), std::end(kRoundedCorrectly), prim.name) !=
+                               std::end(kRoundedCorrectly);
+}
+
+struct Key {
+  const Prim* prim;
+  uint32_t operands;  // the dtype of the operation, and of each operand its dtype and whether it is a number
+  Attrs attrs;
+  friend bool operator==(const Key& a, const Key& b) {
+    return a.prim == b.prim && a.operands == b.operands && a.attrs == b.attrs;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const Key& k) {
+    return H::combine(std::move(h), k.prim, k.operands, k.attrs);
+  }
+};
+
+struct Kernel {
+  FnRef fn;
+  bool exact = false;
+  double interpreted = 0;
+  DType result = DType::kF32;
+  std::shared_ptr<Executable> code;  // null: not compiled yet
+};
+
+// Python's lock guards it.
+absl::flat_hash_map<Key, std::shared_ptr<Kernel>>& Kernels() {
+  static auto& kernels = *new absl::flat_hash_map<Key, std::shared_ptr<Kernel>>();
+  return kernels;
+}
+
+struct Given {
+  const Tensor* tensor;  // of an operand, or the number's
+  bool number;           // beside arrays: of no dimensions
+};
+using Givens = std::array<Given, 2>;
+
+// The program of a kernel; null where the operation takes no such operands.
+FnRef KernelFn(const Prim& prim, DType dtype, const Attrs& attrs, const Givens& given, size_t count) {
+  Builder b(prim.name);
+  Atoms operands;
+  for (size_t i = 0; i < count; ++i) {
+    const Atom p = b.Parameter(Type{given[i].tensor->dtype(), given[i].number ? Dims{} : Dims{Dim::Symbol("n")}, {}},
+                               i == 0 ? "x" : "y");
+    operands.push_back(Convert(b, p, dtype));
+  }
+  const Dims row = {Dim::Symbol("n")};
+  for (Atom& a : operands) a = BroadcastAtom(b, a, row, false, prim.name.c_str());
+  try {
+    return b.Build({b.Emit1(prim, std::move(operands), attrs)});
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+Tensor Row(const Tensor& t, int64_t n) { return Tensor(t.dtype(), {n}, t.owner(), const_cast<void*>(t.raw())); }
+
+// By the reference, as ir/eval.h does it, without a program around it.
+Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, const Givens& given, size_t count,
+                   const Shape& shape) {
+  Tensors in;
+  Types types;
+  for (size_t i = 0; i < count; ++i) {
+    in.push_back(*given[i].tensor);
+    types.push_back(in.back().type());
+  }
+  const Mask literal(count, false);
+  static const std::vector<FnRef>& no_regions = *new std::vector<FnRef>();
+  const Sig sig{prim, types, literal, attrs, no_regions};
+  const Types results = {Type{kernel.result, Dims(shape.begin(), shape.end()), {}}};
+  return prim.eval(EvalContext{sig, results, {}}, in)[0];
+}
+
+std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
+  if (g_debug_nans || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
+      !prim.dtypes.Has(dtype) || IsFloat8(dtype) || IsOpaque(dtype))
+    return std::nullopt;
+  const Shape* shape = nullptr;
+  bool fits = true, alike = true;
+  for (const Operand& x : xs) {
+    if (x.is_scalar()) continue;
+    const Value& v = x.value();
+    if (v.traced() || IsFloat8(v.dtype()) || IsOpaque(v.dtype())) return std::nullopt;
+    alike &= v.dtype() == dtype;
+    const Shape& its = v.tensor().shape();
+    if (its.empty()) continue;
+    if (shape == nullptr)
+      shape = &its;
+    else
+      fits &= *shape == its;
+  }
+  const bool exact = IsExact(prim, dtype);
+  if (exact && !(fits && alike)) return std::nullopt;
+  if (!fits) {
+    const Dims joint = BroadcastShapes(xs, prim.name.c_str());
+    std::array<Value, 2> wide;
+    std::array<Operand, 2> operands = {xs[0], xs[1]};
+    for (size_t i = 0; i < 2; ++i) {
+      if (xs[i].rank() == 0) continue;
+      wide[i] = BroadcastTo(xs[i], joint);
+      operands[i] = Operand(wide[i]);
+    }
+    return Run(prim, dtype, attrs, operands);
+  }
+  static const Shape& none = *new Shape();
+  const bool numbers_alone = shape == nullptr;
+  if (numbers_alone) shape = &none;
+  const int64_t n = NumElements(*shape);
+  if (n == 0 || n > kSmall) return std::nullopt;
+
+  std::array<Tensor, 2> numbers;
+  Givens given{};
+  uint32_t key = static_cast<uint32_t>(dtype) + 1;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].is_scalar()) numbers[i] = NumberTensor(dtype, xs[i].scalar());
+    given[i].tensor = xs[i].is_scalar() ? &numbers[i] : &xs[i].value().tensor();
+    given[i].number = !numbers_alone && given[i].tensor->rank() == 0;
+    key = key << 8 | static_cast<uint32_t>(given[i].tensor->dtype()) << 1 | static_cast<uint32_t>(given[i].number);
+  }
+  std::shared_ptr<Kernel> kernel;
+  {
+    std::shared_ptr<Kernel>& known = Kernels()[Key{&prim, key, attrs}];
+    if (!known) {
+      auto made = std::make_shared<Kernel>();
+      made->fn = KernelFn(prim, dtype, attrs, given, xs.size());
+      made->exact = exact;
+      if (made->fn) made->result = made->fn->TypeOf(made->fn->results()[0]).dtype;
+      known = std::move(made);
+    }
+    kernel = known;
+  }
+  if (!kernel->fn) return std::nullopt;  // the error is raised where the operands' own shapes are
+  if (kernel->exact && !kernel->code && kernel->interpreted < kInterpreted) {
+    kernel->interpreted += static_cast<double>(n + kElementsOfACall);
+    return Interpreted(prim, *kernel, attrs, given, xs.size(), *shape);
+  }
+  if (!kernel->code) {
+    std::shared_ptr<Executable> code;
+    {
+      const Unlocked unlocked;  // compiling takes long
+      code = Compile({kernel->fn});
+    }
+    kernel->code = std::move(code);
+  }
+  Tensors in;
+  in.reserve(xs.size());
+  for (size_t i = 0; i < xs.size(); ++i) in.push_back(given[i].number ? *given[i].tensor : Row(*given[i].tensor, n));
+  const Tensor out = kernel->code->RunOwned(std::move(in))[0];
+  return Tensor(out.dtype(), *shape, out.owner(), const_cast<void*>(out.raw()));
+}
+
+}  // namespace
+
+void InstallElementwise() { SetElementwiseRunner(Run); }
+
+}  // namespace weft::python
