@@ -20,6 +20,7 @@
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
 #include "driver/stages.h"
+#include "ir/out_of_memory.h"
 #include "ir/text_printer.h"
 #include "lowering/abi.h"
 #include "lowering/lower.h"
@@ -137,9 +138,30 @@ Cache& TheCache() {
   return *cache;
 }
 
+// "out of memory: 'f': ..."
+OutOfMemory InProgram(const std::bad_alloc& error, const Fn& fn, const std::string& otherwise) {
+  const std::string what = WhatFor(error, otherwise);
+  return OutOfMemory("out of memory: '" + fn.name() + "': " + what.substr(what.find(": ") + 2));
+}
+
+// Loaded, if need be after programs that nobody holds any more have been dropped: each takes mappings of memory, of
+// which a process has so many.
+std::shared_ptr<cpu::Program> Load(const Artifact& artifact, const Ints& callbacks) {
+  try {
+    return cpu::Program::Load(artifact, callbacks);
+  } catch (const std::runtime_error&) {
+    TheCache().Clear();
+  }
+  try {
+    return cpu::Program::Load(artifact, callbacks);
+  } catch (const std::runtime_error& failure) {
+    throw Error(ErrorKind::kRuntime, failure.what());
+  }
+}
+
 }  // namespace
 
-std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) {
+std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) try {
   const Key key{fn, OptionsText(options)};
   Compiling compiling;
   if (options.use_cache) {
@@ -169,15 +191,13 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
   if (e->program_ == nullptr) {
     Artifact artifact = Lower(numbered, options.target, {options.fusion, options.donated});
     if (options.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
-    try {
-      e->program_ = cpu::Program::Load(std::move(artifact), callbacks);
-    } catch (const std::exception& failure) {
-      throw Error(ErrorKind::kInternal, failure.what());
-    }
+    e->program_ = Load(artifact, callbacks);
   }
   e->compile_milliseconds_ =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return options.use_cache ? TheCache().Insert(key, e) : e;
+} catch (const std::bad_alloc& error) {
+  throw InProgram(error, *fn, "the compiler has no room for its " + std::to_string(fn->eqns().size()) + " equations");
 }
 
 CompileOptions CompileOptions::Optimizing() {
@@ -213,6 +233,8 @@ Tensors Executable::RunOwned(Tensors args) const {
   absl::InlinedVector<cpu::Array, 4> out(program_->artifact().results.size());
   try {
     program_->Run(arguments, out);
+  } catch (const std::bad_alloc& error) {
+    throw InProgram(error, *fn_, "it has no room to run in");
   } catch (const std::invalid_argument& failure) {
     throw TypeError(fn_->name(), ": ", failure.what());
   } catch (const std::runtime_error& failure) {

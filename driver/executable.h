@@ -75,7 +75,8 @@ class Executable {
 // there.
 bool MayOverwrite(const Tensor& t);
 
-// Raises what lowering raises, with the user's location where it is known.
+// Raises what lowering raises, with the user's location where it is known; OutOfMemory; kRuntime where the code cannot
+// be loaded.
 std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options = {});
 
 // The text of a stage of compiling for a CPU (driver/stages.h); "ir" and "optimized" compile nothing. Raises kValue for
