@@ -289,7 +289,7 @@ class Reader {
     }
   }
 
-  // What is shown to people: of names and strings the format says only that they are bytes.
+  // Names are shown to people, and are strings of Python; the format says only that they are bytes.
   const std::string& Text(const std::string& bytes, const char* what) const {
     if (!IsUtf8(bytes)) Fail(std::string(what) + " that is no UTF-8: \"" + absl::CHexEscape(bytes) + "\"");
     return bytes;
@@ -351,7 +351,7 @@ class Reader {
       case exchange::Attribute::kBoolValue: return a.bool_value();
       case exchange::Attribute::kIntValue: return a.int_value();
       case exchange::Attribute::kFloatValue: return a.float_value();
-      case exchange::Attribute::kStringValue: return Text(a.string_value(), "a string");
+      case exchange::Attribute::kStringValue: return a.string_value();
       case exchange::Attribute::kDtypeValue: return ReadDType(a.dtype_value());
       case exchange::Attribute::kInts: return Ints(a.ints().values().begin(), a.ints().values().end());
       case exchange::Attribute::kDims: return ReadDims(a.dims().values());
@@ -360,9 +360,7 @@ class Reader {
         for (uint32_t index : a.types().values()) types.push_back(At(types_, index, "type"));
         return types;
       }
-      case exchange::Attribute::kStrings:
-        for (const std::string& s : a.strings().values()) Text(s, "a string");
-        return Strings(a.strings().values().begin(), a.strings().values().end());
+      case exchange::Attribute::kStrings: return Strings(a.strings().values().begin(), a.strings().values().end());
       case exchange::Attribute::kMesh: return ReadMesh(a.mesh());
       case exchange::Attribute::kShardings: {
         Shardings list;

@@ -12,7 +12,6 @@
 #include "ir/element_text.h"
 #include "ir/prim.h"
 #include "ir/text_printer.h"
-#include "ir/utf8.h"
 
 namespace weft {
 namespace {
@@ -349,7 +348,6 @@ class Parser {
     const std::string quoted = text_.substr(at + 1, pos_++ - at - 1);
     std::string value, error;
     if (!absl::CUnescape(quoted, &value, &error)) Fail(at, "malformed string: " + error);
-    if (!IsUtf8(value)) Fail(at, "this string is no UTF-8");
     return value;
   }
 

@@ -278,7 +278,6 @@ TEST(TextTest, ErrorsSayWhatIsWrong) {
       {"a = reduce_sum[dims=what] x", "'what' is no value of an attribute"},
       {"a = reduce_sum[dims=\"x] x", "this string has no end"},
       {"a = reduce_sum[dims=\"\\q\"] x", "malformed string"},
-      {"a = reduce_sum[dims=\"\\xff\"] x", "this string is no UTF-8"},
       {"a = reduce_sum[dims=[0], keep=true] x", "reduce_sum: there is no attribute 'keep'; it has dims"},
       {"a = sin[fast=true] x", "sin: there is no attribute 'fast'; it has none"},
       {"a = log[accuracy=\"low\"] x", "log: accuracy is \"low\"; expected \"highest\" or none"},

@@ -1,4 +1,4 @@
-// Whether bytes are text: names and strings of programs are shown to people, and are strings of Python.
+// Whether bytes are text: names in programs are shown to people, and are strings of Python.
 #ifndef WEFT_IR_UTF8_H_
 #define WEFT_IR_UTF8_H_
 

@@ -429,4 +429,4 @@ def test_the_least_recently_used_go_first(folder):
 
 def test_a_limit_that_is_no_number(tmp_path):
     said = run(tmp_path / "cache", WEFT_CACHE_BYTES="4 GiB")
-    assert said.count("WEFT_CACHE_BYTES is '4 GiB', which is no whole number") == 1 and len(said.splitlines()) == 1
+    assert said.count("WEFT_CACHE_BYTES is '4 GiB'; expected a whole number") == 1 and len(said.splitlines()) == 1
