@@ -28,6 +28,7 @@ constexpr int64_t kPiece = int64_t{128} << 20, kBeside = int64_t{4} << 20;
 constexpr int kMost = 64;
 
 std::atomic<int> g_used{0}, g_there{0};
+std::atomic<bool> g_forking{false};
 
 struct Growth {
   ForkSafeMutex mutex;
@@ -39,12 +40,22 @@ Growth& TheGrowth() {
     openblas_set_num_threads(1);
     auto* made = new Growth;
     made->pieces.reserve(kMost);
-    // The child has none of the threads that use pieces, and theirs stay taken.
-    pthread_atfork(nullptr, nullptr, [] {
-      g_used = 0;
-      g_there = 0;
-      TheGrowth().pieces.clear();
-    });
+    // Calls that run may hold OpenBLAS' own lock, which the child would find locked by a thread that it does not have:
+    // forking waits for them, but not for long ones. The child has none of the threads that use pieces, and theirs stay
+    // taken.
+    pthread_atfork(
+        [] {
+          g_forking = true;
+          constexpr int kMostWaits = 20000;
+          for (int i = 0; i < kMostWaits && g_used != 0; ++i) usleep(50);
+        },
+        [] { g_forking = false; },
+        [] {
+          g_used = 0;
+          g_there = 0;
+          TheGrowth().pieces.clear();
+          g_forking = false;
+        });
     return made;
   }();
   return growth;
@@ -53,7 +64,11 @@ Growth& TheGrowth() {
 bool Take() {
   int used = g_used.load(std::memory_order_relaxed);
   while (used < g_there.load(std::memory_order_acquire)) {
-    if (g_used.compare_exchange_weak(used, used + 1, std::memory_order_acquire)) return true;
+    if (!g_used.compare_exchange_weak(used, used + 1)) continue;
+    if (!g_forking.load()) return true;
+    g_used.fetch_sub(1);
+    while (g_forking.load()) usleep(50);
+    used = g_used.load(std::memory_order_relaxed);
   }
   return false;
 }
