@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <stdexcept>
 
 #include "driver/files.h"
@@ -19,13 +18,13 @@ Tensors ReadArguments(const std::string& program, const std::vector<Wanted>& wan
   const bool archive =
       inputs.size() == 1 && inputs[0].size() > 4 && inputs[0].compare(inputs[0].size() - 4, 4, ".npz") == 0;
   if (archive) {
-    const std::map<std::string, std::string> files = ParseNpz(ReadFile(inputs[0]), inputs[0]);
+    const NpzArchive files(inputs[0]);
     for (size_t i = 0; i < wanted.size(); ++i) {
-      auto it = files.find(wanted[i].name);
-      if (it == files.end()) it = files.find("arr_" + std::to_string(i));
-      if (it == files.end())
+      std::string name = wanted[i].name;
+      if (!files.Has(name)) name = "arr_" + std::to_string(i);
+      if (!files.Has(name))
         throw ValueError(program, ": ", inputs[0], " has no array '", wanted[i].name, "' (nor 'arr_", i, "')");
-      arguments.push_back(ParseNpy(it->second, wanted[i].type.dtype, inputs[0] + ": " + it->first));
+      arguments.push_back(ParseNpy(files.Read(name), wanted[i].type.dtype, inputs[0] + ": " + name));
     }
     return arguments;
   }

@@ -2,15 +2,43 @@
 #ifndef WEFT_DRIVER_COMMAND_LINE_H_
 #define WEFT_DRIVER_COMMAND_LINE_H_
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 
+#include "ir/out_of_memory.h"
 #include <CLI/CLI.hpp>
 
 namespace weft {
 
 enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
+
+// Before anything else. Paths are the user's: `bazel run` starts a program in a folder of Bazel's, and says where it
+// was called. And a file that may grow no more is an error of the write, not the end of the process.
+inline void Begin() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const char* called_in = std::getenv("BUILD_WORKING_DIRECTORY");
+  std::error_code none;
+  const std::string here = std::filesystem::current_path(none).string();
+  // The variable goes on to whatever a program under `bazel run` starts, wherever it starts that.
+  if (called_in != nullptr && here.find(".runfiles") != std::string::npos && chdir(called_in) != 0)
+    std::cerr << "weft: cannot go to " << called_in << ": " << std::strerror(errno) << "\n";
+}
+
+// What a command's exception says.
+inline std::string TextOf(const std::exception& error) {
+  const auto* memory = dynamic_cast<const std::bad_alloc*>(&error);
+  return memory != nullptr ? WhatFor(*memory, "the system gives no more") : error.what();
+}
 
 // Reads the arguments. A first word that is no command is named: CLI11 would say that a command is missing.
 inline void Parse(CLI::App& app, int argc, char** argv) {

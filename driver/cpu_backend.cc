@@ -45,6 +45,21 @@ std::string DiskKey(const Fn& optimized, const CompileRequest& request) {
 
 LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated}; }
 
+// Loaded, if need be after programs that nobody holds any more have been dropped: each takes mappings of memory, of
+// which a process has so many.
+std::shared_ptr<const cpu::Program> LoadCode(const Artifact& artifact, const Ints& callbacks) {
+  try {
+    return cpu::Program::Load(artifact, callbacks);
+  } catch (const std::runtime_error&) {
+    DropCachedPrograms();
+  }
+  try {
+    return cpu::Program::Load(artifact, callbacks);
+  } catch (const std::runtime_error& failure) {
+    throw Error(ErrorKind::kRuntime, failure.what());
+  }
+}
+
 class CpuProgram : public LoadedProgram {
  public:
   CpuProgram(std::string name, std::shared_ptr<const cpu::Program> program, std::vector<bool> donated, bool from_disk)
@@ -136,11 +151,7 @@ std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, co
   }
   Artifact artifact = Lower(numbered, request.target, OptionsOf(request));
   if (request.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
-  try {
-    return loaded(cpu::Program::Load(std::move(artifact), callbacks), false);
-  } catch (const std::exception& failure) {
-    throw Error(ErrorKind::kInternal, failure.what());
-  }
+  return loaded(LoadCode(artifact, callbacks), false);
 }
 
 }  // namespace

@@ -1,17 +1,19 @@
 #include "driver/disk_cache.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <ctime>
 #include <mutex>
-#include <system_error>
 #include <tuple>
 #include <vector>
 
@@ -22,6 +24,13 @@ namespace weft {
 namespace {
 
 constexpr char kMagic[] = "weft artifact 1\n";
+constexpr char kUnfinished[] = ".new-";
+
+// How many bytes the entries of the folder may take together.
+uint64_t Limit() {
+  static const auto limit = static_cast<uint64_t>(EnvironmentNumber("WEFT_CACHE_BYTES", 0, int64_t{4} << 30));
+  return limit;
+}
 
 // The folder and those above it, for this user alone where they are not there.
 void MakeFolders(const std::string& path) {
@@ -30,56 +39,110 @@ void MakeFolders(const std::string& path) {
   }
 }
 
-// The folder, made if need be; empty when there is none that is ours alone.
-const std::string& Folder() {
-  static const std::string* folder = [] {
-    auto* path = new std::string;
-    if (const char* given = std::getenv("WEFT_CACHE_DIR"); given != nullptr && *given != '\0') {
-      if (std::strcmp(given, "off") == 0) return path;
-      *path = given;
-    } else {
-      const char* cache = std::getenv("XDG_CACHE_HOME");
-      const char* home = std::getenv("HOME");
-      if (cache != nullptr && *cache != '\0')
-        *path = std::string(cache) + "/weft";
-      else if (home != nullptr && *home != '\0')
-        *path = std::string(home) + "/.cache/weft";
-      else
-        return path;
-    }
-    MakeFolders(*path);
+// What is wrong with a folder whose contents are run; nullptr: nothing.
+const char* ProblemOfFolder(const struct stat& info) {
+  if (info.st_uid != geteuid()) return "belongs to somebody else";
+  if ((info.st_mode & 022) != 0) return "can be written by others";
+  return nullptr;
+}
+
+// The same for the folders above it: whoever may rename in one of them may put another folder in our place. In one with
+// the sticky bit, as /tmp has it, only owners rename what is theirs.
+std::string ProblemAbove(const std::string& path) {
+  char* real = realpath(path.c_str(), nullptr);
+  if (real == nullptr) return std::string("cannot be resolved: ") + std::strerror(errno);
+  std::string above = real;
+  std::free(real);
+  while (above.size() > 1) {
+    above.resize(std::max<size_t>(1, above.rfind('/')));
     struct stat info;
-    const char* problem = nullptr;
-    if (lstat(path->c_str(), &info) != 0)
-      problem = "cannot be made";
-    else if (!S_ISDIR(info.st_mode))
-      problem = "is not a folder";
-    else if (info.st_uid != geteuid())
-      problem = "belongs to somebody else";
-    else if ((info.st_mode & 022) != 0)
-      problem = "can be written by others";
-    else if (access(path->c_str(), W_OK | X_OK) != 0)
-      problem = "cannot be written";
-    if (problem != nullptr) {
-      std::fprintf(stderr, "weft: the cache folder %s %s; compiling without it\n", path->c_str(), problem);
-      path->clear();
+    if (stat(above.c_str(), &info) != 0) return "lies in " + above + ", which cannot be looked at";
+    if (info.st_uid != geteuid() && info.st_uid != 0) return "lies in " + above + ", which belongs to somebody else";
+    if ((info.st_mode & 022) != 0 && (info.st_mode & S_ISVTX) == 0)
+      return "lies in " + above + ", which can be written by others";
+  }
+  return "";
+}
+
+// Where the environment says that it is; empty: there is to be none.
+std::string FolderPath() {
+  if (const char* given = std::getenv("WEFT_CACHE_DIR"); given != nullptr && *given != '\0')
+    return std::strcmp(given, "off") == 0 ? "" : given;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/weft";
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/weft" : "";
+}
+
+// The folder, made if need be, judged, and held open: all files are named from there, so what is judged is what is
+// used, whatever happens to its name later.
+class Folder {
+ public:
+  static Folder& Get() {
+    static auto& folder = *new Folder;
+    return folder;
+  }
+
+  // -1 where there is none that is ours alone.
+  int Descriptor() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    struct stat info;
+    // A program may close all files that it does not know, and open others in their place.
+    if (fd_ >= 0 && (fstat(fd_, &info) != 0 || info.st_dev != device_ || info.st_ino != inode_)) {
+      fd_ = -1;
+      looked_ = false;
     }
-    return path;
-  }();
-  return *folder;
-}
+    if (!looked_) Open();
+    return fd_;
+  }
+  const std::string& path() const { return path_; }
 
-std::string PathOf(const std::string& key) { return Folder() + "/" + Sha256(key) + ".weft"; }
+ private:
+  void Open() {
+    looked_ = true;
+    Limit();  // whose value is complained about where it is none
+    path_ = FolderPath();
+    if (path_.empty()) return;
+    MakeFolders(path_);
+    struct stat info;
+    std::string problem;
+    const int fd = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+      const int why = errno;
+      const bool there = lstat(path_.c_str(), &info) == 0;
+      problem = !there                   ? "cannot be made"
+                : !S_ISDIR(info.st_mode) ? "is not a folder"
+                                         : std::string("cannot be opened: ") + std::strerror(why);
+    } else if (fstat(fd, &info) != 0) {
+      problem = "cannot be looked at";
+    } else if (const char* own = ProblemOfFolder(info)) {
+      problem = own;
+    } else {
+      problem = ProblemAbove(path_);
+      if (problem.empty() && faccessat(fd, ".", W_OK | X_OK, 0) != 0) problem = "cannot be written";
+    }
+    if (problem.empty()) {
+      fd_ = fd;
+      device_ = info.st_dev, inode_ = info.st_ino;
+      return;
+    }
+    std::fprintf(stderr, "weft: the cache folder %s %s; compiling without it\n", path_.c_str(), problem.c_str());
+    if (fd >= 0) close(fd);
+  }
 
-// How many bytes the entries of the folder may take together.
-uint64_t Limit() {
-  static const auto limit = static_cast<uint64_t>(EnvironmentNumber("WEFT_CACHE_BYTES", 0, int64_t{4} << 30));
-  return limit;
-}
+  std::mutex mutex_;
+  bool looked_ = false;
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::string path_;
+};
+
+std::string NameOf(const std::string& key) { return Sha256(key) + ".weft"; }
 
 // Removes entries, those first that nobody has read or written for the longest time, when all take more than the limit;
 // then down to three quarters of it, so that this is rare. Other processes may do the same: what has gone is no error.
-void RemoveOldest(uint64_t written) {
+void RemoveOldest(int folder, uint64_t written) {
   static std::mutex mutex;
   static uint64_t total = 0;  // as far as this process knows
   static bool counted = false;
@@ -89,35 +152,65 @@ void RemoveOldest(uint64_t written) {
   struct Entry {
     timespec used;
     uint64_t bytes;
-    std::string path;
+    std::string name;
   };
   std::vector<Entry> entries;
   counted = true;
   total = 0;
-  std::error_code failure;
-  for (const auto& file : std::filesystem::directory_iterator(Folder(), failure)) {
+  // A descriptor of its own: reading moves its place.
+  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* list = again >= 0 ? fdopendir(again) : nullptr;
+  if (list == nullptr) {
+    if (again >= 0) close(again);
+    counted = false;
+    return;
+  }
+  constexpr time_t kStale = 3600;  // no write takes an hour: its process was ended
+  const time_t now = time(nullptr);
+  while (const dirent* file = readdir(list)) {
+    const std::string name = file->d_name;
     struct stat info;
-    if (file.path().extension() != ".weft" || lstat(file.path().c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+    if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (name.compare(0, sizeof kUnfinished - 1, kUnfinished) == 0) {
+      if (now - info.st_mtim.tv_sec > kStale) unlinkat(folder, name.c_str(), 0);
       continue;
-    entries.push_back({info.st_atim, static_cast<uint64_t>(info.st_size), file.path().string()});
+    }
+    if (name.size() < 5 || name.compare(name.size() - 5, 5, ".weft") != 0) continue;
+    entries.push_back({info.st_atim, static_cast<uint64_t>(info.st_size), name});
     total += entries.back().bytes;
   }
+  closedir(list);
   if (total <= Limit()) return;
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.used.tv_sec, a.used.tv_nsec) < std::tie(b.used.tv_sec, b.used.tv_nsec);
   });
   for (const Entry& e : entries) {
     if (total <= Limit() / 4 * 3) break;
-    unlink(e.path.c_str());
+    unlinkat(folder, e.name.c_str(), 0);
     total -= e.bytes;
   }
+}
+
+// A new file in the folder that nobody else writes to.
+int OpenUnfinished(int folder, std::string* name) {
+  static std::atomic<uint64_t> counter{0};
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    *name =
+        kUnfinished + std::to_string(getpid()) + "-" + std::to_string(now.tv_nsec) + "-" + std::to_string(++counter);
+    const int fd = openat(folder, name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
 }
 
 }  // namespace
 
 std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
-  if (Folder().empty()) return std::nullopt;
-  const int fd = open(PathOf(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const int folder = Folder::Get().Descriptor();
+  if (folder < 0) return std::nullopt;
+  const int fd = openat(folder, NameOf(key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   struct stat info;
   std::string bytes;
@@ -151,14 +244,15 @@ std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
 }
 
 void WriteCachedArtifact(const std::string& key, const Artifact& artifact) {
-  if (Folder().empty()) return;
+  const int folder = Folder::Get().Descriptor();
+  if (folder < 0) return;
   const uint64_t length = key.size();
   std::string body(reinterpret_cast<const char*>(&length), 8);
   body += key;
   body += artifact.Serialize();
   const std::string bytes = kMagic + Sha256(body) + body;
-  std::string temporary = Folder() + "/.new-XXXXXX";
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  std::string temporary;
+  const int fd = OpenUnfinished(folder, &temporary);
   size_t done = 0;
   while (fd >= 0 && done < bytes.size()) {
     const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
@@ -166,14 +260,15 @@ void WriteCachedArtifact(const std::string& key, const Artifact& artifact) {
     done += static_cast<size_t>(n);
   }
   if (fd >= 0) close(fd);
-  if (fd >= 0 && done == bytes.size() && rename(temporary.c_str(), PathOf(key).c_str()) == 0) {
-    RemoveOldest(bytes.size());
+  if (fd >= 0 && done == bytes.size() && renameat(folder, temporary.c_str(), folder, NameOf(key).c_str()) == 0) {
+    RemoveOldest(folder, bytes.size());
     return;
   }
-  if (fd >= 0) unlink(temporary.c_str());
+  if (fd >= 0) unlinkat(folder, temporary.c_str(), 0);
   static std::once_flag once;
   std::call_once(once, [] {
-    std::fprintf(stderr, "weft: cannot write to the cache folder %s; compiling without it\n", Folder().c_str());
+    std::fprintf(stderr, "weft: cannot write to the cache folder %s; compiling without it\n",
+                 Folder::Get().path().c_str());
   });
 }
 

@@ -9,6 +9,7 @@
 #include "backends/cpu/buffer_cache.h"
 #include "driver/compile_gate.h"
 #include "ir/error.h"
+#include "ir/out_of_memory.h"
 #include "lowering/lower.h"
 
 namespace weft {
@@ -68,9 +69,15 @@ Cache& TheCache() {
   return *cache;
 }
 
+// "out of memory: 'f': ..."
+OutOfMemory InProgram(const std::bad_alloc& error, const Fn& fn, const std::string& otherwise) {
+  const std::string what = WhatFor(error, otherwise);
+  return OutOfMemory("out of memory: '" + fn.name() + "': " + what.substr(what.find(": ") + 2));
+}
+
 }  // namespace
 
-std::shared_ptr<Executable> Compile(const CompileRequest& request) {
+std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
   const std::shared_ptr<const Backend> backend = FindBackend(request.backend);
   Compiling compiling;
   Key key;
@@ -86,6 +93,9 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) {
   e->compile_milliseconds_ =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return request.use_cache ? TheCache().Insert(key, e) : e;
+} catch (const std::bad_alloc& error) {
+  const Fn& fn = *request.program;
+  throw InProgram(error, fn, "the compiler has no room for its " + std::to_string(fn.eqns().size()) + " equations");
 }
 
 bool MayOverwrite(const Tensor& t) {
@@ -104,7 +114,11 @@ Tensors Executable::RunOwned(Tensors args) const {
                       " is ", args[i].type(), "; expected ", t);
     }
   }
-  return loaded_->Run(std::move(args));
+  try {
+    return loaded_->Run(std::move(args));
+  } catch (const std::bad_alloc& error) {
+    throw InProgram(error, program, "it has no room to run in");
+  }
 }
 
 std::string Executable::Stage(const std::string& stage) const {
@@ -132,6 +146,8 @@ void ClearCompileCache() {
   Compiling compiling;
   TheCache().Clear();
 }
+
+void DropCachedPrograms() { TheCache().Clear(); }
 
 void WarmUpCompiler() {
   Compiling compiling;

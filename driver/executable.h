@@ -58,12 +58,15 @@ class Executable {
 // there.
 bool MayOverwrite(const Tensor& t);
 
-// Raises what lowering raises, with the user's location where it is known; kValue for an unknown backend or pass.
+// Raises what lowering raises, with the user's location where it is known; OutOfMemory; kRuntime where the code cannot
+// be loaded; kValue for an unknown backend or pass.
 std::shared_ptr<Executable> Compile(const CompileRequest& request);
 
 // How many programs the in-memory cache holds; ClearCompileCache drops them (running ones live on).
 int64_t CompileCacheSize();
 void ClearCompileCache();
+// The latter for a backend that is loading code, and needs what programs that nobody holds take.
+void DropCachedPrograms();
 
 // Loads and binds the compiler's libraries; meant for a background thread when the package is imported.
 void WarmUpCompiler();

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -47,7 +46,7 @@ struct Outcome {
 
 class Material {
  public:
-  explicit Material(const std::string& path) : path_(path), files_(ParseNpz(ReadFile(path), path)) {
+  explicit Material(const std::string& path) : path_(path), files_(path) {
     std::istringstream lines(File("cases.txt"));
     std::string line;
     while (std::getline(lines, line)) {
@@ -65,10 +64,9 @@ class Material {
     }
   }
 
-  const std::string& File(const std::string& name) const {
-    const auto it = files_.find(name);
-    if (it == files_.end()) throw UserError(ErrorKind::kParse, {}, path_, " has no ", name);
-    return it->second;
+  std::string File(const std::string& name) const {
+    if (!files_.Has(name)) throw UserError(ErrorKind::kParse, {}, path_, " has no ", name);
+    return files_.Read(name);
   }
   Tensor Array(const std::string& name, DType wanted) const {
     return ParseNpy(File(name), wanted, path_ + ": " + name);
@@ -79,7 +77,7 @@ class Material {
 
  private:
   std::string path_;
-  std::map<std::string, std::string> files_;
+  NpzArchive files_;
 };
 
 // `block` again and again along its first dimension, as a value that the program takes.

@@ -92,11 +92,8 @@ int Main(int argc, char** argv) {
     if (dump_app->parsed()) dump.Run();
     if (ops_app->parsed()) weft::RunOpsCommand();
     if (selftest_app->parsed() && !selftest.Run()) return kFailure;
-  } catch (const weft::Error& error) {
-    std::cerr << "weft: " << error.what() << "\n";
-    return kFailure;
-  } catch (const std::exception& error) {  // out of memory, mostly
-    std::cerr << "weft: " << error.what() << "\n";
+  } catch (const std::exception& error) {
+    std::cerr << "weft: " << weft::TextOf(error) << "\n";
     return kFailure;
   }
   return kSuccess;
@@ -104,4 +101,7 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return weft::Finish("weft", Main(argc, argv)); }
+int main(int argc, char** argv) {
+  weft::Begin();
+  return weft::Finish("weft", Main(argc, argv));
+}

@@ -1,14 +1,21 @@
-// `weft-run`: what a machine with a GPU needs of Weft, in one file. No compiler, no Python, no library but the system's
-// C library and, opened when they are needed, the driver and cuBLASLt.
+// `weft-run`: what a machine needs of Weft to run compiled programs, in one file. No compiler, no Python, no library
+// but the system's C library and, opened when they are needed, the driver and cuBLASLt; for programs for CPUs also
+// libweft_cpu.so, which lies beside this file and needs oneDNN and OpenBLAS.
 //
-//   weft-run run f.weftb --inputs in.npz          as `weft run`, for programs for GPUs
+//   weft-run run f.weftb --inputs in.npz          as `weft run`, of a bundle
 //   weft-run selftest --gpu                       as `weft selftest`
+#include <dlfcn.h>
+
+#include <filesystem>
 #include <iostream>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "driver/array_files.h"
 #include "driver/command_line.h"
+#include "driver/cpu_library.h"
 #include "driver/files.h"
 #include "driver/gpu_selftest.h"
 #include <CLI/CLI.hpp>
@@ -19,8 +26,25 @@ using weft::kFailure;
 using weft::kSuccess;
 using weft::kUsage;
 
+void RunOnCpu(const std::string& bytes, const std::string& file, const std::vector<std::string>& inputs,
+              const std::string& outputs) {
+  std::error_code none;
+  const std::string beside =
+      (std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / "libweft_cpu.so").string();
+  void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    throw std::runtime_error(
+        file + " is for cpu, which needs libweft_cpu.so beside this program, and its libraries: " + dlerror());
+  auto* run = reinterpret_cast<WeftRunCpuBundle*>(dlsym(library, "weft_run_cpu_bundle"));
+  if (run == nullptr) throw std::runtime_error(beside + " is of another version of Weft");
+  std::vector<const char*> names;
+  for (const std::string& name : inputs) names.push_back(name.c_str());
+  if (const char* failure = run(bytes.data(), bytes.size(), file.c_str(), names.data(), names.size(), outputs.c_str()))
+    throw std::runtime_error(failure);
+}
+
 int Main(int argc, char** argv) {
-  CLI::App app("Runs compiled programs on an NVIDIA GPU.", "weft-run");
+  CLI::App app("Runs compiled programs.", "weft-run");
   app.require_subcommand(1);
 
   std::string file, device, outputs;
@@ -28,8 +52,8 @@ int Main(int argc, char** argv) {
   CLI::App* run_app = app.add_subcommand("run", "Run a bundle");
   run_app->add_option("FILE", file, "The bundle, made by `weft export` or export()")->required();
   run_app->add_option("--inputs", inputs, "One .npy file per parameter, or one .npz file with arrays of their names");
-  run_app->add_option("--device", device, "cuda, or twin, the kernels on the CPU")
-      ->check(CLI::IsMember({"cuda", "twin"}));
+  run_app->add_option("--device", device, "cpu, cuda, or twin, a GPU's kernels on the CPU")
+      ->check(CLI::IsMember({"cpu", "cuda", "twin"}));
   run_app->add_option("--outputs", outputs, "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
 
   weft::SelftestCommand selftest;
@@ -45,12 +69,16 @@ int Main(int argc, char** argv) {
   }
   try {
     if (run_app->parsed()) {
-      const weft::Bundle bundle = weft::ParseBundle(weft::ReadFile(file), file);
-      weft::PutResults(weft::RunGpuBundle(bundle, weft::ReadArguments(bundle, inputs), device), outputs);
+      const std::string bytes = weft::ReadFile(file);
+      const weft::Bundle bundle = weft::ParseBundle(bytes, file);
+      if (bundle.cpu && (device.empty() || device == "cpu"))
+        RunOnCpu(bytes, file, inputs, outputs);
+      else
+        weft::PutResults(weft::RunGpuBundle(bundle, weft::ReadArguments(bundle, inputs), device), outputs);
     }
     if (selftest_app->parsed() && !selftest.Run()) return kFailure;
   } catch (const std::exception& error) {
-    std::cerr << "weft-run: " << error.what() << "\n";
+    std::cerr << "weft-run: " << weft::TextOf(error) << "\n";
     return kFailure;
   }
   return kSuccess;
@@ -58,4 +86,7 @@ int Main(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return weft::Finish("weft-run", Main(argc, argv)); }
+int main(int argc, char** argv) {
+  weft::Begin();
+  return weft::Finish("weft-run", Main(argc, argv));
+}

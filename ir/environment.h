@@ -3,12 +3,14 @@
 #define WEFT_IR_ENVIRONMENT_H_
 
 #include <cstdint>
+#include <limits>
 
 namespace weft {
 
-// The value of the variable `name`; `otherwise` where it is not set or empty, or where it is no whole number of at
-// least `least`: that is said on stderr. Read once and keep it.
-int64_t EnvironmentNumber(const char* name, int64_t least, int64_t otherwise);
+// The value of the variable `name`; `otherwise` where it is not set or empty, or where it is no whole number from
+// `least` to `most`: that is said on stderr. Read once and keep it.
+int64_t EnvironmentNumber(const char* name, int64_t least, int64_t otherwise,
+                          int64_t most = std::numeric_limits<int64_t>::max());
 
 }  // namespace weft
 #endif  // WEFT_IR_ENVIRONMENT_H_

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
 #include "ir/attribute_names.h"
 #include "ir/builder.h"
 #include "ir/prim.h"
+#include "ir/utf8.h"
 #include "ir/weft.pb.h"
 
 static_assert(std::endian::native == std::endian::little, "literals are written as they lie in memory");
@@ -287,6 +289,12 @@ class Reader {
     }
   }
 
+  // Names are shown to people, and are strings of Python; the format says only that they are bytes.
+  const std::string& Text(const std::string& bytes, const char* what) const {
+    if (!IsUtf8(bytes)) Fail(std::string(what) + " that is no UTF-8: \"" + absl::CHexEscape(bytes) + "\"");
+    return bytes;
+  }
+
   void ReadLocation(const exchange::Location& l) {
     Loc caller;
     if (l.caller() > 0) caller = At(locations_, uint64_t{l.caller()} - 1, "location");
@@ -389,14 +397,16 @@ class Reader {
   }
 
   void ReadFn(const exchange::Function& f) {
-    const std::string in_function = "function " + std::to_string(functions_.size()) + ", '" + f.name() + "': ";
+    where_ = "function " + std::to_string(functions_.size()) + ": ";
+    const std::string in_function =
+        "function " + std::to_string(functions_.size()) + ", '" + Text(f.name(), "a name") + "': ";
     where_ = in_function;
     Builder b(f.name());
     uint32_t num_vars = 0;
     for (const exchange::Parameter& p : f.parameters()) {
       if (p.kind() != exchange::Parameter::ARGUMENT && p.kind() != exchange::Parameter::CONSTANT)
         Fail("a parameter of unknown kind");
-      b.Parameter(At(types_, p.type(), "type"), p.name(),
+      b.Parameter(At(types_, p.type(), "type"), Text(p.name(), "a parameter's name"),
                   p.kind() == exchange::Parameter::CONSTANT ? Param::Kind::kConstant : Param::Kind::kArgument);
       ++num_vars;
     }
@@ -416,7 +426,7 @@ class Reader {
   void ReadEqn(Builder& b, const exchange::Equation& e, uint32_t& num_vars, int& depth) const {
     const std::string& name = String(e.primitive());
     const Prim* prim = TryFindPrim(name);
-    if (prim == nullptr) Fail("there is no primitive '" + name + "'");
+    if (prim == nullptr) Fail("there is no primitive '" + absl::CHexEscape(name) + "'");
     Atoms operands;
     for (const exchange::Atom& a : e.operands()) operands.push_back(ReadAtom(a, num_vars));
     Attrs attrs;

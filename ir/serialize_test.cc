@@ -200,6 +200,20 @@ TEST_F(ModuleTest, NothingInItIsTrusted) {
   ExpectError("a type with 101 dimensions");
 }
 
+// Whoever looks at a program takes them for text.
+TEST_F(ModuleTest, NamesAreText) {
+  for (const std::string wrong : {"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\x80", "\xf5\x80\x80\x80"}) {
+    f().set_name(wrong);
+    ExpectError("a name that is no UTF-8");
+    f().mutable_parameters(0)->set_name(wrong);
+    ExpectError("a parameter's name that is no UTF-8");
+    module.set_strings(static_cast<int>(eqn(0).primitive()), wrong);
+    ExpectError("there is no primitive '");
+  }
+  f().set_name("s\xc3\xb8rensen \xf0\x9f\xa7\xb6");
+  EXPECT_EQ(ParseErrorOf(WrapModule(module.SerializeAsString())), "");
+}
+
 TEST_F(ModuleTest, LiteralsAreCheckedBeforeTheyAreMade) {
   const auto literal = [&]() -> exchange::Tensor& { return *eqn(2).mutable_operands(1)->mutable_literal(); };
   literal().set_data("abc");

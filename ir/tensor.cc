@@ -5,6 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "ir/out_of_memory.h"
 #include "ir/to_integer.h"
 
 namespace weft {
@@ -38,7 +39,7 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
   const size_t padded = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;  // room for a full vector load at the end
   void* memory = std::aligned_alloc(64, padded);
   if (memory == nullptr) {
-    throw UserError(ErrorKind::kRuntime, {}, "out of memory: an array ", type(), " needs ", bytes, " bytes");
+    throw OutOfMemory("out of memory: an array " + type().ToString() + " needs " + std::to_string(bytes) + " bytes");
   }
   owner_ = std::shared_ptr<void>(memory, FreeMemory());
   data_ = memory;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
-#include <stdexcept>
 #include <type_traits>
 #include <utility>
+
+#include "ir/dtype.h"
+#include "ir/out_of_memory.h"
 
 namespace weft {
 namespace {
@@ -132,7 +135,68 @@ bool Artifact::Parse(const std::string& bytes, Artifact* out) {
   r.Raw(format);
   if (format != kFormat) return false;
   Fields(r, *out);
-  return r.ok && r.at == r.end;
+  return r.ok && r.at == r.end && out->PlanProblem().empty();
+}
+
+std::string Artifact::PlanProblem() const {
+  const auto in = [](int64_t index, size_t count) { return index >= 0 && static_cast<uint64_t>(index) < count; };
+  const auto known = [&](const SizeExpr& e) {
+    return std::all_of(e.terms.begin(), e.terms.end(), [&](const SizeExpr::Term& t) {
+      return std::all_of(t.symbols.begin(), t.symbols.end(), [&](int32_t s) { return in(s, symbols.size()); });
+    });
+  };
+  for (const std::vector<Value>* values : {&params, &results}) {
+    for (const Value& v : *values) {
+      if (v.dtype >= kNumDTypes) return "an array of no type";
+      for (const SizeExpr& d : v.dims) {
+        if (!known(d)) return "a size of a symbol that is not there";
+        if (d.is_static() && d.constant < 0) return "a negative size";
+      }
+    }
+  }
+  // Of a program or one of its functions, whose parameters and results are what calls say that they are.
+  const auto frame = [&](const std::vector<Slot>& of_slots, const std::vector<Buffer>& of_buffers, int64_t arena,
+                         bool is_program) -> std::string {
+    if (arena < -1) return "memory of a negative size";
+    for (const Buffer& b : of_buffers) {
+      if (!known(b.bytes)) return "a buffer of a symbol that is not there";
+      if (b.first < 0 || b.last < b.first) return "a buffer that lives at no time";
+      if (arena < 0) continue;  // it is laid out when sizes are known
+      if (!b.bytes.is_static() || b.bytes.constant < 0 || b.offset < 0 || b.offset > arena ||
+          b.bytes.constant > arena - b.offset)
+        return "a buffer lies outside of its memory";
+    }
+    for (const Slot& s : of_slots) {
+      constexpr size_t kAny = std::numeric_limits<int32_t>::max();
+      size_t count = 0;
+      switch (s.place) {
+        case Place::kArena: count = of_buffers.size(); break;
+        case Place::kParam: count = is_program ? params.size() : kAny; break;
+        case Place::kResult: count = is_program ? results.size() : kAny; break;
+        case Place::kConstant: count = constants.size() + 1; break;  // an empty one may lie at the end
+        case Place::kMoving: continue;
+        default: return "a slot has no place";
+      }
+      if (!in(s.index, count)) return "a slot lies nowhere";
+    }
+    return "";
+  };
+  if (std::string problem = frame(slots, buffers, arena_bytes, true); !problem.empty()) return problem;
+  for (const Function& f : functions) {
+    if (std::string problem = frame(f.slots, f.buffers, f.arena_bytes, false); !problem.empty()) return problem;
+  }
+  if (!donated.empty() && donated.size() != params.size()) return "donations of other parameters";
+  if (!result_in.empty() && result_in.size() != results.size()) return "memory of other results";
+  for (int32_t p : result_in) {
+    if (p != -1 && !in(p, params.size())) return "a result lies nowhere";
+  }
+  for (const DescPatch& patch : desc_patches) {
+    if (!in(patch.index, desc.size()) || !known(patch.value)) return "a number that belongs nowhere";
+  }
+  for (const Condition& c : conditions) {
+    if (!known(c.size) || !known(c.reads)) return "a condition of a symbol that is not there";
+  }
+  return "";
 }
 
 int64_t PlanArena(const std::vector<Artifact::Buffer>& buffers, const std::vector<int64_t>& bytes,
@@ -175,8 +239,7 @@ int64_t PlanArena(const std::vector<Artifact::Buffer>& buffers, const std::vecto
     }
     if (best < 0) best = cursor;
     overflow |= __builtin_add_overflow(best, size, &end_of_it);
-    if (overflow)
-      throw std::overflow_error("out of memory: a program needs more than 2^63 bytes for intermediate arrays");
+    if (overflow) throw OutOfMemory("out of memory: a program needs more than 2^63 bytes for intermediate arrays");
     (*offsets)[id] = best;
     total = std::max(total, end_of_it);
     if (size == 0) continue;

@@ -108,8 +108,11 @@ struct Artifact {
   std::string schedule;  // readable: steps, groups and why groups ended
 
   std::string Serialize() const;
-  // False when the bytes are malformed.
+  // False when the bytes are malformed, or the plan in them is none (PlanProblem).
   static bool Parse(const std::string& bytes, Artifact* out);
+  // What refers to something that is not there, lies outside of its memory or has a negative size; empty where nothing
+  // does. What the code itself does is beyond that, and so is `desc`, which is part of it.
+  std::string PlanProblem() const;
 };
 
 // Offsets for buffers with the given sizes such that buffers alive at the same time never overlap. Returns the size of

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
 #include "ir/dtype.h"
+#include "ir/utf8.h"
 #include "lowering/abi.h"
 #include "lowering/bundle.h"
 #include "lowering/bundle.pb.h"
@@ -139,6 +141,7 @@ std::vector<Bundle::Value> Read(const google::protobuf::RepeatedPtrField<bundle:
       if (d < 0) Damaged("a negative size");
     }
     if (v.dtype() < 0 || v.dtype() >= kNumDTypes) Damaged("an array of no type");
+    if (!IsUtf8(v.name())) Damaged("a name that is no UTF-8");
     out.push_back({v.name(), v.dtype(), {v.shape().begin(), v.shape().end()}, v.is_constant(), v.constant()});
   }
   return out;
@@ -155,6 +158,15 @@ std::vector<Artifact::Value> Plain(const std::vector<Bundle::Value>& values) {
     }
   }
   return out;
+}
+
+bool SameTypes(const std::vector<Artifact::Value>& of_code, const std::vector<Bundle::Value>& said) {
+  return std::equal(
+      of_code.begin(), of_code.end(), said.begin(), said.end(), [](const Artifact::Value& a, const Bundle::Value& b) {
+        return a.dtype == b.dtype &&
+               std::equal(a.dims.begin(), a.dims.end(), b.shape.begin(), b.shape.end(),
+                          [](const SizeExpr& d, int64_t size) { return d.is_static() && d.constant == size; });
+      });
 }
 
 }  // namespace
@@ -190,6 +202,7 @@ Bundle Bundle::Parse(const std::string& bytes) {
     throw std::invalid_argument("the bundle is of version " + std::to_string(b.version()) + "; this program reads " +
                                 std::to_string(kVersion));
   Bundle out;
+  if (!IsUtf8(b.name())) Damaged("a name that is no UTF-8");
   out.name = b.name();
   out.params = Read(b.params());
   out.results = Read(b.results());
@@ -206,7 +219,13 @@ Bundle Bundle::Parse(const std::string& bytes) {
     }
   } else {
     Artifact a;
-    if (!Artifact::Parse(b.cpu(), &a)) Damaged("its code is of another version of Weft");
+    if (!Artifact::Parse(b.cpu(), &a)) Damaged("its code is of another version of Weft, or its plan is none");
+    if (!a.symbols.empty()) Damaged("it has sizes that are not known");
+    if (!SameTypes(a.params, out.params) || !SameTypes(a.results, out.results))
+      Damaged("its code takes and gives other arrays than it says");
+    for (uint8_t donated : a.donated) {
+      if (donated != 0) Damaged("it overwrites what it is given");
+    }
     out.cpu = std::move(a);
   }
   return out;

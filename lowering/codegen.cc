@@ -1,14 +1,24 @@
 #include "lowering/codegen.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "ir/error.h"
+#include "ir/out_of_memory.h"
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/SmallString.h"
@@ -17,10 +27,12 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar.h"
+#include "lowering/compiler_memory.h"
 #include "lowering/lower.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -38,6 +50,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include <gnu/libc-version.h>
 
 LLD_HAS_DRIVER(elf)
 
@@ -55,6 +68,14 @@ struct Diagnostics {
   mlir::ScopedDiagnosticHandler handler;
 };
 
+// What one compilation of a thread leaves to the next.
+struct CompilerState {
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::string target;  // of the machine
+};
+thread_local CompilerState t_state;
+
 llvm::TargetMachine& MachineFor(const Target& target) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -64,8 +85,8 @@ llvm::TargetMachine& MachineFor(const Target& target) {
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
   });
-  thread_local std::string current;
-  thread_local std::unique_ptr<llvm::TargetMachine> machine;
+  std::string& current = t_state.target;
+  std::unique_ptr<llvm::TargetMachine>& machine = t_state.machine;
   if (machine == nullptr || current != target.ToString()) {
     llvm::TargetOptions options;
     options.AllowFPOpFusion = target.fused_products ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Standard;
@@ -87,28 +108,58 @@ std::string Emit(llvm::Module& module, const Target& target, bool assembly) {
                    llvm::createEarlyCSEPass(), llvm::createLICMPass()});
 }
 
-// A private folder in memory, gone with its file when this goes. lld reads and writes paths only, and replaces its
-// output by renaming, which memory files (memfd) do not support.
+// A private folder in memory, gone with its file when this goes. lld reads and writes paths only, and makes its output
+// beside them first, which memory files (memfd) do not support.
 class LinkFolder {
  public:
   LinkFolder() {
-    for (const char* pattern : {"/dev/shm/weft-XXXXXX", "/tmp/weft-XXXXXX"}) {
-      path_ = pattern;
-      if (mkdtemp(path_.data()) != nullptr) return;
+    std::string why;
+    for (const char* parent : {"/dev/shm", "/tmp"}) {
+      Sweep(parent);
+      path_ = std::string(parent) + "/" + kPrefix + "XXXXXX";
+      object_ = path_ + "/object.o";
+      library_ = path_ + "/library.so";
+      if (mkdtemp(path_.data()) != nullptr) {
+        for (std::string* file : {&object_, &library_}) file->replace(0, path_.size(), path_);
+        return;
+      }
+      why += (why.empty() ? "" : ", ") + std::string(parent) + ": " + std::strerror(errno);
     }
-    throw Error(ErrorKind::kRuntime, "compile: neither /dev/shm nor /tmp can be written, and linking needs a folder");
+    throw Error(ErrorKind::kRuntime, "compile: linking needs a folder, and none can be made (" + why + ")");
   }
   ~LinkFolder() {
-    unlink(object().c_str());
-    unlink(library().c_str());
+    unlink(object_.c_str());
+    unlink(library_.c_str());
     rmdir(path_.c_str());
   }
   LinkFolder(const LinkFolder&) = delete;
-  std::string object() const { return path_ + "/object.o"; }
-  std::string library() const { return path_ + "/library.so"; }
+  const std::string& object() const { return object_; }
+  const std::string& library() const { return library_; }
 
  private:
-  std::string path_;
+  static constexpr char kPrefix[] = "weft-link-";
+
+  // Removes, once per process, what processes of this user left that were ended while they linked: linking takes
+  // milliseconds.
+  static void Sweep(const std::string& parent) {
+    static std::set<std::string> swept;
+    if (!swept.insert(parent).second) return;
+    DIR* list = opendir(parent.c_str());
+    if (list == nullptr) return;
+    constexpr time_t kStale = 3600;
+    while (const dirent* entry = readdir(list)) {
+      const std::string path = parent + "/" + entry->d_name;
+      struct stat info;
+      if (std::strncmp(entry->d_name, kPrefix, sizeof kPrefix - 1) != 0 || lstat(path.c_str(), &info) != 0 ||
+          !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || time(nullptr) - info.st_mtim.tv_sec < kStale)
+        continue;
+      for (const char* file : {"/object.o", "/library.so"}) unlink((path + file).c_str());
+      rmdir(path.c_str());
+    }
+    closedir(list);
+  }
+
+  std::string path_, object_, library_;
 };
 
 void WriteFile(const std::string& path, const std::string& bytes) {
@@ -116,16 +167,19 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   size_t done = 0;
   while (fd >= 0 && done < bytes.size()) {
     const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<size_t>(n);
   }
+  const int why = errno;
   if (fd >= 0) close(fd);
-  if (done < bytes.size()) throw Error(ErrorKind::kRuntime, "compile: cannot write " + path);
+  if (done < bytes.size())
+    throw Error(ErrorKind::kRuntime, "compile: cannot write " + path + ": " + std::strerror(why));
 }
 
 std::string ReadFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(ErrorKind::kRuntime, "compile: cannot read " + path);
+  if (fd < 0) throw Error(ErrorKind::kRuntime, "compile: cannot read " + path + ": " + std::strerror(errno));
   std::string bytes(static_cast<size_t>(lseek(fd, 0, SEEK_END)), '\0');
   size_t done = 0;
   while (done < bytes.size()) {
@@ -138,6 +192,12 @@ std::string ReadFile(const std::string& path) {
   return bytes;
 }
 
+// The dynamic linker wrote addresses into the list of what a library needs until glibc 2.35.
+bool LoadsReadOnlyDynamic() {
+  int major = 0, minor = 0;
+  return std::sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 && (major > 2 || minor >= 35);
+}
+
 std::string LinkShared(const std::string& object) {
   static std::mutex mutex;  // lld keeps global state
   std::lock_guard<std::mutex> lock(mutex);
@@ -145,14 +205,23 @@ std::string LinkShared(const std::string& object) {
   const LinkFolder folder;
   const std::string in_path = folder.object(), out_path = folder.library();
   WriteFile(in_path, object);
-  const char* args[] = {"ld.lld",        "-shared", "--threads=1",   "--no-mmap-output-file", "-z",
-                        "norelro",       "-z",      "noexecstack",   "--hash-style=gnu",      "--build-id=none",
-                        in_path.c_str(), "-o",      out_path.c_str()};
+  std::vector<const char*> args = {
+      "ld.lld",      "-shared",          "--threads=1",     "--no-mmap-output-file", "-z", "norelro",       "-z",
+      "noexecstack", "--hash-style=gnu", "--build-id=none", in_path.c_str(),         "-o", out_path.c_str()};
+  // All in one piece: a process has so many mappings of memory, and each program that is alive would take three.
+  if (LoadsReadOnlyDynamic()) args.insert(args.end(), {"--no-rosegment", "-z", "rodynamic"});
   std::string text;
   llvm::raw_string_ostream errors(text);
-  const bool ok = lld::elf::link(args, errors, errors, /*exitEarly=*/false, /*disableOutput=*/false);
+  bool ok = false;
+  try {
+    ok = lld::elf::link(args, errors, errors, /*exitEarly=*/false, /*disableOutput=*/false);
+  } catch (const std::bad_alloc&) {
+    lld::CommonLinkerContext::destroy();  // or the next link would find what this one has read
+    throw;
+  }
   lld::CommonLinkerContext::destroy();
-  WEFT_CHECK(ok) << "linking failed: " << text;
+  // The linker gets what this file made for it, so what it lacks is files, memory or room on disk.
+  if (!ok) throw Error(ErrorKind::kRuntime, "compile: the linker failed: " + text);
   return ReadFile(out_path);
 }
 
@@ -169,6 +238,45 @@ void ConvertToLlvm(mlir::ModuleOp module) {
   mlir::cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
   const bool ok = mlir::succeeded(mlir::applyFullConversion(module, target, std::move(patterns)));
   WEFT_CHECK(ok) << "lowering to the LLVM dialect failed: " << diagnostics.text;
+}
+
+// The context of the calling thread, dialects loaded.
+mlir::MLIRContext& CompilerContext() {
+  std::unique_ptr<mlir::MLIRContext>& context = t_state.context;
+  if (context == nullptr) {
+    mlir::DialectRegistry registry;
+    registry.insert<mlir::LLVM::LLVMDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                    mlir::cf::ControlFlowDialect>();
+    mlir::registerBuiltinDialectTranslation(registry);
+    mlir::registerLLVMDialectTranslation(registry);
+    Held<mlir::MLIRContext> made(std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED));
+    made->loadAllAvailableDialects();
+    context = made.Give();
+  }
+  return *context;
+}
+
+// After a compilation that ran out of memory: the next one begins anew. What there was is left as it is, some MiB.
+void ForgetCompilerState() {
+  (void)t_state.context.release();
+  (void)t_state.machine.release();
+}
+
+// LLVM's own ends of the process become exceptions, and there is some memory and stack to begin with.
+void PrepareCompiler(size_t equations) {
+  static const bool once = [] {
+    llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+    llvm::install_fatal_error_handler(
+        [](void*, const char* reason, bool) { throw Error(ErrorKind::kInternal, std::string("LLVM: ") + reason); });
+    return true;
+  }();
+  (void)once;
+  // Less than most programs take; where even this is not there, nothing is begun.
+  const int64_t bytes = (int64_t{8} << 20) + static_cast<int64_t>(equations) * 4096;
+  if (!CanAllocate(bytes))
+    throw OutOfMemory("out of memory: the compiler needs at least " + std::to_string(bytes) +
+                      " bytes for a program of " + std::to_string(equations) + " equations");
+  EnsureStack(int64_t{1} << 20, "the compiler");
 }
 
 }  // namespace
@@ -224,13 +332,14 @@ std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool as
                      const std::vector<llvm::Pass*>& first) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;  // after `out`, which its passes write to until they end
-  for (llvm::Pass* pass : first) passes.add(pass);
+  // After `out`, which its passes write to until they end.
+  const Held<llvm::legacy::PassManager> passes(std::make_unique<llvm::legacy::PassManager>());
+  for (llvm::Pass* pass : first) passes->add(pass);
   const bool failed = machine.addPassesToEmitFile(
-      passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
+      *passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
       /*DisableVerify=*/true);
   WEFT_CHECK(!failed) << "the target cannot emit this kind of file";
-  passes.run(module);
+  passes->run(module);
   return std::string(bytes.data(), bytes.size());
 }
 
@@ -238,24 +347,23 @@ std::string CompileShared(llvm::Module& module, const Target& target) {
   return LinkShared(Emit(module, target, /*assembly=*/false));
 }
 
-mlir::MLIRContext& CompilerContext() {
-  thread_local std::unique_ptr<mlir::MLIRContext> context = [] {
-    mlir::DialectRegistry registry;
-    registry.insert<mlir::LLVM::LLVMDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                    mlir::cf::ControlFlowDialect>();
-    mlir::registerBuiltinDialectTranslation(registry);
-    mlir::registerLLVMDialectTranslation(registry);
-    auto c = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-    c->loadAllAvailableDialects();
-    return c;
-  }();
-  return *context;
+std::string WithModule(size_t equations, const std::function<std::string(mlir::ModuleOp)>& f) {
+  PrepareCompiler(equations);
+  const CompilingThread compiling;
+  try {
+    const Held<mlir::OwningOpRef<mlir::ModuleOp>> module(std::make_unique<mlir::OwningOpRef<mlir::ModuleOp>>(
+        mlir::ModuleOp::create(mlir::UnknownLoc::get(&CompilerContext()))));
+    return f(**module);
+  } catch (const std::bad_alloc&) {
+    ForgetCompilerState();
+    throw;
+  }
 }
 
 std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage stage) {
   if (stage == CodeStage::kMlir) return MlirText(module);
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> ir = Translate(module, context);
+  const Held<llvm::LLVMContext> context(std::make_unique<llvm::LLVMContext>());
+  const Held<llvm::Module> ir(Translate(module, *context));
   if (stage == CodeStage::kLlvm) return LlvmText(*ir);
   if (stage == CodeStage::kAssembly) return Emit(*ir, target, /*assembly=*/true);
   return CompileShared(*ir, target);

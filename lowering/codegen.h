@@ -2,6 +2,7 @@
 #ifndef WEFT_LOWERING_CODEGEN_H_
 #define WEFT_LOWERING_CODEGEN_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +23,10 @@ class ModuleOp;
 
 namespace weft {
 
-// The context of the calling thread, dialects loaded. Compilations of one thread share it; threads never do.
-mlir::MLIRContext& CompilerContext();
+// Calls `f` with an empty module, in the calling thread's context: compilations of one thread share it, threads never
+// do. A std::bad_alloc from `f`, or from LLVM below it (lowering/compiler_memory.h), leaves the thread ready for the
+// next one. `equations`: how long the program is; OutOfMemory where there is not even memory to begin with.
+std::string WithModule(size_t equations, const std::function<std::string(mlir::ModuleOp)>& f);
 
 enum class CodeStage { kMlir, kLlvm, kAssembly, kObject };
 

@@ -11,16 +11,16 @@
 namespace weft {
 namespace {
 
-std::string Generate(const Program& program, const Target& target, CodeStage stage) {
-  mlir::MLIRContext& context = CompilerContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
-  std::vector<LoopPlan> plans;
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    plans.push_back(PlanLoops(program.kernels[k], target));
-    EmitKernel(*module, program.kernels[k], plans.back(), target, "k" + std::to_string(k));
-  }
-  EmitMain(*module, program, plans);
-  return GenerateCode(*module, target, stage);
+std::string Generate(const Program& program, const Target& target, CodeStage stage, size_t equations) {
+  return WithModule(equations, [&](mlir::ModuleOp module) {
+    std::vector<LoopPlan> plans;
+    for (size_t k = 0; k < program.kernels.size(); ++k) {
+      plans.push_back(PlanLoops(program.kernels[k], target));
+      EmitKernel(module, program.kernels[k], plans.back(), target, "k" + std::to_string(k));
+    }
+    EmitMain(module, program, plans);
+    return GenerateCode(module, target, stage);
+  });
 }
 
 // A program is whole: something binds every axis.
@@ -39,8 +39,9 @@ void CheckAxesBound(const Fn& fn) {
 
 Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options) {
   CheckAxesBound(*fn);
-  Program program = BuildProgram(*WithoutCalls(fn), options.fusion, options.donated);
-  program.artifact.code = Generate(program, target, CodeStage::kObject);
+  const FnRef flat = WithoutCalls(fn);
+  Program program = BuildProgram(*flat, options.fusion, options.donated);
+  program.artifact.code = Generate(program, target, CodeStage::kObject, flat->eqns().size());
   program.artifact.target = target.ToString();
   return std::move(program.artifact);
 }
@@ -55,9 +56,10 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   }
   const Program program = BuildProgram(*flat, options.fusion, options.donated);
   if (stage == "schedule") return program.artifact.schedule;
-  if (stage == "mlir") return Generate(program, target, CodeStage::kMlir);
-  if (stage == "llvm") return Generate(program, target, CodeStage::kLlvm);
-  if (stage == "asm") return Generate(program, target, CodeStage::kAssembly);
+  const auto generate = [&](CodeStage s) { return Generate(program, target, s, flat->eqns().size()); };
+  if (stage == "mlir") return generate(CodeStage::kMlir);
+  if (stage == "llvm") return generate(CodeStage::kLlvm);
+  if (stage == "asm") return generate(CodeStage::kAssembly);
   throw ValueError("stage: code for a CPU has no stage '", stage, "'");
 }
 

@@ -48,8 +48,12 @@ Target Target::Of(const std::string& cpu, const std::map<std::string, bool>& fea
 
 const Target& Target::Host() {
   static const Target* host = [] {
-    if (const char* level = std::getenv("WEFT_CPU"); level != nullptr && *level != '\0')
-      return new Target(Level(level));
+    if (const char* level = std::getenv("WEFT_CPU"); level != nullptr && *level != '\0') {
+      const std::string name = level;
+      if (name != "baseline" && name != "avx2" && name != "avx512")
+        throw ValueError("WEFT_CPU is '", name, "'; expected baseline, avx2 or avx512");
+      return new Target(Level(name));
+    }
     std::map<std::string, bool> features;
     for (const auto& f : llvm::sys::getHostCPUFeatures()) features[f.first().str()] = f.second;
     return new Target(Of(llvm::sys::getHostCPUName().str(), features));

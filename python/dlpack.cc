@@ -1,5 +1,8 @@
 // DLPack, both directions, without copies where the consumer can be told that the memory is read-only.
 // The structures follow the DLPack 1.0 header (https://dmlc.github.io/dlpack/latest/c_api.html).
+#include <cstring>
+#include <limits>
+
 #include "python/array.h"
 #include "python/convert.h"
 #include "tracer/differentiated.h"
@@ -87,27 +90,59 @@ Managed* MakeManaged(const Tensor& t) {
 template <class Managed>
 void DropCapsule(PyObject* capsule) {
   const char* name = PyCapsule_GetName(capsule);
-  if (name == nullptr || std::string(name).rfind("used", 0) == 0) return;
+  if (name == nullptr || std::strncmp(name, "used", 4) == 0) return;
   auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
   if (managed && managed->deleter) managed->deleter(managed);
 }
 
-template <class Managed>
-Value Import(PyObject* capsule, const char* name, const char* used) {
-  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
-  if (managed == nullptr) throw PythonError();
-  const DLTensor& t = managed->dl_tensor;
-  if (t.device.device_type != kCpu)
-    throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
-  const DType dtype = DTypeOfCode(t.dtype);
-  Shape shape(t.shape, t.shape + t.ndim);
-  if (t.strides != nullptr && NumElements(shape) > 0) {
+// A later major version may lay out everything after the version in another way.
+constexpr uint32_t kMajor = 1;
+void CheckVersion(const DLManagedTensor&) {}
+void CheckVersion(const DLManagedTensorVersioned& managed) {
+  if (managed.version.major != kMajor)
+    throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is of version ", managed.version.major, ".",
+                    managed.version.minor, " of DLPack; expected ", kMajor);
+}
+
+constexpr int kMaxRank = 64;
+
+// The sizes, where they are those of an array whose every element is where a row-major one has it.
+Shape CheckedShape(const DLTensor& t, DType dtype) {
+  if (t.ndim < 0 || t.ndim > kMaxRank)
+    throw ValueError("from_dlpack: the array has ", t.ndim, " dimensions; expected 0 to ", kMaxRank);
+  if (t.ndim > 0 && t.shape == nullptr)
+    throw ValueError("from_dlpack: the array has ", t.ndim, " dimensions and no sizes");
+  Shape shape;
+  for (int i = 0; i < t.ndim; ++i) {
+    if (t.shape[i] < 0) throw ValueError("from_dlpack: dimension ", i, " has the size ", t.shape[i]);
+    shape.push_back(t.shape[i]);
+  }
+  const int64_t elements = NumElements(shape), most = std::numeric_limits<int64_t>::max() / ByteWidth(dtype);
+  if (elements > most) throw ValueError("from_dlpack: an array of more than 2^63 bytes");
+  if (elements > 0 && t.data == nullptr)
+    throw ValueError("from_dlpack: the array has ", elements, " elements and no data");
+  if (elements > 0 && t.byte_offset > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    throw ValueError("from_dlpack: the array begins ", t.byte_offset, " bytes after its memory");
+  if (t.strides != nullptr && elements > 0) {
     const std::vector<int64_t> want = RowMajorStrides(shape);
     for (int i = 0; i < t.ndim; ++i) {
       if (shape[i] > 1 && t.strides[i] != want[i])
         throw ValueError("from_dlpack: the array is not contiguous in row-major order; copy it first");
     }
   }
+  return shape;
+}
+
+template <class Managed>
+Value Import(PyObject* capsule, const char* name, const char* used) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed == nullptr) throw PythonError();
+  CheckVersion(*managed);
+  const DLTensor& t = managed->dl_tensor;
+  if (t.device.device_type != kCpu)
+    throw UserError(ErrorKind::kUnsupported, {}, "from_dlpack: the array is not in host memory");
+  const DType dtype = DTypeOfCode(t.dtype);
+  Shape shape = CheckedShape(t, dtype);
   PyCapsule_SetName(capsule, used);
   void* data = static_cast<char*>(t.data) + t.byte_offset;
   std::shared_ptr<void> owner(data ? data : managed, [managed](void*) {
@@ -115,7 +150,9 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
     if (managed->deleter) managed->deleter(managed);
     PyGILState_Release(state);
   });
-  return Value(WithBooleansOfOneBit(Tensor(dtype, std::move(shape), std::move(owner), data)));
+  Tensor tensor(dtype, std::move(shape), std::move(owner), data);
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(ByteWidth(dtype)) != 0) tensor = tensor.Copy();
+  return Value(WithBooleansOfOneBit(std::move(tensor)));
 }
 
 }  // namespace
@@ -163,6 +200,12 @@ Value FromDLPack(PyObject* object) {
   }
   if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned")) {
     return Import<DLManagedTensorVersioned>(capsule.get(), "dltensor_versioned", "used_dltensor_versioned");
+  }
+  if (!PyCapsule_IsValid(capsule.get(), "dltensor")) {
+    const char* name = PyCapsule_CheckExact(capsule.get()) ? PyCapsule_GetName(capsule.get()) : nullptr;
+    throw ValueError("from_dlpack: ", Repr(object), " gives ",
+                     name == nullptr ? "no capsule of DLPack" : std::string("a capsule '") + name + "'",
+                     "; expected one named 'dltensor' or 'dltensor_versioned', which is taken once");
   }
   return Import<DLManagedTensor>(capsule.get(), "dltensor", "used_dltensor");
 }

@@ -77,7 +77,10 @@ void PrintThroughPython(const std::string& text) {
   // PySys_WriteStdout cuts long texts.
   PyObject* out = PySys_GetObject("stdout");
   const std::string line = text + "\n";
-  if (out == nullptr || RunningPython([&] { return PyFile_WriteString(line.c_str(), out); }) < 0) PyErr_Clear();
+  // A program from elsewhere may print what is no UTF-8.
+  Ref shown(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), "backslashreplace"));
+  if (out == nullptr || !shown || RunningPython([&] { return PyFile_WriteObject(shown.get(), out, Py_PRINT_RAW); }) < 0)
+    PyErr_Clear();
 }
 
 // What ends a program rather than reports an error (KeyboardInterrupt, SystemExit) passes through compiled code as an

@@ -5,7 +5,9 @@
 #include <cctype>
 #include <new>
 #include <string>
+#include <system_error>
 
+#include "ir/out_of_memory.h"
 #include "python/effects.h"
 #include "python/frames.h"
 #include "tracer/site.h"
@@ -116,8 +118,23 @@ void SetPythonException(const Error& error) {
 void SetPythonException(PyObject* type, std::string message, Loc loc) {
   if (!loc) loc = CurrentLoc();
   if (loc) message += "\n" + loc.Stack();
-  PyErr_SetString(type, message.c_str());
+  // Names of files need not be UTF-8.
+  Ref text(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
+  if (text) PyErr_SetObject(type, text.get());
 }
+
+namespace {
+
+// With as much of the message as there is memory for.
+void SetMemoryError(const std::bad_alloc& error) {
+  try {
+    SetPythonException(PyExc_MemoryError, WhatFor(error, "the system gives no more"));
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+}
+
+}  // namespace
 
 void SetPythonException() {
   try {
@@ -127,8 +144,10 @@ void SetPythonException() {
   } catch (const Error& error) {
     SetPythonException(error);
   } catch (const std::bad_alloc& error) {
-    // Of what is no tensor (those say their type): an intermediate result of a program, mostly.
-    SetPythonException(UserError(ErrorKind::kRuntime, {}, error.what()));
+    SetMemoryError(error);
+  } catch (const std::system_error& error) {
+    // The system's answer, to the start of a thread for instance: not a broken invariant of ours.
+    SetPythonException(PyExc_OSError, error.what());
   } catch (const std::exception& error) {
     PyErr_SetString(g_internal_error, error.what());
   }

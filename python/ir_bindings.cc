@@ -301,7 +301,7 @@ Example:
       .def("__repr__", [](const FnHandle& f) { return Print(*f.fn); })
       // For every protocol: what pickle does by itself for the oldest ones ends the process inside pybind11.
       .def("__reduce__", [](const py::object& f) {
-        return py::make_tuple(py::module_::import("weft._weft").attr("parse_fn"),
+        return py::make_tuple(py::module_::import("weft._pickled").attr("program"),
                               py::make_tuple(Print(*ForOtherProcesses(f.cast<const FnHandle&>().fn)), ""));
       });
 

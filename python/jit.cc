@@ -6,6 +6,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
@@ -670,8 +671,12 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   self->static_argnames = Py_NewRef(names);
   self->donate_argnums = Py_NewRef(donate_nums);
   self->donate_argnames = Py_NewRef(donate_names);
-  self->entries = new absl::flat_hash_map<size_t, std::vector<std::shared_ptr<Entry>>>();
-  self->last = new std::shared_ptr<Entry>();
+  self->entries = new (std::nothrow) absl::flat_hash_map<size_t, std::vector<std::shared_ptr<Entry>>>();
+  self->last = new (std::nothrow) std::shared_ptr<Entry>();
+  if (self->entries == nullptr || self->last == nullptr) {
+    Py_DECREF(self);
+    return PyErr_NoMemory();
+  }
   self->has_static = PySet_Size(nums) > 0 || PySet_Size(names) > 0;
   self->has_donated = PySet_Size(donate_nums) > 0 || PySet_Size(donate_names) > 0;
   return reinterpret_cast<PyObject*>(self);

@@ -80,7 +80,7 @@ std::thread& WarmUpThread() {
 }  // namespace
 
 bool InterpretAlways() {
-  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0) == 1;
+  static const bool on = EnvironmentNumber("WEFT_INTERPRET", 0, 0, 1) == 1;
   return on;
 }
 
@@ -134,19 +134,29 @@ void InstallRunner() {
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;
   LeaveSignalsToTheProgram();
-  WarmUpThread() = std::thread([] {
-    try {
-      WarmUpCompiler();
-    } catch (const std::exception&) {
-      // The first compilation fails in the same way, and is heard.
-    }
-  });
+  try {
+    WarmUpThread() = std::thread([] {
+      try {
+        WarmUpCompiler();
+      } catch (const std::exception&) {
+        // The first compilation fails in the same way, and is heard.
+      }
+    });
+  } catch (const std::exception&) {
+    // No thread, or no memory for one: the first compilation loads the compiler, and takes longer.
+  }
 }
 
 void LeaveRunningThreads() {
   // A thread that multiplies for the first time would register the destruction of what it uses after this.
   PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  if (first != nullptr && PyThreadState_Next(first) != nullptr) cpu::PrepareProducts();
+  if (first != nullptr && PyThreadState_Next(first) != nullptr) {
+    try {
+      cpu::PrepareProducts();
+    } catch (const std::exception&) {
+      // Without memory for it no thread multiplies for the first time.
+    }
+  }
   // Registered last, so it comes before all destructors. Python has ended by then, and its files are written.
   on_exit(
       [](int status, void*) {

@@ -1,6 +1,8 @@
 """`weft run` on .npy files, against NumPy."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -319,6 +321,166 @@ def test_a_damaged_archive(tmp_path: Path) -> None:
     path.write_bytes(content)
     done = weft(*arguments, program=program, check=False)
     assert done.returncode == 1 and "'x' is damaged: its checksum differs" in done.stderr, done.stderr
+
+
+def overlapping(path: Path, count: int, size: int) -> None:
+    """An archive whose directory names one file of `size` numbers `count` times."""
+    np.savez(path, x0=np.zeros(size, np.float32))
+    content = path.read_bytes()
+    end = content.rindex(b"PK\x05\x06")
+    begin = int.from_bytes(content[end + 16 : end + 20], "little")
+    entry = content[begin:end]
+    assert entry.count(b"x0.npy") == 1
+    directory = b"".join(entry.replace(b"x0.npy", b"%c%c.npy" % (97 + i // 26, 97 + i % 26)) for i in range(count))
+    tail = bytearray(content[end:])
+    tail[8:10] = tail[10:12] = count.to_bytes(2, "little")
+    tail[12:16] = len(directory).to_bytes(4, "little")
+    path.write_bytes(content[:begin] + directory + tail)
+
+
+def test_an_archive_whose_files_lie_over_each_other(tmp_path: Path) -> None:
+    """Which would be read to many times its size."""
+    path = tmp_path / "x.npz"
+    overlapping(path, 200, 250000)
+    arguments = ["run", "-", "--inputs", path]
+    program = "fn f(aa: f32[250000], ab: f32[250000]) -> (f32[250000]) { y = add aa ab; return y }"
+    done = weft(*arguments, program=program, check=False)
+    assert done.returncode == 1 and "files in it lie over each other" in done.stderr, done.stderr
+    overlapping(path, 1, 250000)
+    assert "0.0" in weft(*arguments, program="fn f(aa: f32[250000]) -> (f32[250000]) { return aa }").stdout
+
+
+def test_an_archive_is_read_as_far_as_it_is_wanted(tmp_path: Path) -> None:
+    """Large files in it beside the one that is wanted take no memory; what is damaged there is not seen."""
+    path = tmp_path / "x.npz"
+    np.savez(path, big=np.zeros(40_000_000, np.float32), x=np.float32([1, 2, 3]))
+    with path.open("r+b") as file:
+        file.seek(1_000_000)
+        file.write(b"damaged")
+    arguments = ["driver/weft", "run", "-", "--inputs", str(path), "--interpret"]
+    small = ["driver/weft", "run", "-", "--inputs", str(tmp_path / "small.npz"), "--interpret"]
+    np.savez(tmp_path / "small.npz", x=np.float32([1, 2, 3]))
+    peaks = []
+    for command in (arguments, small):
+        script = (
+            "import resource, subprocess, sys\n"
+            "done = subprocess.run(sys.argv[1:], input='fn f(x: f32[3]) -> (f32[3]) { return x }', text=True,"
+            " capture_output=True)\n"
+            "print(done.stdout, done.stderr, done.returncode)\n"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        )
+        done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True, check=True)
+        assert "[1.0 2.0 3.0]" in done.stdout, done.stdout
+        peaks.append(int(done.stdout.split()[-1]))
+    assert peaks[0] < peaks[1] + 40_000, peaks  # KiB, of 160,000 for the large one
+
+
+@pytest.mark.parametrize("damage", ["two of one name", "beyond the end", "a name that is no text"])
+def test_an_archive_whose_directory_is_damaged(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, x=np.float32([1, 2, 3]), y=np.float32([1, 2, 3]))
+    content = bytearray(path.read_bytes())
+    begin = int.from_bytes(content[-6:-2], "little")
+    second = content.index(b"PK\x01\x02", begin + 4)
+    if damage == "two of one name":
+        content[second + 46] = ord("x")
+    elif damage == "beyond the end":
+        content[second + 20 : second + 24] = (1 << 30).to_bytes(4, "little")
+    else:
+        content[second + 46] = 0xFF
+    path.write_bytes(content)
+    done = weft("run", "-", "--inputs", path, program="fn f(x: f32[3]) -> (f32[3]) { return x }", check=False)
+    said = {
+        "two of one name": "it has two files 'x'",
+        "beyond the end": "the archive ends early",
+        "a name that is no text": "a name that is no UTF-8",
+    }
+    assert done.returncode == 1 and said[damage] in done.stderr, done.stderr
+
+
+def test_bundles_for_cpus_run_as_by_the_whole_tool(tmp_path: Path) -> None:
+    """By `weft-run`, which opens the back end when it needs it."""
+    program = """
+    fn f(x: f32[30,40], y: f32[40,20]) -> (f32[30,20], f32[]) {
+      z = contract[spec="ij,jk->ik"] x y
+      w = tanh z
+      s = reduce_sum[dims=[0,1]] w
+      return w, s
+    }"""
+    weft("export", "-", "-o", tmp_path / "f.weftb", program=program)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 40)).astype(np.float32), rng.normal(size=(40, 20)).astype(np.float32)
+    np.savez(tmp_path / "in.npz", x=x, y=y)
+    printed = []
+    for tool in ("driver/weft-run", "driver/weft"):
+        for more in ([], ["--device=cpu"]):
+            command = [tool, "run", tmp_path / "f.weftb", "--inputs", tmp_path / "in.npz", *more]
+            printed.append(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+            subprocess.run([*command, "--outputs", tmp_path / "out"], check=True, timeout=60)
+            np.testing.assert_allclose(np.load(tmp_path / "out" / "0.npy"), np.tanh(x @ y), rtol=1e-4, atol=1e-5)
+    assert len(set(printed)) == 1
+    done = subprocess.run(
+        ["driver/weft-run", "run", tmp_path / "f.weftb", "--inputs", tmp_path / "in.npz", "--device=cuda"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "the bundle is for cpu, not for cuda" in done.stderr
+    done = subprocess.run(
+        ["driver/weft-run", "run", tmp_path / "f.weftb", "--inputs", tmp_path / "none.npz"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "cannot read" in done.stderr and done.stderr.startswith("weft-run: ")
+
+
+def test_paths_are_where_bazel_run_was_called(tmp_path: Path) -> None:
+    """All of them, of every command: `bazel run` starts programs in a folder of its own."""
+    environment = {**os.environ, "BUILD_WORKING_DIRECTORY": str(tmp_path)}
+    run = lambda *command: subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    (tmp_path / "f.weft").write_text("fn f(x: f32[3]) -> (f32[3]) { y = square x; return y }")
+    np.save(tmp_path / "x.npy", np.float32([1, 2, 3]))
+    np.savez(tmp_path / "x.npz", x=np.float32([1, 2, 3]))
+    tool = os.path.abspath("driver/weft")
+    run(tool, "opt", "f.weft", "--binary", "-o", "f.weftpb")
+    run(tool, "export", "f.weft", "-o", "f.weftb")
+    assert "square" in run(tool, "dump", "f.weftpb", "--stage=ir").stdout
+    for tool_of_bundles in (tool, os.path.abspath("driver/weft-run")):
+        for inputs in ("x.npy", "x.npz"):
+            run(tool_of_bundles, "run", "f.weftb", "--inputs", inputs, "--outputs", "out")
+            assert np.load(tmp_path / "out" / "0.npy").tolist() == [1, 4, 9]
+    # Elsewhere the variable, which a program under `bazel run` hands on, says nothing.
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "g.weft").write_text("fn g(x: f32[3]) -> (f32[3]) { y = exp x; return y }")
+    done = subprocess.run(
+        [tool, "opt", "g.weft"], env=environment, cwd=tmp_path / "other", capture_output=True, text=True, timeout=60
+    )
+    assert "exp" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("tool", ["driver/weft", "driver/weft-run"])
+def test_a_file_that_may_grow_no_more(tmp_path: Path, tool: str) -> None:
+    """Of each write of the tools: an error, not a signal."""
+    program = tmp_path / "f.weft"
+    program.write_text("fn f(x: f32[3000]) -> (f32[3000]) { y = square x; return y }")
+    np.save(tmp_path / "x.npy", np.zeros(3000, np.float32))
+    weft("export", program, "-o", tmp_path / "f.weftb")
+    commands = [[tool, "run", tmp_path / "f.weftb", "--inputs", tmp_path / "x.npy", "--outputs", tmp_path / "out"]]
+    if tool == "driver/weft":
+        commands += [[tool, "opt", program, "-o", tmp_path / "g"], [tool, "export", program, "-o", tmp_path / "g"]]
+    for command in commands:
+        environment = {**os.environ, "WEFT_CACHE_DIR": "off"}
+        done = subprocess.run(
+            ["/bin/bash", "-c", 'ulimit -f 0; exec "$@"', "run", *command],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment,
+        )
+        assert done.returncode == 1 and "cannot write" in done.stderr, (command, done)
 
 
 @pytest.mark.parametrize(

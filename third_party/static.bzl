@@ -32,6 +32,9 @@ STATIC_LIBRARIES = [
     "-Wl,--start-group",
 ] + ["-l:lib%s.a" % name for name in _ARCHIVES] + ["-Wl,--end-group"]
 
+# linkopts of such a binary with //lowering:checked_malloc: what malloc does not give the compiler is an exception.
+CHECKED_MALLOC = ["-Wl,--wrap=malloc"]
+
 # Of a cc_binary that has MLIR and LLVM inside, as far as it uses them, and shows none of it: it is loaded in half the
 # time, since nothing of them is looked up by name, and another LLVM in the process does not meet this one.
 MLIR_INSIDE = dict(

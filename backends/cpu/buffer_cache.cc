@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/cpu/fork_safe_mutex.h"
+#include "ir/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {
@@ -32,13 +33,22 @@ int ClassOf(int64_t bytes, int64_t* rounded) {
   return (log - 5) * 4 + static_cast<int>(steps);
 }
 
+// The other way: how large the buffers of a class are.
+int64_t BytesOf(int index) {
+  if (index == 0) return 64;
+  const int log = (index - 1) / 4 + 5, steps = (index - 1) % 4 + 1;
+  return (int64_t{1} << log) + steps * (int64_t{1} << (log - 2));
+}
+
+constexpr int kClasses = 240;
+
 struct Class {
   ForkSafeMutex mutex;
   std::vector<void*> free;
 };
 
 struct Cache {
-  Class classes[240];
+  Class classes[kClasses];
   std::atomic<int64_t> kept{0};
   int64_t limit;
   Cache() {
@@ -84,23 +94,26 @@ struct OfBlock {
   void* block;
 };
 
-// Says how much was asked for, to whoever shows it to the user.
-class OutOfMemory : public std::bad_alloc {
- public:
-  explicit OutOfMemory(int64_t bytes)
-      : message_("out of memory: a program needs " + std::to_string(bytes) +
-                 " bytes for an array or its intermediate ones") {}
-  const char* what() const noexcept override { return message_.c_str(); }
+[[noreturn]] void NoMemory(int64_t bytes) {
+  throw OutOfMemory("out of memory: a program needs " + std::to_string(bytes) +
+                    " bytes for an array or its intermediate ones");
+}
 
- private:
-  std::string message_;
-};
-
-void* FromSystem(int64_t size) {
+void* Aligned(int64_t size, int64_t alignment) {
   // The standard wants a multiple of the alignment.
+  return std::aligned_alloc(static_cast<size_t>(alignment),
+                            static_cast<size_t>((size + alignment - 1) / alignment * alignment));
+}
+
+// `bytes` of `size` were asked for.
+void* FromSystem(int64_t size, int64_t bytes) {
   const int64_t alignment = size >= kHuge ? kHuge : 64;
-  void* p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (p == nullptr) throw OutOfMemory(size);
+  void* p = Aligned(size, alignment);
+  if (p == nullptr) {
+    TrimBufferCache();  // what is kept may be what is lacking
+    p = Aligned(size, 64);
+  }
+  if (p == nullptr) NoMemory(bytes);
   if (size >= kHuge) madvise(p, static_cast<size_t>(size), MADV_HUGEPAGE);
   return p;
 }
@@ -119,7 +132,7 @@ void* AllocateRaw(int64_t bytes) {
       return p;
     }
   }
-  return FromSystem(size);
+  return FromSystem(size, bytes);
 }
 
 void FreeRaw(void* data, int64_t bytes) {
@@ -130,15 +143,20 @@ void FreeRaw(void* data, int64_t bytes) {
     std::free(data);
     return;
   }
+  try {
+    std::lock_guard<ForkSafeMutex> lock(c.mutex);
+    c.free.push_back(data);
+  } catch (const std::bad_alloc&) {
+    std::free(data);
+    return;
+  }
   cache.kept.fetch_add(size, std::memory_order_relaxed);
-  std::lock_guard<ForkSafeMutex> lock(c.mutex);
-  c.free.push_back(data);
 }
 
 std::shared_ptr<void> AllocateBuffer(int64_t bytes) {
   if (bytes > kSmall) return std::shared_ptr<void>(AllocateRaw(bytes), BackToCache{bytes});
   void* block = std::malloc(kCounts + static_cast<size_t>(kAlignment + bytes));
-  if (block == nullptr) throw OutOfMemory(bytes);
+  if (block == nullptr) NoMemory(bytes);
   const uintptr_t data = (reinterpret_cast<uintptr_t>(block) + kCounts + kAlignment - 1) & ~uintptr_t{kAlignment - 1};
   return std::shared_ptr<void>(reinterpret_cast<void*>(data), BackToCache{kInBlock}, OfBlock<char>(block));
 }
@@ -149,12 +167,14 @@ int64_t CachedBytes() { return TheCache().kept.load(std::memory_order_relaxed); 
 
 void TrimBufferCache() {
   Cache& cache = TheCache();
-  for (Class& c : cache.classes) {
+  for (int i = 0; i < kClasses; ++i) {
+    Class& c = cache.classes[i];
     std::lock_guard<ForkSafeMutex> lock(c.mutex);
+    if (c.free.empty()) continue;
     for (void* p : c.free) std::free(p);
+    cache.kept.fetch_sub(static_cast<int64_t>(c.free.size()) * BytesOf(i), std::memory_order_relaxed);
     c.free.clear();
   }
-  cache.kept.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace weft::cpu

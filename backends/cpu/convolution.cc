@@ -4,11 +4,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 
 #include "backends/cpu/buffer_cache.h"
 #include "backends/cpu/fork_safe_mutex.h"
 #include "backends/cpu/openmp.h"
 #include "backends/cpu/thread_pool.h"
+#include "ir/out_of_memory.h"
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace weft::cpu {
@@ -19,6 +22,8 @@ using Dims = memory::dims;
 
 // A batch is cut into so many blocks at most, whatever the number of threads.
 constexpr int64_t kMaxBlocks = 16;
+// For making a plan, generously, and for what it puts on the stack.
+constexpr int64_t kMemoryOfPlan = int64_t{64} << 20, kStackOfLibrary = 1 << 20;
 
 const dnnl::engine& Engine() {
   static const auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
@@ -69,6 +74,8 @@ std::shared_ptr<const Plan> Make(const Problem& p) {
   return plan;
 }
 
+OutOfMemory NoRoom() { return OutOfMemory("out of memory: oneDNN has no room for a convolution"); }
+
 // Making one takes about as long as running a small one, so they are kept; null when the library has none.
 std::shared_ptr<const Plan> PlanFor(const Problem& problem) {
   static auto& mutex = *new ForkSafeMutex;
@@ -79,10 +86,16 @@ std::shared_ptr<const Plan> PlanFor(const Problem& problem) {
     auto it = plans.find(problem);
     if (it != plans.end()) return it->second;
   }
+  // It makes code, and does not look whether it got memory for that.
+  if (!CanAllocate(kMemoryOfPlan))
+    throw OutOfMemory("out of memory: oneDNN needs " + std::to_string(kMemoryOfPlan) +
+                      " bytes of address space to make a convolution");
   std::shared_ptr<const Plan> plan;
   try {
     plan = Make(problem);
-  } catch (const dnnl::error&) {  // oneDNN has no such convolution: the caller has one
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw NoRoom();
+    // oneDNN has no such convolution: the caller has one.
   }
   const std::lock_guard<ForkSafeMutex> lock(mutex);
   if (plans.size() >= kMaxPlans) plans.clear();
@@ -105,6 +118,7 @@ class Buffer {
 };
 
 void RunBlock(const Plan& plan, const float* x, void* weights, float* y) {
+  EnsureStack(kStackOfLibrary, "a convolution");
   const SingleOpenMpThread single;
   dnnl::stream stream(Engine());
   memory plain_x(plan.plain_x, Engine(), const_cast<float*>(x)), plain_y(plan.plain_y, Engine(), y);
@@ -130,7 +144,7 @@ void RunBlock(const Plan& plan, const float* x, void* weights, float* y) {
 
 }  // namespace
 
-bool ConvolveByLibrary(const ConvolutionShape& s, const float* x, const float* w, float* y) {
+bool ConvolveByLibrary(const ConvolutionShape& s, const float* x, const float* w, float* y) try {
   const size_t spatial = s.x.size() - 2;
   if (spatial < 1 || spatial > 3 || s.batch_groups != 1) return false;
   Problem p{s.x, s.w, s.y, s.strides, {}, s.lo, {}};
@@ -192,6 +206,9 @@ bool ConvolveByLibrary(const ConvolutionShape& s, const float* x, const float* w
     }
   });
   return true;
+} catch (const dnnl::error& error) {
+  if (error.status == dnnl_out_of_memory) throw NoRoom();
+  throw std::runtime_error(std::string("oneDNN refuses a convolution: ") + error.what());
 }
 
 }  // namespace weft::cpu

@@ -36,6 +36,8 @@ void Guarded(WeftFrame* frame, const F& f) {
   if (frame->error != 0) return;  // nothing happens after a failure
   try {
     f();
+  } catch (const std::bad_alloc&) {
+    throw;  // the runtime says it
   } catch (const std::exception& e) {
     Fail(frame, e.what());
   } catch (...) {

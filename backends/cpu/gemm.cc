@@ -4,12 +4,19 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
+#include <mutex>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "backends/cpu/blas_workspace.h"
+#include "backends/cpu/fork_safe_mutex.h"
 #include "backends/cpu/openmp.h"
 #include "backends/cpu/thread_pool.h"
+#include "ir/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {
@@ -24,6 +31,8 @@ void InitBlas() {
 
 // BLAS counts in 32 bits: longer products are put together from parts of at most so many.
 constexpr int64_t kMostOfBlas = int64_t{1} << 30;
+// What the libraries put on the stack, at the most.
+constexpr int64_t kStackOfLibraries = 1 << 20;
 
 // One product of a size that BLAS can count, added to c where `add`.
 template <class T>
@@ -66,14 +75,44 @@ void InHalves(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int
   }
 }
 
+void OneDnn(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+            float* c, int64_t ldc) {
+  SingleOpenMpThread single;
+  const dnnl_status_t status = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
+  if (status == dnnl_out_of_memory) throw OutOfMemory("out of memory: oneDNN has no room for a product");
+  if (status != dnnl_success) throw std::runtime_error("oneDNN refuses a product, with code " + std::to_string(status));
+}
+
+// oneDNN makes its code at the first product of each kind, and does not look whether it got memory for that.
+void PrepareOneDnn() {
+  static auto& mutex = *new ForkSafeMutex;
+  static std::atomic<bool> prepared{false};
+  if (prepared.load(std::memory_order_acquire)) return;
+  constexpr int64_t kMemory = int64_t{64} << 20;
+  const std::lock_guard<ForkSafeMutex> lock(mutex);
+  if (prepared.load(std::memory_order_relaxed)) return;
+  if (!CanAllocate(kMemory))
+    throw OutOfMemory("out of memory: oneDNN needs " + std::to_string(kMemory) + " bytes of address space to work in");
+  constexpr int64_t kSize = 128;  // not one of those that are too small for its usual way
+  const std::vector<float> ones(kSize * kSize, 1);
+  std::vector<float> product(kSize * kSize);
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true})
+      OneDnn(ta, tb, kSize, kSize, kSize, ones.data(), kSize, ones.data(), kSize, product.data(), kSize);
+  }
+  prepared.store(true, std::memory_order_release);
+}
+
 template <class T>
 void Single(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
             int64_t ldc) {
   if constexpr (std::is_same_v<T, float>) {
-    SingleOpenMpThread single;
-    dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, ldc);
+    EnsureStack(kStackOfLibraries, "a product");
+    PrepareOneDnn();
+    OneDnn(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
   } else {
     InitBlas();
+    const BlasWorkspace workspace;
     InHalves(ta, tb, m, n, k, a, lda, b, ldb, c, ldc, /*add=*/false);
   }
 }
@@ -132,12 +171,7 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
   }
 }
 
-void PrepareProducts() {
-  constexpr int64_t kSize = 128;  // not one of those that are too small for its usual way
-  const std::vector<float> ones(kSize * kSize, 1);
-  std::vector<float> product(kSize * kSize);
-  Single(false, false, kSize, kSize, kSize, ones.data(), kSize, ones.data(), kSize, product.data(), kSize);
-}
+void PrepareProducts() { PrepareOneDnn(); }
 
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*,
                    int64_t);

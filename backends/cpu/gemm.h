@@ -13,7 +13,7 @@ void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, c
           int64_t ldb, T* c, int64_t ldc);
 
 // Makes what oneDNN makes at its first product and destroys when the process ends: what is registered with exit() after
-// this comes before that.
+// this comes before that. Throws OutOfMemory.
 void PrepareProducts();
 
 }  // namespace weft::cpu

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include "backends/cpu/open_mpi.h"
 
@@ -127,7 +128,12 @@ class StartOfJob {
       here_ = std::make_unique<SharedName>(job, "-" + rank_);
       here_->Take();
     }
-    watch_ = std::thread([this] { Watch(); });
+    try {
+      watch_ = std::thread([this] { Watch(); });
+    } catch (const std::system_error& error) {
+      throw std::runtime_error("the thread that watches over the start of the job cannot be started: " +
+                               error.code().message());
+    }
   }
   ~StartOfJob() {
     {

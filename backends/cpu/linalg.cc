@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "backends/cpu/blas_workspace.h"
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/thread_pool.h"
 #include "ir/dtype.h"
@@ -129,11 +130,6 @@ bool AllFinite(const T* x, int64_t n) {
 
 template <class F>
 void OnMatrices(const DenseTensor& x, double cost, const F& f) {
-  static const bool single = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  (void)single;
   const Stack s(x.shape);
   VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -141,6 +137,7 @@ void OnMatrices(const DenseTensor& x, double cost, const F& f) {
       const double work = cost * static_cast<double>(s.count) * static_cast<double>(s.rows) *
                           static_cast<double>(s.cols) * static_cast<double>(std::max(s.rows, s.cols));
       ParallelFor(s.count, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) {
+        const BlasWorkspace workspace;
         for (int64_t k = begin; k < end; ++k) f(tag, k, s.rows, s.cols);
       });
     }

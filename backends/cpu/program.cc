@@ -12,6 +12,7 @@
 #include "backends/cpu/runtime.h"
 #include "backends/shared_object.h"
 #include "ir/dtype.h"
+#include "ir/out_of_memory.h"
 #include "ir/run_messages.h"
 #include "lowering/cpu_features.h"
 
@@ -241,7 +242,11 @@ void Program::Run(std::span<const Argument> arguments, std::span<Array> results)
   }
   WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
   main_(&frame);
-  if (frame.error != 0) throw std::runtime_error(call.error);
+  if (frame.error != 0) {
+    if (call.error.empty()) throw std::bad_alloc();
+    if (OutOfMemory::Says(call.error)) throw OutOfMemory(call.error);
+    throw std::runtime_error(call.error);
+  }
   KeepTapes(a, arguments, call, results);
 }
 

@@ -7,10 +7,22 @@
 #include <utility>
 
 #include "backends/cpu/thread_pool.h"
+#include "ir/out_of_memory.h"
 #include "lowering/math_table.h"
 
 namespace weft::cpu {
 namespace {
+
+// What was raised as the error of the call; without a text where there is no memory for one.
+void FailBy(WeftFrame* frame, const std::exception& error) noexcept {
+  try {
+    const auto* memory = dynamic_cast<const std::bad_alloc*>(&error);
+    Fail(frame, memory != nullptr ? WhatFor(*memory, "an operation of the program has no room to work in")
+                                  : std::string(error.what()));
+  } catch (const std::bad_alloc&) {
+    frame->error = 1;
+  }
+}
 
 // Compiled code passes no exception on: what `f` raises becomes the error of the call.
 template <class F>
@@ -18,9 +30,7 @@ void Guard(WeftFrame* frame, const F& f) {
   try {
     f();
   } catch (const std::exception& error) {
-    const std::string what = error.what();
-    Fail(frame,
-         what == std::bad_alloc().what() ? "out of memory: an operation of the program has no room to work in" : what);
+    FailBy(frame, error);
   }
 }
 
@@ -64,7 +74,13 @@ const WeftOp* AllGuarded(std::index_sequence<kOps...>) {
 
 void Fail(WeftFrame* frame, const std::string& message) {
   Call* call = static_cast<Call*>(frame->call);
-  if (frame->error == 0) call->error = message;
+  if (frame->error == 0) {
+    try {
+      call->error = message;
+    } catch (const std::bad_alloc&) {
+      call->error.clear();  // which says the same
+    }
+  }
   frame->error = 1;
 }
 

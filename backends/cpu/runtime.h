@@ -41,7 +41,7 @@ struct Devices;  // backends/cpu/devices.cc
 struct Call {
   const std::vector<std::string>* strings = nullptr;
   const std::vector<int64_t>* callbacks = nullptr;  // the host's numbers of them
-  std::string error;                                // of the first operation that failed
+  std::string error;                                // of the first operation that failed; empty: no memory for it
   struct Function {                                 // a recursive function of the program
     WeftMain code = nullptr;
     const std::string* name = nullptr;

@@ -7,9 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
+#include <cstdio>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -49,16 +52,33 @@ struct Job {
 
 class Pool {
  public:
-  explicit Pool(int workers) {
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { Loop(); });
-    for (std::thread& t : threads_) t.detach();  // they live as long as the process
+  Pool() { jobs_.reserve(64); }
+
+  // As many workers as can be started: they live as long as the process, and as this. Callers work themselves, so with
+  // fewer all is done, only later.
+  void Start(int workers) {
+    int started = 0;
+    std::string problem;
+    try {
+      for (; started < workers; ++started) std::thread([this] { Loop(); }).detach();
+    } catch (const std::system_error& error) {
+      problem = error.code().message();
+    } catch (const std::bad_alloc&) {
+      problem = "out of memory";
+    }
+    if (started < workers) {
+      std::fprintf(stderr, "weft: %d of %d threads could be started (%s); programs run on %d\n", started, workers,
+                   problem.c_str(), started + 1);
+    }
   }
 
   void Run(Job& job) {
-    {
+    try {
       std::lock_guard<std::mutex> lock(mutex_);
       jobs_.push_back(&job);
       epoch_.fetch_add(1, std::memory_order_release);
+    } catch (const std::bad_alloc&) {  // nobody else gets to know of it
+      return job.Work();
     }
     if (sleeping_.load(std::memory_order_acquire) > 0) wake_.notify_all();
     job.Work();
@@ -118,16 +138,18 @@ class Pool {
   std::vector<Job*> jobs_;
   std::atomic<uint64_t> epoch_{0};
   std::atomic<int> sleeping_{0};
-  std::vector<std::thread> threads_;
 };
+
+int Processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
 
 int DefaultThreads() {
   constexpr int64_t kMost = 4096;
-  if (const int64_t given = EnvironmentNumber("WEFT_NUM_THREADS", 1, 0); given > 0)
-    return static_cast<int>(std::min(given, kMost));
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
+  static const auto threads = static_cast<int>(EnvironmentNumber("WEFT_NUM_THREADS", 1, Processors(), kMost));
+  return threads;
 }
 
 std::atomic<int> g_threads{0};
@@ -135,9 +157,10 @@ std::atomic<Pool*> g_pool{nullptr};
 // A plain flag: a mutex might be held by a thread that a fork does not copy.
 std::atomic_flag g_making = ATOMIC_FLAG_INIT;
 
-Pool& ThePool() {
+// nullptr where there is no memory for one.
+Pool* ThePool() {
   Pool* pool = g_pool.load(std::memory_order_acquire);
-  if (pool != nullptr) return *pool;
+  if (pool != nullptr) return pool;
   while (g_making.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
   pool = g_pool.load(std::memory_order_acquire);
   if (pool == nullptr) {
@@ -147,11 +170,16 @@ Pool& ThePool() {
       g_making.clear();
     });
     (void)registered;
-    pool = new Pool(std::max(1, std::max(DefaultThreads(), NumThreads()) - 1));
+    try {
+      pool = new Pool();
+    } catch (const std::bad_alloc&) {
+      pool = nullptr;
+    }
+    if (pool != nullptr) pool->Start(std::max(1, std::max(DefaultThreads(), NumThreads()) - 1));
     g_pool.store(pool, std::memory_order_release);
   }
   g_making.clear(std::memory_order_release);
-  return *pool;
+  return pool;
 }
 
 }  // namespace
@@ -176,7 +204,10 @@ void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void*, int64_t
   const int64_t short_chunk = std::max<int64_t>(1, units * 10000 / std::max<int64_t>(nanoseconds, 1));
   job.chunk = std::max<int64_t>(1, std::min(units / (4 * threads), std::max(short_chunk, units / (64 * threads))));
   job.chunk = std::max(job.chunk, std::min(short_chunk, (units + threads - 1) / threads));
-  ThePool().Run(job);
+  if (Pool* pool = ThePool())
+    pool->Run(job);
+  else
+    job.Work();
   if (job.exception != nullptr) std::rethrow_exception(job.exception);
 }
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "ir/ops.h"
+#include "ir/out_of_memory.h"
 #include "ir/prims/families.h"
 #include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
@@ -47,7 +48,7 @@ void TapeWriter::Write(int64_t i, const Tensor& row) {
   try {
     std::memcpy(records_->Writable(i), row.raw(), static_cast<size_t>(row.bytes()));
   } catch (const std::bad_alloc&) {
-    throw UserError(ErrorKind::kRuntime, {}, TapeMemoryMessage(i, row.bytes()));
+    throw OutOfMemory(TapeMemoryMessage(i, row.bytes()));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "lowering/codegen.h"
+#include "lowering/compiler_memory.h"
 #include "lowering/gpu/lower.h"
 #include "lowering/gpu/twin_abi.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -212,8 +213,8 @@ std::string TwinOfLlvm(const std::string& llvm, const std::vector<GpuKernel>& ke
 std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>& kernels, const GpuTarget& target,
                             const std::string& libdevice, GpuCode stage) {
   if (stage == GpuCode::kMlir) return MlirText(module);
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::Module> ir = Translate(module, context);
+  const Held<llvm::LLVMContext> context(std::make_unique<llvm::LLVMContext>());
+  const Held<llvm::Module> ir(Translate(module, *context));
   if (stage == GpuCode::kLlvm) return LlvmText(*ir);
   if (stage == GpuCode::kPtx) return Ptx(*ir, kernels, target, libdevice);
   TwinMaker(*ir).Run(kernels);

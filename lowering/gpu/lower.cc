@@ -194,10 +194,11 @@ GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
 
 std::string Code(const GpuProgram& p, const GpuTarget& target, GpuCode stage) {
   const std::string libdevice = FindLibdevice();
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&CompilerContext()));
-  for (size_t k = 0; k < p.program.kernels.size(); ++k)
-    EmitGpuKernel(*module, p.program.kernels[k], p.plans[k], p.artifact.kernels[k].name, !libdevice.empty());
-  return GenerateGpuCode(*module, p.artifact.kernels, target, libdevice, stage);
+  return WithModule(p.artifact.steps.size(), [&](mlir::ModuleOp module) {
+    for (size_t k = 0; k < p.program.kernels.size(); ++k)
+      EmitGpuKernel(module, p.program.kernels[k], p.plans[k], p.artifact.kernels[k].name, !libdevice.empty());
+    return GenerateGpuCode(module, p.artifact.kernels, target, libdevice, stage);
+  });
 }
 
 }  // namespace

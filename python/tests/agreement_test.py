@@ -667,7 +667,7 @@ def test_memory_that_is_not_there():
         lambda: weft.random.normal(key, (2**45,)),
         weft.jit(lambda: wnp.ones(2**45) + weft.random.normal(key, (2**45,))),
     ):
-        with pytest.raises(RuntimeError, match=r"(?s)out of memory.*\d{15} bytes.*agreement_test.py"):
+        with pytest.raises(MemoryError, match=r"(?s)out of memory.*\d{15} bytes.*agreement_test.py"):
             program()
 
 

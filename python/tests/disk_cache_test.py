@@ -207,6 +207,104 @@ def test_a_folder_that_others_can_write(folder):
     assert "can be written by others" in run(folder)
 
 
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o770, 0o757])
+def test_folders_above_that_others_can_write(filled, tmp_path, levels, mode):
+    """Others could put a folder of theirs in its place."""
+    path = tmp_path / "a" / "b" / "c" / "cache"
+    path.parent.mkdir(parents=True)
+    shutil.copytree(filled, path)
+    path.parents[levels - 1].chmod(mode)
+    before = state(path)
+    warning = run(path)
+    assert f"lies in {path.parents[levels - 1]}, which can be written by others" in warning, warning
+    assert warning.count("\n") == 1 and state(path) == before
+    path.parents[levels - 1].chmod(0o1777)  # as /tmp is
+    assert run(path) == "" and state(path) == before
+
+
+def test_folders_above_of_somebody_else(filled, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give folders away")
+    path = tmp_path / "a" / "cache"
+    path.parent.mkdir()
+    shutil.copytree(filled, path)
+    os.chown(path.parent, 65534, 65534)
+    assert f"lies in {path.parent}, which belongs to somebody else; compiling without it" in run(path)
+
+
+def test_folders_above_that_are_links(filled, tmp_path):
+    """What counts is where the folder lies, not how it is called."""
+    (tmp_path / "real").mkdir()
+    shutil.copytree(filled, tmp_path / "real" / "cache")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    before = state(tmp_path / "real" / "cache")
+    assert run(tmp_path / "link" / "cache") == "" and state(tmp_path / "real" / "cache") == before
+    (tmp_path / "real").chmod(0o777)
+    assert "can be written by others" in run(tmp_path / "link" / "cache")
+
+
+def test_a_folder_that_is_exchanged_later(folder):
+    """What was judged is what is used, whatever its name is then."""
+    more = f"""
+import os
+os.rename({str(folder)!r}, {str(folder) + "-moved"!r})
+os.mkdir({str(folder)!r}, 0o777)
+f = weft.jit(lambda v: wnp.cos(v) * 17)
+np.testing.assert_allclose(np.asarray(f(x)), np.cos(x) * 17, rtol=1e-5)
+"""
+    assert run(folder, more) == ""
+    assert entries(folder) == [] and len(entries(folder.parent / (folder.name + "-moved"))) == 4
+
+
+def test_descriptors_that_the_program_closes(folder):
+    """... and opens anew, as others: as programs do that become daemons."""
+    more = """
+import os
+from pathlib import Path
+here = Path("mine")
+os.chdir(os.environ["WEFT_CACHE_DIR"] + "/..")
+here.mkdir()
+open_before = [int(fd) for fd in os.listdir("/proc/self/fd")]
+os.closerange(3, 4096)
+fds = [os.open(here, os.O_RDONLY) for _ in range(20)]
+f = weft.jit(lambda v: wnp.cos(v) * 17)
+np.testing.assert_allclose(np.asarray(f(x)), np.cos(x) * 17, rtol=1e-5)
+assert os.listdir(here) == []
+for fd in fds:
+    os.fstat(fd)  # still open
+"""
+    assert run(folder, more) == ""
+    assert len(entries(folder)) == 4
+
+
+def test_what_killed_processes_left(folder):
+    """Unfinished entries, and folders of the linker: swept when they are old, by the next one that writes there."""
+    import time
+
+    old = time.time() - 7200
+    links = [f"/dev/shm/weft-link-{name}{os.getpid() % 1000:03}" for name in ("old", "new")]
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("there is no /dev/shm")
+    try:
+        for name in ("old", "new"):
+            (folder / f".new-{name}").write_text("unfinished")
+        for link in links:
+            os.mkdir(link, 0o700)
+            for file in ("object.o", "library.so"):
+                with open(f"{link}/{file}", "w") as f:
+                    f.write("unfinished")
+        os.utime(folder / ".new-old", (old, old))
+        os.utime(links[0], (old, old))
+        more = "f = weft.jit(lambda v: wnp.cos(v) * 17)\nf(x)\n"
+        assert run(folder, more) == ""
+        assert not (folder / ".new-old").exists() and (folder / ".new-new").exists()
+        assert not os.path.exists(links[0]) and os.path.exists(links[1])
+    finally:
+        for link in links:
+            shutil.rmtree(link, ignore_errors=True)
+
+
 def test_a_folder_that_is_a_link(folder):
     link = folder.parent / "link"
     link.symlink_to(folder)
@@ -331,4 +429,4 @@ def test_the_least_recently_used_go_first(folder):
 
 def test_a_limit_that_is_no_number(tmp_path):
     said = run(tmp_path / "cache", WEFT_CACHE_BYTES="4 GiB")
-    assert said.count("WEFT_CACHE_BYTES is '4 GiB', which is no whole number") == 1 and len(said.splitlines()) == 1
+    assert said.count("WEFT_CACHE_BYTES is '4 GiB'; expected a whole number") == 1 and len(said.splitlines()) == 1

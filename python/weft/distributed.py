@@ -36,6 +36,7 @@ __all__ = [
 # What a launcher sets in the environment of each process.
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK")
 _DEADLINE = 300.0
+_MOST_SECONDS = 1e9  # 31 years; clocks count nanoseconds in 63 bits
 _state: dict[str, Any] = {"initialized": False, "joined_by": None, "left": False}
 
 
@@ -74,14 +75,15 @@ def initialize(deadline: float | None = None) -> None:
         )
     if _state["initialized"]:
         return
-    if deadline is None:
-        given = os.environ.get("WEFT_DEADLINE", str(_DEADLINE))
-        try:
-            deadline = float(given)
-        except ValueError:
-            raise value_error(f"WEFT_DEADLINE is {given!r}; expected a number of seconds") from None
-    if not 0 < deadline < float("inf"):
-        raise value_error(f"distributed.initialize: the deadline is {deadline!r}; expected a number of seconds above 0")
+    what, given = "distributed.initialize: the deadline", deadline
+    if given is None:
+        what, given = "WEFT_DEADLINE", os.environ.get("WEFT_DEADLINE") or _DEADLINE
+    try:
+        deadline = float(given)
+    except (TypeError, ValueError, OverflowError):
+        deadline = float("nan")
+    if not 0 < deadline <= _MOST_SECONDS:
+        raise value_error(f"{what} is {given!r}; expected a number of seconds above 0, at most {_MOST_SECONDS:.0f}")
     if any(name in os.environ for name in _LAUNCHERS):
         if _mesh.devices_were_listed():
             raise runtime_error(

@@ -75,7 +75,7 @@ _process = [0, 1]  # this one, and how many there are
 
 def own_device_count() -> int:
     """How many devices this process has, as WEFT_NUM_CPU_DEVICES says. Raises ValueError for what is no number."""
-    given = os.environ.get("WEFT_NUM_CPU_DEVICES", "1")
+    given = os.environ.get("WEFT_NUM_CPU_DEVICES") or "1"
     if not given.isdecimal() or not 1 <= int(given) <= _MOST_DEVICES:
         raise value_error(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
     return int(given)

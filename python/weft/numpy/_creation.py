@@ -107,7 +107,9 @@ def from_dlpack(x: NestedLike, copy: bool | None = None) -> Array:
     Returns: array of its shape and dtype.
 
     Raises:
-        TypeError: x has no such method, is on another device, is not row-major, or has a dtype without counterpart.
+        TypeError: x has no such method, or has a dtype without counterpart.
+        NotImplementedError: x is on another device, or of another major version of DLPack.
+        ValueError: x is not row-major, was taken before, or its header says what cannot be.
 
     Example:
         >>> import numpy as np

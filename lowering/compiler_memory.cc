@@ -1,0 +1,7 @@
+#include "lowering/compiler_memory.h"
+
+namespace weft {
+
+thread_local int CompilingThread::depth_ = 0;
+
+}  // namespace weft
