@@ -113,6 +113,7 @@ int KernelBuilder::Elementwise(int i, const std::vector<Affine>& index) {
   for (const Atom& a : e.operands) n.operands.push_back(Value(a, index));
   if (n.op == "integer_pow") n.integer = e.attrs.GetInt("y");
   if (n.op == "round") n.integer = e.attrs.Get<std::string>("mode") == "away";
+  if (n.op == "add" || n.op == "sub") n.integer = e.attrs.Find("fused") != nullptr;
   if (n.op == "log") n.integer = e.attrs.Find("accuracy") != nullptr;
   if (n.op == "stop_gradient") return n.operands[0];
   return Node(std::move(n));
