@@ -1,13 +1,16 @@
 #include "ir/op_reference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ir/prim.h"
+#include "ir/prims/elementwise.h"
 #include "ir/sample_fns.h"
 #include "ir/text_printer.h"
 
@@ -45,6 +48,19 @@ std::string DerivativeText(const Prim& p) {
   return "none: integers and booleans have no tangents";  // a test of the registry holds the others to one of the above
 }
 
+std::string AccuracyText(const Prim& p) {
+  const auto within = [](double ulps) {
+    std::ostringstream text;
+    text << "within " << std::round(2 * ulps) / 2 << " units in the last place";
+    return text.str();
+  };
+  const double ulps = p.tolerance * 0x1p23;
+  std::string text = ulps == 0 ? "rounded correctly" : within(ulps);
+  if (p.dtypes.Has(DType::kC64))
+    text += "; of complex numbers " + within(std::max(ulps, kComplexUlps)) + " of the magnitude";
+  return text;
+}
+
 // A sample as text, on f32 where there is one: its equation, or the whole function where that has regions.
 std::string Example(const Prim& p, const std::vector<Sample>& samples) {
   if (samples.empty()) return "";
@@ -67,6 +83,7 @@ std::string Entry(const Prim& p) {
     attributes.push_back("`" + name + "` (" + absl::StrJoin(kinds, " or ") + ")");
   if (!attributes.empty()) text += "- attributes: " + absl::StrJoin(attributes, ", ") + "\n";
   text += "- derivative: " + DerivativeText(p) + "\n";
+  if (p.is_elementwise() && p.dtypes.Has(DType::kF32)) text += "- accuracy of compiled code: " + AccuracyText(p) + "\n";
   if (p.dce) text += "- results that nobody reads: dropped, with what they alone need\n";
   if (!p.keeps_results.empty()) text += "- results that nobody reads: stay; " + p.keeps_results + "\n";
   if (p.has_effect) text += "- effect: keeps its order and is never dropped\n";

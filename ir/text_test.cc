@@ -281,6 +281,7 @@ TEST(TextTest, ErrorsSayWhatIsWrong) {
       {"a = reduce_sum[dims=[0], keep=true] x", "reduce_sum: there is no attribute 'keep'; it has dims"},
       {"a = sin[fast=true] x", "sin: there is no attribute 'fast'; it has none"},
       {"a = log[accuracy=\"low\"] x", "log: accuracy is \"low\"; expected \"highest\" or none"},
+      {"a = add[fused=false] x x", "add: fused is false; expected true or none"},
       {"a = call @g x", "there is no function 'g' before this line"},
       {"a = call @f x", "there is no function 'f' before this line"},
       {"a: f32[-1] = mul x x", "a size cannot be negative"},

@@ -89,7 +89,7 @@ llvm::TargetMachine& MachineFor(const Target& target) {
   std::unique_ptr<llvm::TargetMachine>& machine = t_state.machine;
   if (machine == nullptr || current != target.ToString()) {
     llvm::TargetOptions options;
-    options.AllowFPOpFusion = target.fused_products ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Standard;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where an operation says so (MlirBuilder::MulForSum)
     machine.reset(CodeGeneratorFor(target.triple)
                       .createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
                                            std::nullopt, llvm::CodeGenOptLevel::Default));

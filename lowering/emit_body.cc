@@ -220,7 +220,7 @@ Value BodyEmitter::Compare(const std::string& op, DType dtype, const Lanes& x, c
 // By repeated squaring; the exponent is a constant.
 Value BodyEmitter::IntegerPower(Value x, int64_t n) {
   const bool is_float = mlir::isa<mlir::FloatType>(m_.Element(x));
-  auto mul = [&](Value a, Value b) { return is_float ? m_.Mul(a, b) : m_.IMul(a, b); };
+  auto mul = [&](Value a, Value b) { return is_float ? m_.MulForSum(a, b) : m_.IMul(a, b); };
   if (n == 0) return is_float ? m_.F(x.getType(), 1) : m_.I(x.getType(), 1);
   Value result, base = x;
   for (uint64_t k = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n); k != 0; k >>= 1) {
@@ -280,14 +280,14 @@ Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<
   auto c = [&](double v) { return m_.F(x.getType(), v); };
   if (op == "neg") return {m_.Neg(x)};
   if (op == "abs") return {m_.Abs(x)};
-  if (op == "add") return {m_.Add(x, y)};
-  if (op == "sub") return {m_.Sub(x, y)};
-  if (op == "mul") return {m_.Mul(x, y)};
+  if (op == "add") return {node.integer != 0 ? m_.AddToSum(x, y) : m_.Add(x, y)};
+  if (op == "sub") return {node.integer != 0 ? m_.SubFromSum(x, y) : m_.Sub(x, y)};
+  if (op == "mul") return {m_.MulForSum(x, y)};
   if (op == "div") return {m_.Div(x, y)};
   if (op == "max") return {m_.Max(x, y)};
   if (op == "min") return {m_.Min(x, y)};
   if (op == "clamp") return {m_.Min(m_.Max(y, x), in[2].re)};
-  if (op == "square") return {m_.Mul(x, x)};
+  if (op == "square") return {m_.MulForSum(x, x)};
   if (op == "sqrt") return {m_.Sqrt(x)};
   if (op == "rsqrt") return {m_.Div(c(1), m_.Sqrt(x))};
   if (op == "integer_pow") return {IntegerPower(x, node.integer)};
@@ -440,6 +440,10 @@ Lanes BodyEmitter::Neutral(const std::string& op, DType dtype, int64_t lanes) {
 }
 
 Lanes BodyEmitter::Combine(const std::string& op, DType dtype, Lanes a, Lanes b) {
+  if (op == "sum" && IsInexact(dtype)) {
+    if (!IsComplex(dtype)) return {m_.AddToSum(a.re, b.re)};
+    return {m_.AddToSum(a.re, b.re), m_.AddToSum(a.im, b.im)};
+  }
   KernelNode node;
   node.dtype = dtype;
   node.op = op == "sum" ? "add" : op == "prod" ? "mul" : op;

@@ -385,6 +385,7 @@ void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& p
   MlirBuilder m(module.getContext());
   m.avx512 = target.vector_bytes >= 64;
   m.f16c = target.f16c;
+  m.fused_sums = target.fused_products;
   KernelEmitter(spec, plan, target, m).Emit(module, name);
 }
 

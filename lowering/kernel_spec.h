@@ -47,7 +47,7 @@ struct KernelNode {
   // operands, values and their indices, of which it gives the least of those with the extreme value; or tree (above).
   std::string op;
   std::vector<int> operands;
-  int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away; log: 1 by the library
+  int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away; log: 1 by the library; add, sub: 1 fused
   Loc loc;              // of the equation, for errors; not part of Key
 
   bool FindsIndex() const { return kind == Kind::kReduce && (op == "argmax" || op == "argmin"); }

@@ -12,10 +12,12 @@ OpRow Inlined() { return {.as = Kind::kInlined}; }
 OpRow Replaced(OpRow::Replace by) { return {.as = Kind::kReplaced, .replace = by}; }
 OpRow View(OpRow::Index index) { return {.as = Kind::kView, .index = index, .on_gpu = true}; }
 
-// The exponent; whether halves go away from zero; whether the result is exact to the last bit.
+// The exponent; whether halves go away from zero; whether the result is exact to the last bit; whether a sum takes a
+// product in without rounding it.
 int64_t Exponent(const Attrs& attrs) { return attrs.GetInt("y"); }
 int64_t AwayFromZero(const Attrs& attrs) { return attrs.Get<std::string>("mode") == "away"; }
 int64_t Accurate(const Attrs& attrs) { return attrs.Find("accuracy") != nullptr; }
+int64_t Fused(const Attrs& attrs) { return attrs.Find("fused") != nullptr; }
 
 }  // namespace
 
@@ -30,6 +32,8 @@ class OpTable {
     Row("integer_pow").number = Exponent;
     Row("round").number = AwayFromZero;
     Row("log").number = Accurate;
+    Row("add").number = Fused;
+    Row("sub").number = Fused;
     Row("stop_gradient").identity = true;
     for (const auto& [name, op] : {std::pair("reduce_sum", "sum"),
                                    {"reduce_prod", "prod"},

@@ -12,7 +12,7 @@ struct Target {
   std::string cpu;             // LLVM's name, "znver4"
   std::string features;        // "+avx2,+fma,-avx512f,...": what the name implies and the CPU lacks is taken away
   int vector_bytes = 32;       // 32: AVX2, 64: AVX-512
-  bool fused_products = true;  // a * b + c may be rounded once, where the code around it allows
+  bool fused_products = true;  // sums of reductions may take up products that are not rounded
   bool masked_bytes = false;   // masked loads and stores of 8- and 16-bit elements (AVX-512 BW)
   bool f16c = true;            // instructions that convert f16
   bool fma = true;             // a * b + c in one instruction

@@ -12,6 +12,9 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+// The largest |x| for which e^2|x| is finite, nearly.
+double LargestOfTwice(bool f32) { return f32 ? 44.1 : 354.6; }
+
 }  // namespace
 
 Value VectorMath::Horner(Value x, const std::vector<double>& c) {
@@ -81,15 +84,6 @@ Value VectorMath::ExpPolynomial(Value r) {
   return m_.Fma(m_.Mul(r, r), p, r);
 }
 
-// A product that what follows does not take apart: fused with an addition it would not overflow where it should.
-Value VectorMath::Rounded(Value product) {
-  return m_.b
-      .create<LLVM::CallIntrinsicOp>(m_.loc, mlir::TypeRange{product.getType()},
-                                     m_.b.getStringAttr("llvm.arithmetic.fence"), mlir::ValueRange{product},
-                                     LLVM::FastmathFlagsAttr{})
-      ->getResult(0);
-}
-
 // In two steps, so that subnormal results and the top binade come out right; the first is exact, so that the addition
 // of 1 rounds as it would by itself. Half of the word holds half of k and the exponents' bias.
 Value VectorMath::ScaleOnePlus(Value p, Value word) {
@@ -97,7 +91,7 @@ Value VectorMath::ScaleOnePlus(Value p, Value word) {
   MType type = MlirBuilder::Element(p);
   Value half = m_.ShrU(word, 1);
   Value first = m_.Bits(m_.Shl(half, mantissa), type), second = m_.Bits(m_.Shl(m_.ISub(word, half), mantissa), type);
-  return Rounded(m_.Mul(m_.Fma(first, p, first), second));
+  return m_.Mul(m_.Fma(first, p, first), second);
 }
 
 // AVX-512 multiplies by powers of two in one instruction, with the same rounding of subnormal results.
@@ -167,12 +161,13 @@ Value VectorMath::Expm1(Value x) {
   // 2^k (e^r - 1) + (2^k - 1). 2^k itself overflows one step before the result does, so use half of everything.
   Value half = PowerOfTwo(m_.ISub(k, m_.I(k.getType(), 1)));
   Value y = m_.Fma(half, p, m_.Sub(half, C(x, 0.5)));
-  Value result = Rounded(m_.Mul(y, C(x, 2)));
+  Value result = m_.Mul(y, C(x, 2));
   // Tiny and zero arguments (keeps -0).
   return m_.Select(m_.Cmp(Pred::OLT, m_.Abs(x), C(x, f32 ? 1e-8 : 1e-17)), x, result);
 }
 
-Value VectorMath::LogFinite(Value x) {
+// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+VectorMath::Binade VectorMath::SplitForLog(Value x) {
   const bool f32 = Is32(x);
   Value tiny = m_.Cmp(Pred::OLT, x, C(x, f32 ? 0x1p-126 : 0x1p-1022));
   Value scaled = m_.Select(tiny, m_.Mul(x, C(x, f32 ? 0x1p23 : 0x1p52)), x);
@@ -192,30 +187,70 @@ Value VectorMath::LogFinite(Value x) {
     m = m_.Bits(m_.IAdd(m_.And(offset, m_.I(words, 0x000FFFFFFFFFFFFF)), m_.I(words, root)), m_.f64());
   }
   e = m_.Select(tiny, m_.Sub(e, C(x, f32 ? 23 : 52)), e);
-  Value f = m_.Sub(m, C(x, 1));
-  if (f32) {
+  return {e, m_.Sub(m, C(x, 1))};
+}
+
+// log(1 + f) less f - f^2/2, plus `more`.
+Value VectorMath::LogRest(Value f, Value more) {
+  if (Is32(f)) {
     Value p = Horner(
         f, {0.33333312604886634, -0.25000009589110478, 0.20002118586263069, -0.16667996047017649, 0.1421955401725052,
             -0.1240558983863777, 0.11888153171824042, -0.11675631588125611, 0.067466255442152954});
-    Value f2 = m_.Mul(f, f);
-    Value y = m_.Mul(m_.Mul(f2, f), p);
-    y = m_.Fma(e, C(x, -2.12194440e-4), y);
-    y = m_.Fma(f2, C(x, -0.5), y);
-    return m_.Fma(e, C(x, 0.693359375), m_.Add(f, y));
+    return m_.Fma(m_.Mul(m_.Mul(f, f), f), p, more);
   }
-  // log(1+f) = f - (f^2/2 - s (f^2/2 + z P(z))), s = f/(2+f), z = s^2.
-  Value s = m_.Div(f, m_.Add(f, C(x, 2)));
+  // s (f^2/2 + z P(z)), s = f/(2+f), z = s^2.
+  Value s = m_.Div(f, m_.Add(f, C(f, 2)));
   Value z = m_.Mul(s, s);
   Value p = m_.Mul(z, Horner(z, {0.66666666666667349, 0.39999999999411114, 0.28571428743259299, 0.22222198476224613,
                                  0.18183569732552245, 0.15313903309495017, 0.14797508217555186}));
-  Value half = m_.Mul(m_.Mul(f, f), C(x, 0.5));
-  Value lo = m_.Fma(s, m_.Add(half, p), m_.Mul(e, C(x, 1.90821492927058770002e-10)));
-  Value y = m_.Sub(f, m_.Sub(half, lo));
-  return m_.Fma(e, C(x, 6.93147180369123816490e-01), y);
+  return m_.Fma(s, m_.Add(m_.Mul(m_.Mul(f, f), C(f, 0.5)), p), more);
 }
 
-Value VectorMath::Log(Value x) {
-  Value y = LogFinite(x);
+Value VectorMath::LogFinite(Value x) {
+  const bool f32 = Is32(x);
+  const auto [e, f] = SplitForLog(x);
+  const double ln2 = f32 ? 0.693359375 : 6.93147180369123816490e-01;
+  Value lo = LogRest(f, m_.Mul(e, C(x, f32 ? -2.12194440e-4 : 1.90821492927058770002e-10)));
+  if (f32) return m_.Fma(e, C(x, ln2), m_.Add(f, m_.Fma(m_.Mul(f, f), C(x, -0.5), lo)));
+  Value y = m_.Sub(f, m_.Sub(m_.Mul(m_.Mul(f, f), C(x, 0.5)), lo));
+  return m_.Fma(e, C(x, ln2), y);
+}
+
+// e log(2) + log(1 + f), both over the logarithm of the base, with the rounding errors of all large terms put back: a
+// result that is a whole number is exact. `two` is log(2) over that of the base, its first part short enough for
+// products with e to be exact.
+Value VectorMath::LogFiniteInBase(Value x, const Parts& unit, const Parts& two) {
+  const auto [e, f] = SplitForLog(x);
+  Value half = m_.Mul(m_.Mul(f, f), C(x, 0.5));
+  Value hi = m_.Sub(f, half);
+  Value lo = LogRest(f, m_.Sub(m_.Sub(f, hi), half));
+  Value product = m_.Mul(hi, C(x, unit.hi));
+  Value rest = m_.Fma(hi, C(x, unit.hi), m_.Neg(product));
+  rest = m_.Fma(hi, C(x, unit.lo), m_.Fma(lo, C(x, unit.hi), rest));
+  rest = m_.Fma(e, C(x, two.lo), rest);
+  Value whole = m_.Mul(e, C(x, two.hi));
+  Value sum = m_.Add(whole, product);
+  return m_.Add(sum, m_.Add(m_.Add(m_.Sub(whole, sum), product), rest));
+}
+
+Value VectorMath::Log2(Value x) {
+  const Parts unit = Is32(x) ? Parts{1.44269502162933349609375, 1.9259629911266175e-8}
+                             : Parts{1.4426950408889634, 2.0355273740931033e-17};
+  return LogOfFinite(x, LogFiniteInBase(x, unit, {1, 0}));
+}
+
+Value VectorMath::Log10(Value x) {
+  const Parts unit = Is32(x) ? Parts{0.4342944920063018798828125, -1.0103050052231683e-8}
+                             : Parts{0.43429448190325182, 1.098319650216765e-17};
+  const Parts two =
+      Is32(x) ? Parts{0.301025390625, 4.605038981195214e-6} : Parts{0.30102999566361177, 3.694239077158931e-13};
+  return LogOfFinite(x, LogFiniteInBase(x, unit, two));
+}
+
+Value VectorMath::Log(Value x) { return LogOfFinite(x, LogFinite(x)); }
+
+// What logarithms are of other numbers than those for which `y` is one.
+Value VectorMath::LogOfFinite(Value x, Value y) {
   y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, kInf)), y, x);  // inf and NaN
   y = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), C(x, kNan), y);
   return m_.Select(m_.Cmp(Pred::OEQ, x, C(x, 0)), C(x, -kInf), y);
@@ -232,22 +267,39 @@ Value VectorMath::Log1p(Value x) {
   return m_.Select(m_.Cmp(Pred::OEQ, u, C(x, 0)), C(x, -kInf), y);
 }
 
-// (e^2|x| - 1) / (e^2|x| + 1).
-Value VectorMath::Tanh(Value x) {
-  const bool f32 = Is32(x);
-  Value a = m_.RawMin(C(x, f32 ? 10.0 : 20.0), m_.Abs(x));
+// e^2|x| - 1. tanh and its derivative are made from it and from one quotient, so that a kernel that needs both computes
+// them once.
+Value VectorMath::Expm1OfTwice(Value x) {
+  Value a = m_.RawMin(C(x, LargestOfTwice(Is32(x))), m_.Abs(x));
   auto [r, k_word, k, kf] = ReduceExp(m_.Mul(a, C(x, 2)));
   Value scale = PowerOfTwo(k);
-  Value e = m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1)));
-  Value y = m_.Div(e, m_.Add(e, C(x, 2)));
-  return m_.CopySign(y, x);
+  return m_.Fma(scale, ExpPolynomial(r), m_.Sub(scale, C(x, 1)));
+}
+
+// (e^2|x| - 1) / (e^2|x| + 1).
+Value VectorMath::Tanh(Value x) {
+  Value e = Expm1OfTwice(x);
+  return m_.CopySign(m_.Mul(m_.Mul(e, C(x, 0.5)), m_.Div(C(x, 2), m_.Add(e, C(x, 2)))), x);
+}
+
+// (1 - |tanh|) (1 + |tanh|), of which the first factor is 2 / (e^2|x| + 1).
+Value VectorMath::SechSquared(Value x) {
+  Value rest = m_.Div(C(x, 2), m_.Add(Expm1OfTwice(x), C(x, 2)));
+  Value y = m_.Mul(rest, m_.Sub(C(x, 2), rest));
+  return m_.Select(m_.Cmp(Pred::OGT, m_.Abs(x), C(x, LargestOfTwice(Is32(x)))), C(x, 0), y);
 }
 
 Value VectorMath::Logistic(Value x) {
   Value e = Exp(m_.Neg(m_.Abs(x)));
-  Value one = C(x, 1);
-  Value numerator = m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), e, one);
-  return m_.Div(numerator, m_.Add(e, one));
+  Value inverse = m_.Div(C(x, 1), m_.Add(e, C(x, 1)));
+  return m_.Select(m_.Cmp(Pred::OLT, x, C(x, 0)), m_.Mul(e, inverse), inverse);
+}
+
+Value VectorMath::LogisticDensity(Value x) {
+  // As in Logistic: a kernel that needs both computes the exponential and the quotient once.
+  Value e = Exp(m_.Neg(m_.Abs(x)));
+  Value inverse = m_.Div(C(x, 1), m_.Add(e, C(x, 1)));
+  return m_.Mul(m_.Mul(e, inverse), inverse);
 }
 
 Value VectorMath::Sinh(Value x) {
@@ -462,8 +514,12 @@ Value VectorMath::Unary(const std::string& op, Value x) {
   if (op == "expm1") return Expm1(x);
   if (op == "log") return Log(x);
   if (op == "log1p") return Log1p(x);
+  if (op == "log2") return Log2(x);
+  if (op == "log10") return Log10(x);
   if (op == "tanh") return Tanh(x);
+  if (op == "sech_squared") return SechSquared(x);
   if (op == "logistic") return Logistic(x);
+  if (op == "logistic_density") return LogisticDensity(x);
   if (op == "sinh") return Sinh(x);
   if (op == "cosh") return Cosh(x);
   if (op == "sin") return Sin(x);

@@ -40,12 +40,13 @@ WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
   return t;
 }
 
+bool IsNumber(const Atom& x) { return x.is_literal() && x.literal().rank() == 0; }
+bool IsNegative(const Atom& number) { return number.literal().Get(0).real() < 0; }
+
 // Whether the signs of the remainder and of y differ, and the remainder is not 0. y may be a number beside an array.
 Atom NeedsCorrection(Builder& b, const Atom& remainder, const Atom& y, DType dtype) {
   const Atom zero = Atom::Scalar(dtype, 0);
-  const Atom y_negative = y.is_literal() && y.literal().rank() == 0
-                              ? Atom::Scalar(DType::kBool, y.literal().Get(0).real() < 0)
-                              : b.Emit1(FindPrim("lt"), {y, zero});
+  const Atom y_negative = IsNumber(y) ? Atom::Scalar(DType::kBool, IsNegative(y)) : b.Emit1(FindPrim("lt"), {y, zero});
   const Atom differ = b.Emit1(FindPrim("ne"), {b.Emit1(FindPrim("lt"), {remainder, zero}), y_negative});
   return b.Emit1(FindPrim("and"), {differ, b.Emit1(FindPrim("ne"), {remainder, zero})});
 }
@@ -62,27 +63,37 @@ Atom FloorDivide(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   }
   // (x - r) / y is whole up to rounding; x / 0 is an infinity or NaN, as in NumPy.
   Atom of = b.Emit1(FindPrim("sub"), {x, r});
-  if (!y.is_literal() || y.literal().rank() != 0)
+  if (!IsNumber(y))
     of = b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, Atom::Scalar(dtype, 0)}), x, of});
   else if (y.IsSplat(0))
     of = x;
   const Atom q = b.Emit1(FindPrim("div"), {of, y});
   // Rounded whatever y is: the derivative is 0 everywhere.
-  return b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
-                 {{"mode", std::string("even")}});
+  const Atom whole =
+      b.Emit1(FindPrim("round"), {b.Emit1(FindPrim("select"), {down, b.Emit1(FindPrim("sub"), {q, one}), q})},
+              {{"mode", std::string("even")}});
+  // A quotient that is 0 has the sign of x / y.
+  const Atom signed_zero = b.Emit1(FindPrim("trunc"), {b.Emit1(FindPrim("div"), {x, y})});
+  return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {whole, Atom::Scalar(dtype, 0)}), signed_zero, whole});
 }
 
-// The remainder that has the sign of y; of integers divided by 0 it is 0, as in NumPy.
+// The remainder that has the sign of y, where it is 0 too; of integers divided by 0 it is 0, as in NumPy.
 Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   Atom r = b.Emit1(FindPrim("rem"), {x, y});
-  if (IsInteger(dtype) && !(y.is_literal() && y.literal().rank() == 0 && !y.IsSplat(0))) {
-    const Atom zero = Atom::Scalar(dtype, 0);
-    r = y.is_literal() && y.literal().rank() == 0
-            ? b.Emit1(FindPrim("xor"), {x, x})
-            : b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), zero, r});
+  const Atom zero = Atom::Scalar(dtype, 0);
+  if (IsInteger(dtype) && !(IsNumber(y) && !y.IsSplat(0))) {
+    r = IsNumber(y) ? b.Emit1(FindPrim("xor"), {x, x})
+                    : b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("eq"), {y, zero}), zero, r});
   }
   if (IsUnsigned(dtype)) return r;
-  return b.Emit1(FindPrim("select"), {NeedsCorrection(b, r, y, dtype), b.Emit1(FindPrim("add"), {r, y}), r});
+  r = b.Emit1(FindPrim("select"), {NeedsCorrection(b, r, y, dtype), b.Emit1(FindPrim("add"), {r, y}), r});
+  if (IsInteger(dtype)) return r;
+  // Adding 0 makes every zero positive, and leaves derivatives as they are.
+  const Prim &add = FindPrim("add"), &neg = FindPrim("neg");
+  if (IsNumber(y) && !IsNegative(y)) return b.Emit1(add, {r, zero});
+  const Atom negative = b.Emit1(neg, {b.Emit1(add, {b.Emit1(neg, {r}), zero})});
+  if (IsNumber(y)) return negative;
+  return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("lt"), {y, zero}), negative, b.Emit1(add, {r, zero})});
 }
 
 // Operands converted and broadcast, ready for element-wise primitives. Not all of them may stay numbers.

@@ -82,6 +82,12 @@ std::optional<Atom> AddZero(Builder& b, const Eqn&, const Atoms& x) {
   return std::nullopt;
 }
 
+// -0.0 - -0.0 is 0.0.
+std::optional<Atom> SubZero(Builder& b, const Eqn&, const Atoms& x) {
+  const bool exact = IsSplat(b, x[1], 0) && !(IsInexact(b.DTypeOf(x[0])) && IsNegativeZero(b, x[1]));
+  return exact && HasResultType(b, x[0], x[1]) ? std::optional<Atom>(x[0]) : std::nullopt;
+}
+
 std::optional<Atom> TimesMinusOne(Builder& b, const Eqn&, const Atoms& x) {
   for (int i : {0, 1}) {
     if (IsSplat(b, x[i], -1) && HasResultType(b, x[1 - i], x[i])) return Neg(b, x[1 - i]);
@@ -246,7 +252,7 @@ const Rule kArithmetic[] = {
     {"mul-minus-one", "mul", Licence::kExact, TimesMinusOne, true},
     {"div-one", "div", Licence::kExact, OtherIf<1.0, 1>, true},
     {"add-zero", "add", Licence::kExact, AddZero, true},
-    {"sub-zero", "sub", Licence::kExact, OtherIf<0.0, 1>, true},
+    {"sub-zero", "sub", Licence::kExact, SubZero, true},
     {"neg-neg", "neg", Licence::kExact, NegNeg},
     {"add-neg", "add", Licence::kExact, AddNeg},
     {"sub-neg", "sub", Licence::kExact, SubNeg},

@@ -7,6 +7,7 @@
 #include "backends/cpu/runtime.h"
 #include "backends/cpu/special_functions.h"
 #include "ir/dtype.h"
+#include "ir/product.h"
 #include "lowering/math_table.h"
 
 namespace weft::cpu {
@@ -94,14 +95,19 @@ void EightBit(Table& t, DType dtype) {
 
 }  // namespace
 
-// f32 through double: correctly rounded nearly always, and these calls are rare.
+// Single precision through double: correctly rounded nearly always, and these calls are rare.
 #define WEFT_F(expression)                   \
   [](auto x) {                               \
     using R = decltype(x);                   \
     const double v = static_cast<double>(x); \
     return static_cast<R>(expression);       \
   }
-#define WEFT_C(expression) [](auto x) -> decltype(x) { return expression; }
+#define WEFT_C(expression)             \
+  [](auto x) -> decltype(x) {          \
+    using R = decltype(x);             \
+    const std::complex<double> v(x);   \
+    return static_cast<R>(expression); \
+  }
 
 void FillMath(WeftMath* table) {
   Table t(table);
@@ -111,7 +117,7 @@ void FillMath(WeftMath* table) {
   t.Floats("log", WEFT_F(std::log(v)));
   t.Floats("log1p", WEFT_F(std::log1p(v)));
   t.Floats("sqrt", WEFT_F(std::sqrt(v)));
-  t.Floats("cbrt", WEFT_F(std::cbrt(v)));
+  t.Floats("cbrt", WEFT_F(CubeRoot(v)));
   t.Floats("sin", WEFT_F(std::sin(v)));
   t.Floats("cos", WEFT_F(std::cos(v)));
   t.Floats("tan", WEFT_F(std::tan(v)));
@@ -137,24 +143,27 @@ void FillMath(WeftMath* table) {
     return static_cast<decltype(x)>(std::atan2(static_cast<double>(x), static_cast<double>(w)));
   });
   t.BinaryFloats("rem", [](auto x, auto w) { return std::fmod(x, w); });
-  t.Complexes("exp", WEFT_C(std::exp(x)));
-  t.Complexes("log", WEFT_C(std::log(x)));
-  t.Complexes("sqrt", WEFT_C(std::sqrt(x)));
-  t.Complexes("sin", WEFT_C(std::sin(x)));
-  t.Complexes("cos", WEFT_C(std::cos(x)));
-  t.Complexes("tan", WEFT_C(std::tan(x)));
-  t.Complexes("sinh", WEFT_C(std::sinh(x)));
-  t.Complexes("cosh", WEFT_C(std::cosh(x)));
-  t.Complexes("tanh", WEFT_C(std::tanh(x)));
+  t.Complexes("exp", WEFT_C(std::exp(v)));
+  t.Complexes("log", WEFT_C(std::log(v)));
+  t.Complexes("sqrt", WEFT_C(std::sqrt(v)));
+  t.Complexes("sin", WEFT_C(std::sin(v)));
+  t.Complexes("cos", WEFT_C(std::cos(v)));
+  t.Complexes("tan", WEFT_C(std::tan(v)));
+  t.Complexes("sinh", WEFT_C(std::sinh(v)));
+  t.Complexes("cosh", WEFT_C(std::cosh(v)));
+  t.Complexes("tanh", WEFT_C(std::tanh(v)));
   t.Put("abs", DType::kC64, [](void* out, const void* a, const void*, int64_t n) {
     for (int64_t i = 0; i < n; ++i)
-      static_cast<float*>(out)[i] = std::abs(static_cast<const std::complex<float>*>(a)[i]);
+      static_cast<float*>(out)[i] =
+          static_cast<float>(std::abs(std::complex<double>(static_cast<const std::complex<float>*>(a)[i])));
   });
   t.Put("abs", DType::kC128, [](void* out, const void* a, const void*, int64_t n) {
     for (int64_t i = 0; i < n; ++i)
       static_cast<double*>(out)[i] = std::abs(static_cast<const std::complex<double>*>(a)[i]);
   });
-  t.BinaryComplexes("pow", [](auto x, auto w) { return std::pow(x, w); });
+  t.BinaryComplexes("pow", [](auto x, auto w) {
+    return static_cast<decltype(x)>(Power(std::complex<double>(x), std::complex<double>(w)));
+  });
   t.BinaryComplexes("div", [](auto x, auto w) { return Quotient(x, w); });
   t.Put("pow", DType::kI8, Binary<int8_t>([](auto x, auto w) { return PowInts(x, w); }));
   t.Put("pow", DType::kI16, Binary<int16_t>([](auto x, auto w) { return PowInts(x, w); }));

@@ -47,6 +47,7 @@ void RegisterConvert(PrimRegistry& r) {
                   "x as another dtype. Float to integer truncates towards zero, saturates, and takes NaN to 0; complex "
                   "to real drops the "
                   "imaginary part; anything to bool is x != 0.");
+  p.tolerance = 0;
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");
     if (IsOpaque(to) || IsOpaque(s.operands[0].dtype))
@@ -82,6 +83,7 @@ void RegisterConvert(PrimRegistry& r) {
 
 void RegisterBitcast(PrimRegistry& r) {
   Prim& p = r.Add("bitcast", Family::kElementwise, 1, "The bits of x read as another dtype of the same width.");
+  p.tolerance = 0;
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");
     if ((to == DType::kTape) != (s.operands[0].dtype == DType::kTape))

@@ -102,10 +102,15 @@ Prim& AddRow(PrimRegistry& r, const char* name, int arity, DTypeSet dtypes, cons
   p.infer = [](const Sig& sig) -> Types { return {InferElementwise(sig)}; };
   p.batch = BatchElementwise;
   p.samples = [prim = &p] { return ElementwiseSamples(*prim); };
+  p.tolerance = 0;
   return p;
 }
 
 }  // namespace
+
+void Accuracy(PrimRegistry& r, double ulps, std::initializer_list<const char*> names) {
+  for (const char* name : names) r.Get(name).tolerance = ulps * 0x1p-23;
+}
 
 template <class K>
 std::vector<K> LoadAs(const Tensor& t) {

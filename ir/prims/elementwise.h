@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,11 @@ Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning
                const char* doc);
 Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials,
                 const char* doc);
+
+// By how many units in the last place compiled code may be off, in f32 and in f64. What is not said to be is rounded
+// correctly. Of complex results it is at least kComplexUlps of the magnitude.
+inline constexpr double kComplexUlps = 2;
+void Accuracy(PrimRegistry& r, double ulps, std::initializer_list<const char*> names);
 
 // The derivative is zero wherever it exists: a declaration, not a default.
 inline std::optional<Expr> ZeroDerivative(Expr, Expr) { return std::nullopt; }

@@ -69,6 +69,17 @@ double MinOf(double x, double w) {
   return std::isnan(x) || std::isnan(w) ? std::numeric_limits<double>::quiet_NaN() : std::fmin(x, w);
 }
 
+// A power of 2 with which products of numbers of size `largest` are far from the ends of the dtype's range.
+Expr ScaleForSquares(const Expr& largest) {
+  const DType dtype = largest.dtype();
+  const double above = dtype == DType::kF64 ? 0x1p500 : dtype == DType::kF16 ? 0x1p7 : 0x1p62;
+  const double below = dtype == DType::kF64 ? 0x1p-480 : dtype == DType::kF16 ? 0x1p-6 : 0x1p-60;
+  const double down = dtype == DType::kF64 ? 0x1p-530 : dtype == DType::kF16 ? 0x1p-9 : 0x1p-66;
+  const double up = dtype == DType::kF64 ? 0x1p700 : dtype == DType::kF16 ? 0x1p12 : 0x1p100;
+  const Expr small_too = Select(Lt(largest, below), largest.Number(up), largest.Number(1));
+  return Select(Gt(largest, above), largest.Number(down), small_too);
+}
+
 void Samples(Prim& p, double low, double high) {
   p.samples = [prim = &p, low, high] {
     std::vector<Sample> samples = ElementwiseSamples(*prim);
@@ -88,6 +99,18 @@ void RegisterArithmetic(PrimRegistry& r) {
   sub.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {c.ct[0], c.linear(1) ? std::optional<Atom>(Neg(c.b, *c.ct[0])) : std::nullopt};
   };
+  // For jax.random's numbers, whose last bits depend on it.
+  for (Prim* p : {&add, &sub}) {
+    p->doc +=
+        " With fused=true a product of floats among the operands need not be rounded where compiled code has an "
+        "instruction for both.";
+    p->more_attributes = {"fused"};
+    p->infer = [base = p->infer, p](const Sig& s) {
+      if (s.attrs.Find("fused") != nullptr && !s.attrs.GetBool("fused"))
+        throw ValueError(p->name, ": fused is false; expected true or none");
+      return base(s);
+    };
+  }
   Prim& mul = AddBinary(r, "mul", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(Product(x, w)))), WEFT_D2(w, x), "x * w.");
   mul.linear = {0, 1};
   mul.multilinear = true;
@@ -128,7 +151,7 @@ void RegisterArithmetic(PrimRegistry& r) {
               "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x."),
           0.5, 4);
 
-  ScalarMeaning<2> power = OnInexact<2>(WEFT_F2(std::pow(x, w)));
+  ScalarMeaning<2> power = OnInexact<2>(WEFT_F2(Power(x, w)));
   power.on_signed = PowInts<int64_t>;
   power.on_unsigned = PowInts<uint64_t>;
   Prim& pow = AddBinary(
@@ -168,8 +191,10 @@ void RegisterArithmetic(PrimRegistry& r) {
   AddBinary(
       r, "atan2", kFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
       [](Expr x, Expr w, Expr) -> Partials {
-        const Expr n = x * x + w * w;
-        return {w / n, -(x / n)};
+        // Both times a power of 2, by which the derivatives are multiplied too: squares neither overflow nor vanish.
+        const Expr scale = ScaleForSquares(Max(Abs(x), Abs(w)));
+        const Expr u = x * scale, v = w * scale, n = u * u + v * v;
+        return {v / n * scale, -(u / n * scale)};
       },
       "The angle of the point (w, x) in radians, in [-pi, pi].");
   Prim& next = AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.");
@@ -299,6 +324,7 @@ void RegisterComplexFromParts(PrimRegistry& r) {
 void RegisterSelect(PrimRegistry& r) {
   Prim& p = r.Add("select", Family::kElementwise, 3,
                   "on_true where pred holds, else on_false: select(pred, on_true, on_false), element by element.");
+  p.tolerance = 0;
   p.dtypes = kBools;
   p.infer = [](const Sig& s) -> Types {
     Type type = JoinShapes(s);
@@ -342,6 +368,7 @@ void RegisterSelect(PrimRegistry& r) {
 
   Prim& clamp = r.Add("clamp", Family::kElementwise, 3,
                       "min(max(x, lo), hi): clamp(lo, x, hi), element by element; NaN if any operand is NaN.");
+  clamp.tolerance = 0;
   clamp.dtypes = kReals;
   clamp.infer = [](const Sig& s) -> Types { return {InferElementwise(s)}; };
   clamp.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -395,6 +422,8 @@ void RegisterElementwiseBinary(PrimRegistry& r) {
   r.Get("div").work = r.Get("nextafter").work = 4;
   r.Get("rem").work = 15;
   for (const char* name : {"pow", "atan2"}) r.Get(name).work = 30;
+  Accuracy(r, 1, {"pow"});
+  Accuracy(r, 2, {"atan2"});
   for (const char* name : {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}) r.Get(name).commutes = true;
 }
 

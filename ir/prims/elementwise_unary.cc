@@ -28,6 +28,19 @@ using MaybeExpr = std::optional<Expr>;
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
+// Where x^2 + 1 rounds to x^2, and derivatives may leave the 1 out before x^2 overflows.
+double FarFrom1(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return 0x1p27;
+    case DType::kF16: return 0x1p6;
+    case DType::kBF16: return 0x1p5;
+    default: return 0x1p13;
+  }
+}
+
+// 1 - x^2 without cancellation near 1, and with a derivative that has none near 0.
+Expr OneMinusSquare(const Expr& x) { return Select(Lt(Abs(x), 0.5), 1.0 - x * x, (1.0 - x) * (1.0 + x)); }
+
 double SignOf(double x) { return std::isnan(x) || x == 0 ? x : std::copysign(1, x); }
 
 void Linear(Prim& p, TransposeRule transpose) {
@@ -97,17 +110,41 @@ std::optional<Atom> SqrtCoefficient(TaylorContext& c) {  // y y = x
   return Div(c.b, Mul(c.b, *rest, Atom::Scalar(c.b.DTypeOf(*rest), 0.5)), *c.y(0));
 }
 
+double LogisticDensity(double x) {
+  const double e = std::exp(-std::fabs(x));
+  return e / ((1 + e) * (1 + e));
+}
+
+// Derivatives from the result where that has the digits, so that whoever needs both has them from one kernel; from the
+// operand where they would be lost: y + 1 where y is near -1, y (1 - y) and 1 - y^2 where y is near 1.
+MaybeExpr Expm1Derivative(const Expr& x, const Expr& y) { return Select(Gt(y, -0.5), y + 1.0, Exp(x)); }
+MaybeExpr LogisticDerivative(const Expr& x, const Expr& y) {
+  // Up to 1/4 only: the next derivative is (1 - 2 y) times this one.
+  return Select(Lt(y, 0.25), y * (1.0 - y), Expr{x.b, x.b->Emit1(FindPrim("logistic_density"), {x})});
+}
+MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
+  if (!IsComplex(x.dtype()))
+    return Select(Lt(Abs(y), 0.5), 1.0 - y * y, Expr{x.b, x.b->Emit1(FindPrim("sech_squared"), {x})});
+  const Expr real = Real(x);
+  const Expr e = Exp(x * Select(Lt(real, 0.0), x.Number(2), x.Number(-2)));
+  return Select(Lt(Abs(real), 1.0), 1.0 - y * y, 4.0 * e / Square(1.0 + e));
+}
+
 void RegisterExponential(PrimRegistry& r) {
   AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.");
   AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
-  AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), WEFT_D(y + 1.0), "e^x - 1, accurate near 0.");
+  AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), Expm1Derivative, "e^x - 1, accurate near 0.");
   Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
                        "Natural logarithm. With accuracy=\"highest\" compiled code for CPUs calls the C library's, in "
                        "double precision; without, vector code computes it, several times as fast.");
   Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
                          "log(1 + x), accurate near 0.");
+  Prim& log2 = AddUnary(r, "log2", kFloats, OnFloats<1>(WEFT_F(std::log2(x))), WEFT_D(std::numbers::log2e / x),
+                        "Logarithm to base 2; of powers of 2 exact.");
+  Prim& log10 = AddUnary(r, "log10", kFloats, OnFloats<1>(WEFT_F(std::log10(x))), WEFT_D(std::numbers::log10e / x),
+                         "Logarithm to base 10; of powers of 10 exact.");
   log.taylor = LogCoefficient;
-  for (Prim* p : {&log, &log1p}) {
+  for (Prim* p : {&log, &log1p, &log2, &log10}) {
     p->samples = [p] {
       std::vector<Sample> samples = ElementwiseSamples(*p);
       for (Sample& s : samples) s.low = 0.1, s.high = 4;
@@ -127,14 +164,15 @@ void RegisterExponential(PrimRegistry& r) {
     }
     return samples;
   };
-  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), WEFT_D(y * (1.0 - y)),
-           "1 / (1 + e^-x).");
+  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative, "1 / (1 + e^-x).");
+  AddUnary(r, "logistic_density", kFloats, OnFloats<1>(LogisticDensity), WEFT_D(-Tanh(x * 0.5) * y),
+           "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.");
   Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
                         "Square root; principal branch for complex x.");
   Prim& rsqrt =
       AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
   Prim& cbrt = AddUnary(
-      r, "cbrt", kFloats, OnFloats<1>(WEFT_F(std::cbrt(x))),
+      r, "cbrt", kFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
       // As a power: its derivatives at 0 are infinite too, not NaN.
       [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); }, "Real cube root.");
   sqrt.taylor = SqrtCoefficient;
@@ -156,30 +194,43 @@ void Domain(Prim& p, double low, double high) {
   };
 }
 
+// (1 - |tanh|) (1 + |tanh|), of which the first factor is 2 / (e^2|x| + 1).
+double SechSquaredOf(double x) {
+  if (std::fabs(x) > 20) return 4 * std::exp(-2 * std::fabs(x));
+  const double rest = 2 / (std::expm1(2 * std::fabs(x)) + 2);
+  return rest * (2 - rest);
+}
+
 void RegisterTrigonometric(PrimRegistry& r) {
   AddUnary(r, "sin", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)), "Sine of x in radians.");
   AddUnary(r, "cos", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)),
            "Cosine of x in radians.");
   Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians."),
          -1.2, 1.2);
-  Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(1.0 - x * x)),
+  Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(OneMinusSquare(x))),
                   "Inverse sine, in [-pi/2, pi/2] radians."),
          -0.9, 0.9);
-  Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(1.0 - x * x)),
+  Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(OneMinusSquare(x))),
                   "Inverse cosine, in [0, pi] radians."),
          -0.9, 0.9);
-  AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))), WEFT_D(1.0 / (1.0 + x * x)),
+  AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))),
+           WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), Square(1.0 / x), 1.0 / (1.0 + x * x))),
            "Inverse tangent, in (-pi/2, pi/2) radians.");
   AddUnary(r, "sinh", kFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.");
   AddUnary(r, "cosh", kFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.");
-  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), WEFT_D(1.0 - y * y),
-           "Hyperbolic tangent.");
-  AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))), WEFT_D(Rsqrt(x * x + 1.0)),
+  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative, "Hyperbolic tangent.");
+  AddUnary(
+      r, "sech_squared", kFloats, OnFloats<1>(SechSquaredOf), WEFT_D(-2.0 * Tanh(x) * y),
+      "1 / cosh(x)^2, the derivative of tanh, accurate where tanh(x) rounds to 1. What is less than twice the least "
+      "normal number may be 0.");
+  AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))),
+           WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt(x * x + 1.0))),
            "Inverse hyperbolic sine.");
-  Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))), WEFT_D(Rsqrt((x - 1.0) * (x + 1.0))),
+  Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
+                  WEFT_D(Select(Gt(x, FarFrom1(x.dtype())), 1.0 / x, Rsqrt((x - 1.0) * (x + 1.0)))),
                   "Inverse hyperbolic cosine, x >= 1."),
          1.2, 4);
-  Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / ((1.0 - x) * (1.0 + x))),
+  Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),
                   "Inverse hyperbolic tangent, |x| <= 1."),
          -0.9, 0.9);
 }
@@ -216,12 +267,13 @@ void RegisterSpecial(PrimRegistry& r) {
   Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInvValue(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
                   "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."),
          -0.9, 0.9);
-  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)), "log |Gamma(x)|."),
+  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)),
+                  "log |Gamma(x)|. Near its roots below 0 the accuracy is that of 1."),
          0.3, 6);
   Domain(AddUnary(
              r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
              [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
-             "The derivative of lgamma (Abramowitz & Stegun 6.3)."),
+             "The derivative of lgamma (Abramowitz & Stegun 6.3). Near its roots the accuracy is that of 1."),
          0.3, 6);
   Domain(AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(TrigammaValue(x))), TrigammaDerivative,
                   "The derivative of digamma (Abramowitz & Stegun 6.4)."),
@@ -342,12 +394,20 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
     return {StoreAs<uint64_t>(DType::kBool, in[0].shape(), y)};
   };
   // What is not one operation: about the length of the vector code (lowering/vector_math.cc).
-  for (const char* name : {"exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tanh", "logistic", "erf", "cbrt"})
+  for (const char* name : {"exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tanh",
+                           "sech_squared", "logistic", "logistic_density", "erf", "cbrt"})
     r.Get(name).work = 15;
   for (const char* name : {"tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "erf_inv",
                            "lgamma", "digamma", "trigamma"})
     r.Get(name).work = 30;
   for (const char* name : {"sqrt", "rsqrt"}) r.Get(name).work = 4;
+  // Measured over the whole range of f32 and f64, and rounded up.
+  Accuracy(r, 1, {"exp", "log", "log2", "log10", "cbrt", "erf"});
+  Accuracy(r, 1.5, {"exp2", "log1p", "sin", "cos", "acos", "rsqrt", "erfc"});
+  Accuracy(r, 2, {"expm1", "asin", "atan", "asinh", "acosh", "atanh"});
+  Accuracy(r, 3, {"tan", "sinh", "cosh", "sech_squared", "logistic", "lgamma"});
+  Accuracy(r, 4, {"tanh", "logistic_density", "erf_inv", "trigamma"});
+  Accuracy(r, 8, {"digamma"});
   Prim& stop = AddUnary(r, "stop_gradient", kAll | DTypeSet{DType::kTape}, {}, ZeroDerivative,
                         "x itself; declared to have derivative zero.");
   stop.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return {in[0]}; };

@@ -41,6 +41,32 @@ struct Rotation {
 
 constexpr int kMaxSweeps = 60;
 
+template <class T>
+bool AllFinite(const Matrix<T>& a) {
+  return std::all_of(a.values.begin(), a.values.end(),
+                     [](const T& x) { return std::isfinite(std::real(x)) && std::isfinite(std::imag(x)); });
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// The power of 2 by which to multiply a matrix so that squares of its largest elements are ordinary numbers.
+template <class T>
+double ScaleOf(const Matrix<T>& a) {
+  double largest = 0;
+  for (const T& x : a.values) largest = std::max({largest, std::abs(std::real(x)), std::abs(std::imag(x))});
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  return largest > 0 && std::isfinite(largest) && std::abs(exponent) > 400
+             ? std::ldexp(1, -std::clamp(exponent, -1000, 1000))
+             : 1;
+}
+
+template <class T>
+Matrix<T> Scaled(Matrix<T> a, double scale) {
+  for (T& x : a.values) x *= scale;
+  return a;
+}
+
 std::vector<int64_t> SortedBy(const std::vector<double>& keys, bool descending) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
@@ -110,8 +136,7 @@ Matrix<T> Cholesky(const Matrix<T>& a) {
     double rest = std::real(a(j, j));
     for (int64_t k = 0; k < j; ++k) rest -= std::norm(l(j, k));
     if (!(rest > 0)) {
-      for (int64_t r = 0; r < a.rows; ++r)
-        std::fill_n(l.values.begin() + r * a.cols, r + 1, T(std::numeric_limits<double>::quiet_NaN()));
+      for (int64_t r = 0; r < a.rows; ++r) std::fill_n(l.values.begin() + r * a.cols, r + 1, T(kNan));
       return l;
     }
     l(j, j) = std::sqrt(rest);
@@ -141,6 +166,11 @@ Matrix<T> SolveTriangular(const Matrix<T>& a, const Matrix<T>& b, bool lower, bo
 
 template <class T>
 void HouseholderQr(const Matrix<T>& a, Matrix<T>* q, Matrix<T>* r) {
+  if (const double scale = ScaleOf(a); scale != 1) {
+    HouseholderQr(Scaled(a, scale), q, r);
+    *r = Scaled(*r, 1 / scale);
+    return;
+  }
   const int64_t m = a.rows, n = a.cols, k = std::min(m, n);
   Matrix<T> work = a;
   std::vector<std::vector<T>> vectors;  // v of each reflection I - tau v v^H, v[0] = 1
@@ -205,6 +235,17 @@ Matrix<T> PivotedLu(const Matrix<T>& a, std::vector<int64_t>* pivots, std::vecto
 template <class T>
 void JacobiEigh(Matrix<T> a, std::vector<double>* w, Matrix<T>* v) {
   const int64_t n = a.rows;
+  if (!AllFinite(a)) {
+    w->assign(n, kNan);
+    *v = Matrix<T>(n, n);
+    std::fill(v->values.begin(), v->values.end(), T(kNan));
+    return;
+  }
+  if (const double scale = ScaleOf(a); scale != 1) {
+    JacobiEigh(Scaled(a, scale), w, v);
+    for (double& x : *w) x /= scale;
+    return;
+  }
   Matrix<T> vectors = Matrix<T>::Identity(n, n);
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool rotated = false;
@@ -243,6 +284,17 @@ void JacobiSvd(const Matrix<T>& a, Matrix<T>* u, std::vector<double>* s, Matrix<
     return;
   }
   const int64_t m = a.rows, n = a.cols;
+  if (!AllFinite(a)) {
+    s->assign(n, kNan);
+    *u = Matrix<T>(m, n), *vt = Matrix<T>(n, n);
+    for (Matrix<T>* x : {u, vt}) std::fill(x->values.begin(), x->values.end(), T(kNan));
+    return;
+  }
+  if (const double scale = ScaleOf(a); scale != 1) {
+    JacobiSvd(Scaled(a, scale), u, s, vt);
+    for (double& x : *s) x /= scale;
+    return;
+  }
   Matrix<T> work = a, v = Matrix<T>::Identity(n, n);  // work = a v, whose columns become orthogonal
   for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool rotated = false;
@@ -337,11 +389,14 @@ void SchurEig(const Matrix<Complex>& a, Matrix<Complex>* w, Matrix<Complex>* v) 
   const int64_t n = a.rows;
   *w = Matrix<Complex>(n, 1);
   *v = Matrix<Complex>(n, n);
-  for (const Complex& x : a.values) {
-    if (std::isfinite(x.real()) && std::isfinite(x.imag())) continue;
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    std::fill(w->values.begin(), w->values.end(), Complex(nan, nan));
-    std::fill(v->values.begin(), v->values.end(), Complex(nan, nan));
+  if (!AllFinite(a)) {
+    std::fill(w->values.begin(), w->values.end(), Complex(kNan, kNan));
+    std::fill(v->values.begin(), v->values.end(), Complex(kNan, kNan));
+    return;
+  }
+  if (const double scale = ScaleOf(a); scale != 1) {
+    SchurEig(Scaled(a, scale), w, v);
+    *w = Scaled(*w, 1 / scale);
     return;
   }
   Matrix<Complex> t = a, z = Matrix<Complex>::Identity(n, n);

@@ -36,7 +36,7 @@ std::unique_ptr<llvm::TargetMachine> MachineFor(const GpuTarget& target) {
     LLVMInitializeNVPTXAsmPrinter();
   });
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where an operation says so (MlirBuilder::MulForSum)
   // PTX 8.0 is what sm_90a needs, and what drivers of CUDA 12.0 and later read.
   return std::unique_ptr<llvm::TargetMachine>(CodeGeneratorFor(kTriple).createTargetMachine(
       kTriple, target.sm, "+ptx80", options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));

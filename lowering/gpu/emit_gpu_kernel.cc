@@ -50,7 +50,9 @@ GpuKernelEmitter::GpuKernelEmitter(const KernelSpec& spec, const GpuPlan& plan, 
       dependence_(spec.Dependence()),
       phases_(spec.Phases()),
       dims_(spec.sizes.size()),
-      lanes_(plan.lanes) {}
+      lanes_(plan.lanes) {
+  m_.fused_sums = true;
+}
 
 void GpuKernelEmitter::Close() {
   for (auto it = known_.begin(); it != known_.end();)

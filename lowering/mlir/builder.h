@@ -28,6 +28,7 @@ struct MlirBuilder {
   mlir::Location loc;
   bool avx512 = false;  // intrinsics of AVX-512 may be used
   bool f16c = true;     // f16 is converted by instructions; else LLVM would call functions that a program does not have
+  bool fused_sums = false;  // sums may take up products that are not rounded (MulForSum)
 
   explicit MlirBuilder(mlir::MLIRContext* context) : b(context), loc(mlir::UnknownLoc::get(context)) {}
 
@@ -92,7 +93,20 @@ struct MlirBuilder {
   Value Mul(Value x, Value y) { return Make<arith::MulFOp>(x, y); }
   Value Div(Value x, Value y) { return Make<arith::DivFOp>(x, y); }
   Value Neg(Value x) { return Make<arith::NegFOp>(x); }
-  Value Abs(Value x) { return Make<math::AbsFOp>(x); }
+  // A product that is rounded by itself, unless a sum takes it up: a step of a reduction, or an addition or subtraction
+  // that says so. No others are fused: what element-wise code computes is what its operations compute one after the
+  // other.
+  Value MulForSum(Value x, Value y) { return Make<arith::MulFOp>(x, y, SumFlags()); }
+  Value AddToSum(Value sum, Value x) { return Make<arith::AddFOp>(sum, x, SumFlags()); }
+  Value SubFromSum(Value sum, Value x) { return Make<arith::SubFOp>(sum, x, SumFlags()); }
+  arith::FastMathFlags SumFlags() const {
+    return fused_sums ? arith::FastMathFlags::contract : arith::FastMathFlags::none;
+  }
+  // |-x| is |x|, in the code too: functions of both x and -x share what they make from it.
+  Value Abs(Value x) {
+    if (auto negation = x.getDefiningOp<arith::NegFOp>()) x = negation.getOperand();
+    return Make<math::AbsFOp>(x);
+  }
   Value Fma(Value x, Value y, Value z) { return Make<math::FmaOp>(x, y, z); }
   Value Sqrt(Value x) { return Make<math::SqrtOp>(x); }
   Value CopySign(Value magnitude, Value sign) { return Make<math::CopySignOp>(magnitude, sign); }

@@ -29,8 +29,12 @@ class VectorMath {
   Value Expm1(Value x);
   Value Log(Value x);
   Value Log1p(Value x);
+  Value Log2(Value x);
+  Value Log10(Value x);
   Value Tanh(Value x);
+  Value SechSquared(Value x);
   Value Logistic(Value x);
+  Value LogisticDensity(Value x);
   Value Sinh(Value x);
   Value Cosh(Value x);
   Value Sin(Value x);
@@ -57,12 +61,22 @@ class VectorMath {
   };
   static double RoundingAddend(bool f32);  // 1.5 * 2^(mantissa bits) + 2 * (bias of the exponents)
   Reduced ReduceExp(Value x);
-  Value ExpPolynomial(Value r);  // e^r - 1, accurate relative to itself
-  Value ExpOfSmall(Value r);     // e^r - 1, accurate relative to e^r: a term less
-  Value Rounded(Value product);
+  Value ExpPolynomial(Value r);               // e^r - 1, accurate relative to itself
+  Value ExpOfSmall(Value r);                  // e^r - 1, accurate relative to e^r: a term less
   Value ScaleOnePlus(Value p, Value k_word);  // (1 + p) 2^k for any k that exp can meet
   Value ScaleByFloat(Value v, Value kf);
+  struct Binade {
+    Value e, f;
+  };
+  struct Parts {
+    double hi, lo;
+  };
+  Binade SplitForLog(Value x);
+  Value LogRest(Value f, Value more);
   Value LogFinite(Value x);  // x positive, finite, any exponent
+  Value LogFiniteInBase(Value x, const Parts& unit, const Parts& two);
+  Value LogOfFinite(Value x, Value y);
+  Value Expm1OfTwice(Value x);
   enum class Trig { kSin, kCos, kTan };
   Value Trigonometric(Value x, Trig which, const char* name);
   Value AtanUnit(Value x);           // |x| <= 1

@@ -109,6 +109,11 @@ DIFFERENCES = {
     "numpy.nanquantile": (nan_in_jax, "as quantile"),
     "numpy.percentile": (nan_in_jax, "as quantile"),
     "numpy.nanpercentile": (nan_in_jax, "as quantile"),
+    "nn.soft_sign": (infinite, "0, the limit; NaN in JAX"),
+    "nn.squareplus": (
+        either(infinite, lambda at, o, t: not np.any(at)),
+        "the limits; at b = 0 there is none. NaN in JAX",
+    ),
     "nn.celu": (lambda at, ours, theirs: at[0] > 0, "alpha has no part in it there; NaN for some in JAX"),
     "nn.log1mexp": (outside, "not in the domain"),
     "nn.standardize": (lambda at, ours, theirs: len(set(at[0])) == 1, "equal numbers: what rounding leaves of them"),

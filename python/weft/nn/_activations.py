@@ -142,8 +142,13 @@ def soft_sign(x: NestedLike) -> Array:
         >>> weft.nn.soft_sign(wnp.array([-1.0, 3.0]))
         Array([-0.5 ,  0.75], dtype=float32)
     """
-    x = wnp.asarray(x)
-    return x / (1 + wnp.abs(x))
+    x = _weft.promote_inexact(wnp.asarray(x))
+    size = wnp.abs(x)
+    far = size > 1
+    # Beyond 1 what is missing to 1, so that derivatives do not cancel.
+    rest = 1 - 1 / (1 + size)
+    near = wnp.where(far, 0, x)
+    return wnp.where(far, wnp.where(x < 0, -rest, rest), near / (1 + wnp.abs(near)))
 
 
 def elu(x: NestedLike, alpha: ArrayLike = 1.0) -> Array:
@@ -227,7 +232,8 @@ def gelu(x: NestedLike, approximate: bool = True) -> Array:
     """
     x = _weft.promote_inexact(x)
     if approximate:
-        return 0.5 * x * (1 + wnp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+        # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where the sum cancels.
+        return x * sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
     return 0.5 * x * _weft.bind_elementwise("erfc", (-x / math.sqrt(2),), {})
 
 
@@ -345,7 +351,13 @@ def squareplus(x: NestedLike, b: ArrayLike = 4) -> Array:
         Array([1.       , 3.3027756], dtype=float32)
     """
     x = _weft.promote_inexact(x)
-    return (x + wnp.sqrt(wnp.square(x) + b)) / 2
+    # max(x, 0), and what is above it, by the conjugate: sums cancel. Where x^2 would overflow the root is |x|.
+    size = wnp.abs(x)
+    far = size > math.sqrt(float(wnp.finfo(x.dtype).max)) / 4
+    root = wnp.where(far, size, wnp.sqrt(wnp.square(wnp.where(far, 0, x)) + b))
+    twice = 2 * (root + size)
+    above = b / wnp.where(twice == 0, 1, twice)  # b is 0 where that is
+    return wnp.where(x < 0, above, x + above)
 
 
 def sparse_plus(x: NestedLike) -> Array:

@@ -46,6 +46,9 @@ def logsumexp(
     """
     a = _counted(a, where)
     top = from_counted(_max(wnp.real(a), axis))
+    if b is None and not return_sign and a.dtype not in ("complex64", "complex128"):
+        log = _log_of_sum(a - top, axis, keepdims)
+        return log + (top if keepdims else wnp.reshape(top, log.shape))
     exps = wnp.exp(a - top)
     if b is not None:
         exps = exps * b
@@ -54,6 +57,14 @@ def logsumexp(
     if return_sign:
         return wnp.log(wnp.abs(total)) + shift, wnp.sign(total)
     return wnp.log(total) + shift
+
+
+def _log_of_sum(shifted: Array, axis, keepdims: bool) -> Array:
+    """log(sum(exp(shifted))) of numbers of which the largest is 0: near 0 with all digits of the others."""
+    # Each largest one counts as 1 in the number of them, and as 0, with its derivative, in the sum of the rest.
+    largest = _weft.bind_elementwise("stop_gradient", ((shifted == 0).astype(shifted.dtype),), {})
+    rest = wnp.sum(wnp.exp(shifted) - largest, axis=axis, keepdims=keepdims)
+    return wnp.log1p(rest + (wnp.sum(largest, axis=axis, keepdims=keepdims) - 1))
 
 
 def _counted(x: NestedLike, where: NestedLike | None) -> Array:
@@ -113,7 +124,7 @@ def log_softmax(x: NestedLike, axis: int | Sequence[int] | None = -1, where: Nes
     """
     x = _counted(x, where)
     shifted = x - _weft.bind_elementwise("stop_gradient", (_max(x, axis),), {})
-    return shifted - wnp.log(wnp.sum(wnp.exp(shifted), axis=axis, keepdims=True))
+    return shifted - _log_of_sum(shifted, axis, keepdims=True)
 
 
 def logmeanexp(

@@ -11,10 +11,10 @@ from ..typing import ArrayLike, NestedLike
 from ._primitives import (
     arctan2,
     exp,
+    exp2,
     log,
     log1p,
     maximum,
-    multiply,
     power,
     sin,
     sqrt,
@@ -172,7 +172,7 @@ def bitwise_count(x: NestedLike) -> Array:
 def gcd(x1: NestedLike, x2: NestedLike) -> Array:
     """The greatest common divisor of integers, not negative.
 
-    Returns: array of the common shape, of the common integer dtype.
+    Returns: array of the common shape, of the common integer dtype; as with |x|, 2^31 of int32 is its least integer.
 
     Raises:
         TypeError: an argument is not of an integer dtype.
@@ -195,7 +195,13 @@ def gcd(x1: NestedLike, x2: NestedLike) -> Array:
         )
 
     more = lambda state: _weft.reduce("reduce_or", state[1] != 0, None, False)
-    return while_loop(more, step, (_weft.absolute(x1), _weft.absolute(x2)))[0]
+    return while_loop(more, step, (_magnitude(x1), _magnitude(x2)))[0].astype(x1.dtype)
+
+
+def _magnitude(x: Array) -> Array:
+    """|x| as an unsigned integer, which the least integer's is not among the signed ones."""
+    name = str(x.dtype)
+    return _weft.absolute(x).astype(name if name.startswith("u") else "u" + name)
 
 
 def lcm(x1: NestedLike, x2: NestedLike) -> Array:
@@ -211,9 +217,10 @@ def lcm(x1: NestedLike, x2: NestedLike) -> Array:
         Array([20, 30], dtype=int32)
     """
     x1, x2 = _integers(x1, x2, "lcm")
-    x1, x2 = _weft.absolute(x1), _weft.absolute(x2)
+    dtype = x1.dtype
+    x1, x2 = _magnitude(x1), _magnitude(x2)
     divisor = gcd(x1, x2)
-    return x1 * (x2 // _weft.where(divisor == 0, 1, divisor))
+    return (x1 * (x2 // _weft.where(divisor == 0, 1, divisor))).astype(dtype)
 
 
 def _integers(x1, x2, what: str):
@@ -358,7 +365,7 @@ def isneginf(x: NestedLike) -> Array:
 
 
 def log2(x: ArrayLike) -> Array:
-    """The logarithm to base 2: log(x) / log(2).
+    """The logarithm to base 2; of powers of 2 exact.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -366,18 +373,20 @@ def log2(x: ArrayLike) -> Array:
         >>> wnp.log2(wnp.array([1.0, 8.0]))
         Array([0., 3.], dtype=float32)
     """
-    return _parts_divided(log(x), math.log(2))
+    return _log_in_base(x, "log2", math.log(2))
 
 
-def _parts_divided(x: Array, by: float) -> Array:
-    """x / by, which of complex infinities makes no NaN."""
+def _log_in_base(x: ArrayLike, prim: str, of_base: float) -> Array:
+    """The primitive of real numbers; of complex ones log(x) / of_base, part by part, so that infinities make no NaN."""
+    x = _weft.promote_inexact(x)
     if _weft.dtype_kind(x.dtype) != "complex":
-        return x / by
-    return _weft.bind_elementwise("complex", (x.real / by, x.imag / by), {})
+        return _weft.bind_elementwise(prim, (x,), {})
+    x = log(x)
+    return _weft.bind_elementwise("complex", (x.real / of_base, x.imag / of_base), {})
 
 
 def log10(x: ArrayLike) -> Array:
-    """The logarithm to base 10: log(x) / log(10).
+    """The logarithm to base 10; of powers of 10 exact.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -385,11 +394,11 @@ def log10(x: ArrayLike) -> Array:
         >>> wnp.log10(wnp.array([1.0, 100.0]))
         Array([0., 2.], dtype=float32)
     """
-    return _parts_divided(log(x), math.log(10))
+    return _log_in_base(x, "log10", math.log(10))
 
 
 def exp10(x: ArrayLike) -> Array:
-    """10 to the power x: exp(x log 10).
+    """10 to the power x.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -397,7 +406,7 @@ def exp10(x: ArrayLike) -> Array:
         >>> wnp.exp10(wnp.array([0.0, 1.0]))
         Array([ 1., 10.], dtype=float32)
     """
-    return exp(multiply(x, math.log(10)))
+    return power(10.0, _weft.promote_inexact(x))
 
 
 def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
@@ -410,6 +419,11 @@ def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.logaddexp(1000.0, 1000.0)
         Array(1000.6932, dtype=float32, weak_type=True)
     """
+    return _log_of_sum(x1, x2, exp, 1.0)
+
+
+def _log_of_sum(x1: NestedLike, x2: NestedLike, power_of_base, log_of_base: float) -> Array:
+    """The logarithm of the sum of two powers of a base."""
     x1, x2 = _floats(x1, x2)
     delta = x1 - x2
     # By the sign of the difference, not by maximum: each branch is the whole function, equal numbers included, so that
@@ -419,8 +433,9 @@ def logaddexp(x1: NestedLike, x2: NestedLike) -> Array:
     # Equal infinities have the difference NaN, and their sum is themselves. NaN stays on the path of numbers, whose
     # derivatives then are NaN.
     unordered = (delta != delta) & (x1.real == x2.real if is_complex else x1 == x2)
-    smaller = exp(_weft.where(first, -delta, _weft.where(unordered, 0, delta)))
-    out = _weft.where(first, x1, x2) + (log(1 + smaller) if is_complex else log1p(smaller))
+    smaller = power_of_base(_weft.where(first, -delta, _weft.where(unordered, 0, delta)))
+    rest = log(1 + smaller) if is_complex else log1p(smaller)
+    out = _weft.where(first, x1, x2) + (rest if log_of_base == 1 else rest / log_of_base)
     return _weft.where(unordered, x1 + x2, out)
 
 
@@ -434,7 +449,9 @@ def logaddexp2(x1: NestedLike, x2: NestedLike) -> Array:
         Array(4., dtype=float32, weak_type=True)
     """
     x1, x2 = _floats(x1, x2)
-    return logaddexp(x1 * math.log(2), x2 * math.log(2)) / math.log(2)
+    if _weft.dtype_kind(x1.dtype) == "complex" or _weft.dtype_kind(x2.dtype) == "complex":
+        return logaddexp(x1 * math.log(2), x2 * math.log(2)) / math.log(2)
+    return _log_of_sum(x1, x2, exp2, math.log(2))
 
 
 def hypot(x1: NestedLike, x2: NestedLike) -> Array:
@@ -503,7 +520,7 @@ radians, degrees = deg2rad, rad2deg
 
 
 def sinc(x: NestedLike) -> Array:
-    """sin(pi x) / (pi x), and 1 at 0. Derivatives near 0 are those of the power series.
+    """sin(pi x) / (pi x): 1 at 0, and 0 at other integers. Derivatives near 0 are those of the power series.
 
     Returns: array of the shape of x, of a float dtype.
 
@@ -511,7 +528,8 @@ def sinc(x: NestedLike) -> Array:
         >>> wnp.sinc(wnp.array([0.0, 0.5]))
         Array([1.        , 0.63661975], dtype=float32)
     """
-    x = _weft.promote_inexact(x) * _pi
+    given = _weft.promote_inexact(x)
+    x = given * _pi
     # Near 0 the power series: derivatives of the quotient lose the digits that cancel, one power of x for each order.
     near = _weft.absolute(x) < 1
     square = _weft.where(near, x, 0)
@@ -521,7 +539,12 @@ def sinc(x: NestedLike) -> Array:
     for k in range(12 if x.dtype in ("float64", "complex128") else 7, 0, -1):
         series = square * (series + 1) / (-2 * k * (2 * k + 1))
     safe = _weft.where(near, 1, x)
-    return _weft.where(near, series + 1, sin(safe) / safe)
+    if _weft.dtype_kind(x.dtype) == "complex":
+        return _weft.where(near, series + 1, sin(safe) / safe)
+    # pi times what is beyond whole numbers: pi times a large number is off by more than that.
+    whole = _weft.bind_elementwise("round", (given,), {"mode": "even"})
+    odd = _weft.absolute(whole - 2 * _weft.bind_elementwise("trunc", (whole / 2,), {}))
+    return _weft.where(near, series + 1, sin((given - whole) * _pi) * (1 - 2 * odd) / safe)
 
 
 def signbit(x: NestedLike) -> Array:

@@ -353,7 +353,17 @@ def i0(x: NestedLike) -> Array:
     """
     x = _weft.promote_inexact(_array(x))
     wide = widened(x)
-    return (_bessel_i0e(wide) * _weft.bind_elementwise("exp", (_size(wide),), {})).astype(x.dtype)
+    size = _size(wide)
+    small, large = _bessel_i0_parts(wide)
+    # Not i0e times exp(|x|): the derivatives of both are not small near 0, where that of i0 is.
+    far = size > _series_end(wide)
+    scale = _weft.bind_elementwise("exp", (_weft.where(far, size, 0),), {})
+    return _weft.where(far, large * scale, small).astype(x.dtype)
+
+
+def _series_end(x: Array) -> int:
+    """The |x| at which the power series of I0 gives way to the asymptotic one."""
+    return 10 if x.dtype == "float32" else 30
 
 
 def _size(x) -> Array:
@@ -362,24 +372,30 @@ def _size(x) -> Array:
 
 
 def _bessel_i0e(x) -> Array:
-    """exp(-|x|) I0(x): the power series for small |x|, beyond it the asymptotic series of A&S 9.7.1."""
-    # The end of the one, and as many terms of each as the dtype has digits for.
-    end, near_terms, far_terms = (10, 26, 12) if x.dtype == "float32" else (30, 80, 17)
-    size = _size(x)
+    """exp(-|x|) I0(x)."""
+    size, end = _size(x), _series_end(x)
+    small, large = _bessel_i0_parts(x)
+    scale = _weft.bind_elementwise("exp", (-_weft.where(size > end, 1, size),), {})
+    return _weft.where(size > end, large, small * scale)
+
+
+def _bessel_i0_parts(x) -> tuple[Array, Array]:
+    """I0(x) by the power series, for small |x|; and exp(-|x|) I0(x) by the asymptotic series of A&S 9.7.1, beyond."""
+    # As many terms of each as the dtype has digits for.
+    near_terms, far_terms = (26, 12) if x.dtype == "float32" else (80, 17)
+    size, end = _size(x), _series_end(x)
     near = _weft.where(size > end, 1, x)
     # From the last term on: the terms themselves would be subnormal numbers, which take a hundred times as long.
     q: Array = near * near / 4
     total: Any = 1.0
     for k in reversed(range(1, near_terms)):
         total = 1 + total * (q * (1 / (k * k)))
-    small = total * _weft.bind_elementwise("exp", (-_weft.where(size > end, 1, size),), {})
     far = _weft.where(size > end, size, end)
     inverse = 1 / far
     series: Any = 1.0
     for k in reversed(range(1, far_terms)):
         series = 1 + series * (inverse * ((2 * k - 1) ** 2 / (8 * k)))
-    large = series / (math.sqrt(2 * math.pi) * _weft.bind_elementwise("sqrt", (far,), {}))
-    return _weft.where(size > end, large, small)
+    return total, series / (math.sqrt(2 * math.pi) * _weft.bind_elementwise("sqrt", (far,), {}))
 
 
 def _cosines(M: int, coefficients) -> Array:

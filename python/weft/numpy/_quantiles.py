@@ -76,7 +76,7 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     low, high = floor(place), ceil(place)
     below, above, share = at(low), at(high), place - low
     if method == "linear":
-        out = below * (1 - share) + above * share
+        out = _between(below, above, share)
     elif method == "midpoint":
         out = (below + above) / 2
     elif method == "nearest":
@@ -86,6 +86,20 @@ def _quantile(a, q, axis, keepdims: bool, method: str, what: str, skip_nan: bool
     if may_be_nan and method != "linear":
         out = _weft.where(place == place, out, float("nan"))
     return _weft.moveaxis(out, -1, 0).reshape(q.shape + (kept if keepdims else rest))
+
+
+def _between(below: Array, above: Array, share: Array) -> Array:
+    """From `below` to `above` by a share in [0, 1]: never outside, and either of them where they are equal."""
+    difference = above - below
+    # Infinities have none. NaN takes the way of numbers.
+    far = (_weft.absolute(difference) == float("inf")) | ((below == above) & (difference != difference))
+    apart = _weft.where(far, 0, difference)
+    inside = _weft.where(share < 0.5, below + apart * share, above - apart * (1 - share))
+    # An infinity times a share of 0 is NaN.
+    left_out = ~far | (share == 0)
+    first, second = _weft.where(left_out, 0, below), _weft.where(left_out, 0, above)
+    outside = _weft.where(share == 0, below, first * (1 - share) + second * share)
+    return _weft.where(far, outside, inside)
 
 
 def quantile(

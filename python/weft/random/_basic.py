@@ -116,7 +116,7 @@ def truncated_normal(
 
     Example:
         >>> weft.random.truncated_normal(weft.random.key(0), -1.0, 1.0, (2,))
-        Array([0.8618594, 0.9412883], dtype=float32)
+        Array([0.86185926, 0.9412883 ], dtype=float32)
     """
     dtype = _weft.dtype(dtype)
     lower, upper = wnp.asarray(lower, dtype), wnp.asarray(upper, dtype)

@@ -67,8 +67,17 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
 
     start = (key, ~drawn, wnp.zeros(shape, dtype))
     log_v = while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
-    boost = wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])) / wnp.where(boosted, kept, 1)
+    boost = _divided(wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])), wnp.where(boosted, kept, 1))
     return wnp.where(drawn, wnp.log(d) + log_v + wnp.where(boosted, boost, 0), limit)
+
+
+def _divided(log_u: Array, a: Array) -> Array:
+    """log_u / a; where the derivative by a would overflow it is the largest that does not: 0 times infinity is NaN
+    where another function has forgotten a number this small."""
+    still = _weft.bind_elementwise("stop_gradient", (a,), {})
+    least = 32 / math.sqrt(float(wnp.finfo(a.dtype).max))
+    inverse = wnp.where(a < least, (2 - a / least) / least, 1 / wnp.maximum(a, least))
+    return log_u / still + log_u * (inverse - _weft.bind_elementwise("stop_gradient", (inverse,), {}))
 
 
 def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:

@@ -110,10 +110,21 @@ _DOUBLE = (
 )
 
 
+def _sum(x: Array, y: Array | float) -> Array:
+    """x + y, where a product among them is not rounded on CPUs that have an instruction for both, as in XLA."""
+    out: Array = _weft.bind_elementwise("add", (x, y), {"fused": True})
+    return out
+
+
+def _difference(x: Array, y: Array | float) -> Array:
+    out: Array = _weft.bind_elementwise("sub", (x, y), {"fused": True})
+    return out
+
+
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     out: Array = _weft.full(x.shape, coefficients[0], x.dtype)
     for c in coefficients[1:]:
-        out = out * x + c
+        out = _sum(out * x, c)
     return out
 
 
@@ -154,7 +165,7 @@ _LOG = (
 
 def _log(v: Array) -> Array:
     """The logarithm of positive floats of 32 bits, by jax.random's own steps: the same bits, while the order of the
-    last sum lets the compiler fuse the product that XLA fuses.
+    last sum lets the compiler fuse the product that XLA fuses, and _sum allows it to.
     """
     from ..lax import bitcast_convert_type
 
@@ -167,9 +178,10 @@ def _log(v: Array) -> Array:
     square = x * x
     cube = square * x
     parts = [_polynomial(_LOG[i : i + 3], x) for i in (0, 3, 6)]
-    rest = ((parts[0] * cube + parts[1]) * cube + parts[2]) * cube
+    rest = _sum(_sum(parts[0] * cube, parts[1]) * cube, parts[2]) * cube
     # log(2) in two parts, of which the first is exact times a small integer.
-    return power * 0.693359375 + ((x - 0.5 * square) + (rest + power * -2.12194440e-4))
+    near = _sum(_difference(x, 0.5 * square), _sum(rest, power * -2.12194440e-4))
+    return _sum(power * 0.693359375, near)
 
 
 def _log_double(v: Array) -> Array:
@@ -184,7 +196,7 @@ def _log1p(x: Array) -> Array:
     small = wnp.abs(x)
     return wnp.where(
         small < math.sqrt(2) - 1,
-        x + (-0.5 * square + square * x * rest),
+        _sum(x, _sum(-0.5 * square, square * x * rest)),
         (_log_double if x.dtype == "float64" else _log)(1 - small),
     )
 

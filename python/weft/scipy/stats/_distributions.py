@@ -27,7 +27,7 @@ _EXAMPLES = {
         "logcdf": ("-30.0", "Array(-454.32123, dtype=float32, weak_type=True)"),
         "sf": ("1.96", "Array(0.02499789, dtype=float32, weak_type=True)"),
         "logsf": ("30.0", "Array(-454.32123, dtype=float32, weak_type=True)"),
-        "ppf": ("0.975", "Array(1.9599644, dtype=float32)"),
+        "ppf": ("0.975", "Array(1.9599642, dtype=float32)"),
         "pdf": ("0.0", "Array(0.3989423, dtype=float32, weak_type=True)"),
     },
     "uniform": {
