@@ -14,7 +14,7 @@ from . import partitioning as _partitioning
 from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
-from .arguments import ints
+from .arguments import ints, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .mesh import NamedSharding
@@ -126,13 +126,13 @@ def jit(
         Array([1, 3, 5], dtype=int32)
     """
     del inline, keep_unused
-    if fun is None:
+    if fun is None:  # what is returned may decorate several functions, so iterators are read here
         return functools.partial(
             jit,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
+            static_argnums=ints(static_argnums, "jit: static_argnums"),
+            static_argnames=names_of(static_argnames),
+            donate_argnums=ints(donate_argnums, "jit: donate_argnums"),
+            donate_argnames=names_of(donate_argnames),
             autograph=autograph,
             capture=capture,
             in_shardings=in_shardings,
@@ -420,15 +420,10 @@ class Compiled:
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))
 
 
-def _strings(value) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
 def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
     """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
-    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(_strings(argnames))
+    named = names_of(argnames)
+    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
     if not nums and not names:
         return nums, names
     try:
@@ -450,7 +445,7 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
             )
         if n < len(positional):
             names.add(positional[n])
-    for name in _strings(argnames):
+    for name in named:
         if name in positional:
             nums.add(positional.index(name))
         elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
