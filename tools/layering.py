@@ -43,6 +43,7 @@ _FOR_BACKENDS = {
     "ir/dtype.h",
     "ir/environment.h",
     "ir/fibres.h",
+    "ir/interrupt.h",
     "ir/product.h",
     "ir/run_messages.h",
     "ir/tape.h",
