@@ -4,13 +4,16 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <list>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
 #include <stdexcept>
+#include <thread>
 #include <unordered_map>
 
 #include "absl/container/inlined_vector.h"
@@ -20,6 +23,7 @@
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
 #include "driver/stages.h"
+#include "ir/interrupt.h"
 #include "ir/text_printer.h"
 #include "lowering/abi.h"
 #include "lowering/lower.h"
@@ -71,7 +75,7 @@ std::string DiskKey(const Fn& optimized, const CompileOptions& o) {
 }
 
 // Held (shared) by whoever compiles, so that forking waits: LLVM, the linker and the caches have locks of their own
-// that the child would find held by threads it does not have.
+// that the child would find held by threads it does not have. Who forks may hold Python's lock.
 class Compiling {
  public:
   Compiling() { Gate().lock_shared(); }
@@ -90,17 +94,35 @@ class Compiling {
     }();
     return *gate;
   }
+  NoInterrupts no_interrupts_;
 };
 
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
 class Cache {
  public:
-  std::shared_ptr<Executable> Find(const Key& key) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto it = map_.find(key);
-    if (it == map_.end()) return nullptr;
-    order_.splice(order_.begin(), order_, it->second);
-    return it->second->second;
+  // Waits for a thread that compiles it. Null: this thread is to, and calls End when it has inserted it or failed.
+  std::shared_ptr<Executable> FindOrBegin(const Key& key) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      if (const auto it = map_.find(key); it != map_.end()) {
+        order_.splice(order_.begin(), order_, it->second);
+        return it->second->second;
+      }
+      const auto [other, is_mine] = compiling_.emplace(key, std::this_thread::get_id());
+      if (is_mine || WouldWaitForItself(other->second)) return nullptr;
+      waiting_.emplace(std::this_thread::get_id(), key);
+      ended_.wait(lock);
+      waiting_.erase(std::this_thread::get_id());
+    }
+  }
+  void End(const Key& key) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto it = compiling_.find(key);
+      if (it == compiling_.end() || it->second != std::this_thread::get_id()) return;
+      compiling_.erase(it);
+    }
+    ended_.notify_all();
   }
   // Of two threads that compiled the same, the first wins.
   std::shared_ptr<Executable> Insert(const Key& key, std::shared_ptr<Executable> e) {
@@ -127,10 +149,28 @@ class Cache {
 
  private:
   static constexpr size_t kLimit = 4096;
+
+  // Passes may ask the host for something, and so compile another program.
+  bool WouldWaitForItself(std::thread::id other) {
+    while (other != std::this_thread::get_id()) {
+      const auto waits = waiting_.find(other);
+      if (waits == waiting_.end()) return false;
+      const auto next = compiling_.find(waits->second);
+      if (next == compiling_.end()) return false;
+      other = next->second;
+    }
+    return true;
+  }
+
   std::mutex mutex_;
+  std::condition_variable ended_;
+  std::unordered_map<Key, std::thread::id, KeyHash> compiling_;
+  std::unordered_map<std::thread::id, Key> waiting_;
   std::list<std::pair<Key, std::shared_ptr<Executable>>> order_;
   std::unordered_map<Key, std::list<std::pair<Key, std::shared_ptr<Executable>>>::iterator, KeyHash> map_;
 };
+
+std::atomic<int64_t> g_compiled{0};
 
 Cache& TheCache() {
   static Cache* cache = new Cache;
@@ -142,9 +182,17 @@ Cache& TheCache() {
 std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& options) {
   const Key key{fn, OptionsText(options)};
   Compiling compiling;
+  struct Begun {
+    const Key* key = nullptr;
+    ~Begun() {
+      if (key != nullptr) TheCache().End(*key);
+    }
+  } begun;
   if (options.use_cache) {
-    if (auto found = TheCache().Find(key)) return found;
+    if (auto found = TheCache().FindOrBegin(key)) return found;
+    begun.key = &key;
   }
+  g_compiled.fetch_add(1);
   ConnectEffects();
   const auto start = std::chrono::steady_clock::now();
   auto e = std::make_shared<Executable>();
@@ -247,6 +295,7 @@ const Artifact& Executable::artifact() const { return program_->artifact(); }
 const Artifact::Counters& Executable::counters() const { return program_->artifact().counters; }
 int64_t Executable::arena_bytes() const { return program_->arena_bytes(); }
 
+int64_t ProgramsCompiled() { return g_compiled.load(); }
 int64_t CompileCacheSize() {
   Compiling compiling;
   return TheCache().Size();

@@ -83,6 +83,8 @@ std::shared_ptr<Executable> Compile(const FnRef& fn, const CompileOptions& optio
 std::string StageText(const FnRef& fn, const std::string& stage,
                       const CompileOptions& options = CompileOptions::Optimizing());
 
+// How many programs this process has compiled, or read from the disk cache.
+int64_t ProgramsCompiled();
 // How many programs the in-memory cache holds; ClearCompileCache drops them (running ones live on).
 int64_t CompileCacheSize();
 void ClearCompileCache();

@@ -8,12 +8,11 @@
 // A rule may also take derivatives of other functions. Each makes room for one rule more, of functions other than those
 // whose rules are open: the derivative of a function inside its own rule would bring that rule once more, without end.
 //
-// Like the stack of traces this belongs to the thread.
+// Like the stack of traces this belongs to the thread (tracer/context.h).
 #ifndef WEFT_TRACER_RULE_DEPTH_H_
 #define WEFT_TRACER_RULE_DEPTH_H_
 
 #include <cstdint>
-#include <vector>
 
 namespace weft {
 
@@ -39,8 +38,6 @@ class ScopedRule {
 inline constexpr int kLeastRuleDepth = 3;
 // How many rules deeper tracing goes from here for a function; kLeastRuleDepth where nothing is differentiated.
 int RulesLeft(int64_t function);
-// All that RulesLeft depends on; empty where nothing unusual does.
-std::vector<uint64_t> RuleState();
 
 }  // namespace weft
 #endif  // WEFT_TRACER_RULE_DEPTH_H_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -23,7 +22,7 @@ from .program import IR
 from .recording import Recorded
 from .typing import Jitted
 
-__all__ = ["disable_jit", "jit"]
+__all__ = ["jit"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -501,41 +500,6 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
     hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
     flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
-
-
-def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it jitted functions run as plain Python, operation by operation, and so do cond, scan
-    and the other loops. Where what a branch or a loop depends on is traced and has no value (under vmap, make_ir or
-    eval_shape), it stays part of the program.
-
-    Args:
-        disable: whether to.
-
-    Returns: context manager.
-
-    Example:
-        >>> @weft.jit
-        ... def f(x):
-        ...     print(x)
-        ...     return x * 2
-        >>> with weft.disable_jit():
-        ...     f(wnp.array(3.0))
-        3.0
-        Array(6., dtype=float32, weak_type=True)
-    """
-    return _DisableJit(disable)
-
-
-class _DisableJit(contextlib.AbstractContextManager[None]):
-    def __init__(self, disable: bool):
-        self._disable = disable
-
-    def __enter__(self) -> None:
-        self._saved = _weft.disable_jit()
-        _weft.set_disable_jit(self._disable)
-
-    def __exit__(self, *_) -> None:
-        _weft.set_disable_jit(self._saved)
 
 
 _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
+from ._static import Key
 from ._tracing import Flat, call_name, flat_function, flatten_result
 
 # Of one signature; with more different paths than this, the one that was not right for longest goes.
@@ -48,7 +49,7 @@ class Recorded:
 
     def __init__(self, function: Callable, static_argnums: Iterable[int], static_argnames: Iterable[str]):
         self._function, self._nums, self._names = function, frozenset(static_argnums), frozenset(static_argnames)
-        self._paths: dict[Any, list[_Path]] = {}
+        self._paths: dict[Key, list[_Path]] = {}
         self._runs = 0
         functools.update_wrapper(self, function)
 
@@ -69,7 +70,8 @@ class Recorded:
         positions = [i for i in range(len(args)) if i not in self._nums]
         flat = flat_function(function, dynamic, keywords, positions, original=self._function)
         types = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
-        key = flat.in_tree, types, tuple(fixed.items()), tuple(sorted(named.items()))
+        named_in_order = tuple(sorted(named.items(), key=lambda item: item[0]))
+        key = Key((_weft.context_key(), flat.in_tree, types, tuple(fixed.items()), named_in_order))
         paths = self._paths.setdefault(key, [])
         for path in paths:
             result, right = path(flat.leaves)
@@ -97,7 +99,8 @@ class Recorded:
     def explain(self) -> str:
         """How often Python ran, and the paths that are kept."""
         lines = [f"{call_name(self._function)}: Python ran {self._runs} times"]
-        for (_, types, *_), paths in self._paths.items():
+        for key, paths in self._paths.items():
+            types = key.value[2]
             lines.append(f"  for ({', '.join(text for _, text in types)}):")
             for path in paths:
                 decided = ", ".join(str(d.tolist()) for d in path.decisions)

@@ -1,0 +1,33 @@
+// The jitted function object, for the files that call, trace and place it (jit*.cc).
+#ifndef WEFT_PYTHON_JIT_OBJECT_H_
+#define WEFT_PYTHON_JIT_OBJECT_H_
+
+#include <Python.h>
+
+#include "python/jit_cache.h"
+
+namespace weft::python {
+
+struct JitObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* function;
+  PyObject* static_argnums;   // frozenset of ints
+  PyObject* static_argnames;  // frozenset of strings
+  PyObject* donate_argnums;   // frozenset of ints
+  PyObject* donate_argnames;  // frozenset of strings
+  PyObject* dict;
+  PyObject* weakrefs;
+  EntryCache* cache;
+  bool has_static, has_donated;
+};
+
+// jitted with deterministic=True
+inline bool IsDeterministic(const JitObject* self) {
+  return self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
+}
+
+// A call of it: of tp_vectorcall.
+PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames);
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_JIT_OBJECT_H_
