@@ -247,3 +247,20 @@ def test_on_two_processes():
     command = ["mpirun", "-n", "2", sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("n", COUNTS)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_looks_at_the_program(spelling, n):
+    """comms(), stages and export see the same arguments."""
+    if weft.process_count() > 1:
+        pytest.skip("once is enough")
+    f, arrays = SPELLINGS[spelling](n), values(n)
+    given = placed(arrays)
+    lowered = f.lower(*given)
+    for record in lowered.comms():
+        assert record.bytes > 0 and record.operation and str(record)
+    assert "mesh(" in lowered.as_text("partitioned")
+    same(lowered.compile()(*given), expected(*arrays))
+    types = [weft.ShapeDtype(a.shape, a.dtype) for a in arrays]
+    assert f.eval_shape(*types).shape == (8, 4)
