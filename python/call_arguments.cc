@@ -131,6 +131,7 @@ void Flatten(PyObject* o, Arguments& a) {
     // Raises for an object that is no tree.
     Ref pair(Check(RunningPython([&] { return PyObject_CallOneArg(g_flatten_hook, o); })));
     PyObject *leaves = PyTuple_GET_ITEM(pair.get(), 0), *tree = PyTuple_GET_ITEM(pair.get(), 1);
+    // Without static parts that have no hash, which are compared all the same.
     const Py_hash_t hash = RunningPython([&] { return PyObject_Hash(tree); });
     if (hash == -1 && PyErr_Occurred()) throw PythonError();
     tokens.push_back(kTreeToken);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "python/array.h"
 #include "python/convert.h"
 #include "python/errors.h"
 
@@ -21,10 +22,11 @@ enum class Kind {
   kTuple,
   kList,
   kDict,
-  kFrozenSet,
+  kSet,
   kRange,
   kDecimal,
   kTree,
+  kArray,
   kMayHaveFields,
   kOther
 };
@@ -45,12 +47,13 @@ Kind KindOf(PyObject* o) {
   if (ComparesLike(type, PyFloat_Type)) return Kind::kFloat;
   if (ComparesLike(type, PyTuple_Type)) return Kind::kTuple;
   if (ComparesLike(type, PyComplex_Type)) return Kind::kComplex;
-  if (type == &PyFrozenSet_Type) return Kind::kFrozenSet;
+  if (type == &PyFrozenSet_Type || type == &PySet_Type) return Kind::kSet;
   if (type == &PyRange_Type) return Kind::kRange;
   if (type == &PyList_Type) return Kind::kList;
   if (type == &PyDict_Type) return Kind::kDict;
   if (reinterpret_cast<PyObject*>(type) == g_tree_type) return Kind::kTree;
   if (IsNumpyScalar(o)) return Kind::kNumpyScalar;
+  if (IsNumpyArray(o) || IsArray(o)) return Kind::kArray;
   if (std::strcmp(type->tp_name, "decimal.Decimal") == 0) return Kind::kDecimal;
   return HasFields(type) ? Kind::kMayHaveFields : Kind::kOther;
 }
@@ -151,14 +154,17 @@ bool SameStatic(PyObject* a, PyObject* b) {
       return SameStatic(x.get(), y.get());
     }
     case Kind::kDict: return SameMembers(a, b, true);
-    case Kind::kFrozenSet: return SameMembers(a, b, false);
+    case Kind::kSet: return SameMembers(a, b, false);
     case Kind::kRange:
       return Equal(Attribute(a, "start").get(), Attribute(b, "start").get()) &&
              Equal(Attribute(a, "stop").get(), Attribute(b, "stop").get()) &&
              Equal(Attribute(a, "step").get(), Attribute(b, "step").get());
     case Kind::kDecimal: return Equal(Ref(Check(PyObject_Str(a))).get(), Ref(Check(PyObject_Str(b))).get());
-    case Kind::kTree:
-      return Equal(a, b) && SameStatic(Method(a, "__getstate__").get(), Method(b, "__getstate__").get());
+    case Kind::kTree: return SameStatic(Method(a, "__getstate__").get(), Method(b, "__getstate__").get());
+    case Kind::kArray:
+      throw TypeError("a static part of an argument is an array (", Repr(a),
+                      "); static parts are compared by each call: make it a child of its container, or a tuple of "
+                      "numbers");
     case Kind::kMayHaveFields: {
       const Ref x = FieldsOf(a);
       if (!x) return Equal(a, b);
@@ -191,7 +197,7 @@ uint64_t StaticHash(PyObject* o) {
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) h = Mixed(h, StaticHash(PyTuple_GET_ITEM(o, i)));
       return h;
     }
-    case Kind::kFrozenSet: {
+    case Kind::kSet: {
       uint64_t sum = 4;
       Ref each(Check(PyObject_GetIter(o)));
       while (Ref member{PyIter_Next(each.get())}) sum += Mixed(5, StaticHash(member.get()));
@@ -207,6 +213,7 @@ uint64_t StaticHash(PyObject* o) {
     case Kind::kDict:
     case Kind::kRange:
     case Kind::kTree:
+    case Kind::kArray:
     case Kind::kOther: return hashed(o);
   }
   return 0;

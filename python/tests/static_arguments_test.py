@@ -209,6 +209,30 @@ def test_static_fields_and_keys(container, kind):
     assert len(traced) == len(values)
 
 
+@pytest.mark.parametrize("container", ["dataclass", "registered", "deep"])
+@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: {"x": v}, lambda v: {v}, lambda v: ([2, {"y": [v]}],)])
+def test_static_parts_that_have_no_hash(container, wrap):
+    traced, make = [], CONTAINERS[container]
+    f = weft.jit(lambda tree: traced.append(1) or weft.tree.leaves(tree)[0] * 0 + len(traced))
+    for _ in range(2):
+        for i, value in enumerate(DIFFERENT["numbers"]):
+            assert f(make(wrap(value))) == i + 1
+    assert len(traced) == len(DIFFERENT["numbers"])
+
+
+@pytest.mark.parametrize("value", [np.ones(3), wnp.ones(3), (1, [np.ones(())])])
+def test_static_parts_that_are_arrays(value):
+    f = weft.jit(lambda tree: weft.tree.leaves(tree)[0] + 1)
+    with pytest.raises(TypeError, match="a static part of an argument is an array"):
+        for _ in range(2):
+            f(Layer(1.0, again_deep(value)))
+    assert f(Layer(1.0, "fine")) == 2
+
+
+def again_deep(value):
+    return (1, [np.ones(())]) if isinstance(value, tuple) else value + 0
+
+
 def test_a_class_that_is_taken_apart_otherwise_each_time():
     class Odd:
         def __init__(self, *content):
