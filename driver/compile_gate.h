@@ -2,6 +2,8 @@
 #ifndef WEFT_DRIVER_COMPILE_GATE_H_
 #define WEFT_DRIVER_COMPILE_GATE_H_
 
+#include "ir/interrupt.h"
+
 namespace weft {
 
 // Held (shared) by whoever compiles or looks into the cache of programs, so that forking waits: LLVM, the linker and
@@ -11,6 +13,9 @@ class Compiling {
   Compiling();
   ~Compiling();
   Compiling(const Compiling&) = delete;
+
+ private:
+  NoInterrupts no_interrupts_;
 };
 
 }  // namespace weft

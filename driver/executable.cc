@@ -1,8 +1,11 @@
 #include "driver/executable.h"
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <list>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -27,12 +30,29 @@ struct KeyHash {
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
 class Cache {
  public:
-  std::shared_ptr<Executable> Find(const Key& key) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto it = map_.find(key);
-    if (it == map_.end()) return nullptr;
-    order_.splice(order_.begin(), order_, it->second);
-    return it->second->second;
+  // Waits for a thread that compiles it. Null: this thread is to, and calls End when it has inserted it or failed.
+  std::shared_ptr<Executable> FindOrBegin(const Key& key) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      if (const auto it = map_.find(key); it != map_.end()) {
+        order_.splice(order_.begin(), order_, it->second);
+        return it->second->second;
+      }
+      const auto [other, is_mine] = compiling_.emplace(key, std::this_thread::get_id());
+      if (is_mine || WouldWaitForItself(other->second)) return nullptr;
+      waiting_.emplace(std::this_thread::get_id(), key);
+      ended_.wait(lock);
+      waiting_.erase(std::this_thread::get_id());
+    }
+  }
+  void End(const Key& key) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto it = compiling_.find(key);
+      if (it == compiling_.end() || it->second != std::this_thread::get_id()) return;
+      compiling_.erase(it);
+    }
+    ended_.notify_all();
   }
   // Of two threads that compiled the same, the first wins.
   std::shared_ptr<Executable> Insert(const Key& key, std::shared_ptr<Executable> e) {
@@ -59,10 +79,28 @@ class Cache {
 
  private:
   static constexpr size_t kLimit = 4096;
+
+  // Passes may ask the host for something, and so compile another program.
+  bool WouldWaitForItself(std::thread::id other) {
+    while (other != std::this_thread::get_id()) {
+      const auto waits = waiting_.find(other);
+      if (waits == waiting_.end()) return false;
+      const auto next = compiling_.find(waits->second);
+      if (next == compiling_.end()) return false;
+      other = next->second;
+    }
+    return true;
+  }
+
   std::mutex mutex_;
+  std::condition_variable ended_;
+  std::unordered_map<Key, std::thread::id, KeyHash> compiling_;
+  std::unordered_map<std::thread::id, Key> waiting_;
   std::list<std::pair<Key, std::shared_ptr<Executable>>> order_;
   std::unordered_map<Key, std::list<std::pair<Key, std::shared_ptr<Executable>>>::iterator, KeyHash> map_;
 };
+
+std::atomic<int64_t> g_compiled{0};
 
 Cache& TheCache() {
   static Cache* cache = new Cache;
@@ -81,10 +119,18 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
   const std::shared_ptr<const Backend> backend = FindBackend(request.backend);
   Compiling compiling;
   Key key;
+  struct Begun {
+    const Key* key = nullptr;
+    ~Begun() {
+      if (key != nullptr) TheCache().End(*key);
+    }
+  } begun;
   if (request.use_cache) {
     key = {request.program, request.Key()};
-    if (auto found = TheCache().Find(key)) return found;
+    if (auto found = TheCache().FindOrBegin(key)) return found;
+    begun.key = &key;
   }
+  g_compiled.fetch_add(1);
   const auto start = std::chrono::steady_clock::now();
   auto e = std::make_shared<Executable>();
   e->request_ = request;
@@ -138,6 +184,7 @@ const Artifact& Executable::artifact() const {
   return *a;
 }
 
+int64_t ProgramsCompiled() { return g_compiled.load(); }
 int64_t CompileCacheSize() {
   Compiling compiling;
   return TheCache().Size();

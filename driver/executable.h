@@ -62,6 +62,8 @@ bool MayOverwrite(const Tensor& t);
 // be loaded; kValue for an unknown backend or pass.
 std::shared_ptr<Executable> Compile(const CompileRequest& request);
 
+// How many programs this process has compiled, or read from the disk cache.
+int64_t ProgramsCompiled();
 // How many programs the in-memory cache holds; ClearCompileCache drops them (running ones live on).
 int64_t CompileCacheSize();
 void ClearCompileCache();

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "ir/evaluated.h"
+#include "ir/interrupt.h"
 #include "ir/prim.h"
 #include "ir/prims/tapes.h"
 #include "ir/run_messages.h"
@@ -106,9 +107,12 @@ Tensors Eval(const Fn& fn, const Tensors& args) {
     }
     const Sig sig{*e.prim, types, literal, attrs, e.regions};
     const Types results = Concrete(fn, e.first_result, e.num_results, symbols);
+    const auto evaluate = [](const Fn& f, const Tensors& a) {
+      PollInterrupt();  // a trip of a loop, maybe
+      return Eval(f, a);
+    };
     try {
-      Tensors out =
-          e.prim->eval(EvalContext{sig, results, [](const Fn& f, const Tensors& a) { return Eval(f, a); }}, operands);
+      Tensors out = e.prim->eval(EvalContext{sig, results, evaluate}, operands);
       WEFT_CHECK(out.size() == e.num_results) << e.prim->name << ": eval gave " << out.size() << " results";
       for (uint32_t r = 0; r < e.num_results; ++r) {
         WEFT_CHECK(out[r].type().dtype == results[r].dtype && out[r].type().dims == results[r].dims)

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 6
+#define WEFT_ABI_VERSION 7
 
 struct WeftRuntime;
 
@@ -26,6 +26,7 @@ typedef struct WeftFrame {
   const struct WeftRuntime* runtime;
   void* call;     // belongs to the backend: error text, callbacks, scratch memory
   int32_t error;  // set by a failing operation; loops that can fail stop on it
+  int32_t trips;  // of loops, until one polls (long ones count for more); an operation that fails sets it to 0
 } WeftFrame;
 
 typedef void (*WeftKernel)(WeftFrame* frame, const int64_t* desc, int64_t begin, int64_t end);
@@ -81,6 +82,8 @@ typedef struct WeftRuntime {
   void (*parallel_for)(WeftFrame*, WeftKernel, const int64_t* desc, int64_t units, int64_t nanoseconds);
   const WeftOp* ops;     // by WeftOpcode
   const WeftMath* math;  // by index: lowering/math_table.h
+  // Called by loops when the frame's trips have run out: sets them anew, or the frame's error if the program is to end.
+  void (*poll)(WeftFrame*);
 } WeftRuntime;
 
 typedef int32_t (*WeftMain)(WeftFrame* frame);

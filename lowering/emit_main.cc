@@ -1,5 +1,7 @@
 #include "lowering/mlir/emit_main.h"
 
+#include <algorithm>
+
 #include "lowering/mlir/emit_kernel.h"
 
 namespace weft {
@@ -48,11 +50,10 @@ class MainEmitter {
   Value SlotAt(int slot) { return m_.GepAt(m_.ptr(), slots_, slot); }
 
   void EmitSteps(const Steps& steps) {
-    if (steps.size() <= kStepsPerPart) {
-      for (const Step& s : steps) EmitStep(s);
-      return;
-    }
+    if (steps.size() <= kStepsPerPart) return EmitRange(steps, 0, steps.size());
+    bool loops_before = false;
     for (size_t begin = 0; begin < steps.size(); begin += kStepsPerPart) {
+      const size_t end = std::min(steps.size(), begin + kStepsPerPart);
       const std::string name = "part" + std::to_string(parts_++);
       auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr()});
       {
@@ -64,12 +65,30 @@ class MainEmitter {
         m_.b.setInsertionPointToStart(entry);
         frame_ = entry->getArgument(0);
         Prologue();
-        for (size_t i = begin; i < std::min(steps.size(), begin + kStepsPerPart); ++i) EmitStep(steps[i]);
+        if (loops_before)
+          IfNoError([&] { EmitRange(steps, begin, end); });
+        else
+          EmitRange(steps, begin, end);
         m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
         frame_ = saved.frame, slots_ = saved.slots, desc_ = saved.desc, runtime_ = saved.runtime;
       }
       m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, name, mlir::ValueRange{frame_});
+      for (size_t i = begin; i < end; ++i) loops_before |= HoldsLoops(steps[i]);
     }
+  }
+
+  // What comes after a loop that was cut short would read what the loop has not written.
+  void EmitRange(const Steps& steps, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      EmitStep(steps[i]);
+      if (i + 1 < end && HoldsLoops(steps[i])) return IfNoError([&] { EmitRange(steps, i + 1, end); });
+    }
+  }
+
+  static bool HoldsLoops(const Step& s) {
+    return s.kind == Step::Kind::kWhile || s.kind == Step::Kind::kFor ||
+           std::any_of(s.blocks.begin(), s.blocks.end(),
+                       [](const Steps& block) { return std::any_of(block.begin(), block.end(), HoldsLoops); });
   }
 
   void EmitStep(const Step& s) {
@@ -143,8 +162,7 @@ class MainEmitter {
     mlir::OpBuilder::InsertionGuard guard(m_.b);
     m_.b.createBlock(&loop.getBefore());
     EmitSteps(s.blocks[0]);
-    Value go = m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0));
-    if (s.can_fail) go = m_.And(go, NoError());
+    Value go = m_.And(m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0)), MayGoOn(s));
     m_.b.create<scf::ConditionOp>(m_.loc, go, mlir::ValueRange{});
     m_.b.createBlock(&loop.getAfter());
     EmitSteps(s.blocks[1]);
@@ -156,20 +174,62 @@ class MainEmitter {
     return m_.Cmp(IPred::eq, error, m_.I(m_.i32(), 0));
   }
 
-  void EmitChecked(const Step& s) {
-    EmitSteps(s.blocks[0]);
+  template <class F>
+  void IfNoError(const F& emit) {
     auto branch = m_.b.create<scf::IfOp>(m_.loc, NoError(), /*withElseRegion=*/false);
     mlir::OpBuilder::InsertionGuard guard(m_.b);
     m_.b.setInsertionPointToStart(branch.thenBlock());
-    EmitSteps(s.blocks[1]);
+    emit();
+  }
+
+  // Steps of one trip, without those of loops inside, which poll for themselves.
+  static int64_t CountSteps(const Steps& steps) {
+    int64_t count = 0;
+    for (const Step& s : steps) {
+      ++count;
+      if (s.kind == Step::Kind::kWhile || s.kind == Step::Kind::kFor) continue;
+      for (const Steps& block : s.blocks) count += CountSteps(block);
+    }
+    return count;
+  }
+
+  // Whether a loop may begin its next trip. One that cannot fail looks for errors when it polls only. Long trips count
+  // for more than one.
+  Value MayGoOn(const Step& s) {
+    constexpr int64_t kStepsOfATrip = 4;
+    int64_t steps = 0;
+    for (const Steps& block : s.blocks) steps += CountSteps(block);
+    Value place = m_.GepAt(m_.i8(), frame_, kFrameTrips);
+    Value trips = m_.ISub(m_.Load(m_.i32(), place), m_.I(m_.i32(), 1 + steps / kStepsOfATrip));
+    m_.Store(trips, place);
+    Value due = m_.Cmp(IPred::sle, trips, m_.I(m_.i32(), 0));
+    auto poll = m_.b.create<scf::IfOp>(m_.loc, mlir::TypeRange{m_.b.getI1Type()}, due, /*withElseRegion=*/true);
+    {
+      mlir::OpBuilder::InsertionGuard guard(m_.b);
+      m_.b.setInsertionPointToStart(poll.thenBlock());
+      Value function = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime_, kRuntimePoll));
+      auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr()});
+      m_.b.create<LLVM::CallOp>(m_.loc, type, mlir::ValueRange{function, frame_});
+      m_.b.create<scf::YieldOp>(m_.loc, mlir::ValueRange{NoError()});
+      m_.b.setInsertionPointToStart(poll.elseBlock());
+      m_.b.create<scf::YieldOp>(m_.loc, mlir::ValueRange{s.can_fail ? NoError() : m_.I(m_.b.getI1Type(), 1)});
+    }
+    return poll.getResult(0);
+  }
+
+  void EmitChecked(const Step& s) {
+    EmitSteps(s.blocks[0]);
+    IfNoError([&] { EmitSteps(s.blocks[1]); });
   }
 
   void EmitFor(const Step& s) {
     Value length = m_.Load(m_.i64(), DescAt(s.desc));
-    auto loop = m_.b.create<scf::ForOp>(m_.loc, m_.I64(0), length, m_.I64(1));
+    auto loop = m_.b.create<scf::WhileOp>(m_.loc, mlir::TypeRange{m_.i64()}, mlir::ValueRange{m_.I64(0)});
     mlir::OpBuilder::InsertionGuard guard(m_.b);
-    m_.b.setInsertionPointToStart(loop.getBody());
-    Value i = loop.getInductionVar();
+    Value at = m_.b.createBlock(&loop.getBefore(), {}, {m_.i64()}, {m_.loc})->getArgument(0);
+    m_.b.create<scf::ConditionOp>(m_.loc, m_.And(m_.Cmp(IPred::slt, at, length), MayGoOn(s)), mlir::ValueRange{at});
+    Value i = m_.b.createBlock(&loop.getAfter(), {}, {m_.i64()}, {m_.loc})->getArgument(0);
+    Value next = m_.IAdd(i, m_.I64(1));
     if (s.reverse) i = m_.ISub(m_.ISub(length, m_.I64(1)), i);
     for (const Step::Moving& v : s.moving) {
       Value base = m_.Load(m_.ptr(), SlotAt(v.base));
@@ -177,6 +237,7 @@ class MainEmitter {
       m_.Store(m_.Gep(m_.i8(), base, m_.IMul(i, stride)), SlotAt(v.slot));
     }
     EmitSteps(s.blocks[0]);
+    m_.b.create<scf::YieldOp>(m_.loc, mlir::ValueRange{next});
   }
 
   mlir::ModuleOp module_;

@@ -137,8 +137,11 @@ void Flatten(PyObject* o, Arguments& a) {
     // Raises for an object that is no tree.
     Ref pair(Check(RunningPython([&] { return PyObject_CallOneArg(g_flatten_hook, o); })));
     PyObject *leaves = PyTuple_GET_ITEM(pair.get(), 0), *tree = PyTuple_GET_ITEM(pair.get(), 1);
+    // Without static parts that have no hash, which are compared all the same.
+    const Py_hash_t hash = RunningPython([&] { return PyObject_Hash(tree); });
+    if (hash == -1 && PyErr_Occurred()) throw PythonError();
     tokens.push_back(kTreeToken);
-    tokens.push_back(static_cast<uint64_t>(PyObject_Hash(tree)));
+    tokens.push_back(static_cast<uint64_t>(hash));
     a.signature.objects.push_back(Ref::Borrow(tree));
     a.keep.push_back(pair);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
@@ -168,15 +171,17 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
     number = Ref(Check(PythonNumber(DemandArray(ValueOf(o), "a static argument"))));
     o = number.get();
   }
-  const Py_hash_t h = PyObject_Hash(o);
-  if (h == -1 && PyErr_Occurred()) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();  // of a __hash__ of the user's
+  uint64_t hash = 0;
+  try {
+    hash = StaticHash(o);
+  } catch (const PythonError&) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw;  // of a __hash__ of the user's
     PyErr_Clear();
     throw ValueError("static argument ", which, " of '", NameOf(function), "' is of type '", Py_TYPE(o)->tp_name,
                      "', which is not hashable; static arguments are part of the cache key");
   }
   a.signature.tokens.push_back(kStaticToken);
-  a.signature.tokens.push_back(static_cast<uint64_t>(h));
+  a.signature.tokens.push_back(hash);
   a.signature.objects.push_back(Ref::Borrow(o));
 }
 

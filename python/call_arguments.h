@@ -10,6 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "python/convert.h"
+#include "python/static_keys.h"
 #include "tracer/value.h"
 
 namespace weft::python {
@@ -36,12 +37,7 @@ struct Signature {
   bool operator==(const Signature& other) const {
     if (tokens != other.tokens || objects.size() != other.objects.size() || symbolic != other.symbolic) return false;
     for (size_t i = 0; i < objects.size(); ++i) {
-      PyObject *a = objects[i].get(), *b = other.objects[i].get();
-      if (a == b) continue;
-      if (Py_TYPE(a) != Py_TYPE(b)) return false;
-      const int same = PyObject_RichCompareBool(a, b, Py_EQ);
-      if (same < 0) throw PythonError();
-      if (same == 0) return false;
+      if (!SameStatic(objects[i].get(), other.objects[i].get())) return false;
     }
     return true;
   }
@@ -57,10 +53,8 @@ enum Token : uint64_t {
   kTreeToken,
   kStaticToken,
   kKeywordToken,
-  kAxesToken,
   kVaryingToken,
-  kShardingToken,
-  kMeshToken
+  kShardingToken
 };
 
 struct Arguments {

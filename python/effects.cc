@@ -1,17 +1,22 @@
 #include "python/effects.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "ir/effects.h"
 #include "ir/host_functions.h"
+#include "ir/interrupt.h"
 #include "ir/tape.h"
 #include "python/array.h"
 #include "python/convert.h"
+#include "python/errors.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -35,16 +40,6 @@ void ReleaseAbandoned() {
     objects.swap(TheAbandoned().objects);
   }
   for (PyObject* object : objects) Py_DECREF(object);
-}
-
-void LetGo(PyObject* object) {
-  if (!Py_IsInitialized()) return;  // the process ends
-  if (PyGILState_Check()) {
-    Py_DECREF(object);
-    return;
-  }
-  std::lock_guard lock(TheAbandoned().mutex);
-  TheAbandoned().objects.push_back(object);
 }
 
 // Threads inside Locked; and whether the interpreter is about to end, so that others than its own stay out.
@@ -77,43 +72,12 @@ void PrintThroughPython(const std::string& text) {
   // PySys_WriteStdout cuts long texts.
   PyObject* out = PySys_GetObject("stdout");
   const std::string line = text + "\n";
+  if (out == nullptr) return PyErr_Clear();
   // A program from elsewhere may print what is no UTF-8.
   Ref shown(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), "backslashreplace"));
-  if (out == nullptr || !shown || RunningPython([&] { return PyFile_WriteObject(shown.get(), out, Py_PRINT_RAW); }) < 0)
-    PyErr_Clear();
-}
-
-// What ends a program rather than reports an error (KeyboardInterrupt, SystemExit) passes through compiled code as an
-// error whose text names it, and is raised again where that error reaches Python.
-struct Interrupt {
-  std::string text;
-  Ref type, value, traceback;
-};
-std::vector<Interrupt>& Interrupts() {  // only touched with Python's lock held
-  static auto& interrupts = *new std::vector<Interrupt>();
-  return interrupts;
-}
-
-Error KeepInterrupt() {
-  static int64_t count = 0;
-  const std::string text = "a callback was interrupted (" + std::to_string(++count) + ")";
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  Interrupts().push_back({text, Ref(type), Ref(value), Ref(traceback)});
-  return UserError(ErrorKind::kRuntime, {}, text);
-}
-
-// The text of the Python exception that is set, which is cleared.
-std::string TakeException() {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  std::string text = type ? reinterpret_cast<PyTypeObject*>(type)->tp_name : "an error";
-  Ref message(value ? PyObject_Str(value) : nullptr);
-  if (message) text += ": " + Text(message.get());
+  if (shown && RunningPython([&] { return PyFile_WriteObject(shown.get(), out, Py_PRINT_RAW); }) >= 0) return;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) throw CarriedException::Take();  // KeyboardInterrupt, SystemExit
   PyErr_Clear();
-  Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(traceback);
-  return text;
 }
 
 // Of its own memory, that of tapes included: Python may keep it longer than the call lasts.
@@ -208,28 +172,33 @@ Tensors CallPython(int64_t callback, const Tensors& args, const Types& results) 
     }
     return tensors;
   } catch (const PythonError&) {
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) throw KeepInterrupt();
-    throw UserError(ErrorKind::kRuntime, {}, "a callback raised ", TakeException());
+    throw CarriedException::Take();
   }
+}
+
+// Handlers of signals run on the first thread of the process, which is the only one after a fork.
+void RunSignalHandlers() {
+  if (gettid() != getpid()) return;
+  const Locked locked;
+  NoTrace outside;
+  if (RunningPython([] { return PyErr_CheckSignals(); }) < 0) throw CarriedException::Take();
 }
 
 }  // namespace
 
+void LetGo(PyObject* object) {
+  if (!Py_IsInitialized()) return;  // the process ends
+  if (PyGILState_Check()) {
+    Py_DECREF(object);
+    return;
+  }
+  std::lock_guard lock(TheAbandoned().mutex);
+  TheAbandoned().objects.push_back(object);
+}
+
 std::shared_ptr<void> HeldFunction(PyObject* function) {
   ReleaseAbandoned();
   return std::shared_ptr<void>(Py_NewRef(function), [](void* object) { LetGo(static_cast<PyObject*>(object)); });
-}
-
-bool RestoreInterrupt(const std::string& message) {
-  auto& interrupts = Interrupts();
-  for (size_t i = 0; i < interrupts.size(); ++i) {
-    if (message.find(interrupts[i].text) == std::string::npos) continue;
-    Interrupt found = std::move(interrupts[i]);
-    interrupts.erase(interrupts.begin() + static_cast<std::ptrdiff_t>(i));
-    PyErr_Restore(found.type.release(), found.value.release(), found.traceback.release());
-    return true;
-  }
-  return false;
 }
 
 InsidePython::InsidePython() {
@@ -256,6 +225,7 @@ void InstallEffects() {
   handlers.print = PrintThroughPython;
   handlers.callback = CallPython;
   SetEffectHandlers(handlers);
+  SetInterruptHandler(RunSignalHandlers);
 }
 
 }  // namespace weft::python

@@ -5,7 +5,6 @@
 #include <Python.h>
 
 #include <memory>
-#include <string>
 
 namespace weft::python {
 
@@ -24,8 +23,8 @@ class InsidePython {
 // A Python object as programs hold it (ir/host_functions.h): it may be let go on any thread, with Python's lock or
 // without.
 std::shared_ptr<void> HeldFunction(PyObject* function);
-// Sets the KeyboardInterrupt (or SystemExit) that ended a callback, if the message of an error speaks of one.
-bool RestoreInterrupt(const std::string& message);
+// A reference that this thread owns, with Python's lock or without.
+void LetGo(PyObject* object);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_EFFECTS_H_

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <memory>
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "ir/out_of_memory.h"
 #include "python/effects.h"
@@ -86,6 +88,26 @@ bool AddException(PyObject* module, const char* name, const char* doc, PyObject*
 
 }  // namespace
 
+struct CarriedException::Parts {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  ~Parts() {
+    for (PyObject* part : {type, value, traceback}) {
+      if (part != nullptr) LetGo(part);
+    }
+  }
+};
+
+CarriedException CarriedException::Take() {
+  auto parts = std::make_shared<Parts>();
+  PyErr_Fetch(&parts->type, &parts->value, &parts->traceback);
+  PyErr_NormalizeException(&parts->type, &parts->value, &parts->traceback);
+  return CarriedException(std::move(parts));
+}
+
+void CarriedException::Set() const {
+  PyErr_Restore(Py_XNewRef(parts_->type), Py_XNewRef(parts_->value), Py_XNewRef(parts_->traceback));
+}
+
 bool AddExceptions(PyObject* module) {
   return AddException(module, "TracerError", kTracerErrorDoc, PyExc_TypeError, &g_tracer_error) &&
          AddException(module, "DerivativeError", kDerivativeErrorDoc, PyExc_TypeError, &g_derivative_error) &&
@@ -106,7 +128,6 @@ std::string NamingTheCall(const std::string& message) {
 }
 
 void SetPythonException(const Error& error) {
-  if (error.kind() == ErrorKind::kRuntime && RestoreInterrupt(error.message())) return;
   const bool of_arguments = error.kind() == ErrorKind::kType || error.kind() == ErrorKind::kValue ||
                             error.kind() == ErrorKind::kIndex || error.kind() == ErrorKind::kUnsupported;
   // An error with a location is one of an equation, not of the call.
@@ -141,6 +162,8 @@ void SetPythonException() {
     throw;
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) PyErr_SetString(g_internal_error, "an error without an exception");
+  } catch (const CarriedException& carried) {
+    carried.Set();
   } catch (const Error& error) {
     SetPythonException(error);
   } catch (const std::bad_alloc& error) {

@@ -7,8 +7,10 @@
 #include <Python.h>
 #include <cxxabi.h>
 
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "ir/error.h"
 
@@ -16,6 +18,23 @@ namespace weft::python {
 
 // A Python exception is set already: unwinds C++ frames to the next Guarded.
 class PythonError {};
+
+// A Python exception on its way through code that runs without the interpreter lock: compiled programs, fibres, other
+// threads. SetPythonException raises that object again.
+//
+// No std::exception, since those are turned into text on the way.
+class CarriedException {
+ public:
+  // Takes the exception that is set, with the lock held.
+  static CarriedException Take();
+  // Sets it, with the lock held.
+  void Set() const;
+
+ private:
+  struct Parts;
+  explicit CarriedException(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+  std::shared_ptr<const Parts> parts_;  // may be let go without the lock
+};
 
 // Makes TracerError, DerivativeError, ParseError and InternalError and adds them to the module.
 bool AddExceptions(PyObject* module);

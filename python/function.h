@@ -11,7 +11,7 @@
 namespace weft::python {
 
 bool AddFunctionTypes(PyObject* module);  // function.cc
-bool AddJitType(PyObject* module);        // jit.cc
+bool AddJitType(PyObject* module);        // jit_type.cc
 
 // An element-wise primitive as a Python function, with NumPy's promotion and broadcasting.
 PyObject* MakeElementwise(const Prim& prim, const std::string& name, Promotion promotion);

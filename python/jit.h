@@ -1,4 +1,4 @@
-// What the jitted function object (jit.cc) shares with the bindings (module.cc).
+// What the jitted function object (jit*.cc) shares with the bindings (module.cc).
 #ifndef WEFT_PYTHON_JIT_H_
 #define WEFT_PYTHON_JIT_H_
 
@@ -11,11 +11,13 @@ namespace weft::python {
 extern PyObject* g_flatten_hook;
 extern PyObject* g_trace_jit_hook;
 extern PyObject* g_refuse_hook;
-extern PyObject* g_mesh_around;
 extern PyObject* g_partition_hook;
-extern bool g_disable_jit;
 // Between BeingLowered(true) and BeingLowered(false) this thread traces a jitted function to look at its program.
 void BeingLowered(bool begins);
+
+// How long a thread waits for another one that traces the function that both call for the first time, before it traces
+// it as well. That one runs Python, and may need a lock that the waiting thread holds.
+void SetPatienceWithTracing(double seconds);
 
 // The traced function inside a weft._weft.Traced object.
 const Traced& TracedOf(PyObject* object);

@@ -1,11 +1,16 @@
 // weft._weft: the native half of the package.
+#include <optional>
+
+#include "driver/executable.h"
 #include "python/bindings.h"
 #include "python/effects.h"
 #include "python/frames.h"
 #include "python/function.h"
 #include "python/jit.h"
-#include "python/nans.h"
 #include "python/run.h"
+#include "python/static_keys.h"
+#include "tracer/context.h"
+#include "tracer/promote.h"
 
 namespace weft::python {
 
@@ -36,6 +41,8 @@ void TranslateErrors(std::exception_ptr p) {
   } catch (const Error& error) {
     SetPythonException(error);
   } catch (const std::bad_alloc&) {
+    SetPythonException();
+  } catch (const CarriedException&) {
     SetPythonException();
   }
 }
@@ -76,15 +83,30 @@ PYBIND11_MODULE(_weft, m) {
     g_refuse_hook = refuse.release().ptr();
   });
   m.def("set_partition_hook", [](py::object partition) { g_partition_hook = partition.release().ptr(); });
-  // The mesh of a `with mesh:`, or None; the caller keeps it alive.
-  m.def("set_mesh_around", [](py::handle mesh) { g_mesh_around = mesh.is_none() ? nullptr : mesh.ptr(); });
+  // The mesh of a `with mesh:` of this thread, or None; the caller keeps it alive.
+  m.def("set_mesh_around", [](py::handle mesh) { Context().mesh = mesh.is_none() ? nullptr : mesh.ptr(); });
+  // Settings, by their number in tracer/context.h.
+  m.def("setting", [](int which) { return On(static_cast<Setting>(which)); });
+  m.def("set_for_process", [](int which, bool on) { SetForProcess(static_cast<Setting>(which), on); });
+  // For this thread; None: what the process has.
+  m.def("set_for_thread",
+        [](int which, std::optional<bool> on) { Context().settings[static_cast<size_t>(which)] = on; });
   m.def("x64", &X64);
-  m.def("set_x64", &SetX64);
-  m.def("disable_jit", [] { return g_disable_jit; });
+  m.def("disable_jit", [] { return On(Setting::kDisableJit); });
+  // What a traced function means besides its arguments, as a tuple of numbers and the mesh around the code or None.
+  m.def("context_key", [] {
+    std::vector<uint64_t> key;
+    Context().AppendKey(key);
+    auto* mesh = static_cast<PyObject*>(Context().mesh);
+    return py::make_tuple(py::tuple(py::cast(key)), py::reinterpret_borrow<py::object>(mesh ? mesh : Py_None));
+  });
+  m.def("same_static", [](py::handle a, py::handle b) { return SameStatic(a.ptr(), b.ptr()); });
+  m.def("static_hash", [](py::handle o) { return StaticHash(o.ptr()); });
+  m.def("set_static_kinds",
+        [](py::handle tree_type, py::handle fields) { SetStaticKinds(tree_type.ptr(), fields.ptr()); });
+  m.def("programs_compiled", &ProgramsCompiled);
+  m.def("set_patience_with_tracing", &SetPatienceWithTracing);
   m.def("being_lowered", BeingLowered);
-  m.def("set_disable_jit", [](bool on) { g_disable_jit = on; });
-  m.def("set_debug_nans", [](bool on) { g_debug_nans = on; });
-  m.def("debug_nans", [] { return g_debug_nans; });
   m.def("finish_warm_up", &FinishWarmUp);
   m.def("end_effects", [] {
     EndEffects();

@@ -16,8 +16,6 @@
 
 namespace weft::python {
 
-bool g_debug_nans = false;
-
 namespace {
 
 bool HoldsNan(const Tensor& t) {

@@ -11,8 +11,6 @@
 
 namespace weft::python {
 
-extern bool g_debug_nans;
-
 // Where a result holds a NaN, runs the program once more, watching every equation, and raises Python's
 // FloatingPointError, which names the first whose result holds one. Without `args` (their memory was given away) it
 // names the result only. The interpreter lock is held.

@@ -20,6 +20,7 @@
 #include "python/effects.h"
 #include "python/errors.h"
 #include "python/nans.h"
+#include "tracer/context.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -126,7 +127,7 @@ void InstallRunner() {
       programs.emplace(fn, program);
     }
     Tensors results = RunProgram(*program, args);
-    if (g_debug_nans) CheckNans(fn, args, results);
+    if (On(Setting::kDebugNans)) CheckNans(fn, args, results);
     return results;
   });
   InstallElementwise();

@@ -43,6 +43,7 @@ _FOR_BACKENDS = {
     "ir/dtype.h",
     "ir/environment.h",
     "ir/fibres.h",
+    "ir/interrupt.h",
     "ir/out_of_memory.h",
     "ir/product.h",
     "ir/run_messages.h",

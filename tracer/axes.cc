@@ -4,15 +4,13 @@
 #include <mutex>
 
 #include "ir/error.h"
+#include "tracer/context.h"
 #include "tracer/trace.h"
 
 namespace weft {
 namespace {
 
-std::vector<NamedAxis>& Bound() {
-  thread_local std::vector<NamedAxis> bound;
-  return bound;
-}
+std::vector<NamedAxis>& Bound() { return Context().axes; }
 
 const NamedAxis* Find(const std::string& name) {
   const auto& bound = Bound();

@@ -1,14 +1,12 @@
 #include "tracer/promote.h"
 
 #include <array>
-#include <atomic>
 
 #include "ir/error.h"
+#include "tracer/context.h"
 
 namespace weft {
 namespace {
-
-std::atomic<bool> g_x64{false};
 
 // Nodes: the 15 strong dtypes up to c128 by their enum value, then the weak kinds.
 constexpr int kWeakInt = 15, kWeakFloat = 16, kWeakComplex = 17, kNodes = 18;
@@ -60,8 +58,7 @@ int NodeOf(WeakDType t) {
 
 }  // namespace
 
-bool X64() { return g_x64.load(std::memory_order_relaxed); }
-void SetX64(bool on) { g_x64.store(on); }
+bool X64() { return On(Setting::kX64); }
 DType DefaultFloat() { return X64() ? DType::kF64 : DType::kF32; }
 DType DefaultInt() { return X64() ? DType::kI64 : DType::kI32; }
 DType DefaultComplex() { return X64() ? DType::kC128 : DType::kC64; }

@@ -19,9 +19,8 @@ struct WeakDType {
 };
 
 // The dtype of arrays made from Python numbers without a dtype: f32, i32, c64; with x64: f64, i64, c128.
-// Existing arrays keep their dtype whatever this says. Process-wide; part of every cache key.
+// Existing arrays keep their dtype whatever this says. A setting of tracer/context.h.
 bool X64();
-void SetX64(bool on);
 DType DefaultFloat();
 DType DefaultInt();
 DType DefaultComplex();

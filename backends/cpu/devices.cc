@@ -14,6 +14,7 @@
 #include "backends/cpu/job.h"
 #include "backends/cpu/runtime.h"
 #include "ir/fibres.h"
+#include "ir/interrupt.h"
 
 namespace weft::cpu {
 namespace {
@@ -95,6 +96,7 @@ struct Devices {
   // Collectives with other processes that are under way, and the fibres that wait for them.
   std::vector<std::pair<std::unique_ptr<Crossing>, std::vector<size_t>>> crossings;
   std::string failure;
+  bool failed = false;  // one of them has
 
   Devices() = default;
   Devices(const Devices&) = delete;
@@ -327,6 +329,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
     own.constants = call->constants;
     own.devices = &devices;
     own.device = devices.here[static_cast<size_t>(device)];
+    own.group_failed = &devices.failed;
     char* base = memory->data + bytes * device;
     void** slots = reinterpret_cast<void**>(base);
     char* arena = base + slot_bytes;
@@ -358,7 +361,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
         case Artifact::Place::kMoving: slots[s] = nullptr; break;
       }
     }
-    WeftFrame inner{slots, frame->desc, frame->runtime, &own, 0};
+    WeftFrame inner{slots, frame->desc, frame->runtime, &own, 0, devices.failed ? 0 : kTripsPerPoll};
     f.code(&inner);
     errors[static_cast<size_t>(device)] = inner.error;
     if (inner.error != 0) return;
@@ -383,6 +386,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
     for (auto& more : own.device_tapes) call->device_tapes.push_back(std::move(more));
   }
   for (size_t d = 0; d < calls.size(); ++d) {
+    if (calls[d].failure) return Fail(frame, calls[d].failure);
     if (!calls[d].error.empty()) return Fail(frame, calls[d].error);
   }
   if (!devices.failure.empty()) Fail(frame, devices.failure);

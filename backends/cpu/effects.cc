@@ -33,15 +33,16 @@ const std::string& Text(WeftFrame* frame, int64_t index) {
 // Exceptions of handlers end here: compiled code in between cannot pass them on.
 template <class F>
 void Guarded(WeftFrame* frame, const F& f) {
-  if (frame->error != 0) return;  // nothing happens after a failure
+  // Nothing happens after a failure, of another device of the mesh neither.
+  const Call* call = static_cast<Call*>(frame->call);
+  if (call->group_failed != nullptr && *call->group_failed) frame->error = 1;
+  if (frame->error != 0) return;
   try {
     f();
   } catch (const std::bad_alloc&) {
     throw;  // the runtime says it
-  } catch (const std::exception& e) {
-    Fail(frame, e.what());
   } catch (...) {
-    Fail(frame, "a callback failed");
+    Fail(frame, std::current_exception());
   }
 }
 

@@ -22,7 +22,8 @@ struct EffectHooks {
   std::function<void(const std::string& format, const std::vector<EffectArray>&)> print;
   // The text of a failed assertion.
   std::function<std::string(const std::string& message, const std::vector<EffectArray>&)> describe;
-  // Throws std::exception to fail. Tapes among the results are made in `tapes`.
+  // What it throws ends the program, and is thrown again by whoever runs it. Tapes among the results are made in
+  // `tapes`.
   std::function<void(int64_t callback, const std::vector<EffectArray>& in, const std::vector<EffectArray>& out,
                      TapeRegion& tapes)>
       callback;

@@ -64,11 +64,12 @@ void CallFunction(WeftFrame* frame, const int64_t* desc) {
       case Artifact::Place::kMoving: slots[s] = nullptr; break;
     }
   }
-  WeftFrame inner{slots, frame->desc, frame->runtime, call, 0};
+  WeftFrame inner{slots, frame->desc, frame->runtime, call, 0, frame->trips};
   ++call->depth;
   f.code(&inner);
   --call->depth;
   call->frames.Pop(mark);
+  frame->trips = inner.trips;
   if (inner.error != 0) {
     frame->error = inner.error;
     clear();

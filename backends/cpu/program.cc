@@ -12,6 +12,7 @@
 #include "backends/cpu/runtime.h"
 #include "backends/shared_object.h"
 #include "ir/dtype.h"
+#include "ir/interrupt.h"
 #include "ir/out_of_memory.h"
 #include "ir/run_messages.h"
 #include "lowering/cpu_features.h"
@@ -240,8 +241,9 @@ void Program::Run(std::span<const Argument> arguments, std::span<Array> results)
     call.functions.push_back({functions_[i], &a.functions[i].name, &a.functions[i].slots,
                               &layout->functions[i].slot_offset, layout->functions[i].arena_bytes});
   }
-  WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0};
+  WeftFrame frame{slots, layout->desc.data(), &Runtime(), &call, 0, kTripsPerPoll};
   main_(&frame);
+  if (call.failure) std::rethrow_exception(call.failure);
   if (frame.error != 0) {
     if (call.error.empty()) throw std::bad_alloc();
     if (OutOfMemory::Says(call.error)) throw OutOfMemory(call.error);

@@ -43,7 +43,8 @@ class Program {
   Program(const Program&) = delete;
 
   // One argument per parameter; dtypes are the caller's business, sizes are checked. Throws std::invalid_argument for a
-  // size that does not fit, std::runtime_error when the program itself fails or was compiled for another CPU.
+  // size that does not fit, std::runtime_error when the program itself fails or was compiled for another CPU, and what
+  // a hook of the host threw.
   std::vector<Array> Run(std::span<const Argument> arguments) const;
   // Into an array per result.
   void Run(std::span<const Argument> arguments, std::span<Array> results) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/cpu/thread_pool.h"
+#include "ir/interrupt.h"
 #include "ir/out_of_memory.h"
 #include "lowering/math_table.h"
 
@@ -31,7 +32,20 @@ void Guard(WeftFrame* frame, const F& f) {
     f();
   } catch (const std::exception& error) {
     FailBy(frame, error);
+  } catch (...) {
+    Fail(frame, std::current_exception());
   }
+}
+
+void Poll(WeftFrame* frame) {
+  const Call* call = static_cast<Call*>(frame->call);
+  if (frame->error != 0) return;
+  if (call->group_failed != nullptr && *call->group_failed) {
+    frame->error = 1;  // another device says why
+    return;
+  }
+  Guard(frame, [] { PollInterrupt(); });
+  if (frame->error == 0) frame->trips = kTripsPerPoll;
 }
 
 void ParallelForEntry(WeftFrame* frame, WeftKernel kernel, const int64_t* desc, int64_t units, int64_t nanoseconds) {
@@ -81,7 +95,14 @@ void Fail(WeftFrame* frame, const std::string& message) {
       call->error.clear();  // which says the same
     }
   }
+  if (call->group_failed != nullptr) *call->group_failed = true;
   frame->error = 1;
+  frame->trips = 0;
+}
+
+void Fail(WeftFrame* frame, std::exception_ptr exception) {
+  if (frame->error == 0) static_cast<Call*>(frame->call)->failure = std::move(exception);
+  Fail(frame, "the host threw an exception");
 }
 
 const WeftRuntime& Runtime() {
@@ -102,8 +123,12 @@ const WeftRuntime& Runtime() {
     FillDevices(ops);
     auto* math = new WeftMath[kNumMathOps * kMathDTypes]();
     FillMath(math);
-    return new WeftRuntime{WEFT_ABI_VERSION, NumThreads(), ParallelForEntry,
-                           AllGuarded(std::make_index_sequence<WEFT_OP_COUNT>()), math};
+    return new WeftRuntime{WEFT_ABI_VERSION,
+                           NumThreads(),
+                           ParallelForEntry,
+                           AllGuarded(std::make_index_sequence<WEFT_OP_COUNT>()),
+                           math,
+                           Poll};
   }();
   return *runtime;
 }

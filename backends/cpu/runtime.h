@@ -3,6 +3,7 @@
 #define WEFT_BACKENDS_CPU_RUNTIME_H_
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,6 +43,7 @@ struct Call {
   const std::vector<std::string>* strings = nullptr;
   const std::vector<int64_t>* callbacks = nullptr;  // the host's numbers of them
   std::string error;                                // of the first operation that failed; empty: no memory for it
+  std::exception_ptr failure;                       // what the host threw there, if it did
   struct Function {                                 // a recursive function of the program
     WeftMain code = nullptr;
     const std::string* name = nullptr;
@@ -57,13 +59,15 @@ struct Call {
   std::vector<std::shared_ptr<TapeRegion>> device_tapes;  // made by the devices of meshes inside
   Devices* devices = nullptr;                             // of the mesh that runs this, and which one it is
   int64_t device = 0;
+  bool* group_failed = nullptr;  // whether any of these devices has failed
 };
 
 // What the tapes that the call makes live in.
 TapeRegion& TapesOf(WeftFrame* frame);
 
-// Marks the call as failed; the first message wins.
+// Marks the call as failed; the first message or exception wins.
 void Fail(WeftFrame* frame, const std::string& message);
+void Fail(WeftFrame* frame, std::exception_ptr exception);
 
 const WeftRuntime& Runtime();
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ir/environment.h"
+#include "ir/interrupt.h"
 
 namespace weft::cpu {
 namespace {
@@ -36,12 +37,13 @@ struct Job {
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
   std::exception_ptr exception;  // the first one that a chunk raised; the others are not begun
 
-  void Work() {
+  void Work(bool polls) {
     for (;;) {
       const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
       if (begin >= units) return;
       try {
         body(context, begin, std::min(units, begin + chunk));
+        if (polls) PollInterrupt();
       } catch (...) {
         if (!failed.test_and_set()) exception = std::current_exception();
         next.store(units, std::memory_order_relaxed);
@@ -81,7 +83,7 @@ class Pool {
       return job.Work();
     }
     if (sleeping_.load(std::memory_order_acquire) > 0) wake_.notify_all();
-    job.Work();
+    job.Work(/*polls=*/true);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
@@ -112,7 +114,7 @@ class Pool {
     uint64_t seen = 0;
     for (;;) {
       while (Job* job = Join()) {
-        job->Work();
+        job->Work(/*polls=*/false);
         job->helpers.fetch_sub(1, std::memory_order_acq_rel);
       }
       const auto start = std::chrono::steady_clock::now();
@@ -151,6 +153,8 @@ int DefaultThreads() {
   static const auto threads = static_cast<int>(EnvironmentNumber("WEFT_NUM_THREADS", 1, Processors(), kMost));
   return threads;
 }
+
+constexpr int64_t kNanosecondsBetweenPolls = 10'000'000;
 
 std::atomic<int> g_threads{0};
 std::atomic<Pool*> g_pool{nullptr};
@@ -198,8 +202,18 @@ void SetNumThreads(int n) { g_threads.store(std::max(1, n), std::memory_order_re
 void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void*, int64_t, int64_t), void* context) {
   const int threads = NumThreads();
   if (units <= 0) return;
-  if (units == 1 || threads == 1 || nanoseconds < kMinParallelNanoseconds) return body(context, 0, units);
-  Job job{body, context, units, 1};
+  if (nanoseconds < kMinParallelNanoseconds) return body(context, 0, units);
+  PollInterrupt();
+  if (units == 1 || threads == 1) {
+    const int64_t pieces = std::clamp<int64_t>(nanoseconds / kNanosecondsBetweenPolls, 1, units);
+    for (int64_t i = 0; i < pieces; ++i) {
+      if (i > 0) PollInterrupt();
+      body(context, units / pieces * i + std::min(i, units % pieces),
+           units / pieces * (i + 1) + std::min(i + 1, units % pieces));
+    }
+    return;
+  }
+  Job job{.body = body, .context = context, .units = units, .chunk = 1, .exception = nullptr};
   // At least four chunks per thread, none shorter than about 10 microseconds.
   const int64_t short_chunk = std::max<int64_t>(1, units * 10000 / std::max<int64_t>(nanoseconds, 1));
   job.chunk = std::max<int64_t>(1, std::min(units / (4 * threads), std::max(short_chunk, units / (64 * threads))));

@@ -16,7 +16,7 @@ int NumThreads();
 void SetNumThreads(int n);
 
 // Calls body(context, begin, end) on chunks that cover [0, units); `nanoseconds` estimates all of it. Raises what a
-// chunk raises, when all that had begun are through.
+// chunk raises, when all that had begun are through; and polls for an interrupt (ir/interrupt.h).
 void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void* context, int64_t begin, int64_t end),
                  void* context);
 

@@ -11,8 +11,9 @@
 namespace weft {
 
 // Byte offsets of the members of WeftFrame and WeftRuntime that code reads.
-inline constexpr int kFrameSlots = 0, kFrameDesc = 8, kFrameRuntime = 16, kFrameCall = 24, kFrameError = 32;
-inline constexpr int kRuntimeParallelFor = 8, kRuntimeOps = 16, kRuntimeMath = 24;
+inline constexpr int kFrameSlots = 0, kFrameDesc = 8, kFrameRuntime = 16, kFrameCall = 24, kFrameError = 32,
+                     kFrameTrips = 36;
+inline constexpr int kRuntimeParallelFor = 8, kRuntimeOps = 16, kRuntimeMath = 24, kRuntimePoll = 32;
 
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
                 const std::string& name);

@@ -129,6 +129,44 @@ def test_static_arguments():
     assert h(2, 3).item() == 6 and h(True, 3).item() == 3 and h(1, 3).item() == 3 and h._cache_size() == 3
 
 
+@pytest.mark.parametrize("kind", [tuple, list, set, iter, lambda given: (item for item in given)])
+def test_positions_and_names_are_read_once(kind):
+    """Iterators are empty the second time: when a function is called again, or a decorator is used again."""
+
+    def power(x, n, *, mode="sum"):
+        assert isinstance(n, int) and mode == "sum"
+        return (x**n).sum()
+
+    x, rows = wnp.full((1, 3), 2.0), weft.P()
+    mesh = weft.make_mesh((1,), ("x",))
+    ways = {
+        "jit": lambda f: weft.jit(f, static_argnums=kind([1]), static_argnames=kind(["mode"])),
+        "jit by name": lambda f: weft.jit(f, static_argnames=kind(["mode", "n"])),
+        "pjit": lambda f: weft.pjit(f, mesh, rows, None, static_argnums=kind([1]), static_argnames=kind(["mode"])),
+        "checkpoint": lambda f: weft.checkpoint(f, static_argnums=kind([1]), static_argnames=kind(["mode"])),
+        "make_ir": lambda f: weft.make_ir(f, static_argnums=kind([1])),
+        "pmap": lambda f: weft.pmap(f, static_broadcasted_argnums=kind([1]), devices=kind(weft.devices()[:1])),
+    }
+    decorators = {
+        "jit": weft.jit(static_argnums=kind([1]), static_argnames=kind(["mode"])),
+        "pjit": weft.pjit(mesh=mesh, static_argnums=kind([1]), static_argnames=kind(["mode"])),
+        "checkpoint": weft.checkpoint(static_argnums=kind([1]), static_argnames=kind(["mode"])),
+        "pmap": weft.pmap(static_broadcasted_argnums=kind([1]), devices=kind(weft.devices()[:1])),
+    }
+    for name, way in [*ways.items(), *decorators.items()]:
+        for f in [way(power)] + [way(power)] * (name in decorators and way is decorators[name]):
+            for n in (2, 3):
+                got = f(x, n)
+                assert name == "make_ir" or float(wnp.asarray(got).sum()) == 3 * 2**n, name
+    vectorized = wnp.vectorize(power, excluded=kind([1]))
+    assert vectorized(2.0, 3) == vectorized(2.0, 3) == 8
+    donated = weft.jit(donate_argnums=kind([0]))
+    for f in (donated(lambda x: x * 2), donated(lambda x: x * 3)):
+        given = wnp.ones(1000)
+        f(given)
+        assert given.is_deleted()
+
+
 def test_methods_and_partials():
     class Model:
         def __init__(self, k):

@@ -830,7 +830,7 @@ def test_names_that_are_no_utf8():
     def fails(x):
         raise ValueError("\udc80bad")
 
-    with pytest.raises(RuntimeError, match=r"a callback raised ValueError: \\udc80bad"):
+    with pytest.raises(ValueError, match=r"^\udc80bad"):
         weft.jit(lambda x: weft.pure_callback(fails, weft.ShapeDtype((), "float32"), x))(1.0)
     f = weft.jit(lambda **k: k["\ud800"] * 2, static_argnames="\ud800")
     assert f(**{"\ud800": 3}) == 6

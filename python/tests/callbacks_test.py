@@ -215,7 +215,7 @@ def test_a_callback_is_let_go_with_the_program(call):
 def test_a_failing_callback_is_let_go():
     callback = Callback("no number")
     reference = weakref.ref(callback)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ValueError, match="no number"):
         weft.pure_callback(callback, SCALAR, 1.0)
     del callback
     assert gone(reference)

@@ -166,24 +166,6 @@ def test_errors_stay_in_their_thread():
     in_threads(6, body)
 
 
-def test_settings_of_threads_that_overlap_end_with_the_last():
-    before, opened, closing = weft.config.x64, threading.Event(), threading.Event()
-
-    def first():
-        with weft.enable_x64(not before):
-            opened.set()
-            assert closing.wait(SECONDS)
-
-    thread = threading.Thread(target=first, daemon=True)
-    thread.start()
-    assert opened.wait(SECONDS)
-    with weft.enable_x64(not before):
-        closing.set()
-        thread.join(SECONDS)
-        assert weft.config.x64 != before
-    assert weft.config.x64 == before
-
-
 def test_python_goes_on_while_compiled_code_runs():
     f, x = repeat(2000), wnp.ones(400_000)
     np.asarray(f(x))
@@ -292,17 +274,6 @@ def test_multiprocessing(method):
 
 
 # --- Signals and the end ----------------------------------------------------------------------------------------------
-
-
-def test_an_interrupt_during_a_call_arrives_after_it():
-    f, x = repeat(2000), wnp.ones(400_000)
-    want = np.asarray(f(x))
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        for _ in range(2000):
-            f(x)
-    assert np.array_equal(f(x), want)  # nothing is left half done
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -58,8 +58,8 @@ from .api import block_until_ready, device_get, effects_barrier, named_call, nam
 from .autograph import autograph
 from .batching import vmap
 from .callbacks import io_callback, pure_callback
-from .compiled import disable_jit, jit
-from .config import config, debug_nans, enable_x64
+from .compiled import jit
+from .config import config, debug_nans, disable_jit, enable_x64
 from .control import cond, fori_loop, map, scan, switch, while_loop
 from .custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from .custom_batching import custom_vmap

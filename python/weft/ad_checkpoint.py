@@ -20,7 +20,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
-from .arguments import ints
+from .arguments import ints, names_of
 from .arguments import text as checked_text
 
 __all__ = [
@@ -301,18 +301,17 @@ def checkpoint(
     if not isinstance(prevent_cse, bool):
         raise type_error(f"checkpoint: prevent_cse is {prevent_cse!r}; expected True or False")
     text = policy_text(policy, "checkpoint")
+    numbers, names = ints(static_argnums, "checkpoint: static_argnums"), names_of(static_argnames)
     if fun is None:
         return functools.partial(
             checkpoint,
             prevent_cse=prevent_cse,
             policy=policy,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
+            static_argnums=numbers,
+            static_argnames=names,
         )
     check_callable(fun, "checkpoint")
     inner = fun
-    numbers = ints(static_argnums, "checkpoint: static_argnums")
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
 
     @functools.wraps(inner, updated=())
     def rematerialised(*args, **kwargs):

@@ -170,10 +170,19 @@ def ints(value: int | Iterable[int] | None, what: str) -> tuple[int, ...]:
     """Positions, as the argument `what` names them: one, several, or None."""
     if value is None:
         return ()
-    given = (value,) if is_integer(value) else value
-    if isinstance(given, str) or not isinstance(given, Iterable) or not all(map(is_integer, given)):
+    if is_integer(value):
+        return (value,)
+    given = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    if not all(map(is_integer, given)):
         raise type_error(f"{what} is {value!r}; expected an integer or several")
-    return tuple(given)
+    return given
+
+
+def names_of(value: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Names of arguments: one, several, or None."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def checked_argnums(argnums: Any, what: str) -> int | tuple[int, ...]:

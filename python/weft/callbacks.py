@@ -25,8 +25,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     Returns: what it returns. It has no derivative; weft.custom_jvp gives it one.
 
     Raises:
-        RuntimeError: the function raised an exception or returns something else, or the program came from another
-            process; KeyboardInterrupt passes through.
+        RuntimeError: the function returns something else, or the program came from another process. What the function
+            raises passes through, with a note of the line that calls pure_callback.
 
     Example:
         >>> weft.jit(lambda x: weft.pure_callback(lambda v: v + 1, weft.ShapeDtype((), "float32"), x))(1.0)
@@ -51,8 +51,8 @@ def io_callback(
     Returns: what it returns. It has no derivative.
 
     Raises:
-        RuntimeError: the function raised an exception or returns something else, or the program came from another
-            process; KeyboardInterrupt passes through.
+        RuntimeError: the function returns something else, or the program came from another process. What the function
+            raises passes through, with a note of the line that calls io_callback.
 
     Example:
         >>> seen = []
@@ -69,9 +69,17 @@ def _call(primitive: str, callback: Callable, specs: Any, args: tuple, kwargs: d
     leaves, tree = _tree.flatten((args, kwargs))
     spec_leaves, out_tree = _tree.flatten(specs)
 
+    place = _weft.user_stack()
+
     def on_leaves(values: list) -> list:
         a, k = _tree.unflatten(tree, values)
-        out, got = _tree.flatten(callback(*a, **k))
+        try:
+            result = callback(*a, **k)
+        except BaseException as error:
+            if place and not any(place in note for note in getattr(error, "__notes__", ())):
+                error.add_note(f"raised in a callback that {primitive} calls\n{place}")
+            raise
+        out, got = _tree.flatten(result)
         if got != out_tree:
             raise type_error(f"the callback returned the structure {got}, expected {out_tree}")
         # A Python number has all its digits until it gets the dtype that is declared.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -14,7 +13,7 @@ from . import partitioning as _partitioning
 from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
-from .arguments import ints
+from .arguments import ints, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
 from .mesh import NamedSharding
@@ -23,7 +22,7 @@ from .program import IR
 from .recording import Recorded
 from .typing import Jitted
 
-__all__ = ["disable_jit", "jit"]
+__all__ = ["jit"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -132,13 +131,13 @@ def jit(
         Array([1, 3, 5], dtype=int32)
     """
     del inline, keep_unused
-    if fun is None:
+    if fun is None:  # what is returned may decorate several functions, so iterators are read here
         return functools.partial(
             jit,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
+            static_argnums=ints(static_argnums, "jit: static_argnums"),
+            static_argnames=names_of(static_argnames),
+            donate_argnums=ints(donate_argnums, "jit: donate_argnums"),
+            donate_argnames=names_of(donate_argnames),
             autograph=autograph,
             capture=capture,
             in_shardings=in_shardings,
@@ -427,15 +426,10 @@ class Compiled:
         return self._lowered._result(self._run(*self._lowered._leaves(args, kwargs)))
 
 
-def _strings(value) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
 def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int], set[str]]:
     """Static or donated arguments by position and by name: each way of naming them covers both ways of passing."""
-    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(_strings(argnames))
+    named = names_of(argnames)
+    nums, names = set(ints(argnums, f"jit: {kind}_argnums")), set(named)
     if not nums and not names:
         return nums, names
     try:
@@ -457,7 +451,7 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
             )
         if n < len(positional):
             names.add(positional[n])
-    for name in _strings(argnames):
+    for name in named:
         if name in positional:
             nums.add(positional.index(name))
         elif name not in {p.name for p in parameters} and not any(p.kind == p.VAR_KEYWORD for p in parameters):
@@ -513,41 +507,6 @@ def _refuse(jitted, args: tuple, kwargs: dict):
     dynamic, keywords = tuple(args[i] for i in positions), {k: v for k, v in kwargs.items() if k not in names}
     hint = ". Mark the argument as static (static_argnums, static_argnames) if it decides what is computed"
     flat_function(jitted._function, dynamic, keywords, positions, what="jit: ", hint=hint)
-
-
-def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it jitted functions run as plain Python, operation by operation, and so do cond, scan
-    and the other loops. Where what a branch or a loop depends on is traced and has no value (under vmap, make_ir or
-    eval_shape), it stays part of the program.
-
-    Args:
-        disable: whether to.
-
-    Returns: context manager.
-
-    Example:
-        >>> @weft.jit
-        ... def f(x):
-        ...     print(x)
-        ...     return x * 2
-        >>> with weft.disable_jit():
-        ...     f(wnp.array(3.0))
-        3.0
-        Array(6., dtype=float32, weak_type=True)
-    """
-    return _DisableJit(disable)
-
-
-class _DisableJit(contextlib.AbstractContextManager[None]):
-    def __init__(self, disable: bool):
-        self._disable = disable
-
-    def __enter__(self) -> None:
-        self._saved = _weft.disable_jit()
-        _weft.set_disable_jit(self._disable)
-
-    def __exit__(self, *_) -> None:
-        _weft.set_disable_jit(self._saved)
 
 
 _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)

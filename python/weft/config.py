@@ -1,35 +1,37 @@
-"""Process-wide settings."""
+"""Settings of the process, and those that `with` statements make for their thread."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
 
 from . import _weft
-from ._errors import value_error
+from ._errors import runtime_error, value_error
 
 
 class _Config:
     """weft.config.x64 = True makes 64-bit the default for arrays made from Python numbers; existing arrays keep their
-    dtype either way."""
+    dtype either way.
+
+    What is set here is for all threads. Inside a `with` statement (weft.enable_x64, weft.debug_nans, weft.disable_jit)
+    its thread has that instead."""
 
     @property
     def x64(self) -> bool:
-        return _weft.x64()
+        return _weft.setting(_X64)
 
     @x64.setter
     def x64(self, on: bool) -> None:
-        _weft.set_x64(bool(on))
+        _weft.set_for_process(_X64, bool(on))
 
     @property
     def debug_nans(self) -> bool:
         """Whether results are searched for NaN; FloatingPointError names the operation that gave one, and its line."""
-        return _weft.debug_nans()
+        return _weft.setting(_DEBUG_NANS)
 
     @debug_nans.setter
     def debug_nans(self, on: bool) -> None:
-        _weft.set_debug_nans(bool(on))
+        _weft.set_for_process(_DEBUG_NANS, bool(on))
 
     @property
     def jax_enable_x64(self) -> bool:
@@ -44,7 +46,7 @@ class _Config:
     @property
     def jax_disable_jit(self) -> bool:
         """Whether jitted functions and control flow run step by step in Python."""
-        return _weft.disable_jit()
+        return _weft.setting(_DISABLE_JIT)
 
     @property
     def jax_platforms(self) -> str:
@@ -73,7 +75,7 @@ class _Config:
         elif name in ("jax_debug_nans", "debug_nans"):
             self.debug_nans = value
         elif name in ("jax_disable_jit", "disable_jit"):
-            _weft.set_disable_jit(bool(value))
+            _weft.set_for_process(_DISABLE_JIT, bool(value))
         elif name in ("jax_platforms", "jax_platform_name"):
             # The first of a list is the one that JAX takes where it is there.
             if value and str(value).split(",")[0] != self.jax_platforms:
@@ -88,6 +90,8 @@ class _Config:
             raise value_error(f"config: there is no setting '{name}'")
 
 
+# As in tracer/context.h.
+_X64, _DISABLE_JIT, _DEBUG_NANS = range(3)
 _SETTINGS = [name for name, value in vars(_Config).items() if isinstance(value, property)]
 # Lower bounds, all of which products of the operands' own precision satisfy.
 _PRECISIONS = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"]
@@ -96,37 +100,69 @@ _PRECISIONS = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", 
 config = _Config()
 
 
-class _Scopes:
-    """The `with` statements that set a setting. Those of several threads may overlap in any order: the setting is that
-    of the one that was opened last among those that are open, and what it was before them when all are closed."""
+class _Open(threading.local):
+    """The scopes of this thread that are open, by setting."""
 
-    def __init__(self, name: str):
-        self._name, self._lock = name, threading.Lock()
-        self._before, self._open = False, list[tuple[object, bool]]()
-
-    @contextlib.contextmanager
-    def opened(self, value: bool) -> Iterator[None]:
-        mine = (object(), value)
-        with self._lock:
-            if not self._open:
-                self._before = getattr(config, self._name)
-            self._open.append(mine)
-            setattr(config, self._name, value)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._open.remove(mine)
-                setattr(config, self._name, self._open[-1][1] if self._open else self._before)
+    def __init__(self) -> None:
+        self.scopes: dict[int, list[tuple[object, bool]]] = {}
 
 
-_x64, _debug_nans = _Scopes("x64"), _Scopes("debug_nans")
+_open = _Open()
+
+
+class Scope(contextlib.AbstractContextManager[None]):
+    """A `with` statement that sets a setting for its thread. Those of one thread may end in any order (of generators,
+    say): the setting is that of the one that was opened last among those that are open."""
+
+    def __init__(self, setting: int, value: bool):
+        self._setting, self._value = setting, bool(value)
+        self._mine: list[tuple[object, bool]] = []
+
+    def __enter__(self) -> None:
+        mine = (object(), self._value)
+        self._mine.append(mine)
+        _open.scopes.setdefault(self._setting, []).append(mine)
+        self._set()
+
+    def __exit__(self, *_: object) -> None:
+        scopes, mine = _open.scopes.get(self._setting, []), self._mine.pop()
+        if mine not in scopes:
+            raise runtime_error("a `with` statement that sets a setting must end in the thread in which it began")
+        scopes.remove(mine)
+        self._set()
+
+    def _set(self) -> None:
+        scopes = _open.scopes[self._setting]
+        _weft.set_for_thread(self._setting, scopes[-1][1] if scopes else None)
+
+
+def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """A context manager: inside it jitted functions run as plain Python, operation by operation, and so do cond, scan
+    and the other loops, in this thread. Where what a branch or a loop depends on is traced and has no value (under
+    vmap, make_ir or eval_shape), it stays part of the program.
+
+    Args:
+        disable: whether to.
+
+    Returns: context manager.
+
+    Example:
+        >>> @weft.jit
+        ... def f(x):
+        ...     print(x)
+        ...     return x * 2
+        >>> with weft.disable_jit():
+        ...     f(wnp.array(3.0))
+        3.0
+        Array(6., dtype=float32, weak_type=True)
+    """
+    return Scope(_DISABLE_JIT, disable)
 
 
 def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
     """A context manager: inside it the results of jitted functions, and of operations outside of them, are searched
-    for NaN. A program that gives one runs once more (what it prints is not repeated, callbacks are), to find out which
-    operation made it.
+    for NaN, in this thread. A program that gives one runs once more (what it prints is not repeated, callbacks are),
+    to find out which operation made it.
 
     Args:
         on: whether to.
@@ -141,11 +177,11 @@ def debug_nans(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...         print(str(error).splitlines()[0])
         'log' gives a NaN
     """
-    return _debug_nans.opened(on)
+    return Scope(_DEBUG_NANS, on)
 
 
 def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
-    """A context manager: inside it arrays made from Python numbers get 64 bits, in all threads.
+    """A context manager: inside it arrays made from Python numbers get 64 bits, in this thread.
 
     Args:
         on: whether to.
@@ -157,4 +193,4 @@ def enable_x64(on: bool = True) -> contextlib.AbstractContextManager[None]:
         ...     wnp.array([1.0])
         Array([1.], dtype=float64)
     """
-    return _x64.opened(on)
+    return Scope(_X64, on)

@@ -121,7 +121,7 @@ def callback(function: Callable[..., Any], *args: Any, ordered: bool = True, **k
     Returns: None.
 
     Raises:
-        RuntimeError: the function raised an exception; the message names it.
+        Exception: what the function raises passes through, with a note of the line that calls debug.callback.
 
     Example:
         >>> weft.debug.callback(lambda x: print("got", x), 3)

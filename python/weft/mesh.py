@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
-from ._errors import type_error, value_error
+from ._errors import runtime_error, type_error, value_error
 from .collectives import check_axis_name
 
 __all__ = [
@@ -198,7 +199,7 @@ def local_device_count() -> int:
 
 class Mesh:
     """Devices in an array, each dimension of which has a name. `with mesh:` makes it the mesh that shard_map uses where
-    none is given.
+    none is given, in this thread.
 
     Args:
         devices: array of weft.Device, each at most once.
@@ -263,21 +264,30 @@ class Mesh:
 
     # The mesh that shard_map uses where none is given.
     def __enter__(self) -> Mesh:
-        _current.append(self)
+        _around.meshes.append(self)
         _weft.set_mesh_around(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _current.pop()
+        if not _around.meshes:
+            raise runtime_error("`with mesh:` must end in the thread in which it began")
+        _around.meshes.pop()
         _weft.set_mesh_around(current_mesh())
 
 
-_current: list[Mesh] = []
+class _Around(threading.local):
+    """The meshes of the `with mesh:` around what this thread runs, the innermost last."""
+
+    def __init__(self) -> None:
+        self.meshes: list[Mesh] = []
+
+
+_around = _Around()
 
 
 def current_mesh() -> Mesh | None:
     """The innermost mesh of a `with mesh:` around the caller."""
-    return _current[-1] if _current else None
+    return _around.meshes[-1] if _around.meshes else None
 
 
 def make_mesh(

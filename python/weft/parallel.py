@@ -13,7 +13,7 @@ from . import _weft
 from . import tree as _tree
 from ._errors import not_implemented, type_error, value_error
 from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
-from .arguments import is_integer
+from .arguments import ints
 from .collectives import check_axis_name
 from .mesh import (
     Device,
@@ -185,25 +185,27 @@ def pmap(
         >>> weft.pmap(lambda x: x / weft.lax.psum(x, "i"), axis_name="i")(wnp.array([3.0]))
         Array([1.], dtype=float32)
     """
+    static = ints(static_broadcasted_argnums, "pmap: static_broadcasted_argnums")
+    donated = ints(donate_argnums, "pmap: donate_argnums")
+    where = None if devices is None else tuple(devices)
     if fun is None:
         return functools.partial(
             pmap,
             axis_name=axis_name,
             in_axes=in_axes,
             out_axes=out_axes,
-            static_broadcasted_argnums=static_broadcasted_argnums,
-            devices=devices,
+            static_broadcasted_argnums=static,
+            devices=where,
             backend=backend,
             axis_size=axis_size,
-            donate_argnums=donate_argnums,
+            donate_argnums=donated,
         )
     if backend not in (None, "cpu"):
         raise value_error(f"pmap: there is no backend {backend!r}; there is 'cpu'")
     name = "devices" if axis_name is None else check_axis_name(axis_name, "pmap")
-    static = (static_broadcasted_argnums,) if is_integer(static_broadcasted_argnums) else static_broadcasted_argnums
     from .compiled import jit
 
-    if devices is None and process_count() > 1:
+    if where is None and process_count() > 1:
         raise not_implemented(
             "pmap: over several processes use weft.jit or weft.shard_map with a mesh of weft.devices(); "
             "devices=weft.local_devices() maps over those of this process"
@@ -211,9 +213,9 @@ def pmap(
 
     @functools.wraps(fun, updated=())
     def one_program(*args, **kwargs):
-        return _pmap(fun, name, in_axes, out_axes, tuple(static), devices, axis_size, args, kwargs)
+        return _pmap(fun, name, in_axes, out_axes, static, where, axis_size, args, kwargs)
 
-    return jit(one_program, static_argnums=tuple(static), donate_argnums=donate_argnums)
+    return jit(one_program, static_argnums=static, donate_argnums=donated)
 
 
 def _pmap(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import _weft
@@ -170,16 +170,17 @@ def _read(traced: Any, shardings: list) -> list:
 def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
     """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
     order."""
-    places = [("its mesh", named[0].devices.flat)] if named else []
-    for sharding, (_, _, name) in zip(_read(traced, shardings), _weft.param_specs(traced)):
+    places = [("its mesh", [d.id for d in named[0].devices.flat])] if named else []
+    for i, (sharding, (_, _, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
         if sharding is not None:
-            places.append((f"argument {name}" if name else "an argument", sharding._device_list()))
+            where = [d.id for d in sharding._device_list()]
+            places.append((f"argument {name}" if name else f"argument number {i + 1}", where))
     for what, where in places[1:]:
-        first, there = ([d.id for d in devices] for devices in (places[0][1], where))
-        if first != there:
+        first, there = places[0]
+        if there != where:
             raise value_error(
                 f"jit: '{traced.fn.name}' is for several sets of devices, or for one in different orders: "
-                f"{places[0][0]} on {first}, {what} on {there}; weft.device_put moves an array"
+                f"{first} on {there}, {what} on {where}; weft.device_put moves an array"
             )
 
 
@@ -351,6 +352,7 @@ def pjit(
         >>> f(wnp.arange(3.0)).sharding.spec
         PartitionSpec('x')
     """
+    options = {name: tuple(given) if isinstance(given, Iterator) else given for name, given in options.items()}
     if f is None:
         return functools.partial(pjit, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
     for theirs, ours in (("in_shardings", "in_specs"), ("out_shardings", "out_specs")):

@@ -310,10 +310,11 @@ def make_ir(
     """
     check_callable(fun, "make_ir")
     axes = [(check_axis_name(name, "make_ir"), size, False) for name, size in axis_env or ()]
+    static_places = ints(static_argnums, "make_ir: static_argnums")
 
     @functools.wraps(fun, updated=())
     def traced(*args, **kwargs) -> IR | tuple[IR, Any]:
-        static = {i % max(len(args), 1) for i in ints(static_argnums, "make_ir: static_argnums")}
+        static = {i % max(len(args), 1) for i in static_places}
         if static:
             fixed = {i: args[i] for i in static}
             inner = lambda *dynamic, **kw: fun(*_merge(fixed, dynamic, len(args)), **kw)

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
-from ._errors import value_error
+from ._static import Key
 from ._tracing import Flat, call_name, flat_function, flatten_result
 
 # Of one signature; with more different paths than this, the one that was not right for longest goes.
@@ -57,7 +57,7 @@ class Recorded:
 
     def __init__(self, function: Callable, static_argnums: Iterable[int], static_argnames: Iterable[str]):
         self._function, self._nums, self._names = function, frozenset(static_argnums), frozenset(static_argnames)
-        self._paths: dict[Any, list[_Path]] = {}
+        self._paths: dict[Key, list[_Path]] = {}
         self._runs = 0
         functools.update_wrapper(self, function)
 
@@ -78,19 +78,9 @@ class Recorded:
         positions = [i for i in range(len(args)) if i not in self._nums]
         flat = flat_function(function, dynamic, keywords, positions, original=self._function)
         types = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
-        # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
-        static = tuple((at, type(v), v, str(v) if isinstance(v, float) else "") for at, v in (fixed | named).items())
-        try:
-            paths = self._paths.setdefault((flat.in_tree, types, frozenset(static)), [])
-        except TypeError:
-            unhashable = [(at, v) for at, v in (fixed | named).items() if not _has_hash(v)]
-            if not unhashable:
-                raise
-            at, value = unhashable[0]
-            raise value_error(
-                f"static argument {at!r} of '{call_name(self._function)}' is of type '{type(value).__name__}', which "
-                "is not hashable; static arguments are part of the cache key"
-            ) from None
+        named_in_order = tuple(sorted(named.items(), key=lambda item: item[0]))
+        key = Key((_weft.context_key(), flat.in_tree, types, tuple(fixed.items()), named_in_order))
+        paths = self._paths.setdefault(key, [])
         for path in paths:
             result, right = path(flat.leaves)
             if right:
@@ -117,7 +107,8 @@ class Recorded:
     def explain(self) -> str:
         """How often Python ran, and the paths that are kept."""
         lines = [f"{call_name(self._function)}: Python ran {self._runs} times"]
-        for (_, types, *_), paths in self._paths.items():
+        for key, paths in self._paths.items():
+            types = key.value[2]
             lines.append(f"  for ({', '.join(text for _, text in types)}):")
             for path in paths:
                 decided = ", ".join(str(d.tolist()) for d in path.decisions)

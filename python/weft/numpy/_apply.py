@@ -108,12 +108,13 @@ def vectorize(
     from .. import vmap
 
     inputs, outputs = _parse(signature) if signature is not None else (None, None)
+    fixed = frozenset(excluded)
 
     @functools.wraps(pyfunc, updated=())
     def vectorized(*args, **kwargs):
-        kept = {i for i in range(len(args)) if i in excluded}
+        kept = {i for i in range(len(args)) if i in fixed}
         for name in kwargs:
-            if name not in excluded:
+            if name not in fixed:
                 raise type_error(f"vectorize: pass '{name}' by position, or name it in excluded=")
         arrays = [_array(a) for i, a in enumerate(args) if i not in kept]
         cores = inputs if inputs is not None else [[] for _ in arrays]

@@ -1,0 +1,81 @@
+// What a jitted function has traced and compiled, by signature: the most recently used ones.
+#ifndef WEFT_PYTHON_JIT_CACHE_H_
+#define WEFT_PYTHON_JIT_CACHE_H_
+
+#include <Python.h>
+
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "python/array.h"
+#include "python/call_arguments.h"
+#include "python/flight.h"
+#include "python/run.h"
+#include "tracer/trace.h"
+
+namespace weft::python {
+
+// One version of a jitted function.
+struct Entry {
+  Signature signature;
+  Traced traced;
+  std::shared_ptr<Program> program;   // null until it is run
+  std::shared_ptr<Flight> compiling;  // who makes it
+  Tensors constants;
+  Ref tree;  // of the results
+  // Donated leaves of the arguments: what their arrays say afterwards; by parameter, empty when none is donated.
+  std::vector<std::shared_ptr<const Deletion>> deletions;
+  std::vector<bool> donated;
+  enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
+  bool cacheable = true;
+  int64_t calls = 0;
+  bool placed = false;               // somebody said where an argument lies, or the program names a mesh
+  bool cut = false;                  // what is compiled is for the devices of a mesh
+  std::vector<Ref> shardings;        // of the results, once compiled: None on no device in particular
+  FnRef part;                        // what this process runs of a program for several; null: there is one
+  bool part_constants_made = false;  // then `constants` are stacks of blocks
+};
+
+// All methods with the interpreter lock held. Comparing signatures may run Python code, and so other threads, which may
+// change the cache meanwhile.
+class EntryCache {
+ public:
+  // Null: there is none.
+  std::shared_ptr<Entry> Find(const Signature& signature);
+  void Insert(std::shared_ptr<Entry> entry);
+  void Clear();
+  // The most recent one first.
+  std::vector<std::shared_ptr<Entry>> Entries() const { return {order_.begin(), order_.end()}; }
+  size_t size() const { return order_.size(); }
+  // Of the entries that nobody uses now.
+  int Traverse(visitproc visit, void* arg) const;
+
+  // Who traces the function for this signature; null: nobody.
+  std::shared_ptr<Flight> FindFlight(const Signature& signature) const;
+  // This thread does, in its scope.
+  class Tracing {
+   public:
+    Tracing(EntryCache& cache, const Signature& signature);
+    ~Tracing();
+    Tracing(const Tracing&) = delete;
+
+   private:
+    EntryCache& cache_;
+    std::shared_ptr<std::pair<Signature, Flight>> pending_;
+  };
+
+ private:
+  using Order = std::list<std::shared_ptr<Entry>>;
+  static constexpr size_t kMost = 4096;
+
+  Order order_;
+  absl::flat_hash_map<size_t, std::vector<Order::iterator>> by_hash_;
+  std::shared_ptr<Entry> last_;
+  std::vector<std::shared_ptr<std::pair<Signature, Flight>>> pending_;
+};
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_JIT_CACHE_H_

@@ -1,0 +1,83 @@
+#include "python/jit_donation.h"
+
+#include <Python.h>
+
+#include <string>
+
+#include "driver/executable.h"
+#include "python/array.h"
+#include "python/errors.h"
+
+namespace weft::python {
+namespace {
+
+// "the argument x ([f32[3]) of 'step'"
+std::string Donated(const Entry& entry, size_t i) {
+  const std::string& how = entry.deletions[i]->how;
+  return how.substr(how.find("argument ")) + ", " + entry.deletions[i]->type.ToString() + ",";
+}
+
+void Warn(const std::string& text) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError();
+}
+
+// Some of the donated arguments: what a warning says of all of them at once.
+struct SomeDonated {
+  int count = 0;
+  std::string first;
+
+  void Add(const Entry& entry, size_t i) {
+    if (count++ == 0) first = Donated(entry, i);
+  }
+  std::string Text(const char* of_one, const char* of_many) const {
+    if (count == 1) return first + of_one;
+    return std::to_string(count) + " arguments" + of_many + "; the first is " + first.substr(0, first.size() - 1);
+  }
+};
+
+}  // namespace
+
+std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
+  std::vector<bool> give(a.leaves.size(), false);
+  SomeDonated shared, borrowed;
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    const Leaf& leaf = a.leaves[i];
+    if (!leaf.donated || leaf.array == nullptr || BlocksOf(leaf.array) != nullptr || PeekValue(leaf.array).traced())
+      continue;
+    for (size_t k = 0; k < a.leaves.size(); ++k) {
+      if (k != i && a.leaves[k].array == leaf.array) {
+        throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
+                         entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)
+                                                                   : entry.traced.fn->params()[k].name);
+      }
+    }
+    const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
+    const Tensor& t = PeekValue(leaf.array).tensor();
+    give[i] = !pinned && MayOverwrite(t);
+    if (!give[i]) (t.owner().use_count() > 1 || pinned ? shared : borrowed).Add(entry, i);
+  }
+  constexpr const char* kShared = " not donated: a NumPy array, DLPack or buffer export, or another array shares ";
+  constexpr const char* kBorrowed = " not donated: ";
+  if (shared.count > 0)
+    Warn("jit: " + shared.Text((std::string(" was") + kShared + "its memory").c_str(),
+                               (std::string(" were") + kShared + "their memory").c_str()));
+  if (borrowed.count > 0)
+    Warn("jit: " +
+         borrowed.Text((std::string(" was") + kBorrowed + "its memory belongs to another library").c_str(),
+                       (std::string(" were") + kBorrowed + "their memory belongs to another library").c_str()));
+  return give;
+}
+
+void WarnOfUseless(const Entry& entry) {
+  if (entry.cut) return;
+  const std::vector<bool> uses = entry.program->UsesDonated();
+  SomeDonated useless;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    if (entry.donated[i] && !uses[i] && !(entry.deletions[i]->type.size() == Dim(0))) useless.Add(entry, i);
+  }
+  if (useless.count > 0)
+    Warn("jit: donating " + useless.Text(" brings nothing: no result or temporary fits its memory",
+                                         " brings nothing: no result or temporary fits their memory"));
+}
+
+}  // namespace weft::python

@@ -1,0 +1,20 @@
+// Arguments of a jitted function that are given away.
+#ifndef WEFT_PYTHON_JIT_DONATION_H_
+#define WEFT_PYTHON_JIT_DONATION_H_
+
+#include <vector>
+
+#include "python/jit_cache.h"
+
+namespace weft::python {
+
+// Which donated arguments can be given away. Raises ValueError for one that is passed twice; warns for one whose memory
+// somebody else holds.
+std::vector<bool> MayGive(const Entry& entry, const Arguments& a);
+
+// Once per compiled version. Of a program over a mesh no donated memory is written to: it is free when the program
+// ends.
+void WarnOfUseless(const Entry& entry);
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_JIT_DONATION_H_

@@ -1,0 +1,41 @@
+// The jitted function object, for the files that call, trace and place it (jit*.cc).
+#ifndef WEFT_PYTHON_JIT_OBJECT_H_
+#define WEFT_PYTHON_JIT_OBJECT_H_
+
+#include <Python.h>
+
+#include <string>
+
+#include "python/jit_cache.h"
+#include "python/run.h"
+
+namespace weft::python {
+
+struct JitObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* function;
+  PyObject* static_argnums;   // frozenset of ints
+  PyObject* static_argnames;  // frozenset of strings
+  PyObject* donate_argnums;   // frozenset of ints
+  PyObject* donate_argnames;  // frozenset of strings
+  PyObject* dict;
+  PyObject* weakrefs;
+  EntryCache* cache;
+  bool has_static, has_donated;
+};
+
+// Of jit(backend=...); the outermost jitted function decides.
+inline std::string BackendOf(const JitObject* self) {
+  PyObject* name = self->dict ? PyDict_GetItemString(self->dict, "_backend") : nullptr;
+  return name ? PyUnicode_AsUTF8(name) : HowToCompile().backend;
+}
+// jitted with deterministic=True
+inline bool IsDeterministic(const JitObject* self) {
+  return self->dict && PyDict_GetItemString(self->dict, "_deterministic") == Py_True;
+}
+
+// A call of it: of tp_vectorcall.
+PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames);
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_JIT_OBJECT_H_
