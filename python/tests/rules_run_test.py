@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -533,6 +534,38 @@ def test_what_no_program_can_take_along():
     assert "rule=" in text
     with pytest.raises(weft.DerivativeError, match="belongs to another process, or is gone"):
         weft.grad(weft.parse_ir(text))(2.0)
+
+
+def test_programs_written_by_hand():
+    def program(equation, region="(x: f32[]) -> (f32[]) {\n    return x\n  }"):
+        return weft.parse_ir(f"fn f(x: f32[]) -> (f32[]) {{\n  a: f32[] = {equation} x {region}\n  return a\n}}\n")
+
+    callback = weft.make_ir(lambda x: weft.pure_callback(lambda v: v, weft.ShapeDtype(()), x))(1.0)
+    number = re.search(r"callback=(\d+)", callback.text).group(1)
+    for rule in ("7", number):  # nobody's, and that of something else
+        for name in ("custom_jvp", "custom_vjp"):
+            f = program(f"{name}[rule={rule}]")
+            assert f(2.0) == 2.0
+            with pytest.raises(weft.DerivativeError, match="belongs to another process, or is gone"):
+                weft.grad(f)(2.0)
+        linear = program(f"custom_linear[num_residuals=0, results=types(f32[]), rule={rule}]", "")
+        with pytest.raises(weft.DerivativeError, match="a function of the host that was not run"):
+            linear(2.0)
+        with pytest.raises(weft.DerivativeError, match="belongs to another process, or is gone"):
+            weft.grad(linear)(2.0)
+    bare = program("custom_jvp")
+    assert bare(2.0) == 2.0
+    with pytest.raises(weft.DerivativeError, match="is not part of this program"):
+        weft.grad(bare)(2.0)
+    for bad, message in [
+        ('rule=7, sizes=<3>, through=["bad"]', "expected vmap MASK AXIS"),
+        ('rule=7, sizes=<3>, through=["vmap 12 "]', "expected vmap MASK AXIS"),
+        ('rule=7, sizes=<3>, through=["vmap 11 "]', "a mask of 2 operands; expected 1"),
+        ('rule=7, sizes=<3>, through=["vmap 1 "]', "mapped 1 times"),
+        ('rule=7, through=["vmap 1 "]', "expected one size for each"),
+    ]:
+        with pytest.raises(weft.ParseError, match=message):
+            program(f"custom_jvp[{bad}]")
 
 
 def test_exceptions_of_rules_pass_through():
