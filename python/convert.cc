@@ -111,7 +111,9 @@ Elements ElementsOf(PyObject* array_or_scalar) {
 // What to do with an array of a dtype without counterpart.
 const char* RemedyFor(PyObject* dtype) {
   Ref kind(dtype ? PyObject_GetAttrString(dtype, "kind") : nullptr);
+  Ref fields(dtype ? PyObject_GetAttrString(dtype, "names") : nullptr);
   PyErr_Clear();
+  if (fields && fields.get() != Py_None) return "; pass its fields one by one";
   const char* text = kind && PyUnicode_Check(kind.get()) ? PyUnicode_AsUTF8(kind.get()) : nullptr;
   switch (text ? *text : '\0') {
     case 'M':
@@ -119,7 +121,6 @@ const char* RemedyFor(PyObject* dtype) {
     case 'f': return "; round it, .astype('float64')";
     case 'c': return "; round it, .astype('complex128')";
     case 'O': return "; give it a dtype of numbers, .astype('float64')";
-    case 'V': return "; pass its fields one by one";
     default: return "; use a bool, integer, float or complex dtype";
   }
 }

@@ -31,7 +31,7 @@ Scalar ScalarFrom(PyObject* number);
 // call, in which the caller promises not to.
 enum class Sharing { kConstant, kDuringCall };
 // The array that a NumPy array or scalar holds. Raises kType naming `what` for dtypes without a counterpart (strings,
-// objects, dates). Other bytes orders than the machine's are turned round.
+// objects, dates). The other byte order is turned round.
 Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what);
 // While a function is traced: an earlier copy of the same elements at the address `from`, if there is one and they are
 // still the same, otherwise a tensor of our own. So a program holds an array once that it captures several times.
