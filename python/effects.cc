@@ -78,8 +78,8 @@ void PrintThroughPython(const std::string& text) {
   PyObject* out = PySys_GetObject("stdout");
   const std::string line = text + "\n";
   // A program from elsewhere may print what is no UTF-8.
-  Ref text(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), "backslashreplace"));
-  if (out == nullptr || !text || RunningPython([&] { return PyFile_WriteObject(text.get(), out, Py_PRINT_RAW); }) < 0)
+  Ref shown(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()), "backslashreplace"));
+  if (out == nullptr || !shown || RunningPython([&] { return PyFile_WriteObject(shown.get(), out, Py_PRINT_RAW); }) < 0)
     PyErr_Clear();
 }
 

@@ -12,8 +12,8 @@ import pytest
 
 FAILING_CALLS = os.path.abspath("tests/libfailing_calls.so")
 KINDS = {"memory": 1, "thread": 2, "file": 3, "mapping": 4}
-# Whose calls fail, also those that the C++ library makes for it. Others' answers to it are not ours: oneDNN and OpenBLAS
-# do not look at theirs, which is why memory_test.py takes memory away from the whole process before they are called.
+# Whose calls fail, also those that the C++ library makes for it. Others' answers are not ours: oneDNN and OpenBLAS do
+# not look at theirs, which is why memory_test.py takes memory from the whole process before they are called.
 MODULE = b"/_weft.so"
 
 # Runs in the process whose calls fail. `work()` does something and raises if it is wrong.
