@@ -1,6 +1,7 @@
 """`weft run` on .npy files, against NumPy."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -433,6 +434,11 @@ def test_bundles_for_cpus_run_as_by_the_whole_tool(tmp_path: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 1 and "cannot read" in done.stderr and done.stderr.startswith("weft-run: ")
+    # Carried away alone, as for a GPU, it says what it lacks.
+    shutil.copy("driver/weft-run", tmp_path / "weft-run")
+    command = [tmp_path / "weft-run", "run", tmp_path / "f.weftb", "--inputs", tmp_path / "in.npz"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "is for cpu, which needs libweft_cpu.so beside this program" in done.stderr
 
 
 def test_paths_are_where_bazel_run_was_called(tmp_path: Path) -> None:
