@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "ir/fn.h"
 
@@ -46,7 +47,7 @@ class RegionMemo {
   static auto Of(std::string what, const FnRef& region, std::vector<Mask> masks, const Make& make) {
     using Result = decltype(make());
     if (t_memo == nullptr || IsLeafOfOne(region)) return make();
-    Key key{region, std::move(what), std::move(masks)};
+    Key key{t_memo->OneOf(region), std::move(what), std::move(masks)};
     if (const auto at = t_memo->made_.find(key); at != t_memo->made_.end()) return std::any_cast<Result>(at->second);
     Result result = make();
     if (t_memo != nullptr) t_memo->made_.emplace(std::move(key), result);
@@ -61,21 +62,30 @@ class RegionMemo {
   }
 
   struct Key {
-    FnRef region;  // rules make equal functions for each call of one, so it is compared by structure
+    const Fn* region;
     std::string what;
     std::vector<Mask> masks;
     friend bool operator==(const Key& a, const Key& b) {
-      return a.what == b.what && a.masks == b.masks && FnEqual()(a.region, b.region);
+      return a.region == b.region && a.what == b.what && a.masks == b.masks;
     }
     template <class H>
     friend H AbslHashValue(H h, const Key& key) {
-      h = H::combine(std::move(h), key.region->StructuralHash(), key.what);
+      h = H::combine(std::move(h), key.region, key.what);
       for (const Mask& mask : key.masks) h = H::combine(std::move(h), std::hash<Mask>()(mask));
       return h;
     }
   };
 
+  // The first of the regions that equal this one: rules make equal functions for each call of one.
+  const Fn* OneOf(const FnRef& region) {
+    const auto [at, added] = one_of_.try_emplace(region, nullptr);
+    if (added) at->second = different_.insert(region).first->get();
+    return at->second;
+  }
+
   inline static thread_local RegionMemo* t_memo = nullptr;
+  absl::flat_hash_map<FnRef, const Fn*> one_of_;  // all that were asked of, held so that no other gets its address
+  absl::flat_hash_set<FnRef, FnHash, FnEqual> different_;
   absl::flat_hash_map<Key, std::any> made_;
 };
 

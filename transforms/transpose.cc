@@ -159,27 +159,69 @@ OptionalAtoms TransposeEqn(Builder& b, const Fn& fn, const Eqn& e, const Optiona
   return all;
 }
 
-// Whether an equation with regions computes values that depend on the linear parameters beside others that do not and
-// that later equations may multiply by: those have to come first.
-bool IsMixed(const Fn& fn, const Mask& linear) {
-  std::vector<bool> depends = linear;
-  depends.resize(fn.num_vars(), false);
-  const auto is_linear = [&](const Atom& a) { return a.is_var() && depends[a.id()]; };
-  for (const Eqn& e : fn.eqns()) {
-    const bool any = e.CallsOutwards() || std::any_of(e.operands.begin(), e.operands.end(), is_linear);
-    for (uint32_t r = 0; r < e.num_results; ++r) depends[e.first_result + r] = any;
-    if (!any || e.prim->split == nullptr) continue;
-    if (!e.prim->transposes_mixed_regions || e.CallsOutwards()) return true;
-    for (uint32_t r = 0; r < e.num_results; ++r) {
-      Mask one(e.num_results, false);
-      one[r] = true;
-      const Mask read = OperandsNeeded(e, one);
-      bool linear_result = false;
-      for (size_t i = 0; i < read.size(); ++i) linear_result |= read[i] && is_linear(e.operands[i]);
-      if (!linear_result) return true;
+// Which variables depend on the parameters in `linear`. `mixed`, when given: whether an equation with regions computes
+// values that do beside others that do not and that later equations may multiply by. Those have to come first.
+Mask Dependent(const Fn& fn, const Mask& linear, bool* mixed = nullptr);
+
+// Which results of a region depend on the parameters in `linear`.
+Mask DependentResults(const FnRef& region, const Mask& linear) {
+  return RegionMemo::Of("depends", region, {linear}, [&] {
+    const Mask depends = Dependent(*region, linear);
+    Mask results;
+    for (const Atom& a : region->results()) results.push_back(a.is_var() && depends[a.id()]);
+    return results;
+  });
+}
+
+// Which results of an equation depend on the operands in `linear`.
+Mask DependentResults(const Eqn& e, const Mask& linear) {
+  Mask results(e.num_results, false);
+  if (e.prim->transposes_mixed_regions) {
+    for (const FnRef& region : e.regions) {
+      const auto first = linear.end() - static_cast<int64_t>(region->params().size());
+      const Mask inside = DependentResults(region, Mask(first, linear.end()));
+      for (size_t r = 0; r < results.size(); ++r) results[r] = results[r] || inside[r];
     }
+    return results;
   }
-  return false;
+  for (size_t r = 0; r < results.size(); ++r) {
+    Mask one(results.size(), false);
+    one[r] = true;
+    const Mask read = OperandsNeeded(e, one);
+    for (size_t i = 0; i < read.size(); ++i) results[r] = results[r] || (read[i] && linear[i]);
+  }
+  return results;
+}
+
+Mask Dependent(const Fn& fn, const Mask& linear, bool* mixed) {
+  Mask depends = linear;
+  depends.resize(fn.num_vars(), false);
+  for (const Eqn& e : fn.eqns()) {
+    Mask operands;
+    for (const Atom& a : e.operands) operands.push_back(a.is_var() && depends[a.id()]);
+    const bool any = e.CallsOutwards() || std::find(operands.begin(), operands.end(), true) != operands.end();
+    Mask results(e.num_results, any);
+    if (any && e.prim->split != nullptr) {
+      const bool known = e.prim->transposes_mixed_regions && !e.CallsOutwards();
+      if (mixed != nullptr && !known) {
+        *mixed = true;
+        return depends;
+      }
+      if (!e.CallsOutwards()) results = DependentResults(e, operands);
+      if (mixed != nullptr && std::find(results.begin(), results.end(), false) != results.end()) {
+        *mixed = true;
+        return depends;
+      }
+    }
+    std::copy(results.begin(), results.end(), depends.begin() + e.first_result);
+  }
+  return depends;
+}
+
+bool IsMixed(const Fn& fn, const Mask& linear) {
+  bool mixed = false;
+  Dependent(fn, linear, &mixed);
+  return mixed;
 }
 
 }  // namespace
