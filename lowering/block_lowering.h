@@ -54,8 +54,8 @@ class ProgramBuilder {
   void EndFunction(int index, Steps steps);
   // The index of a function that has been laid out, for another call of it. (One that calls a function around it, or
   // communicates over a mesh around it, is laid out where it is called.)
-  std::optional<int> FunctionOf(const Fn& fn) const;
-  void RememberFunction(const Fn& fn, int index);
+  std::optional<int> FunctionOf(const FnRef& fn) const;
+  void RememberFunction(const FnRef& fn, int index);
   // The function that recur[depth] calls.
   int Enclosing(int64_t depth) const;
 
@@ -73,7 +73,8 @@ class ProgramBuilder {
   };
   std::vector<Saved> saved_;
   std::vector<int> enclosing_;
-  std::unordered_map<const Fn*, int> functions_;
+  // Held: the body for the devices of a mesh is dropped once it is laid out, and another may get its address.
+  std::unordered_map<FnRef, int> functions_;
   std::vector<Mesh> meshes_;
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, int> kernels_;

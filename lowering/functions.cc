@@ -35,13 +35,13 @@ void ProgramBuilder::EndFunction(int index, Steps steps) {
   enclosing_.pop_back();
 }
 
-std::optional<int> ProgramBuilder::FunctionOf(const Fn& fn) const {
-  const auto at = functions_.find(&fn);
+std::optional<int> ProgramBuilder::FunctionOf(const FnRef& fn) const {
+  const auto at = functions_.find(fn);
   return at == functions_.end() ? std::nullopt : std::optional(at->second);
 }
 
-void ProgramBuilder::RememberFunction(const Fn& fn, int index) {
-  if (fn.OutwardCalls() <= 1 && fn.FreeAxes().empty()) functions_[&fn] = index;
+void ProgramBuilder::RememberFunction(const FnRef& fn, int index) {
+  if (fn->OutwardCalls() <= 1 && fn->FreeAxes().empty()) functions_[fn] = index;
 }
 
 int ProgramBuilder::Enclosing(int64_t depth) const {
@@ -52,7 +52,7 @@ int ProgramBuilder::Enclosing(int64_t depth) const {
 
 void BlockLowering::EmitRecursive(Steps& steps, const Eqn& e) {
   const Fn& fn = *e.regions[0];
-  if (const std::optional<int> laid_out = p_.FunctionOf(fn)) return EmitCall(steps, e, *laid_out);
+  if (const std::optional<int> laid_out = p_.FunctionOf(e.regions[0])) return EmitCall(steps, e, *laid_out);
   p_.Log("function " + fn.name());
   ++p_.indent;
   const int index = p_.BeginFunction(fn.name());
@@ -64,7 +64,7 @@ void BlockLowering::EmitRecursive(Steps& steps, const Eqn& e) {
   Steps body;
   BlockLowering(p_, fn, params, results).Run(body);
   p_.EndFunction(index, std::move(body));
-  p_.RememberFunction(fn, index);
+  p_.RememberFunction(e.regions[0], index);
   --p_.indent;
   EmitCall(steps, e, index);
 }

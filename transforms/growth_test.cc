@@ -122,7 +122,7 @@ FnRef GradOfCheckpointed(const FnRef& f) {
 struct Applied {
   const char* name;
   FnRef (*apply)(const FnRef&);
-  int levels;  // and twice as many
+  int levels;  // and two and three times as many
 };
 const Applied kTransforms[] = {
     {"jvp", [](const FnRef& f) { return Jvp(f, {true}).fn; }, 40},
@@ -130,18 +130,21 @@ const Applied kTransforms[] = {
     {"grad", GradOf, 40},
     {"grad of grad", [](const FnRef& f) { return GradOf(GradOf(f)); }, 30},
     {"grad with everything saved", GradOfCheckpointed, 40},
-    // With these levels most branches run on blocks of lanes; shorter chains run on all of them.
-    {"vmap", [](const FnRef& f) { return Lanes(f, 8); }, 90},
-    {"vmap of grad", [](const FnRef& f) { return Lanes(GradOf(f), 8); }, 90},
+    {"vmap", [](const FnRef& f) { return Lanes(f, 8); }, 60},
+    {"vmap of grad", [](const FnRef& f) { return Lanes(GradOf(f), 8); }, 60},
     {"grad, optimised", [](const FnRef& f) { return Optimize(GradOf(f)); }, 40},
-    {"vmap of grad, optimised", [](const FnRef& f) { return Optimize(Lanes(GradOf(f), 8)); }, 90},
+    {"vmap of grad, optimised", [](const FnRef& f) { return Optimize(Lanes(GradOf(f), 8)); }, 60},
 };
 
 TEST(Growth, BranchesWithinBranches) {
   for (const Growing& program : kBranches) {
     for (const Applied& t : kTransforms) {
-      const size_t one = SizeOf(t.apply(program.make(t.levels))), two = SizeOf(t.apply(program.make(2 * t.levels)));
-      EXPECT_LT(static_cast<double>(two), 2.6 * static_cast<double>(one)) << program.name << ", " << t.name;
+      const auto size = [&](int times) { return static_cast<double>(SizeOf(t.apply(program.make(times * t.levels)))); };
+      const double one = size(1), two = size(2), three = size(3);
+      // In proportion, or by as much as before. (How lanes run a branch depends on what it costs, so the first levels
+      // of a deep program may be cheaper or dearer than the others.) Squares would be 1 : 4 : 9.
+      EXPECT_LT(three, std::max(1.6 * two, two + 1.4 * (two - one)))
+          << program.name << ", " << t.name << ": " << one << ", " << two << ", " << three;
     }
   }
 }
