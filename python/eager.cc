@@ -18,6 +18,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "python/nans.h"
+#include "tracer/context.h"
 #include "python/run.h"
 #include "tracer/ops.h"
 
@@ -113,7 +114,7 @@ Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, c
 }
 
 std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
-  if (g_debug_nans || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
+  if (On(Setting::kDebugNans) || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
       !prim.dtypes.Has(dtype) || IsFloat8(dtype) || IsOpaque(dtype))
     return std::nullopt;
   const Shape* shape = nullptr;

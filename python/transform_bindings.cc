@@ -7,6 +7,7 @@
 #include "ir/host_functions.h"
 #include "python/bindings.h"
 #include "python/nans.h"
+#include "tracer/context.h"
 #include "transforms/condense.h"
 #include "transforms/grad.h"
 #include "transforms/jet.h"
@@ -42,7 +43,7 @@ const Traced& Closed(const Traced& t, const char* what) {
 FnRef GradAtOnce(const FnRef& fn, const GradOptions& options) {
   constexpr size_t kLargest = 64;  // equations; the time of larger ones is elsewhere
   const auto& eqns = fn->eqns();
-  const bool plain = Trace::Current() == nullptr && !g_debug_nans && eqns.size() <= kLargest && !fn->HasEffects() &&
+  const bool plain = Trace::Current() == nullptr && !On(Setting::kDebugNans) && eqns.size() <= kLargest && !fn->HasEffects() &&
                      fn->FreeAxes().empty() && HostFunctionsOf(*fn).empty() &&
                      std::all_of(eqns.begin(), eqns.end(), [](const Eqn& e) { return e.regions.empty(); });
   if (!plain) return Grad(fn, options);

@@ -80,7 +80,7 @@ class Pool {
       jobs_.push_back(&job);
       epoch_.fetch_add(1, std::memory_order_release);
     } catch (const std::bad_alloc&) {  // nobody else gets to know of it
-      return job.Work();
+      return job.Work(/*polls=*/true);
     }
     if (sleeping_.load(std::memory_order_acquire) > 0) wake_.notify_all();
     job.Work(/*polls=*/true);
@@ -221,7 +221,7 @@ void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void*, int64_t
   if (Pool* pool = ThePool())
     pool->Run(job);
   else
-    job.Work();
+    job.Work(/*polls=*/true);
   if (job.exception != nullptr) std::rethrow_exception(job.exception);
 }
 
