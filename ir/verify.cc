@@ -13,6 +13,7 @@ namespace {
 
 class Verifier {
  public:
+  explicit Verifier(const VerifyOptions& options) : options_(options) {}
   void Check(const Fn& fn) {
     if (!seen_.insert(&fn).second) return;
     CheckParams(fn);
@@ -59,11 +60,11 @@ class Verifier {
     return "";
   }
 
-  static std::string AtomProblem(const Atom& a, uint32_t defined) {
+  std::string AtomProblem(const Atom& a, uint32_t defined) {
     if (a.is_var())
       return a.id() < defined ? "" : "variable number " + std::to_string(a.id()) + ", which is not defined before";
     if (!a.literal().defined()) return "a literal without data";
-    if (a.literal().size() > kMaxLiteralElements) {
+    if (!options_.large_literals && a.literal().size() > kMaxLiteralElements) {
       return "a literal of " + std::to_string(a.literal().size()) + " elements; more than " +
              std::to_string(kMaxLiteralElements) + " belong into a constant parameter";
     }
@@ -150,10 +151,11 @@ class Verifier {
   }
 
   std::unordered_set<const Fn*> seen_;
+  const VerifyOptions options_;
 };
 
 }  // namespace
 
-void Verify(const Fn& fn) { Verifier().Check(fn); }
+void Verify(const Fn& fn, const VerifyOptions& options) { Verifier(options).Check(fn); }
 
 }  // namespace weft

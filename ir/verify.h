@@ -18,9 +18,15 @@
 
 namespace weft {
 
+struct VerifyOptions {
+  // Literals of any size: those of a program on its way to code, in which a rule of the user's may have left arrays
+  // that it took from outside.
+  bool large_literals = false;
+};
+
 // Numbering, definition before use, literals, attributes, regions, and every type against the primitive's type rule;
 // in all regions, each function once however often it is used.
-void Verify(const Fn& fn);
+void Verify(const Fn& fn, const VerifyOptions& options = {});
 
 }  // namespace weft
 #endif  // WEFT_IR_VERIFY_H_

@@ -161,22 +161,24 @@ bool Fuser::MayInline(int i) {
   const Eqn& e = eqn(i);
   if (!policy_.fuse || !e.prim->is_elementwise() || demanded_[e.first_result] || IsExpensive(*e.prim)) return false;
   const bool read_once = uses_[e.first_result] <= 1;
-  int cost = 1, viewed = 0;
+  int cost = 1, viewed = 1;
   int arrays = 0;
   std::set<uint32_t> seen;
   for (const Atom& a : e.operands) {
     if (!a.is_var() || !seen.insert(a.id()).second) continue;
     if (fn_.TypeOf(a).rank() > 0) ++arrays;
     const BlockPlan::Value& v = plan_.values[a.id()];
-    (v.how == How::kView ? viewed : cost) += v.cost;
+    cost += v.cost;
+    viewed += v.viewed_cost;
   }
   // Reading two arrays twice instead of one costs more than the arithmetic.
   if (arrays > 1 && !read_once) return false;
   // What is read at several places through views is computed at each, and what that reads again: without the second
   // limit the work would double with every step of a stencil.
   if (cost > policy_.max_inline_cost) return false;
-  if (cost + viewed > (read_once ? policy_.max_viewed_cost : policy_.max_inline_cost)) return false;
-  plan_.values[e.first_result].cost = cost + viewed;
+  if (viewed > (read_once ? policy_.max_viewed_cost : policy_.max_inline_cost)) return false;
+  plan_.values[e.first_result].cost = cost;
+  plan_.values[e.first_result].viewed_cost = viewed;
   return true;
 }
 
@@ -195,7 +197,7 @@ void Fuser::Place(int i) {
   if (view && !demanded_[e.first_result]) {
     v.how = How::kView;
     for (const Atom& a : e.operands) {
-      if (a.is_var()) v.cost += plan_.values[a.id()].cost;
+      if (a.is_var()) v.viewed_cost += plan_.values[a.id()].viewed_cost;
     }
     return;
   }

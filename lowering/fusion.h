@@ -54,7 +54,8 @@ struct BlockPlan {
     bool stored = false;  // has a buffer
     // kMember: how many reductions of its group it is made from, one after the other. Each is a pass over a row.
     int passes = 0;
-    int cost = 0;            // kInline, kView: simple operations for one element, with what it reads through views
+    int cost = 0;            // kInline: simple operations for one element
+    int viewed_cost = 0;     // kInline, kView: the same with what it reads through views
     std::vector<int> place;  // kMember: group dimension of each dimension, -1 for size 1
   };
   struct Unit {

@@ -228,11 +228,11 @@ PyObject* Repr(PyObject* self) {
 }
 
 bool HasNoElements(PyObject* self) {
-  return IsGone(self) || ValueOf(self).traced() || ValueOf(self).dtype() == DType::kTape;
+  return IsGone(self) || PeekValue(self).traced() || PeekValue(self).dtype() == DType::kTape;
 }
 
 PyObject* Str(PyObject* self) {
-  if (HasNoElements(self) || ValueOf(self).dtype() == DType::kKey) return Repr(self);
+  if (HasNoElements(self) || PeekValue(self).dtype() == DType::kKey) return Repr(self);
   Ref numpy(Numpy(self));
   return numpy ? PyObject_Str(numpy.get()) : nullptr;
 }
@@ -272,14 +272,18 @@ PyObject* GetShape(PyObject* self, void*) {
 PyObject* GetDType(PyObject* self, void*) {
   return Guarded([&] { return DTypeObject(TypeOf(self).dtype); });
 }
-PyObject* GetNdim(PyObject* self, void*) { return PyLong_FromLong(TypeOf(self).rank()); }
+PyObject* GetNdim(PyObject* self, void*) {
+  return Guarded([&] { return PyLong_FromLong(TypeOf(self).rank()); });
+}
 PyObject* GetSize(PyObject* self, void*) {
   return Guarded([&] { return DimObject(TypeOf(self).size()); });
 }
 PyObject* GetNbytes(PyObject* self, void*) {
   return Guarded([&] { return PyLong_FromLongLong(TypeOf(self).Bytes()); });
 }
-PyObject* GetItemsize(PyObject* self, void*) { return PyLong_FromLong(ByteWidth(TypeOf(self).dtype)); }
+PyObject* GetItemsize(PyObject* self, void*) {
+  return Guarded([&] { return PyLong_FromLong(ByteWidth(TypeOf(self).dtype)); });
+}
 PyObject* GetT(PyObject* self, void*) {
   return Guarded([&] { return WrapValue(Transpose(Operand(ValueOf(self)), std::nullopt)); });
 }
@@ -292,7 +296,7 @@ PyObject* GetMT(PyObject* self, void*) {
   });
 }
 PyObject* GetWeak(PyObject* self, void*) {
-  return PyBool_FromLong(IsGone(self) ? reinterpret_cast<ArrayObject*>(self)->deleted->weak : ValueOf(self).weak());
+  return PyBool_FromLong(IsGone(self) ? reinterpret_cast<ArrayObject*>(self)->deleted->weak : PeekValue(self).weak());
 }
 PyObject* GetType(PyObject* self, void*) {
   return Guarded([&] { return PyUnicode_FromString(TypeOf(self).ToString().c_str()); });

@@ -18,8 +18,8 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "python/nans.h"
-#include "tracer/context.h"
 #include "python/run.h"
+#include "tracer/context.h"
 #include "tracer/ops.h"
 
 namespace weft::python {

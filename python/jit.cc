@@ -161,7 +161,8 @@ void Compile(JitObject* self, Entry& entry, const Arguments& a) {
   }
   const InFlight here(&entry.compiling);
   const bool same_bits = IsDeterministic(self);
-  std::shared_ptr<Program> program = ProgramOf(FnToCompile(entry, a, same_bits), {BackendOf(self), entry.donated, same_bits});
+  std::shared_ptr<Program> program =
+      ProgramOf(FnToCompile(entry, a, same_bits), {BackendOf(self), entry.donated, same_bits});
   if (entry.program) return;  // a thread that could not wait runs the first
   entry.program = std::move(program);
   if (self->has_donated) WarnOfUseless(entry);

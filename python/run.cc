@@ -26,7 +26,6 @@
 namespace weft::python {
 namespace {
 
-
 // Elements that the interpreter would visit; infinite where that is not known beforehand.
 double InterpretedWork(const Fn& fn) {
   double work = 0;

@@ -1,4 +1,5 @@
-// What surrounds the code that runs on a thread, besides its open traces: settings, named axes, a mesh. A traced function means all of it, so caches of traced functions have Key() in theirs.
+// What surrounds the code that runs on a thread, besides its open traces: settings, named axes, a mesh. A traced
+// function means all of it, so caches of traced functions have Key() in theirs.
 //
 // Each thread has its own. A setting that no `with` statement of the thread has set is that of the process.
 #ifndef WEFT_TRACER_CONTEXT_H_

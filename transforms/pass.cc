@@ -55,7 +55,7 @@ FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObser
     }
 #ifndef NDEBUG
     try {
-      Verify(*fn);
+      Verify(*fn, {.large_literals = true});
     } catch (const Error& wrong) {
       throw Error(ErrorKind::kInternal, "the pass '" + name + "' made a wrong program: " + wrong.message(),
                   wrong.loc());

@@ -115,16 +115,14 @@ double LogisticDensity(double x) {
   return e / ((1 + e) * (1 + e));
 }
 
-// Derivatives from the result where that has the digits, so that whoever needs both has them from one kernel; from the
-// operand where they would be lost: y + 1 where y is near -1, y (1 - y) and 1 - y^2 where y is near 1.
+// Derivatives from the operand where the result has lost the digits: y + 1 where y is near -1, y (1 - y) and 1 - y^2
+// where y is near 1.
 MaybeExpr Expm1Derivative(const Expr& x, const Expr& y) { return Select(Gt(y, -0.5), y + 1.0, Exp(x)); }
-MaybeExpr LogisticDerivative(const Expr& x, const Expr& y) {
-  // Up to 1/4 only: the next derivative is (1 - 2 y) times this one.
-  return Select(Lt(y, 0.25), y * (1.0 - y), Expr{x.b, x.b->Emit1(FindPrim("logistic_density"), {x})});
+MaybeExpr LogisticDerivative(const Expr& x, const Expr&) {
+  return Expr{x.b, x.b->Emit1(FindPrim("logistic_density"), {x})};
 }
 MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
-  if (!IsComplex(x.dtype()))
-    return Select(Lt(Abs(y), 0.5), 1.0 - y * y, Expr{x.b, x.b->Emit1(FindPrim("sech_squared"), {x})});
+  if (!IsComplex(x.dtype())) return Expr{x.b, x.b->Emit1(FindPrim("sech_squared"), {x})};
   const Expr real = Real(x);
   const Expr e = Exp(x * Select(Lt(real, 0.0), x.Number(2), x.Number(-2)));
   return Select(Lt(Abs(real), 1.0), 1.0 - y * y, 4.0 * e / Square(1.0 + e));

@@ -2,6 +2,7 @@
 transform whose time doubled with every level would not end."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -96,8 +97,17 @@ class TestBranches:
             assert two < 2.6 * one
 
 
+@pytest.fixture
+def deep_python():
+    """Room for functions that trace one another, a dozen frames each."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20 * before)
+    yield
+    sys.setrecursionlimit(before)
+
+
 class TestFunctions:
-    def test_two_hundred_levels_of_doubling(self):
+    def test_two_hundred_levels_of_doubling(self, deep_python):
         x, lanes = np.float32(0.5), np.ones(4, np.float32)
         transforms = {
             "trace": (lambda f: f, x),

@@ -10,7 +10,7 @@ import weft.numpy as wnp
 X = 0.3
 # At most so many equations for the derivatives of orders 1 to 6.
 GRAD_LIMITS = [12, 30, 60, 110, 190, 300]
-JVP_LIMITS = [12, 24, 44, 70, 105, 150]
+JVP_LIMITS = [12, 24, 44, 70, 105, 165]
 
 
 def f(x):

@@ -241,7 +241,7 @@ class IR:
         Example:
             >>> ir = weft.make_ir(lambda x: (x + 0) * 1)(1.0)
             >>> [(p.name, p.equations_before, p.equations_after) for p in ir.passes if p.name == "simplify"][0]
-            ('simplify', 2, 0)
+            ('simplify', 2, 1)
         """
         return [PassRecord(*record) for record in _weft.passes(self._fn)]
 

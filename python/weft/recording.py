@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _weft
 from . import tree as _tree
+from ._errors import value_error
 from ._static import Key
 from ._tracing import Flat, call_name, flat_function, flatten_result
 
@@ -79,7 +80,17 @@ class Recorded:
         flat = flat_function(function, dynamic, keywords, positions, original=self._function)
         types = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
         named_in_order = tuple(sorted(named.items(), key=lambda item: item[0]))
-        key = Key((_weft.context_key(), flat.in_tree, types, tuple(fixed.items()), named_in_order))
+        try:
+            key = Key((_weft.context_key(), flat.in_tree, types, tuple(fixed.items()), named_in_order))
+        except TypeError:
+            unhashable = [(at, v) for at, v in (fixed | named).items() if not _has_hash(v)]
+            if not unhashable:
+                raise
+            at, value = unhashable[0]
+            raise value_error(
+                f"static argument {at!r} of '{call_name(self._function)}' is of type '{type(value).__name__}', which "
+                "is not hashable; static arguments are part of the cache key"
+            ) from None
         paths = self._paths.setdefault(key, [])
         for path in paths:
             result, right = path(flat.leaves)
