@@ -67,10 +67,9 @@ def test_jet_solves_once_per_order():
     text = weft.make_ir(lambda t: weft.jet(lambda s: solve(f64(A) + s * f64(DA), f64(B)), (t,), ([t] * 4,)))(
         f64(0.5)
     ).text
-    # (The solvers inside them solve by LU, with linear_solves of their own; functions that several use are printed once.)
-    solves = [
-        sum(line.startswith("  ") and "linear_solve[" in line for line in f.splitlines()) for f in text.split("\nfn ")
-    ]
+    # (The solvers inside them solve by LU, with linear_solves of their own; functions that several use come once.)
+    functions = [f.splitlines() for f in text.split("\nfn ")]
+    solves = [sum(line.startswith("  ") and "linear_solve[" in line for line in lines) for lines in functions]
     assert max(solves) == 5, solves
 
 

@@ -117,8 +117,8 @@ def jit(
     Raises:
         TypeError: function is none; when called: an argument is no array, number or container of them; the message
             names it.
-        ValueError: there is no such argument, or it is static and donated; there is no such backend; when called: a static argument is not
-            hashable.
+        ValueError: there is no such argument, or it is static and donated; there is no such backend; when called: a
+            static argument is not hashable.
         weft.TracerError: when called: the function needs the number behind a traced value.
         NotImplementedError: when called: deterministic=True, and an operation has no fixed order, or what surrounds the
             call would lose it.

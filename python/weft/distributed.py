@@ -75,14 +75,15 @@ def initialize(deadline: float | None = None) -> None:
         )
     if _state["initialized"]:
         return
-    what, given = "distributed.initialize: the deadline", deadline
+    what = "distributed.initialize: the deadline"
+    given: str | float | None = deadline
     if given is None:
         what, given = "WEFT_DEADLINE", os.environ.get("WEFT_DEADLINE") or _DEADLINE
     try:
-        deadline = float(given)
+        seconds = float(given)
     except (TypeError, ValueError, OverflowError):
-        deadline = float("nan")
-    if not 0 < deadline <= _MOST_SECONDS:
+        seconds = float("nan")
+    if not 0 < seconds <= _MOST_SECONDS:
         raise value_error(f"{what} is {given!r}; expected a number of seconds above 0, at most {_MOST_SECONDS:.0f}")
     if any(name in os.environ for name in _LAUNCHERS):
         if _mesh.devices_were_listed():
@@ -90,7 +91,7 @@ def initialize(deadline: float | None = None) -> None:
                 "distributed.initialize() comes before everything that asks for devices: weft.devices(), meshes, "
                 "shardings of arrays"
             )
-        rank, size = _weft.join_job(float(deadline))
+        rank, size = _weft.join_job(seconds)
         _state["joined_by"] = os.getpid()
         previous = sys.excepthook
         sys.excepthook = lambda kind, error, trace: _end_job(previous, kind, error, trace)

@@ -185,7 +185,7 @@ def gcd(x1: NestedLike, x2: NestedLike) -> Array:
     """
     from ..control import while_loop
 
-    x1, x2 = _integers(x1, x2, "gcd")
+    x, y = _integers(x1, x2, "gcd")
 
     def step(state):
         a, b = state
@@ -195,7 +195,7 @@ def gcd(x1: NestedLike, x2: NestedLike) -> Array:
         )
 
     more = lambda state: _weft.reduce("reduce_or", state[1] != 0, None, False)
-    return while_loop(more, step, (_magnitude(x1), _magnitude(x2)))[0].astype(x1.dtype)
+    return while_loop(more, step, (_magnitude(x), _magnitude(y)))[0].astype(x.dtype)
 
 
 def _magnitude(x: Array) -> Array:
@@ -216,11 +216,11 @@ def lcm(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.lcm(wnp.array([4, 6]), 10)
         Array([20, 30], dtype=int32)
     """
-    x1, x2 = _integers(x1, x2, "lcm")
-    dtype = x1.dtype
-    x1, x2 = _magnitude(x1), _magnitude(x2)
-    divisor = gcd(x1, x2)
-    return (x1 * (x2 // _weft.where(divisor == 0, 1, divisor))).astype(dtype)
+    a, b = _integers(x1, x2, "lcm")
+    dtype = a.dtype
+    a, b = _magnitude(a), _magnitude(b)
+    divisor = gcd(a, b)
+    return (a * (b // _weft.where(divisor == 0, 1, divisor))).astype(dtype)
 
 
 def _integers(x1, x2, what: str):
