@@ -290,7 +290,7 @@ class Reader {
   }
 
   // Names are shown to people, and are strings of Python; the format says only that they are bytes.
-  const std::string& Text(const std::string& bytes, const char* what) const {
+  std::string Text(const std::string& bytes, const char* what) const {
     if (!IsUtf8(bytes)) Fail(std::string(what) + " that is no UTF-8: \"" + absl::CHexEscape(bytes) + "\"");
     return bytes;
   }

@@ -231,15 +231,15 @@ TEST(Growth, FunctionsAreTransformedOnceHoweverOftenTheyAreCalled) {
       {"grad, optimised", [](const FnRef& f) { return Optimize(GradOf(f)); }, 0},
   };
   for (const Applied& t : transforms) {
-    const FnRef one = t.apply(Doubling(90)), two = t.apply(Doubling(180));
+    const FnRef one = t.apply(Doubling(30)), two = t.apply(Doubling(60));
     EXPECT_LT(static_cast<double>(SizeOf(two)), 2.6 * static_cast<double>(SizeOf(one))) << t.name;
     EXPECT_LT(static_cast<double>(Print(*two).size()), 2.6 * static_cast<double>(Print(*one).size())) << t.name;
     Verify(*two);
-    EXPECT_GT(CostOf(*two).flops, 1e20) << t.name;  // which is counted, not run
+    EXPECT_GT(CostOf(*two).flops, 1e17) << t.name;  // which is counted, not run
     LoopMemory(*two);
   }
-  const FnRef text = ParseFn(Print(*GradOf(Doubling(150))));
-  EXPECT_TRUE(text->StructurallyEquals(*GradOf(Doubling(150))));
+  const FnRef text = ParseFn(Print(*GradOf(Doubling(60))));
+  EXPECT_TRUE(text->StructurallyEquals(*GradOf(Doubling(60))));
 }
 
 TEST(Growth, DerivativesOfFunctionsThatAreCalledOftenAreRight) {

@@ -167,7 +167,8 @@ SplitFn WithKnownHalfAgain(const SplitFn& split, size_t num_known, const Prim& c
   Atoms args = Part(made, num_known, made.size());
   const Types types = split.unknown->ParamTypes();
   Append(args, Parameters(unknown, Part(types, split.residuals.size(), types.size())));
-  again.unknown = std::move(unknown).Build(unknown.Emit(call, args, {}, {split.unknown}));
+  const Atoms out = unknown.Emit(call, args, {}, {split.unknown});
+  again.unknown = std::move(unknown).Build(out);
   return again;
 }
 
