@@ -4,7 +4,8 @@
 //   WEFT_CHECK(eqn.operands.size() == 2) << "transpose of mul";                               // our mistake
 //
 // Both are C++ exceptions, so a rule stays a three-line lambda; the Python binding turns them into Python exceptions
-// in one place, and embedders catch `weft::Error` at the call of a transform. Nothing is thrown through LLVM frames.
+// in one place, and embedders catch `weft::Error` at the call of a transform. Nothing is thrown through LLVM's frames
+// but memory that runs out there (lowering/compiler_memory.h).
 #ifndef WEFT_IR_ERROR_H_
 #define WEFT_IR_ERROR_H_
 

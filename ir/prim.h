@@ -307,9 +307,11 @@ struct Prim {
   }
   bool commutes = false;  // f(x, w) = f(w, x), bit by bit but for a NaN's payload
   bool is_elementwise() const { return family == Family::kElementwise; }
-  double work = 1;          // element-wise: floating-point operations per element of the result
-  FlopsRule flops;          // empty: `work` per element of the result (element-wise) or one per element of the operands
-  double tolerance = 1e-6;  // relative, of lowered code against `eval` in f32
+  double work = 1;  // element-wise: floating-point operations per element of the result
+  FlopsRule flops;  // empty: `work` per element of the result (element-wise) or one per element of the operands
+  // Of lowered code, relative, in f32: against `eval`; of an element-wise operation against the exact value, in steps
+  // of 2^-23 (its bound in units of the last place; see Accuracy in ir/prims/elementwise.h).
+  double tolerance = 1e-6;
   std::function<std::vector<Sample>()> samples;
   std::vector<std::string> more_attributes;  // optional ones that no sample has
 };
