@@ -1,4 +1,4 @@
-#include "lowering/digest.h"
+#include "base/digest.h"
 
 #include <sha2.h>
 

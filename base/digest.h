@@ -1,7 +1,7 @@
 // SHA-256 (FIPS 180-4), as libmd implements it: what names and checks the entries of the disk cache, and bundles. Not
 // LLVM's, since what runs bundles has no LLVM.
-#ifndef WEFT_LOWERING_DIGEST_H_
-#define WEFT_LOWERING_DIGEST_H_
+#ifndef WEFT_BASE_DIGEST_H_
+#define WEFT_BASE_DIGEST_H_
 
 #include <string>
 
@@ -11,4 +11,4 @@ namespace weft {
 std::string Sha256(const std::string& bytes);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_DIGEST_H_
+#endif  // WEFT_BASE_DIGEST_H_

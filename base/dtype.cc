@@ -1,4 +1,4 @@
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft {
 namespace {

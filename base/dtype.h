@@ -1,6 +1,6 @@
 // Element types. 64-bit types are first class: nothing is truncated silently.
-#ifndef WEFT_IR_DTYPE_H_
-#define WEFT_IR_DTYPE_H_
+#ifndef WEFT_BASE_DTYPE_H_
+#define WEFT_BASE_DTYPE_H_
 
 #include <complex>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <ostream>
 #include <string>
 
-#include "ir/float16.h"
+#include "base/float16.h"
 
 namespace weft {
 
@@ -31,7 +31,7 @@ enum class DType : uint8_t {
   kF8E4M3FN,
   kF8E5M2,
   kKey,   // one random key: two 32-bit words
-  kTape,  // what a loop of unknown length recorded: a sequence of records, by reference (ir/tape.h)
+  kTape,  // what a loop of unknown length recorded: a sequence of records, by reference (base/tape.h)
 };
 inline constexpr int kNumDTypes = 19;
 
@@ -121,4 +121,4 @@ decltype(auto) VisitDType(DType dtype, Visitor&& visit) {
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_DTYPE_H_
+#endif  // WEFT_BASE_DTYPE_H_

@@ -1,4 +1,4 @@
-#include "ir/environment.h"
+#include "base/environment.h"
 
 #include <charconv>
 #include <cinttypes>

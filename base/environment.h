@@ -1,6 +1,6 @@
 // Numbers that environment variables give (docs/environment.md).
-#ifndef WEFT_IR_ENVIRONMENT_H_
-#define WEFT_IR_ENVIRONMENT_H_
+#ifndef WEFT_BASE_ENVIRONMENT_H_
+#define WEFT_BASE_ENVIRONMENT_H_
 
 #include <cstdint>
 #include <limits>
@@ -13,4 +13,4 @@ int64_t EnvironmentNumber(const char* name, int64_t least, int64_t otherwise,
                           int64_t most = std::numeric_limits<int64_t>::max());
 
 }  // namespace weft
-#endif  // WEFT_IR_ENVIRONMENT_H_
+#endif  // WEFT_BASE_ENVIRONMENT_H_

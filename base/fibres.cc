@@ -1,4 +1,4 @@
-#include "ir/fibres.h"
+#include "base/fibres.h"
 
 #include <pthread.h>
 

@@ -5,8 +5,8 @@
 // A fibre runs until it ends or waits. When all have, `meet` is called with those that wait: it lets some go on (by
 // returning which), or none, and then it has to make them end: they are resumed once more with WaitFibre() false.
 // Nothing here is preempted and nothing needs a lock. Knows no IR.
-#ifndef WEFT_IR_FIBRES_H_
-#define WEFT_IR_FIBRES_H_
+#ifndef WEFT_BASE_FIBRES_H_
+#define WEFT_BASE_FIBRES_H_
 
 #include <cstdint>
 #include <functional>
@@ -36,4 +36,4 @@ struct FibreState {
 void RegisterFibreState(FibreState state);
 
 }  // namespace weft
-#endif  // WEFT_IR_FIBRES_H_
+#endif  // WEFT_BASE_FIBRES_H_

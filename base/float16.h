@@ -1,8 +1,8 @@
 // Storage types narrower than 32 bits: f16, bf16, f8e4m3fn, f8e5m2. Arithmetic happens in float; storing rounds to
 // nearest, ties to even. Formats: IEEE 754 binary16; bfloat16 = the upper half of binary32; the two 8-bit formats of
 // Micikevicius et al., "FP8 Formats for Deep Learning" (2022): e5m2 has infinities, e4m3fn has only NaN (S.1111.111).
-#ifndef WEFT_IR_FLOAT16_H_
-#define WEFT_IR_FLOAT16_H_
+#ifndef WEFT_BASE_FLOAT16_H_
+#define WEFT_BASE_FLOAT16_H_
 
 #include <bit>
 #include <cstdint>
@@ -89,4 +89,4 @@ template <int E, int M, bool I, class B>
 inline constexpr bool kIsSmallFloat<SmallFloat<E, M, I, B>> = true;
 
 }  // namespace weft
-#endif  // WEFT_IR_FLOAT16_H_
+#endif  // WEFT_BASE_FLOAT16_H_

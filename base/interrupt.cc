@@ -1,4 +1,4 @@
-#include "ir/interrupt.h"
+#include "base/interrupt.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,8 +2,8 @@
 // PollInterrupt now and then; the host's handler, asked some twenty times a second, throws to end the program.
 //
 // Knows no IR: the interpreter and compiled code share it.
-#ifndef WEFT_IR_INTERRUPT_H_
-#define WEFT_IR_INTERRUPT_H_
+#ifndef WEFT_BASE_INTERRUPT_H_
+#define WEFT_BASE_INTERRUPT_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ class NoInterrupts {
 inline constexpr int32_t kTripsPerPoll = 1024;
 
 }  // namespace weft
-#endif  // WEFT_IR_INTERRUPT_H_
+#endif  // WEFT_BASE_INTERRUPT_H_

@@ -3,8 +3,8 @@
 // makes and drops ten such. In fresh pages of 4 KiB each time, the system would spend much of that time on handing them
 // out. So blocks of medium size are kept for the next list, and large ones come in large pages where the system has
 // them.
-#ifndef WEFT_IR_LARGE_PAGES_H_
-#define WEFT_IR_LARGE_PAGES_H_
+#ifndef WEFT_BASE_LARGE_PAGES_H_
+#define WEFT_BASE_LARGE_PAGES_H_
 
 #include <cstddef>
 #include <new>
@@ -45,4 +45,4 @@ template <class T>
 using LongList = std::vector<T, LargePages<T>>;
 
 }  // namespace weft
-#endif  // WEFT_IR_LARGE_PAGES_H_
+#endif  // WEFT_BASE_LARGE_PAGES_H_

@@ -1,4 +1,4 @@
-#include "ir/out_of_memory.h"
+#include "base/out_of_memory.h"
 
 #include <alloca.h>
 #include <pthread.h>

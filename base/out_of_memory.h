@@ -1,6 +1,6 @@
 // Memory that was asked for and is not there: a std::bad_alloc that says what for. Becomes a MemoryError in Python.
-#ifndef WEFT_IR_OUT_OF_MEMORY_H_
-#define WEFT_IR_OUT_OF_MEMORY_H_
+#ifndef WEFT_BASE_OUT_OF_MEMORY_H_
+#define WEFT_BASE_OUT_OF_MEMORY_H_
 
 #include <cstdint>
 #include <memory>
@@ -36,4 +36,4 @@ bool CanAllocate(int64_t bytes);
 void EnsureStack(int64_t bytes, const char* what);
 
 }  // namespace weft
-#endif  // WEFT_IR_OUT_OF_MEMORY_H_
+#endif  // WEFT_BASE_OUT_OF_MEMORY_H_

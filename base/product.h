@@ -3,8 +3,8 @@
 //
 // The product of complex numbers is the formula, (ac - bd) + (ad + bc)i, as in NumPy and XLA: (inf + inf i) * (1 + 0i)
 // is NaN. C's own operator recovers the infinity there (C11, Annex G.5.1).
-#ifndef WEFT_IR_PRODUCT_H_
-#define WEFT_IR_PRODUCT_H_
+#ifndef WEFT_BASE_PRODUCT_H_
+#define WEFT_BASE_PRODUCT_H_
 
 #include <cmath>
 #include <complex>
@@ -48,4 +48,4 @@ inline double CubeRoot(double x) {
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_PRODUCT_H_
+#endif  // WEFT_BASE_PRODUCT_H_

@@ -3,8 +3,8 @@
 //
 //   SizeMessage("top_k: dimension 0 of f32[n]", 1, 2)  // "top_k: dimension 0 of f32[n] has size 1; expected at least
 //   2"
-#ifndef WEFT_IR_RUN_MESSAGES_H_
-#define WEFT_IR_RUN_MESSAGES_H_
+#ifndef WEFT_BASE_RUN_MESSAGES_H_
+#define WEFT_BASE_RUN_MESSAGES_H_
 
 #include <cstdint>
 #include <string>
@@ -34,4 +34,4 @@ inline std::string OuterAxisMessage(const std::string& collective, const std::st
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_RUN_MESSAGES_H_
+#endif  // WEFT_BASE_RUN_MESSAGES_H_

@@ -1,4 +1,4 @@
-#include "ir/tape.h"
+#include "base/tape.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <new>
 #include <type_traits>
 
-#include "ir/environment.h"
+#include "base/environment.h"
 
 namespace weft {
 namespace {

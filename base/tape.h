@@ -9,15 +9,15 @@
 //   uint64_t tape;
 //   TapeRecords* records = region.New(DType::kF32, 3, 1, &tape);  // rows of three floats, one lane
 //   std::memcpy(records->Writable(0), row, 12);                   // row 0; grows as needed
-#ifndef WEFT_IR_TAPE_H_
-#define WEFT_IR_TAPE_H_
+#ifndef WEFT_BASE_TAPE_H_
+#define WEFT_BASE_TAPE_H_
 
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft {
 
@@ -96,4 +96,4 @@ void ResetPeakTapeBytes();
 uint64_t AddTapes(TapeRegion& region, uint64_t x, uint64_t y);
 
 }  // namespace weft
-#endif  // WEFT_IR_TAPE_H_
+#endif  // WEFT_BASE_TAPE_H_

@@ -1,7 +1,7 @@
 // A floating-point number as an integer, as `convert` defines it wherever Weft does so: truncated towards zero; what is
 // out of range becomes the end of the range, and NaN 0. C++ leaves those two undefined.
-#ifndef WEFT_IR_TO_INTEGER_H_
-#define WEFT_IR_TO_INTEGER_H_
+#ifndef WEFT_BASE_TO_INTEGER_H_
+#define WEFT_BASE_TO_INTEGER_H_
 
 #include <cmath>
 #include <limits>
@@ -18,4 +18,4 @@ T ToInteger(double x) {
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_TO_INTEGER_H_
+#endif  // WEFT_BASE_TO_INTEGER_H_

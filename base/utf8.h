@@ -1,6 +1,6 @@
 // Whether bytes are text: names in programs are shown to people, and are strings of Python.
-#ifndef WEFT_IR_UTF8_H_
-#define WEFT_IR_UTF8_H_
+#ifndef WEFT_BASE_UTF8_H_
+#define WEFT_BASE_UTF8_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ inline bool IsUtf8(const std::string& bytes) {
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_UTF8_H_
+#endif  // WEFT_BASE_UTF8_H_

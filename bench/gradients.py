@@ -4,10 +4,10 @@
     ./bazelw run //bench:gradients -- --write      # and put the table into docs/benchmarks.md
     ./bazelw run //bench:gradients -- --only=lstm,mlp
 
-counted: floating-point operations and bytes on the optimised IR (ir/cost.h), gradient over function; timed: the same
-ratio of the compiled programs' times, the median of neighbouring pairs. A gradient is held to at most four times its
-function in both. hvp: the same for a Hessian-vector product (forward over reverse) over the gradient, held to three
-times. The last columns put the compiled gradient beside JAX's, in the same run, in turns.
+counted: floating-point operations and bytes on the optimised IR (ir/analysis/cost.h), gradient over function;
+timed: the same ratio of the compiled programs' times, the median of neighbouring pairs. A gradient is held to at most
+four times its function in both. hvp: the same for a Hessian-vector product (forward over reverse) over the gradient,
+held to three times. The last columns put the compiled gradient beside JAX's, in the same run, in turns.
 """
 
 from __future__ import annotations

@@ -13,23 +13,23 @@
 #include <string>
 #include <vector>
 
+#include "ir/analysis/cost.h"
+#include "ir/analysis/residuals.h"
 #include "ir/builder.h"
-#include "ir/cost.h"
+#include "ir/exchange/serialize.h"
 #include "ir/ops.h"
-#include "ir/residuals.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "lowering/schedule.h"
-#include "transforms/grad.h"
-#include "transforms/jet.h"
-#include "transforms/jvp.h"
-#include "transforms/ordinals.h"
-#include "transforms/pass.h"
-#include "transforms/split.h"
-#include "transforms/transpose.h"
-#include "transforms/vmap.h"
+#include "lowering/schedule/schedule.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jet.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/split.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/ordinals.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

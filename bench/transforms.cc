@@ -18,14 +18,14 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "transforms/condense.h"
-#include "transforms/grad.h"
-#include "transforms/jet.h"
-#include "transforms/jvp.h"
-#include "transforms/pass.h"
-#include "transforms/split.h"
-#include "transforms/transpose.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jet.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/split.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/condense.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ir/error.h"
-#include "ir/text_printer.h"
+#include "ir/text/printer.h"
 
 namespace weft {
 namespace {

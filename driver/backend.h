@@ -11,8 +11,8 @@
 #include "driver/compile_request.h"
 #include "ir/fn.h"
 #include "ir/tensor.h"
-#include "lowering/artifact.h"
-#include "lowering/bundle.h"
+#include "lowering/abi/artifact.h"
+#include "lowering/bundle/bundle.h"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <shared_mutex>
 
-#include "backends/cpu/fork_safe_mutex.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,7 @@
 #ifndef WEFT_DRIVER_COMPILE_GATE_H_
 #define WEFT_DRIVER_COMPILE_GATE_H_
 
-#include "ir/interrupt.h"
+#include "base/interrupt.h"
 
 namespace weft {
 

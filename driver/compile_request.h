@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "ir/fn.h"
-#include "lowering/fusion.h"
-#include "lowering/target.h"
-#include "transforms/pass.h"
+#include "lowering/fusion/fusion.h"
+#include "lowering/kernel/target.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 
@@ -21,7 +21,7 @@ struct CompileRequest {
   FnRef program;
   // Who makes code of it and runs it, by its name in driver/backend.h: "cpu", "interpreter", "cuda:sm_90a".
   std::string backend = "cpu";
-  // Run before the backend gets the program, in order; see AllPasses (transforms/pass.h).
+  // Run before the backend gets the program, in order; see AllPasses (transforms/opt/pass.h).
   std::vector<std::string> passes = DefaultPasses();
   // By parameter: the memory of the argument may hold a result or temporaries. Empty: none.
   std::vector<bool> donated;

@@ -3,10 +3,10 @@
 #include <cstring>
 #include <mutex>
 
-#include "backends/cpu/effects.h"
-#include "ir/effects.h"
+#include "backends/cpu/core/effects.h"
+#include "base/tape.h"
 #include "ir/error.h"
-#include "ir/tape.h"
+#include "ir/eval/effects.h"
 
 namespace weft {
 namespace {

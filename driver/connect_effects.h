@@ -1,4 +1,4 @@
-// What compiled programs do besides computing goes where the interpreter's effects go (ir/effects.h).
+// What compiled programs do besides computing goes where the interpreter's effects go (ir/eval/effects.h).
 #ifndef WEFT_DRIVER_CONNECT_EFFECTS_H_
 #define WEFT_DRIVER_CONNECT_EFFECTS_H_
 

@@ -5,7 +5,7 @@
 
 #include "driver/executable.h"
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 

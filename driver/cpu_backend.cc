@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "backends/cpu/program.h"
+#include "backends/cpu/core/program.h"
 #include "driver/backend.h"
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
 #include "driver/executable.h"
 #include "ir/error.h"
-#include "ir/text_printer.h"
-#include "lowering/abi.h"
+#include "ir/text/printer.h"
+#include "lowering/abi/abi.h"
 #include "lowering/lower.h"
-#include "transforms/ordinals.h"
+#include "transforms/opt/ordinals.h"
 
 namespace weft {
 namespace {

@@ -17,8 +17,8 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/environment.h"
-#include "lowering/digest.h"
+#include "base/digest.h"
+#include "base/environment.h"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "lowering/artifact.h"
+#include "lowering/abi/artifact.h"
 
 namespace weft {
 

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/core/buffer_cache.h"
+#include "base/out_of_memory.h"
 #include "driver/compile_gate.h"
 #include "ir/error.h"
-#include "ir/out_of_memory.h"
 #include "lowering/lower.h"
 
 namespace weft {

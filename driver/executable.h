@@ -17,7 +17,7 @@
 #include "driver/backend.h"
 #include "driver/compile_request.h"
 #include "ir/fn.h"
-#include "lowering/artifact.h"
+#include "lowering/abi/artifact.h"
 
 namespace weft {
 

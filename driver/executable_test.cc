@@ -12,13 +12,13 @@
 #include <set>
 #include <thread>
 
-#include "ir/effects.h"
-#include "ir/eval.h"
+#include "base/digest.h"
+#include "ir/eval/effects.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/prims/elementwise.h"
-#include "ir/sample_fns.h"
-#include "lowering/digest.h"
+#include "ir/samples/sample_fns.h"
 
 namespace weft {
 namespace {

@@ -1,11 +1,11 @@
 // Programs for GPUs: their stages as text, bundles, and their kernels run thread by thread on the host, one fibre per
-// CUDA thread, with every access, barrier and shuffle checked (backends/cuda/twin_device.h).
+// CUDA thread, with every access, barrier and shuffle checked (backends/cuda/emulated_device.h).
 #include <cstring>
 #include <stdexcept>
 #include <utility>
 
+#include "backends/cuda/emulated_device.h"
 #include "backends/cuda/program.h"
-#include "backends/cuda/twin_device.h"
 #include "driver/backend.h"
 #include "ir/error.h"
 #include "lowering/gpu/lower.h"
@@ -21,7 +21,7 @@ class Gpu : public Backend {
   std::string StageText(const CompileRequest&, const FnRef& optimized, const std::string& stage) const override {
     return LowerGpuToText(optimized, target_, stage);
   }
-  // Programs run from bundles, which need none of the compiler (driver/bundle.h).
+  // Programs run from bundles, which need none of the compiler (driver/bundle/bundle.h).
   std::unique_ptr<const LoadedProgram> Load(const CompileRequest&, const FnRef&) const override {
     throw Error(ErrorKind::kUnsupported, "compile: programs for " + Description() +
                                              " do not run in this process yet; export(path) writes what `weft run` "

@@ -1,10 +1,10 @@
-// The reference interpreter as a backend: no code, no kernels, one equation after the other (ir/eval.h).
+// The reference interpreter as a backend: no code, no kernels, one equation after the other (ir/eval/eval.h).
 #include <utility>
 
 #include "driver/backend.h"
 #include "driver/connect_effects.h"
 #include "ir/error.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 
 namespace weft {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <string>
 
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/core/thread_pool.h"
 #include "driver/executable.h"
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 
 namespace weft {

@@ -3,17 +3,17 @@
 
 #include <cmath>
 
+#include "base/tape.h"
 #include "driver/executable.h"
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/recursive_samples.h"
-#include "ir/tape.h"
-#include "ir/text_parser.h"
-#include "transforms/grad.h"
-#include "transforms/pass.h"
-#include "transforms/vmap.h"
+#include "ir/samples/recursive_samples.h"
+#include "ir/text/parser.h"
+#include "transforms/ad/grad.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

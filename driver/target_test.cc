@@ -7,8 +7,8 @@
 #include "driver/executable.h"
 #include "ir/builder.h"
 #include "ir/error.h"
-#include "ir/text_parser.h"
-#include "lowering/cpu_features.h"
+#include "ir/text/parser.h"
+#include "lowering/abi/cpu_features.h"
 
 namespace weft {
 namespace {

@@ -9,13 +9,13 @@
 #include <iostream>
 
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/text_printer.h"
-#include "transforms/grad.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
-#include "transforms/vmap.h"
+#include "ir/text/printer.h"
+#include "transforms/ad/grad.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 using namespace weft;
 

@@ -5,7 +5,7 @@
 //
 // Both are C++ exceptions, so a rule stays a three-line lambda; the Python binding turns them into Python exceptions
 // in one place, and embedders catch `weft::Error` at the call of a transform. Nothing is thrown through LLVM's frames
-// but memory that runs out there (lowering/compiler_memory.h).
+// but memory that runs out there (lowering/cpu/compiler_memory.h).
 #ifndef WEFT_IR_ERROR_H_
 #define WEFT_IR_ERROR_H_
 

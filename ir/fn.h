@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "ir/atom.h"
 #include "ir/attr.h"
-#include "ir/large_pages.h"
 #include "ir/loc.h"
 #include "ir/type.h"
 
@@ -78,8 +78,8 @@ struct Eqn {
   Loc loc;
 
   Var result(int i = 0) const { return Var{first_result + static_cast<uint32_t>(i)}; }
-  // Whether it calls an enclosing recursive function (ir/prims/recursion.cc). A transform that changes that function
-  // changes all such equations, whatever their operands.
+  // Whether it calls an enclosing recursive function (ir/prims/control/recursion.cc). A transform that changes that
+  // function changes all such equations, whatever their operands.
   bool CallsOutwards() const { return OutwardCalls() > 0; }
   // How many enclosing recursive functions it may refer to.
   int OutwardCalls() const;

@@ -1,8 +1,8 @@
 // Functions of this process that programs name by number: callbacks (pure_callback, io_callback), policies of remat
-// (`callback(n)`, ir/policy.h), and the rules of custom_jvp, custom_vjp and custom_vmap (ir/custom_rules.h). A number
-// is one function's, in all processes and for all time: a program that moved to another process, or outlived what it
-// names, finds nothing rather than another function. Which attributes are such numbers each primitive says
-// (Prim::host_functions).
+// (`callback(n)`, ir/prims/control/policy.h), and the rules of custom_jvp, custom_vjp and custom_vmap
+// (ir/custom_rules.h). A number is one function's, in all processes and for all time: a program that moved to another
+// process, or outlived what it names, finds nothing rather than another function. Which attributes are such numbers
+// each primitive says (Prim::host_functions).
 //
 //   const HostFunctions held(std::make_shared<F>(f));       // under a new number
 //   Bind(prim, x, {{"callback", held.number()}, ...});

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
-#include "ir/text_printer.h"
+#include "ir/text/printer.h"
 
 namespace weft {
 namespace {

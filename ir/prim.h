@@ -42,7 +42,7 @@ struct Sig {
   std::vector<SizeCondition>* conditions = nullptr;  // gathers what symbolic sizes have to be; see Fits
 
   // False where dimension `dim` of `type` is known to be less than `least`. Of a symbolic one, which may turn out to
-  // be, a condition is noted: where it does not hold, running the equation is an error (ir/size_conditions.h).
+  // be, a condition is noted: where it does not hold, running the equation is an error (ir/analysis/size_conditions.h).
   bool Fits(const Type& type, int dim, int64_t least, const Dim& reads = Dim(1)) const;
   // The same of one that must be at most `most`.
   bool FitsWithin(const Type& type, int dim, int64_t most) const;
@@ -274,7 +274,7 @@ struct Prim {
   PartialsRule partials;
   JvpRule jvp;
   PushRule push;
-  // Taylor mode follows from any of them (transforms/jet.h); a recurrence of its own where that is shorter.
+  // Taylor mode follows from any of them (transforms/ad/jet.h); a recurrence of its own where that is shorter.
   TaylorRule taylor;
   // The operands in which the operation is linear; {-1} = every operand. Jointly, or each alone when `multilinear`.
   std::vector<int> linear;

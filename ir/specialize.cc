@@ -5,11 +5,11 @@
 #include <utility>
 #include <variant>
 
+#include "base/run_messages.h"
+#include "ir/analysis/size_conditions.h"
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/run_messages.h"
-#include "ir/size_conditions.h"
 
 namespace weft {
 namespace {

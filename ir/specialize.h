@@ -19,8 +19,8 @@ namespace weft {
 std::map<std::string, Dim> MatchArguments(const Fn& fn, absl::Span<const Type> args);
 
 // `fn` with symbols replaced in types, attributes and regions; `fn` itself where that changes nothing. A size that is
-// less than an equation needs (ir/size_conditions.h) is an error; in a region, which may not run, it is one when that
-// runs.
+// less than an equation needs (ir/analysis/size_conditions.h) is an error; in a region, which may not run, it is one
+// when that runs.
 FnRef Specialize(const FnRef& fn, const std::map<std::string, Dim>& symbols);
 
 }  // namespace weft

@@ -5,8 +5,8 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
-#include "ir/out_of_memory.h"
-#include "ir/to_integer.h"
+#include "base/out_of_memory.h"
+#include "base/to_integer.h"
 
 namespace weft {
 

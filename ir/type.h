@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
+#include "base/large_pages.h"
 #include "ir/dim.h"
-#include "ir/dtype.h"
-#include "ir/large_pages.h"
 
 namespace weft {
 

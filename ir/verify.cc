@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "ir/prim.h"
-#include "ir/text_printer.h"
+#include "ir/text/printer.h"
 
 namespace weft {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "ir/builder.h"
-#include "ir/sample_fns.h"
-#include "ir/text_parser.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/parser.h"
 
 namespace weft {
 

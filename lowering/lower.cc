@@ -1,12 +1,12 @@
 #include "lowering/lower.h"
 
+#include "base/run_messages.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "ir/run_messages.h"
-#include "lowering/codegen.h"
-#include "lowering/mlir/emit_kernel.h"
-#include "lowering/mlir/emit_main.h"
-#include "lowering/schedule.h"
+#include "lowering/cpu/codegen.h"
+#include "lowering/cpu/mlir/emit_kernel.h"
+#include "lowering/cpu/mlir/emit_main.h"
+#include "lowering/schedule/schedule.h"
 
 namespace weft {
 namespace {

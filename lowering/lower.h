@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ir/fn.h"
-#include "lowering/artifact.h"
-#include "lowering/fusion.h"
-#include "lowering/target.h"
+#include "lowering/abi/artifact.h"
+#include "lowering/fusion/fusion.h"
+#include "lowering/kernel/target.h"
 
 namespace weft {
 

@@ -9,9 +9,9 @@
 #include <iterator>
 #include <string>
 
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/exchange/serialize.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
 
 namespace weft {

@@ -8,7 +8,7 @@
 #ifndef WEFT_TRACER_PROMOTE_H_
 #define WEFT_TRACER_PROMOTE_H_
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "ir/to_integer.h"
+#include "base/to_integer.h"
 
 namespace weft {
 

@@ -450,7 +450,7 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
 namespace {
 
 // Equations from which on a function is called rather than copied, so that transforms see it once however often it is
-// applied. (Compiled code has the call only where it is made more than once: transforms/calls.h.)
+// applied. (Compiled code has the call only where it is made more than once: transforms/opt/calls.h.)
 constexpr int64_t kLarge = 256;
 
 // What refers to something around the function is part of that. `types`: of the operands, which may vary over more mesh
@@ -460,7 +460,7 @@ bool StaysCall(const Fn& fn, const Types& types) {
 }
 
 // Literals with more elements than a program holds, as parameters behind the others, and their values behind `args`:
-// what a rule that was run in a transform took from outside (python/rule_bindings.cc). Those in regions stay.
+// what a rule that was run in a transform took from outside (python/native/rule_bindings.cc). Those in regions stay.
 FnRef WithoutLargeLiterals(const FnRef& fn, Values& args) {
   const auto is_large = [](const Atom& a) { return a.is_literal() && a.literal().size() > kMaxLiteralElements; };
   Builder b(fn->name());

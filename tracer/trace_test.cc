@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/eval.h"
-#include "ir/text_printer.h"
+#include "ir/eval/eval.h"
+#include "ir/text/printer.h"
 #include "tracer/index_ops.h"
 #include "tracer/ops.h"
 #include "tracer/regions.h"

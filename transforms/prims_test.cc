@@ -9,14 +9,14 @@
 #include <map>
 
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/random_ops.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
-#include "transforms/grad.h"
-#include "transforms/jvp.h"
-#include "transforms/vmap.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/batch/vmap.h"
 
 namespace weft {
 namespace {

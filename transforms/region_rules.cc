@@ -1,11 +1,11 @@
 #include "transforms/region_rules.h"
 
-#include "transforms/jet.h"
-#include "transforms/jvp.h"
+#include "transforms/ad/jet.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/split.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/batch/vmap.h"
 #include "transforms/region_memo.h"
-#include "transforms/split.h"
-#include "transforms/transpose.h"
-#include "transforms/vmap.h"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft::cuda {
 namespace {

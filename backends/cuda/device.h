@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lowering/gpu/artifact.h"
+#include "lowering/abi/gpu_artifact.h"
 
 namespace weft::cuda {
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/twin_device.h"
+#include "backends/cuda/emulated_device.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -12,10 +12,10 @@
 #include <stdexcept>
 
 #include "backends/shared_object.h"
-#include "ir/dtype.h"
-#include "ir/fibres.h"
-#include "lowering/cpu_features.h"
-#include "lowering/gpu/twin_abi.h"
+#include "base/dtype.h"
+#include "base/fibres.h"
+#include "lowering/abi/cpu_features.h"
+#include "lowering/abi/emulation_abi.h"
 
 namespace weft::cuda {
 namespace {

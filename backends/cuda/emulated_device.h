@@ -3,8 +3,8 @@
 // that touch what another one writes with no barrier between them, shared memory read before it is written, barriers
 // and shuffles that not all threads reach. The first of these ends the launch with a std::runtime_error that names the
 // kernel, the block and the thread.
-#ifndef WEFT_BACKENDS_CUDA_TWIN_DEVICE_H_
-#define WEFT_BACKENDS_CUDA_TWIN_DEVICE_H_
+#ifndef WEFT_BACKENDS_CUDA_EMULATED_DEVICE_H_
+#define WEFT_BACKENDS_CUDA_EMULATED_DEVICE_H_
 
 #include <map>
 #include <memory>
@@ -42,4 +42,4 @@ class TwinDevice : public Device {
 };
 
 }  // namespace weft::cuda
-#endif  // WEFT_BACKENDS_CUDA_TWIN_DEVICE_H_
+#endif  // WEFT_BACKENDS_CUDA_EMULATED_DEVICE_H_

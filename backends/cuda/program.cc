@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft::cuda {
 namespace {

@@ -2,14 +2,14 @@
 //
 //   WriteFile("f.weftb", MakeBundle({fn, "cuda:sm_90a"}, {}, false).Serialize());
 //   Tensors out = RunBundle(Bundle::Parse(ReadFile("f.weftb")), {x}, "cuda");
-#ifndef WEFT_DRIVER_BUNDLE_H_
-#define WEFT_DRIVER_BUNDLE_H_
+#ifndef WEFT_DRIVER_BUNDLE_BUNDLE_H_
+#define WEFT_DRIVER_BUNDLE_BUNDLE_H_
 
 #include <string>
 
 #include "ir/fn.h"
 #include "ir/tensor.h"
-#include "lowering/bundle.h"
+#include "lowering/bundle/bundle.h"
 
 namespace weft {
 
@@ -31,4 +31,4 @@ Tensors RunGpuBundle(const Bundle& bundle, const Tensors& args, const std::strin
 Tensors AllArguments(const Bundle& bundle, const Tensors& args);
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_BUNDLE_H_
+#endif  // WEFT_DRIVER_BUNDLE_BUNDLE_H_

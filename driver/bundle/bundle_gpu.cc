@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 #include "backends/cuda/cuda_device.h"
+#include "backends/cuda/emulated_device.h"
 #include "backends/cuda/program.h"
-#include "backends/cuda/twin_device.h"
-#include "driver/bundle.h"
+#include "driver/bundle/bundle.h"
 
 namespace weft {
 namespace {

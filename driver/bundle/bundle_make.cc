@@ -2,7 +2,7 @@
 #include <unordered_set>
 
 #include "driver/backend.h"
-#include "driver/bundle.h"
+#include "driver/bundle/bundle.h"
 #include "driver/compile_request.h"
 #include "ir/error.h"
 #include "ir/prim.h"

@@ -2,8 +2,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "backends/cpu/program.h"
-#include "driver/bundle.h"
+#include "backends/cpu/core/program.h"
+#include "driver/bundle/bundle.h"
 #include "driver/connect_effects.h"
 
 namespace weft {

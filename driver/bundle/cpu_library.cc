@@ -1,13 +1,13 @@
-#include "driver/cpu_library.h"
+#include "driver/bundle/cpu_library.h"
 
 #include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
 
-#include "driver/array_files.h"
-#include "driver/bundle.h"
-#include "driver/command_line.h"
+#include "driver/bundle/bundle.h"
+#include "driver/command_line/command_line.h"
+#include "driver/files/array_files.h"
 
 extern "C" __attribute__((visibility("default"))) const char* weft_run_cpu_bundle(const char* bytes, size_t size,
                                                                                   const char* file,

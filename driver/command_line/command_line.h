@@ -1,6 +1,6 @@
 // What the command lines of `weft` and `weft-run` have in common.
-#ifndef WEFT_DRIVER_COMMAND_LINE_H_
-#define WEFT_DRIVER_COMMAND_LINE_H_
+#ifndef WEFT_DRIVER_COMMAND_LINE_COMMAND_LINE_H_
+#define WEFT_DRIVER_COMMAND_LINE_COMMAND_LINE_H_
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include <string>
 #include <system_error>
 
-#include "ir/out_of_memory.h"
+#include "base/out_of_memory.h"
 #include <CLI/CLI.hpp>
 
 namespace weft {
@@ -67,4 +67,4 @@ inline int Finish(const char* program, int status) {
 }
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_COMMAND_LINE_H_
+#endif  // WEFT_DRIVER_COMMAND_LINE_COMMAND_LINE_H_

@@ -1,4 +1,4 @@
-#include "driver/command_passes.h"
+#include "driver/command_line/command_passes.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,15 +13,15 @@
 #include "absl/strings/str_join.h"
 #include "ir/dim.h"
 #include "ir/error.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/exchange/serialize.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/grad.h"
-#include "transforms/jet.h"
-#include "transforms/jvp.h"
-#include "transforms/pass.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jet.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

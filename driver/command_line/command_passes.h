@@ -1,9 +1,9 @@
-// What `weft opt --passes=` knows: the passes of transforms/pass.h, the transforms with their arguments, and a few
+// What `weft opt --passes=` knows: the passes of transforms/opt/pass.h, the transforms with their arguments, and a few
 // that only a command line needs.
 //
 //   FnRef g = RunCommandPasses(f, "grad(0),optimize,print");
-#ifndef WEFT_DRIVER_COMMAND_PASSES_H_
-#define WEFT_DRIVER_COMMAND_PASSES_H_
+#ifndef WEFT_DRIVER_COMMAND_LINE_COMMAND_PASSES_H_
+#define WEFT_DRIVER_COMMAND_LINE_COMMAND_PASSES_H_
 
 #include <string>
 #include <vector>
@@ -25,4 +25,4 @@ FnRef RunCommandPasses(const FnRef& fn, const std::string& passes, const PassRep
 std::string ListCommandPasses();
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_COMMAND_PASSES_H_
+#endif  // WEFT_DRIVER_COMMAND_LINE_COMMAND_PASSES_H_

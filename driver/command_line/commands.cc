@@ -1,19 +1,19 @@
-#include "driver/commands.h"
+#include "driver/command_line/commands.h"
 
 #include <iostream>
 #include <memory>
 
-#include "driver/array_files.h"
-#include "driver/bundle.h"
-#include "driver/command_passes.h"
+#include "driver/bundle/bundle.h"
+#include "driver/command_line/command_passes.h"
 #include "driver/executable.h"
-#include "driver/files.h"
-#include "ir/eval.h"
-#include "ir/op_reference.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
-#include "transforms/pass.h"
+#include "driver/files/array_files.h"
+#include "driver/files/files.h"
+#include "ir/eval/eval.h"
+#include "ir/exchange/serialize.h"
+#include "ir/samples/op_reference.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

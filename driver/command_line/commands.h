@@ -1,6 +1,6 @@
 // What the subcommands of `weft` do, apart from the parsing of the command line. Each raises weft::Error.
-#ifndef WEFT_DRIVER_COMMANDS_H_
-#define WEFT_DRIVER_COMMANDS_H_
+#ifndef WEFT_DRIVER_COMMAND_LINE_COMMANDS_H_
+#define WEFT_DRIVER_COMMAND_LINE_COMMANDS_H_
 
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ struct RunCommand {
   std::vector<std::string> inputs;
   std::string outputs;
   bool interpret = false;  // by the backend "interpreter"
-  std::string device;      // of a bundle; see driver/bundle.h
+  std::string device;      // of a bundle; see driver/bundle/bundle.h
   void Run() const;
 };
 
@@ -51,4 +51,4 @@ struct DumpCommand {
 void RunOpsCommand();
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_COMMANDS_H_
+#endif  // WEFT_DRIVER_COMMAND_LINE_COMMANDS_H_

@@ -1,4 +1,4 @@
-#include "driver/gpu_selftest.h"
+#include "driver/command_line/gpu_selftest.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,10 @@
 
 #include "backends/cuda/cuda_device.h"
 #include "backends/cuda/program.h"
-#include "driver/array_files.h"
-#include "driver/files.h"
-#include "driver/npy.h"
-#include "driver/npz.h"
+#include "driver/files/array_files.h"
+#include "driver/files/files.h"
+#include "driver/files/npy.h"
+#include "driver/files/npz.h"
 #include "ir/error.h"
 #include "ir/tensor.h"
 

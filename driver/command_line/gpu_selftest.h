@@ -8,8 +8,8 @@
 //   NAME.sm_90a.weftb      the program, for each target
 //   NAME.in.0.npy ...      its arguments; along their first dimension they are repeated to the size that it takes
 //   NAME.out.0.npy ...     its results, in the same way
-#ifndef WEFT_DRIVER_GPU_SELFTEST_H_
-#define WEFT_DRIVER_GPU_SELFTEST_H_
+#ifndef WEFT_DRIVER_COMMAND_LINE_GPU_SELFTEST_H_
+#define WEFT_DRIVER_COMMAND_LINE_GPU_SELFTEST_H_
 
 #include <string>
 
@@ -25,4 +25,4 @@ struct SelftestCommand {
 };
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_GPU_SELFTEST_H_
+#endif  // WEFT_DRIVER_COMMAND_LINE_GPU_SELFTEST_H_

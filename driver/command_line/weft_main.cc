@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "driver/backend.h"
-#include "driver/command_line.h"
-#include "driver/commands.h"
-#include "driver/gpu_selftest.h"
+#include "driver/command_line/command_line.h"
+#include "driver/command_line/commands.h"
+#include "driver/command_line/gpu_selftest.h"
 #include "ir/error.h"
 #include <CLI/CLI.hpp>
 

@@ -13,11 +13,11 @@
 #include <system_error>
 #include <vector>
 
-#include "driver/array_files.h"
-#include "driver/command_line.h"
-#include "driver/cpu_library.h"
-#include "driver/files.h"
-#include "driver/gpu_selftest.h"
+#include "driver/bundle/cpu_library.h"
+#include "driver/command_line/command_line.h"
+#include "driver/command_line/gpu_selftest.h"
+#include "driver/files/array_files.h"
+#include "driver/files/files.h"
 #include <CLI/CLI.hpp>
 
 namespace {

@@ -1,14 +1,14 @@
-#include "driver/array_files.h"
+#include "driver/files/array_files.h"
 
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
 
-#include "driver/files.h"
-#include "driver/npy.h"
-#include "driver/npz.h"
-#include "ir/effects.h"
+#include "driver/files/files.h"
+#include "driver/files/npy.h"
+#include "driver/files/npz.h"
 #include "ir/error.h"
+#include "ir/eval/effects.h"
 
 namespace weft {
 

@@ -1,11 +1,11 @@
 // The arrays of `weft run`: arguments from files, results to files or to standard output.
-#ifndef WEFT_DRIVER_ARRAY_FILES_H_
-#define WEFT_DRIVER_ARRAY_FILES_H_
+#ifndef WEFT_DRIVER_FILES_ARRAY_FILES_H_
+#define WEFT_DRIVER_FILES_ARRAY_FILES_H_
 
 #include <string>
 #include <vector>
 
-#include "driver/bundle.h"
+#include "driver/bundle/bundle.h"
 
 namespace weft {
 
@@ -28,4 +28,4 @@ Bundle ParseBundle(const std::string& bytes, const std::string& file);
 void PutResults(const Tensors& results, const std::string& folder);
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_ARRAY_FILES_H_
+#endif  // WEFT_DRIVER_FILES_ARRAY_FILES_H_

@@ -1,4 +1,4 @@
-#include "driver/files.h"
+#include "driver/files/files.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "driver/npy.h"
+#include "driver/files/npy.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "driver/files.h"
+#include "driver/files/files.h"
 #include "ir/error.h"
 
 namespace weft {

@@ -6,8 +6,8 @@
 //
 // NumPy has no bf16, f8 and keys: bf16 and f8 are stored as ml_dtypes does, as raw bytes ('<V2', '|V1'), keys as '<u8'.
 // Keys are also read from their words, uint32[..., 2].
-#ifndef WEFT_DRIVER_NPY_H_
-#define WEFT_DRIVER_NPY_H_
+#ifndef WEFT_DRIVER_FILES_NPY_H_
+#define WEFT_DRIVER_FILES_NPY_H_
 
 #include <string>
 
@@ -24,4 +24,4 @@ Tensor ReadNpy(const std::string& path, DType wanted);
 void WriteNpy(const std::string& path, const Tensor& tensor);
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_NPY_H_
+#endif  // WEFT_DRIVER_FILES_NPY_H_

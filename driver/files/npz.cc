@@ -1,4 +1,4 @@
-#include "driver/npz.h"
+#include "driver/files/npz.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "ir/error.h"
-#include "ir/utf8.h"
 #include <boost/crc.hpp>
 
 namespace weft {

@@ -1,6 +1,6 @@
 // NumPy's .npz files: arrays by name.
-#ifndef WEFT_DRIVER_NPZ_H_
-#define WEFT_DRIVER_NPZ_H_
+#ifndef WEFT_DRIVER_FILES_NPZ_H_
+#define WEFT_DRIVER_FILES_NPZ_H_
 
 #include <cstdint>
 #include <map>
@@ -40,4 +40,4 @@ class NpzArchive {
 };
 
 }  // namespace weft
-#endif  // WEFT_DRIVER_NPZ_H_
+#endif  // WEFT_DRIVER_FILES_NPZ_H_

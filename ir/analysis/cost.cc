@@ -1,11 +1,11 @@
-#include "ir/cost.h"
+#include "ir/analysis/cost.h"
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
 #include "ir/prim.h"
-#include "ir/snapshots.h"
+#include "ir/prims/control/binomial.h"
 
 namespace weft {
 namespace {

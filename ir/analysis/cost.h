@@ -8,8 +8,8 @@
 // fused: what is made and read by element-wise equations only never reaches memory, and what several of them read is
 // read once. Views (reshape, stop_gradient) and numbers cost nothing; indexing counts what it touches, not the array it
 // indexes.
-#ifndef WEFT_IR_COST_H_
-#define WEFT_IR_COST_H_
+#ifndef WEFT_IR_ANALYSIS_COST_H_
+#define WEFT_IR_ANALYSIS_COST_H_
 
 #include "ir/fn.h"
 
@@ -50,4 +50,4 @@ double FlopsOf(const Fn& fn, const Eqn& eqn, const CostOptions& options = {});
 Cost CostOf(const Fn& fn, const CostOptions& options = {});
 
 }  // namespace weft
-#endif  // WEFT_IR_COST_H_
+#endif  // WEFT_IR_ANALYSIS_COST_H_

@@ -1,9 +1,9 @@
 // Costs against counts made by hand.
-#include "ir/cost.h"
+#include "ir/analysis/cost.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/text_parser.h"
+#include "ir/text/parser.h"
 
 namespace weft {
 namespace {

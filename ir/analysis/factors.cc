@@ -1,4 +1,4 @@
-#include "ir/factors.h"
+#include "ir/analysis/factors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -673,7 +673,7 @@ Atom LocalEqn::IsFirst(const std::vector<int>& factors) const {
 const FactorRule& FactorRuleOf(const Prim& prim) {
   static const auto& rules = *new Rules(MakeRules());
   const auto it = rules.find(prim.name);
-  WEFT_CHECK(it != rules.end()) << "how " << prim.name << " is cut over devices is not said (ir/factors.cc)";
+  WEFT_CHECK(it != rules.end()) << "how " << prim.name << " is cut over devices is not said (ir/analysis/factors.cc)";
   return it->second;
 }
 

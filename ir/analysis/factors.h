@@ -9,8 +9,8 @@
 // Results that do not hold a factor that is cut are put together over devices as its kind says.
 //
 // The table is complete: every primitive has a rule or a reason why there is none (factors_test).
-#ifndef WEFT_IR_FACTORS_H_
-#define WEFT_IR_FACTORS_H_
+#ifndef WEFT_IR_ANALYSIS_FACTORS_H_
+#define WEFT_IR_ANALYSIS_FACTORS_H_
 
 #include <functional>
 #include <string>
@@ -71,4 +71,4 @@ const FactorRule& FactorRuleOf(const Prim& prim);
 Atoms EmitLocal(const LocalEqn& local);
 
 }  // namespace weft
-#endif  // WEFT_IR_FACTORS_H_
+#endif  // WEFT_IR_ANALYSIS_FACTORS_H_

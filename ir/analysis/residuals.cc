@@ -1,4 +1,4 @@
-#include "ir/residuals.h"
+#include "ir/analysis/residuals.h"
 
 #include <algorithm>
 #include <unordered_set>

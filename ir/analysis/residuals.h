@@ -4,8 +4,8 @@
 //   const Pullback p = Vjp(f, active);
 //   for (size_t i = f->results().size(); i < p.forward->results().size(); ++i)
 //     Print(OriginOf(*p.forward, p.forward->results()[i]));
-#ifndef WEFT_IR_RESIDUALS_H_
-#define WEFT_IR_RESIDUALS_H_
+#ifndef WEFT_IR_ANALYSIS_RESIDUALS_H_
+#define WEFT_IR_ANALYSIS_RESIDUALS_H_
 
 #include <optional>
 #include <string>
@@ -33,4 +33,4 @@ Origin OriginOf(const Fn& fn, const Atom& value);
 std::vector<std::string> LoopMemory(const Fn& fn);
 
 }  // namespace weft
-#endif  // WEFT_IR_RESIDUALS_H_
+#endif  // WEFT_IR_ANALYSIS_RESIDUALS_H_

@@ -1,4 +1,4 @@
-#include "ir/size_conditions.h"
+#include "ir/analysis/size_conditions.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -4,8 +4,8 @@
 //   SizeConditions(*f)   // {size: n, least: 3, what: "top_k: dimension 0 of f32[n]"}
 //
 // The type rules say it, by Sig::Fits; whoever runs a function checks it when the sizes are known.
-#ifndef WEFT_IR_SIZE_CONDITIONS_H_
-#define WEFT_IR_SIZE_CONDITIONS_H_
+#ifndef WEFT_IR_ANALYSIS_SIZE_CONDITIONS_H_
+#define WEFT_IR_ANALYSIS_SIZE_CONDITIONS_H_
 
 #include <vector>
 
@@ -23,4 +23,4 @@ std::vector<SizeCondition> SizeConditions(const Fn& fn, const Eqn& eqn);
 std::vector<SizeCondition> ResultSizes(const Fn& fn);
 
 }  // namespace weft
-#endif  // WEFT_IR_SIZE_CONDITIONS_H_
+#endif  // WEFT_IR_ANALYSIS_SIZE_CONDITIONS_H_

@@ -1,11 +1,11 @@
-#include "ir/size_conditions.h"
+#include "ir/analysis/size_conditions.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "ir/effects.h"
+#include "ir/eval/effects.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <sstream>
 #include <vector>
 
-#include "ir/element_text.h"
 #include "ir/error.h"
+#include "ir/text/element_text.h"
 
 namespace weft {
 namespace {

@@ -4,8 +4,8 @@
 //   EffectHandlers handlers = GetEffectHandlers();
 //   handlers.print = [&](const std::string& text) { log << text; };
 //   SetEffectHandlers(handlers);
-#ifndef WEFT_IR_EFFECTS_H_
-#define WEFT_IR_EFFECTS_H_
+#ifndef WEFT_IR_EVAL_EFFECTS_H_
+#define WEFT_IR_EVAL_EFFECTS_H_
 
 #include <cstdint>
 #include <functional>
@@ -32,4 +32,4 @@ std::string FormatTensors(const std::string& format, const Tensors& values);
 void CheckFormat(const std::string& what, const std::string& format, size_t values);
 
 }  // namespace weft
-#endif  // WEFT_IR_EFFECTS_H_
+#endif  // WEFT_IR_EVAL_EFFECTS_H_

@@ -1,13 +1,13 @@
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 
 #include <atomic>
 
-#include "ir/evaluated.h"
-#include "ir/interrupt.h"
+#include "base/interrupt.h"
+#include "base/run_messages.h"
+#include "ir/analysis/size_conditions.h"
+#include "ir/eval/evaluated.h"
 #include "ir/prim.h"
-#include "ir/prims/tapes.h"
-#include "ir/run_messages.h"
-#include "ir/size_conditions.h"
+#include "ir/prims/control/tapes.h"
 #include "ir/specialize.h"
 
 namespace weft {

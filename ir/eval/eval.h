@@ -2,14 +2,14 @@
 // it; nothing that has to be fast may call it.
 //
 //   Tensors out = Eval(*fn, {x, y});       // out[i] has the type of result i
-#ifndef WEFT_IR_EVAL_H_
-#define WEFT_IR_EVAL_H_
+#ifndef WEFT_IR_EVAL_EVAL_H_
+#define WEFT_IR_EVAL_EVAL_H_
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "ir/effects.h"
+#include "ir/eval/effects.h"
 #include "ir/fn.h"
 #include "ir/tensor.h"
 
@@ -29,4 +29,4 @@ Tensors EvalEqn(const Eqn& eqn, const Tensors& operands);
 std::map<std::string, int64_t> BindSymbols(const Fn& fn, const Tensors& args);
 
 }  // namespace weft
-#endif  // WEFT_IR_EVAL_H_
+#endif  // WEFT_IR_EVAL_EVAL_H_

@@ -3,8 +3,8 @@
 //   EvaluatedElements count;
 //   Eval(*fn, args);
 //   count.Of("sin")            // elements of results of sin, in fn and its regions
-#ifndef WEFT_IR_EVALUATED_H_
-#define WEFT_IR_EVALUATED_H_
+#ifndef WEFT_IR_EVAL_EVALUATED_H_
+#define WEFT_IR_EVAL_EVALUATED_H_
 
 #include <cstdint>
 #include <map>
@@ -27,4 +27,4 @@ class EvaluatedElements {
 };
 
 }  // namespace weft
-#endif  // WEFT_IR_EVALUATED_H_
+#endif  // WEFT_IR_EVAL_EVALUATED_H_

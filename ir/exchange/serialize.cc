@@ -1,4 +1,4 @@
-#include "ir/serialize.h"
+#include "ir/exchange/serialize.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -13,11 +13,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
-#include "ir/attribute_names.h"
+#include "base/utf8.h"
 #include "ir/builder.h"
 #include "ir/prim.h"
-#include "ir/utf8.h"
-#include "ir/weft.pb.h"
+#include "ir/text/attribute_names.h"
+#include "ir/exchange/weft.pb.h"
 
 static_assert(std::endian::native == std::endian::little, "literals are written as they lie in memory");
 
@@ -33,11 +33,11 @@ uint64_t Digest(const std::string& bytes) {  // FNV-1a
   return hash;
 }
 
-// The enum of the format counts from 1, since 0 means that nothing was written; otherwise it is that of ir/dtype.h.
+// The enum of the format counts from 1, since 0 means that nothing was written; otherwise it is that of base/dtype.h.
 exchange::DType ToProto(DType dtype) { return static_cast<exchange::DType>(static_cast<int>(dtype) + 1); }
 static_assert(static_cast<int>(DType::kTape) + 1 == exchange::TAPE &&
                   static_cast<int>(DType::kF32) + 1 == exchange::F32,
-              "the numbers of the format are fixed; translate where ir/dtype.h moves");
+              "the numbers of the format are fixed; translate where base/dtype.h moves");
 
 std::string Bytes(const google::protobuf::MessageLite& message) {
   const size_t size = message.ByteSizeLong();

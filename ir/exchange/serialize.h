@@ -1,12 +1,12 @@
-// The protobuf form of the IR, for bundles, caches and export. The format is ir/weft.proto: stable, versioned, and free
-// of anything that depends on the process; equal functions with equal names and locations give equal bytes.
+// The protobuf form of the IR, for bundles, caches and export. The format is ir/exchange/weft.proto: stable, versioned,
+// and free of anything that depends on the process; equal functions with equal names and locations give equal bytes.
 //
 //   std::string bytes = Serialize(*fn);
 //   FnRef same = Deserialize(bytes);       // structurally equal, with the same names and locations
 //
 // Only serialize.cc includes protobuf headers.
-#ifndef WEFT_IR_SERIALIZE_H_
-#define WEFT_IR_SERIALIZE_H_
+#ifndef WEFT_IR_EXCHANGE_SERIALIZE_H_
+#define WEFT_IR_EXCHANGE_SERIALIZE_H_
 
 #include <cstdint>
 #include <string>
@@ -38,4 +38,4 @@ bool IsSerialized(const std::string& bytes);
 std::string WrapModule(const std::string& module, uint32_t version = kSerialVersion);
 
 }  // namespace weft
-#endif  // WEFT_IR_SERIALIZE_H_
+#endif  // WEFT_IR_EXCHANGE_SERIALIZE_H_

@@ -1,4 +1,4 @@
-#include "ir/serialize.h"
+#include "ir/exchange/serialize.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 
 #include "ir/builder.h"
-#include "ir/sample_fns.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "ir/weft.pb.h"
+#include "ir/exchange/weft.pb.h"
 
 namespace weft {
 namespace {

@@ -6,11 +6,11 @@
 #include <map>
 #include <set>
 
+#include "base/product.h"
 #include "ir/ops.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
-#include "ir/product.h"
 
 namespace weft {
 
@@ -264,7 +264,7 @@ void RegisterContraction(PrimRegistry& r) {
                   "The sum of products over the letters of `spec` (such as \"bmk,bkn->bmn\") that are not in the "
                   "result. No letter repeats in a term; each "
                   "occurs in two terms at least. Optional `dtype`: of the result and the accumulation; `along` and "
-                  "`leaf`: the sum is taken in a fixed order (transforms/fixed_order.h).");
+                  "`leaf`: the sum is taken in a fixed order (transforms/shard/fixed_order.h).");
   p.more_attributes = {"along", "leaf"};
   p.dtypes = kNumbers;
   p.tolerance = 1e-5;

@@ -4,17 +4,17 @@
 #include <limits>
 #include <utility>
 
+#include "base/product.h"
+#include "base/to_integer.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
-#include "ir/product.h"
-#include "ir/to_integer.h"
 
 namespace weft {
 namespace {
 
 using Complex = std::complex<double>;
 
-// Float to integer: ir/to_integer.h. Everything else as C++ converts.
+// Float to integer: base/to_integer.h. Everything else as C++ converts.
 Tensor ConvertTo(const Tensor& x, DType dtype) {
   const DType from = x.dtype();
   if (from == dtype) return x;

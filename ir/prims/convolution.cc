@@ -5,12 +5,12 @@
 // _conv_general_dilated_transpose_lhs and _rhs, written for this layout).
 #include <algorithm>
 
+#include "base/product.h"
 #include "ir/ops.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
 #include "ir/prims/window.h"
-#include "ir/product.h"
 
 namespace weft {
 namespace {

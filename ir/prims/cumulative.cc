@@ -1,11 +1,11 @@
 // Running sums, products, extremes and log-sum-exps along one dimension.
 #include <cmath>
 
+#include "base/product.h"
 #include "ir/ops.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
-#include "ir/product.h"
 
 namespace weft {
 namespace {

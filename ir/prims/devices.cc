@@ -4,9 +4,9 @@
 #include <cstring>
 #include <optional>
 
-#include "ir/fibres.h"
+#include "base/fibres.h"
+#include "base/run_messages.h"
 #include "ir/prims/elementwise.h"
-#include "ir/run_messages.h"
 
 namespace weft {
 namespace {

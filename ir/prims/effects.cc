@@ -1,10 +1,10 @@
 // Operations that do something besides computing: debug_print, assert, pure_callback, io_callback.
-#include "ir/effects.h"
+#include "ir/eval/effects.h"
 
 #include "ir/ops.h"
+#include "ir/prims/control/tapes.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/product.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
-#include "ir/product.h"
 
 namespace weft {
 namespace {

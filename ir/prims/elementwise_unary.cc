@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/product.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/special.h"
-#include "ir/product.h"
 
 namespace weft {
 namespace {
@@ -391,7 +391,7 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
     for (double v : LoadAs<double>(in[0])) y.push_back(std::isfinite(v));
     return {StoreAs<uint64_t>(DType::kBool, in[0].shape(), y)};
   };
-  // What is not one operation: about the length of the vector code (lowering/vector_math.cc).
+  // What is not one operation: about the length of the vector code (lowering/cpu/vector_math.cc).
   for (const char* name : {"exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tanh",
                            "sech_squared", "logistic", "logistic_density", "erf", "cbrt"})
     r.Get(name).work = 15;

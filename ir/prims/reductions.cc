@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include "base/product.h"
 #include "ir/ops.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
-#include "ir/product.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
 // Random tensors for tests. The numbers follow from the generator alone.
-#ifndef WEFT_IR_DRAWN_TENSORS_H_
-#define WEFT_IR_DRAWN_TENSORS_H_
+#ifndef WEFT_IR_SAMPLES_DRAWN_TENSORS_H_
+#define WEFT_IR_SAMPLES_DRAWN_TENSORS_H_
 
 #include <cmath>
 #include <random>
@@ -34,4 +34,4 @@ inline Tensors DrawArguments(const Fn& fn, std::mt19937& rng, double low = -2, d
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_DRAWN_TENSORS_H_
+#endif  // WEFT_IR_SAMPLES_DRAWN_TENSORS_H_

@@ -1,4 +1,4 @@
-#include "ir/op_reference.h"
+#include "ir/samples/op_reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "ir/prim.h"
 #include "ir/prims/elementwise.h"
-#include "ir/sample_fns.h"
-#include "ir/text_printer.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/printer.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
 // Recursive functions in the IR's text form, f(x: f64[], n: i32[]) -> f64[], for the tests of several folders.
-#ifndef WEFT_IR_RECURSIVE_SAMPLES_H_
-#define WEFT_IR_RECURSIVE_SAMPLES_H_
+#ifndef WEFT_IR_SAMPLES_RECURSIVE_SAMPLES_H_
+#define WEFT_IR_SAMPLES_RECURSIVE_SAMPLES_H_
 
 namespace weft {
 
@@ -44,4 +44,4 @@ inline constexpr const char* kTree = R"(fn f(x: f64[], n: i32[]) {
 )";
 
 }  // namespace weft
-#endif  // WEFT_IR_RECURSIVE_SAMPLES_H_
+#endif  // WEFT_IR_SAMPLES_RECURSIVE_SAMPLES_H_

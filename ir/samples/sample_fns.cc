@@ -1,4 +1,4 @@
-#include "ir/sample_fns.h"
+#include "ir/samples/sample_fns.h"
 
 #include <bit>
 #include <limits>

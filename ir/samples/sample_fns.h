@@ -2,8 +2,8 @@
 // have to carry.
 //
 //   for (const Prim* prim : AllPrims()) for (const FnRef& f : SampleFns(*prim)) ...
-#ifndef WEFT_IR_SAMPLE_FNS_H_
-#define WEFT_IR_SAMPLE_FNS_H_
+#ifndef WEFT_IR_SAMPLES_SAMPLE_FNS_H_
+#define WEFT_IR_SAMPLES_SAMPLE_FNS_H_
 
 #include <set>
 #include <string>
@@ -30,4 +30,4 @@ std::set<std::string> PrimsOf(const Fn& fn);
 FnRef KitchenSinkFn();
 
 }  // namespace weft
-#endif  // WEFT_IR_SAMPLE_FNS_H_
+#endif  // WEFT_IR_SAMPLES_SAMPLE_FNS_H_

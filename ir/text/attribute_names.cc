@@ -1,4 +1,4 @@
-#include "ir/attribute_names.h"
+#include "ir/text/attribute_names.h"
 
 #include <mutex>
 #include <unordered_map>

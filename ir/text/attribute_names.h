@@ -1,6 +1,6 @@
 // Which attributes a primitive has. Type rules read those that they need and would overlook a misspelt optional one.
-#ifndef WEFT_IR_ATTRIBUTE_NAMES_H_
-#define WEFT_IR_ATTRIBUTE_NAMES_H_
+#ifndef WEFT_IR_TEXT_ATTRIBUTE_NAMES_H_
+#define WEFT_IR_TEXT_ATTRIBUTE_NAMES_H_
 
 #include <set>
 #include <string>
@@ -16,4 +16,4 @@ const std::set<std::string>& AttributeNames(const Prim& prim);
 void CheckAttributeNames(const Prim& prim, const Attrs& attrs);
 
 }  // namespace weft
-#endif  // WEFT_IR_ATTRIBUTE_NAMES_H_
+#endif  // WEFT_IR_TEXT_ATTRIBUTE_NAMES_H_

@@ -1,4 +1,4 @@
-#include "ir/element_text.h"
+#include "ir/text/element_text.h"
 
 #include <bit>
 #include <charconv>

@@ -5,8 +5,8 @@
 //   floats          2.0  -0.0  1e-07  inf  -inf  nan  -nan; a NaN with another payload as its bits, 0x7fc00001
 //   complex         (1.0,-2.0): both parts as above
 //   key             0x and 16 hexadecimal digits
-#ifndef WEFT_IR_ELEMENT_TEXT_H_
-#define WEFT_IR_ELEMENT_TEXT_H_
+#ifndef WEFT_IR_TEXT_ELEMENT_TEXT_H_
+#define WEFT_IR_TEXT_ELEMENT_TEXT_H_
 
 #include <cstdint>
 #include <string>
@@ -21,4 +21,4 @@ std::string ElementText(const Tensor& tensor, int64_t i);
 void SetElementFromText(Tensor& tensor, int64_t i, const std::string& text);
 
 }  // namespace weft
-#endif  // WEFT_IR_ELEMENT_TEXT_H_
+#endif  // WEFT_IR_TEXT_ELEMENT_TEXT_H_

@@ -1,4 +1,4 @@
-#include "ir/text_parser.h"
+#include "ir/text/parser.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "ir/attribute_names.h"
 #include "ir/builder.h"
-#include "ir/element_text.h"
 #include "ir/prim.h"
-#include "ir/text_printer.h"
+#include "ir/text/attribute_names.h"
+#include "ir/text/element_text.h"
+#include "ir/text/printer.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-// Reads the text form of the IR (docs/ir.md has the grammar, ir/text_printer.h writes it).
+// Reads the text form of the IR (docs/ir.md has the grammar, ir/text/printer.h writes it).
 //
 //   FnRef f = ParseFn("fn f(x: f32[3]) -> (f32[3]) {\n  a: f32[3] = sin x\n  return a\n}\n");
 //

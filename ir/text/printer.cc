@@ -1,4 +1,4 @@
-#include "ir/text_printer.h"
+#include "ir/text/printer.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/element_text.h"
 #include "ir/prim.h"
+#include "ir/text/element_text.h"
 
 namespace weft {
 namespace {

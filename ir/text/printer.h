@@ -1,4 +1,4 @@
-// The text form of the IR. docs/ir.md has the grammar; ir/text_parser.h reads it back.
+// The text form of the IR. docs/ir.md has the grammar; ir/text/parser.h reads it back.
 //
 //   fn f(x: f32[3], const w: f32[784,10]) -> (f32[]) {
 //     a: f32[3] = mul x 2.0:f32

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_replace.h"
 #include "ir/builder.h"
-#include "ir/element_text.h"
-#include "ir/sample_fns.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/element_text.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
 
 namespace weft {

@@ -7,8 +7,8 @@
 //
 //   desc of a kernel:   [slot of operand 0, slot of operand 1, ..., symbolic size 0, symbolic size 1, ...]
 //   desc of a library operation: see the WEFT_OP_* that reads it.
-#ifndef WEFT_LOWERING_ABI_H_
-#define WEFT_LOWERING_ABI_H_
+#ifndef WEFT_LOWERING_ABI_ABI_H_
+#define WEFT_LOWERING_ABI_ABI_H_
 
 #include <stdint.h>
 
@@ -59,7 +59,7 @@ typedef enum WeftOpcode {
   WEFT_OP_CALLBACK,
   WEFT_OP_COLLECTIVE,
   WEFT_OP_TRANSPOSE,  // tiled copy of a permuted array
-  // Tapes (ir/tape.h). A counter slot holds the number of the trip and, for loops over tapes, that of all trips.
+  // Tapes (base/tape.h). A counter slot holds the number of the trip and, for loops over tapes, that of all trips.
   WEFT_OP_TAPE_NEW,      // [tape slot, dtype, elements of a row, lanes, trips slot or -1, number of trip counts]
   WEFT_OP_TAPE_START,    // [counter slot]: before trip 0
   WEFT_OP_TAPE_STEP,     // [predicate slot or -1, counter slot, trips slot or -1, number of trip counts]: next trip
@@ -81,7 +81,7 @@ typedef struct WeftRuntime {
   // Runs kernel over [0, units), on several threads when the estimated cost of it all makes that worth while.
   void (*parallel_for)(WeftFrame*, WeftKernel, const int64_t* desc, int64_t units, int64_t nanoseconds);
   const WeftOp* ops;     // by WeftOpcode
-  const WeftMath* math;  // by index: lowering/math_table.h
+  const WeftMath* math;  // by index: lowering/abi/math_table.h
   // Called by loops when the frame's trips have run out: sets them anew, or the frame's error if the program is to end.
   void (*poll)(WeftFrame*);
 } WeftRuntime;
@@ -92,4 +92,4 @@ typedef int32_t (*WeftMain)(WeftFrame* frame);
 }  // extern "C"
 #endif
 
-#endif  // WEFT_LOWERING_ABI_H_
+#endif  // WEFT_LOWERING_ABI_ABI_H_

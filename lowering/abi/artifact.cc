@@ -1,4 +1,4 @@
-#include "lowering/artifact.h"
+#include "lowering/abi/artifact.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "ir/dtype.h"
-#include "ir/out_of_memory.h"
+#include "base/dtype.h"
+#include "base/out_of_memory.h"
 
 namespace weft {
 namespace {

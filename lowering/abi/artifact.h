@@ -1,9 +1,9 @@
 // What lowering hands to a backend: code, and how to lay out memory around it. Knows neither MLIR nor the IR.
 //
 //   Artifact a = Lower(fn, target, {});            // lowering/lower.h
-//   auto program = cpu::Program::Load(a);          // backends/cpu/program.h
-#ifndef WEFT_LOWERING_ARTIFACT_H_
-#define WEFT_LOWERING_ARTIFACT_H_
+//   auto program = cpu::Program::Load(a);          // backends/cpu/core/program.h
+#ifndef WEFT_LOWERING_ABI_ARTIFACT_H_
+#define WEFT_LOWERING_ABI_ARTIFACT_H_
 
 #include <cstdint>
 #include <stdexcept>
@@ -121,4 +121,4 @@ int64_t PlanArena(const std::vector<Artifact::Buffer>& buffers, const std::vecto
                   std::vector<int64_t>* offsets);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_ARTIFACT_H_
+#endif  // WEFT_LOWERING_ABI_ARTIFACT_H_

@@ -1,4 +1,4 @@
-#include "lowering/cpu_features.h"
+#include "lowering/abi/cpu_features.h"
 
 namespace weft {
 

@@ -1,6 +1,6 @@
 // What compiled code asks of a CPU, and what the CPU at hand has. Needs no LLVM.
-#ifndef WEFT_LOWERING_CPU_FEATURES_H_
-#define WEFT_LOWERING_CPU_FEATURES_H_
+#ifndef WEFT_LOWERING_ABI_CPU_FEATURES_H_
+#define WEFT_LOWERING_ABI_CPU_FEATURES_H_
 
 #include <string>
 
@@ -11,4 +11,4 @@ namespace weft {
 std::string LackingFeature(const std::string& target);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_CPU_FEATURES_H_
+#endif  // WEFT_LOWERING_ABI_CPU_FEATURES_H_

@@ -3,8 +3,8 @@
 // The shared object exports, for a kernel `k`, `void k_launch(void** arguments)`, which runs one thread of it, and
 // `k_shared`, the block's shared memory (if it has any). What a thread asks of the machine goes through the table that
 // `weft_twin` points at: entry i is the function that kTwinFunctions names.
-#ifndef WEFT_LOWERING_GPU_TWIN_ABI_H_
-#define WEFT_LOWERING_GPU_TWIN_ABI_H_
+#ifndef WEFT_LOWERING_ABI_EMULATION_ABI_H_
+#define WEFT_LOWERING_ABI_EMULATION_ABI_H_
 
 #include <cstdint>
 
@@ -75,4 +75,4 @@ inline constexpr const char* kTwinFunctions[] = {
 inline constexpr int kNumTwinFunctions = sizeof(kTwinFunctions) / sizeof(kTwinFunctions[0]);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_GPU_TWIN_ABI_H_
+#endif  // WEFT_LOWERING_ABI_EMULATION_ABI_H_

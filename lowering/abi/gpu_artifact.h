@@ -2,15 +2,15 @@
 // is laid out around them. Knows neither MLIR nor the IR.
 //
 //   GpuArtifact a = LowerGpu(fn, GpuTarget::Named("cuda:sm_90a"));    // lowering/gpu/lower.h
-#ifndef WEFT_LOWERING_GPU_ARTIFACT_H_
-#define WEFT_LOWERING_GPU_ARTIFACT_H_
+#ifndef WEFT_LOWERING_ABI_GPU_ARTIFACT_H_
+#define WEFT_LOWERING_ABI_GPU_ARTIFACT_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "lowering/artifact.h"
+#include "lowering/abi/artifact.h"
 
 namespace weft {
 
@@ -73,9 +73,9 @@ struct GpuArtifact {
   std::vector<GpuKernel> kernels;
   std::vector<GpuStep> steps;
   std::string ptx;
-  std::string twin;         // the same kernels as an ELF shared object for this CPU (lowering/gpu/twin_abi.h), or empty
+  std::string twin;  // the same kernels as an ELF shared object for this CPU (lowering/abi/emulation_abi.h), or empty
   std::string twin_target;  // this CPU, as Target::ToString
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_GPU_ARTIFACT_H_
+#endif  // WEFT_LOWERING_ABI_GPU_ARTIFACT_H_

@@ -2,8 +2,8 @@
 //
 // Entry MathIndex(op, dtype) computes n elements in memory. Elements of f16 and bf16 are passed as f32; integers,
 // f32, f64, c64 and c128 as themselves; bool does not occur.
-#ifndef WEFT_LOWERING_MATH_TABLE_H_
-#define WEFT_LOWERING_MATH_TABLE_H_
+#ifndef WEFT_LOWERING_ABI_MATH_TABLE_H_
+#define WEFT_LOWERING_ABI_MATH_TABLE_H_
 
 #include <string>
 
@@ -57,4 +57,4 @@ inline int MathIndex(const std::string& op, int dtype) {
 }
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MATH_TABLE_H_
+#endif  // WEFT_LOWERING_ABI_MATH_TABLE_H_

@@ -2,16 +2,16 @@
 //
 //   WriteFile("f.weftb", bundle.Serialize());
 //   Bundle b = Bundle::Parse(ReadFile("f.weftb"));
-#ifndef WEFT_LOWERING_BUNDLE_H_
-#define WEFT_LOWERING_BUNDLE_H_
+#ifndef WEFT_LOWERING_BUNDLE_BUNDLE_H_
+#define WEFT_LOWERING_BUNDLE_BUNDLE_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "lowering/artifact.h"
-#include "lowering/gpu/artifact.h"
+#include "lowering/abi/artifact.h"
+#include "lowering/abi/gpu_artifact.h"
 
 namespace weft {
 
@@ -38,4 +38,4 @@ struct Bundle {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_BUNDLE_H_
+#endif  // WEFT_LOWERING_BUNDLE_BUNDLE_H_

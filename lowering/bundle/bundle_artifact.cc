@@ -2,12 +2,12 @@
 #include <limits>
 #include <stdexcept>
 
-#include "ir/dtype.h"
-#include "ir/utf8.h"
-#include "lowering/abi.h"
-#include "lowering/bundle.h"
-#include "lowering/bundle.pb.h"
-#include "lowering/digest.h"
+#include "base/digest.h"
+#include "base/dtype.h"
+#include "base/utf8.h"
+#include "lowering/abi/abi.h"
+#include "lowering/bundle/bundle.pb.h"
+#include "lowering/bundle/bundle.h"
 
 namespace weft {
 namespace {

@@ -1,11 +1,11 @@
 // Bundles as bytes: what is read is what was written, and bytes that were changed are refused.
-#include "lowering/bundle.h"
+#include "lowering/bundle/bundle.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <new>
 
-#include "lowering/compiler_memory.h"
+#include "lowering/cpu/compiler_memory.h"
 
 extern "C" {
 void* __real_malloc(size_t bytes);  // NOLINT(bugprone-reserved-identifier): the linker's names

@@ -1,4 +1,4 @@
-#include "lowering/codegen.h"
+#include "lowering/cpu/codegen.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "ir/error.h"
-#include "ir/out_of_memory.h"
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/SmallString.h"
@@ -32,7 +32,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar.h"
-#include "lowering/compiler_memory.h"
+#include "lowering/cpu/compiler_memory.h"
 #include "lowering/lower.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"

@@ -1,13 +1,13 @@
 // Internal to lowering/*.cc: the last mile from MLIR to a loadable shared object, and the process-wide compiler state.
-#ifndef WEFT_LOWERING_CODEGEN_H_
-#define WEFT_LOWERING_CODEGEN_H_
+#ifndef WEFT_LOWERING_CPU_CODEGEN_H_
+#define WEFT_LOWERING_CPU_CODEGEN_H_
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "lowering/target.h"
+#include "lowering/kernel/target.h"
 
 namespace llvm {
 class LLVMContext;
@@ -24,8 +24,8 @@ class ModuleOp;
 namespace weft {
 
 // Calls `f` with an empty module, in the calling thread's context: compilations of one thread share it, threads never
-// do. A std::bad_alloc from `f`, or from LLVM below it (lowering/compiler_memory.h), leaves the thread ready for the
-// next one. `equations`: how long the program is; OutOfMemory where there is not even memory to begin with.
+// do. A std::bad_alloc from `f`, or from LLVM below it (lowering/cpu/compiler_memory.h), leaves the thread ready for
+// the next one. `equations`: how long the program is; OutOfMemory where there is not even memory to begin with.
 std::string WithModule(size_t equations, const std::function<std::string(mlir::ModuleOp)>& f);
 
 enum class CodeStage { kMlir, kLlvm, kAssembly, kObject };
@@ -45,4 +45,4 @@ std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool as
 std::string CompileShared(llvm::Module& module, const Target& target);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_CODEGEN_H_
+#endif  // WEFT_LOWERING_CPU_CODEGEN_H_

@@ -1,4 +1,4 @@
-#include "lowering/compiler_memory.h"
+#include "lowering/cpu/compiler_memory.h"
 
 namespace weft {
 

@@ -4,8 +4,8 @@
 // Here it is a std::bad_alloc, thrown through LLVM's frames. Those are passed over as they are: what they held is lost,
 // and what they worked on is in no state to be used or destroyed. So whoever compiles keeps such things in a Held, and
 // gives up the state that outlives one compilation (ForgetCompilerState).
-#ifndef WEFT_LOWERING_COMPILER_MEMORY_H_
-#define WEFT_LOWERING_COMPILER_MEMORY_H_
+#ifndef WEFT_LOWERING_CPU_COMPILER_MEMORY_H_
+#define WEFT_LOWERING_CPU_COMPILER_MEMORY_H_
 
 #include <cstddef>
 #include <exception>
@@ -15,7 +15,7 @@
 namespace weft {
 
 // While one lives, the thread compiles: what malloc does not give it is a std::bad_alloc. (Of LLVM that is linked into
-// the same file alone, as it is into the Python module; see lowering/checked_malloc.cc.)
+// the same file alone, as it is into the Python module; see lowering/cpu/checked_malloc.cc.)
 class CompilingThread {
  public:
   CompilingThread() { ++depth_; }
@@ -46,4 +46,4 @@ class Held {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_COMPILER_MEMORY_H_
+#endif  // WEFT_LOWERING_CPU_COMPILER_MEMORY_H_

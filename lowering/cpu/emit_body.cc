@@ -1,4 +1,4 @@
-#include "lowering/mlir/emit_body.h"
+#include "lowering/cpu/mlir/emit_body.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,11 +1,11 @@
-#include "lowering/mlir/emit_kernel.h"
+#include "lowering/cpu/mlir/emit_kernel.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
 #include "ir/error.h"
-#include "lowering/mlir/kernel_emitter.h"
+#include "lowering/cpu/mlir/kernel_emitter.h"
 
 namespace weft {
 

@@ -1,8 +1,8 @@
-#include "lowering/mlir/emit_main.h"
+#include "lowering/cpu/mlir/emit_main.h"
 
 #include <algorithm>
 
-#include "lowering/mlir/emit_kernel.h"
+#include "lowering/cpu/mlir/emit_kernel.h"
 
 namespace weft {
 namespace {

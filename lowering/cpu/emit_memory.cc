@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "lowering/math_table.h"
-#include "lowering/mlir/emit_kernel.h"
-#include "lowering/mlir/kernel_emitter.h"
+#include "lowering/abi/math_table.h"
+#include "lowering/cpu/mlir/emit_kernel.h"
+#include "lowering/cpu/mlir/kernel_emitter.h"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 // Sums in a fixed order: terms in leaves, one after the other and in double precision, leaves, rounded, in a binary
 // tree. Every lane and every row is a sum of its own, so how many of them there are changes no bit.
-#include "lowering/mlir/emit_kernel.h"
-#include "lowering/mlir/kernel_emitter.h"
+#include "lowering/cpu/mlir/emit_kernel.h"
+#include "lowering/cpu/mlir/kernel_emitter.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "lowering/target.h"
+#include "lowering/kernel/target.h"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "lowering/mlir/vector_math.h"
+#include "lowering/cpu/mlir/vector_math.h"
 
 #include <bit>
 #include <cmath>

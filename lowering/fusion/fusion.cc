@@ -1,12 +1,12 @@
-#include "lowering/fusion.h"
+#include "lowering/fusion/fusion.h"
 
 #include <algorithm>
 #include <functional>
 #include <set>
 
 #include "ir/prim.h"
-#include "lowering/op_table.h"
-#include "lowering/unit_graph.h"
+#include "lowering/fusion/unit_graph.h"
+#include "lowering/ops/op_table.h"
 
 namespace weft {
 namespace {

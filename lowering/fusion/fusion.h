@@ -3,15 +3,15 @@
 // Views (broadcast, transpose, slice, reverse, iota, splitting reshapes, gathers) are never computed: whoever reads one
 // reads the array behind it through an index map. Cheap element-wise results are recomputed by each reader. What is
 // left is put, in program order, into the group of one of its operands when `Joinable` has no objection.
-#ifndef WEFT_LOWERING_FUSION_H_
-#define WEFT_LOWERING_FUSION_H_
+#ifndef WEFT_LOWERING_FUSION_FUSION_H_
+#define WEFT_LOWERING_FUSION_FUSION_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ir/fn.h"
-#include "lowering/affine.h"
+#include "lowering/kernel/affine.h"
 
 namespace weft {
 
@@ -125,4 +125,4 @@ ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining_eqn
 std::vector<int> DefiningEqns(const Fn& fn);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_FUSION_H_
+#endif  // WEFT_LOWERING_FUSION_FUSION_H_

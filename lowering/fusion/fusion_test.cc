@@ -1,5 +1,5 @@
 // Why equations stay out of groups: every reason is reached, and named where a person can read it.
-#include "lowering/fusion.h"
+#include "lowering/fusion/fusion.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "lowering/schedule.h"
+#include "lowering/schedule/schedule.h"
 
 namespace weft {
 namespace {

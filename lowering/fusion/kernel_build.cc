@@ -1,11 +1,11 @@
-#include "lowering/kernel_build.h"
+#include "lowering/fusion/kernel_build.h"
 
 #include <algorithm>
 #include <limits>
 #include <set>
 
 #include "ir/prim.h"
-#include "lowering/op_table.h"
+#include "lowering/ops/op_table.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,6 @@
 // From a fused group (or any value to be written somewhere) to a KernelSpec.
-#ifndef WEFT_LOWERING_KERNEL_BUILD_H_
-#define WEFT_LOWERING_KERNEL_BUILD_H_
+#ifndef WEFT_LOWERING_FUSION_KERNEL_BUILD_H_
+#define WEFT_LOWERING_FUSION_KERNEL_BUILD_H_
 
 #include <functional>
 #include <map>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "lowering/fusion.h"
-#include "lowering/kernel_spec.h"
+#include "lowering/fusion/fusion.h"
+#include "lowering/kernel/kernel_spec.h"
 
 namespace weft {
 
@@ -60,7 +60,7 @@ class KernelBuilder {
   int Elementwise(int eqn, const std::vector<Affine>& index);
   int Member(int eqn);
   int ArgReduction(const Eqn& e, const std::vector<Affine>& index);
-  // Of views that have no index map, as rows of lowering/op_table.cc name them.
+  // Of views that have no index map, as rows of lowering/ops/op_table.cc name them.
   friend class OpTable;
   int IotaValue(int eqn, const std::vector<Affine>& index);
   int DimSizeValue(int eqn, const std::vector<Affine>& index);
@@ -79,4 +79,4 @@ class KernelBuilder {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_KERNEL_BUILD_H_
+#endif  // WEFT_LOWERING_FUSION_KERNEL_BUILD_H_

@@ -1,4 +1,4 @@
-#include "lowering/unit_graph.h"
+#include "lowering/fusion/unit_graph.h"
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 // at nodes that lie between the two in the order, and gives up after kMostVisited of them: the answer is then "maybe",
 // which callers take as yes. So each question costs a bounded number of steps, and what is not fused for it lies more
 // than that many units apart.
-#ifndef WEFT_LOWERING_UNIT_GRAPH_H_
-#define WEFT_LOWERING_UNIT_GRAPH_H_
+#ifndef WEFT_LOWERING_FUSION_UNIT_GRAPH_H_
+#define WEFT_LOWERING_FUSION_UNIT_GRAPH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -61,4 +61,4 @@ class UnitGraph {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_UNIT_GRAPH_H_
+#endif  // WEFT_LOWERING_FUSION_UNIT_GRAPH_H_

@@ -1,6 +1,6 @@
 // Against a matrix of paths, on random graphs: an answer that the graph gives is right, and it is "maybe" only where
 // many nodes lie between.
-#include "lowering/unit_graph.h"
+#include "lowering/fusion/unit_graph.h"
 
 #include <gtest/gtest.h>
 

@@ -16,10 +16,10 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "lowering/codegen.h"
-#include "lowering/compiler_memory.h"
+#include "lowering/abi/emulation_abi.h"
+#include "lowering/cpu/codegen.h"
+#include "lowering/cpu/compiler_memory.h"
 #include "lowering/gpu/lower.h"
-#include "lowering/gpu/twin_abi.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lowering/gpu/artifact.h"
+#include "lowering/abi/gpu_artifact.h"
 #include "lowering/gpu/target.h"
 
 namespace mlir {

@@ -9,14 +9,14 @@
 #include <unordered_set>
 
 #include "ir/prim.h"
-#include "lowering/codegen.h"
+#include "lowering/cpu/codegen.h"
 #include "lowering/gpu/code.h"
 #include "lowering/gpu/mlir/emit_gpu_kernel.h"
 #include "lowering/gpu/plan.h"
 #include "lowering/gpu/products.h"
-#include "lowering/op_table.h"
-#include "lowering/schedule.h"
-#include "transforms/partition.h"
+#include "lowering/ops/op_table.h"
+#include "lowering/schedule/schedule.h"
+#include "transforms/shard/partition.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ir/fn.h"
-#include "lowering/gpu/artifact.h"
+#include "lowering/abi/gpu_artifact.h"
 #include "lowering/gpu/target.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lowering/gpu/target.h"
-#include "lowering/kernel_spec.h"
+#include "lowering/kernel/kernel_spec.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "lowering/fusion.h"
+#include "lowering/fusion/fusion.h"
 
 namespace weft {
 namespace {

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "ir/fn.h"
-#include "lowering/gpu/artifact.h"
+#include "lowering/abi/gpu_artifact.h"
 
 namespace weft {
 
-// From ContractLayout::entries (lowering/fusion.h); none where cuBLASLt cannot describe it.
+// From ContractLayout::entries (lowering/fusion/fusion.h); none where cuBLASLt cannot describe it.
 std::optional<GpuMatmul> DescribeProduct(const int64_t* entries);
 
 // `fn` with products that can all be described. An operand that cannot be read where it lies, as one that is broadcast,

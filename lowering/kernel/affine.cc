@@ -1,4 +1,4 @@
-#include "lowering/affine.h"
+#include "lowering/kernel/affine.h"
 
 #include "ir/error.h"
 

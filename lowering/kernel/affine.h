@@ -1,8 +1,8 @@
 // A linear expression over the loop variables of a kernel, with coefficients that may be symbolic sizes.
 //
 //   Affine offset = Affine::Var(0) * n + Affine::Var(1);     // row-major position of (i, j) in an array [m, n]
-#ifndef WEFT_LOWERING_AFFINE_H_
-#define WEFT_LOWERING_AFFINE_H_
+#ifndef WEFT_LOWERING_KERNEL_AFFINE_H_
+#define WEFT_LOWERING_KERNEL_AFFINE_H_
 
 #include <cstdint>
 #include <string>
@@ -48,4 +48,4 @@ class Affine {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_AFFINE_H_
+#endif  // WEFT_LOWERING_KERNEL_AFFINE_H_

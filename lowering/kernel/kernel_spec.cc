@@ -1,4 +1,4 @@
-#include "lowering/kernel_spec.h"
+#include "lowering/kernel/kernel_spec.h"
 
 #include <algorithm>
 #include <functional>

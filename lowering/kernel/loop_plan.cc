@@ -1,4 +1,4 @@
-#include "lowering/loop_plan.h"
+#include "lowering/kernel/loop_plan.h"
 
 #include <algorithm>
 #include <cmath>

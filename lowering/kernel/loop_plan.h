@@ -1,12 +1,12 @@
 // How a kernel's domain is walked on a CPU: which dimension goes into vector lanes, how wide, and what one unit of
 // parallel work is.
-#ifndef WEFT_LOWERING_LOOP_PLAN_H_
-#define WEFT_LOWERING_LOOP_PLAN_H_
+#ifndef WEFT_LOWERING_KERNEL_LOOP_PLAN_H_
+#define WEFT_LOWERING_KERNEL_LOOP_PLAN_H_
 
 #include <vector>
 
-#include "lowering/kernel_spec.h"
-#include "lowering/target.h"
+#include "lowering/kernel/kernel_spec.h"
+#include "lowering/kernel/target.h"
 
 namespace weft {
 
@@ -35,4 +35,4 @@ struct LoopPlan {
 LoopPlan PlanLoops(const KernelSpec& spec, const Target& target);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_LOOP_PLAN_H_
+#endif  // WEFT_LOWERING_KERNEL_LOOP_PLAN_H_

@@ -1,5 +1,5 @@
 // Which dimension of a kernel goes into vector lanes.
-#include "lowering/loop_plan.h"
+#include "lowering/kernel/loop_plan.h"
 
 #include <gtest/gtest.h>
 

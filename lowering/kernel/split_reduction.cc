@@ -1,4 +1,4 @@
-#include "lowering/split_reduction.h"
+#include "lowering/kernel/split_reduction.h"
 
 #include <algorithm>
 

@@ -2,13 +2,13 @@
 //
 // The parts depend on sizes alone, never on the number of threads, so a result is the same on every machine of one
 // vector width.
-#ifndef WEFT_LOWERING_SPLIT_REDUCTION_H_
-#define WEFT_LOWERING_SPLIT_REDUCTION_H_
+#ifndef WEFT_LOWERING_KERNEL_SPLIT_REDUCTION_H_
+#define WEFT_LOWERING_KERNEL_SPLIT_REDUCTION_H_
 
 #include <optional>
 #include <vector>
 
-#include "lowering/kernel_spec.h"
+#include "lowering/kernel/kernel_spec.h"
 
 namespace weft {
 
@@ -22,4 +22,4 @@ struct SplitReduction {
 std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_SPLIT_REDUCTION_H_
+#endif  // WEFT_LOWERING_KERNEL_SPLIT_REDUCTION_H_

@@ -1,6 +1,6 @@
 // Long reductions in parts: what is split, into what, and what stays whole. That the parts compute the same is tested
 // on compiled code (driver/reductions_test.cc).
-#include "lowering/split_reduction.h"
+#include "lowering/kernel/split_reduction.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What code is made for.
-#ifndef WEFT_LOWERING_TARGET_H_
-#define WEFT_LOWERING_TARGET_H_
+#ifndef WEFT_LOWERING_KERNEL_TARGET_H_
+#define WEFT_LOWERING_KERNEL_TARGET_H_
 
 #include <map>
 #include <string>
@@ -29,4 +29,4 @@ struct Target {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_TARGET_H_
+#endif  // WEFT_LOWERING_KERNEL_TARGET_H_

@@ -1,10 +1,10 @@
 // The functions that rows of op_table.cc point to; each is defined where its like is.
-#ifndef WEFT_LOWERING_OP_ROWS_H_
-#define WEFT_LOWERING_OP_ROWS_H_
+#ifndef WEFT_LOWERING_OPS_OP_ROWS_H_
+#define WEFT_LOWERING_OPS_OP_ROWS_H_
 
 #include <vector>
 
-#include "lowering/op_table.h"
+#include "lowering/ops/op_table.h"
 
 namespace weft {
 
@@ -45,4 +45,4 @@ void Fft(BlockLowering::LibraryCall& call, int);
 }  // namespace library
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_OP_ROWS_H_
+#endif  // WEFT_LOWERING_OPS_OP_ROWS_H_

@@ -1,6 +1,6 @@
-#include "lowering/op_table.h"
+#include "lowering/ops/op_table.h"
 
-#include "lowering/op_rows.h"
+#include "lowering/ops/op_rows.h"
 
 namespace weft {
 namespace {

@@ -7,17 +7,17 @@
 //   element-wise, reduction, arg reduction: computed in kernels
 //   view         read through an index map (`index`), or as `value` says
 //   step         steps of the schedule (`emit`), which may be a call of the runtime (`library`)
-#ifndef WEFT_LOWERING_OP_TABLE_H_
-#define WEFT_LOWERING_OP_TABLE_H_
+#ifndef WEFT_LOWERING_OPS_OP_TABLE_H_
+#define WEFT_LOWERING_OPS_OP_TABLE_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ir/prim.h"
-#include "lowering/affine.h"
-#include "lowering/block_lowering.h"
-#include "lowering/kernel_build.h"
+#include "lowering/fusion/kernel_build.h"
+#include "lowering/kernel/affine.h"
+#include "lowering/schedule/block_lowering.h"
 
 namespace weft {
 
@@ -62,4 +62,4 @@ struct OpRow {
 const OpRow& RowOf(const Prim& prim);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_OP_TABLE_H_
+#endif  // WEFT_LOWERING_OPS_OP_TABLE_H_

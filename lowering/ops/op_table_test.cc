@@ -1,5 +1,5 @@
 // Every primitive has a row, and a row says all that its kind needs.
-#include "lowering/op_table.h"
+#include "lowering/ops/op_table.h"
 
 #include <gtest/gtest.h>
 

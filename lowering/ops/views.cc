@@ -1,7 +1,7 @@
 // Views of arrays as index maps: the part of fusion that knows what broadcast, transpose ... mean.
 #include "ir/prim.h"
-#include "lowering/fusion.h"
-#include "lowering/op_rows.h"
+#include "lowering/fusion/fusion.h"
+#include "lowering/ops/op_rows.h"
 
 namespace weft {
 namespace {

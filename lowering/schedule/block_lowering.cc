@@ -1,11 +1,11 @@
-#include "lowering/block_lowering.h"
+#include "lowering/schedule/block_lowering.h"
 
 #include <algorithm>
 
+#include "ir/analysis/size_conditions.h"
 #include "ir/prim.h"
-#include "ir/size_conditions.h"
-#include "lowering/op_table.h"
-#include "lowering/split_reduction.h"
+#include "lowering/kernel/split_reduction.h"
+#include "lowering/ops/op_table.h"
 
 namespace weft {
 namespace {

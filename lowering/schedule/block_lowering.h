@@ -1,6 +1,6 @@
 // Internal to lowering/*.cc: lays out one function body after another (regions recursively) into a Program.
-#ifndef WEFT_LOWERING_BLOCK_LOWERING_H_
-#define WEFT_LOWERING_BLOCK_LOWERING_H_
+#ifndef WEFT_LOWERING_SCHEDULE_BLOCK_LOWERING_H_
+#define WEFT_LOWERING_SCHEDULE_BLOCK_LOWERING_H_
 
 #include <map>
 #include <optional>
@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lowering/kernel_build.h"
-#include "lowering/schedule.h"
+#include "lowering/fusion/kernel_build.h"
+#include "lowering/schedule/schedule.h"
 
 namespace weft {
 
@@ -48,7 +48,7 @@ class ProgramBuilder {
   void Log(const std::string& line);
   int indent = 0;
 
-  // Recursive functions (lowering/functions.cc): between the two calls, slots, buffers and positions are the
+  // Recursive functions (lowering/schedule/functions.cc): between the two calls, slots, buffers and positions are the
   // function's. Gives its index in Artifact::functions.
   int BeginFunction(const std::string& name);
   void EndFunction(int index, Steps steps);
@@ -128,16 +128,16 @@ class BlockLowering {
   void EmitDynamicUpdate(Steps& steps, const Eqn& e);
   void EmitCond(Steps& steps, const Eqn& e);
   void EmitScan(Steps& steps, const Eqn& e);
-  // lowering/functions.cc
+  // lowering/schedule/functions.cc
   void EmitRecursive(Steps& steps, const Eqn& e);
   void EmitRecur(Steps& steps, const Eqn& e);
   void EmitCall(Steps& steps, const Eqn& e, int function);
   void EmitBox(Steps& steps, const Eqn& e);
   void EmitUnbox(Steps& steps, const Eqn& e);
-  // lowering/devices.cc
+  // lowering/schedule/devices.cc
   void EmitSpmd(Steps& steps, const Eqn& e);
   void EmitCollective(Steps& steps, const Eqn& e);
-  // lowering/tape_loops.cc
+  // lowering/schedule/tape_loops.cc
   void EmitWhile(Steps& steps, const Eqn& e);
   void EmitTapeScan(Steps& steps, const Eqn& e);
   std::vector<int> NewTapes(Steps& steps, const Eqn& e, size_t first_row, const Types& rows, const Ints& lanes,
@@ -146,13 +146,13 @@ class BlockLowering {
   // Tapes that an iteration of `body` makes and does not pass on are freed at its end. The slot of the mark, or -1.
   int BeginTapeScope(Steps& steps, const Fn& body);
   void EndTapeScope(Steps& steps, int mark);
-  // lowering/library_ops.cc
+  // lowering/schedule/library_ops.cc
   void EmitLibrary(Steps& steps, const Eqn& e);
   void EmitTapeAdd(Steps& steps, const Eqn& e);
   void EmitSameBytes(Steps& steps, const Eqn& e);  // the operand's, as another type
   void EmitProduct(Steps& steps, const Eqn& e);
   void EmitContract(Steps& steps, const Eqn& e);
-  // lowering/ordered_sum.cc
+  // lowering/schedule/ordered_sum.cc
   void EmitOrderedSum(Steps& steps, const Eqn& e);
   void AppendTensor(std::vector<Dim>& desc, const Atom& a);
   // The carries of a loop: where they live, with the operands copied there.
@@ -176,4 +176,4 @@ class BlockLowering {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_BLOCK_LOWERING_H_
+#endif  // WEFT_LOWERING_SCHEDULE_BLOCK_LOWERING_H_

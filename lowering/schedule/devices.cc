@@ -1,14 +1,14 @@
-// spmd: the body is a function of its own, as a recursive one is (lowering/functions.cc), of which the runtime runs one
-// instance per device in a fibre. Collectives are operations of the runtime, where the fibres meet.
+// spmd: the body is a function of its own, as a recursive one is (lowering/schedule/functions.cc), of which the runtime
+// runs one instance per device in a fibre. Collectives are operations of the runtime, where the fibres meet.
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/run_messages.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/run_messages.h"
-#include "lowering/block_lowering.h"
-#include "transforms/processes.h"
+#include "lowering/schedule/block_lowering.h"
+#include "transforms/shard/processes.h"
 
 namespace weft {
 namespace {

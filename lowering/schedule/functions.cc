@@ -1,7 +1,7 @@
 // Recursive functions: each is laid out once, with slots and an arena of its own, and called through the runtime, which
 // makes a frame per call. Boxes, which carry residuals out of calls.
 #include "ir/prim.h"
-#include "lowering/block_lowering.h"
+#include "lowering/schedule/block_lowering.h"
 
 namespace weft {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ir/prim.h"
-#include "lowering/block_lowering.h"
-#include "lowering/op_table.h"
+#include "lowering/ops/op_table.h"
+#include "lowering/schedule/block_lowering.h"
 
 namespace weft {
 namespace {
@@ -60,7 +60,7 @@ ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, co
   return layout;
 }
 
-// [x slot, y slot, result slot, then ContractLayout::entries]. Read by backends/cpu/contract.cc and lowering/gpu/.
+// [x slot, y slot, result slot, then ContractLayout::entries]. Read by backends/cpu/ops/contract.cc and lowering/gpu/.
 void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
   const ContractLayout layout = LayOutContract(fn_, defining_, e);
   const Type result = fn_.TypeOf(e.result());

@@ -1,8 +1,8 @@
-// Contractions whose sum is taken in a fixed order (transforms/fixed_order.h), as kernels.
+// Contractions whose sum is taken in a fixed order (transforms/shard/fixed_order.h), as kernels.
 #include <algorithm>
 
 #include "ir/prims/contraction.h"
-#include "lowering/block_lowering.h"
+#include "lowering/schedule/block_lowering.h"
 
 namespace weft {
 namespace {

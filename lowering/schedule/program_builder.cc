@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "ir/analysis/size_conditions.h"
 #include "ir/prim.h"
-#include "ir/size_conditions.h"
-#include "lowering/block_lowering.h"
+#include "lowering/schedule/block_lowering.h"
 
 namespace weft {
 

@@ -1,17 +1,17 @@
 // The schedule of a program: its steps in order, and the buffers they work on. What the main function is emitted from,
 // and what `explain` prints.
-#ifndef WEFT_LOWERING_SCHEDULE_H_
-#define WEFT_LOWERING_SCHEDULE_H_
+#ifndef WEFT_LOWERING_SCHEDULE_SCHEDULE_H_
+#define WEFT_LOWERING_SCHEDULE_SCHEDULE_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "ir/fn.h"
-#include "lowering/abi.h"
-#include "lowering/artifact.h"
-#include "lowering/fusion.h"
-#include "lowering/kernel_spec.h"
+#include "lowering/abi/abi.h"
+#include "lowering/abi/artifact.h"
+#include "lowering/fusion/fusion.h"
+#include "lowering/kernel/kernel_spec.h"
 
 namespace weft {
 
@@ -57,7 +57,7 @@ struct Program {
 // overwritten once their value is not needed any more; empty: none.
 Program BuildProgram(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated = {});
 
-// What becomes of large functions that a program calls more than once (CalledFunctions in transforms/calls.h).
+// What becomes of large functions that a program calls more than once (CalledFunctions in transforms/opt/calls.h).
 enum class Functions {
   kShared,   // laid out once each, as functions that call themselves are
   kInlined,  // where nothing can be called
@@ -67,4 +67,4 @@ enum class Functions {
 FnRef WithoutCalls(const FnRef& fn, Functions functions = Functions::kShared);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_SCHEDULE_H_
+#endif  // WEFT_LOWERING_SCHEDULE_SCHEDULE_H_

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/prim.h"
-#include "lowering/block_lowering.h"
+#include "lowering/schedule/block_lowering.h"
 
 namespace weft {
 namespace {

@@ -7,12 +7,12 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/prims/custom.h"
+#include "ir/prims/control/custom.h"
 #include "ir/random_ops.h"
-#include "ir/snapshots.h"
-#include "lowering/op_rows.h"
-#include "lowering/schedule.h"
-#include "transforms/calls.h"
+#include "lowering/ops/op_rows.h"
+#include "lowering/schedule/schedule.h"
+#include "transforms/opt/calls.h"
+#include "transforms/opt/expand_snapshot_scan.h"
 
 namespace weft {
 namespace {

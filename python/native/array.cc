@@ -1,4 +1,4 @@
-#include "python/array.h"
+#include "python/native/array.h"
 
 #include <structmember.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "python/array_docs.h"
-#include "python/convert.h"
-#include "python/frames.h"
+#include "python/native/array_docs.h"
+#include "python/native/convert.h"
+#include "python/native/frames.h"
 #include "tracer/differentiated.h"
 #include "tracer/ops.h"
 

@@ -1,7 +1,7 @@
 // weft.Array and its subtype weft.Tracer: Python objects that hold one weft::Value. Raw C API, because every traced
 // operation and every call goes through them.
-#ifndef WEFT_PYTHON_ARRAY_H_
-#define WEFT_PYTHON_ARRAY_H_
+#ifndef WEFT_PYTHON_NATIVE_ARRAY_H_
+#define WEFT_PYTHON_NATIVE_ARRAY_H_
 
 #include <Python.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "python/errors.h"
+#include "python/native/errors.h"
 #include "tracer/index_ops.h"
 #include "tracer/ops.h"
 #include "tracer/value.h"
@@ -52,7 +52,8 @@ inline const Value& PeekValue(PyObject* array) {
 }
 // A copy: while Python code runs, or another thread, the array may be donated.
 inline Value ValueOf(PyObject* array) { return PeekValue(array); }
-// Of an array that spans several processes, the blocks that this one holds (transforms/processes.h); null for others.
+// Of an array that spans several processes, the blocks that this one holds (transforms/shard/processes.h); null for
+// others.
 inline const Tensor* BlocksOf(PyObject* array) {
   const auto* object = reinterpret_cast<const ArrayObject*>(array);
   return object->deleted && object->deleted->spans ? &object->value.tensor() : nullptr;
@@ -91,4 +92,4 @@ PyObject* DLPackDevice(PyObject* self, PyObject*);
 Value FromDLPack(PyObject* object);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_ARRAY_H_
+#endif  // WEFT_PYTHON_NATIVE_ARRAY_H_

@@ -1,7 +1,7 @@
 // What help() says of the members of weft.Array that are written in C++: shapes, dtypes, errors, an example that
 // docs_test runs. The first line of a method's text is its signature, which Python takes apart.
-#ifndef WEFT_PYTHON_ARRAY_DOCS_H_
-#define WEFT_PYTHON_ARRAY_DOCS_H_
+#ifndef WEFT_PYTHON_NATIVE_ARRAY_DOCS_H_
+#define WEFT_PYTHON_NATIVE_ARRAY_DOCS_H_
 
 namespace weft::python::docs {
 
@@ -351,4 +351,4 @@ Example:
 )";
 
 }  // namespace weft::python::docs
-#endif  // WEFT_PYTHON_ARRAY_DOCS_H_
+#endif  // WEFT_PYTHON_NATIVE_ARRAY_DOCS_H_

@@ -1,8 +1,8 @@
 // Python's subscripts as indices: x[1, ::2, None, ..., rows].
 #include <algorithm>
 
-#include "python/array.h"
-#include "python/convert.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
 
 namespace weft::python {
 namespace {

@@ -2,11 +2,11 @@
 #include <tuple>
 
 #include "driver/backend.h"
-#include "driver/bundle.h"
+#include "driver/bundle/bundle.h"
 #include "driver/compile_gate.h"
-#include "ir/text_printer.h"
-#include "python/bindings.h"
-#include "python/run.h"
+#include "ir/text/printer.h"
+#include "python/native/bindings.h"
+#include "python/native/run.h"
 
 namespace weft::python {
 namespace {

@@ -1,12 +1,12 @@
 // Shared by the files that bind C++ to Python with pybind11: what is not called often enough to need the raw C API.
-#ifndef WEFT_PYTHON_BINDINGS_H_
-#define WEFT_PYTHON_BINDINGS_H_
+#ifndef WEFT_PYTHON_NATIVE_BINDINGS_H_
+#define WEFT_PYTHON_NATIVE_BINDINGS_H_
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "python/array.h"
-#include "python/convert.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
 #include "tracer/axes.h"
 #include "tracer/trace.h"
 
@@ -62,4 +62,4 @@ void BindJob(py::module_& m);         // job_bindings.cc: several processes
 std::vector<NamedAxis> NamedAxesFrom(py::handle list);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_BINDINGS_H_
+#endif  // WEFT_PYTHON_NATIVE_BINDINGS_H_

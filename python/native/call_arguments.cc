@@ -1,11 +1,11 @@
-#include "python/call_arguments.h"
+#include "python/native/call_arguments.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "python/array.h"
-#include "python/convert.h"
-#include "python/jit.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
+#include "python/native/jit.h"
 #include "tracer/differentiated.h"
 
 namespace weft::python {

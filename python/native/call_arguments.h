@@ -1,7 +1,7 @@
 // The arguments of a call of a jitted function: taken apart into arrays and numbers, and the signature that decides
 // whether two calls run the same code.
-#ifndef WEFT_PYTHON_CALL_ARGUMENTS_H_
-#define WEFT_PYTHON_CALL_ARGUMENTS_H_
+#ifndef WEFT_PYTHON_NATIVE_CALL_ARGUMENTS_H_
+#define WEFT_PYTHON_NATIVE_CALL_ARGUMENTS_H_
 
 #include <Python.h>
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "python/convert.h"
-#include "python/static_keys.h"
+#include "python/native/convert.h"
+#include "python/native/static_keys.h"
 #include "tracer/value.h"
 
 namespace weft::python {
@@ -79,4 +79,4 @@ void AddStatic(PyObject* o, Arguments& a, const std::string& which, PyObject* fu
 std::string NameOf(PyObject* function);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_CALL_ARGUMENTS_H_
+#endif  // WEFT_PYTHON_NATIVE_CALL_ARGUMENTS_H_

@@ -1,10 +1,10 @@
-#include "python/convert.h"
+#include "python/native/convert.h"
 
 #include <array>
 #include <cstring>
 
 #include "absl/container/flat_hash_map.h"
-#include "python/array.h"
+#include "python/native/array.h"
 
 namespace weft::python {
 namespace {

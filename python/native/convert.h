@@ -1,12 +1,12 @@
 // Between Python objects and values: dtypes, NumPy arrays and scalars, the buffer protocol, DLPack, Python numbers.
-#ifndef WEFT_PYTHON_CONVERT_H_
-#define WEFT_PYTHON_CONVERT_H_
+#ifndef WEFT_PYTHON_NATIVE_CONVERT_H_
+#define WEFT_PYTHON_NATIVE_CONVERT_H_
 
 #include <Python.h>
 
 #include <optional>
 
-#include "python/errors.h"
+#include "python/native/errors.h"
 #include "tracer/site.h"
 
 namespace weft::python {
@@ -79,4 +79,4 @@ std::string Repr(PyObject* object);
 std::string Text(PyObject* object);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_CONVERT_H_
+#endif  // WEFT_PYTHON_NATIVE_CONVERT_H_

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "python/array.h"
-#include "python/convert.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
 #include "tracer/differentiated.h"
 
 namespace weft::python {

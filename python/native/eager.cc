@@ -3,7 +3,7 @@
 //
 // A kernel takes some milliseconds to compile, thousands of times what a small array takes. Operations whose result is
 // exact, or correctly rounded, have the same bits in the reference interpreter: it does them until compiling pays.
-#include "python/eager.h"
+#include "python/native/eager.h"
 
 #include <Python.h>
 
@@ -17,8 +17,8 @@
 #include "driver/executable.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "python/nans.h"
-#include "python/run.h"
+#include "python/native/nans.h"
+#include "python/native/run.h"
 #include "tracer/context.h"
 #include "tracer/ops.h"
 
@@ -97,7 +97,7 @@ FnRef KernelFn(const Prim& prim, DType dtype, const Attrs& attrs, const Givens& 
 
 Tensor Row(const Tensor& t, int64_t n) { return Tensor(t.dtype(), {n}, t.owner(), const_cast<void*>(t.raw())); }
 
-// By the reference, as ir/eval.h does it, without a program around it.
+// By the reference, as ir/eval/eval.h does it, without a program around it.
 Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, const Givens& given, size_t count,
                    const Shape& shape) {
   Tensors in;

@@ -1,6 +1,6 @@
 // Element-wise operations that run at once, on arrays too small to compile a program for.
-#ifndef WEFT_PYTHON_EAGER_H_
-#define WEFT_PYTHON_EAGER_H_
+#ifndef WEFT_PYTHON_NATIVE_EAGER_H_
+#define WEFT_PYTHON_NATIVE_EAGER_H_
 
 namespace weft::python {
 
@@ -8,4 +8,4 @@ namespace weft::python {
 void InstallElementwise();
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_EAGER_H_
+#endif  // WEFT_PYTHON_NATIVE_EAGER_H_

@@ -1,4 +1,4 @@
-#include "python/effects.h"
+#include "python/native/effects.h"
 
 #include <unistd.h>
 
@@ -10,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "ir/effects.h"
+#include "base/interrupt.h"
+#include "base/tape.h"
+#include "ir/eval/effects.h"
 #include "ir/host_functions.h"
-#include "ir/interrupt.h"
-#include "ir/tape.h"
-#include "python/array.h"
-#include "python/convert.h"
-#include "python/errors.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
+#include "python/native/errors.h"
 #include "tracer/trace.h"
 
 namespace weft::python {

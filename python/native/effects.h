@@ -1,6 +1,6 @@
 // What running programs do besides computing: printing, and calling back into Python.
-#ifndef WEFT_PYTHON_EFFECTS_H_
-#define WEFT_PYTHON_EFFECTS_H_
+#ifndef WEFT_PYTHON_NATIVE_EFFECTS_H_
+#define WEFT_PYTHON_NATIVE_EFFECTS_H_
 
 #include <Python.h>
 
@@ -27,4 +27,4 @@ std::shared_ptr<void> HeldFunction(PyObject* function);
 void LetGo(PyObject* object);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_EFFECTS_H_
+#endif  // WEFT_PYTHON_NATIVE_EFFECTS_H_

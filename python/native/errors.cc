@@ -1,4 +1,4 @@
-#include "python/errors.h"
+#include "python/native/errors.h"
 
 #include <unistd.h>
 
@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "ir/out_of_memory.h"
-#include "python/effects.h"
-#include "python/frames.h"
+#include "base/out_of_memory.h"
+#include "python/native/effects.h"
+#include "python/native/frames.h"
 #include "tracer/site.h"
 #include "tracer/trace.h"
 

@@ -1,8 +1,8 @@
 // The one place where C++ errors become Python exceptions.
 //
 //   PyObject* f(...) { return Guarded([&] { ... return result; }); }   // nullptr and a Python error on failure
-#ifndef WEFT_PYTHON_ERRORS_H_
-#define WEFT_PYTHON_ERRORS_H_
+#ifndef WEFT_PYTHON_NATIVE_ERRORS_H_
+#define WEFT_PYTHON_NATIVE_ERRORS_H_
 
 #include <Python.h>
 #include <cxxabi.h>
@@ -115,4 +115,4 @@ class Ref {
 };
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_ERRORS_H_
+#endif  // WEFT_PYTHON_NATIVE_ERRORS_H_

@@ -1,10 +1,10 @@
-#include "python/flight.h"
+#include "python/native/flight.h"
 
 #include <Python.h>
 #include <pthread.h>
 
-#include "python/errors.h"
-#include "python/run.h"
+#include "python/native/errors.h"
+#include "python/native/run.h"
 
 namespace weft::python {
 namespace {

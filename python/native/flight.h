@@ -5,8 +5,8 @@
 //   else { const InFlight here(&slot); work }     // this one does it
 //
 // All of it with the interpreter lock held; waiting lets go of it.
-#ifndef WEFT_PYTHON_FLIGHT_H_
-#define WEFT_PYTHON_FLIGHT_H_
+#ifndef WEFT_PYTHON_NATIVE_FLIGHT_H_
+#define WEFT_PYTHON_NATIVE_FLIGHT_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -53,4 +53,4 @@ class InFlight {
 };
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_FLIGHT_H_
+#endif  // WEFT_PYTHON_NATIVE_FLIGHT_H_

@@ -1,4 +1,4 @@
-#include "python/frames.h"
+#include "python/native/frames.h"
 
 #include <Python.h>
 #include <frameobject.h>

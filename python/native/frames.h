@@ -1,6 +1,6 @@
 // Where the user's Python program is: its frames as a Loc, innermost first, without the frames of the weft package.
-#ifndef WEFT_PYTHON_FRAMES_H_
-#define WEFT_PYTHON_FRAMES_H_
+#ifndef WEFT_PYTHON_NATIVE_FRAMES_H_
+#define WEFT_PYTHON_NATIVE_FRAMES_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ std::string CalledFunction();
 void SetPackageFolder(const std::string& folder);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_FRAMES_H_
+#endif  // WEFT_PYTHON_NATIVE_FRAMES_H_

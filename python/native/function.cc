@@ -1,9 +1,9 @@
-#include "python/function.h"
+#include "python/native/function.h"
 
 #include <structmember.h>
 
-#include "python/array.h"
-#include "python/convert.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
 
 namespace weft::python {
 namespace {

@@ -1,6 +1,6 @@
 // Callables of the native module: element-wise operations and jitted functions, both called through vectorcall.
-#ifndef WEFT_PYTHON_FUNCTION_H_
-#define WEFT_PYTHON_FUNCTION_H_
+#ifndef WEFT_PYTHON_NATIVE_FUNCTION_H_
+#define WEFT_PYTHON_NATIVE_FUNCTION_H_
 
 #include <Python.h>
 
@@ -19,4 +19,4 @@ PyObject* MakeElementwise(const Prim& prim, const std::string& name, Promotion p
 PyObject* MakeBinary(Binary op);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_FUNCTION_H_
+#endif  // WEFT_PYTHON_NATIVE_FUNCTION_H_

@@ -1,16 +1,16 @@
 #include <functional>
 
-#include "ir/cost.h"
-#include "ir/residuals.h"
-#include "ir/sample_fns.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
-#include "python/bindings.h"
-#include "python/function.h"
-#include "python/run.h"
-#include "transforms/pass.h"
-#include "transforms/traced_rules.h"
+#include "ir/analysis/cost.h"
+#include "ir/analysis/residuals.h"
+#include "ir/exchange/serialize.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "python/native/bindings.h"
+#include "python/native/function.h"
+#include "python/native/run.h"
+#include "transforms/ad/traced_rules.h"
+#include "transforms/opt/pass.h"
 
 namespace weft::python {
 

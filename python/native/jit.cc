@@ -1,6 +1,6 @@
 // The jitted function object: a signature of the arguments finds the traced and compiled function; everything else is
 // one call of Python (weft.compiled._trace_jit) per new signature.
-#include "python/jit.h"
+#include "python/native/jit.h"
 
 #include <Python.h>
 
@@ -13,21 +13,21 @@
 
 #include "absl/container/inlined_vector.h"
 #include "driver/executable.h"
-#include "python/array.h"
-#include "python/call_arguments.h"
-#include "python/convert.h"
-#include "python/effects.h"
-#include "python/errors.h"
-#include "python/frames.h"
-#include "python/jit_donation.h"
-#include "python/jit_mesh.h"
-#include "python/jit_object.h"
-#include "python/jit_trace.h"
-#include "python/nans.h"
-#include "python/run.h"
+#include "python/native/array.h"
+#include "python/native/call_arguments.h"
+#include "python/native/convert.h"
+#include "python/native/effects.h"
+#include "python/native/errors.h"
+#include "python/native/frames.h"
+#include "python/native/jit_donation.h"
+#include "python/native/jit_mesh.h"
+#include "python/native/jit_object.h"
+#include "python/native/jit_trace.h"
+#include "python/native/nans.h"
+#include "python/native/run.h"
 #include "tracer/context.h"
 #include "tracer/regions.h"
-#include "transforms/partition.h"
+#include "transforms/shard/partition.h"
 
 namespace weft::python {
 

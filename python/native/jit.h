@@ -1,6 +1,6 @@
 // What the jitted function object (jit*.cc) shares with the bindings (module.cc).
-#ifndef WEFT_PYTHON_JIT_H_
-#define WEFT_PYTHON_JIT_H_
+#ifndef WEFT_PYTHON_NATIVE_JIT_H_
+#define WEFT_PYTHON_NATIVE_JIT_H_
 
 #include <Python.h>
 
@@ -27,4 +27,4 @@ PyObject* WrapTraced(const Traced& traced);
 FnRef FnOf(PyObject* object);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_JIT_H_
+#endif  // WEFT_PYTHON_NATIVE_JIT_H_

@@ -1,4 +1,4 @@
-#include "python/jit_cache.h"
+#include "python/native/jit_cache.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // What a jitted function has traced and compiled, by signature: the most recently used ones.
-#ifndef WEFT_PYTHON_JIT_CACHE_H_
-#define WEFT_PYTHON_JIT_CACHE_H_
+#ifndef WEFT_PYTHON_NATIVE_JIT_CACHE_H_
+#define WEFT_PYTHON_NATIVE_JIT_CACHE_H_
 
 #include <Python.h>
 
@@ -10,10 +10,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "python/array.h"
-#include "python/call_arguments.h"
-#include "python/flight.h"
-#include "python/run.h"
+#include "python/native/array.h"
+#include "python/native/call_arguments.h"
+#include "python/native/flight.h"
+#include "python/native/run.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -78,4 +78,4 @@ class EntryCache {
 };
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_JIT_CACHE_H_
+#endif  // WEFT_PYTHON_NATIVE_JIT_CACHE_H_

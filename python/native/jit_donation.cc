@@ -1,12 +1,12 @@
-#include "python/jit_donation.h"
+#include "python/native/jit_donation.h"
 
 #include <Python.h>
 
 #include <string>
 
 #include "driver/executable.h"
-#include "python/array.h"
-#include "python/errors.h"
+#include "python/native/array.h"
+#include "python/native/errors.h"
 
 namespace weft::python {
 namespace {

@@ -1,10 +1,10 @@
 // Arguments of a jitted function that are given away.
-#ifndef WEFT_PYTHON_JIT_DONATION_H_
-#define WEFT_PYTHON_JIT_DONATION_H_
+#ifndef WEFT_PYTHON_NATIVE_JIT_DONATION_H_
+#define WEFT_PYTHON_NATIVE_JIT_DONATION_H_
 
 #include <vector>
 
-#include "python/jit_cache.h"
+#include "python/native/jit_cache.h"
 
 namespace weft::python {
 
@@ -17,4 +17,4 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a);
 void WarnOfUseless(const Entry& entry);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_JIT_DONATION_H_
+#endif  // WEFT_PYTHON_NATIVE_JIT_DONATION_H_

@@ -1,4 +1,4 @@
-#include "python/jit_mesh.h"
+#include "python/native/jit_mesh.h"
 
 #include <Python.h>
 
@@ -9,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/job.h"
-#include "python/array.h"
-#include "python/errors.h"
-#include "python/frames.h"
-#include "python/jit.h"
-#include "python/nans.h"
+#include "backends/cpu/distributed/job.h"
+#include "python/native/array.h"
+#include "python/native/errors.h"
+#include "python/native/frames.h"
+#include "python/native/jit.h"
+#include "python/native/nans.h"
 #include "tracer/context.h"
-#include "transforms/fixed_order.h"
-#include "transforms/partition.h"
-#include "transforms/processes.h"
-#include "transforms/traced_rules.h"
+#include "transforms/ad/traced_rules.h"
+#include "transforms/shard/fixed_order.h"
+#include "transforms/shard/partition.h"
+#include "transforms/shard/processes.h"
 
 namespace weft::python {
 

@@ -1,8 +1,8 @@
 // Jitted programs over meshes: what is compiled of one, and how the part of a process runs.
-#ifndef WEFT_PYTHON_JIT_MESH_H_
-#define WEFT_PYTHON_JIT_MESH_H_
+#ifndef WEFT_PYTHON_NATIVE_JIT_MESH_H_
+#define WEFT_PYTHON_NATIVE_JIT_MESH_H_
 
-#include "python/jit_cache.h"
+#include "python/native/jit_cache.h"
 
 namespace weft::python {
 
@@ -13,4 +13,4 @@ FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits);
 Tensors RunPart(Entry& entry, const Arguments& a, const Tensors& whole, bool same_bits, bool keep);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_JIT_MESH_H_
+#endif  // WEFT_PYTHON_NATIVE_JIT_MESH_H_

@@ -1,13 +1,13 @@
 // The jitted function object, for the files that call, trace and place it (jit*.cc).
-#ifndef WEFT_PYTHON_JIT_OBJECT_H_
-#define WEFT_PYTHON_JIT_OBJECT_H_
+#ifndef WEFT_PYTHON_NATIVE_JIT_OBJECT_H_
+#define WEFT_PYTHON_NATIVE_JIT_OBJECT_H_
 
 #include <Python.h>
 
 #include <string>
 
-#include "python/jit_cache.h"
-#include "python/run.h"
+#include "python/native/jit_cache.h"
+#include "python/native/run.h"
 
 namespace weft::python {
 
@@ -38,4 +38,4 @@ inline bool IsDeterministic(const JitObject* self) {
 PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* kwnames);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_JIT_OBJECT_H_
+#endif  // WEFT_PYTHON_NATIVE_JIT_OBJECT_H_

@@ -1,14 +1,14 @@
-#include "python/jit_trace.h"
+#include "python/native/jit_trace.h"
 
 #include <utility>
 #include <vector>
 
-#include "python/convert.h"
-#include "python/effects.h"
-#include "python/errors.h"
-#include "python/frames.h"
-#include "python/function.h"
-#include "python/jit.h"
+#include "python/native/convert.h"
+#include "python/native/effects.h"
+#include "python/native/errors.h"
+#include "python/native/frames.h"
+#include "python/native/function.h"
+#include "python/native/jit.h"
 #include "tracer/regions.h"
 
 namespace weft::python {

@@ -1,11 +1,11 @@
 // Tracing a jitted function, also one that calls itself.
-#ifndef WEFT_PYTHON_JIT_TRACE_H_
-#define WEFT_PYTHON_JIT_TRACE_H_
+#ifndef WEFT_PYTHON_NATIVE_JIT_TRACE_H_
+#define WEFT_PYTHON_NATIVE_JIT_TRACE_H_
 
 #include <Python.h>
 
-#include "python/call_arguments.h"
-#include "python/jit_object.h"
+#include "python/native/call_arguments.h"
+#include "python/native/jit_object.h"
 #include "tracer/trace.h"
 
 namespace weft::python {
@@ -29,4 +29,4 @@ Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signa
                   bool* cacheable);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_JIT_TRACE_H_
+#endif  // WEFT_PYTHON_NATIVE_JIT_TRACE_H_

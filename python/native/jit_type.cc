@@ -5,12 +5,12 @@
 #include <new>
 #include <string>
 
-#include "ir/residuals.h"
-#include "python/convert.h"
-#include "python/errors.h"
-#include "python/function.h"
-#include "python/jit_object.h"
-#include "python/jit_trace.h"
+#include "ir/analysis/residuals.h"
+#include "python/native/convert.h"
+#include "python/native/errors.h"
+#include "python/native/function.h"
+#include "python/native/jit_object.h"
+#include "python/native/jit_trace.h"
 
 namespace weft::python {
 namespace {

@@ -3,13 +3,13 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "backends/cpu/job.h"
-#include "ir/text_printer.h"
-#include "lowering/digest.h"
-#include "python/bindings.h"
-#include "python/frames.h"
-#include "transforms/ordinals.h"
-#include "transforms/processes.h"
+#include "backends/cpu/distributed/job.h"
+#include "base/digest.h"
+#include "ir/text/printer.h"
+#include "python/native/bindings.h"
+#include "python/native/frames.h"
+#include "transforms/opt/ordinals.h"
+#include "transforms/shard/processes.h"
 
 namespace weft::python {
 namespace {

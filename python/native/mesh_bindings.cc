@@ -1,5 +1,5 @@
 // Named axes and the collectives over them, functions on meshes, and how arrays lie on devices.
-#include "python/bindings.h"
+#include "python/native/bindings.h"
 #include "tracer/collective_ops.h"
 #include "tracer/regions.h"
 

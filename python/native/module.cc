@@ -2,13 +2,13 @@
 #include <optional>
 
 #include "driver/executable.h"
-#include "python/bindings.h"
-#include "python/effects.h"
-#include "python/frames.h"
-#include "python/function.h"
-#include "python/jit.h"
-#include "python/run.h"
-#include "python/static_keys.h"
+#include "python/native/bindings.h"
+#include "python/native/effects.h"
+#include "python/native/frames.h"
+#include "python/native/function.h"
+#include "python/native/jit.h"
+#include "python/native/run.h"
+#include "python/native/static_keys.h"
 #include "tracer/context.h"
 #include "tracer/promote.h"
 

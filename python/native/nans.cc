@@ -1,4 +1,4 @@
-#include "python/nans.h"
+#include "python/native/nans.h"
 
 #include <Python.h>
 
@@ -10,9 +10,9 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "python/errors.h"
-#include "python/run.h"
-#include "transforms/pass.h"
+#include "python/native/errors.h"
+#include "python/native/run.h"
+#include "transforms/opt/pass.h"
 
 namespace weft::python {
 

@@ -1,6 +1,6 @@
 // weft.debug_nans: which operation of a program gave a NaN, and on which line of the user's.
-#ifndef WEFT_PYTHON_NANS_H_
-#define WEFT_PYTHON_NANS_H_
+#ifndef WEFT_PYTHON_NATIVE_NANS_H_
+#define WEFT_PYTHON_NATIVE_NANS_H_
 
 #include <functional>
 #include <optional>
@@ -23,4 +23,4 @@ void RaiseForNans(const FnRef& fn, const std::optional<std::vector<bool>>& args,
                   const std::function<Tensors(const FnRef&)>& run);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_NANS_H_
+#endif  // WEFT_PYTHON_NATIVE_NANS_H_

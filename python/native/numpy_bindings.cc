@@ -1,7 +1,7 @@
 // Operations with axes, shapes and indices, for weft.numpy and weft.lax.
 #include <deque>
 
-#include "python/bindings.h"
+#include "python/native/bindings.h"
 #include "tracer/ops.h"
 
 namespace weft::python {

@@ -1,10 +1,10 @@
 // Programs cut over the devices of a mesh: constraints, and what compiling with sharded arguments does.
 #include <algorithm>
 
-#include "python/bindings.h"
-#include "transforms/fixed_order.h"
-#include "transforms/partition.h"
-#include "transforms/pass.h"
+#include "python/native/bindings.h"
+#include "transforms/opt/pass.h"
+#include "transforms/shard/fixed_order.h"
+#include "transforms/shard/partition.h"
 
 namespace weft::python {
 namespace {

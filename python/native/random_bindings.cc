@@ -1,6 +1,6 @@
 // Keys and random bits, for weft.random.
 #include "ir/random_ops.h"
-#include "python/bindings.h"
+#include "python/native/bindings.h"
 #include "tracer/site.h"
 
 namespace weft::python {

@@ -8,8 +8,8 @@
 
 #include "ir/custom_rules.h"
 #include "ir/ops.h"
-#include "python/bindings.h"
-#include "python/effects.h"
+#include "python/native/bindings.h"
+#include "python/native/effects.h"
 #include "tracer/axes.h"
 #include "tracer/regions.h"
 

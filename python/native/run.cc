@@ -1,4 +1,4 @@
-#include "python/run.h"
+#include "python/native/run.h"
 
 #include <Python.h>
 #include <pthread.h>
@@ -11,15 +11,15 @@
 #include <thread>
 #include <unordered_map>
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/ops/gemm.h"
+#include "base/environment.h"
 #include "driver/executable.h"
-#include "ir/cost.h"
-#include "ir/environment.h"
+#include "ir/analysis/cost.h"
 #include "lowering/lower.h"
-#include "python/eager.h"
-#include "python/effects.h"
-#include "python/errors.h"
-#include "python/nans.h"
+#include "python/native/eager.h"
+#include "python/native/effects.h"
+#include "python/native/errors.h"
+#include "python/native/nans.h"
 #include "tracer/context.h"
 #include "tracer/trace.h"
 

@@ -1,6 +1,6 @@
 // How a function runs: run.cc, with eager.cc for single operations, is what knows the compiler and the interpreter.
-#ifndef WEFT_PYTHON_RUN_H_
-#define WEFT_PYTHON_RUN_H_
+#ifndef WEFT_PYTHON_NATIVE_RUN_H_
+#define WEFT_PYTHON_NATIVE_RUN_H_
 
 #include <Python.h>
 
@@ -13,7 +13,7 @@
 #include "driver/executable.h"
 #include "ir/fn.h"
 #include "ir/tensor.h"
-#include "python/errors.h"
+#include "python/native/errors.h"
 
 namespace weft::python {
 
@@ -59,4 +59,4 @@ void InstallRunner();
 void FinishWarmUp();
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_RUN_H_
+#endif  // WEFT_PYTHON_NATIVE_RUN_H_

@@ -1,13 +1,13 @@
-#include "python/static_keys.h"
+#include "python/native/static_keys.h"
 
 #include <bit>
 #include <cstring>
 #include <unordered_map>
 #include <vector>
 
-#include "python/array.h"
-#include "python/convert.h"
-#include "python/errors.h"
+#include "python/native/array.h"
+#include "python/native/convert.h"
+#include "python/native/errors.h"
 
 namespace weft::python {
 namespace {

@@ -3,8 +3,8 @@
 //
 // The same are values of one type with the same bits (numbers of Python and NumPy, ranges, decimals) or the same parts
 // (tuples, frozensets, dataclasses, trees' static parts). Of all other types it is what their == says.
-#ifndef WEFT_PYTHON_STATIC_KEYS_H_
-#define WEFT_PYTHON_STATIC_KEYS_H_
+#ifndef WEFT_PYTHON_NATIVE_STATIC_KEYS_H_
+#define WEFT_PYTHON_NATIVE_STATIC_KEYS_H_
 
 #include <Python.h>
 
@@ -22,4 +22,4 @@ uint64_t StaticHash(PyObject* o);
 void SetStaticKinds(PyObject* tree_type, PyObject* fields_hook);
 
 }  // namespace weft::python
-#endif  // WEFT_PYTHON_STATIC_KEYS_H_
+#endif  // WEFT_PYTHON_NATIVE_STATIC_KEYS_H_

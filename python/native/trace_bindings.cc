@@ -1,15 +1,15 @@
-#include "ir/attribute_names.h"
 #include "ir/ops.h"
-#include "ir/policy.h"
-#include "ir/text_parser.h"
-#include "python/bindings.h"
-#include "python/effects.h"
-#include "python/jit.h"
+#include "ir/prims/control/policy.h"
+#include "ir/text/attribute_names.h"
+#include "ir/text/parser.h"
+#include "python/native/bindings.h"
+#include "python/native/effects.h"
+#include "python/native/jit.h"
 #include "tracer/differentiated.h"
 #include "tracer/regions.h"
 #include "tracer/site.h"
-#include "transforms/condense.h"
-#include "transforms/traced_rules.h"
+#include "transforms/ad/traced_rules.h"
+#include "transforms/opt/condense.h"
 
 namespace weft::python {
 namespace {

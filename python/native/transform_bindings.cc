@@ -5,16 +5,16 @@
 #include <array>
 
 #include "ir/host_functions.h"
-#include "python/bindings.h"
-#include "python/nans.h"
+#include "python/native/bindings.h"
+#include "python/native/nans.h"
 #include "tracer/context.h"
-#include "transforms/condense.h"
-#include "transforms/grad.h"
-#include "transforms/jet.h"
-#include "transforms/jvp.h"
-#include "transforms/traced_rules.h"
-#include "transforms/transpose.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jet.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/traced_rules.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/condense.h"
 
 namespace weft::python {
 namespace {

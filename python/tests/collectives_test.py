@@ -257,7 +257,7 @@ def test_axis_env():
 # --- JAX --------------------------------------------------------------------------------------------------------------
 
 # Functions of (lax, np, x) with x: [4, 8] in one lane of 4 along "i" and 3 along "j". (JAX does not gather or scatter
-# over several axes under vmap; transforms/spmd_test.cc compares those with the devices of a mesh.)
+# over several axes under vmap; transforms/shard/spmd_test.cc compares those with the devices of a mesh.)
 PROGRAMS = [
     lambda lax, np, x: lax.psum(x, "i"),
     lambda lax, np, x: lax.psum(x, ("i", "j")),

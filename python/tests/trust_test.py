@@ -61,7 +61,7 @@ def test_names_that_are_no_text(capsys):
 
 
 def with_digest(data):
-    """The exchange form with changed bytes and the digest that fits them (ir/weft.proto)."""
+    """The exchange form with changed bytes and the digest that fits them (ir/exchange/weft.proto)."""
 
     def varint(at):
         value, shift = 0, 0

@@ -2,7 +2,7 @@
 
     raise type_error(f"switch: the index must be a single integer, got {text}")
 
-Its C++ code does the same (ir/error.h, python/errors.cc). What the user's own functions raise stays as it is.
+Its C++ code does the same (ir/error.h, python/native/errors.cc). What the user's own functions raise stays as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Static arguments as keys of caches: python/static_keys.h says which are the same."""
+"""Static arguments as keys of caches: python/native/static_keys.h says which are the same."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ _T = TypeVar("_T")
 class Policy:
     """Which values of a checkpointed function are kept.
 
-    Made by weft.checkpoint_policies. A policy is a text in the program (ir/policy.h) and, like JAX's policies, a
+    Made by weft.checkpoint_policies. A policy is a text in the program
+    (ir/prims/control/policy.h) and, like JAX's policies, a
     function: policy(primitive, *operands, **attributes) says whether the results of such an equation are kept.
 
     Args:

@@ -137,7 +137,7 @@ def _branches(index, functions: list[Callable], operands: tuple, what: str):
             suspended = pending
     if suspended is not None:
         # A function that is being traced called itself here, and what it returns is not known yet. The other branches
-        # say what this one returns; then the function is traced once more (python/jit.cc).
+        # say what this one returns; then the function is traced once more (python/native/jit.cc).
         finished = [i for i, function in enumerate(traced) if function is not None]
         if not finished:
             raise suspended

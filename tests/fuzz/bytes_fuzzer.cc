@@ -7,9 +7,9 @@
 #include <string>
 
 #include "ir/error.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/exchange/serialize.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
 
 namespace {

@@ -25,7 +25,7 @@ build=$work/build-$(printf %s "$root" | cksum | cut -d ' ' -f 1)
 mkdir -p "$build/obj" "$build/gen" "$work/text" "$work/bytes"
 
 flags="-std=c++20 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$root -I$build/gen"
-(cd "$root" && protoc --proto_path=. --cpp_out="$build/gen" ir/weft.proto)
+(cd "$root" && protoc --proto_path=. --cpp_out="$build/gen" ir/exchange/weft.proto)
 
 # make compiles what changed; one rule per source.
 {

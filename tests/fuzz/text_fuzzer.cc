@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ir/error.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

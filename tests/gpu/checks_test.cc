@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "backends/cuda/twin_device.h"
+#include "backends/cuda/emulated_device.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "tests/gpu/on_twin.h"

@@ -19,9 +19,9 @@
 #include <thread>
 
 #include "backends/cuda/driver_api.h"
-#include "backends/cuda/twin_device.h"
-#include "ir/dtype.h"
-#include "lowering/bundle.h"
+#include "backends/cuda/emulated_device.h"
+#include "base/dtype.h"
+#include "lowering/bundle/bundle.h"
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/emulated_device.h"
 #include "backends/cuda/program.h"
-#include "backends/cuda/twin_device.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/fn.h"
 #include "lowering/gpu/lower.h"
 

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "ir/builder.h"
-#include "ir/drawn_tensors.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/sample_fns.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/samples/sample_fns.h"
 #include "tests/gpu/on_twin.h"
 
 namespace weft {

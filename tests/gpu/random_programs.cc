@@ -9,12 +9,12 @@
 #include <string>
 
 #include "ir/builder.h"
-#include "ir/drawn_tensors.h"
 #include "ir/ops.h"
 #include "ir/prims/indexing.h"
-#include "ir/text_printer.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/text/printer.h"
 #include "tests/gpu/on_twin.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

@@ -236,7 +236,8 @@ def _bundle(case: Case, target: str, twins: bool) -> bytes:
 
 
 def material(small: bool = False, twins: bool = False, targets: list[str] | None = None) -> dict[str, bytes]:
-    """Name -> bytes of each file; see driver/gpu_selftest.h. twins: programs also run on this CPU (tests). Functions
+    """Name -> bytes of each file; see driver/command_line/gpu_selftest.h. twins: programs also run on this CPU (tests).
+    Functions
     that only libdevice has are left out, and named, where the CUDA toolkit is not installed."""
     targets = targets or TARGETS
     lines = ["targets " + " ".join(targets)]

@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "lowering/schedule.h"
+#include "lowering/schedule/schedule.h"
 #include "tests/property/random_fn.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

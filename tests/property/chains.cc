@@ -15,9 +15,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "driver/files.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "driver/files/files.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "tests/property/laws.h"
 #include "tests/property/random_fn.h"
 #include <CLI/CLI.hpp>

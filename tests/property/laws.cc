@@ -4,18 +4,18 @@
 
 #include "driver/executable.h"
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
+#include "ir/exchange/serialize.h"
 #include "ir/ops.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
 #include "tests/property/random_fn.h"
-#include "transforms/grad.h"
-#include "transforms/jet.h"
-#include "transforms/jvp.h"
-#include "transforms/pass.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jet.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 //   partition_test --first=1 --count=60            what continuous integration runs
 //   partition_test --first=1000 --count=1500
 //   partition_test --floats --first=1 --count=300
-#include "transforms/partition.h"
+#include "transforms/shard/partition.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,12 +17,12 @@
 #include "driver/executable.h"
 #include "ir/builder.h"
 #include "ir/error.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prims/indexing.h"
-#include "ir/text_printer.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 #include <CLI/CLI.hpp>
 
 namespace weft {

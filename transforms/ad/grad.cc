@@ -1,15 +1,15 @@
-#include "transforms/grad.h"
+#include "transforms/ad/grad.h"
 
 #include <algorithm>
 #include <unordered_set>
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "transforms/condense.h"
-#include "transforms/jvp.h"
-#include "transforms/split.h"
-#include "transforms/traced_rules.h"
-#include "transforms/transpose.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/split.h"
+#include "transforms/ad/traced_rules.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/opt/condense.h"
 
 namespace weft {
 namespace {

@@ -6,8 +6,8 @@
 //   // v.forward: (x, y) -> (z, residuals)   v.backward: (residuals, ct z) -> ct x
 //   FnRef g = Grad(f, {.wrt = {true, false}});
 //   // (x, y) -> ct x, with ct z = 1
-#ifndef WEFT_TRANSFORMS_GRAD_H_
-#define WEFT_TRANSFORMS_GRAD_H_
+#ifndef WEFT_TRANSFORMS_AD_GRAD_H_
+#define WEFT_TRANSFORMS_AD_GRAD_H_
 
 #include <cstddef>
 #include <limits>
@@ -48,4 +48,4 @@ struct GradOptions {
 FnRef Grad(const FnRef& fn, const GradOptions& options);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_GRAD_H_
+#endif  // WEFT_TRANSFORMS_AD_GRAD_H_

@@ -1,4 +1,4 @@
-#include "transforms/jet.h"
+#include "transforms/ad/jet.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include "absl/hash/hash.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "transforms/jvp.h"
+#include "transforms/ad/jvp.h"
 #include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 

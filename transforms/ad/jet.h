@@ -17,8 +17,8 @@
 //                           Derivatives", 2nd ed., chapter 13; Prim::taylor holds recurrences that are shorter.)
 //   operations with regions their regions', with the coefficients as further carries and operands
 // Raises kDerivative, with the user's line, for an operation whose derivative is not defined.
-#ifndef WEFT_TRANSFORMS_JET_H_
-#define WEFT_TRANSFORMS_JET_H_
+#ifndef WEFT_TRANSFORMS_AD_JET_H_
+#define WEFT_TRANSFORMS_AD_JET_H_
 
 #include "ir/fn.h"
 #include "ir/prim.h"
@@ -30,4 +30,4 @@ namespace weft {
 JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_active = {});
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_JET_H_
+#endif  // WEFT_TRANSFORMS_AD_JET_H_

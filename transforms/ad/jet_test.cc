@@ -1,5 +1,5 @@
 // Taylor mode against nested forward mode, for every sample of every primitive, and against closed forms.
-#include "transforms/jet.h"
+#include "transforms/ad/jet.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@
 #include <set>
 
 #include "ir/builder.h"
-#include "ir/drawn_tensors.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
-#include "transforms/jvp.h"
-#include "transforms/vmap.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/batch/vmap.h"
 
 namespace weft {
 namespace {

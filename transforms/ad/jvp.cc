@@ -1,4 +1,4 @@
-#include "transforms/jvp.h"
+#include "transforms/ad/jvp.h"
 
 #include <algorithm>
 

@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/analysis/residuals.h"
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/policy.h"
-#include "ir/residuals.h"
-#include "ir/snapshots.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/prims/control/binomial.h"
+#include "ir/prims/control/policy.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/grad.h"
-#include "transforms/pass.h"
+#include "transforms/ad/grad.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

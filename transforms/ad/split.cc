@@ -1,4 +1,4 @@
-#include "transforms/split.h"
+#include "transforms/ad/split.h"
 
 #include <algorithm>
 

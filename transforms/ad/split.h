@@ -6,8 +6,8 @@
 // Linearisation, reverse mode and rematerialisation all use this one function. An unknown equation that needs a known
 // value receives it as a residual; values that are cheaper to make again than to store (a broadcast, an iota) are made
 // again in the unknown half.
-#ifndef WEFT_TRANSFORMS_SPLIT_H_
-#define WEFT_TRANSFORMS_SPLIT_H_
+#ifndef WEFT_TRANSFORMS_AD_SPLIT_H_
+#define WEFT_TRANSFORMS_AD_SPLIT_H_
 
 #include "ir/fn.h"
 #include "ir/prim.h"
@@ -19,4 +19,4 @@ namespace weft {
 SplitFn Split(FnRef fn, const Mask& unknown, const Mask& force_unknown = {});
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_SPLIT_H_
+#endif  // WEFT_TRANSFORMS_AD_SPLIT_H_

@@ -1,4 +1,4 @@
-#include "transforms/traced_rules.h"
+#include "transforms/ad/traced_rules.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -8,10 +8,10 @@
 #include "ir/builder.h"
 #include "ir/host_functions.h"
 #include "ir/ops.h"
-#include "ir/prims/custom.h"
-#include "ir/prims/custom_host.h"
+#include "ir/prims/control/custom.h"
+#include "ir/prims/control/custom_host.h"
+#include "transforms/opt/rewrite.h"
 #include "transforms/region_rules.h"
-#include "transforms/rewrite.h"
 
 namespace weft {
 namespace {

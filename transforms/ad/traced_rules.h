@@ -1,6 +1,6 @@
 // The rules of custom_jvp and custom_vjp that are functions of the host (ir/custom_rules.h), made parts of programs.
-#ifndef WEFT_TRANSFORMS_TRACED_RULES_H_
-#define WEFT_TRANSFORMS_TRACED_RULES_H_
+#ifndef WEFT_TRANSFORMS_AD_TRACED_RULES_H_
+#define WEFT_TRANSFORMS_AD_TRACED_RULES_H_
 
 #include <exception>
 #include <functional>
@@ -24,4 +24,4 @@ FnRef WithoutHostRules(FnRef fn);
 FnRef WithTracedRules(const FnRef& fn, const std::function<bool(const std::exception&)>& tolerated);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_TRACED_RULES_H_
+#endif  // WEFT_TRANSFORMS_AD_TRACED_RULES_H_

@@ -1,4 +1,4 @@
-#include "transforms/transpose.h"
+#include "transforms/ad/transpose.h"
 
 #include <algorithm>
 
@@ -6,10 +6,10 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "transforms/dce.h"
+#include "transforms/ad/split.h"
+#include "transforms/opt/dce.h"
 #include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
-#include "transforms/split.h"
 
 namespace weft {
 namespace {

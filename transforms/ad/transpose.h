@@ -5,8 +5,8 @@
 // The linear equations are visited last to first; a value used twice receives the sum of its cotangents; a value never
 // reached has a symbolic zero. Equations that do not depend on the linear parameters are computed forwards first.
 // Raises kDerivative for an equation that is not linear in what depends on them.
-#ifndef WEFT_TRANSFORMS_TRANSPOSE_H_
-#define WEFT_TRANSFORMS_TRANSPOSE_H_
+#ifndef WEFT_TRANSFORMS_AD_TRANSPOSE_H_
+#define WEFT_TRANSFORMS_AD_TRANSPOSE_H_
 
 #include "ir/builder.h"
 
@@ -23,4 +23,4 @@ FnRef TransposeLinearHalf(const FnRef& fn, const Mask& linear);
 Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<const Atom> args);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_TRANSPOSE_H_
+#endif  // WEFT_TRANSFORMS_AD_TRANSPOSE_H_

@@ -6,16 +6,16 @@
 #include <cmath>
 
 #include "ir/builder.h"
-#include "ir/eval.h"
-#include "ir/evaluated.h"
+#include "ir/eval/eval.h"
+#include "ir/eval/evaluated.h"
 #include "ir/ops.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
-#include "transforms/grad.h"
-#include "transforms/jvp.h"
-#include "transforms/pass.h"
-#include "transforms/transpose.h"
-#include "transforms/vmap.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

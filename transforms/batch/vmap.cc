@@ -1,4 +1,4 @@
-#include "transforms/vmap.h"
+#include "transforms/batch/vmap.h"
 
 #include <algorithm>
 

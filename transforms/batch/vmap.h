@@ -7,8 +7,8 @@
 //
 // Inside, the mapped dimension is always the leading one; values that do not depend on a mapped argument stay as they
 // are.
-#ifndef WEFT_TRANSFORMS_VMAP_H_
-#define WEFT_TRANSFORMS_VMAP_H_
+#ifndef WEFT_TRANSFORMS_BATCH_VMAP_H_
+#define WEFT_TRANSFORMS_BATCH_VMAP_H_
 
 #include <optional>
 #include <string>
@@ -36,4 +36,4 @@ struct VmapOptions {
 FnRef Vmap(const FnRef& fn, const VmapOptions& options);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_VMAP_H_
+#endif  // WEFT_TRANSFORMS_BATCH_VMAP_H_

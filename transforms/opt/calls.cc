@@ -1,4 +1,4 @@
-#include "transforms/calls.h"
+#include "transforms/opt/calls.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "ir/prim.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 // Which calls of a program stay calls: those of functions that are large and called more than once, which are then
 // compiled once. All others are inlined, where they fuse with what is around them.
-#ifndef WEFT_TRANSFORMS_CALLS_H_
-#define WEFT_TRANSFORMS_CALLS_H_
+#ifndef WEFT_TRANSFORMS_OPT_CALLS_H_
+#define WEFT_TRANSFORMS_OPT_CALLS_H_
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/fn.h"
@@ -26,4 +26,4 @@ class CalledFunctions {
 };
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_CALLS_H_
+#endif  // WEFT_TRANSFORMS_OPT_CALLS_H_

@@ -1,9 +1,9 @@
-#include "transforms/condense.h"
+#include "transforms/opt/condense.h"
 
 #include "ir/builder.h"
-#include "transforms/cse.h"
-#include "transforms/rewrite.h"
-#include "transforms/simplify.h"
+#include "transforms/opt/cse.h"
+#include "transforms/opt/rewrite.h"
+#include "transforms/opt/simplify.h"
 
 namespace weft {
 FnRef Condense(FnRef fn) {

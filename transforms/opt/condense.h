@@ -4,8 +4,8 @@
 //
 // One walk: algebraic simplification, numbers folded, equal equations computed once, dead ones dropped. It keeps every
 // bit of every result and everything that derivatives depend on (custom rules, stop_gradient, remat stay).
-#ifndef WEFT_TRANSFORMS_CONDENSE_H_
-#define WEFT_TRANSFORMS_CONDENSE_H_
+#ifndef WEFT_TRANSFORMS_OPT_CONDENSE_H_
+#define WEFT_TRANSFORMS_OPT_CONDENSE_H_
 
 #include "ir/fn.h"
 
@@ -18,4 +18,4 @@ FnRef Condense(FnRef fn);  // taken apart where nobody else holds it
 FnRef Condense(const FnRef& fn, const Atoms& args);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_CONDENSE_H_
+#endif  // WEFT_TRANSFORMS_OPT_CONDENSE_H_

@@ -1,6 +1,6 @@
 // Common subexpressions: equal pure equations of one function are computed once. Regions are closed, so each is a scope
 // of its own.
-#include "transforms/cse.h"
+#include "transforms/opt/cse.h"
 
 #include <algorithm>
 #include <set>
@@ -8,9 +8,9 @@
 
 #include "absl/hash/hash.h"
 #include "ir/prim.h"
-#include "ir/prims/custom.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
+#include "ir/prims/control/custom.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {

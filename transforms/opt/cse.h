@@ -1,6 +1,6 @@
 // Which equations of a function under construction have been seen, so that an equal one takes their results.
-#ifndef WEFT_TRANSFORMS_CSE_H_
-#define WEFT_TRANSFORMS_CSE_H_
+#ifndef WEFT_TRANSFORMS_OPT_CSE_H_
+#define WEFT_TRANSFORMS_OPT_CSE_H_
 
 #include <cstdint>
 
@@ -45,4 +45,4 @@ class EquationTable {
 Atoms ResultsOf(const Eqn& e);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_CSE_H_
+#endif  // WEFT_TRANSFORMS_OPT_CSE_H_

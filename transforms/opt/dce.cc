@@ -1,13 +1,13 @@
 // Dead code: equations whose results nobody needs, and inside control flow the results of branches, carries and stacked
 // outputs of loops, and operands of regions that nobody needs. What can be dropped of an operation with regions its dce
 // rule says.
-#include "transforms/dce.h"
+#include "transforms/opt/dce.h"
 
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 #include "transforms/region_memo.h"
 
 namespace weft {

@@ -1,6 +1,6 @@
 // Dead code of one equation (that of a function: EliminateDeadCode in pass.h).
-#ifndef WEFT_TRANSFORMS_DCE_H_
-#define WEFT_TRANSFORMS_DCE_H_
+#ifndef WEFT_TRANSFORMS_OPT_DCE_H_
+#define WEFT_TRANSFORMS_OPT_DCE_H_
 
 #include "ir/prim.h"
 
@@ -14,4 +14,4 @@ Kept KeepNeeded(const Eqn& eqn, const Mask& needed);
 Mask OperandsNeeded(const Eqn& eqn, const Mask& needed);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_DCE_H_
+#endif  // WEFT_TRANSFORMS_OPT_DCE_H_

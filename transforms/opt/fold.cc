@@ -4,11 +4,11 @@
 // budget: a loop of many trips takes less time compiled.
 #include <algorithm>
 
-#include "ir/cost.h"
-#include "ir/eval.h"
+#include "ir/analysis/cost.h"
+#include "ir/eval/eval.h"
 #include "ir/prim.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {

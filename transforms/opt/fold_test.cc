@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
-#include "transforms/grad.h"
-#include "transforms/pass.h"
-#include "transforms/vmap.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "transforms/ad/grad.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

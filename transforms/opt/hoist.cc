@@ -9,14 +9,14 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/analysis/size_conditions.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/prims/scan.h"
-#include "ir/prims/while.h"
-#include "ir/size_conditions.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
+#include "ir/prims/control/scan.h"
+#include "ir/prims/control/while.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {

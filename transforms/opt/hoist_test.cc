@@ -1,14 +1,14 @@
-// What leaves a loop and what stays. That the meaning stays: transforms/pass_test.cc, for every primitive, and the
+// What leaves a loop and what stays. That the meaning stays: transforms/opt/pass_test.cc, for every primitive, and the
 // random programs of tests/property.
 #include <gtest/gtest.h>
 
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

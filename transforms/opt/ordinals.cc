@@ -1,9 +1,9 @@
-#include "transforms/ordinals.h"
+#include "transforms/opt/ordinals.h"
 
 #include <algorithm>
 
-#include "ir/policy.h"
-#include "transforms/rewrite.h"
+#include "ir/prims/control/policy.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,7 @@
 // A program that says the same in every process: host functions (ir/host_functions.h) named 0, 1 ... in the order of
 // their occurrence, instead of by the numbers that this process gave them.
-#ifndef WEFT_TRANSFORMS_ORDINALS_H_
-#define WEFT_TRANSFORMS_ORDINALS_H_
+#ifndef WEFT_TRANSFORMS_OPT_ORDINALS_H_
+#define WEFT_TRANSFORMS_OPT_ORDINALS_H_
 
 #include "ir/attr.h"
 #include "ir/fn.h"
@@ -12,4 +12,4 @@ namespace weft {
 FnRef WithOrdinals(const FnRef& fn, Ints* callbacks);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_ORDINALS_H_
+#endif  // WEFT_TRANSFORMS_OPT_ORDINALS_H_

@@ -1,10 +1,10 @@
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 #include <chrono>
 
 #include "ir/error.h"
 #include "ir/verify.h"
-#include "transforms/condense.h"
+#include "transforms/opt/condense.h"
 
 namespace weft {
 
@@ -26,7 +26,7 @@ const std::vector<Pass>& AllPasses() {
       {"hoist", "Compute once, before a loop, what its body computes from constants of the loop.", HoistConstants},
       {"condense", "What runs between two orders of differentiation: simplify, fold numbers, cse, dce in one walk.",
        Condense},
-      {"simplify", "Apply the algebraic rules of transforms/simplify.cc.", Simplify},
+      {"simplify", "Apply the algebraic rules of transforms/opt/simplify.cc.", Simplify},
   };
   return passes;
 }

@@ -5,8 +5,8 @@
 //
 // Every pass keeps the meaning (exactly, but for rules that need a licence: see simplify.h), the types of parameters
 // and results, and locations.
-#ifndef WEFT_TRANSFORMS_PASS_H_
-#define WEFT_TRANSFORMS_PASS_H_
+#ifndef WEFT_TRANSFORMS_OPT_PASS_H_
+#define WEFT_TRANSFORMS_OPT_PASS_H_
 
 #include <cstdint>
 #include <functional>
@@ -45,7 +45,7 @@ FnRef Optimize(FnRef fn);
 // The passes themselves. A function that nobody else holds (`Simplify(std::move(f))`) is taken apart rather than
 // copied.
 FnRef InlineEveryCall(FnRef fn);
-FnRef InlineCalls(FnRef fn);  // but those that stay (transforms/calls.h)
+FnRef InlineCalls(FnRef fn);  // but those that stay (transforms/opt/calls.h)
 FnRef EliminateCommonSubexpressions(FnRef fn);
 FnRef EliminateDeadCode(FnRef fn);
 FnRef FoldConstants(FnRef fn);
@@ -54,8 +54,8 @@ FnRef HoistConstants(FnRef fn);
 // Replaces custom_jvp, custom_vjp, custom_vmap, linear_solve, remat, stop_gradient and checkpoint_name, which matter to
 // transforms only, by what they compute.
 FnRef DropDifferentiationRules(FnRef fn);
-// Replaces snapshot_scan by scan and while (transforms/snapshots.cc).
+// Replaces snapshot_scan by scan and while (transforms/opt/snapshots.cc).
 FnRef ExpandSnapshots(FnRef fn);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_PASS_H_
+#endif  // WEFT_TRANSFORMS_OPT_PASS_H_

@@ -1,24 +1,24 @@
 // Every pass keeps the meaning of every primitive's samples, of their gradients and of their batched forms, and is
 // idempotent; and each does what its name says on a small program.
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "ir/builder.h"
-#include "ir/drawn_tensors.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/sample_fns.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/condense.h"
-#include "transforms/grad.h"
-#include "transforms/jvp.h"
-#include "transforms/split.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/split.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/condense.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/rewrite.h"
+#include "transforms/opt/rewrite.h"
 
 #include <algorithm>
 

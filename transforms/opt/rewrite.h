@@ -4,8 +4,8 @@
 //     if (e.prim->name != "neg") return std::nullopt;      // keep
 //     return Atoms{...};                                   // the values that replace its results
 //   });
-#ifndef WEFT_TRANSFORMS_REWRITE_H_
-#define WEFT_TRANSFORMS_REWRITE_H_
+#ifndef WEFT_TRANSFORMS_OPT_REWRITE_H_
+#define WEFT_TRANSFORMS_OPT_REWRITE_H_
 
 #include <functional>
 #include <optional>
@@ -26,4 +26,4 @@ FnRef Rewrite(FnRef fn, const RewriteEqn& rewrite, const std::function<void(cons
               const std::function<void()>& leave = nullptr);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_REWRITE_H_
+#endif  // WEFT_TRANSFORMS_OPT_REWRITE_H_

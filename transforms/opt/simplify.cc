@@ -1,16 +1,16 @@
 // Algebraic simplification: rows of a table, grouped by family. Each rule has a name, the primitive it looks at, and
 // the licence it needs: exact rules never change a bit of any result; `signed zero` rules may change the sign of a
 // zero.
-#include "transforms/simplify.h"
+#include "transforms/opt/simplify.h"
 
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
 #include "ir/prims/contraction.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {

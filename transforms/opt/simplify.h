@@ -1,6 +1,6 @@
 // Algebraic simplification of one equation, for the passes that rewrite equation by equation.
-#ifndef WEFT_TRANSFORMS_SIMPLIFY_H_
-#define WEFT_TRANSFORMS_SIMPLIFY_H_
+#ifndef WEFT_TRANSFORMS_OPT_SIMPLIFY_H_
+#define WEFT_TRANSFORMS_OPT_SIMPLIFY_H_
 
 #include <optional>
 
@@ -13,4 +13,4 @@ namespace weft {
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_SIMPLIFY_H_
+#endif  // WEFT_TRANSFORMS_OPT_SIMPLIFY_H_

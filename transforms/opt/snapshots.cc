@@ -1,8 +1,7 @@
-#include "ir/snapshots.h"
-
 #include "ir/prim.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
+#include "transforms/opt/expand_snapshot_scan.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 

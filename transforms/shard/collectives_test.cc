@@ -6,17 +6,17 @@
 #include <random>
 
 #include "ir/builder.h"
-#include "ir/drawn_tensors.h"
-#include "ir/eval.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/grad.h"
-#include "transforms/jvp.h"
-#include "transforms/pass.h"
-#include "transforms/transpose.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/ad/jvp.h"
+#include "transforms/ad/transpose.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/fixed_order.h"
+#include "transforms/shard/fixed_order.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/prims/contraction.h"
-#include "transforms/pass.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

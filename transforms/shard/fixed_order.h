@@ -5,10 +5,10 @@
 // Every sum of floats becomes a contraction with the attributes `along` and `leaf`: the terms of one letter are added
 // up in leaves of so many, in order and in double precision, and the leaves in one binary tree. There are up to 16
 // leaves, a power of two of them, so that 2, 4, 8 or 16 devices that share the letter have subtrees, and the sum over
-// devices (backends/cpu/collectives.h) goes on with the same tree. Where devices cannot share it so, Partition leaves
-// it whole.
-#ifndef WEFT_TRANSFORMS_FIXED_ORDER_H_
-#define WEFT_TRANSFORMS_FIXED_ORDER_H_
+// devices (backends/cpu/distributed/collectives.h) goes on with the same tree. Where devices cannot share it so,
+// Partition leaves it whole.
+#ifndef WEFT_TRANSFORMS_SHARD_FIXED_ORDER_H_
+#define WEFT_TRANSFORMS_SHARD_FIXED_ORDER_H_
 
 #include "ir/fn.h"
 
@@ -19,4 +19,4 @@ namespace weft {
 FnRef FixedOrder(const FnRef& fn);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_FIXED_ORDER_H_
+#endif  // WEFT_TRANSFORMS_SHARD_FIXED_ORDER_H_

@@ -1,11 +1,11 @@
-#include "transforms/implicit_batch.h"
+#include "transforms/shard/implicit_batch.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "ir/ops.h"
 #include "ir/prims/indexing.h"
-#include "transforms/rewrite.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {

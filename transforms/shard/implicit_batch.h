@@ -1,7 +1,7 @@
 // Gathers and scatters whose index vectors count along a dimension of the indices themselves, as take_along_axis makes
 // them: that entry is a batch dimension, and can be cut over devices like one.
-#ifndef WEFT_TRANSFORMS_IMPLICIT_BATCH_H_
-#define WEFT_TRANSFORMS_IMPLICIT_BATCH_H_
+#ifndef WEFT_TRANSFORMS_SHARD_IMPLICIT_BATCH_H_
+#define WEFT_TRANSFORMS_SHARD_IMPLICIT_BATCH_H_
 
 #include "ir/fn.h"
 
@@ -11,4 +11,4 @@ namespace weft {
 FnRef FindBatchDimensions(const FnRef& fn);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_IMPLICIT_BATCH_H_
+#endif  // WEFT_TRANSFORMS_SHARD_IMPLICIT_BATCH_H_

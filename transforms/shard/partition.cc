@@ -1,4 +1,4 @@
-#include "transforms/partition.h"
+#include "transforms/shard/partition.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,15 +6,15 @@
 #include <unordered_set>
 
 #include "absl/strings/str_join.h"
-#include "ir/cost.h"
+#include "ir/analysis/cost.h"
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/prims/collectives.h"
-#include "ir/prims/scan.h"
-#include "ir/prims/while.h"
-#include "transforms/implicit_batch.h"
-#include "transforms/pass.h"
-#include "transforms/rewrite.h"
+#include "ir/prims/control/scan.h"
+#include "ir/prims/control/while.h"
+#include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
+#include "transforms/shard/implicit_batch.h"
 
 namespace weft {
 namespace {

@@ -8,15 +8,15 @@
 // each equation is cut in the way that costs least: bytes sent for its operands and results, and work per device. A
 // sum over a cut dimension stays in parts as long as what follows is linear in it. Nothing depends on how many devices
 // an axis has.
-#ifndef WEFT_TRANSFORMS_PARTITION_H_
-#define WEFT_TRANSFORMS_PARTITION_H_
+#ifndef WEFT_TRANSFORMS_SHARD_PARTITION_H_
+#define WEFT_TRANSFORMS_SHARD_PARTITION_H_
 
 #include <string>
 #include <vector>
 
 #include "ir/fn.h"
-#include "transforms/propagation.h"
-#include "transforms/reshard.h"
+#include "transforms/shard/propagation.h"
+#include "transforms/shard/reshard.h"
 
 namespace weft {
 
@@ -76,4 +76,4 @@ std::vector<PlacedMesh> MeshesOf(const Fn& fn);
 bool HasConstraint(const Fn& fn);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_PARTITION_H_
+#endif  // WEFT_TRANSFORMS_SHARD_PARTITION_H_

@@ -1,6 +1,6 @@
 // The partitioner: every rule by enumeration, every reshard on a small mesh, the programs people write.
 // Oracle: the reference interpreter on whole arrays.
-#include "transforms/partition.h"
+#include "transforms/shard/partition.h"
 
 #include <gtest/gtest.h>
 
@@ -9,16 +9,16 @@
 #include <random>
 #include <set>
 
-#include "ir/cost.h"
-#include "ir/drawn_tensors.h"
-#include "ir/effects.h"
-#include "ir/eval.h"
+#include "ir/analysis/cost.h"
+#include "ir/eval/effects.h"
+#include "ir/eval/eval.h"
 #include "ir/ops.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/grad.h"
-#include "transforms/pass.h"
+#include "transforms/ad/grad.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/processes.h"
+#include "transforms/shard/processes.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,8 +5,8 @@
 //
 // A process holds of an array the blocks of its own devices, each once, one behind the other: a stack. Parameters and
 // results of the part are stacks.
-#ifndef WEFT_TRANSFORMS_PROCESSES_H_
-#define WEFT_TRANSFORMS_PROCESSES_H_
+#ifndef WEFT_TRANSFORMS_SHARD_PROCESSES_H_
+#define WEFT_TRANSFORMS_SHARD_PROCESSES_H_
 
 #include <string>
 #include <vector>
@@ -35,4 +35,4 @@ Tensor StackOfBlocks(const Tensor& whole, const Mesh& mesh, const Sharding& shar
 FnRef ForProcess(const FnRef& fn, const Ints& processes, const std::string& program, int64_t digest);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_PROCESSES_H_
+#endif  // WEFT_TRANSFORMS_SHARD_PROCESSES_H_

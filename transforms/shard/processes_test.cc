@@ -1,4 +1,4 @@
-#include "transforms/processes.h"
+#include "transforms/shard/processes.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/verify.h"
-#include "transforms/partition.h"
+#include "transforms/shard/partition.h"
 
 namespace weft {
 namespace {

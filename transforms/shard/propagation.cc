@@ -1,10 +1,10 @@
-#include "transforms/propagation.h"
+#include "transforms/shard/propagation.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "ir/prims/scan.h"
-#include "ir/prims/while.h"
+#include "ir/prims/control/scan.h"
+#include "ir/prims/control/while.h"
 
 namespace weft {
 namespace {

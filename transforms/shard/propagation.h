@@ -1,15 +1,15 @@
-// Which dimensions of every value are cut: what is known of some spreads along factor maps (ir/factors.h), forwards,
-// backwards and into regions, until nothing changes. Cuts only grow, so it ends.
-#ifndef WEFT_TRANSFORMS_PROPAGATION_H_
-#define WEFT_TRANSFORMS_PROPAGATION_H_
+// Which dimensions of every value are cut: what is known of some spreads along factor maps (ir/analysis/factors.h),
+// forwards, backwards and into regions, until nothing changes. Cuts only grow, so it ends.
+#ifndef WEFT_TRANSFORMS_SHARD_PROPAGATION_H_
+#define WEFT_TRANSFORMS_SHARD_PROPAGATION_H_
 
 #include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "ir/factors.h"
-#include "transforms/reshard.h"
+#include "ir/analysis/factors.h"
+#include "transforms/shard/reshard.h"
 
 namespace weft {
 
@@ -45,4 +45,4 @@ std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const FactorMap& map, const
 bool RegionsAreCut(const Eqn& eqn);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_PROPAGATION_H_
+#endif  // WEFT_TRANSFORMS_SHARD_PROPAGATION_H_

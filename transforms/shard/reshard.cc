@@ -1,4 +1,4 @@
-#include "transforms/reshard.h"
+#include "transforms/shard/reshard.h"
 
 #include <algorithm>
 #include <queue>

@@ -10,8 +10,8 @@
 //
 // b is what one device holds at that moment, n how many devices take part. Gathers and scatters that follow each other
 // and are one collective over several axes are emitted as one.
-#ifndef WEFT_TRANSFORMS_RESHARD_H_
-#define WEFT_TRANSFORMS_RESHARD_H_
+#ifndef WEFT_TRANSFORMS_SHARD_RESHARD_H_
+#define WEFT_TRANSFORMS_SHARD_RESHARD_H_
 
 #include <cstdint>
 #include <map>
@@ -91,4 +91,4 @@ class Resharder {
 Atom GatherStacked(Builder& b, const Atom& x, const Mesh& mesh, const Strings& axes);
 
 }  // namespace weft
-#endif  // WEFT_TRANSFORMS_RESHARD_H_
+#endif  // WEFT_TRANSFORMS_SHARD_RESHARD_H_

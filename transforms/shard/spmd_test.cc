@@ -6,18 +6,18 @@
 #include <random>
 
 #include "ir/builder.h"
-#include "ir/drawn_tensors.h"
-#include "ir/effects.h"
-#include "ir/eval.h"
+#include "ir/eval/effects.h"
+#include "ir/eval/eval.h"
+#include "ir/exchange/serialize.h"
 #include "ir/ops.h"
-#include "ir/sample_fns.h"
-#include "ir/serialize.h"
-#include "ir/text_parser.h"
-#include "ir/text_printer.h"
+#include "ir/samples/drawn_tensors.h"
+#include "ir/samples/sample_fns.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "transforms/grad.h"
-#include "transforms/pass.h"
-#include "transforms/vmap.h"
+#include "transforms/ad/grad.h"
+#include "transforms/batch/vmap.h"
+#include "transforms/opt/pass.h"
 
 namespace weft {
 namespace {

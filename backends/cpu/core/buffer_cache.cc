@@ -1,4 +1,4 @@
-#include "backends/cpu/buffer_cache.h"
+#include "backends/cpu/core/buffer_cache.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/fork_safe_mutex.h"
-#include "ir/out_of_memory.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
+#include "base/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {

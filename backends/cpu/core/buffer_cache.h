@@ -1,7 +1,7 @@
 // Memory for results and arenas, kept by size class instead of going back to the system: a fresh page costs far more
 // than the computation that fills it. Results of a KiB or less come from malloc: they need no pages.
-#ifndef WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
-#define WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_BUFFER_CACHE_H_
+#define WEFT_BACKENDS_CPU_CORE_BUFFER_CACHE_H_
 
 #include <cstdint>
 #include <memory>
@@ -21,4 +21,4 @@ int64_t CachedBytes();
 void TrimBufferCache();
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_BUFFER_CACHE_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_BUFFER_CACHE_H_

@@ -8,13 +8,13 @@
 #include <set>
 #include <stdexcept>
 
-#include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/collectives.h"
-#include "backends/cpu/crossing.h"
-#include "backends/cpu/job.h"
-#include "backends/cpu/runtime.h"
-#include "ir/fibres.h"
-#include "ir/interrupt.h"
+#include "backends/cpu/core/buffer_cache.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/distributed/collectives.h"
+#include "backends/cpu/distributed/crossing.h"
+#include "backends/cpu/distributed/job.h"
+#include "base/fibres.h"
+#include "base/interrupt.h"
 
 namespace weft::cpu {
 namespace {
@@ -24,7 +24,7 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; 
 
 // --- Blocks ----------------------------------------------------------------------------------------------------------
 
-// An operand or result of spmd, as lowering/devices.cc describes it.
+// An operand or result of spmd, as lowering/schedule/devices.cc describes it.
 struct Blocks {
   int64_t slot, bytes, width, rank;
   const int64_t *sizes, *starts, *first;

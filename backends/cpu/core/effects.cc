@@ -1,12 +1,12 @@
-#include "backends/cpu/effects.h"
+#include "backends/cpu/core/effects.h"
 
 #include <algorithm>
 #include <exception>
 #include <functional>
 #include <numeric>
 
-#include "backends/cpu/runtime.h"
-#include "ir/run_messages.h"
+#include "backends/cpu/core/runtime.h"
+#include "base/run_messages.h"
 
 namespace weft::cpu {
 namespace {

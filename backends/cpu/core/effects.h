@@ -1,13 +1,13 @@
 // What compiled programs do besides computing, answered by whoever embeds the back end (the driver).
-#ifndef WEFT_BACKENDS_CPU_EFFECTS_H_
-#define WEFT_BACKENDS_CPU_EFFECTS_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_EFFECTS_H_
+#define WEFT_BACKENDS_CPU_CORE_EFFECTS_H_
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "ir/tape.h"
+#include "base/tape.h"
 
 namespace weft::cpu {
 
@@ -32,4 +32,4 @@ struct EffectHooks {
 void SetEffectHooks(EffectHooks hooks);
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_EFFECTS_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_EFFECTS_H_

@@ -1,4 +1,4 @@
-#include "backends/cpu/fork_safe_mutex.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
 
 #include <pthread.h>
 

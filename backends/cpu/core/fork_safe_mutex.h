@@ -1,7 +1,7 @@
 // A mutex that a fork leaves free in the child: forking waits until no other thread holds one. For short critical
 // sections that take no other lock inside.
-#ifndef WEFT_BACKENDS_CPU_FORK_SAFE_MUTEX_H_
-#define WEFT_BACKENDS_CPU_FORK_SAFE_MUTEX_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_FORK_SAFE_MUTEX_H_
+#define WEFT_BACKENDS_CPU_CORE_FORK_SAFE_MUTEX_H_
 
 #include <mutex>
 
@@ -22,4 +22,4 @@ class ForkSafeMutex {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_FORK_SAFE_MUTEX_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_FORK_SAFE_MUTEX_H_

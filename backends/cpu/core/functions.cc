@@ -3,9 +3,9 @@
 #include <cstring>
 #include <new>
 
-#include "backends/cpu/runtime.h"
-#include "ir/environment.h"
-#include "ir/fibres.h"
+#include "backends/cpu/core/runtime.h"
+#include "base/environment.h"
+#include "base/fibres.h"
 
 namespace weft::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "backends/cpu/program.h"
+#include "backends/cpu/core/program.h"
 
 #include <dlfcn.h>
 
@@ -8,14 +8,14 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/runtime.h"
+#include "backends/cpu/core/buffer_cache.h"
+#include "backends/cpu/core/runtime.h"
 #include "backends/shared_object.h"
-#include "ir/dtype.h"
-#include "ir/interrupt.h"
-#include "ir/out_of_memory.h"
-#include "ir/run_messages.h"
-#include "lowering/cpu_features.h"
+#include "base/dtype.h"
+#include "base/interrupt.h"
+#include "base/out_of_memory.h"
+#include "base/run_messages.h"
+#include "lowering/abi/cpu_features.h"
 
 namespace weft::cpu {
 namespace {

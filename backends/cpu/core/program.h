@@ -3,8 +3,8 @@
 //   auto program = cpu::Program::Load(artifact);
 //   const cpu::Argument arguments[] = {{x_data, x_sizes}, {y_data, y_sizes}};
 //   std::vector<cpu::Array> out = program->Run(arguments);
-#ifndef WEFT_BACKENDS_CPU_PROGRAM_H_
-#define WEFT_BACKENDS_CPU_PROGRAM_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_PROGRAM_H_
+#define WEFT_BACKENDS_CPU_CORE_PROGRAM_H_
 
 #include <cstdint>
 #include <memory>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/fork_safe_mutex.h"
-#include "lowering/abi.h"
-#include "lowering/artifact.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
+#include "lowering/abi/abi.h"
+#include "lowering/abi/artifact.h"
 
 namespace weft::cpu {
 
@@ -86,4 +86,4 @@ class Program {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_PROGRAM_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_PROGRAM_H_

@@ -1,4 +1,4 @@
-#include "backends/cpu/runtime.h"
+#include "backends/cpu/core/runtime.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,10 +6,10 @@
 #include <new>
 #include <utility>
 
-#include "backends/cpu/thread_pool.h"
-#include "ir/interrupt.h"
-#include "ir/out_of_memory.h"
-#include "lowering/math_table.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "base/interrupt.h"
+#include "base/out_of_memory.h"
+#include "lowering/abi/math_table.h"
 
 namespace weft::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // The functions behind the ABI table: what compiled code calls.
-#ifndef WEFT_BACKENDS_CPU_RUNTIME_H_
-#define WEFT_BACKENDS_CPU_RUNTIME_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_RUNTIME_H_
+#define WEFT_BACKENDS_CPU_CORE_RUNTIME_H_
 
 #include <cstdint>
 #include <exception>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/tape.h"
-#include "lowering/abi.h"
-#include "lowering/artifact.h"
+#include "base/tape.h"
+#include "lowering/abi/abi.h"
+#include "lowering/abi/artifact.h"
 
 namespace weft::cpu {
 
@@ -36,7 +36,7 @@ class FrameStack {
   int64_t used_ = 0;
 };
 
-struct Devices;  // backends/cpu/devices.cc
+struct Devices;  // backends/cpu/core/devices.cc
 
 // What a running program's operations may need besides the frame.
 struct Call {
@@ -121,4 +121,4 @@ struct DenseTensor {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_RUNTIME_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_RUNTIME_H_

@@ -1,4 +1,4 @@
-#include "backends/cpu/thread_pool.h"
+#include "backends/cpu/core/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "ir/environment.h"
-#include "ir/interrupt.h"
+#include "base/environment.h"
+#include "base/interrupt.h"
 
 namespace weft::cpu {
 namespace {

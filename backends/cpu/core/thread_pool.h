@@ -1,8 +1,8 @@
 // The threads that run kernels and library calls in parallel. One pool per process, made on first use and again in a
 // forked child. Several callers may use it at once; the caller always works too, so nothing ever waits for a free
 // thread.
-#ifndef WEFT_BACKENDS_CPU_THREAD_POOL_H_
-#define WEFT_BACKENDS_CPU_THREAD_POOL_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_THREAD_POOL_H_
+#define WEFT_BACKENDS_CPU_CORE_THREAD_POOL_H_
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ int NumThreads();
 void SetNumThreads(int n);
 
 // Calls body(context, begin, end) on chunks that cover [0, units); `nanoseconds` estimates all of it. Raises what a
-// chunk raises, when all that had begun are through; and polls for an interrupt (ir/interrupt.h).
+// chunk raises, when all that had begun are through; and polls for an interrupt (base/interrupt.h).
 void ParallelFor(int64_t units, int64_t nanoseconds, void (*body)(void* context, int64_t begin, int64_t end),
                  void* context);
 
@@ -29,4 +29,4 @@ void ParallelFor(int64_t units, int64_t nanoseconds, const F& f) {
 }
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_THREAD_POOL_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_THREAD_POOL_H_

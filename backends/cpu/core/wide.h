@@ -1,11 +1,11 @@
 // The types that the runtime computes in.
-#ifndef WEFT_BACKENDS_CPU_WIDE_H_
-#define WEFT_BACKENDS_CPU_WIDE_H_
+#ifndef WEFT_BACKENDS_CPU_CORE_WIDE_H_
+#define WEFT_BACKENDS_CPU_CORE_WIDE_H_
 
 #include <complex>
 #include <type_traits>
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
 
 namespace weft::cpu {
 
@@ -19,4 +19,4 @@ using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, 
                                 float, T>;
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_WIDE_H_
+#endif  // WEFT_BACKENDS_CPU_CORE_WIDE_H_

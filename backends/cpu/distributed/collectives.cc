@@ -1,4 +1,4 @@
-#include "backends/cpu/collectives.h"
+#include "backends/cpu/distributed/collectives.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -10,8 +10,8 @@
 #include <memory>
 #include <numeric>
 
-#include "backends/cpu/thread_pool.h"
-#include "backends/cpu/wide.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/core/wide.h"
 
 namespace weft::cpu {
 

@@ -1,17 +1,17 @@
 // What the members of a group compute when they meet at a collective: one function over the memory of all of them.
-#ifndef WEFT_BACKENDS_CPU_COLLECTIVES_H_
-#define WEFT_BACKENDS_CPU_COLLECTIVES_H_
+#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_COLLECTIVES_H_
+#define WEFT_BACKENDS_CPU_DISTRIBUTED_COLLECTIVES_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "backends/cpu/runtime.h"
-#include "ir/dtype.h"
+#include "backends/cpu/core/runtime.h"
+#include "base/dtype.h"
 
 namespace weft::cpu {
 
-// Kinds, in the order of lowering/devices.cc.
+// Kinds, in the order of lowering/schedule/devices.cc.
 enum Kind { kPsum, kPmax, kPmin, kAllGather, kPsumScatter, kAllToAll, kPpermute, kAxisIndex, kRunDevices };
 
 // A collective as one device meets it. `desc`: kind, slot of the result, number of axes, their places in the mesh,
@@ -65,4 +65,4 @@ void ComputeSubtotal(const Group& group, int64_t begin, int64_t end, char* to);
 std::string RunGroup(const Group& group);
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_COLLECTIVES_H_
+#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_COLLECTIVES_H_

@@ -1,4 +1,4 @@
-#include "backends/cpu/crossing.h"
+#include "backends/cpu/distributed/crossing.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,14 +1,14 @@
 // A collective between devices of several processes: each sends what its devices have for the others, and then every
 // one computes for its own. Sums follow the tree of the group (collectives.h), so they have the bits of one process.
-#ifndef WEFT_BACKENDS_CPU_CROSSING_H_
-#define WEFT_BACKENDS_CPU_CROSSING_H_
+#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_CROSSING_H_
+#define WEFT_BACKENDS_CPU_DISTRIBUTED_CROSSING_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "backends/cpu/collectives.h"
-#include "backends/cpu/job.h"
+#include "backends/cpu/distributed/collectives.h"
+#include "backends/cpu/distributed/job.h"
 
 namespace weft::cpu {
 
@@ -50,4 +50,4 @@ class Crossing {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_CROSSING_H_
+#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_CROSSING_H_

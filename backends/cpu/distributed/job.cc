@@ -1,4 +1,4 @@
-#include "backends/cpu/job.h"
+#include "backends/cpu/distributed/job.h"
 
 #include <sched.h>
 #include <sys/socket.h>
@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "backends/cpu/open_mpi.h"
+#include "backends/cpu/distributed/open_mpi.h"
 
 namespace weft::cpu {
 namespace {

@@ -7,8 +7,8 @@
 //
 // Nothing waits for ever: where a process does not come within the deadline, or does something else than the others,
 // the job ends, all its processes, with one message that says who.
-#ifndef WEFT_BACKENDS_CPU_JOB_H_
-#define WEFT_BACKENDS_CPU_JOB_H_
+#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_JOB_H_
+#define WEFT_BACKENDS_CPU_DISTRIBUTED_JOB_H_
 
 #include <atomic>
 #include <cstdint>
@@ -104,4 +104,4 @@ class Job {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_JOB_H_
+#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_JOB_H_

@@ -1,4 +1,4 @@
-#include "backends/cpu/open_mpi.h"
+#include "backends/cpu/distributed/open_mpi.h"
 
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 // The functions of Open MPI that Weft calls, from the library found at run time: neither the build nor a program of one
 // process needs it. Handles are pointers and constants are addresses in the library, as in all versions since 1.0.
-#ifndef WEFT_BACKENDS_CPU_OPEN_MPI_H_
-#define WEFT_BACKENDS_CPU_OPEN_MPI_H_
+#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_OPEN_MPI_H_
+#define WEFT_BACKENDS_CPU_DISTRIBUTED_OPEN_MPI_H_
 
 namespace weft::cpu {
 
@@ -27,4 +27,4 @@ constexpr int kMpiThreadMultiple = 3;
 constexpr int kMpiMaxErrorString = 256;
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_OPEN_MPI_H_
+#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_OPEN_MPI_H_

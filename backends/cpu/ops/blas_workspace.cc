@@ -1,4 +1,4 @@
-#include "backends/cpu/blas_workspace.h"
+#include "backends/cpu/ops/blas_workspace.h"
 
 #include <cblas.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/fork_safe_mutex.h"
-#include "ir/out_of_memory.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
+#include "base/out_of_memory.h"
 
 // What its own functions call; weak, since other builds of it may not show them.
 extern "C" {

@@ -1,7 +1,7 @@
 // OpenBLAS works in memory of its own, a piece for every call that runs, which it keeps. Where the system has none it
 // asks again without end, so nothing calls it before a piece is sure to be there.
-#ifndef WEFT_BACKENDS_CPU_BLAS_WORKSPACE_H_
-#define WEFT_BACKENDS_CPU_BLAS_WORKSPACE_H_
+#ifndef WEFT_BACKENDS_CPU_OPS_BLAS_WORKSPACE_H_
+#define WEFT_BACKENDS_CPU_OPS_BLAS_WORKSPACE_H_
 
 namespace weft::cpu {
 
@@ -15,4 +15,4 @@ class BlasWorkspace {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_BLAS_WORKSPACE_H_
+#endif  // WEFT_BACKENDS_CPU_OPS_BLAS_WORKSPACE_H_

@@ -8,12 +8,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/dtype.h"
-#include "ir/product.h"
+#include "backends/cpu/core/buffer_cache.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/ops/gemm.h"
+#include "base/dtype.h"
+#include "base/product.h"
 
 namespace weft::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "backends/cpu/convolution.h"
+#include "backends/cpu/ops/convolution.h"
 
 #include <algorithm>
 #include <map>
@@ -7,11 +7,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/fork_safe_mutex.h"
-#include "backends/cpu/openmp.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/out_of_memory.h"
+#include "backends/cpu/core/buffer_cache.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/ops/openmp.h"
+#include "base/out_of_memory.h"
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace weft::cpu {

@@ -1,6 +1,6 @@
 // Convolutions by oneDNN.
-#ifndef WEFT_BACKENDS_CPU_CONVOLUTION_H_
-#define WEFT_BACKENDS_CPU_CONVOLUTION_H_
+#ifndef WEFT_BACKENDS_CPU_OPS_CONVOLUTION_H_
+#define WEFT_BACKENDS_CPU_OPS_CONVOLUTION_H_
 
 #include <cstdint>
 #include <vector>
@@ -20,4 +20,4 @@ struct ConvolutionShape {
 bool ConvolveByLibrary(const ConvolutionShape& shape, const float* x, const float* w, float* y);
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_CONVOLUTION_H_
+#endif  // WEFT_BACKENDS_CPU_OPS_CONVOLUTION_H_

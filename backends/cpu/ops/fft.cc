@@ -9,10 +9,10 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/cpu/fork_safe_mutex.h"
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/dtype.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "base/dtype.h"
 
 namespace weft::cpu {
 namespace {

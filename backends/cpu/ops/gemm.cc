@@ -1,4 +1,4 @@
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/ops/gemm.h"
 
 #include <cblas.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -12,11 +12,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/blas_workspace.h"
-#include "backends/cpu/fork_safe_mutex.h"
-#include "backends/cpu/openmp.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/out_of_memory.h"
+#include "backends/cpu/core/fork_safe_mutex.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/ops/blas_workspace.h"
+#include "backends/cpu/ops/openmp.h"
+#include "base/out_of_memory.h"
 
 namespace weft::cpu {
 namespace {

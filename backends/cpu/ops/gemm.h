@@ -1,6 +1,6 @@
 // Matrix products on one thread and, above a certain size, shared among the pool's threads.
-#ifndef WEFT_BACKENDS_CPU_GEMM_H_
-#define WEFT_BACKENDS_CPU_GEMM_H_
+#ifndef WEFT_BACKENDS_CPU_OPS_GEMM_H_
+#define WEFT_BACKENDS_CPU_OPS_GEMM_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, c
 void PrepareProducts();
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_GEMM_H_
+#endif  // WEFT_BACKENDS_CPU_OPS_GEMM_H_

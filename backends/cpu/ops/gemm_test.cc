@@ -1,6 +1,6 @@
 // Products of more than 2^31 elements, which BLAS cannot count. Pages of a mapping that nobody writes to are all the
 // same one of zeros, so that they need no memory.
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/ops/gemm.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

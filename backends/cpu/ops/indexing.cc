@@ -7,10 +7,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/dtype.h"
-#include "ir/product.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "base/dtype.h"
+#include "base/product.h"
 
 namespace weft::cpu {
 namespace {

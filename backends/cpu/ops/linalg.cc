@@ -14,10 +14,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/blas_workspace.h"
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/dtype.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/ops/blas_workspace.h"
+#include "base/dtype.h"
 
 // LAPACK's Fortran symbols. Character arguments have hidden lengths at the end, which the reference ABI lets callers
 // leave out for single characters; they are passed anyway.

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/special_functions.h"
-#include "ir/dtype.h"
-#include "ir/product.h"
-#include "lowering/math_table.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/ops/special_functions.h"
+#include "base/dtype.h"
+#include "base/product.h"
+#include "lowering/abi/math_table.h"
 
 namespace weft::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // OpenMP's threads, which libraries start by themselves, would fight with the pool's.
-#ifndef WEFT_BACKENDS_CPU_OPENMP_H_
-#define WEFT_BACKENDS_CPU_OPENMP_H_
+#ifndef WEFT_BACKENDS_CPU_OPS_OPENMP_H_
+#define WEFT_BACKENDS_CPU_OPS_OPENMP_H_
 
 // Debian's oneDNN parallelises with OpenMP. Weak: absent in other builds.
 extern "C" {
@@ -29,4 +29,4 @@ class SingleOpenMpThread {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_OPENMP_H_
+#endif  // WEFT_BACKENDS_CPU_OPS_OPENMP_H_

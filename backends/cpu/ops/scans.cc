@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "backends/cpu/wide.h"
-#include "ir/dtype.h"
-#include "ir/product.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/core/wide.h"
+#include "base/dtype.h"
+#include "base/product.h"
 
 namespace weft::cpu {
 namespace {

@@ -9,9 +9,9 @@
 #include <numeric>
 #include <type_traits>
 
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "ir/dtype.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "base/dtype.h"
 
 namespace weft::cpu {
 namespace {

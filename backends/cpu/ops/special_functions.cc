@@ -1,4 +1,4 @@
-#include "backends/cpu/special_functions.h"
+#include "backends/cpu/ops/special_functions.h"
 
 #include <math.h>
 

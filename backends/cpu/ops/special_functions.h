@@ -1,6 +1,6 @@
 // Special functions that the C library lacks, in double precision.
-#ifndef WEFT_BACKENDS_CPU_SPECIAL_FUNCTIONS_H_
-#define WEFT_BACKENDS_CPU_SPECIAL_FUNCTIONS_H_
+#ifndef WEFT_BACKENDS_CPU_OPS_SPECIAL_FUNCTIONS_H_
+#define WEFT_BACKENDS_CPU_OPS_SPECIAL_FUNCTIONS_H_
 
 namespace weft::cpu {
 
@@ -11,4 +11,4 @@ double Trigamma(double x);
 double ErfInv(double x, bool single);  // a polynomial start (Giles 2010), then Newton steps
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_SPECIAL_FUNCTIONS_H_
+#endif  // WEFT_BACKENDS_CPU_OPS_SPECIAL_FUNCTIONS_H_

@@ -1,11 +1,11 @@
-// Tapes: what loops of unknown length record (ir/tape.h).
+// Tapes: what loops of unknown length record (base/tape.h).
 #include <algorithm>
 #include <cstring>
 #include <new>
 
-#include "backends/cpu/runtime.h"
-#include "ir/run_messages.h"
-#include "ir/tape.h"
+#include "backends/cpu/core/runtime.h"
+#include "base/run_messages.h"
+#include "base/tape.h"
 
 namespace weft::cpu {
 

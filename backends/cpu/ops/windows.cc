@@ -8,14 +8,14 @@
 #include <limits>
 #include <type_traits>
 
-#include "backends/cpu/buffer_cache.h"
-#include "backends/cpu/convolution.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/runtime.h"
-#include "backends/cpu/thread_pool.h"
-#include "backends/cpu/wide.h"
-#include "ir/dtype.h"
-#include "ir/product.h"
+#include "backends/cpu/core/buffer_cache.h"
+#include "backends/cpu/core/runtime.h"
+#include "backends/cpu/core/thread_pool.h"
+#include "backends/cpu/core/wide.h"
+#include "backends/cpu/ops/convolution.h"
+#include "backends/cpu/ops/gemm.h"
+#include "base/dtype.h"
+#include "base/product.h"
 
 namespace weft::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/prims/branch_slots.h"
+#include "ir/prims/control/branch_slots.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/ops.h"
-#include "ir/prims/regions.h"
+#include "ir/prims/control/regions.h"
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 // already would pass through every level on their way out: of many, the smaller ones are laid end to end in one array,
 // so that each level hands over a bounded number of them and each value is copied a logarithmic number of times. The
 // same is done for a function that calls others again and again, whose values double with every level of calls.
-#ifndef WEFT_IR_PRIMS_BRANCH_SLOTS_H_
-#define WEFT_IR_PRIMS_BRANCH_SLOTS_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_BRANCH_SLOTS_H_
+#define WEFT_IR_PRIMS_CONTROL_BRANCH_SLOTS_H_
 
 #include <vector>
 
@@ -47,4 +47,4 @@ class BranchSlots {
 };
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_BRANCH_SLOTS_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_BRANCH_SLOTS_H_

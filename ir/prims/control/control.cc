@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/prims/branch_slots.h"
 #include "ir/prims/collectives.h"
+#include "ir/prims/control/branch_slots.h"
+#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/regions.h"
+#include "ir/prims/control/varying_choice.h"
 #include "ir/prims/families.h"
-#include "ir/prims/lanes.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/varying_choice.h"
 
 namespace weft {
 

@@ -8,16 +8,16 @@
 //
 // In the process that traced the function its rules are functions of the host: the equation has the region of the
 // function alone, and `rule` names what is run when a derivative meets it (custom_host.h). The regions of rules are
-// their form in programs that leave the process (transforms/traced_rules.h). A custom_jvp or custom_vjp with neither
+// their form in programs that leave the process (transforms/ad/traced_rules.h). A custom_jvp or custom_vjp with neither
 // has no derivative.
-#include "ir/prims/custom.h"
+#include "ir/prims/control/custom.h"
 
 #include <algorithm>
 
-#include "ir/policy.h"
-#include "ir/prims/custom_host.h"
+#include "ir/prims/control/custom_host.h"
+#include "ir/prims/control/policy.h"
+#include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {
@@ -427,9 +427,10 @@ void RegisterCustomLinear(PrimRegistry& r) {
 Policy PolicyOf(const Attrs& attrs) { return Policy::Parse(attrs.GetOr<std::string>("policy", "nothing_saveable")); }
 
 void RegisterCheckpointName(PrimRegistry& r) {
-  Prim& p = r.Add("checkpoint_name", Family::kControl, 1,
-                  "The operand; the value has a name by which policies of remat choose (ir/policy.h). Tangents and "
-                  "cotangents have none.");
+  Prim& p = r.Add(
+      "checkpoint_name", Family::kControl, 1,
+      "The operand; the value has a name by which policies of remat choose (ir/prims/control/policy.h). Tangents and "
+      "cotangents have none.");
   p.infer = [](const Sig& s) -> Types {
     s.attrs.Get<std::string>("name");
     return {s.operands[0]};
@@ -457,7 +458,8 @@ void RegisterRemat(PrimRegistry& r) {
   Prim& p = r.Add(
       "remat", Family::kControl, -1,
       "The results of the region, whose intermediate values reverse mode computes again instead of keeping them: all "
-      "but those that `policy` (ir/policy.h; \"nothing_saveable\" by default) saves. prevent_cse=false: what is "
+      "but those that `policy` (ir/prims/control/policy.h; \"nothing_saveable\" by default) saves. prevent_cse=false: "
+      "what is "
       "computed "
       "again may be merged with what is computed forwards, and is then kept after all.");
   p.infer = [](const Sig& s) -> Types {

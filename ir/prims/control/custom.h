@@ -1,6 +1,6 @@
 // What custom_vjp becomes under forward mode: the equation custom_linear.
-#ifndef WEFT_IR_PRIMS_CUSTOM_H_
-#define WEFT_IR_PRIMS_CUSTOM_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_CUSTOM_H_
+#define WEFT_IR_PRIMS_CONTROL_CUSTOM_H_
 
 #include <vector>
 
@@ -19,4 +19,4 @@ std::vector<FnRef> LinearRegions(const Eqn& eqn, const Types& operands, const Re
 Atoms EmitLinear(Builder& b, Atoms operands, const Attrs& attrs, const std::vector<FnRef>& regions);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_CUSTOM_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_CUSTOM_H_

@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "ir/custom_rules.h"
+#include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

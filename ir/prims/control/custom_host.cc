@@ -1,11 +1,11 @@
-#include "ir/prims/custom_host.h"
+#include "ir/prims/control/custom_host.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_split.h"
 #include "ir/custom_rules.h"
-#include "ir/prims/regions.h"
+#include "ir/prims/control/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

@@ -3,8 +3,8 @@
 // The rule is run for the types that its function was called with. A vmap that the equation has been through is noted
 // on it, and done to what the rule gives: `through` has "vmap MASK AXIS" for each, MASK being the operands that were
 // mapped and AXIS the name of the axis (or nothing), and `sizes` the sizes of the axes.
-#ifndef WEFT_IR_PRIMS_CUSTOM_HOST_H_
-#define WEFT_IR_PRIMS_CUSTOM_HOST_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_CUSTOM_HOST_H_
+#define WEFT_IR_PRIMS_CONTROL_CUSTOM_HOST_H_
 
 #include <vector>
 
@@ -36,4 +36,4 @@ std::vector<FnRef> HostRuleRegions(const Eqn& eqn, const Types& operands, const 
 void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx, const Fn& fn);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_CUSTOM_HOST_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_CUSTOM_HOST_H_

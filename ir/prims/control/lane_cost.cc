@@ -1,11 +1,11 @@
-#include "ir/prims/lane_cost.h"
+#include "ir/prims/control/lane_cost.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
-#include "ir/cost.h"
+#include "ir/analysis/cost.h"
 #include "ir/prims/collectives.h"
 
 namespace weft {

@@ -1,10 +1,10 @@
 // What one lane of a branch or loop body costs, counted on the IR: vmap decides by it how lanes that disagree run.
 //
-// The unit is one floating-point operation, or one byte that goes through memory (ir/cost.h). Element-wise operations,
-// views and reductions fuse, so their operands are not counted as bytes; those of contractions, sorts and the like are.
-// A symbolic dimension counts as 256.
-#ifndef WEFT_IR_PRIMS_LANE_COST_H_
-#define WEFT_IR_PRIMS_LANE_COST_H_
+// The unit is one floating-point operation, or one byte that goes through memory (ir/analysis/cost.h). Element-wise
+// operations, views and reductions fuse, so their operands are not counted as bytes; those of contractions, sorts and
+// the like are. A symbolic dimension counts as 256.
+#ifndef WEFT_IR_PRIMS_CONTROL_LANE_COST_H_
+#define WEFT_IR_PRIMS_CONTROL_LANE_COST_H_
 
 #include <cstdint>
 #include <string>
@@ -44,4 +44,4 @@ int64_t LanesPerBlock(const LaneCost& cost, double shared_bytes, const Dim& lane
 inline constexpr double kSmallSharedBytes = 128;
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_LANE_COST_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_LANE_COST_H_

@@ -1,9 +1,9 @@
-#include "ir/prims/lanes.h"
+#include "ir/prims/control/lanes.h"
 
 #include <limits>
 
+#include "ir/prims/control/regions.h"
 #include "ir/prims/indexing.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

@@ -10,12 +10,12 @@
 // lane_cost.h says which. No value of a lane that does not take a branch ever enters one that might not end or fail for
 // it: in its place stands a copy of a lane that does. What is computed for such lanes is thrown away, and no derivative
 // passes through it.
-#ifndef WEFT_IR_PRIMS_LANES_H_
-#define WEFT_IR_PRIMS_LANES_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_LANES_H_
+#define WEFT_IR_PRIMS_CONTROL_LANES_H_
 
 #include "ir/ops.h"
 #include "ir/prim.h"
-#include "ir/prims/lane_cost.h"
+#include "ir/prims/control/lane_cost.h"
 
 namespace weft {
 
@@ -62,4 +62,4 @@ void BatchDisagreeingWhile(BatchContext& c);
 void BatchDisagreeingTapeScan(BatchContext& c);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_LANES_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_LANES_H_

@@ -8,8 +8,8 @@
 // solves with A^T. The solver itself is never differentiated, and its auxiliary results count as constants.
 #include <algorithm>
 
+#include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

@@ -5,11 +5,11 @@
 // not the number of lanes times the longest (the "persistent threads" of GPUs; Aila & Laine 2009, "Understanding the
 // Efficiency of Ray Traversal on GPUs"). A loop that records for reverse mode keeps its lanes in step, since a record
 // holds the rows of all lanes; if its body is dear, each trip runs on blocks of the living lanes.
+#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/regions.h"
+#include "ir/prims/control/scan.h"
+#include "ir/prims/control/while.h"
 #include "ir/prims/families.h"
-#include "ir/prims/lanes.h"
-#include "ir/prims/regions.h"
-#include "ir/prims/scan.h"
-#include "ir/prims/while.h"
 
 namespace weft {
 namespace {

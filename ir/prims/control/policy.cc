@@ -1,4 +1,4 @@
-#include "ir/policy.h"
+#include "ir/prims/control/policy.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,8 +7,8 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "ir/prims/branch_slots.h"
-#include "ir/prims/regions.h"
+#include "ir/prims/control/branch_slots.h"
+#include "ir/prims/control/regions.h"
 
 namespace weft {
 namespace {

@@ -9,8 +9,8 @@
 //   // cut.keep: parameters -> results of f, saved     cut.rest: saved, parameters -> results of f
 //
 // The names are those of `checkpoint_name` equations. Names and meanings are JAX's.
-#ifndef WEFT_IR_POLICY_H_
-#define WEFT_IR_POLICY_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_POLICY_H_
+#define WEFT_IR_PRIMS_CONTROL_POLICY_H_
 
 #include <cstdint>
 #include <functional>
@@ -53,4 +53,4 @@ using PolicyCallback = std::function<bool(int64_t id, const Fn& fn, const Eqn& e
 void SetPolicyCallback(PolicyCallback callback);
 
 }  // namespace weft
-#endif  // WEFT_IR_POLICY_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_POLICY_H_

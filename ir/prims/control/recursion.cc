@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "ir/fibres.h"
+#include "base/fibres.h"
+#include "ir/prims/control/regions.h"
+#include "ir/prims/control/tapes.h"
 #include "ir/prims/families.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/tapes.h"
 
 namespace weft {
 namespace {

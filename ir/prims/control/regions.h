@@ -1,6 +1,6 @@
 // What the operations with regions share.
-#ifndef WEFT_IR_PRIMS_REGIONS_H_
-#define WEFT_IR_PRIMS_REGIONS_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_REGIONS_H_
+#define WEFT_IR_PRIMS_CONTROL_REGIONS_H_
 
 #include <string>
 
@@ -95,4 +95,4 @@ OptionalAtoms Spread(const Atoms& tangents, const Mask& active);
 Companions Spread(const Atoms& companions, const Mask& active, size_t count);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_REGIONS_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_REGIONS_H_

@@ -1,13 +1,13 @@
-#include "ir/prims/residual_cut.h"
+#include "ir/prims/control/residual_cut.h"
 
 #include <algorithm>
 #include <limits>
 #include <queue>
 #include <utility>
 
+#include "ir/analysis/cost.h"
 #include "ir/builder.h"
-#include "ir/cost.h"
-#include "ir/prims/regions.h"
+#include "ir/prims/control/regions.h"
 
 namespace weft {
 namespace {

@@ -3,18 +3,18 @@
 //   operands: constants, carries, arrays xs;  region body: (constants, carries, slices of xs) -> (carries, slices of
 //   ys) results:  final carries, stacked ys
 //
-// tape_scan: the same as often as operand 0 says, over tapes (ir/tape.h) instead of arrays. It is what `split` makes of
-// a while loop. One set of rules serves both.
-#include "ir/prims/scan.h"
+// tape_scan: the same as often as operand 0 says, over tapes (base/tape.h) instead of arrays. It is what `split` makes
+// of a while loop. One set of rules serves both.
+#include "ir/prims/control/scan.h"
 
 #include <algorithm>
 
+#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/regions.h"
+#include "ir/prims/control/residual_cut.h"
+#include "ir/prims/control/varying_choice.h"
 #include "ir/prims/families.h"
-#include "ir/prims/lanes.h"
-#include "ir/prims/regions.h"
-#include "ir/prims/residual_cut.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/varying_choice.h"
 
 namespace weft {
 namespace {

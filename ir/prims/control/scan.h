@@ -1,9 +1,9 @@
 // The parts of a scan or tape_scan equation.
-#ifndef WEFT_IR_PRIMS_SCAN_H_
-#define WEFT_IR_PRIMS_SCAN_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_SCAN_H_
+#define WEFT_IR_PRIMS_CONTROL_SCAN_H_
 
-#include "ir/prims/regions.h"
-#include "ir/prims/tapes.h"
+#include "ir/prims/control/regions.h"
+#include "ir/prims/control/tapes.h"
 
 namespace weft {
 
@@ -90,4 +90,4 @@ struct Scan {
 };
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_SCAN_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_SCAN_H_

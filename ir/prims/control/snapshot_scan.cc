@@ -2,14 +2,14 @@
 // says what it computes).
 //
 // The backward sweep is optional: what a user writes has none. Every transform maps such loops to such loops, so memory
-// stays bounded at any order (snapshot_scan_reverse.cc has split and transpose). transforms/snapshots.cc makes plain
-// loops of it, by the binomial schedule (ir/prims/binomial.h).
+// stays bounded at any order (snapshot_scan_reverse.cc has split and transpose). transforms/opt/snapshots.cc makes
+// plain loops of it, by the binomial schedule (ir/prims/control/binomial.h).
 #include <algorithm>
 
-#include "ir/prims/binomial.h"
+#include "ir/prims/control/binomial.h"
+#include "ir/prims/control/sweeps.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/sweeps.h"
 
 namespace weft {
 namespace {

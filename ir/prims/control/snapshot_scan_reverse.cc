@@ -4,7 +4,7 @@
 // by a backward sweep that reads m.
 #include <algorithm>
 
-#include "ir/prims/sweeps.h"
+#include "ir/prims/control/sweeps.h"
 
 namespace weft {
 namespace {

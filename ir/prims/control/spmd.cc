@@ -7,7 +7,7 @@
 // say over which axes a value varies: a parameter over those that cut it, and a result over exactly those that its
 // sharding names, so that what is not cut is known to be the same on all devices.
 //
-// The part of it that one of several processes runs has more attributes (transforms/processes.h makes it, last of
+// The part of it that one of several processes runs has more attributes (transforms/shard/processes.h makes it, last of
 // all). Operands and results are then stacks of the blocks that this process holds, each once: dimension 0 counts them.
 //
 // Derivatives: the region's, with the tangents sharded as their values. The transpose has operands and results, and
@@ -16,9 +16,9 @@
 #include <cstring>
 
 #include "ir/prims/collectives.h"
+#include "ir/prims/control/regions.h"
 #include "ir/prims/devices.h"
 #include "ir/prims/families.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

@@ -8,10 +8,10 @@
 // `kept` are snapshots of forward carries on the first pass, as many as `snapshots` says; `memo` are such snapshots,
 // which spare a later loop over the same states that pass. They are notes about other operands: no value depends on
 // them and neither does a derivative.
-#ifndef WEFT_IR_PRIMS_SWEEPS_H_
-#define WEFT_IR_PRIMS_SWEEPS_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_SWEEPS_H_
+#define WEFT_IR_PRIMS_CONTROL_SWEEPS_H_
 
-#include "ir/prims/regions.h"
+#include "ir/prims/control/regions.h"
 
 namespace weft {
 
@@ -148,4 +148,4 @@ void SplitSweeps(SplitContext& c);
 OptionalAtoms TransposeSweeps(TransposeContext& c);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_SWEEPS_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_SWEEPS_H_

@@ -1,13 +1,13 @@
-#include "ir/prims/tapes.h"
+#include "ir/prims/control/tapes.h"
 
 #include <new>
 
+#include "base/out_of_memory.h"
+#include "base/run_messages.h"
 #include "ir/ops.h"
-#include "ir/out_of_memory.h"
+#include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
-#include "ir/prims/regions.h"
 #include "ir/prims/shape.h"
-#include "ir/run_messages.h"
 
 namespace weft {
 namespace {

@@ -1,12 +1,12 @@
 // Tapes as the loop primitives and the reference interpreter see them.
-#ifndef WEFT_IR_PRIMS_TAPES_H_
-#define WEFT_IR_PRIMS_TAPES_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_TAPES_H_
+#define WEFT_IR_PRIMS_CONTROL_TAPES_H_
 
 #include <memory>
 #include <string>
 
+#include "base/tape.h"
 #include "ir/attr.h"
-#include "ir/tape.h"
 #include "ir/tensor.h"
 
 namespace weft {
@@ -45,4 +45,4 @@ class EvalTapes {
 };
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_TAPES_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_TAPES_H_

@@ -1,4 +1,4 @@
-#include "ir/prims/varying_choice.h"
+#include "ir/prims/control/varying_choice.h"
 
 #include <algorithm>
 #include <map>

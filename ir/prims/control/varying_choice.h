@@ -1,6 +1,6 @@
 // Regions of which the devices of a mesh may run different ones, or more often than others: what decides varies.
-#ifndef WEFT_IR_PRIMS_VARYING_CHOICE_H_
-#define WEFT_IR_PRIMS_VARYING_CHOICE_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_VARYING_CHOICE_H_
+#define WEFT_IR_PRIMS_CONTROL_VARYING_CHOICE_H_
 
 #include "ir/prim.h"
 
@@ -20,4 +20,4 @@ FnRef VaryingOver(const FnRef& fn, const Strings& choice);
 void BatchVaryingChoice(BatchContext& c, const Strings& choice, const BatchRule& rule);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_VARYING_CHOICE_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_VARYING_CHOICE_H_

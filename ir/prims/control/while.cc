@@ -1,23 +1,23 @@
 // while: repeats a region as long as a predicate holds.
 //
 //   operands: carries, invariants;  regions: cond (carries, invariants) -> bool[],  body (carries, invariants) ->
-//   (carries, rows);  results: final carries, tapes of the rows of all trips (ir/tape.h)
+//   (carries, rows);  results: final carries, tapes of the rows of all trips (base/tape.h)
 //
 // Reverse mode: `split` makes the known loop count its trips and record, trip by trip, what the linear half needs; the
 // linear half is a tape_scan over the records. strategy="recount" runs the known loop twice, first only to count, so
 // that the second time the tapes have their final size at once.
-#include "ir/prims/while.h"
+#include "ir/prims/control/while.h"
 
 #include <algorithm>
 
 #include "ir/prims/collectives.h"
+#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/regions.h"
+#include "ir/prims/control/residual_cut.h"
+#include "ir/prims/control/tapes.h"
+#include "ir/prims/control/varying_choice.h"
 #include "ir/prims/families.h"
-#include "ir/prims/lanes.h"
-#include "ir/prims/regions.h"
-#include "ir/prims/residual_cut.h"
 #include "ir/prims/shape.h"
-#include "ir/prims/tapes.h"
-#include "ir/prims/varying_choice.h"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 // The parts of a while equation.
-#ifndef WEFT_IR_PRIMS_WHILE_H_
-#define WEFT_IR_PRIMS_WHILE_H_
+#ifndef WEFT_IR_PRIMS_CONTROL_WHILE_H_
+#define WEFT_IR_PRIMS_CONTROL_WHILE_H_
 
-#include "ir/prims/regions.h"
+#include "ir/prims/control/regions.h"
 
 namespace weft {
 
@@ -46,4 +46,4 @@ inline Attrs WhileAttrs(const Attrs& like, size_t num_carry, const Ints& lanes) 
 }
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_WHILE_H_
+#endif  // WEFT_IR_PRIMS_CONTROL_WHILE_H_

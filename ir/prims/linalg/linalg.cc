@@ -1,4 +1,4 @@
-#include "ir/prims/linalg.h"
+#include "ir/prims/linalg/linalg.h"
 
 #include "ir/prims/contraction.h"
 #include "ir/prims/families.h"

@@ -1,7 +1,7 @@
 // What the linear algebra primitives share: the type rule, evaluation matrix by matrix, and the matrix formulas their
 // derivatives are written in. Every operand is [..., rows, columns]: a stack of matrices.
-#ifndef WEFT_IR_PRIMS_LINALG_H_
-#define WEFT_IR_PRIMS_LINALG_H_
+#ifndef WEFT_IR_PRIMS_LINALG_LINALG_H_
+#define WEFT_IR_PRIMS_LINALG_LINALG_H_
 
 #include <functional>
 #include <type_traits>
@@ -10,7 +10,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/prims/elementwise.h"
-#include "ir/prims/linalg_reference.h"
+#include "ir/prims/linalg/linalg_reference.h"
 
 namespace weft {
 
@@ -76,4 +76,4 @@ void RegisterSolvers(PrimRegistry& r);
 void RegisterSpectral(PrimRegistry& r);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_LINALG_H_
+#endif  // WEFT_IR_PRIMS_LINALG_LINALG_H_

@@ -1,4 +1,4 @@
-#include "ir/prims/linalg_reference.h"
+#include "ir/prims/linalg/linalg_reference.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Matrix factorisations for the reference interpreter: textbook algorithms in double precision, written to be read.
 // T is double or std::complex<double>.
-#ifndef WEFT_IR_PRIMS_LINALG_REFERENCE_H_
-#define WEFT_IR_PRIMS_LINALG_REFERENCE_H_
+#ifndef WEFT_IR_PRIMS_LINALG_LINALG_REFERENCE_H_
+#define WEFT_IR_PRIMS_LINALG_LINALG_REFERENCE_H_
 
 #include <complex>
 #include <cstdint>
@@ -59,4 +59,4 @@ template <class T>
 void JacobiSvd(const Matrix<T>& a, Matrix<T>* u, std::vector<double>* s, Matrix<T>* vt);
 
 }  // namespace weft
-#endif  // WEFT_IR_PRIMS_LINALG_REFERENCE_H_
+#endif  // WEFT_IR_PRIMS_LINALG_LINALG_REFERENCE_H_

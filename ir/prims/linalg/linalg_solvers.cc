@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/prims/contraction.h"
-#include "ir/prims/linalg.h"
+#include "ir/prims/linalg/linalg.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

@@ -1,7 +1,7 @@
 // qr, eigh, eig, svd.
 #include <algorithm>
 
-#include "ir/prims/linalg.h"
+#include "ir/prims/linalg/linalg.h"
 #include "ir/prims/shape.h"
 
 namespace weft {

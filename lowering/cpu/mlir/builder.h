@@ -2,8 +2,8 @@
 // that includes MLIR; every other header must stay free of it (each inclusion costs seconds).
 //
 // Values are scalars or vectors of one length; constants follow the shape of the type they are made for.
-#ifndef WEFT_LOWERING_MLIR_BUILDER_H_
-#define WEFT_LOWERING_MLIR_BUILDER_H_
+#ifndef WEFT_LOWERING_CPU_MLIR_BUILDER_H_
+#define WEFT_LOWERING_CPU_MLIR_BUILDER_H_
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -178,4 +178,4 @@ struct MlirBuilder {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MLIR_BUILDER_H_
+#endif  // WEFT_LOWERING_CPU_MLIR_BUILDER_H_

@@ -2,17 +2,17 @@
 //
 // Registers hold bool as i1, f16 and bf16 as f32, complex numbers as two floats, other types as themselves. Values are
 // scalars or vectors; a scalar operand beside vectors is a splat.
-#ifndef WEFT_LOWERING_MLIR_EMIT_BODY_H_
-#define WEFT_LOWERING_MLIR_EMIT_BODY_H_
+#ifndef WEFT_LOWERING_CPU_MLIR_EMIT_BODY_H_
+#define WEFT_LOWERING_CPU_MLIR_EMIT_BODY_H_
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "ir/dtype.h"
-#include "lowering/kernel_spec.h"
-#include "lowering/mlir/builder.h"
-#include "lowering/mlir/vector_math.h"
+#include "base/dtype.h"
+#include "lowering/cpu/mlir/builder.h"
+#include "lowering/cpu/mlir/vector_math.h"
+#include "lowering/kernel/kernel_spec.h"
 
 namespace weft {
 
@@ -77,4 +77,4 @@ class BodyEmitter {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MLIR_EMIT_BODY_H_
+#endif  // WEFT_LOWERING_CPU_MLIR_EMIT_BODY_H_

@@ -1,12 +1,12 @@
 // Internal to lowering/*.cc: a KernelSpec as an LLVM-dialect function with the signature WeftKernel.
-#ifndef WEFT_LOWERING_MLIR_EMIT_KERNEL_H_
-#define WEFT_LOWERING_MLIR_EMIT_KERNEL_H_
+#ifndef WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_
+#define WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_
 
 #include <string>
 
-#include "lowering/kernel_spec.h"
-#include "lowering/loop_plan.h"
-#include "lowering/mlir/builder.h"
+#include "lowering/cpu/mlir/builder.h"
+#include "lowering/kernel/kernel_spec.h"
+#include "lowering/kernel/loop_plan.h"
 
 namespace weft {
 
@@ -22,4 +22,4 @@ void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& p
 Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MLIR_EMIT_KERNEL_H_
+#endif  // WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_

@@ -1,12 +1,12 @@
 // Internal to lowering/*.cc: the main function, native calls of kernels and operations in the schedule's order.
-#ifndef WEFT_LOWERING_MLIR_EMIT_MAIN_H_
-#define WEFT_LOWERING_MLIR_EMIT_MAIN_H_
+#ifndef WEFT_LOWERING_CPU_MLIR_EMIT_MAIN_H_
+#define WEFT_LOWERING_CPU_MLIR_EMIT_MAIN_H_
 
 #include <vector>
 
-#include "lowering/loop_plan.h"
-#include "lowering/mlir/builder.h"
-#include "lowering/schedule.h"
+#include "lowering/cpu/mlir/builder.h"
+#include "lowering/kernel/loop_plan.h"
+#include "lowering/schedule/schedule.h"
 
 namespace weft {
 
@@ -14,4 +14,4 @@ namespace weft {
 void EmitMain(mlir::ModuleOp module, const Program& program, const std::vector<LoopPlan>& plans);
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MLIR_EMIT_MAIN_H_
+#endif  // WEFT_LOWERING_CPU_MLIR_EMIT_MAIN_H_

@@ -1,6 +1,6 @@
-// Internal to lowering/emit_kernel.cc, emit_memory.cc and emit_tree.cc: one kernel on its way to MLIR.
-#ifndef WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
-#define WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
+// Internal to lowering/cpu/emit_kernel.cc, emit_memory.cc and emit_tree.cc: one kernel on its way to MLIR.
+#ifndef WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
+#define WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_
 
 #include <map>
 #include <string>
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "ir/error.h"
-#include "lowering/kernel_spec.h"
-#include "lowering/loop_plan.h"
-#include "lowering/mlir/builder.h"
-#include "lowering/mlir/emit_body.h"
+#include "lowering/cpu/mlir/builder.h"
+#include "lowering/cpu/mlir/emit_body.h"
+#include "lowering/kernel/kernel_spec.h"
+#include "lowering/kernel/loop_plan.h"
 
 namespace weft {
 
@@ -108,7 +108,7 @@ class KernelEmitter {
   void TileBody();
   void TransposeIntoScratch(int node);
   void Phases();
-  // lowering/emit_tree.cc
+  // lowering/cpu/emit_tree.cc
   void PlaceRows();
   void SelectRow(int row);
   void TreeBody();
@@ -174,4 +174,4 @@ class KernelEmitter {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MLIR_KERNEL_EMITTER_H_
+#endif  // WEFT_LOWERING_CPU_MLIR_KERNEL_EMITTER_H_

@@ -2,14 +2,14 @@
 //
 // Polynomials are minimax fits (Remez) whose weighted error lies below a quarter ulp; ranges are reduced with fused
 // multiply-adds. Special values, subnormals and large arguments follow the C library. tests: vector_math_test.cc.
-#ifndef WEFT_LOWERING_MLIR_VECTOR_MATH_H_
-#define WEFT_LOWERING_MLIR_VECTOR_MATH_H_
+#ifndef WEFT_LOWERING_CPU_MLIR_VECTOR_MATH_H_
+#define WEFT_LOWERING_CPU_MLIR_VECTOR_MATH_H_
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "lowering/mlir/builder.h"
+#include "lowering/cpu/mlir/builder.h"
 
 namespace weft {
 
@@ -88,4 +88,4 @@ class VectorMath {
 };
 
 }  // namespace weft
-#endif  // WEFT_LOWERING_MLIR_VECTOR_MATH_H_
+#endif  // WEFT_LOWERING_CPU_MLIR_VECTOR_MATH_H_

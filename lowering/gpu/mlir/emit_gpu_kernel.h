@@ -7,9 +7,9 @@
 
 #include <string>
 
+#include "lowering/cpu/mlir/builder.h"
 #include "lowering/gpu/plan.h"
-#include "lowering/kernel_spec.h"
-#include "lowering/mlir/builder.h"
+#include "lowering/kernel/kernel_spec.h"
 
 namespace weft {
 

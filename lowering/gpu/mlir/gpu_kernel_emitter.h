@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "lowering/cpu/mlir/emit_body.h"
 #include "lowering/gpu/mlir/emit_gpu_kernel.h"
-#include "lowering/mlir/emit_body.h"
 
 namespace weft {
 

@@ -6,7 +6,7 @@
 //
 // The rows of the buffer are a stack: positions ascend, and a row is free once its step has been turned. How far to
 // advance is computed in the program, by a few integer operations for each snapshot.
-#include "ir/snapshots.h"
+#include "transforms/opt/expand_snapshot_scan.h"
 
 #include <algorithm>
 #include <functional>
@@ -335,14 +335,6 @@ class Expansion {
 };
 
 }  // namespace
-
-int64_t BinomialAdvances(int64_t steps, int64_t snapshots) {
-  if (steps <= 1) return 0;
-  const int64_t c = snapshots;
-  int64_t r = 1, range = c + 1;  // beta(c, r)
-  while (range < steps) ++r, range = range * (c + r) / r;
-  return r * steps - range * r / (c + 1);  // beta(c + 1, r - 1) = beta(c, r) r / (c + 1)
-}
 
 Atoms ExpandSnapshotScan(Builder& b, const Eqn& e, const Atoms& operands, const std::vector<int>& uses) {
   return Expansion(b, e, operands, uses).Run();
