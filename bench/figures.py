@@ -168,6 +168,27 @@ def compile_digits() -> dict[str, Measured]:
     )
 
 
+def new_number() -> Measured:
+    """A program that differs from others in a number only."""
+    import itertools
+
+    import numpy
+
+    jax, jnp, weft, wnp, _ = both()
+    x, y = wnp.asarray(numpy.ones(1000, numpy.float32)), jnp.ones(1000)
+    numbers = (0.1 + 0.001 * i for i in itertools.count())
+
+    def ours():
+        c = next(numbers)
+        weft.jit(lambda x: wnp.sin(x) * c + x)(x)
+
+    def theirs():
+        c = next(numbers)
+        jax.jit(lambda x: jnp.sin(x) * c + x)(y).block_until_ready()
+
+    return interleaved(ours, theirs, 21)
+
+
 def memory() -> dict[str, Measured]:
     return fresh_ratios(
         """
@@ -356,6 +377,7 @@ FIGURES = {
     # name: what, measurement, unit, scale, the bound on the ratio or on our own value
     "import": ("import and first jitted result, new process", first_result, "ms", 1e3, "ratio ≤ 0.35"),
     "compile": ("trace + compile of the digits training step", compile_digits, "ms", 1e3, "ratio ≤ 0.25"),
+    "number": ("jit of sin(x) * c + x and its call, new c each time", new_number, "ms", 1e3, "≤ 2.5 ms"),
     "call": ("call of a compiled function of 2 small arrays", call, "µs", 1e6, "≤ 1.5 µs"),
     "trace": ("one traced element-wise operation", trace_op, "µs", 1e6, "≤ 1.5 µs"),
     "step": ("digits training step, batch 32", step_time, "µs", 1e6, "ratio ≤ 0.9"),

@@ -2,19 +2,24 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_join.h"
 #include "backends/cpu/core/program.h"
 #include "driver/backend.h"
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
 #include "driver/executable.h"
+#include "driver/program_key.h"
 #include "ir/error.h"
 #include "ir/text/printer.h"
 #include "lowering/abi/abi.h"
 #include "lowering/lower.h"
+#include "transforms/opt/numbers.h"
 #include "transforms/opt/ordinals.h"
 
 namespace weft {
@@ -36,14 +41,22 @@ std::string BuildIdentity() {
   return *identity;
 }
 
-std::string DiskKey(const Fn& optimized, const CompileRequest& request) {
+// Of a request whose program has been through the passes.
+std::string DiskKey(const CompileRequest& request) {
   CompileRequest rest = request;
-  rest.passes.clear();  // they have run
+  rest.passes.clear();
   return "abi " + std::to_string(WEFT_ABI_VERSION) + "\nbuild " + BuildIdentity() + "\n" + rest.Key() + "\n" +
-         Print(optimized);
+         Print(*request.program);
 }
 
 LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated}; }
+
+// What code is made of: the optimized program without its numbers, which follow its arguments when it is called.
+CompileRequest ForCode(const CompileRequest& request, const FnRef& optimized, Tensors* numbers) {
+  CompileRequest of_code = request.For(NumbersAsParameters(optimized, numbers));
+  if (!of_code.donated.empty()) of_code.donated.resize(of_code.program->params().size());
+  return of_code;
+}
 
 // Loaded, if need be after programs that nobody holds any more have been dropped: each takes mappings of memory, of
 // which a process has so many.
@@ -60,48 +73,111 @@ std::shared_ptr<const cpu::Program> LoadCode(const Artifact& artifact, const Int
   }
 }
 
+// Loaded code, which programs share that differ in numbers only (transforms/opt/numbers.h).
+struct Code {
+  std::shared_ptr<const cpu::Program> program;
+  bool from_disk = false;
+};
+
+Artifact LoweredCode(const CompileRequest& request, const std::string& disk_key) {
+  Artifact artifact = Lower(request.program, request.target, OptionsOf(request));
+  if (request.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
+  return artifact;
+}
+
+// From the disk cache, or made.
+Code LoadedCode(const CompileRequest& request, const Ints& callbacks) {
+  const std::string disk_key = request.use_disk_cache ? DiskKey(request) : "";
+  if (request.use_disk_cache) {
+    if (std::optional<Artifact> cached = ReadCachedArtifact(disk_key)) {
+      try {
+        return {cpu::Program::Load(std::move(*cached), callbacks), true};
+      } catch (const std::exception&) {
+        // Compiled anew below, and replaced.
+      }
+    }
+  }
+  return {LoadCode(LoweredCode(request, disk_key), callbacks), false};
+}
+
+// Code that some program holds.
+class SharedCode {
+ public:
+  std::shared_ptr<const Code> Find(const ProgramKey& key) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto at = map_.find(key);
+    return at == map_.end() ? nullptr : at->second.lock();
+  }
+  // Of two threads that made the same, the first wins.
+  std::shared_ptr<const Code> Insert(const ProgramKey& key, std::shared_ptr<const Code> code) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (map_.size() >= 2 * kept_ + 64) {
+      absl::erase_if(map_, [](const auto& entry) { return entry.second.expired(); });
+      kept_ = map_.size();
+    }
+    std::weak_ptr<const Code>& place = map_[key];
+    if (auto other = place.lock()) return other;
+    place = code;
+    return code;
+  }
+
+ private:
+  std::mutex mutex_;
+  size_t kept_ = 0;  // when those that nobody holds any more were dropped last
+  absl::flat_hash_map<ProgramKey, std::weak_ptr<const Code>, ProgramKeyHash> map_;
+};
+
+SharedCode& TheSharedCode() {
+  static auto& shared = *new SharedCode;
+  return shared;
+}
+
 class CpuProgram : public LoadedProgram {
  public:
-  CpuProgram(std::string name, std::shared_ptr<const cpu::Program> program, std::vector<bool> donated, bool from_disk)
-      : name_(std::move(name)), program_(std::move(program)), donated_(std::move(donated)), from_disk_(from_disk) {}
+  CpuProgram(std::string name, std::shared_ptr<const Code> code, Tensors numbers, std::vector<bool> donated)
+      : name_(std::move(name)), code_(std::move(code)), numbers_(std::move(numbers)), donated_(std::move(donated)) {}
 
   Tensors Run(Tensors args) const override;
   std::vector<bool> UsesDonated() const override {
     std::vector<bool> uses;
-    for (uint8_t d : program_->artifact().donated) uses.push_back(d == 2);
+    for (uint8_t d : program().artifact().donated) uses.push_back(d == 2);
+    if (!uses.empty()) uses.resize(donated_.size());
     return uses;
   }
   std::vector<std::pair<std::string, double>> Facts() const override {
-    const Artifact::Counters& c = program_->artifact().counters;
+    const Artifact::Counters& c = program().artifact().counters;
     return {{"kernels", static_cast<double>(c.kernels)},
             {"kernel_calls", static_cast<double>(c.kernel_calls)},
             {"library_calls", static_cast<double>(c.library_calls)},
             {"bytes_moved", static_cast<double>(c.bytes_moved)},
             {"bytes_copied", static_cast<double>(c.bytes_copied)},
             {"donated", static_cast<double>(c.donated)},
-            {"arena_bytes", static_cast<double>(program_->arena_bytes())}};
+            {"arena_bytes", static_cast<double>(program().arena_bytes())}};
   }
-  const Artifact* artifact() const override { return &program_->artifact(); }
-  bool from_disk() const override { return from_disk_; }
+  const Artifact* artifact() const override { return &program().artifact(); }
+  bool from_disk() const override { return code_->from_disk; }
 
  private:
+  const cpu::Program& program() const { return *code_->program; }
+
   std::string name_;
-  std::shared_ptr<const cpu::Program> program_;
+  std::shared_ptr<const Code> code_;
+  Tensors numbers_;  // the code's parameters after those of the program
   std::vector<bool> donated_;
-  bool from_disk_;
 };
 
 Tensors CpuProgram::Run(Tensors args) const {
-  absl::InlinedVector<cpu::Argument, 8> arguments(args.size());
+  absl::InlinedVector<cpu::Argument, 8> arguments(args.size() + numbers_.size());
   for (size_t i = 0; i < args.size(); ++i) {
     const bool donated = !donated_.empty() && donated_[i];
     if (donated && !MayOverwrite(args[i])) args[i] = args[i].Copy();
     arguments[i] = {args[i].raw(), args[i].shape().data(), donated ? args[i].owner() : nullptr};
     if (args[i].dtype() == DType::kTape) arguments[i].tapes = args[i].owner();
   }
-  absl::InlinedVector<cpu::Array, 4> out(program_->artifact().results.size());
+  for (size_t i = 0; i < numbers_.size(); ++i) arguments[args.size() + i] = {numbers_[i].raw(), nullptr};
+  absl::InlinedVector<cpu::Array, 4> out(program().artifact().results.size());
   try {
-    program_->Run(arguments, out);
+    program().Run(arguments, out);
   } catch (const std::invalid_argument& failure) {
     throw TypeError(name_, ": ", failure.what());
   } catch (const std::runtime_error& failure) {
@@ -110,7 +186,7 @@ Tensors CpuProgram::Run(Tensors args) const {
   args.clear();  // its memory holds the results
   args.reserve(out.size());
   for (size_t i = 0; i < out.size(); ++i) {
-    const DType dtype = static_cast<DType>(program_->artifact().results[i].dtype);
+    const DType dtype = static_cast<DType>(program().artifact().results[i].dtype);
     void* data = out[i].data.get();
     args.emplace_back(dtype, std::move(out[i].shape), std::move(out[i].data), data);
   }
@@ -123,35 +199,41 @@ class Cpu : public Backend {
   std::vector<std::string> Stages() const override { return {"fusion", "schedule", "mlir", "llvm", "asm"}; }
   std::string StageText(const CompileRequest& request, const FnRef& optimized,
                         const std::string& stage) const override {
-    return LowerToText(optimized, request.target, OptionsOf(request), stage);
+    Tensors numbers;
+    const CompileRequest of_code = ForCode(request, optimized, &numbers);
+    return LowerToText(of_code.program, request.target, OptionsOf(of_code), stage);
   }
   std::unique_ptr<const LoadedProgram> Load(const CompileRequest& request, const FnRef& optimized) const override;
-  void Export(const CompileRequest& request, const FnRef& optimized, bool, Bundle* bundle) const override {
-    bundle->cpu = *Load(request, optimized)->artifact();
-  }
+  void Export(const CompileRequest& request, const FnRef& optimized, bool, Bundle* bundle) const override;
 };
 
 std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, const FnRef& optimized) const {
   ConnectEffects();
-  // Code names callbacks 0, 1 ..., so that it is the same in all processes.
   Ints callbacks;
-  const FnRef numbered = WithOrdinals(optimized, &callbacks);
-  auto loaded = [&](std::shared_ptr<const cpu::Program> program, bool from_disk) {
-    return std::make_unique<CpuProgram>(request.program->name(), std::move(program), request.donated, from_disk);
+  Tensors numbers;
+  const CompileRequest of_code = ForCode(request, WithOrdinals(optimized, &callbacks), &numbers);
+  const auto loaded = [&](std::shared_ptr<const Code> code) {
+    return std::make_unique<CpuProgram>(request.program->name(), std::move(code), std::move(numbers), request.donated);
   };
-  const std::string disk_key = request.use_disk_cache ? DiskKey(*numbered, request) : "";
+  ProgramKey key{of_code.program, of_code.Key() + "\ncallbacks " + absl::StrJoin(callbacks, ",")};
+  if (request.use_cache) {
+    if (auto code = TheSharedCode().Find(key)) return loaded(std::move(code));
+  }
+  auto code = std::make_shared<const Code>(LoadedCode(of_code, callbacks));
+  return loaded(request.use_cache ? TheSharedCode().Insert(key, std::move(code)) : std::move(code));
+}
+
+void Cpu::Export(const CompileRequest& request, const FnRef& optimized, bool, Bundle* bundle) const {
+  Ints callbacks;
+  const CompileRequest of_code = request.For(WithOrdinals(optimized, &callbacks));
+  const std::string disk_key = request.use_disk_cache ? DiskKey(of_code) : "";
   if (request.use_disk_cache) {
     if (std::optional<Artifact> cached = ReadCachedArtifact(disk_key)) {
-      try {
-        return loaded(cpu::Program::Load(std::move(*cached), callbacks), true);
-      } catch (const std::exception&) {
-        // Compiled anew below, and replaced.
-      }
+      bundle->cpu = std::move(*cached);
+      return;
     }
   }
-  Artifact artifact = Lower(numbered, request.target, OptionsOf(request));
-  if (request.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
-  return loaded(LoadCode(artifact, callbacks), false);
+  bundle->cpu = LoweredCode(of_code, disk_key);
 }
 
 }  // namespace

@@ -12,26 +12,18 @@
 #include "backends/cpu/core/buffer_cache.h"
 #include "base/out_of_memory.h"
 #include "driver/compile_gate.h"
+#include "driver/program_key.h"
 #include "ir/error.h"
 #include "lowering/lower.h"
 
 namespace weft {
 namespace {
 
-struct Key {
-  FnRef fn;
-  std::string options;
-  friend bool operator==(const Key& a, const Key& b) { return a.options == b.options && FnEqual()(a.fn, b.fn); }
-};
-struct KeyHash {
-  size_t operator()(const Key& k) const { return k.fn->StructuralHash() * 31 + std::hash<std::string>()(k.options); }
-};
-
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
 class Cache {
  public:
   // Waits for a thread that compiles it. Null: this thread is to, and calls End when it has inserted it or failed.
-  std::shared_ptr<Executable> FindOrBegin(const Key& key) {
+  std::shared_ptr<Executable> FindOrBegin(const ProgramKey& key) {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
       if (const auto it = map_.find(key); it != map_.end()) {
@@ -45,7 +37,7 @@ class Cache {
       waiting_.erase(std::this_thread::get_id());
     }
   }
-  void End(const Key& key) {
+  void End(const ProgramKey& key) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       const auto it = compiling_.find(key);
@@ -55,7 +47,7 @@ class Cache {
     ended_.notify_all();
   }
   // Of two threads that compiled the same, the first wins.
-  std::shared_ptr<Executable> Insert(const Key& key, std::shared_ptr<Executable> e) {
+  std::shared_ptr<Executable> Insert(const ProgramKey& key, std::shared_ptr<Executable> e) {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto it = map_.find(key);
     if (it != map_.end()) return it->second->second;
@@ -94,10 +86,12 @@ class Cache {
 
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::unordered_map<Key, std::thread::id, KeyHash> compiling_;
-  std::unordered_map<std::thread::id, Key> waiting_;
-  std::list<std::pair<Key, std::shared_ptr<Executable>>> order_;
-  std::unordered_map<Key, std::list<std::pair<Key, std::shared_ptr<Executable>>>::iterator, KeyHash> map_;
+  std::unordered_map<ProgramKey, std::thread::id, ProgramKeyHash> compiling_;
+  std::unordered_map<std::thread::id, ProgramKey> waiting_;
+  std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>> order_;
+  std::unordered_map<ProgramKey, std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>>::iterator,
+                     ProgramKeyHash>
+      map_;
 };
 
 std::atomic<int64_t> g_compiled{0};
@@ -118,9 +112,9 @@ OutOfMemory InProgram(const std::bad_alloc& error, const Fn& fn, const std::stri
 std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
   const std::shared_ptr<const Backend> backend = FindBackend(request.backend);
   Compiling compiling;
-  Key key;
+  ProgramKey key;
   struct Begun {
-    const Key* key = nullptr;
+    const ProgramKey* key = nullptr;
     ~Begun() {
       if (key != nullptr) TheCache().End(*key);
     }
