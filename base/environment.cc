@@ -1,5 +1,8 @@
 #include "base/environment.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
@@ -7,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace weft {
 
@@ -22,6 +26,22 @@ int64_t EnvironmentNumber(const char* name, int64_t least, int64_t otherwise, in
   std::fprintf(stderr, "weft: %s is '%s'; expected a whole number, %s. The default is taken, %" PRId64 "\n", name,
                given, range.c_str(), otherwise);
   return otherwise;
+}
+
+namespace {
+
+int Processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+int DefaultThreads() {
+  constexpr int64_t kMost = 4096;
+  static const auto threads = static_cast<int>(EnvironmentNumber("WEFT_NUM_THREADS", 1, Processors(), kMost));
+  return threads;
 }
 
 }  // namespace weft

@@ -12,5 +12,9 @@ namespace weft {
 int64_t EnvironmentNumber(const char* name, int64_t least, int64_t otherwise,
                           int64_t most = std::numeric_limits<int64_t>::max());
 
+// How many threads compile, and share what a program does, unless somebody asks for another number: WEFT_NUM_THREADS,
+// or as many as this process has processors.
+int DefaultThreads();
+
 }  // namespace weft
 #endif  // WEFT_BASE_ENVIRONMENT_H_

@@ -226,6 +226,64 @@ FnRef Softmax(Dims shape) {
   return b.Build({e / Expr{&b, Broadcast(b, ReduceSum(b, e, {1}), shape, {0})}});
 }
 
+// x * scale + shift, each number once.
+FnRef Scaled(double scale, double shift) {
+  Builder b("scaled");
+  const Expr x{&b, b.Parameter({DType::kF32, {3}, {}})};
+  return b.Build({Sin(x) * scale + shift});
+}
+
+TEST(Code, ProgramsThatDifferInNumbersShareIt) {
+  const Tensor x = RandomF32({3});
+  std::vector<std::shared_ptr<Executable>> programs;
+  for (const auto& [scale, shift] :
+       {std::pair(0.3, 0.1), std::pair(0.7, 0.1), std::pair(0.7, -1e-5), std::pair(1e30, 3.3)}) {
+    const FnRef fn = Scaled(scale, shift);
+    programs.push_back(Compile(AsItIs(fn)));
+    ExpectClose(programs.back()->Run({x})[0], Eval(*fn, {x})[0], 2e-6);
+    EXPECT_EQ(&programs.back()->artifact(), &programs[0]->artifact());
+  }
+  // Two that are one number are other code, and so is a number that code may know.
+  EXPECT_NE(&Compile(AsItIs(Scaled(0.3, 0.3)))->artifact(), &programs[0]->artifact());
+  EXPECT_NE(&Compile(AsItIs(Scaled(0.3, 0.5)))->artifact(), &programs[0]->artifact());
+  // One that keeps out of the caches has code of its own.
+  CompileRequest own = AsItIs(Scaled(0.4, 0.2));
+  own.use_cache = false;
+  const auto alone = Compile(own);
+  EXPECT_NE(&alone->artifact(), &programs[0]->artifact());
+  ExpectClose(alone->Run({x})[0], Eval(*own.program, {x})[0], 2e-6);
+  // Memory that is given away is that of the program's own parameters.
+  for (double scale : {0.3, 0.9}) {
+    CompileRequest donating = AsItIs(Scaled(scale, 0.1));
+    donating.donated = {true};
+    const auto e = Compile(donating);
+    EXPECT_EQ(e->UsesDonated(), std::vector<bool>{true});
+    const Tensor want = Eval(*donating.program, {x})[0];
+    ExpectClose(e->RunOwned({x.Copy()})[0], want, 2e-6);
+  }
+}
+
+// Kernels whose code is generated in several parts, by threads where there are some.
+TEST(Code, OfManyKernels) {
+  for (int count : {3, 10, 40}) {
+    Builder b("many");
+    Expr x{&b, b.Parameter({DType::kF32, {33, 33}, {}})};
+    Atoms results;
+    for (int i = 0; i < count; ++i) {
+      // Products keep what is before from what is after; kernels have several lengths.
+      x = Expr{&b, Contract(b, "ij,jk->ik", x, x)} * 0.01;
+      for (int k = 0; k <= i % 5; ++k) x = Sin(x) + static_cast<double>(i) * 0.25;
+      results.push_back(x);
+    }
+    const FnRef fn = b.Build(results);
+    const auto e = Compile(AsItIs(fn));
+    EXPECT_GE(e->counters().kernel_calls, count);
+    const Tensor in = RandomF32({33, 33});
+    const Tensors got = e->Run({in}), want = Eval(*fn, {in});
+    for (int i = 0; i < count; ++i) ExpectClose(got[i], want[i], 1e-3, 1);
+  }
+}
+
 TEST(Fusion, SoftmaxIsOneKernelThatReadsAndWritesOnce) {
   const FnRef fn = Softmax({64, 100});
   const auto e = Compile(AsItIs(fn));

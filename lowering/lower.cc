@@ -1,9 +1,14 @@
 #include "lowering/lower.h"
 
+#include <algorithm>
+#include <numeric>
+
+#include "base/environment.h"
 #include "base/run_messages.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "lowering/cpu/codegen.h"
+#include "lowering/cpu/compile_parts.h"
 #include "lowering/cpu/mlir/emit_kernel.h"
 #include "lowering/cpu/mlir/emit_main.h"
 #include "lowering/schedule/schedule.h"
@@ -11,16 +16,68 @@
 namespace weft {
 namespace {
 
-std::string Generate(const Program& program, const Target& target, CodeStage stage, size_t equations) {
+// Nodes of kernels that are worth a thread, which takes some 0.1 ms to begin: about 5 ms of LLVM's work.
+constexpr size_t kNodesPerPart = 40;
+constexpr size_t kMostParts = 16;
+
+std::vector<LoopPlan> LoopPlansOf(const Program& program, const Target& target) {
+  std::vector<LoopPlan> plans;
+  for (const KernelSpec& kernel : program.kernels) plans.push_back(PlanLoops(kernel, target));
+  return plans;
+}
+
+// By kernel, the part it is generated in; parts have about the same number of nodes, the first also the main function.
+std::vector<size_t> PartsOf(const Program& program, size_t* count) {
+  const size_t num_kernels = program.kernels.size();
+  size_t nodes = 0;
+  for (const KernelSpec& kernel : program.kernels) nodes += kernel.nodes.size();
+  const auto threads = static_cast<size_t>(DefaultThreads());
+  *count = std::max<size_t>(1, std::min({threads, kMostParts, num_kernels, nodes / kNodesPerPart}));
+  std::vector<size_t> largest_first(num_kernels), load(*count), part_of(num_kernels);
+  std::iota(largest_first.begin(), largest_first.end(), size_t{0});
+  std::stable_sort(largest_first.begin(), largest_first.end(), [&](size_t a, size_t b) {
+    return program.kernels[a].nodes.size() > program.kernels[b].nodes.size();
+  });
+  load[0] = program.steps.size();
+  for (size_t k : largest_first) {
+    const auto least = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
+    part_of[k] = least;
+    load[least] += program.kernels[k].nodes.size();
+  }
+  return part_of;
+}
+
+// The text of a stage, of the program as one module.
+std::string StageOf(const Program& program, const Target& target, CodeStage stage, size_t equations) {
   return WithModule(equations, [&](mlir::ModuleOp module) {
-    std::vector<LoopPlan> plans;
-    for (size_t k = 0; k < program.kernels.size(); ++k) {
-      plans.push_back(PlanLoops(program.kernels[k], target));
-      EmitKernel(module, program.kernels[k], plans.back(), target, "k" + std::to_string(k));
-    }
+    const std::vector<LoopPlan> plans = LoopPlansOf(program, target);
+    for (size_t k = 0; k < plans.size(); ++k)
+      EmitKernel(module, program.kernels[k], plans[k], target, "k" + std::to_string(k));
     EmitMain(module, program, plans);
     return GenerateCode(module, target, stage);
   });
+}
+
+// A shared object. Of many kernels in parts at once, since the code generator takes most of the time.
+std::string CodeOf(const Program& program, const Target& target, size_t equations) {
+  const std::vector<LoopPlan> plans = LoopPlansOf(program, target);
+  size_t count = 0;
+  const std::vector<size_t> part_of = PartsOf(program, &count);
+  std::vector<std::string> objects(count);
+  CompileParts(count, [&](size_t part) {
+    objects[part] = WithModule(equations, [&](mlir::ModuleOp module) {
+      for (size_t k = 0; k < plans.size(); ++k) {
+        const std::string name = "k" + std::to_string(k);
+        if (part_of[k] == part)
+          EmitKernel(module, program.kernels[k], plans[k], target, name, /*shared=*/count > 1);
+        else if (part == 0)
+          DeclareKernel(module, name);
+      }
+      if (part == 0) EmitMain(module, program, plans);
+      return GenerateCode(module, target, CodeStage::kObject);
+    });
+  });
+  return LinkShared(objects);
 }
 
 // A program is whole: something binds every axis.
@@ -41,7 +98,7 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
   CheckAxesBound(*fn);
   const FnRef flat = WithoutCalls(fn);
   Program program = BuildProgram(*flat, options.fusion, options.donated);
-  program.artifact.code = Generate(program, target, CodeStage::kObject, flat->eqns().size());
+  program.artifact.code = CodeOf(program, target, flat->eqns().size());
   program.artifact.target = target.ToString();
   return std::move(program.artifact);
 }
@@ -56,7 +113,7 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   }
   const Program program = BuildProgram(*flat, options.fusion, options.donated);
   if (stage == "schedule") return program.artifact.schedule;
-  const auto generate = [&](CodeStage s) { return Generate(program, target, s, flat->eqns().size()); };
+  const auto generate = [&](CodeStage s) { return StageOf(program, target, s, flat->eqns().size()); };
   if (stage == "mlir") return generate(CodeStage::kMlir);
   if (stage == "llvm") return generate(CodeStage::kLlvm);
   if (stage == "asm") return generate(CodeStage::kAssembly);

@@ -68,13 +68,55 @@ struct Diagnostics {
   mlir::ScopedDiagnosticHandler handler;
 };
 
-// What one compilation of a thread leaves to the next.
+// What one compilation leaves to the next.
 struct CompilerState {
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::string target;  // of the machine
 };
-thread_local CompilerState t_state;
+
+// Those that no compilation has: as many as there were compilations at once. Forking waits for whoever compiles
+// (driver/compile_gate.h), so the lock is free in a child.
+struct FreeStates {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<CompilerState>> states;
+};
+FreeStates& TheFreeStates() {
+  static auto& free = *new FreeStates;
+  return free;
+}
+
+// The state of the compilation that the thread is in.
+thread_local CompilerState* t_state = nullptr;
+
+// Has one for the thread while it lives, unless the thread has one: compiling may ask for another program's code.
+class WithState {
+ public:
+  WithState() {
+    if (t_state != nullptr) return;
+    FreeStates& free = TheFreeStates();
+    {
+      std::lock_guard<std::mutex> lock(free.mutex);
+      if (!free.states.empty()) {
+        mine_ = std::move(free.states.back());
+        free.states.pop_back();
+      }
+    }
+    if (mine_ == nullptr) mine_ = std::make_unique<CompilerState>();
+    t_state = mine_.get();
+  }
+  ~WithState() {
+    if (mine_ == nullptr) return;
+    t_state = nullptr;
+    FreeStates& free = TheFreeStates();
+    std::lock_guard<std::mutex> lock(free.mutex);
+    free.states.push_back(std::move(mine_));
+  }
+  WithState(const WithState&) = delete;
+
+ private:
+  std::unique_ptr<CompilerState> mine_;
+};
 
 llvm::TargetMachine& MachineFor(const Target& target) {
   static std::once_flag once;
@@ -85,8 +127,8 @@ llvm::TargetMachine& MachineFor(const Target& target) {
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
   });
-  std::string& current = t_state.target;
-  std::unique_ptr<llvm::TargetMachine>& machine = t_state.machine;
+  std::string& current = t_state->target;
+  std::unique_ptr<llvm::TargetMachine>& machine = t_state->machine;
   if (machine == nullptr || current != target.ToString()) {
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where an operation says so (MlirBuilder::MulForSum)
@@ -117,27 +159,27 @@ class LinkFolder {
     for (const char* parent : {"/dev/shm", "/tmp"}) {
       Sweep(parent);
       path_ = std::string(parent) + "/" + kPrefix + "XXXXXX";
-      object_ = path_ + "/object.o";
-      library_ = path_ + "/library.so";
-      if (mkdtemp(path_.data()) != nullptr) {
-        for (std::string* file : {&object_, &library_}) file->replace(0, path_.size(), path_);
-        return;
-      }
+      if (mkdtemp(path_.data()) != nullptr) return;
       why += (why.empty() ? "" : ", ") + std::string(parent) + ": " + std::strerror(errno);
     }
     throw Error(ErrorKind::kRuntime, "compile: linking needs a folder, and none can be made (" + why + ")");
   }
-  ~LinkFolder() {
-    unlink(object_.c_str());
-    unlink(library_.c_str());
-    rmdir(path_.c_str());
-  }
+  ~LinkFolder() { Remove(path_); }
   LinkFolder(const LinkFolder&) = delete;
-  const std::string& object() const { return object_; }
-  const std::string& library() const { return library_; }
+  std::string object(size_t part) const { return path_ + "/object" + std::to_string(part) + ".o"; }
+  std::string library() const { return path_ + "/library.so"; }
 
  private:
   static constexpr char kPrefix[] = "weft-link-";
+
+  // The folder and the files in it.
+  static void Remove(const std::string& path) {
+    if (DIR* list = opendir(path.c_str()); list != nullptr) {
+      while (const dirent* entry = readdir(list)) unlink((path + "/" + entry->d_name).c_str());
+      closedir(list);
+    }
+    rmdir(path.c_str());
+  }
 
   // Removes, once per process, what processes of this user left that were ended while they linked: linking takes
   // milliseconds.
@@ -153,13 +195,12 @@ class LinkFolder {
       if (std::strncmp(entry->d_name, kPrefix, sizeof kPrefix - 1) != 0 || lstat(path.c_str(), &info) != 0 ||
           !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || time(nullptr) - info.st_mtim.tv_sec < kStale)
         continue;
-      for (const char* file : {"/object.o", "/library.so"}) unlink((path + file).c_str());
-      rmdir(path.c_str());
+      Remove(path);
     }
     closedir(list);
   }
 
-  std::string path_, object_, library_;
+  std::string path_;
 };
 
 void WriteFile(const std::string& path, const std::string& bytes) {
@@ -198,16 +239,23 @@ bool LoadsReadOnlyDynamic() {
   return std::sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 && (major > 2 || minor >= 35);
 }
 
-std::string LinkShared(const std::string& object) {
+}  // namespace
+
+std::string LinkShared(const std::vector<std::string>& objects) {
   static std::mutex mutex;  // lld keeps global state
   std::lock_guard<std::mutex> lock(mutex);
   LeaveSignalsToTheProgram();
   const LinkFolder folder;
-  const std::string in_path = folder.object(), out_path = folder.library();
-  WriteFile(in_path, object);
+  const std::string out_path = folder.library();
+  std::vector<std::string> in_paths;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    in_paths.push_back(folder.object(i));
+    WriteFile(in_paths.back(), objects[i]);
+  }
   std::vector<const char*> args = {
-      "ld.lld",      "-shared",          "--threads=1",     "--no-mmap-output-file", "-z", "norelro",       "-z",
-      "noexecstack", "--hash-style=gnu", "--build-id=none", in_path.c_str(),         "-o", out_path.c_str()};
+      "ld.lld", "-shared",     "--threads=1",      "--no-mmap-output-file", "-z", "norelro",
+      "-z",     "noexecstack", "--hash-style=gnu", "--build-id=none",       "-o", out_path.c_str()};
+  for (const std::string& path : in_paths) args.push_back(path.c_str());
   // All in one piece: a process has so many mappings of memory, and each program that is alive would take three.
   if (LoadsReadOnlyDynamic()) args.insert(args.end(), {"--no-rosegment", "-z", "rodynamic"});
   std::string text;
@@ -225,6 +273,8 @@ std::string LinkShared(const std::string& object) {
   return ReadFile(out_path);
 }
 
+namespace {
+
 void ConvertToLlvm(mlir::ModuleOp module) {
   mlir::MLIRContext* context = module.getContext();
   Diagnostics diagnostics(context);
@@ -240,9 +290,9 @@ void ConvertToLlvm(mlir::ModuleOp module) {
   WEFT_CHECK(ok) << "lowering to the LLVM dialect failed: " << diagnostics.text;
 }
 
-// The context of the calling thread, dialects loaded.
+// The context of the compilation that the thread is in, dialects loaded.
 mlir::MLIRContext& CompilerContext() {
-  std::unique_ptr<mlir::MLIRContext>& context = t_state.context;
+  std::unique_ptr<mlir::MLIRContext>& context = t_state->context;
   if (context == nullptr) {
     mlir::DialectRegistry registry;
     registry.insert<mlir::LLVM::LLVMDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
@@ -258,8 +308,8 @@ mlir::MLIRContext& CompilerContext() {
 
 // After a compilation that ran out of memory: the next one begins anew. What there was is left as it is, some MiB.
 void ForgetCompilerState() {
-  (void)t_state.context.release();
-  (void)t_state.machine.release();
+  (void)t_state->context.release();
+  (void)t_state->machine.release();
 }
 
 // LLVM's own ends of the process become exceptions, and there is some memory and stack to begin with.
@@ -344,12 +394,14 @@ std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool as
 }
 
 std::string CompileShared(llvm::Module& module, const Target& target) {
-  return LinkShared(Emit(module, target, /*assembly=*/false));
+  const WithState state;
+  return LinkShared({Emit(module, target, /*assembly=*/false)});
 }
 
 std::string WithModule(size_t equations, const std::function<std::string(mlir::ModuleOp)>& f) {
   PrepareCompiler(equations);
   const CompilingThread compiling;
+  const WithState state;
   try {
     const Held<mlir::OwningOpRef<mlir::ModuleOp>> module(std::make_unique<mlir::OwningOpRef<mlir::ModuleOp>>(
         mlir::ModuleOp::create(mlir::UnknownLoc::get(&CompilerContext()))));
@@ -365,8 +417,7 @@ std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage 
   const Held<llvm::LLVMContext> context(std::make_unique<llvm::LLVMContext>());
   const Held<llvm::Module> ir(Translate(module, *context));
   if (stage == CodeStage::kLlvm) return LlvmText(*ir);
-  if (stage == CodeStage::kAssembly) return Emit(*ir, target, /*assembly=*/true);
-  return CompileShared(*ir, target);
+  return Emit(*ir, target, /*assembly=*/stage == CodeStage::kAssembly);
 }
 
 }  // namespace weft

@@ -23,14 +23,14 @@ class ModuleOp;
 
 namespace weft {
 
-// Calls `f` with an empty module, in the calling thread's context: compilations of one thread share it, threads never
-// do. A std::bad_alloc from `f`, or from LLVM below it (lowering/cpu/compiler_memory.h), leaves the thread ready for
-// the next one. `equations`: how long the program is; OutOfMemory where there is not even memory to begin with.
+// Calls `f` with an empty module, in a context that compilations hand on one to the next and no two have at once. A
+// std::bad_alloc from `f`, or from LLVM below it (lowering/cpu/compiler_memory.h), leaves the context behind.
+// `equations`: how long the program is; OutOfMemory where there is not even memory to begin with.
 std::string WithModule(size_t equations, const std::function<std::string(mlir::ModuleOp)>& f);
 
 enum class CodeStage { kMlir, kLlvm, kAssembly, kObject };
 
-// Lowers `module` (destroyed on the way) to the wanted stage: text, or the bytes of an ELF shared object.
+// Lowers `module` (destroyed on the way) to the wanted stage: text, or the bytes of an object file.
 std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage stage);
 
 // The parts of it, for other kinds of machines too: the module as text; as LLVM IR; the code generator of a triple that
@@ -43,6 +43,8 @@ const llvm::Target& CodeGeneratorFor(const std::string& triple);
 std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool assembly,
                      const std::vector<llvm::Pass*>& first = {});
 std::string CompileShared(llvm::Module& module, const Target& target);
+// Object files, which may refer to each other's functions, as one ELF shared object.
+std::string LinkShared(const std::vector<std::string>& objects);
 
 }  // namespace weft
 #endif  // WEFT_LOWERING_CPU_CODEGEN_H_

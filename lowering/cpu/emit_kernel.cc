@@ -316,11 +316,18 @@ void KernelEmitter::TileBody() {
   CloseLoop();
 }
 
-void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
-  m_.b.setInsertionPointToEnd(module.getBody());
+// A function of the type WeftKernel, without a body. `shared`: modules of one library have it in common.
+static LLVM::LLVMFuncOp MakeKernel(MlirBuilder& m, mlir::ModuleOp module, const std::string& name, bool shared) {
+  m.b.setInsertionPointToEnd(module.getBody());
   auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr(), m_.ptr(), m_.i64(), m_.i64()});
-  auto function = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m.b.getContext()), {m.ptr(), m.ptr(), m.i64(), m.i64()});
+  auto function =
+      m.b.create<LLVM::LLVMFuncOp>(m.loc, name, type, shared ? LLVM::Linkage::External : LLVM::Linkage::Internal);
+  if (shared) function.setVisibility_(LLVM::Visibility::Hidden);
+  return function;
+}
+
+void KernelEmitter::Emit(LLVM::LLVMFuncOp function) {
   entry_ = function.addEntryBlock(m_.b);
   m_.b.setInsertionPointToStart(entry_);
   Value frame = entry_->getArgument(0), desc = entry_->getArgument(1), begin = entry_->getArgument(2),
@@ -381,12 +388,17 @@ void KernelEmitter::Emit(mlir::ModuleOp module, const std::string& name) {
 }
 
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
-                const std::string& name) {
+                const std::string& name, bool shared) {
   MlirBuilder m(module.getContext());
   m.avx512 = target.vector_bytes >= 64;
   m.f16c = target.f16c;
   m.fused_sums = target.fused_products;
-  KernelEmitter(spec, plan, target, m).Emit(module, name);
+  KernelEmitter(spec, plan, target, m).Emit(MakeKernel(m, module, name, shared));
+}
+
+void DeclareKernel(mlir::ModuleOp module, const std::string& name) {
+  MlirBuilder m(module.getContext());
+  MakeKernel(m, module, name, /*shared=*/true);
 }
 
 Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc) {

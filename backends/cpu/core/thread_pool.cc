@@ -1,7 +1,6 @@
 #include "backends/cpu/core/thread_pool.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -141,18 +140,6 @@ class Pool {
   std::atomic<uint64_t> epoch_{0};
   std::atomic<int> sleeping_{0};
 };
-
-int Processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-int DefaultThreads() {
-  constexpr int64_t kMost = 4096;
-  static const auto threads = static_cast<int>(EnvironmentNumber("WEFT_NUM_THREADS", 1, Processors(), kMost));
-  return threads;
-}
 
 constexpr int64_t kNanosecondsBetweenPolls = 10'000'000;
 

@@ -15,8 +15,10 @@ inline constexpr int kFrameSlots = 0, kFrameDesc = 8, kFrameRuntime = 16, kFrame
                      kFrameTrips = 36;
 inline constexpr int kRuntimeParallelFor = 8, kRuntimeOps = 16, kRuntimeMath = 24, kRuntimePoll = 32;
 
+// `shared`: other modules of the same library call it, which declare it.
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
-                const std::string& name);
+                const std::string& name, bool shared = false);
+void DeclareKernel(mlir::ModuleOp module, const std::string& name);
 
 // The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's entries).
 Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc);

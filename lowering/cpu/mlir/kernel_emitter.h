@@ -39,7 +39,7 @@ class KernelEmitter {
     }
   }
 
-  void Emit(mlir::ModuleOp module, const std::string& name);
+  void Emit(LLVM::LLVMFuncOp function);
 
  private:
   struct Loop {

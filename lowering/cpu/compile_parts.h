@@ -1,0 +1,15 @@
+// Parts of one program that are compiled at once.
+#ifndef WEFT_LOWERING_CPU_COMPILE_PARTS_H_
+#define WEFT_LOWERING_CPU_COMPILE_PARTS_H_
+
+#include <cstddef>
+#include <functional>
+
+namespace weft {
+
+// Calls part(0) ... part(count - 1), on a thread each as far as the system has threads, and otherwise on this one. When
+// all have ended, raises what the first of those that failed raised.
+void CompileParts(size_t count, const std::function<void(size_t)>& part);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_CPU_COMPILE_PARTS_H_
