@@ -15,6 +15,7 @@ from ._apply import *  # noqa: F403
 from ._choosing import *  # noqa: F403
 from ._comparisons import *  # noqa: F403
 from ._creation import *  # noqa: F403
+from ._cumulative import *  # noqa: F403
 from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._files import *  # noqa: F403
@@ -22,6 +23,7 @@ from ._indexing import *  # noqa: F403
 from ._joining import *  # noqa: F403
 from ._linalg import *  # noqa: F403
 from ._matrices import *  # noqa: F403
+from ._moments import *  # noqa: F403
 from ._nan import *  # noqa: F403
 from ._padding import *  # noqa: F403
 from ._polynomials import *  # noqa: F403

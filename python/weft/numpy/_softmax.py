@@ -1,4 +1,5 @@
-"""Softmax and its relatives: exponentials without overflow, one-hot vectors."""
+"""Softmax and its relatives: exponentials without overflow, one-hot vectors. They are weft.nn's; weft.random and
+weft.scipy, which stand beside that, use them too."""
 
 from __future__ import annotations
 
@@ -6,12 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
+from .._core import docs as _docs
 from .._weft import Array
 from ..arguments import count
-from ..numpy._reductions import elements_over
 from ..typing import ArrayLike, DTypeLike, NestedLike
+from ._reductions import elements_over
 
 __all__ = [
     "log1mexp",
