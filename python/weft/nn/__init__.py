@@ -1,11 +1,10 @@
 """Functions of neural networks: activations, normalisations, softmax, losses' building blocks, initialisers."""
 
-from ..numpy import _softmax
-from ..numpy._softmax import *  # noqa: F403
-from . import _activations, _attention, _normalisations, initializers
+from . import _activations, _attention, _normalisations, _softmax, initializers
 from ._activations import *  # noqa: F403
 from ._attention import *  # noqa: F403
 from ._normalisations import *  # noqa: F403
+from ._softmax import *  # noqa: F403
 
 __all__ = ["initializers"]
 for _part in (_activations, _attention, _normalisations, _softmax):

@@ -9,8 +9,8 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._core.errors import not_implemented, value_error
 from ..arguments import is_integer
-from ..numpy._softmax import logsumexp, softmax
 from ..typing import ArrayLike
+from ._softmax import logsumexp, softmax
 
 __all__ = [
     "dot_product_attention",

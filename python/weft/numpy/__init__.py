@@ -8,6 +8,7 @@ import math as _math
 
 import numpy as _np
 
+from .._core.names import belong_to as _belong_to
 from .._weft import Array  # noqa: F401
 from .._weft import Array as ndarray  # noqa: F401
 from . import _methods, fft, linalg  # noqa: F401
@@ -42,3 +43,5 @@ pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.eule
 _methods.attach(globals())
 
 __all__ = [name for name in globals() if not name.startswith("_")]
+
+_belong_to(globals(), average, cumprod, cumsum, cumulative_prod, cumulative_sum, mean, std, var)  # noqa: F405

@@ -202,4 +202,6 @@ _PARAMETERS = {
 }
 
 _docs.complete(globals(), _PARAMETERS, arrays=True)
-_belong_to(globals(), SlogdetResult)
+_belong_to(globals(), SlogdetResult, det, slogdet)
+_belong_to(globals(), cond, matrix_norm, matrix_rank, norm, vector_norm)
+_belong_to(globals(), inv, lstsq, pinv, solve, solve_triangular, tensorinv, tensorsolve)

@@ -9,7 +9,6 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..control import while_loop
-from ..numpy._softmax import softmax
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
 from ._keys import KEY_ERRORS, _limits, _shape, split
@@ -139,7 +138,11 @@ def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, d
     """
     alpha = wnp.asarray(alpha, dtype)
     shape = alpha.shape[:-1] if shape is None else _shape(shape)
-    return softmax(loggamma(key, alpha, shape + alpha.shape[-1:], dtype))
+    logs = loggamma(key, alpha, shape + alpha.shape[-1:], dtype)
+    # Of the largest each: tiny parameters give numbers that exp() would make 0.
+    top = wnp.max(logs, axis=-1, keepdims=True, initial=-math.inf if 0 in logs.shape else None)
+    parts = wnp.exp(logs - _weft.bind_elementwise("stop_gradient", (top,), {}))
+    return parts / wnp.sum(parts, axis=-1, keepdims=True)
 
 
 def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:

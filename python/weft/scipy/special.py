@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import numpy as wnp
 from .._core import docs as _docs
+from .._core.names import belong_to as _belong_to
 from .._weft import Array
 from ..nn import log_softmax as _log_softmax
 from ..nn import logsumexp as _logsumexp
@@ -273,3 +274,5 @@ _PARAMETERS = {
 }
 
 _docs.complete(globals(), _PARAMETERS, arrays=True)
+_belong_to(globals(), beta, betaln, digamma, factorial, gamma, gammaln, gammasgn, multigammaln, poch)
+_belong_to(globals(), erf, erfc, erfinv, log_ndtr, ndtr, ndtri)

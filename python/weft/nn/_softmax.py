@@ -1,5 +1,4 @@
-"""Softmax and its relatives: exponentials without overflow, one-hot vectors. They are weft.nn's; weft.random and
-weft.scipy, which stand beside that, use them too."""
+"""Softmax and its relatives: exponentials without overflow, one-hot vectors."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..arguments import count
+from ..numpy._reductions import elements_over
 from ..typing import ArrayLike, DTypeLike, NestedLike
-from ._reductions import elements_over
 
 __all__ = [
     "log1mexp",
