@@ -9,7 +9,6 @@ that. So it is told of calls here, from the moment on when it is there.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -51,18 +50,26 @@ def arguments() -> list[tuple[tuple, dict]]:
     return _calls.arguments
 
 
-def call(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Calls a function that is being traced."""
-    count = 0 if _links is None else _links.save()
+# These stand around each call, in the function that makes it: a function of ours in between would take a frame of
+# Python's for every level of nesting.
+
+
+def begin(args: tuple, kwargs: dict) -> int:
+    """A function is called in order to be traced. Returns what `end` takes."""
     _calls.arguments.append((args, kwargs))
-    try:
-        result = function(*args, **kwargs)
-        if _links is not None:
-            _links.settle()
-        return result
-    finally:
-        _calls.arguments.pop()
-        if _links is not None:
-            _links.restore(count)
-            if not _calls.arguments:
-                _links.forget()
+    return 0 if _links is None else _links.save()
+
+
+def settle() -> None:
+    """It has returned."""
+    if _links is not None:
+        _links.settle()
+
+
+def end(begun: int) -> None:
+    """Its trace is over, whether it returned or raised."""
+    _calls.arguments.pop()
+    if _links is not None:
+        _links.restore(begun)
+        if not _calls.arguments:
+            _links.forget()

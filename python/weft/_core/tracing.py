@@ -207,8 +207,11 @@ def trace_flat(
 
 def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:
     """A function of the user's called on traced values; `name` and `kind` are for messages."""
+    begun = traced_calls.begin(args, kwargs)
     try:
-        return traced_calls.call(function, args, kwargs)
+        result = function(*args, **kwargs)
+        traced_calls.settle()
+        return result
     except TypeError as error:
         if _UNHASHABLE in str(error):
             raise type_error(
@@ -226,6 +229,8 @@ def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: 
             f"at {where}. A function that calls itself in a branch of cond is decorated with @weft.jit: the call "
             f"is then traced once, not followed"
         ) from None
+    finally:
+        traced_calls.end(begun)
 
 
 # What Python says about hash(x).
