@@ -47,6 +47,13 @@ def test_tables_say_what_is_there():
     assert late == {*layering.IN_FUNCTIONS}
 
 
+def test_every_folder_is_a_package():
+    """Without a module of its own Python takes a folder for a namespace, and looks for it along the whole path."""
+    sources = package()
+    folders = {module.rpartition("/")[0] for module in sources} - {""}
+    assert not [folder for folder in sorted(folders) if f"{folder}/__init__" not in sources]
+
+
 def test_rooms_have_an_order():
     """No room sees one that sees it, at any distance; the package itself sees all."""
     below = {room: {*to} - {room} for room, to in layering.ARROWS.items() if room != "the package itself"}
