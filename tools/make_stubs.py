@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 import weft
-from weft import _operations
+from weft._core import operations as _operations
 from weft.lax import _primitives as lax_primitives
 from weft.numpy import _places
 from weft.numpy import _primitives as numpy_primitives

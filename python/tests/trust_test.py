@@ -43,6 +43,31 @@ def test_pickles_call_functions_of_weft_alone():
     assert "weft._pickled" in named
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system",
+        "builtins.eval",
+        "system",
+        "",
+        "wnp.",
+        "wnp.load",
+        "wnp.nothing",
+        "weft.numpy.linalg.inv",
+        "weft.jit",
+        "weft.nothing.sin",
+        "weft.primitives.sin",
+    ],
+)
+def test_a_pickle_names_an_operation_and_nothing_else(name):
+    """What it gives may be called by the pickle."""
+    from weft import _pickled
+
+    assert _pickled.operation("wnp.sin") is wnp.sin and _pickled.operation("weft.lax.sin") is weft.lax.sin
+    with pytest.raises((ValueError, ModuleNotFoundError)):
+        _pickled.operation(name)
+
+
 def test_names_that_are_no_text(capsys):
     """In bytes: a ParseError, and no other one later, when somebody looks at the program."""
     data = weft.make_ir(lambda parameter_name: wnp.sin(parameter_name))(1.0).serialize()

@@ -14,6 +14,7 @@ print(weft.make_ir(weft.grad(loss))(w, x, y))
 # ruff: noqa: E402
 
 import atexit as _atexit
+import importlib as _importlib
 import os as _os
 import typing as _typing
 
@@ -119,7 +120,8 @@ if _typing.TYPE_CHECKING:
         tree_util,
     )
 
-# Modules that not every program uses are imported when one first asks for them.
+# Modules that not every program uses are imported when one first asks for them; weft.autograph does the same with
+# what converts functions.
 _LATER = frozenset(
     [
         "custom_batching",
@@ -140,9 +142,7 @@ _LATER = frozenset(
 
 def __getattr__(name: str) -> _typing.Any:
     if name in _LATER:
-        import importlib
-
-        return importlib.import_module(f"weft.{name}")
+        return _importlib.import_module(f"weft.{name}")
     raise AttributeError(f"module 'weft' has no attribute '{name}'")
 
 

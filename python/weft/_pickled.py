@@ -5,7 +5,10 @@ native function would be written as an expression for `eval`, which such an unpi
 them, so they stay as they are.
 """
 
+import importlib
+
 from . import _weft
+from ._core.errors import value_error
 
 
 def array(dtype: str, shape: tuple[int, ...], data: bytes, weak: bool) -> _weft.Array:
@@ -16,3 +19,13 @@ def array(dtype: str, shape: tuple[int, ...], data: bytes, weak: bool) -> _weft.
 def program(text: str, file: str) -> _weft.Fn:
     """The function of this text of the IR. Raises ParseError."""
     return _weft.parse_fn(text, file)
+
+
+def operation(spelled: str) -> _weft.Operation:
+    """The operation of a name such as "wnp.tanh". Raises ValueError for any other name: what it gives may be called."""
+    module, _, name = spelled.rpartition(".")
+    module = "weft.numpy" if module == "wnp" else module
+    found = getattr(importlib.import_module(module), name, None) if module.startswith("weft.") else None
+    if not isinstance(found, _weft.Operation):
+        raise value_error(f"a pickle names the operation {spelled!r}, and there is no such operation")
+    return found

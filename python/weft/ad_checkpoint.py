@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
-from . import tree as _tree
-from ._errors import not_implemented, type_error, value_error
-from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import not_implemented, type_error, value_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints, names_of
 from .arguments import text as checked_text
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import ShapeDtype, call_name, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import call_name, flat_function, trace_flat
 from .ad_checkpoint import Policy, Residual, checkpoint, residual_lines, residuals_of
 from .callbacks import pure_callback
 from .program import IR

@@ -6,10 +6,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import ShapeDtype
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.shapes import ShapeDtype
 
 __all__ = [
     "block_until_ready",
@@ -123,8 +125,6 @@ def device_get(x: Any) -> Any:
         >>> weft.device_get([wnp.ones(2)])
         [array([1., 1.], dtype=float32)]
     """
-    import numpy as np
-
     return _tree.map(np.asarray, x)
 
 

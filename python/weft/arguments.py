@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error, value_error
-from ._tracing import call_name, positions_of
+from ._core import tree as _tree
+from ._core.errors import type_error, value_error
+from ._core.tracing import call_name, positions_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from . import _weft
-from . import tree as _tree
-from ._errors import not_implemented, type_error, value_error
-from ._tracing import ShapeDtype, call_name, check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import not_implemented, type_error, value_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import call_name, check_callable, flat_function, trace_flat
 from .arguments import hold, is_fixed, releasing
 from .collectives import check_axis_name
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
+from ._core import tree as _tree
+from ._core.errors import type_error
 
 __all__ = ["io_callback", "pure_callback"]
 

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from . import _weft
-from . import tree as _tree
-from ._errors import not_implemented, type_error, value_error
+from ._core import tree as _tree
+from ._core.errors import not_implemented, type_error, value_error
 from ._weft import Array
 from .arguments import flag, int64
 

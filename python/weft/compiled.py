@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from . import _weft
-from . import partitioning as _partitioning
-from . import tree as _tree
-from ._errors import not_implemented, type_error, value_error
-from ._tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import not_implemented, type_error, value_error
+from ._core.tracing import LEAF_TREE, call_name, check_callable, flat_function, trace_flat
+from ._sharding import arrays as _arrays
+from ._sharding import partitioning as _partitioning
+from ._sharding.partitioning import Communication
+from ._sharding.shardings import NamedSharding
 from .arguments import ints, names_of
 from .arguments import text as checked_text
 from .autograph import autograph as _autograph
-from .mesh import NamedSharding
-from .partitioning import Communication
-from .program import IR
+from .program import IR, eval_shape
 from .recording import Recorded
 from .typing import Jitted
 
@@ -190,8 +191,6 @@ def _lower(jitted, *args: Any, **kwargs: Any) -> Lowered:
 
 
 def _eval_shape(jitted, *args: Any, **kwargs: Any) -> Any:
-    from .program import eval_shape
-
     # What is static stays as it is; the others are types.
     static = {i: a for i, a in enumerate(args) if i in jitted._static_argnums}
     static_named = {k: v for k, v in kwargs.items() if k in jitted._static_argnames}
@@ -510,3 +509,15 @@ def _refuse(jitted, args: tuple, kwargs: dict):
 
 
 _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)
+
+
+def _move(x: Any, sharding: NamedSharding) -> Any:
+    """An array that spans several processes, moved to another sharding on its mesh."""
+    return jit(_identity, out_shardings=sharding)(x)
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+_arrays.move_by_program = _move

@@ -6,7 +6,8 @@ import contextlib
 import threading
 
 from . import _weft
-from ._errors import runtime_error, value_error
+from ._core.errors import runtime_error, value_error
+from ._sharding.devices import default_backend
 
 
 class _Config:
@@ -51,8 +52,6 @@ class _Config:
     @property
     def jax_platforms(self) -> str:
         """The platform of the devices. There is one: update() accepts its name alone."""
-        from .mesh import default_backend
-
         return default_backend()
 
     jax_platform_name = jax_platforms

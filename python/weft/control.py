@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error, value_error
-from ._tracing import LEAF_TREE, Flat, ShapeDtype, call_name, check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error, value_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import LEAF_TREE, Flat, call_name, check_callable, flat_function, trace_flat
 from .arguments import count, flag, is_integer
 
 _C = TypeVar("_C")
@@ -314,8 +315,6 @@ def loop_count(
 ):
     """fori_loop; `what` and `paths` as in loop_while."""
     check_callable(body_fun, what)
-    from . import numpy as wnp
-
     for name, bound in (("lower", lower), ("upper", upper)):
         shape, dtype, _, text = _weft.abstract(bound)
         if shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
@@ -328,7 +327,7 @@ def loop_count(
             for i in range(first, end):
                 value = body_fun(i, value)
             return value
-    dtype = wnp.result_type(lower, upper)
+    dtype = _weft.result_type(lower, upper)
     if _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise type_error(
             f"{what}: lower is {_weft.abstract(lower)[3]} and upper is {_weft.abstract(upper)[3]}; expected dtypes "
@@ -337,8 +336,8 @@ def loop_count(
     start, stop = _known_integer(lower), _known_integer(upper)
     if isinstance(start, int) and isinstance(stop, int):
         # The index is what a Python integer is: weak, and of the default dtype unless that of the bounds is wider.
-        default = wnp.result_type(int)
-        dtype = default if wnp.can_cast(dtype, default) else np.dtype("int64")
+        default = _weft.result_type(int)
+        dtype = default if np.can_cast(dtype, default) else np.dtype("int64")
         length = max(stop - start, 0)
 
         def step(carry, i):
@@ -363,7 +362,7 @@ def loop_count(
             f"steps, which has to be known when the loop is traced"
         )
 
-    lower, upper = wnp.asarray(lower), wnp.asarray(upper)
+    lower, upper = _weft.array(lower, None, False), _weft.array(upper, None, False)
 
     def condition(state):
         return state[0] < state[1]

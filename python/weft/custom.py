@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
-from . import tree as _tree
-from ._closures import traced_values
-from ._errors import type_error
-from ._tracing import (
+from ._core import tree as _tree
+from ._core.closures import traced_values
+from ._core.errors import type_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import (
     Flat,
-    ShapeDtype,
     as_positional,
     call_traced,
     check_callable,

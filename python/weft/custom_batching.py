@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import Flat, ShapeDtype, as_positional, call_name, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import Flat, as_positional, call_name, flat_function, trace_flat
+from .control import scan
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
@@ -140,8 +142,6 @@ def sequential_vmap(function: Callable[_P, _R]) -> custom_vmap[_P, _R]:
     again: Any = wrapped
 
     def rule(axis_size, in_batched, *args):
-        from .control import scan
-
         leaves, tree = _tree.flatten(args)
         flags = _tree.leaves(in_batched)
         mapped = [leaf for leaf, on in zip(leaves, flags) if on]

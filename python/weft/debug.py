@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _weft
-from . import tree as _tree
-from ._errors import index_error, key_error, type_error, value_error
+from ._core import tree as _tree
+from ._core.errors import index_error, key_error, type_error, value_error
+from ._sharding.arrays import visualize_array_sharding
 from .arguments import text as _text
-from .mesh import visualize_array_sharding
+from .callbacks import io_callback
 
 __all__ = ["callback", "check", "print", "visualize_array_sharding"]
 
@@ -127,7 +128,6 @@ def callback(function: Callable[..., Any], *args: Any, ordered: bool = True, **k
         >>> weft.debug.callback(lambda x: print("got", x), 3)
         got 3
     """
-    from .callbacks import io_callback
 
     def call(*args, **kwargs) -> None:
         function(*args, **kwargs)

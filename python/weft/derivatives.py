@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import LEAF_TREE as _LEAF_TREE
-from ._tracing import Flat, ShapeDtype, check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import LEAF_TREE as _LEAF_TREE
+from ._core.tracing import Flat, check_callable, flat_function, trace_flat
 from .arguments import by_name, checked_argnums, flag, hold_others, holding_aux, positions, released
 from .tree_util import Partial
 

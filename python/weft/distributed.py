@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from . import _weft
-from . import mesh as _mesh
-from ._errors import runtime_error, value_error
-from .mesh import NamedSharding, Sharding, cuts_of, held_blocks, spans_processes
+from ._core.errors import runtime_error, value_error
+from ._sharding import devices as _devices
+from ._sharding.arrays import put
+from ._sharding.shardings import NamedSharding, Sharding, cuts_of, held_blocks, spans_processes
 
 __all__ = [
     "initialize",
@@ -86,7 +87,7 @@ def initialize(deadline: float | None = None) -> None:
     if not 0 < seconds <= _MOST_SECONDS:
         raise value_error(f"{what} is {given!r}; expected a number of seconds above 0, at most {_MOST_SECONDS:.0f}")
     if any(name in os.environ for name in _LAUNCHERS):
-        if _mesh.devices_were_listed():
+        if _devices.devices_were_listed():
             raise runtime_error(
                 "distributed.initialize() comes before everything that asks for devices: weft.devices(), meshes, "
                 "shardings of arrays"
@@ -95,8 +96,8 @@ def initialize(deadline: float | None = None) -> None:
         _state["joined_by"] = os.getpid()
         previous = sys.excepthook
         sys.excepthook = lambda kind, error, trace: _end_job(previous, kind, error, trace)
-        counts = _weft.all_gather_bytes("calls distributed.initialize", str(_mesh.own_device_count()).encode())
-        _mesh.set_processes(rank, [int(n) for n in counts])
+        counts = _weft.all_gather_bytes("calls distributed.initialize", str(_devices.own_device_count()).encode())
+        _devices.set_processes(rank, [int(n) for n in counts])
         assert len(counts) == size
         atexit.register(shutdown)
     _state["initialized"] = True
@@ -136,7 +137,7 @@ def _end_job(
     if not _is_joined():
         previous(kind, error, trace)
         return
-    rank, count = _mesh.process_index(), _mesh.process_count()
+    rank, count = _devices.process_index(), _devices.process_count()
     who = f"rank {rank} of {count} raised {kind.__name__}"
     text = ""
     # Whatever goes wrong here (the exception's own __str__, an output that is closed), the others do not wait.
@@ -182,7 +183,7 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
         whole = np.empty(shape, found[0].dtype)
         for index, part in zip(indices, found):
             whole[index] = part
-        return _mesh.put(_weft.array(whole, None, True), sharding)
+        return put(_weft.array(whole, None, True), sharding)
     return _weft.span_blocks(_weft.array(np.stack(found), None, True), shape, sharding)
 
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from . import _docs, _weft
+from . import _weft
 from . import numpy as wnp
-from . import tree as _tree
-from ._errors import type_error
+from ._core import docs as _docs
+from ._core import tree as _tree
+from ._core.errors import type_error
 from ._weft import Array
 
 __all__ = ["ravel_pytree"]

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.tracing import flat_function, trace_flat
+from .api import stop_gradient
 from .arguments import flag
+from .custom import closure_convert, custom_jvp
+from .derivatives import jvp, linear_transpose, linearize
 
 __all__ = ["custom_linear_solve", "custom_root"]
 
@@ -86,8 +89,6 @@ def custom_linear_solve(
     def vecmat(v):
         return linear_transpose(apply, b)(v)[0]
 
-    from .derivatives import linear_transpose
-
     functions = [by(solve, matvec, "solve"), apply]
     if transpose_solve is not None:
         functions.append(by(transpose_solve, matvec if symmetric else vecmat, "transpose_solve"))
@@ -128,10 +129,6 @@ def custom_root(
         >>> weft.grad(sqrt)(4.0)
         Array(0.25, dtype=float32, weak_type=True)
     """
-    from .api import stop_gradient
-    from .custom import closure_convert, custom_jvp
-    from .derivatives import jvp, linearize
-
     what = "custom_root"
     leaves, tree = _tree.flatten(initial_guess)
     guess = stop_gradient(_tree.unflatten(tree, [_weft.array(leaf, None, False) for leaf in leaves]))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import call_name, check_callable
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.tracing import call_name, check_callable
 from .arguments import by_name, checked_argnums, of_chosen
 from .batching import vmap
 from .derivatives import jvp, vjp
@@ -31,15 +31,14 @@ def _one_number(leaves: Sequence) -> bool:
 def _along_basis(function: Callable[[Any], tuple[Any, Any]], tree, axis: int) -> tuple[Any, Any]:
     """What (vector) -> (result, aux) gives for the unit vectors of a tree of arrays: the results stacked along `axis`,
     0 or -1, without that axis for one number; and aux, which does not depend on the vector."""
-    from . import numpy as wnp
-
     leaves, treedef = _tree.flatten(tree)
     if _one_number(leaves):
         return function(_tree.unflatten(treedef, [_weft.full(leaves[0].shape, 1, leaves[0].dtype)]))
     total = sum(leaf.size for leaf in leaves)
     basis, at = [], 0
     for leaf in leaves:
-        block = wnp.eye(total, leaf.size, -at, dtype=leaf.dtype)
+        rows, columns = (_weft.iota((total, leaf.size), d, "int32") for d in (0, 1))
+        block = (rows - at == columns).astype(leaf.dtype)
         basis.append(block.reshape((total, *leaf.shape)))
         at += leaf.size
     return vmap(function, out_axes=(axis, None))(_tree.unflatten(treedef, basis))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _docs, _weft
+from . import _weft
 from . import numpy as wnp
-from ._errors import value_error
+from ._core import docs as _docs
+from ._core.errors import value_error
 from ._weft import Array
 from .typing import NestedLike
 

@@ -1,37 +1,29 @@
-"""One program for many devices: shard_map and pmap."""
+"""One program for many devices: shard_map, pmap and pjit."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _weft
-from . import tree as _tree
-from ._errors import not_implemented, type_error, value_error
-from ._tracing import Flat, ShapeDtype, call_name, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import not_implemented, type_error, value_error
+from ._core.shapes import ShapeDtype
+from ._core.tracing import Flat, call_name, flat_function, trace_flat
+from ._sharding.arrays import put
+from ._sharding.devices import Device, first_devices, process_count
+from ._sharding.meshes import Mesh, check_mesh, mesh_axes, mesh_devices
+from ._sharding.partitioning import over_processes
+from ._sharding.shardings import NamedSharding, PartitionSpec, cuts_of, prefix_specs
 from .arguments import ints
 from .collectives import check_axis_name
-from .mesh import (
-    Device,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    check_mesh,
-    cuts_of,
-    first_devices,
-    mesh_axes,
-    mesh_devices,
-    prefix_specs,
-    process_count,
-    put,
-)
-from .partitioning import over_processes
+from .compiled import jit
 
-__all__ = ["pmap", "shard_map"]
+__all__ = ["pjit", "pmap", "shard_map"]
 
 
 def shard_map(
@@ -84,8 +76,6 @@ def shard_map(
             return over_all_processes(*args)
         specs = prefix_specs(in_specs, args, "shard_map: in_specs")
         return _run(f, where, args, specs, out_specs, check, "shard_map")
-
-    from .compiled import jit
 
     over_all_processes = jit(sharded)
     return sharded
@@ -203,8 +193,6 @@ def pmap(
     if backend not in (None, "cpu"):
         raise value_error(f"pmap: there is no backend {backend!r}; there is 'cpu'")
     name = "devices" if axis_name is None else check_axis_name(axis_name, "pmap")
-    from .compiled import jit
-
     if where is None and process_count() > 1:
         raise not_implemented(
             "pmap: over several processes use weft.jit or weft.shard_map with a mesh of weft.devices(); "
@@ -305,3 +293,54 @@ def _pmap(
             spec = PartitionSpec(*[name if axis is not None and d == axis % rank else None for d in range(rank)])
             results[i] = put(result, NamedSharding(mesh, spec))
     return _tree.unflatten(flat.out_tree, results)
+
+
+def pjit(
+    f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any = None, out_specs: Any = None, **options: Any
+) -> Callable:
+    """weft.jit for arrays that are cut over a mesh: the function is written for whole arrays, and compiled for what
+    each device holds.
+
+    Args:
+        f: the function; None: pjit is used as a decorator with arguments.
+        mesh: the mesh; None: that of the `with mesh:` around the call.
+        in_specs: a PartitionSpec for each argument, or a tree of them (a prefix suffices); None: nothing is said.
+        out_specs: likewise for the results.
+        options: those of weft.jit.
+
+    Returns: function of whole arrays; its lower(*args).comms() says what moves between devices.
+
+    Raises:
+        TypeError: shardings are given instead of specs.
+        ValueError: when called: specs do not fit the mesh or the shapes, or devices cannot share a size evenly.
+
+    Example:
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> f = weft.pjit(lambda x: x * 2, mesh, weft.P("x"), weft.P("x"))
+        >>> f(wnp.arange(3.0)).sharding.spec
+        PartitionSpec('x')
+    """
+    options = {name: tuple(given) if isinstance(given, Iterator) else given for name, given in options.items()}
+    if f is None:
+        return functools.partial(pjit, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+    for theirs, ours in (("in_shardings", "in_specs"), ("out_shardings", "out_specs")):
+        if theirs in options:
+            raise type_error(
+                f"pjit: got {theirs}={options[theirs]!r}; weft.pjit takes {ours}, PartitionSpecs of its mesh; "
+                "weft.jit and weft.experimental.pjit.pjit take shardings"
+            )
+    where = check_mesh(mesh, "pjit")
+
+    def named(specs: Any, what: str) -> Any:
+        if specs is None:
+            return None
+        if isinstance(specs, PartitionSpec):
+            return NamedSharding(where, specs)
+        if isinstance(specs, (tuple, list)):
+            items = [named(item, what) for item in specs]
+            return type(specs)(*items) if hasattr(specs, "_fields") else type(specs)(items)
+        if isinstance(specs, dict):
+            return type(specs)((k, named(v, what)) for k, v in specs.items())
+        raise type_error(f"pjit: {what}: expected PartitionSpecs, got {specs!r} of type '{type(specs).__name__}'")
+
+    return jit(f, in_shardings=named(in_specs, "in_specs"), out_shardings=named(out_specs, "out_specs"), **options)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error
-from ._tracing import ShapeDtype, check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error
+from ._core.python_text import to_python
+from ._core.shapes import ShapeDtype
+from ._core.tracing import check_callable, flat_function, trace_flat
 from .arguments import ints
 from .arguments import text as checked_text
 from .collectives import check_axis_name
@@ -185,8 +187,6 @@ class IR:
                 return b
             <BLANKLINE>
         """
-        from .primitives import to_python
-
         return to_python(self._fn, locations)[0]
 
     def serialize(self) -> bytes:

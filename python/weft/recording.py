@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import _weft
-from . import tree as _tree
-from ._errors import value_error
-from ._static import Key
-from ._tracing import Flat, call_name, flat_function, flatten_result
+from ._core import tree as _tree
+from ._core.errors import value_error
+from ._core.static import Key
+from ._core.tracing import Flat, call_name, flat_function, flatten_result
 
 # Of one signature; with more different paths than this, the one that was not right for longest goes.
 _MOST = 16

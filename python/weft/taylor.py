@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import _weft
-from . import tree as _tree
-from ._errors import type_error, value_error
-from ._tracing import check_callable, flat_function, trace_flat
+from ._core import tree as _tree
+from ._core.errors import type_error, value_error
+from ._core.tracing import check_callable, flat_function, trace_flat
 
 __all__ = ["jet"]
 

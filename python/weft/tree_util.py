@@ -6,25 +6,25 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import tree as _tree
-from .tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr, register_dataclass
-from .tree import KeyEntry as KeyEntry
-from .tree import KeyPath as KeyPath
-from .tree import TreeDef as PyTreeDef
-from .tree import all as tree_all
-from .tree import broadcast as tree_broadcast
-from .tree import flatten as tree_flatten
-from .tree import flatten_with_path as tree_flatten_with_path
-from .tree import leaves as tree_leaves
-from .tree import leaves_with_path as tree_leaves_with_path
-from .tree import map as tree_map
-from .tree import map_with_path as tree_map_with_path
-from .tree import reduce as tree_reduce
-from .tree import register as _register
-from .tree import register_with_keys as _register_with_keys
-from .tree import structure as tree_structure
-from .tree import transpose as tree_transpose
-from .tree import unflatten as tree_unflatten
+from ._core import tree as _tree
+from ._core.tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr, register_dataclass
+from ._core.tree import KeyEntry as KeyEntry
+from ._core.tree import KeyPath as KeyPath
+from ._core.tree import TreeDef as PyTreeDef
+from ._core.tree import all as tree_all
+from ._core.tree import broadcast as tree_broadcast
+from ._core.tree import flatten as tree_flatten
+from ._core.tree import flatten_with_path as tree_flatten_with_path
+from ._core.tree import leaves as tree_leaves
+from ._core.tree import leaves_with_path as tree_leaves_with_path
+from ._core.tree import map as tree_map
+from ._core.tree import map_with_path as tree_map_with_path
+from ._core.tree import reduce as tree_reduce
+from ._core.tree import register as _register
+from ._core.tree import register_with_keys as _register_with_keys
+from ._core.tree import structure as tree_structure
+from ._core.tree import transpose as tree_transpose
+from ._core.tree import unflatten as tree_unflatten
 
 __all__ = [
     "DictKey",

@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
-from .._errors import type_error
+from .._core.errors import type_error
 from .errors import ConversionError, StructureError
 
 __all__ = ["ConversionError", "StructureError", "autograph"]
@@ -41,6 +41,14 @@ def _function_of(function: Any, what: str) -> tuple[types.FunctionType, Any]:
     if not isinstance(function, types.FunctionType):
         raise type_error(f"{what}: expected a function written in Python, got {function!r}")
     return function, holder
+
+
+def _conversion() -> types.ModuleType:
+    """What converts functions, which most programs never ask for: it is read when it is needed first, and with it all
+    that converted code calls. weft.jit asks only where it is told to convert (autograph=True)."""
+    from . import conversion
+
+    return conversion
 
 
 class _Autograph:
@@ -72,12 +80,10 @@ class _Autograph:
             >>> weft.jit(weft.autograph(absolute))(-3.0)
             Array(3., dtype=float32, weak_type=True)
         """
-        from . import conversion
-
         if isinstance(function, functools.partial):
             return cast(_F, functools.partial(self(function.func), *function.args, **function.keywords))
         plain, holder = _function_of(function, "autograph")
-        converted = conversion.convert(plain)
+        converted = _conversion().convert(plain)
         return cast(_F, converted if holder is None else types.MethodType(converted, holder))
 
     def to_source(self, function: Callable[..., Any]) -> str:
@@ -99,12 +105,10 @@ class _Autograph:
             >>> "ag." in weft.autograph.to_source(absolute)
             True
         """
-        from . import conversion
-
         while isinstance(function, functools.partial):
             function = function.func
         function = getattr(function, "_function", function)  # of a jitted function
-        return conversion.converted_text(_function_of(function, "autograph.to_source")[0])
+        return _conversion().converted_text(_function_of(function, "autograph.to_source")[0])
 
     def do_not_convert(self, function: _F) -> _F:
         """Marks a function that converted code calls as it is.
@@ -121,9 +125,7 @@ class _Autograph:
             >>> helper(1)
             2
         """
-        from . import conversion
-
-        return cast(_F, conversion.leave_alone(function))
+        return cast(_F, _conversion().leave_alone(function))
 
     def unroll(self, iterable: Iterable[Any]) -> list[Any]:
         """For `for` in converted code: one copy of the body per item, whatever the body does.

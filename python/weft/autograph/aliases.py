@@ -12,7 +12,6 @@ read the others any more.
 from __future__ import annotations
 
 import collections
-import contextlib
 import gc
 import sys
 import threading
@@ -23,7 +22,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import _weft
+from .._core import traced_calls
 from .errors import ConversionError, StructureError, user_place
+from .regions import truth
 from .source import of_users_module
 
 CONTAINERS = (list, dict, set, collections.deque)
@@ -122,27 +123,12 @@ class _Scope(threading.local):
         self.linked: dict[int, _Linked] = {}
         self.links: list[Link] = []
         self.origins: dict[int, tuple[Any, Any]] = {}  # of copies of contents
-        self.arguments: list[tuple[tuple, dict]] = []  # of the functions that are being traced
         self.inside: list[Callable[[Any], bool]] = []  # what else of autograph's own may hold an object
         self.is_writing = False
         self.writes = 0
 
 
 _scope = _Scope()
-
-
-@contextlib.contextmanager
-def call(arguments: tuple, keywords: dict) -> Iterator[Callable[[], None]]:
-    """Around the call of a function that is traced: gives `settle`, and links nothing afterwards."""
-    count = save()
-    _scope.arguments.append((arguments, keywords))
-    try:
-        yield settle
-    finally:
-        _scope.arguments.pop()
-        restore(count)
-        if not _scope.arguments:
-            _scope.origins.clear()
 
 
 def any_links() -> bool:
@@ -236,6 +222,11 @@ def note_origin(value: Any, original: Any) -> Any:
     return value
 
 
+def forget() -> None:
+    """No function is being traced any more."""
+    _scope.origins.clear()
+
+
 def origin(value: Any) -> Any:
     """What a value is a copy of, or itself."""
     found = _scope.origins.get(id(value))
@@ -324,8 +315,6 @@ def _can_be_chosen(new: Any, old: Any) -> bool:
 
 def _holds(paths: list[list[Link]]) -> Any:
     """The truth of all conditions of one of the paths."""
-    from .branches import truth
-
     result = None
     for path in paths:
         all_hold: Any = True
@@ -337,13 +326,15 @@ def _holds(paths: list[list[Link]]) -> Any:
 
 
 def _select(paths: list[list[Link]], new: Any, old: Any, key: Any) -> Any:
-    from .branches import choose
-    from .memory import Memory
-
     first = paths[0][0].conditions or ()
     test, sign = first[0] if len(paths) == len(paths[0]) == len(first) == 1 else (_holds(paths), True)
     true, false = (new, old) if sign else (old, new)
-    return choose(test, lambda: [true], lambda: [false], [f"[{key!r}]"], "write", Memory())[0]
+    return choose_part(test, true, false, f"[{key!r}]")
+
+
+def choose_part(test: Any, true: Any, false: Any, path: str) -> Any:
+    """Set by branches.py, whose branches settle what is linked."""
+    raise NotImplementedError
 
 
 _COPIES = {list: "list({})", dict: "dict({})", set: "set({})", np.ndarray: "{}.copy()"}
@@ -429,7 +420,7 @@ def unreadable() -> set[int]:
         held[id(each.object)] += 1
         held.update(map(id, each.was.values()))
         held.update(map(id, parts(each.object).values()))
-    for arguments, keywords in s.arguments:
+    for arguments, keywords in traced_calls.arguments():
         held.update(map(id, [*arguments, *keywords.values()]))
     found = set()
     for number, each in s.linked.items():

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import _weft
-from .. import tree as _tree
+from .._core import tree as _tree
 from . import aliases, joining
 from .aliases import CONTAINERS
 from .errors import ConversionError, StructureError, user_place
 from .membership import contains, not_contains
 from .memory import Memory
-from .regions import trace_region, traced
+from .regions import trace_region, traced, truth
 from .state import (
     CHANGED_ELSEWHERE,
     Packed,
@@ -366,15 +366,6 @@ def or_(first: Any, *rest: Callable[[], Any]) -> Any:
     return _either(first, lambda: first, lambda: or_(rest[0](), *rest[1:]), "`or`")
 
 
-def truth(value: Any) -> Any:
-    """The truth of a value as Python's `if` takes it: a bool, or a traced one."""
-    if not traced(value):
-        return bool(value)
-    if value.shape and value.size == 1:
-        value = value.reshape(())
-    return _weft.astype(value, "bool")
-
-
 def not_(value: Any) -> Any:
     return ~truth(value) if traced(value) else not value
 
@@ -432,3 +423,11 @@ def python_only(value: Any, reason: str) -> Any:
     if traced(value) or getattr(value, "is_traced_range", False):
         raise ConversionError(f"autograph: {user_place()}: a traced value decides here, but {reason}")
     return value
+
+
+def _choose_part(test: Any, true: Any, false: Any, path: str) -> Any:
+    """One part of a container, which a traced condition chooses."""
+    return choose(test, lambda: [true], lambda: [false], [path], "write", Memory())[0]
+
+
+aliases.choose_part = _choose_part

@@ -13,11 +13,13 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import aliases, operators
+from .._core import traced_calls
+from .._core.errors import PACKAGE
+from . import aliases, membership, operators
 from .errors import ConversionError
 from .overloads import METHODS, OVERLOADS
 from .rewrite import convert_node
-from .source import PACKAGE, SourceError, find_function, is_users
+from .source import SourceError, find_function, is_users
 
 # What calls functions that it is given: of Python, and modules of Weft.
 _PYTHON_CALLERS = frozenset((map, filter, functools.reduce))
@@ -329,5 +331,6 @@ def _argument(value: Any) -> Any:
     return value
 
 
-operators.callee = callee
+operators.callee = membership.callee = callee
+traced_calls.tell(aliases)
 assert sys.version_info >= (3, 11)

@@ -7,8 +7,9 @@ import os
 import sys
 import types
 
+from .._core.errors import PACKAGE
+
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_PACKAGE = os.path.dirname(os.path.dirname(_FOLDER)) + os.sep
 
 
 class ConversionError(TypeError):
@@ -60,7 +61,7 @@ def calls_itself() -> bool:
     counts: collections.Counter[int] = collections.Counter()  # branches and loops have code of their own
     frame: types.FrameType | None = _user_frame()
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(_PACKAGE):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
             counts[id(frame.f_code)] += 1
         frame = frame.f_back
     return max(counts.values()) >= 8

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import _weft, control
-from .. import tree as _tree
-from .._tracing import ShapeDtype
+from .. import numpy as wnp
+from .._core import tree as _tree
+from .._core.shapes import ShapeDtype
 from . import aliases, joining
-from .branches import GetState, SetState, truth, zeros
+from .branches import GetState, SetState, if_, zeros
 from .errors import ConversionError, StructureError, user_place
 from .memory import Grown, Memory, is_known_iterator
-from .regions import reaches_traced, region, trace_region, traced
+from .regions import reaches_traced, region, trace_region, traced, truth
 from .state import Packed, Undefined, check_same_shape_of_state, entry_of, label
 from .steps import Reversed, Rows, StaticRange, Steps, TracedRange, Zip, like_python, steps_of
 
@@ -132,8 +133,6 @@ def _holds_traced_array(steps: Steps) -> bool:
 
 def _guarded_step(go_on: Any, body: Callable[[], None], loop: _Loop) -> None:
     """One step of an unrolled loop that a traced `break` or `return` may have left."""
-    from .branches import if_
-
     if_(go_on, body, None, loop.get_state, loop.set_state, loop.names, guarded=loop.guarded)
 
 
@@ -217,8 +216,6 @@ class _Loop:
 
         shape, dtype = (), "int32"
         if traced(lower) or traced(upper):
-            from .. import numpy as wnp
-
             dtype = wnp.result_type(wnp.asarray(lower), wnp.asarray(upper))
         i = ShapeDtype(shape, dtype)
         self.run(body, [i], lambda leaves: like_python(leaves[0]), count, None, at_least_once=once)

@@ -6,22 +6,25 @@ import types
 from typing import Any
 
 from .. import _weft
-from .. import tree as _tree
-from .._errors import value_error
+from .._core import tree as _tree
+from .._core.errors import value_error
 from .regions import traced
+
+
+def callee(function: Any, may_link: bool = False) -> Any:
+    """Set by conversion.py, which knows how to convert."""
+    raise NotImplementedError
 
 
 def contains(item: Any, values: Any) -> Any:
     """item in values"""
-    from . import operators  # which knows how to convert
-
     if isinstance(values, (_weft.Tracer, _weft.Array)) and (traced(item) or traced(values)):
         return _truth(values == item, whole=False)
     if hasattr(values, "contains"):  # a range with traced bounds
         return values.contains(item)
     own = getattr(type(values), "__contains__", None)
     if isinstance(own, types.FunctionType) and not isinstance(values, (list, tuple, set, frozenset, dict)):
-        found = operators.callee(values.__contains__)(item)
+        found = callee(values.__contains__)(item)
         return _truth(found) if traced(found) else bool(found)
     if isinstance(values, range) and traced(item):
         return _in_range(item, values)

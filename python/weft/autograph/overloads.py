@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
-from .. import tree as _tree
+from .. import numpy as wnp
+from .._core import tree as _tree
 from . import joining, operators
-from .branches import and_, or_, truth
+from .branches import and_, or_
 from .errors import ConversionError, StructureError, user_place
 from .memory import is_known_iterator
-from .regions import traced
+from .regions import traced, truth
 from .steps import Reversed, StaticRange, Steps, TracedRange, Zip, steps_of
 from .texts import format_text, join, print_, str_
 
@@ -87,8 +88,6 @@ def _extreme(function: Callable, better: Callable[[Any, Any], Any]) -> Callable:
 
 def _select(choice: Any, value: Any, other: Any, what: str) -> Any:
     """value if choice else other, of arrays and trees of them."""
-    from .. import numpy as wnp
-
     first, tree = _tree.flatten(value)
     second, other_tree = _tree.flatten(other)
     if tree != other_tree or not all(map(_weft.is_operand, first + second)):
@@ -106,8 +105,6 @@ def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> list:
     if not any(map(traced, keys)):
         known = builtins.sorted(builtins.range(len(values)), key=keys.__getitem__, reverse=reverse)
         return [values[i] for i in known]
-    from .. import numpy as wnp
-
     leaves, trees = builtins.zip(*map(_tree.flatten, values))
     if any(t != trees[0] for t in trees) or not all(_weft.is_operand(leaf) for row in leaves for leaf in row):
         raise ConversionError(

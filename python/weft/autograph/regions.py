@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _weft
-from .. import tree as _tree
+from .._core import tree as _tree
 from .errors import calls_itself, user_function, user_place
 
 _LIMIT = 75  # Python has 1000 frames, and each takes nine
@@ -53,6 +53,15 @@ class region:
 
 def traced(value: Any) -> bool:
     return isinstance(value, _weft.Tracer)
+
+
+def truth(value: Any) -> Any:
+    """The truth of a value as Python's `if` takes it: a bool, or a traced one."""
+    if not traced(value):
+        return bool(value)
+    if value.shape and value.size == 1:
+        value = value.reshape(())
+    return _weft.astype(value, "bool")
 
 
 def trace_region(function: Callable[[list], list], specs: list, name: str, kind: str):

@@ -27,48 +27,15 @@ from .analysis import (
     Chains,
     Control,
     Scope,
-    expression_reason,
     mark_python_only,
     parameters,
     stored_names,
     targets,
 )
 from .definite import definitely_assigned
+from .expressions import MANY_TESTS, Expressions
 from .jumps import Jumps, after_docstring, evaluated_with, locate, own_nodes
-
-_OPERATORS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
-
-
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def _store(name: str) -> ast.Name:
-    return ast.Name(name, ast.Store())
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _may_choose(node: ast.AST) -> bool:
-    """Whether evaluating an expression may be what chooses between containers."""
-    return any(isinstance(n, (ast.Call, ast.IfExp, ast.BoolOp)) for n in ast.walk(node))
-
-
-# From how many tests on an `if` is made flat, which costs that all tests are evaluated.
-_MANY_TESTS = 16
+from .nodes import load, plain_arguments, store, strings
 
 # What has no effect but its value, and ends.
 _SIMPLE = (
@@ -91,22 +58,6 @@ _SIMPLE = (
     ast.expr_context,
 )
 _MODULES_WITHOUT_EFFECTS = ("weft.numpy", "weft.nn", "weft.scipy", "numpy", "math")
-
-
-def _balanced(op: ast.boolop, values: list[ast.expr]) -> ast.expr:
-    """`a or b or c ...` of many, with as much on the one side as on the other: what decides is the same."""
-    if len(values) <= 2:
-        return values[0] if len(values) == 1 else locate(ast.BoolOp(op, values), values[0])
-    half = len(values) // 2
-    return locate(ast.BoolOp(op, [_balanced(op, values[:half]), _balanced(op, values[half:])]), values[0])
-
-
-def _arguments(names: list[str]) -> ast.arguments:
-    return ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
-
-
-def _strings(names: list[str]) -> ast.expr:
-    return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
 
 
 class Conversion:
@@ -137,7 +88,7 @@ class Conversion:
                 self._return_values[function] = jumps.return_value
         functions = self._functions(node)
         undefined = {f: self._stand_ins(f) for f in functions}
-        outer = ast.FunctionDef("outer", _arguments([*free, self.ag]), [node], [])
+        outer = ast.FunctionDef("outer", plain_arguments([*free, self.ag]), [node], [])
         chains = Chains()
         chains.visit(ast.Module([outer], []))
         self._scopes = {f: Scope(f, chains, undefined[f]) for f in functions}
@@ -209,7 +160,7 @@ class Conversion:
         stand_ins = {}
         at = after_docstring(function.body)
         for name in names:
-            target = _store(name)
+            target = store(name)
             target.stands_for_undefined = True  # type: ignore[attr-defined]
             statement = locate(ast.Assign([target], ast.Constant(None)), function.body[0])
             statement.stand_in = True
@@ -222,7 +173,7 @@ class _FunctionRewriter:
     def __init__(self, conversion: Conversion, scope: Scope, return_value: str | None):
         self._c, self._scope, self._return_value = conversion, scope, return_value
         self._assigned = conversion.assigned[scope.function]
-        self._expressions = _Expressions(conversion, scope.function)
+        self._expressions = Expressions(conversion.ag, conversion.unsure, scope.function)
 
     def run(self) -> None:
         function = self._scope.function
@@ -235,7 +186,7 @@ class _FunctionRewriter:
         missing: dict[str, None] = {}
         body = self._block(stmts, bound, missing)
         undefined = [
-            locate(ast.Assign([_store(n)], self._call("undefined", [ast.Constant(self._label(n))])), first)
+            locate(ast.Assign([store(n)], self._call("undefined", [ast.Constant(self._label(n))])), first)
             for n in missing
         ]
         at = after_docstring(body)
@@ -268,7 +219,7 @@ class _FunctionRewriter:
             for target in s.targets:
                 if isinstance(target, ast.Name) and target.id in missing:
                     value = self._call("undefined", [ast.Constant(target.id)])
-                    out.append(locate(ast.Assign([_store(target.id)], value), s))
+                    out.append(locate(ast.Assign([store(target.id)], value), s))
                 else:
                     out.append(locate(ast.Delete([self._visit(target)]), s))
             return out + self._settle(s)
@@ -328,59 +279,59 @@ class _FunctionRewriter:
                 bound.add(name)
         out: list[ast.stmt] = []
         get_state, set_state = self._state_functions(variables, s, out)
-        common: list[ast.expr] = [_load(get_state), _load(set_state)]
+        common: list[ast.expr] = [load(get_state), load(set_state)]
         labels = [self._label(n) for n in state]
         labels += [ast.unparse(a) for a in variables.attributes]
         labels += [ast.unparse(c) for c, _ in variables.containers]
-        common.append(_strings(labels))
+        common.append(strings(labels))
         keywords = []
         guarded = [n for n in state if n in self._assigned or n == self._return_value]
         if guarded:
-            keywords.append(ast.keyword("guarded", _strings([self._label(n) for n in guarded])))
-        if isinstance(s, ast.If) and len(chain := self._chain(s)) >= _MANY_TESTS:
+            keywords.append(ast.keyword("guarded", strings([self._label(n) for n in guarded])))
+        if isinstance(s, ast.If) and len(chain := self._chain(s)) >= MANY_TESTS:
             returned = [getattr(part, "returns", (False, False))[0] for part in chain]
             returned.append(getattr(chain[-1], "returns", (False, False))[1])
             if any(returned):
                 keywords.append(ast.keyword("returns", ast.Tuple([ast.Constant(r) for r in returned], ast.Load())))
             if variables.dead:
-                keywords.append(ast.keyword("dead", _strings([self._label(n) for n in variables.dead])))
-            bodies: list[ast.expr] = [_load(self._body("if_body", [], part.body, state, out, part)) for part in chain]
+                keywords.append(ast.keyword("dead", strings([self._label(n) for n in variables.dead])))
+            bodies: list[ast.expr] = [load(self._body("if_body", [], part.body, state, out, part)) for part in chain]
             last = chain[-1].orelse
             orelse = self._body("else_body", [], last, state, out, chain[-1]) if last else None
             tests = [self._thunk(self._expressions.condition(part.test), part.test) for part in chain]
             both = [ast.Tuple(tests, ast.Load()), ast.Tuple(bodies, ast.Load())]
-            call = self._call("if_chain", [*both, _load(orelse) if orelse else ast.Constant(None), *common])
+            call = self._call("if_chain", [*both, load(orelse) if orelse else ast.Constant(None), *common])
         elif isinstance(s, ast.If):
             returns = getattr(s, "returns", (False, False))
             if any(returns):
                 keywords.append(ast.keyword("returns", ast.Constant("if" if returns[0] else "else")))
             if variables.dead:
-                keywords.append(ast.keyword("dead", _strings([self._label(n) for n in variables.dead])))
+                keywords.append(ast.keyword("dead", strings([self._label(n) for n in variables.dead])))
             body = self._body("if_body", [], s.body, state, out, s)
             orelse = self._body("else_body", [], s.orelse, state, out, s) if s.orelse else None
             test = self._expressions.condition(s.test)
-            call = self._call("if_", [test, _load(body), _load(orelse) if orelse else ast.Constant(None), *common])
+            call = self._call("if_", [test, load(body), load(orelse) if orelse else ast.Constant(None), *common])
         elif isinstance(s, ast.While):
             flags = list(s.flags) if hasattr(s, "flags") else []
             if flags:
-                keywords.append(ast.keyword("flags", _strings(flags)))
+                keywords.append(ast.keyword("flags", strings(flags)))
             test_at = s.test
             returned = locate(ast.Return(self._expressions.condition(s.test)), test_at)
             test_name = self._define("loop_test", [], [returned], [], out, test_at)
             body = self._body("loop_body", [], s.body, state, out, s)
-            call = self._call("while_", [_load(test_name), _load(body), *common])
+            call = self._call("while_", [load(test_name), load(body), *common])
         else:
             if hasattr(s, "proceed"):
-                keywords.append(ast.keyword("flags", _strings(list(s.flags))))  # type: ignore[attr-defined]
+                keywords.append(ast.keyword("flags", strings(list(s.flags))))  # type: ignore[attr-defined]
                 keywords.append(ast.keyword("proceed", self._thunk(s.proceed.value, s)))
             stmts = [b for b in s.body if b is not getattr(s, "proceed", None)]
             if isinstance(s.target, ast.Name) and s.target.id not in state:
                 item = s.target.id
             else:
                 item = self._c.fresh("item")
-                stmts = [locate(ast.Assign([s.target], _load(item)), s.target), *stmts]
+                stmts = [locate(ast.Assign([s.target], load(item)), s.target), *stmts]
             body = self._body("loop_body", [item], stmts, state, out, s)
-            call = self._call("for_", [self._visit(s.iter), _load(body), *common])
+            call = self._call("for_", [self._visit(s.iter), load(body), *common])
         call.keywords = keywords
         out.append(locate(ast.Expr(locate(call, s)), s))
         return out
@@ -417,31 +368,31 @@ class _FunctionRewriter:
         declared = [n for n in dict.fromkeys(shared) if n not in args]
         if declared:
             body = [locate(ast.Nonlocal(declared), at), *body]
-        out.append(locate(ast.FunctionDef(name, _arguments(args), body, []), at))
+        out.append(locate(ast.FunctionDef(name, plain_arguments(args), body, []), at))
         return name
 
     def _state_functions(self, variables, s: ast.stmt, out: list[ast.stmt]) -> tuple[str, str]:
-        values: list[ast.expr] = [_load(n) for n in variables.names]
-        targets: list[ast.expr] = [_store(n) for n in variables.names]
+        values: list[ast.expr] = [load(n) for n in variables.names]
+        targets: list[ast.expr] = [store(n) for n in variables.names]
         after: list[ast.stmt] = []
         for attribute in variables.attributes:
             value, key = self._fresh_copy(attribute.value), ast.Constant(attribute.attr)
             values.append(self._call("attribute", [value, key]))
             new = self._c.fresh("value")
-            targets.append(_store(new))
-            after.append(ast.Expr(self._call("set_attribute", [self._fresh_copy(attribute.value), key, _load(new)])))
+            targets.append(store(new))
+            after.append(ast.Expr(self._call("set_attribute", [self._fresh_copy(attribute.value), key, load(new)])))
         for container, by_subscript in variables.containers:
             arguments: list[ast.expr] = [self._fresh_copy(container)]
             if by_subscript:
                 arguments.append(ast.Constant(ast.unparse(container)))
             values.append(self._call("contents", arguments))
             new = self._c.fresh("value")
-            targets.append(_store(new))
-            after.append(ast.Expr(self._call("set_contents", [self._fresh_copy(container), _load(new)])))
+            targets.append(store(new))
+            after.append(ast.Expr(self._call("set_contents", [self._fresh_copy(container), load(new)])))
         get: list[ast.stmt] = [ast.Return(ast.Tuple(values, ast.Load()))]
         put: list[ast.stmt] = []
         if targets:
-            put = [ast.Assign([ast.Tuple(targets, ast.Store())], _load(self._c.state)), *after]
+            put = [ast.Assign([ast.Tuple(targets, ast.Store())], load(self._c.state)), *after]
         get_state = self._define("get_state", [], [locate(g, s) for g in get], [], out, s)
         put = [locate(p, s) for p in put] or [locate(ast.Pass(), s)]
         set_state = self._define("set_state", [self._c.state], put, variables.names, out, s)
@@ -457,7 +408,7 @@ class _FunctionRewriter:
         return self._expressions.operator(operator, args)
 
     def _thunk(self, value: ast.expr, at: ast.AST) -> ast.expr:
-        return locate(ast.Lambda(_arguments([]), value), at)
+        return locate(ast.Lambda(plain_arguments([]), value), at)
 
     def _python_only(self, value: ast.expr, reason: str) -> ast.expr:
         return self._expressions.python_only(value, reason)
@@ -472,153 +423,6 @@ class _Annotations(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         node.body = [s if isinstance(s, ast.AnnAssign) else self.visit(s) for s in node.body]
-        return node
-
-
-class _Expressions(ast.NodeTransformer):
-    """Expressions of one function: calls, and what decides in the middle of an expression."""
-
-    def __init__(self, conversion: Conversion, function: ast.FunctionDef):
-        self._c = conversion
-        named = parameters(function)
-        self._first = named[0] if named else None
-
-    def operator(self, name: str, args: list[ast.expr]) -> ast.Call:
-        return ast.Call(ast.Attribute(_load(self._c.ag), name, ast.Load()), args, [])
-
-    def python_only(self, value: ast.expr, reason: str) -> ast.expr:
-        return locate(self.operator("python_only", [value, ast.Constant(reason)]), value)
-
-    def _thunk(self, value: ast.expr) -> ast.expr:
-        return locate(ast.Lambda(_arguments([]), value), value)
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if isinstance(node.ctx, ast.Load) and node in self._c.unsure:
-            return locate(self.operator("read", [node]), node)
-        return node
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        if len(node.values) >= _MANY_TESTS:
-            flat = node
-            node = locate(_balanced(flat.op, flat.values), flat)
-            if hasattr(flat, "only_truth"):
-                for part in ast.walk(node):
-                    if isinstance(part, ast.BoolOp) and part not in flat.values:
-                        part.only_truth = True  # type: ignore[attr-defined]
-        reason = expression_reason(*node.values[1:])
-        values = [self.visit(v) for v in node.values]
-        is_and = isinstance(node.op, ast.And)
-        word = "and" if is_and else "or"
-        if reason is not None:
-            guarded = [self.python_only(v, f"this `{word}` cannot be converted: {reason}") for v in values[:-1]]
-            return locate(ast.BoolOp(node.op, [*guarded, values[-1]]), node)
-        if hasattr(node, "only_truth"):
-            return locate(self.operator("both" if is_and else "either", [self._thunk(v) for v in values]), node)
-        call = self.operator(word + "_", [values[0], *(self._thunk(v) for v in values[1:])])
-        return locate(call, node)
-
-    def condition(self, node: ast.expr) -> ast.expr:
-        """An expression of which only the truth is asked for."""
-        self._only_truth(node)
-        return self.visit(node)
-
-    def _only_truth(self, node: ast.expr) -> None:
-        # Where all operands are comparisons, `and` and `or` give truths anyway.
-        if isinstance(node, ast.BoolOp):
-            if not all(isinstance(v, (ast.Compare, ast.BoolOp)) for v in node.values):
-                node.only_truth = True  # type: ignore[attr-defined]
-            for value in node.values:
-                self._only_truth(value)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        if isinstance(node.op, ast.Not):
-            self._only_truth(node.operand)
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Not):
-            return locate(self.operator("not_", [node.operand]), node)
-        return node
-
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if len(node.ops) == 1:
-            self.generic_visit(node)
-            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                name = "contains" if isinstance(node.ops[0], ast.In) else "not_contains"
-                return locate(self.operator(name, [node.left, *node.comparators]), node)
-            if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-                name = "is_" if isinstance(node.ops[0], ast.Is) else "is_not"
-                written = [v.value for v in (node.left, *node.comparators) if isinstance(v, ast.Constant)]
-                if any(type(v) in (int, float, complex) for v in written):
-                    name = {"is_": "is_number", "is_not": "is_not_number"}[name]
-                elif not all(isinstance(v, bool) for v in written):
-                    return node  # None, a text: no traced value is one
-                return locate(self.operator(name, [node.left, *node.comparators]), node)
-            return node
-        reason = expression_reason(*node.comparators[1:])
-        self.generic_visit(node)
-        if reason is not None:
-            return node
-        pairs: list[ast.expr] = [
-            ast.Tuple([ast.Constant(_OPERATORS[type(op)]), self._thunk(value)], ast.Load())
-            for op, value in zip(node.ops, node.comparators)
-        ]
-        return locate(self.operator("compare", [node.left, *(locate(p, node) for p in pairs)]), node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        reason = expression_reason(node.body, node.orelse)
-        self._only_truth(node.test)
-        self.generic_visit(node)
-        if reason is not None:
-            node.test = self.python_only(node.test, f"this conditional expression cannot be converted: {reason}")
-            return node
-        call = self.operator("if_expression", [node.test, self._thunk(node.body), self._thunk(node.orelse)])
-        return locate(call, node)
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        self.generic_visit(node)
-        node.ifs = [
-            self.python_only(test, "the length of a comprehension cannot depend on a traced value") for test in node.ifs
-        ]
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        node.body = self.visit(node.body)
-        node.args.defaults = [self.visit(d) for d in node.args.defaults]
-        node.args.kw_defaults = [self.visit(d) if d is not None else None for d in node.args.kw_defaults]
-        return node
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        self.generic_visit(node)
-        if not any(isinstance(value, ast.FormattedValue) for value in node.values):
-            return node
-        parts: list[ast.expr] = []
-        for value in node.values:
-            if isinstance(value, ast.FormattedValue):
-                spec = value.format_spec if value.format_spec is not None else ast.Constant("")
-                parts.append(ast.Tuple([value.value, ast.Constant(value.conversion), spec], ast.Load()))
-            else:
-                parts.append(value)
-        return locate(self.operator("text", [locate(p, node) for p in parts]), node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        of_text = isinstance(node.left, ast.JoinedStr) or (
-            isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
-        )
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Mod) and of_text:
-            return locate(self.operator("percent", [node.left, node.right]), node)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        function = node.func
-        if isinstance(function, ast.Attribute) and _is_name(function.value, self._c.ag):
-            return node  # made by jumps.py
-        if isinstance(function, ast.Name) and function.id == "super" and not node.args and self._first is not None:
-            # The form without arguments looks at its own frame.
-            node.args = [_load("__class__"), _load(self._first)]
-            return locate(node, node)
-        may_link = [ast.Constant(True)] if any(map(_may_choose, [*node.args, *node.keywords])) else []
-        self.generic_visit(node)
-        node.func = locate(self.operator("callee", [node.func, *may_link]), function)
         return node
 
 

@@ -11,12 +11,12 @@ import sysconfig
 import types
 from typing import Any
 
+from .._core.errors import PACKAGE
 from .errors import ConversionError
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LIBRARIES = tuple(
     sorted({os.path.abspath(p) + os.sep for n, p in sysconfig.get_paths().items() if "lib" in n or n == "stdlib"})
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .. import tree as _tree
+from .._core import tree as _tree
 from .aliases import CONTAINERS, note_origin, origin
 from .errors import ConversionError, StructureError, user_place
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .. import tree as _tree
-from .._errors import type_error, value_error
-from .._tracing import ShapeDtype
+from .. import numpy as wnp
+from .._core import tree as _tree
+from .._core.errors import type_error, value_error
+from .._core.shapes import ShapeDtype
 from ..debug import check
 from .errors import ConversionError, user_place
 from .regions import trace_region, traced
@@ -135,8 +136,6 @@ class Zip(Steps):
         shortest, *lengths = [p.length for p in self.parts]
         for n in lengths:
             if traced(n) or traced(shortest):
-                from .. import numpy as wnp
-
                 shortest = wnp.minimum(shortest, n)
             else:
                 shortest = min(shortest, n)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _weft
-from .. import tree as _tree
-from .._errors import type_error
+from .._core import tree as _tree
+from .._core.errors import type_error
 from ..callbacks import io_callback
 from .errors import ConversionError, user_place
 from .regions import in_region, traced

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .. import tree as _tree
-from .._errors import value_error
-from ..mesh import NamedSharding, PartitionSpec, process_count, process_index, put
+from .._core import tree as _tree
+from .._core.errors import value_error
+from .._sharding.arrays import put
+from .._sharding.devices import process_count, process_index
+from .._sharding.shardings import NamedSharding, PartitionSpec
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "process_allgather", "sync_global_devices"]
 

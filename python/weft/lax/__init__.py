@@ -2,11 +2,11 @@
 shapes."""
 
 from .. import collectives
+from .._sharding.partitioning import with_sharding_constraint
 from ..api import stop_gradient
 from ..collectives import *  # noqa: F403
 from ..control import cond, fori_loop, map, scan, switch, while_loop
 from ..implicit import custom_linear_solve, custom_root
-from ..partitioning import with_sharding_constraint
 from . import (
     _convolution,
     _elementwise,

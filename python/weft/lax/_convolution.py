@@ -6,8 +6,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 
-from .. import _docs, _weft
-from .._errors import not_implemented, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 

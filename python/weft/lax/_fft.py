@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import integer
 from ..typing import NestedLike

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
+from .._core.names import belong_to
 from .._weft import Array
 from ..numpy._dtypes import taken_as
+from ..numpy._places import GatherScatterMode
 from ..typing import ArrayLike
 
 __all__ = [
@@ -70,20 +72,6 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_dims_to_operand_dims: Sequence[int]
     operand_batching_dims: Sequence[int] = ()
     scatter_indices_batching_dims: Sequence[int] = ()
-
-
-class GatherScatterMode(enum.Enum):
-    """What gather and scatter do where a window sticks out of the operand; their names in lower case do as well.
-
-    Example:
-        >>> weft.lax.GatherScatterMode.CLIP.value
-        'clip'
-    """
-
-    CLIP = "clip"
-    FILL_OR_DROP = "fill"
-    PROMISE_IN_BOUNDS = "promise"
-    ONE_HOT = "one_hot"
 
 
 _MODES = {
@@ -244,4 +232,5 @@ scatter_mul = _named("scatter_mul", "scatter_mul", "A copy multiplied by windows
 scatter_min = _named("scatter_min", "scatter_min", "A copy with the smaller of elements and windows.", "1, 2")
 scatter_max = _named("scatter_max", "scatter_max", "A copy with the larger of elements and windows.", "4, 5")
 
+belong_to(globals(), GatherScatterMode)
 _docs.complete(globals())

@@ -3,7 +3,8 @@ stub that tools/make_stubs.py writes."""
 
 from __future__ import annotations
 
-from .. import _operations, _weft
+from .. import _weft
+from .._core import operations as _operations
 
 __all__: list[str] = []
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import index_error, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import index_error, type_error, value_error
 from .._weft import Array
 from ..numpy._dtypes import summed_in
 from ..typing import DTypeLike, NDArrayLike, NestedLike

@@ -8,12 +8,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _docs, _weft
-from .. import tree as _tree
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core import tree as _tree
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of
 from ..control import scan
+from ..program import ShapeDtype, make_ir
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from . import _primitives
 from ._convolution import named_padding
@@ -162,8 +164,6 @@ _REDUCTIONS: dict[str, tuple[str, Callable[..., Array]]] = {
 
 def _primitive_of(computation: Callable, dtype: Any) -> str | None:
     """The primitive that reduces by a function of two numbers, if there is one: what it is traced to says so."""
-    from ..program import ShapeDtype, make_ir
-
     number = ShapeDtype((), dtype)
     try:
         ir = make_ir(lambda x, y: computation(x, y))(number, number)

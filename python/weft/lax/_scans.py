@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _docs, _weft
-from .. import tree as _tree
-from .._errors import foreign, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core import tree as _tree
+from .._core.errors import foreign, type_error, value_error
 from ._shapes import pad
 
 __all__ = [

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
+from ..numpy import _joining
 from ..numpy._dtypes import taken_as
 from ..typing import ArrayLike, DTypeLike, NDArrayLike, NestedLike, Shape
 
@@ -337,9 +339,7 @@ def tile(operand: NestedLike, reps: Sequence[int]) -> Array:
         >>> weft.lax.tile(wnp.array([1, 2]), (2,))
         Array([1, 2, 1, 2], dtype=int32)
     """
-    from ..numpy import tile as tiled
-
-    return tiled(operand, tuple(reps))
+    return _joining.tile(operand, tuple(reps))
 
 
 def rev(operand: NestedLike, dimensions: Shape) -> Array:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..numpy._dtypes import taken_as
 from ..typing import ArrayLike, NDArrayLike, NestedLike, Shape

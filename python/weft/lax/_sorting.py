@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import not_implemented, type_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error
 from .._weft import Array
 from ..arguments import count
 from ..typing import NestedLike

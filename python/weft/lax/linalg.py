@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _docs, _weft
+from .. import _weft
+from .._core import docs as _docs
 from .._weft import Array
 from ..numpy import linalg as _linalg
 from ..typing import NestedLike

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
+from .._core import docs as _docs
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 

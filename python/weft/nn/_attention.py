@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _docs
 from .. import numpy as wnp
-from .._errors import not_implemented, value_error
+from .._core import docs as _docs
+from .._core.errors import not_implemented, value_error
 from ..arguments import is_integer
 from ..typing import ArrayLike
 from ._softmax import logsumexp, softmax

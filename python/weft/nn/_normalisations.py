@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
-from .._errors import type_error, value_error
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of, integer
 from ..typing import ArrayLike, DTypeLike, NestedLike

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
+from .._core import docs as _docs
 from .._weft import Array
 from ..arguments import count
 from ..numpy._reductions import elements_over

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from .. import numpy as wnp
 from .. import random
-from .._errors import value_error
+from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike, Shape

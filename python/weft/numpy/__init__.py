@@ -8,6 +8,7 @@ import math as _math
 
 import numpy as _np
 
+from .._core.names import belong_to as _belong_to
 from .._weft import Array  # noqa: F401
 from .._weft import Array as ndarray  # noqa: F401
 from . import _methods, fft, linalg  # noqa: F401
@@ -15,6 +16,7 @@ from ._apply import *  # noqa: F403
 from ._choosing import *  # noqa: F403
 from ._comparisons import *  # noqa: F403
 from ._creation import *  # noqa: F403
+from ._cumulative import *  # noqa: F403
 from ._dtypes import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._files import *  # noqa: F403
@@ -22,6 +24,7 @@ from ._indexing import *  # noqa: F403
 from ._joining import *  # noqa: F403
 from ._linalg import *  # noqa: F403
 from ._matrices import *  # noqa: F403
+from ._moments import *  # noqa: F403
 from ._nan import *  # noqa: F403
 from ._padding import *  # noqa: F403
 from ._polynomials import *  # noqa: F403
@@ -40,3 +43,5 @@ pi, e, inf, nan, euler_gamma = _math.pi, _math.e, _math.inf, _math.nan, _np.eule
 _methods.attach(globals())
 
 __all__ = [name for name in globals() if not name.startswith("_")]
+
+_belong_to(globals(), average, cumprod, cumsum, cumulative_prod, cumulative_sum, mean, std, var)  # noqa: F405

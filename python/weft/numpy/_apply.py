@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import not_implemented, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
+from ..batching import vmap
 from ..typing import NestedLike
 from ._creation import arange, linspace, meshgrid
 from ._shape import _together
@@ -36,8 +38,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: NestedLike, *ar
         >>> wnp.apply_along_axis(wnp.sum, 1, wnp.array([[1, 2], [3, 4]]))
         Array([3, 7], dtype=int32)
     """
-    from .. import vmap
-
     arr = _array(arr)
     axis = _weft.check_axis(axis, arr.ndim, "apply_along_axis")
     arr = _weft.moveaxis(arr, axis, -1)
@@ -105,8 +105,6 @@ def vectorize(
         >>> wnp.vectorize(wnp.dot, signature="(n),(n)->()")(wnp.ones((2, 3)), wnp.arange(3.0))
         Array([3., 3.], dtype=float32)
     """
-    from .. import vmap
-
     inputs, outputs = _parse(signature) if signature is not None else (None, None)
     fixed = frozenset(excluded)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._dtypes import finfo
 from ._elementwise import _floats, imag, isnan, real
+from ._indexing import nonzero
 from ._primitives import maximum, minimum
 from ._shape import _together
 
@@ -55,8 +57,6 @@ def where(
         (Array([0, 2], dtype=int32),)
     """
     if x is None and y is None:
-        from ._indexing import nonzero
-
         return nonzero(condition, size=size, fill_value=fill_value)
     return _weft.where(condition, x, y)
 

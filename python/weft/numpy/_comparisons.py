@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .. import _docs, _weft
+from .. import _weft
+from .._core import docs as _docs
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._elementwise import isfinite

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import not_implemented, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import count, sizes
 from ..typing import DTypeLike, NestedLike, Shape

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 
@@ -143,7 +144,7 @@ def finfo(dtype: Any) -> Any:
         return np.finfo(own)
     if not _weft.is_inexact(own):
         raise value_error(f"finfo: a float dtype is needed, got {own}; iinfo is for integers")
-    import ml_dtypes
+    import ml_dtypes  # only this needs it: it may not be installed
 
     return ml_dtypes.finfo(own)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from .. import _docs, _weft
-from .._errors import type_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error
 from .._weft import Array
+from ..control import while_loop
 from ..typing import ArrayLike, NestedLike
 from ._primitives import (
     arctan2,
@@ -183,8 +185,6 @@ def gcd(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.gcd(wnp.array([12, 18]), 8)
         Array([4, 2], dtype=int32)
     """
-    from ..control import while_loop
-
     x, y = _integers(x1, x2, "gcd")
 
     def step(state):

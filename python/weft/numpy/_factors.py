@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import _docs, _weft
-from .._errors import value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..typing import NestedLike
 from ._elementwise import conjugate

@@ -7,7 +7,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from .. import _docs, _weft
+from .. import _weft
+from .._core import docs as _docs
 from ..typing import NestedLike
 from ._dtypes import bfloat16
 

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import count, integer, is_integer, sizes
 from ..typing import DTypeLike, NestedLike
 from ._shape import _array, _together, atleast_1d, atleast_2d, atleast_3d, ndim, ravel
+from ._sorting import searchsorted
 
 __all__ = [
     "append",
@@ -403,8 +405,6 @@ def repeat(
         >>> wnp.repeat(wnp.array([1, 2]), wnp.array([1, 3]))
         Array([1, 2, 2, 2], dtype=int32)
     """
-    import numpy as np
-
     a = _array(a)
     if a.ndim == 0:
         a = a.reshape(1)
@@ -419,8 +419,6 @@ def repeat(
         dims[axis + 1] = times
         return _weft.broadcast_to(wide, dims).reshape(a.shape[:axis] + (n * times,) + a.shape[axis + 1 :])
     if total_repeat_length is not None:
-        from ._sorting import searchsorted
-
         counts = _weft.broadcast_to(_array(repeats).reshape(-1).astype("int32"), (n,))
         ends = _weft.cumulative("cumsum", counts, 0, False)
         place = _weft.iota((total_repeat_length,), 0, "int32")

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of, is_integer
 from ..typing import DTypeLike, NestedLike
+from . import _reductions
 from ._dtypes import summed_in
+from ._elementwise import conjugate
+from ._matrices import diagonal
 from ._shape import _together
 
 __all__ = [
@@ -120,8 +124,6 @@ def vdot(
         >>> wnp.vdot(wnp.array([1j, 2]), wnp.array([1j, 3]))
         Array(7.+0.j, dtype=complex64)
     """
-    from ._elementwise import conjugate
-
     del precision
     a, b = _together(a, b)
     a, b = conjugate(a).reshape(-1), b.reshape(-1)
@@ -271,8 +273,6 @@ def vecdot(x1: NestedLike, x2: NestedLike, axis: int = -1) -> Array:
         >>> wnp.vecdot(wnp.array([[1, 2], [3, 4]]), wnp.array([1, 10]))
         Array([21, 43], dtype=int32)
     """
-    from ._elementwise import conjugate
-
     x1, x2 = _weft.moveaxis(conjugate(x1), axis, -1), _weft.moveaxis(_array(x2), axis, -1)
     return _weft.einsum("...i,...i->...", [x1, x2])
 
@@ -312,8 +312,6 @@ def vecmat(x1: NestedLike, x2: NestedLike) -> Array:
         >>> wnp.vecmat(wnp.array([1, 10]), wnp.array([[1, 2], [3, 4]]))
         Array([31, 42], dtype=int32)
     """
-    from ._elementwise import conjugate
-
     return _weft.einsum("...i,...ij->...j", [conjugate(x1), _array(x2)])
 
 
@@ -343,10 +341,7 @@ def trace(
         >>> wnp.trace(wnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
-    from ._matrices import diagonal
-    from ._reductions import sum
-
-    return sum(diagonal(_array(a), offset, axis1, axis2), -1, dtype, out)
+    return _reductions.sum(diagonal(_array(a), offset, axis1, axis2), -1, dtype, out)
 
 
 def cross(
@@ -403,8 +398,6 @@ def convolve(a: NestedLike, v: NestedLike, mode: str = "full") -> Array:
 
 
 def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
-    from ..lax import conv_general_dilated
-
     if a.ndim != 1 or v.ndim != 1 or 0 in (*a.shape, *v.shape):
         raise value_error(f"{name}: two vectors that are not empty are needed, got shapes {a.shape} and {v.shape}")
     if a.shape[0] < v.shape[0]:
@@ -419,7 +412,11 @@ def _convolve(a: Array, v: Array, mode: str, name: str) -> Array:
     if k >= _LONG and _weft.dtype_kind(dtype) == "float":
         return _by_blocks(a.astype(dtype), v.astype(dtype), beside[mode])
     one = lambda x: x.astype(dtype)[None, None]
-    return conv_general_dilated(one(a), one(_weft.flip(v, 0)), (1,), [beside[mode]])[0, 0]
+    low, high = beside[mode]
+    attributes = {"strides": [1], "lo": [low], "hi": [high], "lhs_dilation": [1], "rhs_dilation": [1]}
+    return _weft.bind("conv", [one(a), one(_weft.flip(v, 0))], {**attributes, "feature_groups": 1, "batch_groups": 1})[
+        0
+    ][0, 0]
 
 
 # From here on one product of matrices takes less time than a convolution of a single channel.
@@ -456,8 +453,6 @@ def correlate(a: NestedLike, v: NestedLike, mode: str = "valid") -> Array:
         >>> wnp.correlate(wnp.array([1, 2, 3]), wnp.array([1, 1]))
         Array([3, 5], dtype=int32)
     """
-    from ._elementwise import conjugate
-
     a, v = _array(a), conjugate(_array(v))
     if 1 == a.ndim == v.ndim and a.shape[0] < v.shape[0]:  # the middle is that of the longer one, from the other end
         return _weft.flip(_convolve(v, _weft.flip(a, 0), mode, "correlate"), 0)

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import count, integer
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from ._creation import ones
+from ._indexing import nonzero
 
 __all__ = [
     "diag",
@@ -192,8 +194,6 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0) -> tuple[Arr
         >>> wnp.mask_indices(2, wnp.triu)
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    from ._indexing import nonzero
-
     return nonzero(mask_func(ones((n, n)), k))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _weft
-from .._errors import type_error
+from .._core.errors import type_error
+from .._sharding.arrays import addressable_data, global_shards
 from .._weft import Array
-from ..mesh import addressable_data, global_shards
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _docs, _weft
+from .. import _weft
+from .._core import docs as _docs
 from .._weft import Array
 from ..typing import ArrayLike, DTypeLike, NestedLike
+from ._cumulative import cumprod, cumsum
+from ._moments import _as, deviating, whole_mean
 from ._primitives import sqrt
 from ._reductions import (
     _AXES,
     _array,
-    _as,
     _no_out,
     all,
     argmax,
     argmin,
-    cumprod,
-    cumsum,
-    deviating,
     max,
     min,
     prod,
     sum,
-    whole_mean,
     widened,
 )
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import index_error, not_implemented, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import index_error, not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import integer, is_integer
 from ..typing import NestedLike
 from ._creation import linspace
+from ._quantiles import median
 from ._shape import _together
 
 __all__ = ["delete", "insert", "pad", "packbits", "unpackbits"]
@@ -156,8 +158,6 @@ def _statistic(a, d: int, n: int, setting, which: int) -> Array:
         first = 0 if which == 0 else a.shape[d] - length
         a = _weft.slice_axis(a, d, first, first + length, 1)
     if mode in ("mean", "median"):
-        from ._quantiles import median
-
         value = _weft.mean(a, d, True) if mode == "mean" else median(a, d, keepdims=True)
         if not _weft.is_inexact(a.dtype):
             value = _weft.bind_elementwise("round", (value,), {"mode": "even"})

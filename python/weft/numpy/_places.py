@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import _weft
-from .._errors import index_error, type_error, value_error
+from .._core.errors import index_error, type_error, value_error
 from .._weft import Array
+from ..batching import vmap
+from ..control import fori_loop
 from ..typing import NestedLike
 
 
@@ -37,13 +39,25 @@ _MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise
 _NAMED_MODES = ", ".join(repr(m) for m in _MODES if m)
 
 
-def _name_of(mode: str | enum.Enum | None) -> str | None:
-    from ..lax import GatherScatterMode as modes
+class GatherScatterMode(enum.Enum):
+    """What gather and scatter do where a window sticks out of the operand; their names in lower case do as well.
 
+    Example:
+        >>> weft.lax.GatherScatterMode.CLIP.value
+        'clip'
+    """
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise"
+    ONE_HOT = "one_hot"
+
+
+def _name_of(mode: str | enum.Enum | None) -> str | None:
     names: dict[Any, Any] = {
-        modes.CLIP: "clip",
-        modes.FILL_OR_DROP: "fill",
-        modes.PROMISE_IN_BOUNDS: "promise_in_bounds",
+        GatherScatterMode.CLIP: "clip",
+        GatherScatterMode.FILL_OR_DROP: "fill",
+        GatherScatterMode.PROMISE_IN_BOUNDS: "promise_in_bounds",
     }
     return names.get(mode, mode)
 
@@ -304,8 +318,6 @@ class _Place:
 
 def _applied(function: Callable[..., Any], values, times) -> Array:
     """The function applied to each value as often as `times` says."""
-    from ..batching import vmap
-    from ..control import fori_loop
 
     def once(_, value):
         result = _weft.array(function(value), None, False)

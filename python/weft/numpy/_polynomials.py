@@ -9,13 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import not_implemented, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of, count
 from ..typing import NestedLike
+from ._factors import eigvals
+from ._linalg import convolve, matmul
+from ._matrices import vander
 from ._reductions import widened
 from ._shape import _together, atleast_1d
+from .linalg import pinv
 
 __all__ = [
     "bartlett",
@@ -145,8 +150,6 @@ def polymul(a1: NestedLike, a2: NestedLike, *, trim_leading_zeros: bool = False)
         >>> wnp.polymul(wnp.array([1, 1]), wnp.array([1, -1]))
         Array([ 1,  0, -1], dtype=int32)
     """
-    from ._linalg import convolve
-
     if trim_leading_zeros:
         raise not_implemented("polymul: trim_leading_zeros=True, which needs known values")
     # No coefficients are the polynomial 0.
@@ -244,10 +247,6 @@ def polyfit(
         >>> wnp.round(wnp.polyfit(wnp.array([0.0, 1.0, 2.0]), wnp.array([1.0, 3.0, 5.0]), 1), 3)
         Array([2., 1.], dtype=float32)
     """
-    from ._linalg import matmul
-    from ._matrices import vander
-    from .linalg import pinv
-
     if full or cov:
         raise not_implemented("polyfit: full=True and cov=True")
     x, y = _weft.promote_inexact(_array(x)), _weft.promote_inexact(_array(y))
@@ -285,8 +284,6 @@ def poly(seq_of_zeros: NestedLike) -> Array:
         )
     zeros = _weft.promote_inexact(seq_of_zeros)
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
-        from .linalg import eigvals
-
         zeros = eigvals(zeros)
     zeros = _vector(zeros, "poly")
     if zeros.shape[0] == 0:
@@ -318,8 +315,6 @@ def roots(p: NestedLike, *, strip_zeros: bool = True) -> Array:
         >>> wnp.round(wnp.roots(wnp.array([1.0, -3.0, 2.0])).real, 3)
         Array([1., 2.], dtype=float32)
     """
-    from ._factors import eigvals
-
     p = _weft.promote_inexact(_vector(p, "roots"))
     zeros = 0
     if strip_zeros:

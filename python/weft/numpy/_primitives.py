@@ -3,7 +3,7 @@ tools/make_stubs.py writes."""
 
 from __future__ import annotations
 
-from .. import _operations
+from .._core import operations as _operations
 
 __all__: list[str] = []
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .. import _docs, _weft
-from .._errors import type_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error
 from .._weft import Array
 from ..typing import ArrayLike, NestedLike
 from ._choosing import clip

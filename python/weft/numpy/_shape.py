@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..arguments import integer, is_integer, one_of
 from ..typing import NDArrayLike, NestedLike, Shape

@@ -8,13 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import not_implemented, type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import is_integer
 from ..typing import DTypeLike, NestedLike
+from ._choosing import clip, where
+from ._creation import linspace
+from ._cumulative import cumsum
+from ._elementwise import conjugate, real
+from ._indexing import take
+from ._matrices import diagonal
+from ._primitives import maximum, sqrt
 from ._reductions import max, min, narrow, sum, widened
 from ._shape import _together
+from ._sorting import argsort, searchsorted
 
 __all__ = [
     "bincount",
@@ -180,9 +189,6 @@ def unwrap(p: NestedLike, discont: float | None = None, axis: int = -1, period: 
         >>> wnp.unwrap(wnp.array([0.0, 3.0, 6.0, 9.0]), period=4.0)
         Array([ 0., -1., -2., -3.], dtype=float32)
     """
-    from ._choosing import where
-    from ._reductions import cumsum
-
     p = _array(p)
     p = p.astype(_weft.result_type(p, period))
     axis = _weft.check_axis(axis, p.ndim, "unwrap")
@@ -235,8 +241,6 @@ def cov(
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    from ._elementwise import conjugate, maximum, real
-
     x = _weft.promote_inexact(_array(m))
     if y is not None:
         y = _weft.promote_inexact(_array(y))
@@ -293,10 +297,6 @@ def corrcoef(x: NestedLike, y: NestedLike | None = None, rowvar: bool = True, dt
         Array([[ 1., -1.],
                [-1.,  1.]], dtype=float32)
     """
-    from ._choosing import clip
-    from ._matrices import diagonal
-    from ._primitives import sqrt
-
     if dtype is not None and not _weft.is_inexact(dtype):
         raise value_error(f"corrcoef: dtype must be a float or complex dtype, got {_weft.dtype(dtype)}")
     c = cov(x, y, rowvar, dtype=dtype)
@@ -328,8 +328,6 @@ def bincount(
         >>> wnp.bincount(wnp.array([0, 2, 2, 5]))
         Array([1, 0, 2, 0, 0, 1], dtype=int32)
     """
-    from ._primitives import maximum
-
     x = _array(x)
     if x.ndim != 1 or _weft.is_inexact(x.dtype):
         raise type_error(f"bincount: a vector of integers is needed, got {x.dtype} of shape {x.shape}")
@@ -362,8 +360,6 @@ def histogram_bin_edges(
         >>> wnp.histogram_bin_edges(wnp.array([0.0, 4.0]), bins=4)
         Array([0., 1., 2., 3., 4.], dtype=float32)
     """
-    from ._creation import linspace
-
     a = _floating(a, weights).reshape(-1)
     if not is_integer(bins):
         if isinstance(bins, str):
@@ -424,8 +420,6 @@ def histogram(
         >>> wnp.histogram(wnp.array([0.0, 1.0, 1.5, 4.0]), bins=4)
         (Array([1., 2., 0., 1.], dtype=float32), Array([0., 1., 2., 3., 4.], dtype=float32))
     """
-    from ._sorting import searchsorted
-
     a = _floating(a, weights)
     weights = _weft.full(a.shape, 1, a.dtype) if weights is None else _array(weights)
     if weights.shape != a.shape:
@@ -469,8 +463,6 @@ def histogramdd(
         Array([[1, 0],
                [1, 1]], dtype=int32)
     """
-    from ._sorting import searchsorted
-
     sample = _weft.promote_inexact(_array(sample))
     points, dims = sample.shape
     bins = [bins] * dims if is_integer(bins) else list(bins)
@@ -556,10 +548,6 @@ def interp(
         >>> wnp.interp(wnp.array([0.5, 1.5, 9.0]), wnp.array([0.0, 1.0, 2.0]), wnp.array([0.0, 10.0, 40.0]))
         Array([ 5., 25., 40.], dtype=float32)
     """
-    from ._choosing import clip
-    from ._indexing import take
-    from ._sorting import argsort, searchsorted
-
     (x, xp), fp = _weft.promote_all_inexact(*_together(x, xp)), _weft.promote_inexact(_array(fp))
     if xp.ndim != 1 or xp.shape != fp.shape or xp.shape[0] == 0:
         raise value_error(f"interp: xp and fp must be vectors of one length > 0, got shapes {xp.shape} and {fp.shape}")

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import _docs, _weft
-from .._errors import type_error, value_error
+from .. import _weft
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import integer, is_integer
 from ..typing import DTypeLike, NestedLike
+from ._elementwise import conjugate
 from ._shape import roll
 
 __all__ = [
@@ -273,8 +275,6 @@ def hfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None =
         >>> wnp.round(wnp.fft.hfft(wnp.array([1.0, 2.0, 1.0])), 3) + 0.0
         Array([ 6.,  0., -2.,  0.], dtype=float32)
     """
-    from ._elementwise import conjugate
-
     a = conjugate(_weft.array(a, None, False))
     return _transform("hfft", "irfft", a, None if n is None else [n], [axis], _SWAPPED.get(norm, norm))
 
@@ -296,8 +296,6 @@ def ihfft(a: NestedLike, n: int | None = None, axis: int = -1, norm: str | None 
         >>> wnp.round(wnp.fft.ihfft(wnp.array([6.0, 0.0, -2.0, 0.0])), 3).real
         Array([1., 2., 1.], dtype=float32)
     """
-    from ._elementwise import conjugate
-
     a = _weft.array(a, None, False)
     out = _transform("ihfft", "rfft", a, None if n is None else [n], [axis], _SWAPPED.get(norm, norm))
     return conjugate(out)

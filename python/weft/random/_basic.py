@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
-from .._errors import type_error, value_error
+from .._core import docs as _docs
+from .._core.errors import type_error, value_error
 from .._weft import Array
+from ..compiled import jit
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
 from ._keys import KEY_ERRORS, _limits, _shape, bits, split
 from ._normal import erf_inv
@@ -62,7 +64,6 @@ def uniform(
 def _between() -> Callable[..., Array]:
     """Compiled, so that product and sum are rounded together outside jit too (in 16 bits each for itself), which gives
     the numbers of jax.random."""
-    from ..compiled import jit
 
     def between(unit, low, high):
         if unit.dtype in ("float32", "float64"):

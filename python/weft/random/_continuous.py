@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .. import _docs
 from .. import numpy as wnp
-from .._errors import value_error
+from .._core import docs as _docs
+from .._core.errors import value_error
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
+from .._core import docs as _docs
 from .._weft import Array
 from ..control import while_loop
 from ..typing import DTypeLike, NestedLike, Shape

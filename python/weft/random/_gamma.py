@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
+from .._core import docs as _docs
 from .._weft import Array
+from ..control import while_loop
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
 from ._keys import KEY_ERRORS, _limits, _shape, split
@@ -45,8 +47,6 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
     given = wnp.broadcast_to(given, shape)
     # Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: d v^3 for v = 1 + c x, accepted
     # against a normal number x and a uniform one; below 1, the draw for a + 1 times u^(1/a).
-    from ..control import while_loop
-
     drawn = (given > 0) & (given < math.inf)  # of others no candidate would ever be accepted
     limit = wnp.where(given == 0, -math.inf, wnp.where(given > 0, given, math.nan))
     kept = wnp.where(drawn, given, 1)
@@ -136,11 +136,13 @@ def dirichlet(key: Array, alpha: NestedLike, shape: int | Shape | None = None, d
         >>> weft.random.dirichlet(weft.random.key(0), wnp.ones(3), (2,)).shape
         (2, 3)
     """
-    from ..nn import softmax
-
     alpha = wnp.asarray(alpha, dtype)
     shape = alpha.shape[:-1] if shape is None else _shape(shape)
-    return softmax(loggamma(key, alpha, shape + alpha.shape[-1:], dtype))
+    logs = loggamma(key, alpha, shape + alpha.shape[-1:], dtype)
+    # Of the largest each: tiny parameters give numbers that exp() would make 0.
+    top = wnp.max(logs, axis=-1, keepdims=True, initial=-math.inf if 0 in logs.shape else None)
+    parts = wnp.exp(logs - _weft.bind_elementwise("stop_gradient", (top,), {}))
+    return parts / wnp.sum(parts, axis=-1, keepdims=True)
 
 
 def chisquare(key: Array, df: NestedLike, shape: int | Shape | None = None, dtype: DTypeLike = float) -> Array:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
-from .._errors import not_implemented, type_error, value_error
+from .._core import docs as _docs
+from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
 from ..arguments import sizes
 from ..typing import DTypeLike, NestedLike, Shape

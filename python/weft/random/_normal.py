@@ -14,6 +14,8 @@ from collections.abc import Callable
 from .. import _weft
 from .. import numpy as wnp
 from .._weft import Array
+from ..compiled import jit
+from ..custom import custom_jvp
 
 # In 32 bits: below w = 5 in w - 2.5, above in sqrt(w) - 3. The coefficient of the highest power first.
 _SINGLE = (
@@ -167,11 +169,9 @@ def _log(v: Array) -> Array:
     """The logarithm of positive floats of 32 bits, by jax.random's own steps: the same bits, while the order of the
     last sum lets the compiler fuse the product that XLA fuses, and _sum allows it to.
     """
-    from ..lax import bitcast_convert_type
-
-    bits = bitcast_convert_type(v, "int32")
+    bits = v.view("int32")
     exponent = (bits >> 23) - 126
-    fraction = bitcast_convert_type((bits & 0x7FFFFF) | 0x3F000000, "float32")
+    fraction = ((bits & 0x7FFFFF) | 0x3F000000).view("float32")
     low = fraction < math.sqrt(0.5)
     power = wnp.where(low, exponent - 1, exponent).astype("float32")
     x = (fraction - 1) + wnp.where(low, fraction, 0)
@@ -214,9 +214,6 @@ def _erf_inv(u: Array) -> Array:
 
 @functools.cache
 def _compiled() -> Callable[[Array], Array]:
-    from ..compiled import jit
-    from ..custom import custom_jvp
-
     inverse = custom_jvp(_erf_inv)
 
     @inverse.defjvp

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import _docs, _weft
+from .. import _weft
 from .. import numpy as wnp
-from .._errors import not_implemented, value_error
+from .._core import docs as _docs
+from .._core.errors import not_implemented, value_error
 from .._weft import Array
+from ..control import fori_loop
 from ..numpy import linalg as _linalg
+from ..numpy._factors import _adjoint, _matrix
 from ..typing import NestedLike
 
 __all__ = [
@@ -54,7 +57,7 @@ def cholesky(a: NestedLike, lower: bool = False, overwrite_a: bool = False, chec
     if lower:
         return _linalg.cholesky(a, symmetrize_input=False)
     # The triangle that is not asked for is not read.
-    return _linalg.cholesky(_linalg._adjoint(wnp.asarray(a)), upper=True, symmetrize_input=False)
+    return _linalg.cholesky(_adjoint(wnp.asarray(a)), upper=True, symmetrize_input=False)
 
 
 def cho_factor(
@@ -354,10 +357,8 @@ def expm(A: NestedLike, *, upper_triangular: bool = False, max_squarings: int = 
         Array([[1., 1.],
                [0., 1.]], dtype=float32)
     """
-    from ..control import fori_loop
-
     del upper_triangular
-    a, limit = _linalg._matrix(A, "expm", True), max_squarings + 3
+    a, limit = _matrix(A, "expm", True), max_squarings + 3
     norm = wnp.max(wnp.sum(wnp.abs(a), axis=-2), axis=-1, initial=0)[..., None, None]
     norm = _weft.bind_elementwise("stop_gradient", (norm,), {})
     within = norm <= 2.0**limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import numpy as wnp
-from ..._errors import value_error
+from ..._core.errors import value_error
 from ..._weft import Array
 from ...typing import NestedLike
 from .. import special as sp

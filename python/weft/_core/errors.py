@@ -11,9 +11,10 @@ import os
 from types import TracebackType
 from typing import TypeVar
 
-from . import _weft
+from .. import _weft
 
-_PACKAGE = os.path.join(os.path.dirname(__file__), "")
+# The folder of weft: what is in other folders is not its own code.
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 _E = TypeVar("_E", bound=Exception)
 
@@ -55,7 +56,7 @@ def foreign(error: _E) -> _E:
     does not take these arguments. If it comes from deeper, from a function of the user's, it stays as it is.
     """
     at = error.__traceback__
-    while at is not None and at.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+    while at is not None and at.tb_frame.f_code.co_filename.startswith(PACKAGE):
         at = at.tb_next
     if at is None and error.args:
         error.args = (_at_line(str(error.args[0])), *error.args[1:])
@@ -68,7 +69,7 @@ def _innermost(traceback: TracebackType) -> str:
     at: TracebackType | None = traceback
     while at is not None:
         code = at.tb_frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not code.co_filename.startswith(PACKAGE):
             line = f"  at {code.co_filename}:{at.tb_lineno} in {code.co_qualname}"
         at = at.tb_next
     return line

@@ -7,7 +7,7 @@ import itertools
 import types
 from typing import Any
 
-from . import _weft
+from .. import _weft
 
 # A model in a closure may have any number of parts.
 _MOST = 2000

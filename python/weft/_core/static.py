@@ -6,7 +6,7 @@ import dataclasses
 import weakref
 from typing import Any
 
-from . import _weft
+from .. import _weft
 from .tree import TreeDef
 
 # By class: the names of the fields that == compares and of those that hash() reads; None: the class compares otherwise.

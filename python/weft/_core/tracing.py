@@ -1,0 +1,261 @@
+"""From a Python function of trees to a traced function of leaves."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import inspect
+import sys
+import traceback
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _weft
+from . import traced_calls
+from . import tree as _tree
+from .errors import PACKAGE, foreign, recursion_error, type_error, value_error
+
+
+def check_callable(function: Any, what: str) -> None:
+    """Raises TypeError unless it can be called."""
+    if not callable(function):
+        raise type_error(f"{what}: expected a function, got {_short(function)} of type '{type(function).__name__}'")
+
+
+def call_name(function: Callable) -> str:
+    """What to call a function in messages and in the IR."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return name if isinstance(name, str) and name.isidentifier() else "f"
+
+
+def as_positional(function: Callable, args: tuple, kwargs: dict, what: str) -> tuple:
+    """The arguments of a call by position, with defaults in the places of those not given, for rules that know no
+    names."""
+    code = getattr(function, "__code__", None)
+    if not kwargs and code and len(args) == code.co_argcount and not hasattr(function, "__wrapped__"):
+        return args  # Nothing is left to a default; asking for a signature takes longer than a small call.
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # Some functions written in C have none.
+        if kwargs:
+            raise type_error(f"{what}: '{call_name(function)}' does not say what its arguments are called")
+        return args
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise type_error(f"{what}: the arguments do not fit '{call_name(function)}': {error}")
+    bound.apply_defaults()
+    named = [f"'{name}'" for name in bound.kwargs if name in kwargs]
+    if named:
+        raise type_error(
+            f"{what}: '{call_name(function)}' takes {', '.join(named)} by keyword alone; rules take arguments by "
+            "position"
+        )
+    return bound.args
+
+
+def positions_of(function: Callable, names: Sequence[str], what: str, where="nondiff_argnames") -> tuple[int, ...]:
+    """Where the parameters of these names stand."""
+    if isinstance(names, str):
+        names = (names,)
+    parameters = list(inspect.signature(function).parameters) if names else []
+    for name in names:
+        if name not in parameters:
+            raise value_error(f"{what}: {where} has '{name}', which is no argument of '{call_name(function)}'")
+    return tuple(parameters.index(name) for name in names)
+
+
+class Flat:
+    """A call taken apart: the function, the leaves of its arguments and their names; once traced, the structure of
+    its result."""
+
+    __slots__ = ("function", "leaves", "specs", "names", "in_tree", "out_tree", "name", "paths")
+
+    function: Callable
+    leaves: list
+    specs: list
+    names: list[str]
+    in_tree: Any
+    out_tree: Any
+    name: str
+
+
+def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None) -> list[str]:
+    """A readable name for each leaf of the arguments: x, params['w'][0], ..."""
+    positional, varargs = _positional_names(function)
+    names = []
+    for place, arg in enumerate(args):
+        i = positions[place] if positions is not None else place
+        base = positional[i] if i < len(positional) else f"{varargs}[{i - len(positional)}]" if varargs else f"arg{i}"
+        names += _paths(base, arg)
+    for key in sorted(kwargs):
+        names += _paths(key, kwargs[key])
+    return names
+
+
+def _positional_names(function: Callable) -> tuple[Sequence[str], str | None]:
+    """What the parameters are called that take arguments by position, and what takes the rest of them."""
+    if type(function) is types.FunctionType and not function.__dict__:
+        code = function.__code__  # a signature takes as long as a small gradient
+        n = code.co_argcount
+        rest = code.co_varnames[n + code.co_kwonlyargcount] if code.co_flags & inspect.CO_VARARGS else None
+        return code.co_varnames[:n], rest
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional, next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
+
+
+def _paths(base: str, arg: Any) -> list[str]:
+    if _weft.is_operand(arg):
+        return [base]
+    return [base + path for path in _tree.path_texts(_tree.structure(arg))]
+
+
+def flat_function(
+    function: Callable,
+    args: tuple,
+    kwargs: dict,
+    positions: Sequence[int] | None = None,
+    original: Callable | None = None,
+    what: str = "",
+    hint: str = "",
+) -> Flat:
+    """Takes a call apart. Raises TypeError for a leaf that is no array, RecursionError for a container that contains
+    itself, naming the argument."""
+    flat = Flat()
+    flat.function = function
+    flat.name = call_name(original or function)
+    try:
+        flat.leaves, flat.in_tree = _tree.flatten((args, kwargs))
+    except RecursionError:
+        each = leaf_names(original or function, (0,) * len(args), dict.fromkeys(kwargs, 0), positions)
+        for name, arg in zip(each, [*args, *(kwargs[key] for key in sorted(kwargs))]):
+            place = _tree.inside_itself(arg)
+            if place is not None:
+                raise recursion_error(
+                    f"{what}argument {name} of '{flat.name}' is a container that contains itself: {name}{place} is "
+                    "around that place"
+                ) from None
+        raise
+    flat.names = leaf_names(original or function, args, kwargs, positions)
+    flat.specs = flat.leaves
+    flat.out_tree = None
+    for leaf, name in zip(flat.leaves, flat.names):
+        if not _weft.is_operand(leaf) and not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                f"expected an array, a number, or a container of them{hint}"
+            )
+        if isinstance(leaf, (np.ndarray, np.generic)) and not _weft.is_operand(leaf):
+            kind = "array" if isinstance(leaf, np.ndarray) else "scalar"
+            raise type_error(
+                f"{what}argument {name} of '{flat.name}' is a NumPy {kind} of dtype {leaf.dtype}, which has no "
+                f"counterpart; expected a bool, integer, float or complex dtype{hint}"
+            )
+    return flat
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def trace_flat(
+    flat: Flat,
+    kind: str,
+    known: bool | Sequence[bool],
+    axes: Sequence[tuple] = (),
+    varying: Sequence[str] = (),
+    differentiated: Sequence[bool] = (),
+    concrete: bool = True,
+    finish: Callable[[list], list] | None = None,
+):
+    """Traces the function; sets flat.out_tree. `known`: which parameters may give their numbers to Python. `axes`:
+    named axes that are bound inside, with their sizes, whether they belong to a mesh, and whether that is pmap's.
+    `varying`: mesh axes over which all that the function captures is to vary. `differentiated`: the parameters with
+    respect to which a derivative is taken (tracer/differentiated.h). `concrete`: it is what runs, so that an effect
+    whose result Python asks for may happen at once. `finish`: what becomes of the leaves of the result."""
+
+    def run(leaves):
+        args, kwargs = _tree.unflatten(flat.in_tree, leaves)
+        results = flatten_result(flat, call_traced(flat.function, args, kwargs, flat.name, kind))
+        return results if finish is None else finish(results)
+
+    mask = [known] * len(flat.leaves) if isinstance(known, bool) else list(known)
+    hints = [name if name.isidentifier() else "" for name in flat.names]
+    return _weft.trace(
+        run,
+        flat.specs,
+        hints,
+        flat.name,
+        kind,
+        mask,
+        axes,
+        list(varying),
+        list(differentiated),
+        concrete,
+    )
+
+
+def call_traced(function: Callable, args: tuple, kwargs: dict, name: str, kind: str) -> Any:
+    """A function of the user's called on traced values; `name` and `kind` are for messages."""
+    begun = traced_calls.begin(args, kwargs)
+    try:
+        result = function(*args, **kwargs)
+        traced_calls.settle()
+        return result
+    except TypeError as error:
+        if _UNHASHABLE in str(error):
+            raise type_error(
+                f"{kind}: '{name}' takes a traced value as a key of a dict or a member of a set; its number "
+                "is not known while the function is traced, and arrays have no hash",
+                error.__traceback__,
+            ) from None
+        raise foreign(error)  # the arguments do not fit its parameters
+    except RecursionError as error:
+        if not str(error).startswith("maximum recursion depth exceeded"):  # not the interpreter's own
+            raise
+        where = _recurring_line(error)
+        raise RecursionError(
+            f"{kind}: tracing '{name}' went deeper than Python's recursion limit ({sys.getrecursionlimit()}) "
+            f"at {where}. A function that calls itself in a branch of cond is decorated with @weft.jit: the call "
+            f"is then traced once, not followed"
+        ) from None
+    finally:
+        traced_calls.end(begun)
+
+
+# What Python says about hash(x).
+_UNHASHABLE = f"unhashable type: '{_weft.Tracer.__module__}.{_weft.Tracer.__qualname__}'"
+
+
+def _recurring_line(error: RecursionError) -> str:
+    """The user's line that occurs most often in the traceback."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    users = [at for at in lines if not at[0].startswith((PACKAGE, "<frozen"))]
+    ((file, line), _), *_ = collections.Counter(users or lines).most_common(1)
+    return f"{file}:{line}"
+
+
+def flatten_result(flat: Flat, result: Any) -> list:
+    leaves, flat.out_tree = _tree.flatten(result)
+    for i, leaf in enumerate(leaves):
+        if not _weft.is_operand(leaf):
+            path = _tree.path_texts(flat.out_tree)[i]
+            raise type_error(
+                f"the result{path and ' ' + path} of '{flat.name}' is {_short(leaf)} of type '{type(leaf).__name__}'; "
+                "a traced function returns arrays, numbers, or containers of them"
+            )
+    return leaves
+
+
+# The structure of a single array or number.
+LEAF_TREE = _tree.structure(0)

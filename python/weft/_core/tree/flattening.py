@@ -1,0 +1,196 @@
+"""Trees taken apart into leaves, and put together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import optree
+from optree import PyTreeSpec as TreeDef
+
+from ... import _weft
+from ..errors import foreign, recursion_error, type_error, value_error
+from .registration import NAMESPACE, check_function, register_dataclass
+
+
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeDef]:
+    """The leaves of a tree, and its structure.
+
+    Args:
+        tree: nested lists, tuples, dicts (in the order of their sorted keys), namedtuples, dataclasses, registered
+            classes; None is an empty container, everything else a leaf.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: pair of a list and a TreeDef.
+
+    Raises:
+        RecursionError: a container contains itself, or containers are nested too deeply.
+
+    Example:
+        >>> leaves, structure = weft.tree.flatten({"w": 1, "b": [2, 3]})
+        >>> leaves
+        [2, 3, 1]
+    """
+    if type(tree) in _ARRAYS and is_leaf is None:
+        return [tree], _ARRAY_TREE
+    check_function(is_leaf, "tree: is_leaf", or_none=True)
+    try:
+        leaves_, treedef = optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
+    except RecursionError as error:
+        place = inside_itself(tree)
+        if place is None:
+            raise foreign(error)
+        raise recursion_error(f"tree: a container contains itself: what is at {place} is around that place") from None
+    for cls in {type(leaf) for leaf in leaves_}:  # few, where leaves are many: calls of jitted functions come here
+        if dataclasses.is_dataclass(cls) and cls not in _REFUSED:
+            # A dataclass is a container; it is registered when it is first met.
+            try:
+                register_dataclass(cls)
+            except ValueError:
+                _REFUSED.add(cls)
+            return flatten(tree, is_leaf)
+    return leaves_, treedef
+
+
+_REFUSED: set[type] = set()
+# By far the most common trees.
+_ARRAYS = (_weft.Array, _weft.Tracer)
+_ARRAY_TREE = optree.tree_structure(0, namespace=NAMESPACE)  # type: ignore[arg-type]
+
+
+def inside_itself(tree: Any) -> str | None:
+    """Where a tree has a container that is around that place, too, as [0]['a'] says it; None: it has none."""
+
+    def parts(node: Any):
+        if optree.tree_is_leaf(node, namespace=NAMESPACE):
+            return iter(())
+        children, _, entries, _ = optree.tree_flatten_one_level(node, namespace=NAMESPACE)
+        return iter([(f"[{entry!r}]", child) for entry, child in zip(entries, children)])
+
+    # Each list has one entry per container around the place where the walk is.
+    around, walks, path = [id(tree)], [parts(tree)], [""]
+    done = set[int]()
+    while 0 < len(walks) < _MANY:
+        for text, part in walks[-1]:
+            if id(part) in around:
+                return "".join(path) + text
+            if id(part) not in done:
+                around.append(id(part))
+                walks.append(parts(part))
+                path.append(text)
+                break
+        else:
+            done.add(around.pop())
+            walks.pop()
+            path.pop()
+    return None
+
+
+# More containers around each other than optree takes apart.
+_MANY = 10000
+
+
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of a structure with given leaves.
+
+    Args:
+        treedef: the structure.
+        leaves: as many leaves as it has.
+
+    Returns: tree.
+
+    Raises:
+        TypeError: leaves is no sequence.
+        ValueError: there are more or fewer.
+
+    Example:
+        >>> weft.tree.unflatten(weft.tree.structure([0, (0, 0)]), "abc")
+        ['a', ('b', 'c')]
+    """
+    try:
+        return treedef.unflatten(leaves)
+    except TypeError:
+        if isinstance(leaves, Iterable):
+            raise
+        raise type_error(f"tree.unflatten: leaves must be a sequence of them, got {leaves!r}") from None
+    except ValueError as error:
+        raise foreign(error)
+
+
+def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
+    """The leaves of a tree.
+
+    Args:
+        tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: list.
+
+    Example:
+        >>> weft.tree.leaves({"w": 1, "b": [2, 3]})
+        [2, 3, 1]
+    """
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeDef:
+    """The structure of a tree.
+
+    Args:
+        tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: TreeDef: comparable, hashable.
+
+    Example:
+        >>> weft.tree.structure([1, 2]) == weft.tree.structure([3, 4])
+        True
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A tree with the structure of another, where a leaf stands for the whole subtree at its place.
+
+    Args:
+        prefix_tree: the leaves.
+        full_tree: the structure.
+        is_leaf: function (node) -> bool: which nodes of prefix_tree count as leaves, too; None: none.
+
+    Returns: tree.
+
+    Raises:
+        ValueError: the first tree is no prefix of the second.
+
+    Example:
+        >>> weft.tree.broadcast({"a": 0, "b": 1}, {"a": [5, None, 5], "b": 5})
+        {'a': [0, None, 0], 'b': 1}
+    """
+    return structure(full_tree).unflatten(prefix_leaves(prefix_tree, full_tree, "tree.broadcast: the prefix", is_leaf))
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def prefix_leaves(prefix: Any, tree: Any, what: str, is_leaf: Callable[[Any], bool] | None = _is_none) -> list:
+    """One leaf of `prefix` for every leaf of `tree`: a prefix leaf covers the whole subtree at its place.
+
+    What is_leaf accepts in the prefix is a leaf there, None unless told otherwise. In the tree None is always a
+    container of no leaves: it takes nothing from the prefix."""
+    treedef = structure(tree)
+    covers, shape = flatten(prefix, is_leaf)
+    try:
+        subtrees = shape.flatten_up_to(treedef.unflatten([_LEAF] * treedef.num_leaves))
+    except ValueError as error:
+        raise value_error(f"{what} is no prefix of the structure of the values: {error}") from None
+    return [leaf for leaf, subtree in zip(covers, subtrees) for _ in leaves(subtree)]
+
+
+class _Leaf:
+    def __repr__(self) -> str:  # in optree's words about prefixes
+        return "a leaf"
+
+
+_LEAF = _Leaf()

@@ -1,0 +1,208 @@
+"""Which way leads from a tree to each of its leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import optree
+
+from .flattening import TreeDef, flatten
+from .mapping import flatten_up_to
+from .registration import GivenEntry
+
+
+@dataclasses.dataclass(frozen=True)
+class DictKey:
+    """In a path: the value of a dictionary at `key`.
+
+    Args:
+        key: the key.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path({"w": 1})[0]
+        >>> path, path[0].key, str(path[0])
+        ((DictKey(key='w'),), 'w', "['w']")
+    """
+
+    key: Hashable
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
+    """In a path: the item `idx` of a list or tuple.
+
+    Args:
+        idx: its place.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path([5])[0]
+        >>> path, path[0].idx, str(path[0])
+        ((SequenceKey(idx=0),), 0, '[0]')
+    """
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
+    """In a path: the field `name` of a namedtuple or dataclass.
+
+    Args:
+        name: its name.
+
+    Example:
+        >>> import collections
+        >>> Point = collections.namedtuple("Point", "x y")
+        >>> path, leaf = weft.tree.leaves_with_path(Point(1, 2))[0]
+        >>> path, path[0].name, str(path[0])
+        ((GetAttrKey(name='x'),), 'x', '.x')
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class FlattenedIndexKey:
+    """In a path: the child number `key` of a registered class that gives its children no keys.
+
+    Args:
+        key: its number.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path(weft.tree_util.Partial(print, 1))[0]
+        >>> path, path[0].key, str(path[0])
+        ((FlattenedIndexKey(key=0), SequenceKey(idx=0)), 0, '[<flat index 0>]')
+    """
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key!r}>]"
+
+
+# What leads from a tree to a leaf. A class registered with keys may use any objects as keys.
+KeyEntry = Any
+KeyPath = tuple[KeyEntry, ...]
+
+
+def _key(entry: optree.PyTreeEntry) -> Any:
+    match entry:
+        case GivenEntry():
+            return entry.entry
+        case optree.NamedTupleEntry() | optree.StructSequenceEntry():
+            return GetAttrKey(entry.field)
+        case optree.SequenceEntry():
+            return SequenceKey(entry.index)
+        case optree.MappingEntry():
+            return DictKey(entry.key)
+        case optree.GetAttrEntry():
+            return GetAttrKey(entry.name)
+        case _:
+            return FlattenedIndexKey(entry.entry)
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[KeyPath, Any]], TreeDef]:
+    """The leaves of a tree with their paths, and its structure.
+
+    Args:
+        tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: pair of a list of pairs (path, leaf) and a TreeDef; a path is a tuple of keys (DictKey, SequenceKey,
+        GetAttrKey, FlattenedIndexKey, or what a class was registered with), one for each container.
+
+    Example:
+        >>> weft.tree.flatten_with_path({"w": [1, 2]})[0]
+        [((DictKey(key='w'), SequenceKey(idx=0)), 1), ((DictKey(key='w'), SequenceKey(idx=1)), 2)]
+    """
+    found, treedef = flatten(tree, is_leaf)
+    return list(zip(_paths(treedef), found)), treedef
+
+
+def _paths(treedef: TreeDef) -> list[KeyPath]:
+    return [tuple([_key(entry) for entry in accessor]) for accessor in treedef.accessors()]
+
+
+def leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a tree with their paths.
+
+    Args:
+        tree: a tree.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: list of pairs (path, leaf), as of flatten_with_path.
+
+    Example:
+        >>> weft.tree.leaves_with_path((1, 2))
+        [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1),), 2)]
+    """
+    return flatten_with_path(tree, is_leaf)[0]
+
+
+def map_with_path(f: Callable, tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """A function applied to the path of each leaf and the leaf.
+
+    Args:
+        f: takes (path, leaf, ...); a path is a tuple of keys, as of flatten_with_path.
+        tree: the tree that says what the leaves are.
+        *rest: trees with the same structure.
+        is_leaf: function (node) -> bool: which nodes count as leaves, too; None: none.
+
+    Returns: tree of the results.
+
+    Raises:
+        ValueError: structures differ.
+
+    Example:
+        >>> weft.tree.map_with_path(lambda path, leaf: leaf if path[-1].key == "w" else 0 * leaf, {"b": 1, "w": 2})
+        {'b': 0, 'w': 2}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf)
+    others = [flatten_up_to(treedef, other) for other in rest]
+    return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
+
+
+def path_texts(treedef: TreeDef) -> list[str]:
+    """The path of each leaf as messages write it: "['w'][0]"."""
+    return [keystr(path) for path in _paths(treedef)]
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A path as text.
+
+    Args:
+        keys: a path of flatten_with_path, or a part of one.
+        simple: whether to write the keys alone, and not how Python gets at what stands there.
+        separator: what stands between them.
+
+    Returns: str.
+
+    Example:
+        >>> path, leaf = weft.tree.leaves_with_path({"w": [1]})[0]
+        >>> weft.tree_util.keystr(path)
+        "['w'][0]"
+        >>> weft.tree_util.keystr(path, simple=True, separator="/")
+        'w/0'
+    """
+    return separator.join(_bare(key) if simple else str(key) for key in keys)
+
+
+def _bare(key: Any) -> str:
+    match key:
+        case SequenceKey(inner) | DictKey(inner) | GetAttrKey(inner) | FlattenedIndexKey(inner):
+            return str(inner)
+        case _:
+            return str(key)

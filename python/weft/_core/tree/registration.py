@@ -1,0 +1,149 @@
+"""Classes that are containers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import optree
+
+from ..errors import type_error, value_error
+
+NAMESPACE = "weft"
+
+
+def check_function(value: Any, what: str, or_none: bool = False) -> None:
+    """Raises TypeError unless the argument `what` can be called: optree's own message names types of C++."""
+    if not callable(value) and not (or_none and value is None):
+        raise type_error(f"{what} must be a function{' or None' if or_none else ''}, got {value!r}")
+
+
+class GivenEntry(optree.PyTreeEntry):
+    """The way to a child of a class registered with keys; the entry is the key."""
+
+
+def register(cls: type, flatten_function: Callable, unflatten_function: Callable) -> type:
+    """Makes a class a container.
+
+    Args:
+        cls: the class.
+        flatten_function: (object) -> (children, static data); the data is part of the structure and must be hashable.
+        unflatten_function: (static data, children) -> object.
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, a, b):
+        ...         self.a, self.b = a, b
+        >>> _ = weft.tree.register(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+        >>> weft.tree.leaves(Pair(1, [2, 3]))
+        [1, 2, 3]
+    """
+
+    check_function(flatten_function, "register: flatten_function")
+    check_function(unflatten_function, "register: unflatten_function")
+
+    def flatten_(obj):
+        children, aux = flatten_function(obj)
+        return tuple(children), aux
+
+    try:
+        # Without path_entry_type optree would take the number of a child for the key of a mapping or a field.
+        optree.register_pytree_node(
+            cls, flatten_, unflatten_function, path_entry_type=optree.FlattenedEntry, namespace=NAMESPACE
+        )
+    except ValueError as error:
+        raise value_error(f"register: {error}") from None
+    return cls
+
+
+def register_with_keys(cls: type, flatten_with_keys: Callable, unflatten_function: Callable) -> type:
+    """register for a class that says how its children are called: flatten_with_keys is (object) -> (pairs (key, child),
+    static data)."""
+
+    check_function(flatten_with_keys, "register_pytree_with_keys: flatten_with_keys")
+    check_function(unflatten_function, "register_pytree_with_keys: unflatten_function")
+
+    def flatten_(obj):
+        pairs, aux = flatten_with_keys(obj)
+        keys, children = [], []
+        for key, child in pairs:
+            keys.append(key)
+            children.append(child)
+        return tuple(children), aux, tuple(keys)
+
+    try:
+        optree.register_pytree_node(cls, flatten_, unflatten_function, path_entry_type=GivenEntry, namespace=NAMESPACE)
+    except ValueError as error:
+        raise value_error(f"register_pytree_with_keys: {error}") from None
+    return cls
+
+
+def register_dataclass(
+    nodetype: type,
+    data_fields: Iterable[str] | None = None,
+    meta_fields: Iterable[str] | None = None,
+    drop_fields: Iterable[str] = (),
+) -> type:
+    """Makes a dataclass a container of its fields. A dataclass that is met without being registered is registered like
+    this.
+
+    Args:
+        nodetype: the dataclass.
+        data_fields: the names of the fields that are children; None: all that are not in meta_fields.
+        meta_fields: the names of fields that are part of the structure and must be hashable, besides those declared
+            with dataclasses.field(metadata={"static": True}).
+        drop_fields: the names of fields that are neither: what an object has there is lost, and one that is made has
+            the default of the field, if there is one.
+
+    Returns: the class.
+
+    Raises:
+        ValueError: it is registered already.
+
+    Example:
+        >>> import dataclasses
+        >>> @dataclasses.dataclass
+        ... class Layer:
+        ...     w: float
+        ...     name: str = dataclasses.field(default="dense", metadata={"static": True})
+        >>> _ = weft.tree.register_dataclass(Layer)
+        >>> weft.tree.leaves(Layer(2.0))
+        [2.0]
+    """
+    cls, dropped = nodetype, set(drop_fields)
+    meta = set(meta_fields or ()) | {f.name for f in dataclasses.fields(cls) if f.metadata.get("static")}
+    meta -= dropped
+    names = (
+        tuple(data_fields)
+        if data_fields is not None
+        else tuple(f.name for f in dataclasses.fields(cls) if f.name not in meta | dropped)
+    )
+    static = tuple(f.name for f in dataclasses.fields(cls) if f.name in meta)
+    # Plain defaults are attributes of the class.
+    made = [
+        (f.name, f.default_factory)
+        for f in dataclasses.fields(cls)
+        if f.name in dropped and f.default_factory is not dataclasses.MISSING
+    ]
+
+    def flatten_(obj) -> tuple[tuple, Hashable, tuple]:
+        return tuple(getattr(obj, n) for n in names), tuple(getattr(obj, n) for n in static), names
+
+    def unflatten_(aux, children):
+        obj: Any = object.__new__(cls)
+        for name, value in zip(names, children):
+            object.__setattr__(obj, name, value)
+        for name, value in zip(static, aux):
+            object.__setattr__(obj, name, value)
+        for name, make in made:
+            object.__setattr__(obj, name, make())
+        return obj
+
+    optree.register_pytree_node(cls, flatten_, unflatten_, path_entry_type=optree.GetAttrEntry, namespace=NAMESPACE)
+    return cls

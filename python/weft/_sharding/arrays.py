@@ -1,0 +1,228 @@
+"""Arrays on devices: put there, and what each device holds of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _weft
+from .._core import tree as _tree
+from .._core.errors import type_error, value_error
+from .devices import Device, local_devices, process_index
+from .meshes import mesh_axes
+from .shardings import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    cuts_of,
+    held_blocks,
+    processes_of,
+    spans_processes,
+)
+
+
+def put(x: Any, sharding: Sharding):
+    """A concrete array with another sharding. Virtual devices share their memory, so nothing moves; between processes
+    a jitted function moves it."""
+    if isinstance(x, _weft.Array) and _weft.spans(x):
+        if x.sharding == sharding:
+            return x
+        if not isinstance(sharding, NamedSharding) or sharding.mesh != x.sharding.mesh:
+            raise value_error(
+                f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to "
+                f"another sharding on its mesh; got {sharding}. multihost_utils.process_allgather brings all of it"
+            )
+        return move_by_program(x, sharding)
+    x = _weft.array(x, None, False)
+    if spans_processes(sharding):
+        assert isinstance(sharding, NamedSharding)
+        if not sharding.addressable_devices:
+            raise value_error(f"device_put: process {process_index()} has no device of {sharding.mesh}")
+        cuts = cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
+        return _weft.span_whole(x, mesh_axes(sharding.mesh), cuts, processes_of(sharding.mesh), sharding)
+    return _weft.with_sharding(x, sharding)
+
+
+def move_by_program(x: Any, sharding: NamedSharding) -> Any:
+    """Set by weft.compiled, which stands above: programs are cut as this room says."""
+    raise NotImplementedError
+
+
+def device_put(x: Any, device: Any = None) -> Any:
+    """The arrays of a tree on a device, or cut over a mesh. Virtual devices share their memory, so little moves. Traced
+    values have no place yet: they stay as they are. Over a mesh of several processes each gives the same array, and
+    keeps what its devices hold.
+
+    Args:
+        x: NumPy array, array, number or tree of them.
+        device: a weft.Device, a weft.Sharding, or a tree of them (a prefix of x suffices); None: the first device.
+
+    Returns: tree of arrays.
+
+    Raises:
+        TypeError: a leaf is no array or number, or `device` something else.
+        ValueError: a sharding does not fit an array.
+
+    Example:
+        >>> weft.device_put(wnp.arange(4.0), weft.devices()[0]).sharding
+        SingleDeviceSharding(device=CpuDevice(id=0))
+    """
+    leaves, tree = _tree.flatten(x)
+    places = (
+        [device] * len(leaves) if not _is_container(device) else _tree.prefix_leaves(device, x, "device_put: device")
+    )
+    out = []
+    for leaf, place in zip(leaves, places):
+        spans = isinstance(leaf, _weft.Array) and _weft.spans(leaf)
+        array = leaf if spans else _weft.array(leaf, None, True)
+        if isinstance(place, Device):
+            place = SingleDeviceSharding(place)
+        if place is not None and not isinstance(place, Sharding):
+            raise type_error(
+                f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
+            )
+        if place is not None and (spans or not _weft.is_traced(array)):
+            if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
+                raise value_error(f"device_put: {place._device} belongs to another process")
+            if isinstance(place, NamedSharding):
+                cuts_of(place.mesh, place.spec, array.shape, "device_put")
+            array = put(array, place)
+        out.append(array)
+    return _tree.unflatten(tree, out)
+
+
+def _is_container(x: Any) -> bool:
+    return isinstance(x, (tuple, list, dict)) and not isinstance(x, PartitionSpec)
+
+
+class Shard:
+    """What one device holds of an array: `device`, `index` (slices of the whole), `replica_id` (how many devices before
+    this one hold the same) and `data`. Array.addressable_shards lists those of this process, Array.global_shards all.
+
+    Args:
+        array: the whole.
+        device: the device.
+        index: which part.
+        replica_id: how many devices before this one hold the same.
+
+    Example:
+        >>> wnp.arange(3).addressable_shards
+        [Shard(device=CpuDevice(id=0), index=(slice(0, 3, None),), replica_id=0)]
+    """
+
+    __slots__ = ("_array", "device", "index", "replica_id")
+
+    def __init__(self, array: Any, device: Device, index: tuple[slice, ...], replica_id: int):
+        self._array, self.device, self.index, self.replica_id = array, device, index, replica_id
+
+    @property
+    def data(self):
+        """The part as an array of its own; None where another process has it."""
+        if self.device.process_index != process_index():
+            return None
+        if _weft.spans(self._array):
+            part = _weft.held_block(self._array, held_blocks(self._array.sharding, self._array.shape).index(self.index))
+        else:
+            part = self._array[self.index] if self.index else self._array
+        return put(part, SingleDeviceSharding(self.device))
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device}, index={self.index}, replica_id={self.replica_id})"
+
+
+def _sharding_of(array: Any) -> Sharding:
+    """Array.sharding."""
+    return _weft.sharding_of(array) or SingleDeviceSharding(local_devices()[0])
+
+
+def _shards_of(array: Any) -> list[Shard]:
+    """Array.addressable_shards."""
+    return [shard for shard in global_shards(array) if shard.device.process_index == process_index()]
+
+
+def global_shards(array: Any) -> list[Shard]:
+    """What each device holds of the array, those of other processes included: their `data` is None.
+
+    Example:
+        >>> [shard.index for shard in wnp.arange(3).global_shards]
+        [(slice(0, 3, None),)]
+    """
+    seen: dict[tuple, int] = {}
+    shards = []
+    for device, index in _sharding_of(array).devices_indices_map(array.shape).items():
+        key = tuple((s.start, s.stop) for s in index)
+        shards.append(Shard(array, device, index, seen.get(key, 0)))
+        seen[key] = seen.get(key, 0) + 1
+    return shards
+
+
+def addressable_data(self: Any, index: int) -> Any:
+    """What one device of this process holds of the array: x.addressable_shards[index].data.
+
+    Args:
+        index: which of these devices.
+
+    Returns: array.
+
+    Raises:
+        IndexError: there are not so many.
+
+    Example:
+        >>> wnp.arange(3).addressable_data(0)
+        Array([0, 1, 2], dtype=int32)
+    """
+    return _shards_of(self)[index].data
+
+
+def _is_fully_addressable(array: Any) -> bool:
+    """Array.is_fully_addressable."""
+    return _sharding_of(array).is_fully_addressable
+
+
+def _is_fully_replicated(array: Any) -> bool:
+    """Array.is_fully_replicated."""
+    return _sharding_of(array).is_fully_replicated
+
+
+def _devices_of(array: Any) -> set[Device]:
+    """Array.devices()."""
+    return set(_sharding_of(array)._device_list())
+
+
+def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:
+    """Prints a picture of who holds what of an array.
+
+    Args:
+        x: array of one or two dimensions.
+        use_color: accepted, without effect.
+
+    Returns: the picture, a string.
+
+    Raises:
+        ValueError: the array has other dimensions.
+
+    Example:
+        >>> picture = weft.debug.visualize_array_sharding(wnp.zeros((4, 4)))
+        ┌───────┐
+        │ CPU 0 │
+        └───────┘
+    """
+    del use_color
+    if not 1 <= x.ndim <= 2:
+        raise value_error(f"visualize_array_sharding: the array has {x.ndim} dimensions; expected 1 or 2")
+    holders: dict[tuple[int, int], list[int]] = {}
+    for device, index in x.sharding.devices_indices_map(x.shape).items():
+        starts = [s.start for s in index]
+        row, column = (0, starts[0]) if x.ndim == 1 else (starts[0], starts[1])
+        holders.setdefault((row, column), []).append(device.id)
+    rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
+    text = {place: "CPU " + ",".join(map(str, sorted(ids))) for place, ids in holders.items()}
+    width = max(map(len, text.values())) + 2
+    line = lambda left, middle, right: left + middle.join(["─" * width] * len(columns)) + right
+    lines = [line("┌", "┬", "┐")]
+    for i, row in enumerate(rows):
+        lines.append("│" + "│".join(text[row, column].center(width) for column in columns) + "│")
+        lines.append(line("├", "┼", "┤") if i + 1 < len(rows) else line("└", "┴", "┘"))
+    picture = "\n".join(lines)
+    print(picture)
+    return picture

@@ -1,0 +1,318 @@
+"""One program for arrays that are cut over a mesh: constraints, and what moves between devices."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .. import _weft
+from .._core import tree as _tree
+from .._core.errors import not_implemented, type_error, value_error
+from .arrays import put
+from .meshes import Mesh, check_mesh, mesh_axes, mesh_devices, mesh_of
+from .shardings import NamedSharding, PartitionSpec, cuts_of, processes_of, spans_processes
+
+
+def over_processes(mesh: Mesh) -> bool:
+    """Whether some devices of the mesh belong to other processes."""
+    own, *of_devices = processes_of(mesh)
+    return any(process != own for process in of_devices)
+
+
+class _Entry:  # a PartitionSpec is a tuple, which would be taken for a container
+    def __init__(self, sharding: Any):
+        self.sharding = sharding
+
+
+def _wrapped(node: Any, what: str) -> Any:
+    if node is None or isinstance(node, (NamedSharding, PartitionSpec)):
+        return _Entry(node)
+    if isinstance(node, (tuple, list)):
+        kind = type(node)
+        items = [_wrapped(item, what) for item in node]
+        return kind(*items) if hasattr(node, "_fields") else kind(items)
+    if isinstance(node, dict):
+        return type(node)((k, _wrapped(v, what)) for k, v in node.items())
+    raise type_error(
+        f"{what}: expected weft.NamedSharding, or PartitionSpecs where a mesh is around the call, "
+        f"got {node!r} of type '{type(node).__name__}'"
+    )
+
+
+def shardings_of(shardings: Any, tree: Any, what: str) -> list[NamedSharding | None]:
+    """A sharding, or None where nothing is said, for every leaf of `tree`; a prefix suffices."""
+    found: list[NamedSharding | None] = []
+    for entry in _tree.prefix_leaves(_wrapped(shardings, what), tree, what):
+        sharding = entry.sharding
+        if isinstance(sharding, PartitionSpec):
+            sharding = NamedSharding(check_mesh(None, what), sharding)
+        found.append(sharding)
+    return found
+
+
+def check_shardings(shardings: Any, what: str) -> None:
+    """Raises TypeError for what is no sharding."""
+    _wrapped(shardings, what)
+
+
+def constrain(x: Any, sharding: NamedSharding | None, what: str) -> Any:
+    """One array that lies as the sharding says."""
+    if sharding is None:
+        return x
+    mesh = sharding.mesh
+    for name in mesh.axis_names:
+        if _weft.axis_is_bound(name):
+            raise value_error(
+                f"{what}: '{name}' is bound around the call (by shard_map, pmap or vmap): inside, arrays are what one "
+                "device holds, and there is nothing to cut"
+            )
+    cuts = cuts_of(mesh, sharding.spec, _weft.abstract(x)[0], what, may_be_open=True)
+    if isinstance(x, _weft.Array) and _weft.spans(x):
+        return put(x, sharding)
+    open_dims = [d for d, dim in enumerate(sharding.spec) if dim is PartitionSpec.UNCONSTRAINED]
+    y = _weft.sharding_constraint(x, mesh_axes(mesh), mesh_devices(mesh), cuts, open_dims)
+    if _weft.is_traced(y):
+        return y
+    # Outside of a program nobody else says how the open dimensions lie.
+    dims = [None if d in open_dims else dim for d, dim in enumerate(sharding.spec)]
+    return put(y, NamedSharding(mesh, PartitionSpec(*dims)))
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """x, which is to lie on a mesh as the shardings say. Inside a jitted function it decides how the program is cut
+    over devices; outside it puts arrays there. It is x itself for all derivatives and for vmap, which says nothing
+    about the dimension that it maps.
+
+    Args:
+        x: array, number or tree of them.
+        shardings: a weft.NamedSharding, a PartitionSpec for the mesh of the `with mesh:` around the call, None (nothing
+            is said), or a tree of them (a prefix of x suffices).
+
+    Returns: tree like x.
+
+    Raises:
+        TypeError: something is no sharding.
+        ValueError: a sharding does not fit an array, or devices cannot share a size evenly.
+
+    Example:
+        >>> rows = weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))
+        >>> f = weft.jit(lambda x: weft.with_sharding_constraint(x * 2, rows).sum())
+        >>> f(wnp.arange(3.0))
+        Array(6., dtype=float32)
+    """
+    leaves, tree = _tree.flatten(x)
+    what = "with_sharding_constraint"
+    places = shardings_of(shardings, x, what)
+    return _tree.unflatten(tree, [constrain(leaf, place, what) for leaf, place in zip(leaves, places)])
+
+
+def with_shardings(function: Callable, in_shardings: Any, out_shardings: Any, names: list[str]) -> Callable:
+    """The function with constraints on its arguments and results. `names` are those of its arguments' leaves once it is
+    called."""
+
+    @functools.wraps(function, updated=())
+    def constrained(*args, **kwargs):
+        if in_shardings is not None:
+            if kwargs:
+                raise value_error(
+                    f"jit: in_shardings says nothing of arguments by keyword; '{function.__name__}' got "
+                    + ", ".join(map(repr, kwargs))
+                )
+            leaves, tree = _tree.flatten(args)
+            places = shardings_of(in_shardings, args, "jit: in_shardings")
+            args = _tree.unflatten(
+                tree,
+                [
+                    constrain(leaf, place, f"jit: in_shardings, argument {name}")
+                    for leaf, place, name in zip(leaves, places, names)
+                ],
+            )
+        out = function(*args, **kwargs)
+        if out_shardings is not None:
+            leaves, tree = _tree.flatten(out)
+            places = shardings_of(out_shardings, out, "jit: out_shardings")
+            out = _tree.unflatten(
+                tree,
+                [
+                    constrain(leaf, place, f"jit: out_shardings, result{path}")
+                    for leaf, place, path in zip(leaves, places, _tree.path_texts(tree))
+                ],
+            )
+        return out
+
+    return constrained
+
+
+def _meshes_of(traced: Any) -> list[Mesh]:
+    """Those that the constraints and shard_maps of a program name."""
+    return [mesh_of(axes, numbers) for axes, numbers in _weft.meshes_of(traced)]
+
+
+def _read(traced: Any, shardings: list) -> list:
+    """The shardings of arguments that decide where the program runs: not of those that nobody reads, or that a
+    constraint moves, unless this process has only a part of them."""
+    return [s if stays or spans_processes(s) else None for s, stays in zip(shardings, _weft.stays(traced))]
+
+
+def _check_places(traced: Any, shardings: list, named: list[Mesh]) -> None:
+    """Raises ValueError where the program and its arguments lie on different devices, or on the same ones in another
+    order."""
+    places = [("its mesh", [d.id for d in named[0].devices.flat])] if named else []
+    for i, (sharding, (_, _, name)) in enumerate(zip(_read(traced, shardings), _weft.param_specs(traced))):
+        if sharding is not None:
+            where = [d.id for d in sharding._device_list()]
+            places.append((f"argument {name}" if name else f"argument number {i + 1}", where))
+    for what, where in places[1:]:
+        first, there = places[0]
+        if there != where:
+            raise value_error(
+                f"jit: '{traced.fn.name}' is for several sets of devices, or for one in different orders: "
+                f"{first} on {there}, {what} on {where}; weft.device_put moves an array"
+            )
+
+
+def check_one_device(target: str, shardings: list, names: list[str]) -> None:
+    """Raises NotImplementedError where an argument lies on several devices: programs for GPUs are for one."""
+    for name, sharding in zip(names, shardings):
+        if sharding is not None and sharding.num_devices > 1:
+            raise not_implemented(
+                f"lower: argument {name} lies on {sharding.num_devices} devices as {sharding!r}; a program for "
+                f"{target} is for one, programs over meshes have no GPU code yet (weft.ShapeDtype(shape, dtype) stands "
+                "for the whole array)"
+            )
+
+
+def _program_mesh(traced: Any, shardings: list) -> Mesh | None:
+    """The mesh that a program is for: the one that it names, or else that of the first argument that is cut. Arguments
+    on another mesh of the same devices are taken as they are, whole."""
+    named = _meshes_of(traced)
+    if len(named) > 1:
+        if not _weft.has_constraint(traced) and not any(map(over_processes, named)):
+            return None  # functions for several meshes: each cuts its own arguments
+        raise value_error(
+            f"jit: '{traced.fn.name}' has constraints or functions for several meshes: "
+            + ", ".join(f"{mesh} of devices {[d.id for d in mesh.devices.flat]}" for mesh in named)
+        )
+    _check_places(traced, shardings, named)
+    if named:
+        return named[0]
+    return next((s.mesh for s in _read(traced, shardings) if isinstance(s, NamedSharding)), None)
+
+
+def _spec(dims: list[list[str]]) -> PartitionSpec:
+    while dims and not dims[-1]:
+        dims = dims[:-1]
+    return PartitionSpec(*[None if not names else names[0] if len(names) == 1 else tuple(names) for names in dims])
+
+
+def _cuts(traced: Any, mesh: Mesh, shardings: list) -> list:
+    cuts = []
+    for sharding, (shape, _, _) in zip(shardings, _weft.param_specs(traced)):
+        same = isinstance(sharding, NamedSharding) and sharding.mesh == mesh
+        cuts.append(cuts_of(mesh, sharding.spec, shape, "jit") if same else None)
+    return cuts + [None] * (len(_weft.param_specs(traced)) - len(cuts))
+
+
+def _asked_for(traced: Any) -> list[NamedSharding | None]:
+    """How each result lies where it comes right out of a constraint or shard_map."""
+    return [
+        None if asked is None else NamedSharding(mesh_of(asked[0], asked[1]), _spec(asked[2]))
+        for asked in _weft.asked_for(traced)
+    ]
+
+
+def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple | None:
+    """Called from C++ when a program that names a mesh, or arguments of which somebody said where they lie, is
+    compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
+    where nothing is said of them."""
+    mesh = _program_mesh(traced, shardings)
+    if mesh is None:
+        if any(asked := _asked_for(traced)):
+            return None, asked
+        place = next((s for s in _read(traced, shardings) if s is not None), None)
+        return None if place is None else (None, [place] * len(_weft.result_specs(traced)))
+    for sharding in shardings:
+        if spans_processes(sharding) and sharding.mesh != mesh:
+            raise value_error(
+                f"jit: an argument of '{traced.fn.name}' spans several processes on {sharding.mesh}, and the program "
+                f"is for {mesh}, which is another mesh or has its devices in another order"
+            )
+    cuts = _cuts(traced, mesh, shardings)
+    asked = _asked_for(traced)
+    try:
+        fn, _, results, _, _ = _weft.partition(traced, mesh_axes(mesh), cuts, False, fixed_order)
+    except NotImplementedError:
+        if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
+            raise
+        return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
+    if over_processes(mesh):
+        fn = _weft.for_process(fn, processes_of(mesh))
+    return fn, [said or NamedSharding(mesh, _spec(dims)) for said, dims in zip(asked, results)]
+
+
+class Communication(NamedTuple):
+    """A collective of a program that is cut over devices.
+
+    Args:
+        operation: psum, all_gather, psum_scatter, all_to_all, ppermute, pmax or pmin.
+        axes: the axes of the mesh along which devices talk.
+        bytes: that each device receives, each time, if all send as little as they can: among n devices with b bytes
+            each, 2 b (n - 1) / n for psum, pmax and pmin, b (n - 1) / n for psum_scatter and all_to_all, b (n - 1) for
+            all_gather, b for ppermute. Several axes are one group of devices.
+        times: how often it runs; the trips of a loop of unknown length count once.
+        cause: which value lies how, and who needs it otherwise.
+        where: the line of who needs it.
+        cheaper: the spec of an argument with which the whole program would send least, in words: of the argument that
+            is moved, or else of the one that saves most; None: no other spec of one argument saves anything. Those
+            that share its sizes evenly are tried, with fewer axes first: up to 256 of an argument, 1,000 in all.
+
+    Example:
+        >>> weft.Communication("psum", ("x",), 8.0, 1.0, "", "", None).operation
+        'psum'
+    """
+
+    operation: str
+    axes: tuple[str, ...]
+    bytes: float
+    times: float
+    cause: str
+    where: str
+    cheaper: str | None
+
+    def __str__(self) -> str:
+        times = f" x {self.times:g}" if self.times != 1 else ""
+        lines = f"{self.operation} over {', '.join(self.axes)}: {self.bytes:g} bytes{times} at {self.where or '?'}\n"
+        lines += f"  {self.cause}\n"
+        return lines + (f"  cheaper: {self.cheaper}\n" if self.cheaper else "")
+
+
+def comms(traced: Any, shardings: list, names: list[str], fixed_order: bool = False) -> list[Communication]:
+    """What moves between devices in the program, for arguments that lie so."""
+    mesh = _program_mesh(traced, shardings)
+    if mesh is None:
+        return []
+    found = []
+    cuts = _cuts(traced, mesh, shardings)
+    _, _, _, records, total = _weft.partition(traced, mesh_axes(mesh), cuts, True, fixed_order)
+    for operation, axes, sent, times, cause, where, better in records:
+        cheaper = None
+        if better is not None:
+            param, dims, bytes_then = better
+            name = names[param] if param < len(names) else "a captured array"
+            cheaper = f"{name} as {_spec(dims)}: {bytes_then:g} bytes in all, now {total:g}"
+        found.append(Communication(operation, tuple(axes), sent, times, cause, where, cheaper))
+    return found
+
+
+def partitioned_text(traced: Any, shardings: list, fixed_order: bool = False) -> str:
+    """The program of the devices as text."""
+    pair = _partition(traced, shardings, fixed_order)
+    if pair is None or pair[0] is None:
+        raise value_error(
+            "stage: the program is for one device: no argument is cut over a mesh, and no constraint names one"
+        )
+    return pair[0].text()
+
+
+_weft.set_partition_hook(_partition)

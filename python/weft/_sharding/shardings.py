@@ -1,0 +1,299 @@
+"""How an array lies on the devices of a mesh, or on one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core import tree as _tree
+from .._core.errors import type_error, value_error
+from ..collectives import check_axis_name
+from .devices import Device, process_index
+from .meshes import Mesh
+
+
+class _Unconstrained:
+    """PartitionSpec.UNCONSTRAINED."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self):
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec(tuple):
+    """How an array is cut over a mesh, dimension by dimension. Dimensions that are left out are not cut.
+
+    Args:
+        dims: for each dimension the name of an axis, a tuple of names (the first one major; of one name it is that
+            name), None if it is not cut, or PartitionSpec.UNCONSTRAINED where with_sharding_constraint says nothing of
+            it.
+
+    Raises:
+        TypeError, ValueError: something is no name of an axis.
+
+    Example:
+        >>> weft.P("data", None, ("x", "y"))
+        PartitionSpec('data', None, ('x', 'y'))
+    """
+
+    __slots__ = ()
+
+    UNCONSTRAINED = _UNCONSTRAINED
+
+    def __new__(cls, *dims: Any) -> PartitionSpec:
+        checked: list[Any] = []
+        for dim in dims:
+            if isinstance(dim, (tuple, list)):
+                for name in dim:
+                    check_axis_name(name, "PartitionSpec")
+                checked.append(tuple(dim) if len(dim) > 1 else dim[0] if dim else None)
+            elif dim is None or dim is _UNCONSTRAINED:
+                checked.append(dim)
+            else:
+                checked.append(check_axis_name(dim, "PartitionSpec"))
+        return super().__new__(cls, checked)
+
+    def __repr__(self) -> str:
+        return f"PartitionSpec({', '.join(map(repr, self))})"
+
+    def __reduce__(self):
+        return PartitionSpec, tuple(self)
+
+
+P = PartitionSpec
+
+
+def spec_axes(spec: PartitionSpec) -> list[tuple[str, ...]]:
+    """The names of the axes of each dimension that a spec has an entry for."""
+    return [(dim,) if isinstance(dim, str) else dim if isinstance(dim, tuple) else () for dim in spec]
+
+
+def cuts_of(
+    mesh: Mesh, spec: PartitionSpec, shape: Sequence[Any], what: str, *, may_be_open: bool = False
+) -> list[tuple[str, ...]]:
+    """The axes of every dimension of an array of this shape. Raises ValueError, beginning with `what`, where the spec
+    fits neither the mesh nor the shape, and where it leaves a dimension open and may not."""
+    axes = spec_axes(spec)
+    if _UNCONSTRAINED in spec and not may_be_open:
+        raise value_error(f"{what}: {spec} leaves a dimension open; expected axes or None for every dimension")
+    if len(axes) > len(shape):
+        raise value_error(f"{what}: {spec} has {len(axes)} entries for an array of shape {tuple(shape)}")
+    seen: set[str] = set()
+    for names in axes:
+        for name in names:
+            if name not in mesh.shape:
+                raise value_error(f"{what}: {spec} names '{name}', which is no axis of {mesh}")
+            if name in seen:
+                raise value_error(f"{what}: {spec} uses the axis '{name}' twice")
+            seen.add(name)
+    axes += [()] * (len(shape) - len(axes))
+    for d, names in enumerate(axes):
+        count = math.prod(mesh.shape[name] for name in names)
+        if count > 1 and isinstance(shape[d], int) and shape[d] % count:
+            raise value_error(
+                f"{what}: dimension {d} of an array of shape {tuple(shape)} has size {shape[d]}, which {count} devices "
+                f"cannot share evenly ({spec} on {mesh})"
+            )
+    return axes
+
+
+class Sharding:
+    """How an array lies on devices: weft.SingleDeviceSharding or weft.NamedSharding.
+
+    Example:
+        >>> isinstance(wnp.arange(3).sharding, weft.Sharding)
+        True
+    """
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds all of it."""
+        raise NotImplementedError
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        """For every device, the part of an array of this shape that it holds."""
+        raise NotImplementedError
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of one device's part of an array of this shape."""
+        raise NotImplementedError
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The devices that hold a part."""
+        return set(self._device_list())
+
+    @property
+    def addressable_devices(self) -> set[Device]:
+        """Those that belong to this process."""
+        return {d for d in self._device_list() if d.process_index == process_index()}
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether the same devices hold the same parts of every array of `ndim` dimensions that both fit."""
+        if not isinstance(other, Sharding):
+            raise type_error(f"is_equivalent_to: expected a sharding, got {other!r}")
+        # A size that all cuts of both divide evenly tells all parts apart.
+        shape = (math.lcm(self.num_devices, other.num_devices),) * ndim
+        return self.devices_indices_map(shape) == other.devices_indices_map(shape)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices that hold a part belong to this process."""
+        return all(d.process_index == process_index() for d in self._device_list())
+
+    def addressable_devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        """For every device of this process, the part of an array of this shape that it holds."""
+        return {d: index for d, index in self.devices_indices_map(shape).items() if d.process_index == process_index()}
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices hold a part."""
+        return len(self._device_list())
+
+    def _device_list(self) -> list[Device]:
+        raise NotImplementedError
+
+
+class SingleDeviceSharding(Sharding):
+    """All of an array on one device.
+
+    Args:
+        device: the device.
+
+    Example:
+        >>> weft.SingleDeviceSharding(weft.devices()[0]).shard_shape((4, 2))
+        (4, 2)
+    """
+
+    def __init__(self, device: Device):
+        self._device = device
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def _device_list(self) -> list[Device]:
+        return [self._device]
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        return {self._device: tuple(slice(0, n) for n in shape)}
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return tuple(shape)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding) and self._device is other._device
+
+    def __hash__(self) -> int:
+        return hash(self._device.id)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self._device})"
+
+
+class NamedSharding(Sharding):
+    """Cut over a mesh as a PartitionSpec says; the same on all devices along axes that it does not name.
+
+    Args:
+        mesh: the mesh.
+        spec: the PartitionSpec.
+
+    Raises:
+        TypeError: they are something else.
+        ValueError: the spec names an axis that the mesh does not have, or one twice.
+
+    Example:
+        >>> mesh = weft.make_mesh((1,), ("x",))
+        >>> weft.NamedSharding(mesh, weft.P("x")).shard_shape((4, 2))
+        (4, 2)
+    """
+
+    def __init__(self, mesh: Mesh, spec: PartitionSpec):
+        if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
+            raise type_error(f"NamedSharding: expected a mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
+        cuts_of(mesh, spec, [0] * len(spec), "NamedSharding", may_be_open=True)
+        self.mesh, self.spec = mesh, spec
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds all of it."""
+        return all(self.mesh.shape[name] == 1 for names in spec_axes(self.spec) for name in names)
+
+    def _device_list(self) -> list[Device]:
+        return list(self.mesh.devices.flat)
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
+        return tuple(n // math.prod(self.mesh.shape[a] for a in names) for n, names in zip(shape, cuts))
+
+    def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
+        cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
+        block = self.shard_shape(shape)
+        found: dict[Device, tuple[slice, ...]] = {}
+        for at in np.ndindex(self.mesh.devices.shape):
+            place = dict(zip(self.mesh.axis_names, at))
+            index = []
+            for names, size in zip(cuts, block):
+                k = 0
+                for name in names:
+                    k = k * self.mesh.shape[name] + place[name]
+                index.append(slice(k * size, (k + 1) * size))
+            found[self.mesh.devices.item(at)] = tuple(index)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedSharding) and self.mesh == other.mesh and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((self.mesh, self.spec))
+
+    def __repr__(self) -> str:
+        return f"NamedSharding({self.mesh}, {self.spec})"
+
+
+def spans_processes(sharding: Any) -> bool:
+    """Whether arrays that lie so have parts in other processes that this one has not."""
+    return (
+        isinstance(sharding, NamedSharding) and not sharding.is_fully_addressable and not sharding.is_fully_replicated
+    )
+
+
+def processes_of(mesh: Mesh) -> list[int]:
+    """This process, then that of each device of the mesh, as the native module takes them."""
+    return [process_index(), *(d.process_index for d in mesh.devices.flat)]
+
+
+def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, ...]]:
+    """The parts that this process holds of an array of this shape, each once, in the order in which it keeps them."""
+    found: dict[tuple, tuple[slice, ...]] = {}
+    for index in sharding.addressable_devices_indices_map(shape).values():
+        found.setdefault(tuple((s.start, s.stop) for s in index), index)
+    return list(found.values())
+
+
+def prefix_specs(specs: Any, tree: Any, what: str) -> list:
+    """One entry of a tree of PartitionSpecs for every leaf of `tree`: a prefix suffices."""
+
+    class Entry:  # a PartitionSpec is a tuple, which would be taken for a container
+        def __init__(self, spec: Any):
+            self.spec = spec
+
+    def wrap(node: Any) -> Any:
+        if node is None or isinstance(node, PartitionSpec):
+            return Entry(node)
+        if isinstance(node, (tuple, list)):
+            kind = type(node)
+            return kind(*map(wrap, node)) if hasattr(node, "_fields") else kind(map(wrap, node))
+        if isinstance(node, dict):
+            return type(node)((k, wrap(v)) for k, v in node.items())
+        raise type_error(f"{what}: expected PartitionSpecs, got {node!r} of type '{type(node).__name__}'")
+
+    return [entry.spec for entry in _tree.prefix_leaves(wrap(specs), tree, what)]
