@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: inline elementary functions on f32 and f64 values, scalars or vectors alike.
+// Internal to lowering/**.cc: inline elementary functions on f32 and f64 values, scalars or vectors alike.
 //
 // Polynomials are minimax fits (Remez) whose weighted error lies below a quarter ulp; ranges are reduced with fused
 // multiply-adds. Special values, subnormals and large arguments follow the C library (tests/extremes_test.py).
