@@ -186,7 +186,7 @@ def test_files_that_are_no_cases(small: Path, tmp_path: Path) -> None:
         ("targets sm_90a\ncopy copy 0 0\n", "1 of 1 are right"),
         ("targets sm_90a\n", "0 of 0 are right"),
         ("targets sm_90a\ncopy copy 0\n", 'cannot read the line "copy copy 0"'),
-        ("targets sm_90a\ncheck another 0 0\n", "has no another.sm_90a.weftb"),
+        ("targets sm_90a\ncheck another 0 0\n", "has no file another.sm_90a.weftb"),
     ]:
         path.write_bytes(selftest_cases.archive({**files, "cases.txt": cases.encode()}))
         if cases.endswith("copy 0 0\n"):
