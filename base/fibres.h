@@ -1,4 +1,5 @@
-// Several functions on one thread in turns, each on a stack of its own: the virtual devices of a mesh.
+// Fibres (stackful coroutines): several functions on one thread in turns, each on a stack of its own. They are the
+// virtual devices of a mesh.
 //
 //   RunFibres(8, [&](int device) { ...; WaitFibre(); ... }, [&](const std::vector<bool>& waiting) { ... });
 //

@@ -1,5 +1,5 @@
-// What goes wrong when programs run, in the words of all who find it: the interpreter, Specialize, lowering and
-// compiled programs.
+// The texts of errors that several parts find when a program runs: the interpreter, Specialize, lowering and compiled
+// programs.
 //
 //   SizeMessage("top_k: dimension 0 of f32[n]", 1, 2)  // "top_k: dimension 0 of f32[n] has size 1; expected at least
 //   2"

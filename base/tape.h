@@ -2,12 +2,13 @@
 //
 // A tape is a sequence of rows, all of one dtype and size; reading past its end gives zeros, so a null tape is zero
 // everywhere. An element of dtype tape is a pointer to a Tape, which a TapeRegion owns: compiled code and the reference
-// interpreter copy such elements like numbers. Batched loops write one row per lane: all lanes share the memory, one
-// record holding the rows of every lane, and each lane's Tape is a view of its rows.
+// interpreter copy such elements like numbers. Batched loops write one row per batch element (`lane`):
+// all of them share the memory, one record holding the rows of every element, and each element's Tape is a view of its
+// rows.
 //
 //   TapeRegion region;
 //   uint64_t tape;
-//   TapeRecords* records = region.New(DType::kF32, 3, 1, &tape);  // rows of three floats, one lane
+//   TapeRecords* records = region.New(DType::kF32, 3, 1, &tape);  // rows of three floats, one batch element
 //   std::memcpy(records->Writable(0), row, 12);                   // row 0; grows as needed
 #ifndef WEFT_BASE_TAPE_H_
 #define WEFT_BASE_TAPE_H_
@@ -82,7 +83,7 @@ class TapeRegion {
   std::vector<Block> blocks_;
 };
 
-// The memory of row `i` of every lane, if the elements are the lanes of one tape in order; else nullptr.
+// The memory of row `i` of every lane, if these are the lanes of one tape in order; else nullptr.
 const char* TapeRecordInPlace(const uint64_t* elements, int64_t lanes, int64_t i);
 // Copies row `i` of each of the tapes to `out`, zeros where there is none.
 void ReadTapeRows(const uint64_t* elements, int64_t lanes, int64_t row_bytes, int64_t i, char* out);

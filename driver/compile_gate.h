@@ -1,4 +1,4 @@
-// Forking waits for whoever compiles.
+// A lock between compiling and forking: a fork waits for whoever compiles.
 #ifndef WEFT_DRIVER_COMPILE_GATE_H_
 #define WEFT_DRIVER_COMPILE_GATE_H_
 

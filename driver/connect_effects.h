@@ -1,4 +1,5 @@
-// What compiled programs do besides computing goes where the interpreter's effects go (ir/eval/effects.h).
+// Connects the effects of compiled programs (prints, callbacks) with the handlers of the interpreter
+// (ir/eval/effects.h).
 #ifndef WEFT_DRIVER_CONNECT_EFFECTS_H_
 #define WEFT_DRIVER_CONNECT_EFFECTS_H_
 

@@ -30,7 +30,7 @@ class Gpu : public Backend {
   Tensors Emulate(const CompileRequest& request, const FnRef& optimized, const Tensors& args) const override;
   void Export(const CompileRequest& request, const FnRef& optimized, bool emulation, Bundle* bundle) const override {
     CheckRounding(request, "export");
-    bundle->gpu = LowerGpu(optimized, target_, {.ptx = true, .twin = emulation});
+    bundle->gpu = LowerGpu(optimized, target_, {.ptx = true, .emulation = emulation});
   }
 
  private:
@@ -43,7 +43,7 @@ class Gpu : public Backend {
 Tensors Gpu::Emulate(const CompileRequest& request, const FnRef& optimized, const Tensors& args) const {
   CheckRounding(request, "emulate");
   const Fn& fn = *optimized;
-  GpuArtifact artifact = LowerGpu(optimized, target_, {.ptx = false, .twin = true});
+  GpuArtifact artifact = LowerGpu(optimized, target_, {.ptx = false, .emulation = true});
   std::vector<cuda::HostArgument> arguments;
   for (size_t i = 0; i < args.size(); ++i) {
     if (i < fn.params().size() && args[i].dtype() != fn.params()[i].type.dtype)
@@ -52,7 +52,7 @@ Tensors Gpu::Emulate(const CompileRequest& request, const FnRef& optimized, cons
   }
   std::vector<cuda::HostArray> results;
   try {
-    auto device = std::make_shared<cuda::TwinDevice>(artifact.twin, artifact.twin_target);
+    auto device = std::make_shared<cuda::EmulatedDevice>(artifact.emulation, artifact.emulation_target);
     results = cuda::Program(std::move(artifact), device).Run(arguments);
   } catch (const std::invalid_argument& failure) {
     throw TypeError(fn.name(), ": ", failure.what());

@@ -37,11 +37,13 @@ namespace {
 
 // INT64_MIN is refused too: its negative does not exist.
 int64_t Sum(int64_t a, int64_t b) {
-  if (__builtin_add_overflow(a, b, &a) || a == INT64_MIN) throw ValueError("a size of 2^63 or more");
+  if (__builtin_add_overflow(a, b, &a) || a == INT64_MIN)
+    throw ValueError("a size of 2^63 or more; expected one that fits 64 bits");
   return a;
 }
 int64_t Product(int64_t a, int64_t b) {
-  if (__builtin_mul_overflow(a, b, &a) || a == INT64_MIN) throw ValueError("a size of 2^63 or more");
+  if (__builtin_mul_overflow(a, b, &a) || a == INT64_MIN)
+    throw ValueError("a size of 2^63 or more; expected one that fits 64 bits");
   return a;
 }
 
@@ -64,12 +66,14 @@ Dim operator*(const Dim& a, const Dim& b) {
   Dim::Polynomial x = a.terms(), y = b.terms(), product;
   if (a.constant_ != 0) x[{}] = a.constant_;
   if (b.constant_ != 0) y[{}] = b.constant_;
-  if (x.size() * y.size() > kMaxTerms) throw ValueError("a size of more than ", kMaxTerms, " terms");
+  if (x.size() * y.size() > kMaxTerms)
+    throw ValueError("a symbolic size has ", x.size() * y.size(), " terms; expected at most ", kMaxTerms);
   for (const auto& [m, c] : x) {
     for (const auto& [n, d] : y) {
       Dim::Monomial key;
       std::merge(m.begin(), m.end(), n.begin(), n.end(), std::back_inserter(key));
-      if (key.size() > kMaxDegree) throw ValueError("a size of degree over ", kMaxDegree);
+      if (key.size() > kMaxDegree)
+        throw ValueError("a symbolic size has degree ", key.size(), "; expected at most ", kMaxDegree);
       product[key] = Sum(product[key], Product(c, d));
     }
   }

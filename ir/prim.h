@@ -100,20 +100,20 @@ struct JvpContext {
   OptionalAtoms dy;
 };
 
-// What travels with a value: its tangent, or its Taylor coefficients 1 ... count. nullopt = all of them are zero.
-using Companions = std::vector<std::optional<Atoms>>;
+// The series of each value: its tangent, or its Taylor coefficients 1 ... count. nullopt = all of them are zero.
+using Series = std::vector<std::optional<Atoms>>;
 
-// Forward propagation through an equation that takes companions along without knowing what they are: jvp with count =
+// Forward propagation of series through an equation, whether they are tangents or Taylor coefficients: jvp with count =
 // 1, jet with count = order. `push` does the same to a region.
 struct PushContext {
   Builder& b;
   const Eqn& eqn;
   const Atoms& x;
-  const Companions& dx;  // of each operand
+  const Series& dx;  // of each operand
   size_t count;
   std::function<JvpFn(const FnRef&, const Mask& active, const Mask& force_active)> push;
   Atoms y;
-  Companions dy;
+  Series dy;
 };
 
 // Taylor mode of one equation: coefficient k > 0 of its result, from those of its operands up to k and of its result

@@ -40,10 +40,10 @@ const NamedAxis& AxisNamed(const std::string& name, const std::string& what) {
 const std::vector<NamedAxis>& BoundAxes() { return Bound(); }
 bool AxisIsBound(const std::string& name) { return Find(name) != nullptr; }
 
-std::vector<std::string> AxesOfLanes() {
+std::vector<std::string> AxesOfPmap() {
   std::vector<std::string> names;
   for (const NamedAxis& a : Bound()) {
-    if (a.lanes && Find(a.name) == &a) names.push_back(a.name);
+    if (a.pmap && Find(a.name) == &a) names.push_back(a.name);
   }
   return names;
 }
@@ -52,7 +52,7 @@ uint64_t AxesKey() {
   const auto& bound = Bound();
   if (bound.empty()) return 0;
   std::string text;
-  for (const NamedAxis& a : bound) text += a.name + (a.lanes ? "*" : a.mesh ? "!" : "=") + a.size.ToString() + ";";
+  for (const NamedAxis& a : bound) text += a.name + (a.pmap ? "*" : a.mesh ? "!" : "=") + a.size.ToString() + ";";
   static std::mutex mutex;
   static auto& keys = *new std::map<std::string, uint64_t>();
   std::lock_guard<std::mutex> lock(mutex);

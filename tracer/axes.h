@@ -1,4 +1,5 @@
-// The named axes that are bound where the user's program is being traced: lanes of vmap(axis_name=), axes of a mesh.
+// The named axes that are bound where the user's program is being traced: batch elements of vmap(axis_name=), axes of a
+// mesh.
 //
 //   ScopedAxes scope({{"i", Dim(8), false}});
 //   AxisNamed("i", "psum").size;               // 8; raises kName for a name that nothing binds
@@ -18,8 +19,8 @@ namespace weft {
 struct NamedAxis {
   std::string name;
   Dim size;
-  bool mesh = false;   // of a mesh: types say which values vary over it
-  bool lanes = false;  // of a mesh that pmap made: derivatives inside are those of one device, as in a lane of vmap
+  bool mesh = false;  // of a mesh: types say which values vary over it
+  bool pmap = false;  // of a mesh that pmap made: derivatives inside are those of one device, as under vmap
 };
 
 // Binds axes for a scope.
@@ -39,7 +40,7 @@ bool AxisIsBound(const std::string& name);
 // All that are bound here, the innermost last: for a scope in which they are bound again.
 const std::vector<NamedAxis>& BoundAxes();
 // The axes of pmap that are bound here.
-std::vector<std::string> AxesOfLanes();
+std::vector<std::string> AxesOfPmap();
 // A number that stands for what is bound now, for the keys of caches of traced functions: equal for equal bindings.
 uint64_t AxesKey();
 

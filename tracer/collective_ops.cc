@@ -141,7 +141,7 @@ Value AxisIndex(const Strings& axes) {
     const auto size = static_cast<double>(named.size.value("axis_index of several axes"));
     place = Add(b, Mul(b, *place, Atom::Scalar(DType::kI32, size)), index);
   }
-  if (!place) throw ValueError("axis_index: no axis is given");
+  if (!place) throw ValueError("axis_index: axis_name names no axis; expected one or more");
   return site.Finish(*place);
 }
 

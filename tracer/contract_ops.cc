@@ -122,16 +122,19 @@ struct ContractDType {
 
 Value Tensordot(const Operand& x, const Operand& y, const Ints& x_axes, const Ints& y_axes) {
   const int rx = x.rank(), ry = y.rank();
-  if (x_axes.size() != y_axes.size()) throw ValueError("tensordot: ", x_axes.size(), " axes against ", y_axes.size());
+  if (x_axes.size() != y_axes.size())
+    throw ValueError("tensordot: axes names ", x_axes.size(), " axes of the first array and ", y_axes.size(),
+                     " of the second; expected equally many");
   CheckAxes(x_axes, rx, "tensordot"), CheckAxes(y_axes, ry, "tensordot");
-  if (rx + ry > 50) throw ValueError("tensordot: more than 50 dimensions");
+  if (rx + ry > 50)
+    throw ValueError("tensordot: arrays of ", rx, " and ", ry, " dimensions; expected at most 50 together");
   std::string lx = Letters(rx, 'a'), ly = Letters(ry, 'A');
   for (size_t i = 0; i < x_axes.size(); ++i) {
     const int64_t ax = CheckAxis(x_axes[i], rx, "tensordot"), ay = CheckAxis(y_axes[i], ry, "tensordot");
     const Dim dx = x.dims()[ax], dy = y.dims()[ay];
     if (!(dx == dy)) {
-      throw TypeError("tensordot: axis ", ax, " of shape ", ShapeText(x.dims()), " against axis ", ay, " of shape ",
-                      ShapeText(y.dims()));
+      throw TypeError("tensordot: axis ", ax, " of shape ", ShapeText(x.dims()), " has size ", dx, ", axis ", ay,
+                      " of shape ", ShapeText(y.dims()), " has size ", dy, "; expected equal sizes");
     }
     ly[ay] = lx[ax];
   }
@@ -267,7 +270,8 @@ Value Einsum(const std::string& text, Operands xs) {
   for (const std::string& t : terms) {
     for (char c : t) {
       if (!absl::ascii_isalnum(static_cast<unsigned char>(c)))
-        throw ValueError("einsum: '", text, "' has the character '", std::string(1, c), "'");
+        throw ValueError("einsum: '", text, "' has the character '", std::string(1, c),
+                         "'; expected letters, ',', '...' and '->'");
       if (!rename.count(c)) {
         if (rename.size() == 26) throw ValueError("einsum: more than 26 different indices in '", text, "'");
         const char letter = static_cast<char>('a' + rename.size());
@@ -279,7 +283,9 @@ Value Einsum(const std::string& text, Operands xs) {
     for (char& c : t) c = rename[c];
   }
   for (char& c : result) {
-    if (!rename.count(c)) throw ValueError("einsum: '", text, "' has an index in its result that no operand has");
+    if (!rename.count(c))
+      throw ValueError("einsum: '", text, "' has the index '", std::string(1, c),
+                       "' in its result, and no operand has it");
     c = rename[c];
   }
   for (size_t i = 0; i < result.size(); ++i) {
@@ -305,7 +311,10 @@ Value Einsum(const std::string& text, Operands xs) {
     work.erase(work.begin() + 1);
   }
   Named y = Reduce(b, work[0], result);
-  if (y.letters.size() != result.size()) throw TypeError("einsum: '", text, "': an index of size 1 was stretched away");
+  if (y.letters.size() != result.size())
+    throw TypeError(
+        "einsum: '", text,
+        "': an index of its result has size 1 in one operand and another size in another; expected equal sizes");
   y = Permute(b, y, result);
   return t.Finish(site, y.atom);
 }

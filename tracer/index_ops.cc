@@ -30,7 +30,7 @@ Axis ResolveSlice(const Index& e, const Dim& size) {
   Axis a;
   a.size = size;
   const int64_t step = e.step.value_or(1);
-  if (step == 0) throw ValueError("slice step must not be 0");
+  if (step == 0) throw ValueError("the step of a slice is 0; expected another integer");
   if (!e.start && !e.stop && step == 1) return a;
   const int64_t n = size.value("slicing");
   auto clamp = [&](int64_t i, int64_t lo, int64_t hi) { return std::min(std::max(i < 0 ? i + n : i, lo), hi); };
@@ -320,7 +320,9 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
       const Axis& a = plan.axes[i];
       if (a.kind == Axis::Kind::kArray) {
         const Value& v = plan.arrays[a.array];
-        if (a.size == Dim(0)) throw UserError(ErrorKind::kIndex, {}, "indexing axis ", i, " of size 0");
+        if (a.size == Dim(0))
+          throw UserError(ErrorKind::kIndex, {}, "axis ", i, " of shape ", ShapeText(dims),
+                          " has size 0, so no index is within bounds");
         const Atom index = SignedIndex(site, v, IndexDType(plan));
         start.push_back(IsUnsigned(v.dtype()) ? index : Wrapped(b, index, x, i));
         sizes.push_back(1);
@@ -336,7 +338,8 @@ Atom Read(Site& site, const Atom& operand, const Plan& plan, const std::string& 
   for (int64_t a : l.array_axes) {
     if (!(dims[a] == Dim(0))) continue;
     if (NumElements(joint.shape) == Dim(0)) return Zeros(b, b.TypeOf(x).With(l.result));  // nothing from nothing
-    throw UserError(ErrorKind::kIndex, {}, "indexing axis ", a, " of size 0");
+    throw UserError(ErrorKind::kIndex, {}, "axis ", a, " of shape ", ShapeText(dims),
+                    " has size 0, so no index is within bounds");
   }
   return b.Emit1(FindPrim("gather"), {x, joint.indices},
                  {{"offset_dims", l.window_dims},
@@ -503,7 +506,8 @@ Value TakeAlongAxis(const Operand& x, const Value& indices, int64_t axis) {
   const int rank = x.rank();
   const int64_t dim = CheckAxis(axis, rank, "take_along_axis");
   if (indices.rank() != rank)
-    throw TypeError("take_along_axis: indices of ", indices.rank(), " dimensions for an array of ", rank);
+    throw TypeError("take_along_axis: indices have shape ", ShapeText(indices.dims()), " and the array has shape ",
+                    ShapeText(x.dims()), "; expected as many dimensions");
   Dims shape = x.dims(), ishape = indices.dims();
   Indices entries;
   for (int d = 0; d < rank; ++d) {

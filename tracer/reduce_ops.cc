@@ -49,7 +49,8 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   if (prim == "reduce_max" || prim == "reduce_min") {
     for (int64_t d : dims) {
       if (from[d] == Dim(0))
-        throw ValueError(name, ": no elements along axis ", d, " of an array of shape ", ShapeText(from));
+        throw ValueError(name, ": axis ", d, " of an array of shape ", ShapeText(from),
+                         " has no elements; expected at least one");
     }
   }
   Site site;
@@ -90,7 +91,9 @@ Value ArgReduce(const std::string& prim, const Operand& x, std::optional<int64_t
   if (!axis) flat = Reshape(value, {Dim(-1)});
   const Value& v = axis ? value : flat;
   const int64_t dim = axis ? CheckAxis(*axis, v.rank(), prim.c_str()) : 0;
-  if (v.dims()[dim] == Dim(0)) throw ValueError(prim, ": the axis has no elements");
+  if (v.dims()[dim] == Dim(0))
+    throw ValueError(prim, ": axis ", dim, " of an array of shape ", ShapeText(v.dims()),
+                     " has no elements; expected at least one");
   Site site;
   Builder& b = site.b();
   Atom y = b.Emit1(FindPrim(prim), {site.Use(v)}, {{"dim", dim}, {"dtype", CountDType(v.dims()[dim])}});

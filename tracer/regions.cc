@@ -147,7 +147,8 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
   const size_t n = functions[0].fn->results().size();
   for (const Traced& f : functions) {
     if (f.fn->results().size() != n)
-      throw TypeError(what, ": the functions return ", n, " and ", f.fn->results().size(), " arrays");
+      throw TypeError(what, ": the functions return ", n, " and ", f.fn->results().size(),
+                      " arrays; expected equally many");
   }
   std::vector<DType> dtypes = ResultDTypes(*functions[0].fn);
   for (size_t i = 0; i < n; ++i) {
@@ -183,7 +184,8 @@ void UnifyResults(std::vector<Traced>& functions, const std::string& what, const
 bool PromoteCarry(Values& carry, Operands given, Traced& body, const std::string& what,
                   const std::vector<std::string>& paths) {
   if (body.fn->results().size() < carry.size()) {
-    throw TypeError(what, ": the body returns ", body.fn->results().size(), " arrays for a carry of ", carry.size());
+    throw TypeError(what, ": the body returns ", body.fn->results().size(), " arrays; expected the carry's ",
+                    carry.size(), " first");
   }
   std::vector<DType> dtypes = ResultDTypes(*body.fn);
   const Types types = body.fn->ResultTypes();

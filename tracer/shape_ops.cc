@@ -45,7 +45,8 @@ Value Transpose(const Operand& x, std::optional<Ints> axes) {
   Ints perm;
   if (axes) {
     if (static_cast<int>(axes->size()) != rank) {
-      throw ValueError("transpose: ", axes->size(), " axes for an array of ", rank, " dimensions");
+      throw ValueError("transpose: axes has ", axes->size(), " entries; expected one for each of the ", rank,
+                       " dimensions of shape ", ShapeText(x.dims()));
     }
     CheckAxes(*axes, rank, "transpose");
     for (int64_t a : *axes) perm.push_back(CheckAxis(a, rank, "transpose"));
@@ -60,7 +61,8 @@ Value Transpose(const Operand& x, std::optional<Ints> axes) {
 Value MoveAxis(const Operand& x, const Ints& from, const Ints& to) {
   const int rank = x.rank();
   if (from.size() != to.size())
-    throw ValueError("moveaxis: ", from.size(), " source axes and ", to.size(), " destination axes");
+    throw ValueError("moveaxis: ", from.size(), " source axes and ", to.size(),
+                     " destination axes; expected equally many");
   CheckAxes(from, rank, "moveaxis"), CheckAxes(to, rank, "moveaxis");
   Ints perm(rank, -1);
   std::vector<bool> taken(rank, false);

@@ -118,7 +118,9 @@ Value Trace::Wrap(const Atom& atom, bool weak) {
 
 Atom Trace::Use(const Value& value) {
   if (value.home().get() == this) [[likely]] {
-    if (!open_) throw UserError(ErrorKind::kTracer, {}, "the trace of '", builder_.name(), "' has ended");
+    if (!open_)
+      throw UserError(ErrorKind::kTracer, {}, "a value of '", builder_.name(),
+                      "' was used after its trace had ended; return it from the function instead");
     return value.var();
   }
   if (!value.traced()) {
@@ -316,7 +318,7 @@ bool Trace::Collect(std::vector<Var> pending, std::set<int>& slice, std::set<uin
       *unknown = v;
       return false;
     }
-    if (!eqns[e].FreeAxes().empty()) {  // differs from lane to lane, or between devices
+    if (!eqns[e].FreeAxes().empty()) {  // differs between batch elements, or between devices
       *unknown = v;
       return false;
     }

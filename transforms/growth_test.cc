@@ -141,8 +141,8 @@ TEST(Growth, BranchesWithinBranches) {
     for (const Applied& t : kTransforms) {
       const auto size = [&](int times) { return static_cast<double>(SizeOf(t.apply(program.make(times * t.levels)))); };
       const double one = size(1), two = size(2), three = size(3);
-      // In proportion, or by as much as before. (How lanes run a branch depends on what it costs, so the first levels
-      // of a deep program may be cheaper or dearer than the others.) Squares would be 1 : 4 : 9.
+      // In proportion, or by as much as before. (How batch elements run a branch depends on what it costs, so the first
+      // levels of a deep program may be cheaper or dearer than the others.) Squares would be 1 : 4 : 9.
       EXPECT_LT(three, std::max(1.6 * two, two + 1.4 * (two - one)))
           << program.name << ", " << t.name << ": " << one << ", " << two << ", " << three;
     }

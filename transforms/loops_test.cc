@@ -86,7 +86,7 @@ TEST(While, LanesOfDifferentTripCounts) {
   const std::vector<double> first = {1024, 22, 1, 8 * 2187}, second = {3584, 2, 0, 56 * 729};
   expect(Lanes(GradOf(f), 4), first, "vmap grad, lane ");
   expect(Lanes(GradOf(GradOf(f)), 4), second, "vmap grad grad, lane ");
-  // grad of vmap: the sum over lanes of independent functions.
+  // grad of vmap: the sum over batch elements of independent functions.
   Builder b("sum");
   const Atom p = b.Parameter(Type{DType::kF64, {4}, {}});
   const Atom y = b.Inline(*Lanes(f, 4), {p})[0];
@@ -104,7 +104,7 @@ TEST(While, TwoLevelsOfLanes) {
   const std::vector<double> want = {1024, 22, 1, 8 * 2187, 1, 1};
   const Tensor got = Eval(*f, {x})[0];
   for (int64_t i = 0; i < 6; ++i) EXPECT_NEAR(got.at<double>(i), want[static_cast<size_t>(i)], 1e-9) << i;
-  // Tapes made for lanes, then batched once more; and differentiated after that.
+  // Tapes made for batch elements, then batched once more; and differentiated after that.
   const FnRef inner = Lanes(ParseFn(Squaring()), 2);
   Builder b("sum");
   const Atom p = b.Parameter(Type{DType::kF64, {2}, {}});

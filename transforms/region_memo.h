@@ -1,4 +1,4 @@
-// What the transform that is running has made of regions already.
+// Remembers what the running transform has made of regions.
 //
 // A program holds a function by reference as often as it calls it, and rules ask for one region several times (until
 // branches or carries agree), so without a memory the work doubles with every level. The outermost transform of a

@@ -41,7 +41,8 @@ void Record(const std::string& law, const Fn& fn) { Ran()[law].merge(PrimsOf(fn)
 Tensors DrawOperands(const Sample& s, std::mt19937& rng) {
   Tensors x;
   for (Type t : s.operands) {
-    for (size_t i = s.axes.size(); i-- > 0;) t.dims.insert(t.dims.begin(), Dim(s.axes[i].size));  // a value per lane
+    for (size_t i = s.axes.size(); i-- > 0;)
+      t.dims.insert(t.dims.begin(), Dim(s.axes[i].size));  // a value per batch element
     x.push_back(Draw(t, s.low, s.high, rng));
   }
   for (const auto& [i, value] : s.values) x[i] = value;
@@ -75,7 +76,7 @@ FnRef Alone(const Prim& prim, const Sample& s) {
   return b.Build(b.Emit(prim, x, s.attrs, s.regions));
 }
 
-// A collective means something over lanes only: its axes are mapped, from the last one on.
+// A collective means something over batch elements only: its axes are mapped, from the last one on.
 FnRef AsFn(const Prim& prim, const Sample& s) {
   FnRef fn = Alone(prim, s);
   for (size_t i = s.axes.size(); i-- > 0;)
@@ -347,7 +348,7 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
       try {
         for (int64_t l = 0; l < kLanes; ++l) each.push_back(Eval(*fn, lanes[l]));
       } catch (const Error& error) {
-        // assert: when a lane fails, so does the whole.
+        // assert: when a batch element fails, so does the whole.
         ASSERT_EQ(error.kind(), ErrorKind::kRuntime) << error.what();
         EXPECT_THROW(Eval(*vmapped.fn, stacked), Error) << Print(*vmapped.fn);
         continue;
@@ -371,7 +372,7 @@ TEST_P(EveryPrim, VmapIsAStackedLoop) {
   }
 }
 
-// Values and tangents, each for two lanes.
+// Values and tangents, each for two batch elements.
 FnRef PushedOverLanes(const FnRef& fn) {
   Mask active, force;
   for (const Param& p : fn->params()) active.push_back(IsInexact(p.type.dtype));

@@ -158,10 +158,14 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
       case DType::kF64: return {1, 70, 1};
       case DType::kC64: return {4, 68, 4};
       case DType::kC128: return {5, 70, 5};
-      default: throw std::runtime_error("cuda: products of this type are not there");
+      default:
+        throw std::runtime_error(std::string("cuda: cuBLASLt multiplies no ") + Name(static_cast<DType>(p.dtype)) +
+                                 "; expected f16, bf16, f32, f64, c64 or c128");
     }
   }();
-  if (p.dtype != p.out_dtype) throw std::runtime_error("cuda: a product of one type into another is not there yet");
+  if (p.dtype != p.out_dtype)
+    throw std::runtime_error(std::string("cuda: a product of ") + Name(static_cast<DType>(p.dtype)) + " into " +
+                             Name(static_cast<DType>(p.out_dtype)) + " is not supported yet; expected one dtype");
   auto laid_out = [](int64_t rows, int64_t row, int64_t columns, int64_t column) {
     const std::optional<ColumnMajor> m = ColumnMajor::Of(rows, row, columns, column);
     if (!m) throw std::runtime_error("cuda: the program has a product that cuBLASLt cannot describe");

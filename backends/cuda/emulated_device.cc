@@ -14,6 +14,7 @@
 #include "backends/shared_object.h"
 #include "base/dtype.h"
 #include "base/fibres.h"
+#include "base/out_of_memory.h"
 #include "lowering/abi/cpu_features.h"
 #include "lowering/abi/emulation_abi.h"
 
@@ -162,7 +163,7 @@ using F1 = float(float);
 using D2 = double(double, double);
 using F2 = float(float, float);
 
-// In the order of kTwinFunctions.
+// In the order of kEmulationFunctions.
 void** Table() {
   static void* table[] = {
       Entry(ThreadIndex),  Entry(BlockIndex),    Entry(Barrier),      Entry(Shuffle),      Entry(Access),
@@ -177,7 +178,7 @@ void** Table() {
       Entry<D1>(::lgamma), Entry<F1>(::lgammaf), Entry<D1>(ErfInv),   Entry<F1>(ErfInvF),  Entry<D2>(::pow),
       Entry<F2>(::powf),   Entry<D2>(::atan2),   Entry<F2>(::atan2f), Entry<D2>(::fmod),   Entry<F2>(::fmodf),
       Entry<D1>(::round),  Entry<F1>(::roundf)};
-  static_assert(sizeof(table) / sizeof(table[0]) == kNumTwinFunctions);
+  static_assert(sizeof(table) / sizeof(table[0]) == kNumEmulationFunctions);
   return table;
 }
 
@@ -273,35 +274,36 @@ void RunMeeting(Grid& g, Launcher launcher, void** arguments) {
 
 }  // namespace
 
-TwinDevice::TwinDevice(const std::string& code, const std::string& target) {
+EmulatedDevice::EmulatedDevice(const std::string& code, const std::string& target) {
   if (const std::string lacking = LackingFeature(target); !lacking.empty())
-    throw std::runtime_error("the kernels' twins were compiled for a CPU with " + lacking + ", which this one lacks");
+    throw std::runtime_error("the kernels were compiled for emulation on a CPU with " + lacking +
+                             ", which this one lacks");
   library_ = LoadSharedObject(code);
-  auto** table = static_cast<void***>(dlsym(library_, "weft_twin"));
-  if (table == nullptr) throw std::runtime_error("the kernels' twin lacks its table");
+  auto** table = static_cast<void***>(dlsym(library_, "weft_emulation"));
+  if (table == nullptr) throw std::runtime_error("the emulated kernels lack their table");
   *table = Table();
 }
 
-TwinDevice::~TwinDevice() {
+EmulatedDevice::~EmulatedDevice() {
   for (const auto& [address, bytes] : allocated_) std::free(const_cast<char*>(address));
   dlclose(library_);
 }
 
-void* TwinDevice::Allocate(int64_t bytes) {
+void* EmulatedDevice::Allocate(int64_t bytes) {
   const size_t size = (static_cast<size_t>(bytes) + 511) / 256 * 256;
   void* p = std::aligned_alloc(256, size);
-  if (p == nullptr) throw std::runtime_error("out of memory");
+  if (p == nullptr) throw OutOfMemory("out of memory: " + std::to_string(bytes) + " bytes of emulated device memory");
   std::memset(p, 0xCB, size);
   allocated_[static_cast<const char*>(p)] = bytes;
   return p;
 }
 
-void TwinDevice::Free(void* address) {
+void EmulatedDevice::Free(void* address) {
   allocated_.erase(static_cast<const char*>(address));
   std::free(address);
 }
 
-void TwinDevice::Within(const void* address, int64_t bytes, const char* what) const {
+void EmulatedDevice::Within(const void* address, int64_t bytes, const char* what) const {
   const char* at = static_cast<const char*>(address);
   auto it = allocated_.upper_bound(at);
   if (bytes == 0) return;
@@ -309,25 +311,26 @@ void TwinDevice::Within(const void* address, int64_t bytes, const char* what) co
     throw std::runtime_error(std::string(what) + " leaves the memory that was allocated");
 }
 
-void TwinDevice::CopyIn(void* to, const void* from, int64_t bytes) {
+void EmulatedDevice::CopyIn(void* to, const void* from, int64_t bytes) {
   Within(to, bytes, "a copy to the device");
   if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
-void TwinDevice::CopyOut(void* to, const void* from, int64_t bytes) {
+void EmulatedDevice::CopyOut(void* to, const void* from, int64_t bytes) {
   Within(from, bytes, "a copy from the device");
   if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
-void TwinDevice::CopyWithin(void* to, const void* from, int64_t bytes) {
+void EmulatedDevice::CopyWithin(void* to, const void* from, int64_t bytes) {
   Within(to, bytes, "a copy");
   Within(from, bytes, "a copy");
   if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
 }
 
-void TwinDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) {
+void EmulatedDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) {
   const auto launcher = reinterpret_cast<Launcher>(dlsym(library_, (kernel.name + "_launch").c_str()));
-  if (launcher == nullptr) throw std::runtime_error("the kernels' twin lacks " + kernel.name);
+  if (launcher == nullptr) throw std::runtime_error("the emulated kernels lack " + kernel.name);
   if (kernel.blocks * kernel.threads > 0x7fffffff)
-    throw std::runtime_error("kernel " + kernel.name + " has too many threads for the CPU");
+    throw std::runtime_error("kernel " + kernel.name + " has " + std::to_string(kernel.blocks) + " blocks of " +
+                             std::to_string(kernel.threads) + " threads; emulation runs at most 2^31 - 1 threads");
   Grid g;
   g.kernel = &kernel;
   g.threads.resize(static_cast<size_t>(kernel.threads));
@@ -348,7 +351,7 @@ void TwinDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& ope
   }
   if (kernel.shared_bytes > 0) {
     const auto* shared = static_cast<const char*>(dlsym(library_, (kernel.name + "_shared").c_str()));
-    if (shared == nullptr) throw std::runtime_error("the kernels' twin lacks the shared memory of " + kernel.name);
+    if (shared == nullptr) throw std::runtime_error("the emulated kernels lack the shared memory of " + kernel.name);
     g.regions.push_back(
         {shared, kernel.shared_bytes, true, true, std::vector<Touch>(static_cast<size_t>(kernel.shared_bytes))});
   }
@@ -389,8 +392,10 @@ void Product(const GpuMatmul& p, const void* x, const void* y, void* out) {
 
 }  // namespace
 
-void TwinDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
-  if (p.dtype != p.out_dtype) throw std::runtime_error("a product of one type into another is not there yet");
+void EmulatedDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
+  if (p.dtype != p.out_dtype)
+    throw std::runtime_error(std::string("a product of ") + Name(static_cast<DType>(p.dtype)) + " into " +
+                             Name(static_cast<DType>(p.out_dtype)) + " is not supported yet; expected one dtype");
   switch (static_cast<DType>(p.dtype)) {
     case DType::kF32: return Product<float, double>(p, x, y, out);
     case DType::kF64: return Product<double, double>(p, x, y, out);
@@ -398,11 +403,13 @@ void TwinDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
     case DType::kBF16: return Product<BFloat16, float>(p, x, y, out);
     case DType::kC64: return Product<std::complex<float>, std::complex<double>>(p, x, y, out);
     case DType::kC128: return Product<std::complex<double>, std::complex<double>>(p, x, y, out);
-    default: throw std::runtime_error("a product of this type is not there");
+    default:
+      throw std::runtime_error(std::string("products of ") + Name(static_cast<DType>(p.dtype)) +
+                               " are not supported; expected f16, bf16, f32, f64, c64 or c128");
   }
 }
 
-double TwinDevice::Milliseconds(const std::function<void()>& work) {
+double EmulatedDevice::Milliseconds(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();

@@ -1,4 +1,4 @@
-// A device that runs the twins of GPU kernels on the CPU, one fibre per CUDA thread, and checks each of their steps:
+// A device that emulates GPU kernels on the CPU, one fibre per CUDA thread, and checks each of their steps:
 // accesses outside of the operands or misaligned, writes to operands that are only read, operands that overlap, threads
 // that touch what another one writes with no barrier between them, shared memory read before it is written, barriers
 // and shuffles that not all threads reach. The first of these ends the launch with a std::runtime_error that names the
@@ -15,13 +15,13 @@
 
 namespace weft::cuda {
 
-class TwinDevice : public Device {
+class EmulatedDevice : public Device {
  public:
-  // `code`, `target`: GpuArtifact::twin and twin_target; without the latter, of this CPU. Throws std::runtime_error
-  // when it cannot be loaded, or needs instructions that this CPU lacks.
-  explicit TwinDevice(const std::string& code, const std::string& target = "");
-  ~TwinDevice() override;
-  TwinDevice(const TwinDevice&) = delete;
+  // `code`, `target`: GpuArtifact::emulation and emulation_target; without the latter, of this CPU. Throws
+  // std::runtime_error when it cannot be loaded, or needs instructions that this CPU lacks.
+  explicit EmulatedDevice(const std::string& code, const std::string& target = "");
+  ~EmulatedDevice() override;
+  EmulatedDevice(const EmulatedDevice&) = delete;
 
   void* Allocate(int64_t bytes) override;  // filled with 0xCB
   void Free(void* address) override;

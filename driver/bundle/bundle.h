@@ -20,11 +20,11 @@ struct CompileRequest;
 // backend without code that could be written.
 Bundle MakeBundle(const CompileRequest& request, const Tensors& captured, bool emulation);
 
-// `device`: "cpu"; "cuda"; "twin", a GPU's kernels on the CPU, checked; or "", what the bundle is for. One argument for
-// each parameter that the bundle does not bring along. Raises kType for arguments that do not fit, kValue for a device
-// that the bundle is not for, kRuntime where the device cannot be used or fails.
+// `device`: "cpu"; "cuda"; "emulation", a GPU's kernels on the CPU, checked; or "", what the bundle is for. One
+// argument for each parameter that the bundle does not bring along. Raises kType for arguments that do not fit, kValue
+// for a device that the bundle is not for, kRuntime where the device cannot be used or fails.
 Tensors RunBundle(const Bundle& bundle, const Tensors& args, const std::string& device);
-// The same for GPUs alone, "cuda" or "twin": needs no library but the driver, and cuBLASLt for products.
+// The same for GPUs alone, "cuda" or "emulation": needs no library but the driver, and cuBLASLt for products.
 Tensors RunGpuBundle(const Bundle& bundle, const Tensors& args, const std::string& device);
 
 // All parameters' values: constants from the bundle, the rest from `args`. Raises kType for arguments that do not fit.

@@ -27,7 +27,8 @@ Tensors AllArguments(const Bundle& b, const Tensors& args) {
     if (v.is_constant) {
       Tensor t(static_cast<DType>(v.dtype), v.shape);
       if (t.bytes() != static_cast<int64_t>(v.constant.size()))
-        throw ValueError("the bundle is damaged: a constant has another size");
+        throw ValueError("the bundle is damaged: constant ", v.name, " has ", v.constant.size(), " bytes; ", t.type(),
+                         " needs ", t.bytes());
       if (t.bytes() > 0) std::memcpy(t.raw(), v.constant.data(), v.constant.size());
       all.push_back(std::move(t));
       continue;
@@ -43,18 +44,18 @@ Tensors AllArguments(const Bundle& b, const Tensors& args) {
 Tensors RunGpuBundle(const Bundle& b, const Tensors& args, const std::string& device) {
   if (!b.gpu) throw ValueError("device: the bundle is for cpu, not for ", device.empty() ? "cuda" : device);
   if (device == "cpu") throw ValueError("device: the bundle is for ", b.gpu->plan.target, ", not for cpu");
-  if (device == "twin" && b.gpu->twin.empty())
-    throw ValueError("device: the bundle has no twins; it was exported without them");
-  if (!device.empty() && device != "cuda" && device != "twin")
-    throw ValueError("device: there is no device \"", device, "\"; expected cpu, cuda or twin");
+  if (device == "emulation" && b.gpu->emulation.empty())
+    throw ValueError("device: the bundle holds no code for host emulation; export it with --emulation");
+  if (!device.empty() && device != "cuda" && device != "emulation")
+    throw ValueError("device: there is no device \"", device, "\"; expected cpu, cuda or emulation");
   const Tensors all = AllArguments(b, args);
   std::vector<cuda::HostArgument> arguments;
   for (const Tensor& t : all) arguments.push_back({t.raw(), t.shape()});
   Tensors out;
   try {
     std::shared_ptr<cuda::Device> on;
-    if (device == "twin")
-      on = std::make_shared<cuda::TwinDevice>(b.gpu->twin, b.gpu->twin_target);
+    if (device == "emulation")
+      on = std::make_shared<cuda::EmulatedDevice>(b.gpu->emulation, b.gpu->emulation_target);
     else
       on = std::make_shared<cuda::CudaDevice>(*b.gpu);
     for (const cuda::HostArray& a : cuda::Program(*b.gpu, on).Run(arguments)) {

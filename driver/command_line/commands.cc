@@ -67,7 +67,7 @@ void RunCommand::Run() const {
 void ExportCommand::Run() const {
   CompileRequest request{LoadProgram(file)};
   request.backend = target;
-  WriteFile(output, MakeBundle(request, {}, twins).Serialize());
+  WriteFile(output, MakeBundle(request, {}, emulation).Serialize());
 }
 
 void DumpCommand::Run() const {

@@ -36,7 +36,7 @@ struct RunCommand {
 struct ExportCommand {
   std::string file;
   std::string target = "cpu";
-  bool twins = false;
+  bool emulation = false;
   std::string output;
   void Run() const;
 };

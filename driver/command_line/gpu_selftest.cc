@@ -59,13 +59,14 @@ class Material {
       } else if (words >> c.name >> c.relative >> c.absolute) {
         cases.push_back(c);
       } else {
-        throw UserError(ErrorKind::kParse, {}, path_, ": cases.txt: there is no sense in \"", line, "\"");
+        throw UserError(ErrorKind::kParse, {}, path_, ": cases.txt: cannot read the line \"", line,
+                        "\"; expected \"targets SM...\" or \"KIND NAME RELATIVE ABSOLUTE\"");
       }
     }
   }
 
   std::string File(const std::string& name) const {
-    if (!files_.Has(name)) throw UserError(ErrorKind::kParse, {}, path_, " has no ", name);
+    if (!files_.Has(name)) throw UserError(ErrorKind::kParse, {}, path_, ": the archive has no file ", name);
     return files_.Read(name);
   }
   Tensor Array(const std::string& name, DType wanted) const {

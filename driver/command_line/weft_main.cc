@@ -50,8 +50,10 @@ int Main(int argc, char** argv) {
   run_app->add_option("FILE", run.file, "The program")->required();
   run_app->add_option("--inputs", run.inputs,
                       "One .npy file per parameter, constants included, or one .npz file with arrays of their names");
-  run_app->add_option("--device", run.device, "Where a bundle runs: cpu, cuda, or twin, a GPU's kernels on the CPU")
-      ->check(CLI::IsMember({"cpu", "cuda", "twin"}));
+  run_app
+      ->add_option("--device", run.device,
+                   "Where a bundle runs: cpu, cuda, or emulation: a GPU's kernels on the CPU, checked")
+      ->check(CLI::IsMember({"cpu", "cuda", "emulation"}));
   run_app->add_option("--outputs", run.outputs,
                       "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
   run_app->add_flag("--interpret", run.interpret, "Use the reference interpreter instead of compiled code");
@@ -60,7 +62,8 @@ int Main(int argc, char** argv) {
   CLI::App* export_app = app.add_subcommand("export", "Compile a program into a file that runs without the compiler");
   export_app->add_option("FILE", bundle.file, "The program")->required();
   export_app->add_option("--target", bundle.target, "cpu, or a GPU as in cuda:sm_90a")->capture_default_str();
-  export_app->add_flag("--twins", bundle.twins, "With a GPU's kernels also their twins, for --device=twin on this CPU");
+  export_app->add_flag("--emulation", bundle.emulation,
+                       "For a GPU: also code that emulates its kernels on this CPU, for --device=emulation");
   export_app->add_option("-o,--output", bundle.output, "The bundle")->required();
 
   weft::DumpCommand dump;

@@ -52,8 +52,8 @@ int Main(int argc, char** argv) {
   CLI::App* run_app = app.add_subcommand("run", "Run a bundle");
   run_app->add_option("FILE", file, "The bundle, made by `weft export` or export()")->required();
   run_app->add_option("--inputs", inputs, "One .npy file per parameter, or one .npz file with arrays of their names");
-  run_app->add_option("--device", device, "cpu, cuda, or twin, a GPU's kernels on the CPU")
-      ->check(CLI::IsMember({"cpu", "cuda", "twin"}));
+  run_app->add_option("--device", device, "cpu, cuda, or emulation: a GPU's kernels on the CPU, checked")
+      ->check(CLI::IsMember({"cpu", "cuda", "emulation"}));
   run_app->add_option("--outputs", outputs, "A folder for the results, 0.npy, 1.npy ...; without it they are printed");
 
   weft::SelftestCommand selftest;

@@ -1,5 +1,6 @@
 // What a program costs: floating-point operations and bytes read and written, counted on its equations. The measure by
-// which transforms choose (a select or blocks of taken lanes) and benchmarks compare a gradient with its function.
+// which transforms choose (a select or blocks of taken batch elements) and benchmarks compare a gradient with its
+// function.
 //
 //   Cost c = CostOf(*fn);
 //   double per_element = c.flops / 1e6;

@@ -15,9 +15,9 @@
 #include "absl/strings/escaping.h"
 #include "base/utf8.h"
 #include "ir/builder.h"
+#include "ir/exchange/weft.pb.h"
 #include "ir/prim.h"
 #include "ir/text/attribute_names.h"
-#include "ir/exchange/weft.pb.h"
 
 static_assert(std::endian::native == std::endian::little, "literals are written as they lie in memory");
 

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "ir/builder.h"
+#include "ir/exchange/weft.pb.h"
 #include "ir/samples/sample_fns.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "ir/exchange/weft.pb.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-// Collectives: operations between the devices along named axes of a mesh, or the lanes of vmap(axis_name=).
+// Collectives: operations between the devices along named axes of a mesh, or the batch elements of vmap(axis_name=).
 //
 //   psum pmax pmin    the same on all devices afterwards
 //   all_gather psum_scatter all_to_all ppermute    move blocks between them
@@ -9,7 +9,7 @@
 //
 // Types: psum makes a value the same along its axes, so its result no longer varies over them; its transpose is then
 // pvary. Where types do not say over which axes values vary (under vmap they do not), a psum is its own transpose: the
-// cotangents of all lanes are cotangents of copies of one value. That is what JAX does.
+// cotangents of all batch elements are cotangents of copies of one value. That is what JAX does.
 #include "ir/prims/collectives.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ const Strings& CheckAxes(const Sig& s) {
   const Strings& axes = s.attrs.Get<Strings>("axes");
   if (axes.empty()) throw ValueError(s.prim.name, ": axes is empty; expected at least one name");
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i].empty()) throw ValueError(s.prim.name, ": an axis without a name");
+    if (axes[i].empty())
+      throw ValueError(s.prim.name, ": the name of an axis is empty; expected at least one character");
     if (std::find(axes.begin(), axes.begin() + static_cast<int64_t>(i), axes[i]) !=
         axes.begin() + static_cast<int64_t>(i))
       throw ValueError(s.prim.name, ": the axis '", axes[i], "' is named twice");
@@ -45,7 +46,8 @@ const Dims& CheckSizes(const Sig& s) {
   if (sizes.size() != n)
     throw ValueError(s.prim.name, ": sizes=<", ToString(sizes), ">; expected one for each of ", n, " axes");
   for (const Dim& size : sizes) {
-    if (size.is_static() && size.value() < 1) throw ValueError(s.prim.name, ": an axis of size ", size);
+    if (size.is_static() && size.value() < 1)
+      throw ValueError(s.prim.name, ": sizes holds ", size, "; expected 1 or more");
   }
   return sizes;
 }
@@ -56,7 +58,7 @@ void RefuseMappedAxis(const BatchContext& c, const char* why) {
     if (!region->UsesAxis(c.axis)) continue;
     throw UserError(ErrorKind::kUnsupported, c.eqn.loc, "vmap: ", c.eqn.prim->name,
                     " holds a collective over the mapped axis '", c.axis, "', but ", why,
-                    ": all lanes have to meet at a collective");
+                    ": all batch elements have to meet at a collective");
   }
 }
 
@@ -140,7 +142,8 @@ Atom Again(BatchContext& c, const Atom& x, const Strings& axes, const Dims& size
   return c.b.Emit1(*c.eqn.prim, {x}, attrs);
 }
 
-// The equation with its dimensions one further back, behind those of the lanes: the mapped axis is another one.
+// The equation with its dimensions one further back, behind those of the batch elements: the mapped axis is another
+// one.
 void BatchPast(BatchContext& c, std::initializer_list<const char*> dims) {
   Attrs attrs = c.eqn.attrs;
   for (const char* name : dims) attrs.Set(name, attrs.GetInt(name) + (c.batched[0] ? 1 : 0));
@@ -148,8 +151,9 @@ void BatchPast(BatchContext& c, std::initializer_list<const char*> dims) {
   c.batched_out = {c.batched[0]};
 }
 
-// The leading dimension moved in front of dimension `dim` of the others, and merged with it: lane after lane.
-Atom MergeLanes(Builder& b, const Atom& x, int64_t dim) {
+// The leading dimension moved in front of dimension `dim` of the others, and merged with it: one batch element after
+// the other.
+Atom MergeBatch(Builder& b, const Atom& x, int64_t dim) {
   const Type type = b.TypeOf(x);
   Ints perm = Range(1, type.rank());
   perm.insert(perm.begin() + dim, 0);
@@ -159,7 +163,7 @@ Atom MergeLanes(Builder& b, const Atom& x, int64_t dim) {
 }
 
 // Dimension `dim` cut in `count` blocks, their number in front.
-Atom SplitIntoLanes(Builder& b, const Atom& x, int64_t dim, const Dim& count, const std::string& name) {
+Atom SplitBatch(Builder& b, const Atom& x, int64_t dim, const Dim& count, const std::string& name) {
   const Type type = b.TypeOf(x);
   Dims shape = type.dims;
   shape[dim] = Divided(name, type, dim, count);
@@ -169,8 +173,8 @@ Atom SplitIntoLanes(Builder& b, const Atom& x, int64_t dim, const Dim& count, co
   return Transpose(b, Reshape(b, x, shape), perm);
 }
 
-// The sum of all lanes of operand 0.
-Atom SumOfLanes(BatchContext& c) {
+// The sum of all batch elements of operand 0.
+Atom SumOverBatch(BatchContext& c) {
   const Type type = c.b.TypeOf(c.x[0]);
   if (c.batched[0]) return ReduceSum(c.b, c.x[0], {0});
   if (!c.size.is_static()) return ReduceSum(c.b, c.Batched(0), {0});
@@ -182,7 +186,7 @@ void BatchReduction(BatchContext& c, const char* reduction) {
   if (!a.mapped) return BatchPast(c, {});
   Atom y = c.x[0];
   if (std::string(reduction) == "reduce_sum")
-    y = SumOfLanes(c);
+    y = SumOverBatch(c);
   else if (c.batched[0])
     y = Reduce(c.b, reduction, y, {0});
   Strings rest = a.before;
@@ -196,7 +200,7 @@ void BatchGather(BatchContext& c) {
   if (!a.mapped) return BatchPast(c, {"dim"});
   const int64_t dim = c.eqn.attrs.GetInt("dim");
   const Atom inner = Again(c, c.Batched(0), a.after, a.after_sizes, c.eqn.attrs.With("dim", dim + 1));
-  c.y = {Again(c, MergeLanes(c.b, inner, dim), a.before, a.before_sizes, c.eqn.attrs)};
+  c.y = {Again(c, MergeBatch(c.b, inner, dim), a.before, a.before_sizes, c.eqn.attrs)};
   c.batched_out = {false};
 }
 
@@ -204,15 +208,15 @@ void BatchScatter(BatchContext& c) {
   const Around a = AroundMapped(c);
   if (!a.mapped) return BatchPast(c, {"dim"});
   const int64_t dim = c.eqn.attrs.GetInt("dim");
-  const Atom outer = Again(c, SumOfLanes(c), a.before, a.before_sizes, c.eqn.attrs);
-  const Atom lanes = SplitIntoLanes(c.b, outer, dim, c.size, c.eqn.prim->name);
-  c.y = {Again(c, lanes, a.after, a.after_sizes, c.eqn.attrs.With("dim", dim + 1))};
+  const Atom outer = Again(c, SumOverBatch(c), a.before, a.before_sizes, c.eqn.attrs);
+  const Atom elements = SplitBatch(c.b, outer, dim, c.size, c.eqn.prim->name);
+  c.y = {Again(c, elements, a.after, a.after_sizes, c.eqn.attrs.With("dim", dim + 1))};
   c.batched_out = {true};
 }
 
 // Over one axis, which is mapped: x[from, ..., split, ...] -> y[to, ..., concat, ...].
-Atom ExchangeLanes(Builder& b, const Atom& x, int64_t split, int64_t concat, const Dim& size, const std::string& name) {
-  const Atom blocks = SplitIntoLanes(b, x, split + 1, size, name);  // [to, from, ...]
+Atom ExchangeBatch(Builder& b, const Atom& x, int64_t split, int64_t concat, const Dim& size, const std::string& name) {
+  const Atom blocks = SplitBatch(b, x, split + 1, size, name);  // [to, from, ...]
   const Type type = b.TypeOf(blocks);
   Ints perm = {0};
   for (int d = 2; d < type.rank(); ++d) perm.push_back(d);
@@ -235,12 +239,12 @@ void BatchAllToAll(BatchContext& c) {
   Atom x = c.Batched(0);
   c.batched_out = {true};
   if (axes.size() == 1) {
-    c.y = {ExchangeLanes(c.b, x, split, concat, c.size, name)};
+    c.y = {ExchangeBatch(c.b, x, split, concat, c.size, name)};
     return;
   }
   const auto n = static_cast<int64_t>(axes.size());
   const Type type = c.b.TypeOf(x);
-  // [lane, ..., (n ones) concat, ..., (sizes) split / product, ...]
+  // [batch element, ..., (n ones) concat, ..., (sizes) split / product, ...]
   Dims wide = {type.dims[0]}, final = type.dims;
   int64_t ones = 0, blocks = 0;
   final[split + 1] = Divided(name, type, split + 1, Product(sizes));
@@ -261,7 +265,7 @@ void BatchAllToAll(BatchContext& c) {
   x = Reshape(c.b, x, wide);
   for (int64_t i = 0; i < n; ++i) {
     if (axes[i] == c.axis) {
-      x = ExchangeLanes(c.b, x, blocks + i - 1, ones + i - 1, sizes[i], name);
+      x = ExchangeBatch(c.b, x, blocks + i - 1, ones + i - 1, sizes[i], name);
     } else {
       x = Again(c, x, {axes[i]}, {sizes[i]}, c.eqn.attrs.With("split", blocks + i).With("concat", ones + i));
     }
@@ -269,8 +273,8 @@ void BatchAllToAll(BatchContext& c) {
   c.y = {Reshape(c.b, x, final)};
 }
 
-// Lanes from `begin` to `end` of x.
-Atom SomeLanes(Builder& b, const Atom& x, int64_t begin, int64_t end) {
+// Batch elements from `begin` to `end` of x.
+Atom PartOfBatch(Builder& b, const Atom& x, int64_t begin, int64_t end) {
   const Type type = b.TypeOf(x);
   Ints start(type.rank(), 0), limit, strides(type.rank(), 1);
   for (const Dim& d : type.dims) limit.push_back(d.is_static() ? d.value() : -1);
@@ -294,7 +298,7 @@ void BatchPermute(BatchContext& c) {
                        n);
     source[perm[i + 1]] = perm[i];
   }
-  // Lanes that come from neighbours in the same order move together.
+  // Batch elements that come from neighbours in the same order move together.
   const Atom x = c.Batched(0);
   Type type = c.b.TypeOf(x);
   Atoms parts;
@@ -302,7 +306,7 @@ void BatchPermute(BatchContext& c) {
     int64_t end = at + 1;
     while (end < n && source[end] == (source[at] < 0 ? -1 : source[at] + (end - at))) ++end;
     type.dims[0] = end - at;
-    parts.push_back(source[at] < 0 ? Zeros(c.b, type) : SomeLanes(c.b, x, source[at], source[at] + (end - at)));
+    parts.push_back(source[at] < 0 ? Zeros(c.b, type) : PartOfBatch(c.b, x, source[at], source[at] + (end - at)));
     at = end;
   }
   c.y = {Concatenate(c.b, parts, 0)};
@@ -369,9 +373,10 @@ OptionalAtoms PsumTranspose(TransposeContext& c) {
 }
 
 void RegisterReductionsOverDevices(PrimRegistry& r) {
-  Prim& sum = AddReducing(r, "psum", "reduce_sum", kNumbers,
-                          "The sum of x over all devices along `axes` (over the lanes of a vmap of that axis_name), on "
-                          "each.");
+  Prim& sum = AddReducing(
+      r, "psum", "reduce_sum", kNumbers,
+      "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
+      "each.");
   sum.linear = {0};
   sum.transpose = PsumTranspose;
   AddReducing(r, "pmax", "reduce_max", kReals,

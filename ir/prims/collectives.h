@@ -1,4 +1,4 @@
-// What collectives have in common: their axes.
+// The axes of collectives: checks of their names and sizes, and the block of an array that this device holds.
 #ifndef WEFT_IR_PRIMS_COLLECTIVES_H_
 #define WEFT_IR_PRIMS_COLLECTIVES_H_
 

@@ -87,7 +87,7 @@ void CheckOrder(const Sig& s, const ContractSpec& spec, const std::map<char, Dim
     throw ValueError("contract: leaf=", leaf, "; expected a divisor of the ", n.value_or(0), " terms along '", along,
                      "'");
   if (!IsInexact(result) || ByteWidth(RealPart(result)) < 4)
-    throw TypeError("contract: a sum in a fixed order (leaf=", leaf, ") into ", result,
+    throw TypeError("contract: a deterministic sum (leaf=", leaf, ") into ", result,
                     "; expected f32, f64, c64 or c128");
 }
 
@@ -161,7 +161,7 @@ Tensor Sum(const ContractSpec& spec, const Tensor& x, const Tensor& y, const Typ
   return StoreAs<K>(result.dtype, shape, z);
 }
 
-// The sum in a fixed order. The terms of the letter `along` are cut into leaves of `leaf` of them; a leaf is the sum,
+// The deterministic sum. The terms of the letter `along` are cut into leaves of `leaf` of them; a leaf is the sum,
 // from 0 on, of its terms one after the other, those of the other summed letters, alphabetically, faster; it is rounded
 // to the result's dtype. The sum of several leaves is, rounded, that of the first ones, the largest power of two of
 // them below all, and that of the others.
@@ -264,7 +264,8 @@ void RegisterContraction(PrimRegistry& r) {
                   "The sum of products over the letters of `spec` (such as \"bmk,bkn->bmn\") that are not in the "
                   "result. No letter repeats in a term; each "
                   "occurs in two terms at least. Optional `dtype`: of the result and the accumulation; `along` and "
-                  "`leaf`: the sum is taken in a fixed order (transforms/shard/fixed_order.h).");
+                  "`leaf`: the sum is deterministic, its terms are added in an order of its own "
+                  "(transforms/shard/deterministic.h).");
   p.more_attributes = {"along", "leaf"};
   p.dtypes = kNumbers;
   p.tolerance = 1e-5;

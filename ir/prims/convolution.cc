@@ -190,18 +190,18 @@ void BatchConv(BatchContext& c) {
     return Reshape(b, front, Joined({c.size}, joined));
   };
   if (c.batched[0] && c.batched[1]) {
-    const int64_t lanes = c.size.value("vmap of conv over both operands");
+    const int64_t elements = c.size.value("vmap of conv over both operands");
     const Atom w = FoldDim(b, c.x[1], 0, 0);                              // [B o, i]
     const Atom x = FoldDim(b, c.x[0], 0, conv.batch_groups > 1 ? 0 : 1);  // [B n, c] or [n, B c]
-    (conv.batch_groups > 1 ? conv.batch_groups : conv.feature_groups) *= lanes;
+    (conv.batch_groups > 1 ? conv.batch_groups : conv.feature_groups) *= elements;
     c.y = {leading(b.Emit1(*c.eqn.prim, {x, w}, conv.ToAttrs()), 1, 1)};
   } else if (c.batched[0]) {
-    // Within a batch group lanes and n lie side by side: [B, g n] -> [g, B n].
+    // Within a batch group vmap's elements and n lie side by side: [B, g n] -> [g, B n].
     const Atom x = conv.batch_groups == 1 ? c.x[0] : FoldDim(b, CutDim(b, c.x[0], 1, groups), 0, 1);
     const Atom flat = FoldDim(b, x, 0, 0);
     c.y = {leading(b.Emit1(*c.eqn.prim, {flat, c.x[1]}, conv.ToAttrs()), 0, 1)};
   } else {
-    // Within a group lanes and o lie side by side: [B, g o] -> [g, B o].
+    // Within a group vmap's elements and o lie side by side: [B, g o] -> [g, B o].
     const Atom w = groups == 1 ? c.x[1] : FoldDim(b, CutDim(b, c.x[1], 1, groups), 0, 1);
     const Atom flat = FoldDim(b, w, 0, 0);
     c.y = {leading(b.Emit1(*c.eqn.prim, {c.x[0], flat}, conv.ToAttrs()), 1, groups)};

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// One lane after the other: a scan whose body is the operation. Unmapped operands are constants of the scan.
+// One batch element after the other: a scan whose body is the operation. Unmapped operands are constants of the scan.
 void BatchByLoop(BatchContext& c) {
   Builder body(c.eqn.prim->name);
   body.set_loc(c.b.loc());
@@ -40,7 +40,7 @@ void RegisterDebugPrint(PrimRegistry& r) {
   Prim& p = r.Add(
       "debug_print", Family::kEffect, -1,
       "Prints `format` with each {} or {:.3f} replaced by the next operand ({{ and }} stand for braces); no result. "
-      "Under vmap it prints lane after lane, under "
+      "Under vmap it prints one batch element after the other, under "
       "differentiation the primal values.");
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
@@ -84,7 +84,7 @@ void RegisterAssert(PrimRegistry& r) {
     return {};
   };
   p.not_differentiable = "it has no result";
-  p.batch = [](BatchContext& c) {  // it fails when a lane does
+  p.batch = [](BatchContext& c) {  // it fails when a batch element does
     c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs);
     c.batched_out = {};
   };
@@ -103,7 +103,7 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
       std::string("Calls host function number `callback` with the operands; its results have the types `results`. ") +
           (pure ? "The function depends on its operands alone: calls whose results are not used are dropped."
                 : "Calls keep their order and are never dropped.") +
-          " Under vmap it is called lane after lane.");
+          " Under vmap it is called for one batch element after the other.");
   p.has_effect = !pure;
   p.host_functions = [](const Attrs& attrs) -> Ints { return {attrs.GetInt("callback")}; };
   p.infer = [](const Sig& s) -> Types {

@@ -153,7 +153,7 @@ Shape ClampedStart(const Tensors& in, size_t first, const Shape& shape, const Sh
   return start;
 }
 
-// Start indices of several lanes as one [lanes, rank] array of i64 or i32.
+// Start indices of several batch elements as one [batch elements, rank] array of i64 or i32.
 Atom StackStarts(BatchContext& c, size_t first, int rank) {
   Atoms columns;
   for (int d = 0; d < rank; ++d) {
@@ -190,7 +190,8 @@ void RegisterDynamicSlice(PrimRegistry& r) {
         continue;
       }
       if (sizes[d] < 0 || !s.Fits(x, d, sizes[d]))
-        throw ValueError("dynamic_slice: sizes=", ToString(Attr(sizes)), " does not fit operand ", x);
+        throw ValueError("dynamic_slice: sizes=", ToString(Attr(sizes)), " does not fit operand ", x, " in dimension ",
+                         d, "; expected 0 to its size, or -1 for all of it");
       dims.push_back(sizes[d]);
     }
     return {x.With(dims)};
@@ -252,7 +253,9 @@ void RegisterDynamicUpdateSlice(PrimRegistry& r) {
                   "Operand 0 with the window that begins at the integer scalars given from operand 2 on, clamped so "
                   "that it fits, replaced by operand 1.");
   p.infer = [](const Sig& s) -> Types {
-    if (s.operands.size() < 2) throw TypeError("dynamic_update_slice: takes an array, an update and start indices");
+    if (s.operands.size() < 2)
+      throw TypeError("dynamic_update_slice: takes an array, an update and a start per dimension, got ",
+                      s.operands.size(), " operands");
     const Type &x = s.operands[0], &u = s.operands[1];
     CheckStarts(s, 2, x.rank());
     bool fits = x.dtype == u.dtype && x.rank() == u.rank();
@@ -325,7 +328,8 @@ Types InferGather(const Sig& s) {
                     ", one entry for each of start_index_map=", ToString(Attr(g.start_index_map)));
   }
   if (g.operand_batch_dims.size() != g.indices_batch_dims.size())
-    throw ValueError("gather: operand_batch_dims and indices_batch_dims differ in length");
+    throw ValueError("gather: operand_batch_dims=", ToString(Attr(g.operand_batch_dims)),
+                     " and indices_batch_dims=", ToString(Attr(g.indices_batch_dims)), "; expected equally many");
   Dims window;
   const bool no_indices = std::find(indices.dims.begin(), indices.dims.end() - 1, Dim(0)) != indices.dims.end() - 1;
   // How many windows. Those that are filled have to fit, too: their place is read and not used.
@@ -344,7 +348,8 @@ Types InferGather(const Sig& s) {
   }
   for (int64_t d : g.start_index_map) {
     if (d < 0 || d >= x.rank())
-      throw UserError(ErrorKind::kIndex, {}, "gather: start_index_map holds ", d, ", outside operand ", x);
+      throw UserError(ErrorKind::kIndex, {}, "gather: start_index_map holds ", d, "; expected a dimension of operand ",
+                      x);
   }
   const int rank = static_cast<int>(window.size()) + indices.rank() - 1;
   CheckDims(s, "offset_dims", g.offset_dims, rank);

@@ -335,7 +335,7 @@ void RegisterPad(PrimRegistry& r) {
                &interior = CheckLength(s, "interior", x.rank());
     Dims dims;
     for (int d = 0; d < x.rank(); ++d) {
-      if (interior[d] < 0) throw ValueError("pad: interior=", ToString(Attr(interior)), " is negative");
+      if (interior[d] < 0) throw ValueError("pad: interior=", ToString(Attr(interior)), "; expected 0 or more");
       if (interior[d] == 0) {
         const Dim size = x.dims[d] + (Dim(lo[d]) + Dim(hi[d]));
         if (size.is_static() && size.value() < 0)
@@ -405,7 +405,7 @@ void RegisterPad(PrimRegistry& r) {
       c.y = {Pad(c.b, c.x[0], c.x[1], lo, hi, interior)};
       return;
     }
-    // A padding value per lane: pad data and mask, then select.
+    // A padding value per batch element: pad data and mask, then select.
     const Atom x = c.Batched(0);
     const Atom padded = Pad(c.b, x, Atom::Scalar(c.b.DTypeOf(x), 0), lo, hi, interior);
     const Atom mask =

@@ -1,8 +1,8 @@
-// The binary interface of a twin: GPU kernels compiled for the CPU, one call per CUDA thread. Plain C, no LLVM.
+// The binary interface of host emulation: GPU kernels compiled for the CPU, one call per CUDA thread. Plain C, no LLVM.
 //
 // The shared object exports, for a kernel `k`, `void k_launch(void** arguments)`, which runs one thread of it, and
 // `k_shared`, the block's shared memory (if it has any). What a thread asks of the machine goes through the table that
-// `weft_twin` points at: entry i is the function that kTwinFunctions names.
+// `weft_emulation` points at: entry i is the function that kEmulationFunctions names.
 #ifndef WEFT_LOWERING_ABI_EMULATION_ABI_H_
 #define WEFT_LOWERING_ABI_EMULATION_ABI_H_
 
@@ -12,7 +12,7 @@ namespace weft {
 
 // Before each load and store: weft_access(address, bytes, alignment, write). Barriers and shuffles carry the number of
 // the instruction, the same for all threads.
-inline constexpr const char* kTwinFunctions[] = {
+inline constexpr const char* kEmulationFunctions[] = {
     "weft_thread",   // int32 ()
     "weft_block",    // int32 ()
     "weft_barrier",  // void (int32 site)
@@ -72,7 +72,7 @@ inline constexpr const char* kTwinFunctions[] = {
     "__nv_round",
     "__nv_roundf",
 };
-inline constexpr int kNumTwinFunctions = sizeof(kTwinFunctions) / sizeof(kTwinFunctions[0]);
+inline constexpr int kNumEmulationFunctions = sizeof(kEmulationFunctions) / sizeof(kEmulationFunctions[0]);
 
 }  // namespace weft
 #endif  // WEFT_LOWERING_ABI_EMULATION_ABI_H_

@@ -73,8 +73,9 @@ struct GpuArtifact {
   std::vector<GpuKernel> kernels;
   std::vector<GpuStep> steps;
   std::string ptx;
-  std::string twin;  // the same kernels as an ELF shared object for this CPU (lowering/abi/emulation_abi.h), or empty
-  std::string twin_target;  // this CPU, as Target::ToString
+  std::string
+      emulation;  // the same kernels as an ELF shared object for this CPU (lowering/abi/emulation_abi.h), or empty
+  std::string emulation_target;  // this CPU, as Target::ToString
 };
 
 }  // namespace weft

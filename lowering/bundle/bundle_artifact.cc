@@ -6,8 +6,8 @@
 #include "base/dtype.h"
 #include "base/utf8.h"
 #include "lowering/abi/abi.h"
-#include "lowering/bundle/bundle.pb.h"
 #include "lowering/bundle/bundle.h"
+#include "lowering/bundle/bundle.pb.h"
 
 namespace weft {
 namespace {
@@ -38,8 +38,8 @@ GpuMatmul Read(const bundle::Matmul& m) {
 void Write(const GpuArtifact& a, bundle::GpuProgram* out) {
   out->set_sm(a.sm);
   out->set_ptx(a.ptx);
-  out->set_twin(a.twin);
-  out->set_twin_target(a.twin_target);
+  out->set_emulation(a.emulation);
+  out->set_emulation_target(a.emulation_target);
   out->set_arena_bytes(a.plan.arena_bytes);
   out->set_constants(a.plan.constants);
   out->set_schedule(a.plan.schedule);
@@ -78,8 +78,8 @@ GpuArtifact Read(const bundle::GpuProgram& p) {
   GpuArtifact a;
   a.sm = p.sm();
   a.ptx = p.ptx();
-  a.twin = p.twin();
-  a.twin_target = p.twin_target();
+  a.emulation = p.emulation();
+  a.emulation_target = p.emulation_target();
   a.plan.target = "cuda:" + p.sm();
   a.plan.arena_bytes = p.arena_bytes();
   a.plan.constants = p.constants();

@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: the last mile from MLIR to a loadable shared object, and the process-wide compiler state.
+// Internal to lowering/**.cc: from MLIR to a loadable shared object, and the process-wide compiler state.
 #ifndef WEFT_LOWERING_CPU_CODEGEN_H_
 #define WEFT_LOWERING_CPU_CODEGEN_H_
 

@@ -102,13 +102,13 @@ std::string Ptx(llvm::Module& module, const std::vector<GpuKernel>& kernels, con
   return EmitFile(*machine, module, /*assembly=*/true);
 }
 
-// Replaces what only a GPU has by calls through the table of twin_abi.h.
-class TwinMaker {
+// Replaces what only a GPU has by calls through the table of emulation_abi.h.
+class EmulationMaker {
  public:
-  explicit TwinMaker(llvm::Module& module) : module_(module), builder_(module.getContext()) {
+  explicit EmulationMaker(llvm::Module& module) : module_(module), builder_(module.getContext()) {
     table_ =
         new llvm::GlobalVariable(module, builder_.getPtrTy(), /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage,
-                                 llvm::ConstantPointerNull::get(builder_.getPtrTy()), "weft_twin");
+                                 llvm::ConstantPointerNull::get(builder_.getPtrTy()), "weft_emulation");
   }
 
   void Run(const std::vector<GpuKernel>& kernels) {
@@ -125,8 +125,8 @@ class TwinMaker {
 
  private:
   static int IndexOf(llvm::StringRef name) {
-    for (int i = 0; i < kNumTwinFunctions; ++i) {
-      if (name == kTwinFunctions[i]) return i;
+    for (int i = 0; i < kNumEmulationFunctions; ++i) {
+      if (name == kEmulationFunctions[i]) return i;
     }
     return -1;
   }
@@ -170,7 +170,8 @@ class TwinMaker {
     } else if (const int entry = IndexOf(name); entry >= 0) {
       replacement = Call(entry, call->getType(), {call->arg_begin(), call->arg_end()});
     } else {
-      WEFT_CHECK(!name.starts_with("llvm.nvvm.") && !name.starts_with("__nv_")) << "a twin lacks " << name.str();
+      WEFT_CHECK(!name.starts_with("llvm.nvvm.") && !name.starts_with("__nv_"))
+          << "host emulation lacks " << name.str();
       return;
     }
     if (replacement != nullptr) call->replaceAllUsesWith(replacement);
@@ -200,13 +201,13 @@ class TwinMaker {
 
 }  // namespace
 
-std::string TwinOfLlvm(const std::string& llvm, const std::vector<GpuKernel>& kernels) {
+std::string EmulationOfLlvm(const std::string& llvm, const std::vector<GpuKernel>& kernels) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic diagnostic;
   std::unique_ptr<llvm::Module> ir = llvm::parseIR(llvm::MemoryBufferRef(llvm, "kernels"), diagnostic, context);
   if (ir == nullptr)
-    throw ValueError("twin: line ", diagnostic.getLineNo(), " of the LLVM IR: ", diagnostic.getMessage().str());
-  TwinMaker(*ir).Run(kernels);
+    throw ValueError("emulation: line ", diagnostic.getLineNo(), " of the LLVM IR: ", diagnostic.getMessage().str());
+  EmulationMaker(*ir).Run(kernels);
   return CompileShared(*ir, Target::Host());
 }
 
@@ -217,7 +218,7 @@ std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>&
   const Held<llvm::Module> ir(Translate(module, *context));
   if (stage == GpuCode::kLlvm) return LlvmText(*ir);
   if (stage == GpuCode::kPtx) return Ptx(*ir, kernels, target, libdevice);
-  TwinMaker(*ir).Run(kernels);
+  EmulationMaker(*ir).Run(kernels);
   return CompileShared(*ir, Target::Host());
 }
 

@@ -1,4 +1,4 @@
-// Internal to lowering/**.cc: the last mile from MLIR to PTX, or to a twin for the CPU.
+// Internal to lowering/**.cc: from MLIR to PTX, or to host emulation of the kernels.
 #ifndef WEFT_LOWERING_GPU_CODE_H_
 #define WEFT_LOWERING_GPU_CODE_H_
 
@@ -14,9 +14,9 @@ class ModuleOp;
 
 namespace weft {
 
-enum class GpuCode { kMlir, kLlvm, kPtx, kTwin };
+enum class GpuCode { kMlir, kLlvm, kPtx, kEmulation };
 
-// Lowers `module` (destroyed on the way): text, or the bytes of an ELF shared object (kTwin).
+// Lowers `module` (destroyed on the way): text, or the bytes of an ELF shared object (kEmulation).
 std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>& kernels, const GpuTarget& target,
                             const std::string& libdevice, GpuCode stage);
 

@@ -217,9 +217,9 @@ std::string FindLibdevice() {
 GpuArtifact LowerGpu(const FnRef& fn, const GpuTarget& target, const GpuLowerOptions& options) {
   GpuProgram p = Plan(fn, target);
   if (options.ptx) p.artifact.ptx = Code(p, target, GpuCode::kPtx);
-  if (options.twin) {
-    p.artifact.twin = Code(p, target, GpuCode::kTwin);
-    p.artifact.twin_target = Target::Host().ToString();
+  if (options.emulation) {
+    p.artifact.emulation = Code(p, target, GpuCode::kEmulation);
+    p.artifact.emulation_target = Target::Host().ToString();
   }
   return std::move(p.artifact);
 }

@@ -17,8 +17,8 @@
 namespace weft {
 
 struct GpuLowerOptions {
-  bool ptx = true;    // make GpuArtifact::ptx
-  bool twin = false;  // make GpuArtifact::twin
+  bool ptx = true;         // make GpuArtifact::ptx
+  bool emulation = false;  // make GpuArtifact::emulation
 };
 
 // Compiles `fn`, which is taken as it is: optimising it first is the caller's business.
@@ -27,8 +27,8 @@ GpuArtifact LowerGpu(const FnRef& fn, const GpuTarget& target, const GpuLowerOpt
 // The text of a stage: "schedule", "mlir", "llvm" or "ptx". Raises kValue for another name.
 std::string LowerGpuToText(const FnRef& fn, const GpuTarget& target, const std::string& stage);
 
-// A twin of LLVM IR in text form, as the stage "llvm" gives it: for tests that break a kernel. Raises kValue.
-std::string TwinOfLlvm(const std::string& llvm, const std::vector<GpuKernel>& kernels);
+// Host emulation of LLVM IR in text form, as the stage "llvm" gives it: for tests that break a kernel. Raises kValue.
+std::string EmulationOfLlvm(const std::string& llvm, const std::vector<GpuKernel>& kernels);
 
 // libdevice.10.bc of the CUDA toolkit, by $CUDA_HOME or /usr/local/cuda; empty where there is none.
 // WEFT_LIBDEVICE names another file, or none.

@@ -202,7 +202,8 @@ GpuPlan PlanGpu(const KernelSpec& spec, const GpuTarget& target) {
                                              " bytes of shared memory; a block has " +
                                              std::to_string(target.shared_bytes_per_block));
   if (plan.blocks > 2147483647)
-    throw Error(ErrorKind::kUnsupported, "cuda: a kernel of " + std::to_string(plan.blocks) + " blocks is too large");
+    throw Error(ErrorKind::kUnsupported,
+                "cuda: a kernel of " + std::to_string(plan.blocks) + " blocks; a launch has at most 2^31 - 1");
   return plan;
 }
 

@@ -5,10 +5,10 @@
 // dimensions, and its value may be used by later nodes (softmax: max, then exp and sum, then divide); the emitter runs
 // the inner loops once per phase.
 //
-// A kernel may instead be one sum in a fixed order (transforms/shard/fixed_order.h): a reduction `tree`, of its operand
-// or of the product of its two operands, which are f64 or c128. The first reduced dimension counts its leaves. Each is
-// added up over the other reduced dimensions, the last one fastest, and rounded to the reduction's dtype; then the
-// leaves are added up in a binary tree.
+// A kernel may instead be one sum in a fixed order (transforms/shard/deterministic.h): a reduction `tree`, of its
+// operand or of the product of its two operands, which are f64 or c128. The first reduced dimension counts its leaves.
+// Each is added up over the other reduced dimensions, the last one fastest, and rounded to the reduction's dtype; then
+// the leaves are added up in a binary tree.
 #ifndef WEFT_LOWERING_KERNEL_KERNEL_SPEC_H_
 #define WEFT_LOWERING_KERNEL_KERNEL_SPEC_H_
 

@@ -1,4 +1,4 @@
-// What code is made for.
+// The CPU that code is made for.
 #ifndef WEFT_LOWERING_KERNEL_TARGET_H_
 #define WEFT_LOWERING_KERNEL_TARGET_H_
 

@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: lays out one function body after another (regions recursively) into a Program.
+// Internal to lowering/**.cc: lays out one function body after another (regions recursively) into a Program.
 #ifndef WEFT_LOWERING_SCHEDULE_BLOCK_LOWERING_H_
 #define WEFT_LOWERING_SCHEDULE_BLOCK_LOWERING_H_
 

@@ -1,4 +1,4 @@
-// Contractions whose sum is taken in a fixed order (transforms/shard/fixed_order.h), as kernels.
+// Contractions whose sum is taken in a fixed order (transforms/shard/deterministic.h), as kernels.
 #include <algorithm>
 
 #include "ir/prims/contraction.h"

@@ -1,4 +1,5 @@
-// Shared by the files that bind C++ to Python with pybind11: what is not called often enough to need the raw C API.
+// Handles and conversions for the files that bind C++ to Python with pybind11, which serves what is not called often
+// enough to need the raw C API.
 #ifndef WEFT_PYTHON_NATIVE_BINDINGS_H_
 #define WEFT_PYTHON_NATIVE_BINDINGS_H_
 
@@ -47,16 +48,16 @@ struct OperandList {
 // Attributes as a dict of plain Python values; sizes and types as text.
 py::dict AttrsObject(const Attrs& attrs);  // ir_bindings.cc
 
-void BindIr(py::module_& m);          // ir_bindings.cc: Fn, equations, text, Dim
-void BindTransforms(py::module_& m);  // transform_bindings.cc
-void BindTracing(py::module_& m);     // trace_bindings.cc: trace, apply, regions
-void BindRules(py::module_& m);       // rule_bindings.cc: custom_jvp, custom_vjp, custom_vmap
-void BindNumpy(py::module_& m);       // numpy_bindings.cc: operations with axes and shapes
-void BindRandom(py::module_& m);      // random_bindings.cc
-void BindMesh(py::module_& m);        // mesh_bindings.cc: named axes, collectives
-void BindBackends(py::module_& m);    // backend_bindings.cc: stages, bundles, emulation
-void BindPartition(py::module_& m);   // partition_bindings.cc: programs cut over meshes
-void BindJob(py::module_& m);         // job_bindings.cc: several processes
+void BindIr(py::module_& m);            // ir_bindings.cc: Fn, equations, text, Dim
+void BindTransforms(py::module_& m);    // transform_bindings.cc
+void BindTracing(py::module_& m);       // trace_bindings.cc: trace, apply, regions
+void BindRules(py::module_& m);         // rule_bindings.cc: custom_jvp, custom_vjp, custom_vmap
+void BindNumpy(py::module_& m);         // numpy_bindings.cc: operations with axes and shapes
+void BindRandom(py::module_& m);        // random_bindings.cc
+void BindMesh(py::module_& m);          // mesh_bindings.cc: named axes, collectives
+void BindBackends(py::module_& m);      // backend_bindings.cc: stages, bundles, emulation
+void BindPartition(py::module_& m);     // partition_bindings.cc: programs cut over meshes
+void BindProcessGroup(py::module_& m);  // process_group_bindings.cc: several processes
 
 // [(name, size, whether it is of a mesh), ...]
 std::vector<NamedAxis> NamedAxesFrom(py::handle list);

@@ -1,4 +1,4 @@
-// The one place where C++ errors become Python exceptions.
+// Translates C++ errors into Python exceptions, in one place.
 //
 //   PyObject* f(...) { return Guarded([&] { ... return result; }); }   // nullptr and a Python error on failure
 #ifndef WEFT_PYTHON_NATIVE_ERRORS_H_

@@ -1,5 +1,5 @@
-// Work that one thread does for all that need it meanwhile: tracing and compiling a function that several threads call
-// for the first time.
+// Single flight: work that one thread does for all that need it meanwhile, as tracing and compiling a function that
+// several threads call for the first time.
 //
 //   if (slot && slot->Wait(...)) look again;      // another thread did it, or failed at it
 //   else { const InFlight here(&slot); work }     // this one does it

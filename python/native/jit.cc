@@ -34,7 +34,7 @@ namespace weft::python {
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
 PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
-// (Traced, a sharding or None for each argument, sums in a fixed order)
+// (Traced, a sharding or None for each argument, deterministic sums)
 //   -> (Fn for the devices of a mesh or None, a sharding or None for each result), or None where nothing has a place
 PyObject* g_partition_hook = nullptr;
 

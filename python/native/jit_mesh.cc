@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/distributed/job.h"
+#include "backends/cpu/distributed/process_group.h"
 #include "python/native/array.h"
 #include "python/native/errors.h"
 #include "python/native/frames.h"
@@ -17,7 +17,7 @@
 #include "python/native/nans.h"
 #include "tracer/context.h"
 #include "transforms/ad/traced_rules.h"
-#include "transforms/shard/fixed_order.h"
+#include "transforms/shard/deterministic.h"
 #include "transforms/shard/partition.h"
 #include "transforms/shard/processes.h"
 
@@ -26,7 +26,7 @@ namespace weft::python {
 FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits) {
   Traced given = entry.traced;
   if (!given.held.empty()) given.fn = WithoutHostRules(given.fn);
-  if (same_bits) given.fn = FixedOrder(given.fn);
+  if (same_bits) given.fn = WithDeterministicSums(given.fn);
   if (!entry.placed) return given.fn;
   Ref shardings(Check(PyList_New(0)));
   for (const Leaf& leaf : a.leaves) {
@@ -79,11 +79,11 @@ std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine, bool* ev
   flags += *everywhere ? '1' : '0';
   const Ints& devices = part.eqns()[0].attrs.Get<Ints>("processes");
   const std::set<int> processes(devices.begin() + 1, devices.end());
-  cpu::Job::SetSite(UserLoc().ToString());
+  cpu::ProcessGroup::SetSite(UserLoc().ToString());
   std::vector<std::string> all;
   {
     const Unlocked unlocked;
-    all = cpu::Job::Current()->AllGather("looks for NaNs", flags, {processes.begin(), processes.end()});
+    all = cpu::ProcessGroup::Current()->AllGather("looks for NaNs", flags, {processes.begin(), processes.end()});
   }
   std::vector<bool> found(mine.size(), false);
   for (const std::string& theirs : all) {
@@ -130,7 +130,7 @@ Tensors RunPart(Entry& entry, const Arguments& a, const Tensors& whole, bool sam
   tensors.insert(tensors.end(), entry.constants.begin(), entry.constants.end());
   std::optional<Tensors> kept;
   if (On(Setting::kDebugNans) && keep) kept = tensors;
-  cpu::Job::SetSite(UserLoc().ToString());
+  cpu::ProcessGroup::SetSite(UserLoc().ToString());
   Tensors out = RunProgram(*entry.program, std::move(tensors));
   const auto take_donated = [&] {
     for (size_t i = 0; i < a.leaves.size(); ++i) {

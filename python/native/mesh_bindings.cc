@@ -47,7 +47,7 @@ void BindMesh(py::module_& m) {
   m.def("axis_size",
         [](const Strings& axes, const std::string& what) { return Take(DimObject(AxisSize(axes, what))); });
   m.def("axis_is_bound", &AxisIsBound);
-  m.def("axes_of_lanes", &AxesOfLanes);
+  m.def("axes_of_lanes", &AxesOfPmap);
   m.def("axis_index", [](const Strings& axes) { return Wrap(AxisIndex(axes)); });
   // psum, pmax, pmin
   m.def("reduce_over_devices", [](const std::string& prim, py::handle x, const Strings& axes) {

@@ -124,5 +124,5 @@ PYBIND11_MODULE(_weft, m) {
   BindMesh(m);
   BindBackends(m);
   BindPartition(m);
-  BindJob(m);
+  BindProcessGroup(m);
 }

@@ -3,7 +3,7 @@
 
 #include "python/native/bindings.h"
 #include "transforms/opt/pass.h"
-#include "transforms/shard/fixed_order.h"
+#include "transforms/shard/deterministic.h"
 #include "transforms/shard/partition.h"
 
 namespace weft::python {
@@ -86,18 +86,18 @@ void BindPartition(py::module_& m) {
     return stays;
   });
   m.def("has_constraint", [](const Traced& t) { return HasConstraint(*t.fn); });
-  // The same program with sums in a fixed order.
+  // The same program with deterministic sums.
   m.def("fixed_order", [](const Traced& t) {
     Traced fixed = t;
-    fixed.fn = FixedOrder(t.fn);
+    fixed.fn = WithDeterministicSums(t.fn);
     return fixed;
   });
-  // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, sums in a fixed order)
+  // partition(traced, axes of the mesh, cuts of each parameter or None, with cheaper layouts, deterministic sums)
   //   -> (Fn, cuts of each parameter, cuts of each result, communications, bytes in all)
   m.def("partition", [](const Traced& t, const Axes& axes, const std::vector<std::optional<CutsOfDims>>& cuts,
-                        bool cheaper, bool fixed_order) {
+                        bool cheaper, bool deterministic) {
     const Mesh mesh = MeshFrom(axes);
-    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), {}, fixed_order};
+    PartitionOptions options{mesh, LayoutsFrom(mesh, cuts), {}, deterministic};
     Partitioned p;
     std::vector<CheaperLayout> less;
     {

@@ -1,4 +1,5 @@
-// How a function runs: run.cc, with eager.cc for single operations, is what knows the compiler and the interpreter.
+// Compiles and runs functions for Python. Of the front end only run.cc, and eager.cc for single operations, know the
+// compiler and the interpreter.
 #ifndef WEFT_PYTHON_NATIVE_RUN_H_
 #define WEFT_PYTHON_NATIVE_RUN_H_
 

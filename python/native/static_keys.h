@@ -1,5 +1,5 @@
-// Which static values mean the same program. Python's == is wider: 1 == True == 1.0 and 0.0 == -0.0, also inside
-// tuples; and narrower: NaN is not itself.
+// Equality and hash of static arguments: which values mean the same program. Python's == is wider: 1 == True == 1.0 and
+// 0.0 == -0.0, also inside tuples; and narrower: NaN is not itself.
 //
 // The same are values of one type with the same bits (numbers of Python and NumPy, ranges, decimals) or the same parts
 // (tuples, frozensets, dataclasses, trees' static parts). Of all other types it is what their == says.

@@ -330,13 +330,13 @@ class Lowered:
         leaves = self._leaves(args, kwargs)
         return self._result(_weft.emulate(self._fn, self._backend, [*leaves, *self._ir._captures]))
 
-    def export(self, path: str | os.PathLike[str], *, twins: bool = False) -> None:
+    def export(self, path: str | os.PathLike[str], *, emulation: bool = False) -> None:
         """Writes the compiled program into a file, a bundle, which `weft run f.weftb --inputs in.npz` runs without the
         compiler. Arrays that the function captured are part of it.
 
         Args:
             path: the file, by custom with the ending .weftb.
-            twins: with a GPU's kernels also write what runs them on this kind of CPU (`--device=twin`).
+            emulation: with a GPU's kernels also write what runs them on this kind of CPU (`--device=emulation`).
 
         Returns: None.
 
@@ -352,7 +352,7 @@ class Lowered:
             ...     print(open(folder + "/f.weftb", "rb").read(11))
             b'weft bundle'
         """
-        data = _weft.export_bundle(self._fn, self._backend, self._ir._captures, twins, self._fixed_order)
+        data = _weft.export_bundle(self._fn, self._backend, self._ir._captures, emulation, self._fixed_order)
         with open(path, "wb") as file:
             file.write(data)
 

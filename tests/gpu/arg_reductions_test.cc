@@ -10,7 +10,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "tests/gpu/on_twin.h"
+#include "tests/gpu/emulated.h"
 
 namespace weft {
 namespace {
@@ -73,7 +73,7 @@ TEST(GpuArgReductions, EveryDTypeAlongAndAcrossMemory) {
       const Atom x = b.Parameter({dtype, Dims(shape.begin(), shape.end()), {}});
       const FnRef fn = b.Build({Arg(b, "argmax", x, dim), Arg(b, "argmin", x, dim, DType::kI64)});
       const Tensors args = {Drawn(dtype, shape, rng, rng() % 2)};
-      ExpectEqual(RunTwin(fn, args), Eval(*fn, args), ToString(fn->ParamTypes()));
+      ExpectEqual(RunEmulated(fn, args), Eval(*fn, args), ToString(fn->ParamTypes()));
       ++checked;
     }
   }
@@ -107,7 +107,7 @@ TEST(GpuArgReductions, TheFirstOfTiesAndTheFirstNaN) {
         Builder b("f");
         const Atom p = b.Parameter({dtype, Dims(shape.begin(), shape.end()), {}});
         const int64_t dim = across ? 0 : 1;
-        const Tensors got = RunTwin(b.Build({Arg(b, "argmax", p, dim), Arg(b, "argmin", p, dim)}), {x});
+        const Tensors got = RunEmulated(b.Build({Arg(b, "argmax", p, dim), Arg(b, "argmin", p, dim)}), {x});
         EXPECT_EQ(got[0].Get(0).real(), static_cast<double>(c.largest));
         EXPECT_EQ(got[1].Get(0).real(), static_cast<double>(c.smallest));
         EXPECT_EQ(got[0].Get(1).real(), 0);
@@ -125,7 +125,7 @@ TEST(GpuArgReductions, EveryIndexType) {
     const Atom x = b.Parameter({DType::kF32, {12, 100}, {}});
     const FnRef fn = b.Build({Arg(b, "argmin", x, 1, to), Arg(b, "argmax", x, 0, to)});
     const Tensors args = {Drawn(DType::kF32, {12, 100}, rng, true)};
-    ExpectEqual(RunTwin(fn, args), Eval(*fn, args), Name(to));
+    ExpectEqual(RunEmulated(fn, args), Eval(*fn, args), Name(to));
   }
 }
 
@@ -144,7 +144,7 @@ TEST(GpuArgReductions, FuseWithWhatTheyReadAndWhatReadsThem) {
       const FnRef fn = b.Build({at, Select(b, hot, x, y), top});
       EXPECT_EQ(Kernels(fn), 1);
       const Tensors args = {Drawn(dtype, {24, 160}, rng, false), Drawn(dtype, {24, 160}, rng, false)};
-      ExpectEqual(RunTwin(fn, args), Eval(*fn, args), std::string(Name(dtype)) + " along " + std::to_string(dim));
+      ExpectEqual(RunEmulated(fn, args), Eval(*fn, args), std::string(Name(dtype)) + " along " + std::to_string(dim));
     }
   }
 }
@@ -157,7 +157,7 @@ TEST(GpuArgReductions, HalvesAreComparedAsTheyAreStored) {
     const FnRef fn = b.Build({Arg(b, "argmax", Add(b, x, Atom::Scalar(dtype, 1)), 1)});
     Tensor values(dtype, {1, 256});
     for (int64_t i = 0; i < 256; ++i) values.Set(i, static_cast<double>(i % 200) * 1e-6);
-    EXPECT_EQ(RunTwin(fn, {values})[0].Get(0).real(), 0);
+    EXPECT_EQ(RunEmulated(fn, {values})[0].Get(0).real(), 0);
   }
 }
 
@@ -173,14 +173,14 @@ TEST(GpuArgReductions, LongRowsInParts) {
       EXPECT_EQ(Kernels(fn), 6);  // for each of the two: the parts, what is left over, the combination
       Tensor values = Drawn(dtype, {rows, n}, rng, false);
       const Tensors ties = {values};
-      ExpectEqual(RunTwin(fn, ties), Eval(*fn, ties), Name(dtype));
+      ExpectEqual(RunEmulated(fn, ties), Eval(*fn, ties), Name(dtype));
       values.Set(n - 3, 100), values.Set(n - 40, IsFloat(dtype) ? -100 : 0);
       const Tensors last = {values};
-      ExpectEqual(RunTwin(fn, last), Eval(*fn, last), std::string(Name(dtype)) + ", the last part");
+      ExpectEqual(RunEmulated(fn, last), Eval(*fn, last), std::string(Name(dtype)) + ", the last part");
       if (!IsFloat(dtype)) continue;
       values.Set(n / 2, std::nan("")), values.Set(n / 3, std::nan(""));
       const Tensors nans = {values};
-      ExpectEqual(RunTwin(fn, nans), Eval(*fn, nans), std::string(Name(dtype)) + ", NaNs");
+      ExpectEqual(RunEmulated(fn, nans), Eval(*fn, nans), std::string(Name(dtype)) + ", NaNs");
     }
   }
 }
@@ -192,7 +192,7 @@ TEST(GpuReductions, LongRowsOfHalvesInParts) {
     const Atom x = b.Parameter({dtype, {400000}, {}});
     const FnRef fn = b.Build({ReduceSum(b, x, {0})});
     EXPECT_GT(Kernels(fn), 1);
-    EXPECT_EQ(RunTwin(fn, {Tensor::Full(dtype, {400000}, 0.0625)})[0].Get(0).real(),
+    EXPECT_EQ(RunEmulated(fn, {Tensor::Full(dtype, {400000}, 0.0625)})[0].Get(0).real(),
               Tensor::Full(dtype, {}, 25000).Get(0).real());
   }
 }

@@ -1,7 +1,7 @@
-"""Bundles: written by `weft export`, run by `weft run` on the CPU, as twins, and on a driver that pretends to be one.
+"""Bundles: written by `weft export`, run by `weft run` on the CPU, emulated, and on a driver that pretends to be one.
 
 The pretended driver (tests/gpu/fake_cuda.cc) takes the place of libcuda.so.1 and of cuBLASLt. It runs the kernels'
-twins on late threads, so that what does not wait for the device reads garbage.
+emulated kernels on late threads, so that what does not wait for the device reads garbage.
 """
 
 import os
@@ -83,10 +83,11 @@ def fake(path: Path, **environment: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "target, device", [("cpu", "cpu"), ("cuda:sm_90a", "twin"), ("cuda:sm_80", "twin"), ("cuda:sm_90a", "cuda")]
+    "target, device",
+    [("cpu", "cpu"), ("cuda:sm_90a", "emulation"), ("cuda:sm_80", "emulation"), ("cuda:sm_90a", "cuda")],
 )
 def test_a_bundle_computes(tmp_path: Path, target: str, device: str) -> None:
-    path = bundle(tmp_path, SOFTMAX, f"--target={target}", *(["--twins"] if target != "cpu" else []))
+    path = bundle(tmp_path, SOFTMAX, f"--target={target}", *(["--emulation"] if target != "cpu" else []))
     x = normal(6, 320)
     np.savez(tmp_path / "in.npz", x=x)
     weft("run", path, "--inputs", tmp_path / "in.npz", "--device", device, "--outputs", tmp_path / "out", **fake(path))
@@ -95,7 +96,7 @@ def test_a_bundle_computes(tmp_path: Path, target: str, device: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_products_and_kernels_in_order_on_a_late_device(tmp_path: Path, seed: int) -> None:
-    path = bundle(tmp_path, PRODUCTS, "--target=cuda:sm_90a", "--twins")
+    path = bundle(tmp_path, PRODUCTS, "--target=cuda:sm_90a", "--emulation")
     x, y, w, v = normal(5, 12, 7), normal(5, 7, 9), normal(9, 4), normal(6, 4)
     np.savez(tmp_path / "in.npz", x, y, w, v)
     weft(
@@ -180,9 +181,9 @@ def test_products_of_views(tmp_path: Path, name: str) -> None:
     want = expected(x, y, w)
     result = f"f32[{','.join(map(str, want.shape))}]"
     program = f"fn f(x: f32[6], y: f32[6,3], w: f32[4,5,3]) -> ({result}) {{\n{equations}\n  return c\n}}\n"
-    path = bundle(tmp_path, program, "--target=cuda:sm_90a", "--twins")
+    path = bundle(tmp_path, program, "--target=cuda:sm_90a", "--emulation")
     np.savez(tmp_path / "in.npz", x=x, y=y, w=w)
-    for device in ("twin", "cuda"):
+    for device in ("emulation", "cuda"):
         arguments = ["--inputs", tmp_path / "in.npz", "--device", device, "--outputs", tmp_path / "out"]
         weft("run", path, *arguments, **fake(path))
         np.testing.assert_allclose(results(tmp_path)[0], want, rtol=1e-5, atol=1e-5)
@@ -197,7 +198,7 @@ def test_small_results_of_a_late_device(tmp_path: Path) -> None:
       return a, c, d
     }
     """
-    path = bundle(tmp_path, program, "--target=cuda:sm_90a", "--twins")
+    path = bundle(tmp_path, program, "--target=cuda:sm_90a", "--emulation")
     np.savez(tmp_path / "in.npz", x=np.ones((5, 3), np.float32))
     weft("run", path, "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out", **fake(path))
     assert [r.tolist() for r in results(tmp_path)] == [15, [1, 1], 30]
@@ -257,7 +258,7 @@ def error(path: Path, folder: Path, **environment: str) -> str:
     ],
 )
 def test_what_a_machine_lacks_is_one_sentence(tmp_path: Path, environment: dict[str, str], message: str) -> None:
-    path = bundle(tmp_path, SOFTMAX, "--target=cuda:sm_90a", "--twins")
+    path = bundle(tmp_path, SOFTMAX, "--target=cuda:sm_90a", "--emulation")
     assert re.search(message, error(path, tmp_path, **environment))
 
 
@@ -280,12 +281,12 @@ def test_a_machine_without_a_driver(tmp_path: Path) -> None:
     ],
 )
 def test_without_cublaslt_only_products_fail(tmp_path: Path, environment: dict[str, str], message: str) -> None:
-    path = bundle(tmp_path, PRODUCTS, "--target=cuda:sm_90a", "--twins")
+    path = bundle(tmp_path, PRODUCTS, "--target=cuda:sm_90a", "--emulation")
     np.savez(tmp_path / "in.npz", normal(5, 12, 7), normal(5, 7, 9), normal(9, 4), normal(6, 4))
     done = weft("run", path, "--inputs", tmp_path / "in.npz", check=False, **fake(path, **environment))
     assert done.returncode == 1 and message in done.stderr
     # A program without products asks for no cuBLASLt.
-    path = bundle(tmp_path, SOFTMAX, "--target=cuda:sm_90a", "--twins")
+    path = bundle(tmp_path, SOFTMAX, "--target=cuda:sm_90a", "--emulation")
     np.savez(tmp_path / "in.npz", x=normal(6, 320))
     weft("run", path, "--inputs", tmp_path / "in.npz", **fake(path, **environment))
 
@@ -299,7 +300,7 @@ def test_bad_bundles_and_arguments(tmp_path: Path) -> None:
         done = weft("run", path, "--inputs", inputs, *options, check=False)
         assert done.returncode == 1 and message in done.stderr, done.stderr
 
-    says("no twins", "--device=twin")
+    says("no code for host emulation", "--device=emulation")
     says("is for cuda:sm_90a, not for cpu", "--device=cpu")
     says("has no array 'x'", y=x)
     says("argument 0 (x) is f32[6,321]; expected f32[6,320]", x=normal(6, 321))

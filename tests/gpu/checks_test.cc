@@ -1,5 +1,5 @@
-// Each check of the twin device is made to fire: by kernels of the compiler with a barrier taken out, and by kernels
-// written wrongly by hand.
+// Each check of the emulated device is made to fire: by kernels of the compiler with a barrier taken out, and by
+// kernels written wrongly by hand.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include "backends/cuda/emulated_device.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "tests/gpu/on_twin.h"
+#include "tests/gpu/emulated.h"
 
 namespace weft {
 namespace {
@@ -30,7 +30,7 @@ std::string Broken(const FnRef& fn, Edit edit) {
   std::string llvm = LowerGpuToText(fn, {}, "llvm");
   edit(llvm);
   GpuArtifact a = LowerGpu(fn, {}, {.ptx = false});
-  auto device = std::make_shared<cuda::TwinDevice>(TwinOfLlvm(llvm, a.kernels));
+  auto device = std::make_shared<cuda::EmulatedDevice>(EmulationOfLlvm(llvm, a.kernels));
   cuda::Program program(std::move(a), device);
   const Type t = fn->params()[0].type;
   const Tensor x = Tensor::Full(t.dtype, StaticSizes(t.dims, "x"), 0.5);
@@ -48,7 +48,7 @@ int Count(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST(TwinChecks, EveryBarrierOfTheCompilerIsNeeded) {
+TEST(EmulationChecks, EveryBarrierOfTheCompilerIsNeeded) {
   // A block a row; rows across memory.
   for (const FnRef& fn : {Softmax(3, 4096, 1), Softmax(200, 40, 0)}) {
     EXPECT_EQ(Broken(fn, [](std::string&) {}), "");
@@ -86,7 +86,7 @@ std::string Wrong(const std::string& body, int64_t shared = 0) {
       %in = getelementptr i32, ptr addrspace(3) @k_shared, i32 %t
     )" + body + "\n}\n";
   const GpuKernel kernel{"k", 1, 64, shared, true};
-  cuda::TwinDevice device(TwinOfLlvm(llvm, {kernel}));
+  cuda::EmulatedDevice device(EmulationOfLlvm(llvm, {kernel}));
   void *x = device.Allocate(256), *out = device.Allocate(256);
   try {
     device.Launch(kernel, {{x, 256, false}, {out, 256, true}});
@@ -96,11 +96,11 @@ std::string Wrong(const std::string& body, int64_t shared = 0) {
   return "";
 }
 
-TEST(TwinChecks, NothingIsSaidOfARightKernel) {
+TEST(EmulationChecks, NothingIsSaidOfARightKernel) {
   EXPECT_EQ(Wrong("%v = load i32, ptr addrspace(1) %from\n store i32 %v, ptr addrspace(1) %to\n ret void"), "");
 }
 
-TEST(TwinChecks, OutOfBounds) {
+TEST(EmulationChecks, OutOfBounds) {
   EXPECT_EQ(Wrong("%a = getelementptr i32, ptr addrspace(1) %from, i32 1\n %v = load i32, ptr addrspace(1) %a\n"
                   "ret void"),
             "kernel k, block 0, thread 63: reads 4 bytes outside of its operands");
@@ -113,27 +113,27 @@ TEST(TwinChecks, OutOfBounds) {
             "kernel k, block 0, thread 60: writes 4 bytes outside of its operands");
 }
 
-TEST(TwinChecks, Alignment) {
+TEST(EmulationChecks, Alignment) {
   EXPECT_EQ(Wrong("%v = load <4 x i32>, ptr addrspace(1) %from, align 16\n ret void"),
             "kernel k, block 0, thread 1: reads 16 bytes at an address that is no multiple of 16");
 }
 
-TEST(TwinChecks, WritingWhatIsRead) {
+TEST(EmulationChecks, WritingWhatIsRead) {
   EXPECT_EQ(Wrong("store i32 1, ptr addrspace(1) %from\n ret void"),
             "kernel k, block 0, thread 0: writes 4 bytes of an operand that is only read");
 }
 
-TEST(TwinChecks, SharedMemoryThatNobodyHasWritten) {
+TEST(EmulationChecks, SharedMemoryThatNobodyHasWritten) {
   EXPECT_EQ(Wrong("%v = load i32, ptr addrspace(3) %in\n ret void", 256),
             "kernel k, block 0, thread 0: reads 4 bytes of shared memory that nobody has written");
 }
 
-TEST(TwinChecks, TwoThreadsWriteOnePlace) {
+TEST(EmulationChecks, TwoThreadsWriteOnePlace) {
   EXPECT_EQ(Wrong("store i32 1, ptr addrspace(1) %out\n ret void"),
             "kernel k, block 0, thread 1: writes 4 bytes that another thread touches with no barrier in between");
 }
 
-TEST(TwinChecks, DivergentBarrier) {
+TEST(EmulationChecks, DivergentBarrier) {
   EXPECT_EQ(Wrong("br i1 %low, label %a, label %b\na:\n call void @llvm.nvvm.barrier0()\n br label %b\nb:\n ret void"),
             "kernel k, block 0: its threads wait for each other at different places; at a barrier: 0, 1, 2, 3, ...; "
             "at the end: 40, 41, 42, 43, ...");
@@ -143,7 +143,7 @@ TEST(TwinChecks, DivergentBarrier) {
             "");
 }
 
-TEST(TwinChecks, DivergentShuffle) {
+TEST(EmulationChecks, DivergentShuffle) {
   // The second warp has 8 threads at the shuffle, and 24 at the end.
   EXPECT_EQ(Wrong("br i1 %low, label %a, label %b\na:\n"
                   "%v = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %t, i32 1, i32 31)\n br label %b\n"
@@ -152,10 +152,10 @@ TEST(TwinChecks, DivergentShuffle) {
             "...; at the end: 0, 1, 2, 3, ...");
 }
 
-TEST(TwinChecks, OverlappingOperands) {
+TEST(EmulationChecks, OverlappingOperands) {
   const GpuKernel kernel{"k", 1, 32, 0, true};
-  cuda::TwinDevice device(
-      TwinOfLlvm("define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {\n ret void\n}", {kernel}));
+  cuda::EmulatedDevice device(
+      EmulationOfLlvm("define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {\n ret void\n}", {kernel}));
   char* x = static_cast<char*>(device.Allocate(256));
   EXPECT_NO_THROW(device.Launch(kernel, {{x, 128, false}, {x + 128, 128, true}}));
   EXPECT_NO_THROW(device.Launch(kernel, {{x, 128, false}, {x, 128, false}}));

@@ -1,5 +1,5 @@
 // libcuda.so.1 and libcublasLt for machines without a GPU, for tests: the program of the bundle $WEFT_FAKE_CUDA_BUNDLE
-// (of several, parted by colons, the one whose PTX is loaded, one at a time) runs by its twins, in the order in which
+// (of several, parted by colons, the one whose PTX is loaded, one at a time) runs emulated, in the order in which
 // it is launched, on a thread per stream that is late by random times (seeded by $WEFT_FAKE_CUDA_SEED), so that a
 // missing synchronisation shows. Device memory is filled with 0xCB; what leaves it ends the process. $WEFT_FAKE_CUDA_IS
 // makes it another machine: no_device, stub, old_driver, sm_75, sm_80, bad_lt, bad_ptx, idle (kernels do nothing).
@@ -29,9 +29,9 @@ using weft::Bundle;
 using weft::GpuKernel;
 using weft::GpuStep;
 using weft::cuda::DevicePointer;
+using weft::cuda::EmulatedDevice;
 using weft::cuda::LtHeuristic;
 using weft::cuda::Operand;
-using weft::cuda::TwinDevice;
 
 bool Is(const char* what) {
   const char* is = std::getenv("WEFT_FAKE_CUDA_IS");
@@ -99,7 +99,7 @@ class Stream {
 
 struct Loaded {
   Bundle bundle;
-  std::unique_ptr<TwinDevice> device;
+  std::unique_ptr<EmulatedDevice> device;
 };
 
 struct Machine {
@@ -108,7 +108,7 @@ struct Machine {
   size_t next_step = 0;
 
   const Bundle& bundle() const { return programs[program].bundle; }
-  TwinDevice& device() const { return *programs[program].device; }
+  EmulatedDevice& device() const { return *programs[program].device; }
 };
 
 Machine& TheMachine() {
@@ -123,8 +123,9 @@ Machine& TheMachine() {
       std::stringstream bytes;
       bytes << file.rdbuf();
       Loaded loaded{Bundle::Parse(bytes.str()), nullptr};
-      if (!loaded.bundle.gpu || loaded.bundle.gpu->twin.empty()) Die("the bundle has no twins");
-      loaded.device = std::make_unique<TwinDevice>(loaded.bundle.gpu->twin, loaded.bundle.gpu->twin_target);
+      if (!loaded.bundle.gpu || loaded.bundle.gpu->emulation.empty()) Die("the bundle holds no emulation");
+      loaded.device =
+          std::make_unique<EmulatedDevice>(loaded.bundle.gpu->emulation, loaded.bundle.gpu->emulation_target);
       m->programs.push_back(std::move(loaded));
     }
     return m;
@@ -369,7 +370,7 @@ WEFT_FAKE cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void
   *count = 1;
   return 0;
 }
-// Column by column, as the layouts say; the product itself is the twin device's.
+// Column by column, as the layouts say; the product itself is the emulated device's.
 WEFT_FAKE cublasLtMatmul(void*, void* operation, const void*, const void* a, void* la, const void* b, void* lb,
                          const void*, const void*, void*, void* out, void* lc, const void*, void*, size_t,
                          void* stream) {

@@ -13,7 +13,7 @@
 #include "ir/prim.h"
 #include "ir/samples/drawn_tensors.h"
 #include "ir/samples/sample_fns.h"
-#include "tests/gpu/on_twin.h"
+#include "tests/gpu/emulated.h"
 
 namespace weft {
 namespace {
@@ -108,7 +108,7 @@ void CheckAll(const std::string& expected) {
       const std::string dtype = Name(sample.operands.empty() ? DType::kF32 : sample.operands[0].dtype);
       Tensors got;
       try {
-        got = RunTwin(fn, args);
+        got = RunEmulated(fn, args);
       } catch (const Error& error) {
         ASSERT_EQ(error.kind(), ErrorKind::kUnsupported) << prim->name << " " << dtype << ": " << error.what();
         EXPECT_EQ(error.message().rfind(prim->name + ": ", 0), 0u) << error.message();

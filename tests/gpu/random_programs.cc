@@ -13,7 +13,7 @@
 #include "ir/prims/indexing.h"
 #include "ir/samples/drawn_tensors.h"
 #include "ir/text/printer.h"
-#include "tests/gpu/on_twin.h"
+#include "tests/gpu/emulated.h"
 #include "transforms/opt/pass.h"
 
 namespace weft {
@@ -152,7 +152,7 @@ int Run(int count, unsigned first) {
     std::string why;
     try {
       const GpuTarget target = GpuTarget::Named(seed % 2 ? "cuda:sm_80" : "cuda:sm_90a");
-      const Tensors got = RunTwin(fn, args, target), want = Eval(*fn, args);
+      const Tensors got = RunEmulated(fn, args, target), want = Eval(*fn, args);
       // Of halves the interpreter rounds every operation, also before it subtracts numbers near one; a kernel rounds
       // its results.
       const bool half = ByteWidth(generator.dtype()) == 2;

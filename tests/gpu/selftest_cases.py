@@ -228,15 +228,15 @@ def _npy(array: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def _bundle(case: Case, target: str, twins: bool) -> bytes:
+def _bundle(case: Case, target: str, emulation: bool) -> bytes:
     lowered = weft.jit(case.program).lower(*(a.spec for a in case.arguments), target=f"cuda:{target}")
     with tempfile.TemporaryDirectory() as folder:
-        lowered.export(Path(folder) / "f.weftb", twins=twins)
+        lowered.export(Path(folder) / "f.weftb", emulation=emulation)
         return (Path(folder) / "f.weftb").read_bytes()
 
 
-def material(small: bool = False, twins: bool = False, targets: list[str] | None = None) -> dict[str, bytes]:
-    """Name -> bytes of each file; see driver/command_line/gpu_selftest.h. twins: programs also run on this CPU (tests).
+def material(small: bool = False, emulation: bool = False, targets: list[str] | None = None) -> dict[str, bytes]:
+    """Name -> bytes of each file; see driver/command_line/gpu_selftest.h. emulation: programs also run on this CPU (tests).
     Functions
     that only libdevice has are left out, and named, where the CUDA toolkit is not installed."""
     targets = targets or TARGETS
@@ -245,7 +245,7 @@ def material(small: bool = False, twins: bool = False, targets: list[str] | None
     for case in [*checks(), *figures(small)]:
         try:
             for target in targets:
-                files[f"{case.name}.{target}.weftb"] = _bundle(case, target, twins)
+                files[f"{case.name}.{target}.weftb"] = _bundle(case, target, emulation)
         except NotImplementedError as error:
             if "needs libdevice" not in str(error):
                 raise

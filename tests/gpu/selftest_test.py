@@ -32,9 +32,9 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same cases with small figures, and with the kernels' twins: selftest.zip, and each bundle as a file."""
+    """The same cases with small figures, and with host emulation: selftest.zip, and each bundle as a file."""
     folder = tmp_path_factory.mktemp("small")
-    files = selftest_cases.material(small=True, twins=True, targets=["sm_90a"])
+    files = selftest_cases.material(small=True, emulation=True, targets=["sm_90a"])
     for name, data in files.items():
         if name.endswith(".weftb"):
             (folder / name).write_bytes(data)
@@ -150,7 +150,7 @@ def test_the_first_target_that_the_card_runs_is_taken(
     for target in selftest_cases.TARGETS:
         bundle = tmp_path / f"copy.{target}.weftb"
         weft.jit(lambda x: x).lower(weft.ShapeDtypeStruct((16, 256), "float32"), target=f"cuda:{target}").export(
-            bundle, twins=True
+            bundle, emulation=True
         )
         files[bundle.name] = bundle.read_bytes()
     with zipfile.ZipFile(small / "selftest.zip") as archive:
@@ -185,8 +185,8 @@ def test_files_that_are_no_cases(small: Path, tmp_path: Path) -> None:
     for cases, message in [
         ("targets sm_90a\ncopy copy 0 0\n", "1 of 1 are right"),
         ("targets sm_90a\n", "0 of 0 are right"),
-        ("targets sm_90a\ncopy copy 0\n", 'there is no sense in "copy copy 0"'),
-        ("targets sm_90a\ncheck another 0 0\n", "has no another.sm_90a.weftb"),
+        ("targets sm_90a\ncopy copy 0\n", 'cannot read the line "copy copy 0"'),
+        ("targets sm_90a\ncheck another 0 0\n", "has no file another.sm_90a.weftb"),
     ]:
         path.write_bytes(selftest_cases.archive({**files, "cases.txt": cases.encode()}))
         if cases.endswith("copy 0 0\n"):
@@ -197,7 +197,7 @@ def test_files_that_are_no_cases(small: Path, tmp_path: Path) -> None:
 
 
 def test_large_kernels_assemble_without_spills(tmp_path: Path) -> None:
-    """Those alone that do not run here as twins."""
+    """Those alone that do not run here under emulation."""
     ptxas = next((p for p in (shutil.which("ptxas"), "/usr/local/cuda/bin/ptxas") if p and os.path.exists(p)), None)
     if ptxas is None:
         pytest.skip("there is no ptxas")
@@ -216,7 +216,7 @@ def test_bundles_run_as_by_the_whole_tool(small: Path, tmp_path: Path) -> None:
         for name in ("in.0", "out.0"):
             (tmp_path / f"{name}.npy").write_bytes(archive.read(f"softmax_of_333.{name}.npy"))
     for program in ("driver/weft-run", "driver/weft"):
-        command = [program, "run", small / "softmax_of_333.sm_90a.weftb", "--device=twin"]
+        command = [program, "run", small / "softmax_of_333.sm_90a.weftb", "--device=emulation"]
         command += [f"--inputs={tmp_path / 'in.0.npy'}", f"--outputs={tmp_path / Path(program).name}"]
         subprocess.run(command, check=True, env=dict(os.environ))
     one, other = ((tmp_path / tool / "0.npy").read_bytes() for tool in ("weft-run", "weft"))

@@ -61,7 +61,8 @@ bool IsDerivative(const Eqn& e) {
 // already, with respect to one number. (A first derivative stays in reverse mode: its tape, policy and custom backward
 // rule are what the user asked for.)
 bool PlanForward(const Fn& fn, const Mask& wrt) {
-  // Forward mode would add up what all lanes and devices contribute to this one's result, not the other way round.
+  // Forward mode would add up what all batch elements and devices contribute to this one's result, not the other way
+  // round.
   if (!fn.FreeAxes().empty()) return false;
   int which = -1;
   for (size_t i = 0; i < wrt.size(); ++i) {

@@ -323,7 +323,7 @@ class Equation : public Source {
   void Push(int k, int to) {
     Builder& b = sources_.b;
     Atoms x;
-    Companions dx;
+    Series dx;
     bool any = eqn_.CallsOutwards();
     for (const Term& t : x_) {
       const Coefficient first = t.At(0);
@@ -484,7 +484,7 @@ JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_acti
     args.push_back({sources.Make<Given>(p.type, primals[i], coefficients), 0, Atom()});
   }
   const Terms terms = Instantiate(sources, *fn, args, order, nullptr, nullptr);
-  Atoms results, companions;
+  Atoms results, series;
   Mask active_out;
   for (const Term& t : terms) results.push_back(*t.At(0));
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -497,10 +497,10 @@ JvpFn Jet(const FnRef& fn, const Mask& active, int order, const Mask& force_acti
     }
     active_out.push_back(any);
     for (const Coefficient& c : y) {
-      if (any) companions.push_back(c ? MatchVarying(b, *c, type) : Zeros(b, type));
+      if (any) series.push_back(c ? MatchVarying(b, *c, type) : Zeros(b, type));
     }
   }
-  results.insert(results.end(), companions.begin(), companions.end());
+  results.insert(results.end(), series.begin(), series.end());
   return {std::move(b).Build(results), active_out};
 }
 

@@ -123,7 +123,7 @@ TEST_P(EveryPrim, JetIsNestedJvp) {
     Atoms operands;
     for (const Type& t : s.operands) operands.push_back(b.Parameter(t));
     FnRef fn = b.Build(b.Emit(prim, operands, s.attrs, s.regions));
-    // A collective means something over lanes only.
+    // A collective means something over batch elements only.
     for (size_t i = s.axes.size(); i-- > 0;)
       fn =
           Batch(fn, Mask(s.operands.size(), true), Mask(fn->results().size(), true), s.axes[i].size, s.axes[i].name).fn;

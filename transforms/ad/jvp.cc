@@ -64,7 +64,7 @@ void LinearJvp(JvpContext& c) {
 }
 
 void PushTangents(JvpContext& c) {
-  Companions dx;
+  Series dx;
   for (const auto& d : c.dx) dx.push_back(d ? std::optional<Atoms>(Atoms{*d}) : std::nullopt);
   PushContext p{c.b, c.eqn, c.x, dx, 1, c.regions.jvp, {}, {}};
   c.eqn.prim->push(p);

@@ -1,4 +1,4 @@
-// What runs between two orders of differentiation, so that the next order starts from few equations:
+// The pass that runs between two orders of differentiation, so that the next order starts from few equations:
 //
 //   FnRef d = Condense(Grad(f, {.wrt = {true}}));
 //

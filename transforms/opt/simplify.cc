@@ -1,6 +1,4 @@
-// Algebraic simplification: rows of a table, grouped by family. Each rule has a name, the primitive it looks at, and
-// the licence it needs: exact rules never change a bit of any result; `signed zero` rules may change the sign of a
-// zero.
+// The rules of algebraic simplification: rows of a table, grouped by family (docs/add_a_simplification.md).
 #include "transforms/opt/simplify.h"
 
 #include <algorithm>
@@ -14,19 +12,6 @@
 
 namespace weft {
 namespace {
-
-enum class Licence { kExact, kSignedZero };
-
-// Returns the value that replaces the only result of `e`, whose operands in the builder are `x`.
-using Apply = std::optional<Atom> (*)(Builder& b, const Eqn& e, const Atoms& x);
-
-struct Rule {
-  const char* name;
-  const char* prim;
-  Licence licence;
-  Apply apply;
-  bool needs_number = false;  // only where an operand repeats a number
-};
 
 // The primitives that rules look for among the equations that define operands.
 struct SoughtPrims {
@@ -125,8 +110,9 @@ std::optional<Atom> PowOne(Builder&, const Eqn& e, const Atoms& x) {
 std::optional<Atom> PowTwo(Builder& b, const Eqn& e, const Atoms& x) {
   return e.attrs.GetInt("y") == 2 ? std::optional<Atom>(Mul(b, x[0], x[0])) : std::nullopt;
 }
+// Of a complex number the power is rounded otherwise than the product.
 std::optional<Atom> PowerTwo(Builder& b, const Eqn&, const Atoms& x) {
-  if (x[0].is_literal() || !IsSplat(b, x[1], 2)) return std::nullopt;
+  if (IsComplex(b.DTypeOf(x[0])) || x[0].is_literal() || !IsSplat(b, x[1], 2)) return std::nullopt;
   return Mul(b, x[0], x[0]);
 }
 
@@ -214,6 +200,7 @@ std::optional<Atom> ContractOfTranspose(Builder& b, const Eqn& e, const Atoms& x
   return b.Emit1(*e.prim, operands, e.attrs.With("spec", spec.ToString()));
 }
 
+// A sum begins with 0, and 0 + -0 is 0.
 std::optional<Atom> ReduceNothing(Builder&, const Eqn& e, const Atoms& x) {
   return e.attrs.Get<Ints>("dims").empty() ? std::optional<Atom>(x[0]) : std::nullopt;
 }
@@ -246,42 +233,54 @@ std::optional<Atom> OneOperand(Builder&, const Eqn&, const Atoms& x) {
   return x.size() == 1 ? std::optional<Atom>(x[0]) : std::nullopt;
 }
 
-const Rule kArithmetic[] = {
-    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 0>, true},
-    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 1>, true},
-    {"mul-minus-one", "mul", Licence::kExact, TimesMinusOne, true},
-    {"div-one", "div", Licence::kExact, OtherIf<1.0, 1>, true},
-    {"add-zero", "add", Licence::kExact, AddZero, true},
-    {"sub-zero", "sub", Licence::kExact, SubZero, true},
-    {"neg-neg", "neg", Licence::kExact, NegNeg},
-    {"add-neg", "add", Licence::kExact, AddNeg},
-    {"sub-neg", "sub", Licence::kExact, SubNeg},
-    {"integer-pow-one", "integer_pow", Licence::kExact, PowOne},
-    {"integer-pow-two", "integer_pow", Licence::kExact, PowTwo},
-    {"pow-two", "pow", Licence::kExact, PowerTwo, true},
-    {"select-same", "select", Licence::kExact, SelectSame},
-    {"convert-same", "convert", Licence::kExact, ConvertSame},
+const SimplifyRule kArithmetic[] = {
+    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 0>, "fn f(x: f32[3]) { a = mul 1.0:f32 x; return a }", true},
+    {"mul-one", "mul", Licence::kExact, OtherIf<1.0, 1>, "fn f(x: f32[3]) { a = mul x 1.0:f32; return a }", true},
+    {"mul-minus-one", "mul", Licence::kExact, TimesMinusOne, "fn f(x: f32[3]) { a = mul x -1.0:f32; return a }", true},
+    {"div-one", "div", Licence::kExact, OtherIf<1.0, 1>, "fn f(x: f32[3]) { a = div x 1.0:f32; return a }", true},
+    {"add-zero", "add", Licence::kExact, AddZero, "fn f(x: f32[3]) { a = add x -0.0:f32; return a }", true},
+    {"sub-zero", "sub", Licence::kExact, SubZero, "fn f(x: f32[3]) { a = sub x 0.0:f32; return a }", true},
+    {"neg-neg", "neg", Licence::kExact, NegNeg, "fn f(x: f32[3]) { a = neg x; b = neg a; return b }"},
+    {"add-neg", "add", Licence::kExact, AddNeg, "fn f(x: f32[3], y: f32[3]) { a = neg y; b = add x a; return b }"},
+    {"sub-neg", "sub", Licence::kExact, SubNeg, "fn f(x: f32[3], y: f32[3]) { a = neg y; b = sub x a; return b }"},
+    {"integer-pow-one", "integer_pow", Licence::kExact, PowOne, "fn f(x: f32[3]) { a = integer_pow[y=1] x; return a }"},
+    {"integer-pow-two", "integer_pow", Licence::kExact, PowTwo, "fn f(x: f32[3]) { a = integer_pow[y=2] x; return a }"},
+    {"pow-two", "pow", Licence::kExact, PowerTwo, "fn f(x: f32[3]) { a = pow x 2.0:f32; return a }", true},
+    {"select-same", "select", Licence::kExact, SelectSame,
+     "fn f(p: bool[3], x: f32[3]) { a = select p x x; return a }"},
+    {"convert-same", "convert", Licence::kExact, ConvertSame, "fn f(x: f32[3]) { a = convert[dtype=f32] x; return a }"},
 };
 
-const Rule kStructure[] = {
-    {"broadcast-broadcast", "broadcast", Licence::kExact, BroadcastOfBroadcast},
-    {"reshape-reshape", "reshape", Licence::kExact, ReshapeOfReshape},
-    {"transpose-transpose", "transpose", Licence::kExact, TransposeOf},
-    {"contract-transpose", "contract", Licence::kExact, ContractOfTranspose},
-    {"reduce-nothing", "reduce_sum", Licence::kExact, ReduceNothing},
-    {"reduce-nothing", "reduce_max", Licence::kExact, ReduceNothing},
-    {"reduce-nothing", "reduce_min", Licence::kExact, ReduceNothing},
-    {"reduce-nothing", "reduce_prod", Licence::kExact, ReduceNothing},
-    {"pad-nothing", "pad", Licence::kExact, PadNothing},
-    {"slice-all", "slice", Licence::kExact, SliceAll},
-    {"concatenate-one", "concatenate", Licence::kExact, OneOperand},
+const SimplifyRule kStructure[] = {
+    {"broadcast-broadcast", "broadcast", Licence::kExact, BroadcastOfBroadcast,
+     "fn f(x: f32[3]) { a = broadcast[dims=[1], shape=<2,3>] x; b = broadcast[dims=[1,2], shape=<4,2,3>] a; return b "
+     "}"},
+    {"reshape-reshape", "reshape", Licence::kExact, ReshapeOfReshape,
+     "fn f(x: f32[2,3]) { a = reshape[shape=<6>] x; b = reshape[shape=<3,2>] a; return b }"},
+    {"transpose-transpose", "transpose", Licence::kExact, TransposeOf,
+     "fn f(x: f32[2,3,4]) { a = transpose[perm=[1,2,0]] x; b = transpose[perm=[2,1,0]] a; return b }"},
+    {"contract-transpose", "contract", Licence::kExact, ContractOfTranspose,
+     R"(fn f(x: f32[3,4], y: f32[4,3]) { a = transpose[perm=[1,0]] x; b = contract[spec="ki,kj->ij"] a y; return b })"},
+    {"reduce-nothing", "reduce_sum", Licence::kSignedZero, ReduceNothing,
+     "fn f(x: f32[3]) { a = reduce_sum[dims=[]] x; return a }"},
+    {"reduce-nothing", "reduce_max", Licence::kExact, ReduceNothing,
+     "fn f(x: f32[3]) { a = reduce_max[dims=[]] x; return a }"},
+    {"reduce-nothing", "reduce_min", Licence::kExact, ReduceNothing,
+     "fn f(x: f32[3]) { a = reduce_min[dims=[]] x; return a }"},
+    {"reduce-nothing", "reduce_prod", Licence::kExact, ReduceNothing,
+     "fn f(x: f32[3]) { a = reduce_prod[dims=[]] x; return a }"},
+    {"pad-nothing", "pad", Licence::kExact, PadNothing,
+     "fn f(x: f32[3]) { a = pad[hi=[0], interior=[0], lo=[0]] x 0.0:f32; return a }"},
+    {"slice-all", "slice", Licence::kExact, SliceAll,
+     "fn f(x: f32[3]) { a = slice[limit=[3], start=[0], strides=[1]] x; return a }"},
+    {"concatenate-one", "concatenate", Licence::kExact, OneOperand,
+     "fn f(x: f32[3]) { a = concatenate[dim=0] x; return a }"},
 };
 
-const absl::flat_hash_map<const Prim*, std::vector<const Rule*>>& RulesByPrim() {
+const absl::flat_hash_map<const Prim*, std::vector<const SimplifyRule*>>& RulesByPrim() {
   static const auto& table = *[] {
-    auto* t = new absl::flat_hash_map<const Prim*, std::vector<const Rule*>>();
-    for (const Rule& r : kArithmetic) (*t)[&FindPrim(r.prim)].push_back(&r);
-    for (const Rule& r : kStructure) (*t)[&FindPrim(r.prim)].push_back(&r);
+    auto* t = new absl::flat_hash_map<const Prim*, std::vector<const SimplifyRule*>>();
+    for (const SimplifyRule* r : SimplifyRules()) (*t)[&FindPrim(r->prim)].push_back(r);
     return t;
   }();
   return table;
@@ -313,6 +312,13 @@ Atoms WithSplatsAsNumbers(const Builder& b, const Atoms& x) {
 
 }  // namespace
 
+std::vector<const SimplifyRule*> SimplifyRules() {
+  std::vector<const SimplifyRule*> rules;
+  for (const SimplifyRule& r : kArithmetic) rules.push_back(&r);
+  for (const SimplifyRule& r : kStructure) rules.push_back(&r);
+  return rules;
+}
+
 std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands) {
   std::optional<Atoms> numbers;
   bool number = false;
@@ -331,7 +337,7 @@ std::optional<Atoms> SimplifyEqn(Builder& b, const Eqn& e, const Atoms& operands
   if (e.num_results == 1) {
     auto it = RulesByPrim().find(e.prim);
     if (it != RulesByPrim().end()) {
-      for (const Rule* rule : it->second) {
+      for (const SimplifyRule* rule : it->second) {
         if (rule->needs_number && !number) continue;
         if (std::optional<Atom> value = rule->apply(b, e, x)) return Atoms{*value};
       }

@@ -125,7 +125,7 @@ Tensor Vector(std::vector<double> values) {
 }
 
 TEST(Collectives, InsideControlFlow) {
-  // The predicate is the same for all lanes, because it is a sum over them.
+  // The predicate is the same for all batch elements, because it is a sum over them.
   const FnRef f = Parsed(R"(
 fn f(x: f64[]) -> (f64[], f64[]) {
   total: f64[] = psum[axes=["i"]] x
@@ -199,7 +199,7 @@ TEST(Collectives, SizesHaveToFit) {
   EXPECT_THROW(MapAll(f, {{"i", 5}}), Error);
 }
 
-// A lane count that is a symbol.
+// A batch element count that is a symbol.
 TEST(Collectives, SymbolicSize) {
   const FnRef f = Parsed(
       "fn f(x: f64[]) -> (f64[], f64[]) {\n  y: f64[] = psum[axes=[\"i\"]] x\n  n: f64[] = psum[axes=[\"i\"]] 1.0:f64\n"

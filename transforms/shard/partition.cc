@@ -26,7 +26,7 @@ constexpr size_t kMostCandidates = 512;
 constexpr size_t kMostLayouts = 256;    // of one argument that are tried to find a cheaper one
 constexpr size_t kMostPrograms = 1000;  // that are partitioned for that
 
-using Kind = FactorMap::Kind;
+using Kind = ShardingRule::Kind;
 using Cuts = std::vector<std::vector<int>>;  // the axes of each factor
 
 // A value of the program of one device, in every layout that was needed so far.
@@ -84,8 +84,8 @@ bool KeepsNegativeZeros(const std::string& name) {
 
 class Partitioner {
  public:
-  Partitioner(const Mesh& mesh, bool fixed_order, std::vector<Communication>* comms)
-      : reshard_(mesh), fixed_order_(fixed_order), comms_(comms) {}
+  Partitioner(const Mesh& mesh, bool deterministic, std::vector<Communication>* comms)
+      : reshard_(mesh), deterministic_(deterministic), comms_(comms) {}
 
   // The region of the scope: parameters lie as `params`, results as `results`.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
@@ -222,7 +222,7 @@ class Partitioner {
       EmitSpmd(b, scope, e, env);
     } else if (e.prim->has_effect && name != "assert" && name != "pure_callback") {
       EmitOnce(b, scope, e, env);
-    } else if (!FactorRuleOf(*e.prim).map) {
+    } else if (!OpShardingRuleOf(*e.prim).map) {
       EmitWhole(b, scope, e, env);
     } else {
       EmitCut(b, scope, k, env, uses);
@@ -245,7 +245,7 @@ class Partitioner {
         throw UserError(ErrorKind::kUnsupported, e.loc, e.prim->name,
                         ": holds a function for the devices of a mesh, and is itself cut over devices, which is not "
                         "supported: ",
-                        FactorRuleOf(*e.prim).reason);
+                        OpShardingRuleOf(*e.prim).reason);
       regions.push_back(WithoutConstraints(r));
     }
     const Atoms y = b.Emit(*e.prim, WholeOperands(b, scope, e, env), e.attrs, regions);
@@ -418,7 +418,7 @@ class Partitioner {
     return l;
   }
 
-  // --- Operations that have a factor map ---
+  // --- Operations that have a sharding rule ---
 
   struct Choice {
     double cost = std::numeric_limits<double>::infinity();
@@ -430,7 +430,7 @@ class Partitioner {
   // Axes along which the equation may run on parts of sums, and the operands that are such parts.
   uint32_t Keepable(const Scope& scope, const Eqn& e, const std::vector<Value>& x, const std::vector<int>& uses) const {
     const Prim& p = *e.prim;
-    if (!p.is_linear() || fixed_order_) return 0;
+    if (!p.is_linear() || deterministic_) return 0;
     uint32_t axes = 0;
     for (const Value& v : x) axes |= PartialOf(v);
     const Type result = scope.fn->TypeOf(Var{e.first_result});
@@ -456,7 +456,7 @@ class Partitioner {
 
   void EmitCut(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env, const std::vector<int>& uses) {
     const Eqn& e = scope.fn->eqns()[k];
-    const FactorMap& map = scope.maps[k];
+    const ShardingRule& map = scope.maps[k];
     std::vector<Value> x;
     Types global, results;
     for (const Atom& a : e.operands) {
@@ -500,7 +500,7 @@ class Partitioner {
   }
 
   // What devices hold of something that is not a sum, put together at once.
-  Atom Joined(Builder& b, const Eqn& e, const FactorMap& map, const std::vector<Strings>& cuts, Atom y) {
+  Atom Joined(Builder& b, const Eqn& e, const ShardingRule& map, const std::vector<Strings>& cuts, Atom y) {
     for (size_t f = 0; f < map.factors.size(); ++f) {
       const Kind kind = map.factors[f].kind;
       if (cuts[f].empty() || kind == Kind::kPass || kind == Kind::kSum) continue;
@@ -519,11 +519,11 @@ class Partitioner {
   }
 
   // The cheapest way to cut the equation, if it is cheaper than `best`.
-  void Choose(const Scope& scope, const Eqn& e, const FactorMap& map, const std::vector<Value>& x, uint32_t kept,
+  void Choose(const Scope& scope, const Eqn& e, const ShardingRule& map, const std::vector<Value>& x, uint32_t kept,
               Choice& best) {
     // For every factor the ways in which somebody cuts it, longest first.
     std::vector<Cuts> options(map.factors.size());
-    auto offer = [&](const FactorMap::Tensor& tensor, const Layout& layout) {
+    auto offer = [&](const ShardingRule::Tensor& tensor, const Layout& layout) {
       const Cuts cuts = FactorCuts(mesh(), map, tensor, layout);
       for (size_t f = 0; f < cuts.size(); ++f) {
         for (size_t n = cuts[f].size(); n > 0; --n) {
@@ -560,8 +560,8 @@ class Partitioner {
     visit(0, kept);
   }
 
-  // Whether devices that share factor f of a sum in a fixed order hold subtrees of it (fixed_order.h).
-  bool KeepsOrder(const Scope& scope, const Eqn& e, const FactorMap& map, size_t f,
+  // Whether devices that share factor f of a deterministic sum hold subtrees of it (deterministic.h).
+  bool KeepsOrder(const Scope& scope, const Eqn& e, const ShardingRule& map, size_t f,
                   const std::vector<int>& axes) const {
     if (map.factors[f].kind != Kind::kSum || e.prim->name == "gather" ||
         !IsInexact(scope.fn->TypeOf(Var{e.first_result}).dtype))
@@ -576,7 +576,7 @@ class Partitioner {
            map.factors[f].size % (leaf * devices) == 0 && (devices & (devices - 1)) == 0;
   }
 
-  void Consider(const Scope& scope, const Eqn& e, const FactorMap& map, const std::vector<Value>& x, uint32_t kept,
+  void Consider(const Scope& scope, const Eqn& e, const ShardingRule& map, const std::vector<Value>& x, uint32_t kept,
                 const Cuts& cuts, const Cost& work, Choice& best) {
     Choice c;
     c.kept = kept;
@@ -584,7 +584,7 @@ class Partitioner {
     uint32_t sums = 0, used = 0;
     double devices = 1;
     for (size_t f = 0; f < cuts.size(); ++f) {
-      if (fixed_order_ && !cuts[f].empty() && !KeepsOrder(scope, e, map, f, cuts[f])) return;
+      if (deterministic_ && !cuts[f].empty() && !KeepsOrder(scope, e, map, f, cuts[f])) return;
       for (int a : cuts[f]) {
         used |= AxisBit(a);
         devices *= static_cast<double>(mesh().axes[a].size);
@@ -617,7 +617,7 @@ class Partitioner {
   }
 
   Resharder reshard_;
-  const bool fixed_order_;
+  const bool deterministic_;
   std::vector<Communication>* comms_;
   double times_ = 1;
 };
@@ -702,7 +702,7 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
     p.fn = fn;
     return p;
   }
-  Partitioner partitioner(mesh, options.fixed_order, &p.comms);
+  Partitioner partitioner(mesh, options.deterministic, &p.comms);
   const FnRef body = partitioner.Region(*scope, p.params, p.results);
   Builder b(fn->name());
   Atoms params;

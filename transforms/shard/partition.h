@@ -23,8 +23,8 @@ namespace weft {
 struct PartitionOptions {
   Mesh mesh;
   OptionalLayouts params, results;  // empty: nothing is said of any
-  // The program is one of fixed_order.h: no sum is cut or kept in parts where that would change its order.
-  bool fixed_order = false;
+  // The program is one of deterministic.h: no sum is cut or kept in parts where that would change its order.
+  bool deterministic = false;
 };
 
 // A collective of a partitioned program.

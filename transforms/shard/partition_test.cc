@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-using Kind = FactorMap::Kind;
+using Kind = ShardingRule::Kind;
 
 double Epsilon(DType t) {
   switch (t) {
@@ -94,7 +94,7 @@ double PeakBytes(const Fn& fn) {
 
 TEST(Factors, EveryPrimitiveHasARuleOrAReason) {
   for (const Prim* prim : AllPrims()) {
-    const FactorRule& rule = FactorRuleOf(*prim);
+    const OpShardingRule& rule = OpShardingRuleOf(*prim);
     EXPECT_NE(static_cast<bool>(rule.map), !rule.reason.empty()) << prim->name;
   }
 }
@@ -107,7 +107,7 @@ int64_t SmallestDivisor(int64_t n) {
 }
 
 // The operation with one factor cut, results put together as the factor's kind says.
-FnRef ByRule(const Prim& prim, const Sample& s, const Fn& fn, const FactorMap& map, const Mesh& mesh,
+FnRef ByRule(const Prim& prim, const Sample& s, const Fn& fn, const ShardingRule& map, const Mesh& mesh,
              const std::vector<std::vector<int>>& cuts, const PartitionOptions& layouts) {
   Builder body(prim.name);
   Atoms x;
@@ -151,7 +151,7 @@ TEST(Factors, Enumeration) {
   std::set<std::string> cut;
   int ran = 0;
   for (const Prim* prim : AllPrims()) {
-    const FactorRule& rule = FactorRuleOf(*prim);
+    const OpShardingRule& rule = OpShardingRuleOf(*prim);
     if (!rule.map) continue;
     for (const Sample& s : prim->samples()) {
       bool is_static = true;
@@ -166,7 +166,7 @@ TEST(Factors, Enumeration) {
       for (const Type& t : s.operands) x.push_back(Draw(t, s.low, s.high, rng));
       for (const auto& [i, value] : s.values) x[i] = value;
       const Tensors whole = Eval(*fn, x);
-      const FactorMap map =
+      const ShardingRule map =
           rule.map(Sig{*prim, s.operands, Mask(s.operands.size()), s.attrs, s.regions}, fn->ResultTypes());
       for (size_t f = 0; f < map.factors.size(); ++f) {
         if (map.factors[f].size <= 1) continue;
@@ -220,7 +220,7 @@ TEST(Factors, Enumeration) {
   // Samples of these hold nothing that can be cut.
   const std::set<std::string> never = {};
   for (const Prim* prim : AllPrims()) {
-    if (FactorRuleOf(*prim).map) {
+    if (OpShardingRuleOf(*prim).map) {
       EXPECT_EQ(cut.count(prim->name), never.count(prim->name) ? 0u : 1u) << prim->name;
     }
   }

@@ -11,10 +11,10 @@ namespace {
 
 // Tensors whose dimensions are cut alike where they hold the same factor.
 struct Link {
-  const FactorMap* map;
-  std::vector<Cut*> tensors;                   // nullptr: a literal
-  std::vector<const FactorMap::Tensor*> dims;  // of each
-  bool pointwise = false;                      // moves no data between dimensions: these go first
+  const ShardingRule* map;
+  std::vector<Cut*> tensors;                      // nullptr: a literal
+  std::vector<const ShardingRule::Tensor*> dims;  // of each
+  bool pointwise = false;                         // moves no data between dimensions: these go first
 };
 
 double Bytes(const Cut& c) {
@@ -53,10 +53,10 @@ class Propagation {
       if (tensors[i] != nullptr && !(i < stacked.size() && stacked[i])) plain = tensors[i];
     }
     if (plain == nullptr) return;
-    FactorMap::Tensor dims;
+    ShardingRule::Tensor dims;
     for (const Dim& d : plain->type.dims) {
       dims.push_back({static_cast<int>(map.factors.size())});
-      map.factors.push_back({d.value("a dimension"), FactorMap::Kind::kPass});
+      map.factors.push_back({d.value("a dimension"), ShardingRule::Kind::kPass});
     }
     for (size_t i = 0; i < tensors.size(); ++i) {
       map.operands.push_back(dims);
@@ -140,7 +140,7 @@ class Propagation {
       y.closed.assign(y.closed.size(), true);
       for (int64_t d : e.attrs.Get<Ints>("open")) y.closed[d] = false;
       Same({Of(scope, e.operands[0]), &y});
-    } else if (const FactorRule& rule = FactorRuleOf(*e.prim); rule.map) {
+    } else if (const OpShardingRule& rule = OpShardingRuleOf(*e.prim); rule.map) {
       Types operands, results;
       Mask literal;
       for (const Atom& a : e.operands) {
@@ -148,7 +148,7 @@ class Propagation {
         literal.push_back(a.is_literal());
       }
       for (size_t i = 0; i < e.num_results; ++i) results.push_back(result(i)->type);
-      FactorMap& map = scope.maps[k] = rule.map(Sig{*e.prim, operands, literal, e.attrs, e.regions}, results);
+      ShardingRule& map = scope.maps[k] = rule.map(Sig{*e.prim, operands, literal, e.attrs, e.regions}, results);
       Link link{&map, {}, {}, e.prim->is_elementwise()};
       for (size_t i = 0; i < e.operands.size(); ++i) {
         link.tensors.push_back(Of(scope, e.operands[i]));
@@ -165,7 +165,7 @@ class Propagation {
   // Cuts more of the tensors of a link, where they agree.
   bool Extend(Link& link, int level) {
     if (level == 0 && !link.pointwise) return false;
-    const FactorMap& map = *link.map;
+    const ShardingRule& map = *link.map;
     const size_t n = link.tensors.size();
     std::vector<std::vector<std::vector<int>>> have(n);
     for (size_t t = 0; t < n; ++t) {
@@ -179,7 +179,7 @@ class Propagation {
     };
     std::vector<Source> sources;
     for (size_t f = 0; f < map.factors.size(); ++f) {
-      if (level < 2 && map.factors[f].kind != FactorMap::Kind::kPass) continue;
+      if (level < 2 && map.factors[f].kind != ShardingRule::Kind::kPass) continue;
       const std::vector<int>* longest = nullptr;
       double bytes = 0;
       bool disagree = false;
@@ -213,7 +213,7 @@ class Propagation {
   }
 
   // Whether one of the axes cuts another factor of the same operation.
-  static bool UsedElsewhere(const FactorMap& map, const std::vector<std::vector<std::vector<int>>>& have, int factor,
+  static bool UsedElsewhere(const ShardingRule& map, const std::vector<std::vector<std::vector<int>>>& have, int factor,
                             const std::vector<int>& axes) {
     for (const auto& tensor : have) {
       for (size_t f = 0; f < tensor.size() && f < map.factors.size(); ++f) {
@@ -226,7 +226,7 @@ class Propagation {
     return false;
   }
 
-  bool Grow(Cut& cut, const FactorMap& map, const FactorMap::Tensor& dims, std::vector<std::vector<int>>& cuts,
+  bool Grow(Cut& cut, const ShardingRule& map, const ShardingRule::Tensor& dims, std::vector<std::vector<int>>& cuts,
             int factor, const std::vector<int>& axes) {
     bool changed = false;
     for (size_t i = cuts[factor].size(); i < axes.size(); ++i) {
@@ -252,7 +252,7 @@ class Propagation {
 
   const Mesh& mesh_;
   std::deque<Cut> fixed_;
-  std::deque<FactorMap> maps_;
+  std::deque<ShardingRule> maps_;
   std::vector<Link> links_;
 };
 
@@ -264,7 +264,7 @@ bool RegionsAreCut(const Eqn& e) {
   return name == "while" && e.attrs.GetOr<Ints>("lanes", {}).empty();
 }
 
-std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const FactorMap& map, const FactorMap::Tensor& tensor,
+std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const ShardingRule& map, const ShardingRule::Tensor& tensor,
                                          const Layout& layout) {
   std::vector<std::vector<int>> cuts(map.factors.size());
   for (size_t d = 0; d < tensor.size(); ++d) {
@@ -281,7 +281,7 @@ std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const FactorMap& map,
   return cuts;
 }
 
-std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const FactorMap& map, const FactorMap::Tensor& tensor,
+std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const ShardingRule& map, const ShardingRule::Tensor& tensor,
                                    const std::vector<std::vector<int>>& cuts) {
   Layout l = Replicated(static_cast<int>(tensor.size()));
   for (size_t d = 0; d < tensor.size(); ++d) {

@@ -1,5 +1,6 @@
-// Which dimensions of every value are cut: what is known of some spreads along factor maps (ir/analysis/factors.h),
-// forwards, backwards and into regions, until nothing changes. Cuts only grow, so it ends.
+// Which dimensions of every value are cut: what is known of some spreads along sharding rules
+// (ir/analysis/sharding_rules.h), forwards, backwards and into regions, until nothing changes. Cuts only grow, so it
+// ends.
 #ifndef WEFT_TRANSFORMS_SHARD_PROPAGATION_H_
 #define WEFT_TRANSFORMS_SHARD_PROPAGATION_H_
 
@@ -8,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/analysis/factors.h"
+#include "ir/analysis/sharding_rules.h"
 #include "transforms/shard/reshard.h"
 
 namespace weft {
@@ -23,7 +24,7 @@ struct Cut {
 struct Scope {
   FnRef fn;
   std::vector<Cut> vars;
-  std::vector<FactorMap> maps;                               // by equation; without factors where it has no rule
+  std::vector<ShardingRule> maps;                            // by equation; without factors where it has no rule
   std::vector<std::vector<std::unique_ptr<Scope>>> regions;  // by equation, where they are cut
 };
 
@@ -34,11 +35,11 @@ std::unique_ptr<Scope> Propagate(const FnRef& fn, const Mesh& mesh, const Option
                                  const OptionalLayouts& results);
 
 // The axes of each factor, as the dimensions of one tensor are cut; what does not fit a factor is left out.
-std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const FactorMap& map, const FactorMap::Tensor& tensor,
+std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const ShardingRule& map, const ShardingRule::Tensor& tensor,
                                          const Layout& layout);
 // The layout of a tensor whose factors are cut. nullopt where blocks would not be contiguous: a factor is cut, and one
 // before it in the same dimension is not cut to the end.
-std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const FactorMap& map, const FactorMap::Tensor& tensor,
+std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const ShardingRule& map, const ShardingRule::Tensor& tensor,
                                    const std::vector<std::vector<int>>& cuts);
 
 // Whether the regions of an equation are cut, each as a program of its own (cond, while without tapes, scan).

@@ -44,7 +44,7 @@ Error ErrorOf(const std::function<void()>& f) {
   return Error(ErrorKind::kInternal, "");
 }
 
-// Every collective on the devices of a mesh and on the lanes of vmap: two meanings that share no code.
+// Every collective on the devices of a mesh and on the batch elements of vmap: two meanings that share no code.
 TEST(Spmd, DevicesAndLanesAgree) {
   std::mt19937 rng(1);
   int ran = 0;
@@ -57,7 +57,7 @@ TEST(Spmd, DevicesAndLanesAgree) {
       s.operands[0] = x;
       const FnRef on_devices = OnDevices(*prim, s);
       Verify(*on_devices);
-      // On lanes.
+      // On batch elements.
       Builder lb("lane");
       FnRef on_lanes = lb.Build(lb.Emit(*prim, {lb.Parameter(x)}, s.attrs));
       for (size_t i = s.axes.size(); i-- > 0;)
@@ -258,7 +258,7 @@ TEST(Spmd, DerivativesWhereDevicesChooseDifferently) {
           << "operand " << k << " [" << i << "]";
     }
   }
-  // Lanes on every device that choose differently as well.
+  // Batch elements on every device that choose differently as well.
   const FnRef lanes = Batch(grad, {true, true}, {true, true}, 5).fn;
   Verify(*lanes);
   const Tensors many = DrawArguments(*lanes, rng), all = Eval(*lanes, many);

@@ -11,8 +11,8 @@
 #include "backends/cpu/core/buffer_cache.h"
 #include "backends/cpu/core/runtime.h"
 #include "backends/cpu/distributed/collectives.h"
-#include "backends/cpu/distributed/crossing.h"
-#include "backends/cpu/distributed/job.h"
+#include "backends/cpu/distributed/cross_process_collective.h"
+#include "backends/cpu/distributed/process_group.h"
 #include "base/fibres.h"
 #include "base/interrupt.h"
 
@@ -86,7 +86,7 @@ struct Devices {
     const int64_t* desc;
   };
   const std::vector<std::string>* strings = nullptr;
-  Job* job = nullptr;                  // of the processes that have the others
+  ProcessGroup* job = nullptr;         // of the processes that have the others
   const int64_t* processes = nullptr;  // of each device; null: they are all here
   std::string program;                 // what runs, for messages
   std::vector<int64_t> here;           // the device of each fibre
@@ -94,7 +94,7 @@ struct Devices {
   std::vector<Waiting> waiting;        // by fibre
   std::vector<Blocks> results;
   // Collectives with other processes that are under way, and the fibres that wait for them.
-  std::vector<std::pair<std::unique_ptr<Crossing>, std::vector<size_t>>> crossings;
+  std::vector<std::pair<std::unique_ptr<CrossProcessCollective>, std::vector<size_t>>> crossings;
   std::string failure;
   bool failed = false;  // one of them has
 
@@ -135,9 +135,9 @@ struct Devices {
   static int TagOf(const int64_t* axes, const std::vector<int64_t>& members) {
     int64_t set = 0;
     for (int64_t i = 0; i < axes[0]; ++i) set |= int64_t{1} << std::min<int64_t>(axes[1 + i], 7);
-    return static_cast<int>(Job::kFirstTag + *std::min_element(members.begin(), members.end()) * 256 + set);
+    return static_cast<int>(ProcessGroup::kFirstTag + *std::min_element(members.begin(), members.end()) * 256 + set);
   }
-  void StartCrossing(const std::vector<int64_t>& members, const std::vector<size_t>& fibres) {
+  void StartCrossProcess(const std::vector<int64_t>& members, const std::vector<size_t>& fibres) {
     const int64_t* desc = waiting[fibres[0]].desc;
     const Collective model = At(fibres[0]);
     Group group;
@@ -155,9 +155,9 @@ struct Devices {
     // Once its messages are on their way it has to be kept.
     crossings.emplace_back(nullptr, fibres);
     try {
-      crossings.back().first =
-          std::make_unique<Crossing>(*job, std::move(group), std::move(owners), TagOf(desc + 2, members),
-                                     "in " + (*strings)[static_cast<size_t>(model.name)] + " of " + program);
+      crossings.back().first = std::make_unique<CrossProcessCollective>(
+          *job, std::move(group), std::move(owners), TagOf(desc + 2, members),
+          "in " + (*strings)[static_cast<size_t>(model.name)] + " of " + program);
     } catch (const std::bad_alloc&) {
       crossings.pop_back();
       throw;
@@ -190,7 +190,7 @@ struct Devices {
         continue;
       for (size_t f : fibres) known[f] = true;
       if (fibres.size() < members.size()) {
-        StartCrossing(members, fibres);
+        StartCrossProcess(members, fibres);
         continue;
       }
       Group group;
@@ -201,7 +201,7 @@ struct Devices {
       any = true;
     }
     if (!any && !crossings.empty()) {
-      std::vector<Job::Exchange*> exchanges;
+      std::vector<ProcessGroup::Exchange*> exchanges;
       for (auto& [crossing, fibres] : crossings) exchanges.push_back(&crossing->exchange());
       const size_t done = job->WaitForOne(exchanges);
       failure = crossings[done].first->Finish();
@@ -254,9 +254,9 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   for (int64_t a = 0; a < desc[1]; ++a) all *= desc[2 + a];
   const int64_t* at = desc + 2 + desc[1];
   const int64_t self = *at++;
-  std::optional<Job::Turn> turn;
+  std::optional<ProcessGroup::Turn> turn;
   if (self >= 0) {
-    devices.job = Job::Current();
+    devices.job = ProcessGroup::Current();
     if (devices.job == nullptr)
       return Fail(frame, "this program is for process " + std::to_string(self) +
                              " of several; this process has joined no job, or was forked from one that has");

@@ -89,7 +89,7 @@ void Callback(WeftFrame* frame, const int64_t* desc) {
     if (static_cast<DType>(a.dtype) == DType::kTape) std::fill_n(static_cast<uint64_t*>(a.data), size, 0);
   }
   Guarded(frame, [&] {
-    if (!Hooks().callback) return Fail(frame, "callbacks need a host that answers them");
+    if (!Hooks().callback) return Fail(frame, "callback: no callback handler is installed in this process");
     Hooks().callback(static_cast<Call*>(frame->call)->callbacks->at(which), in, out, TapesOf(frame));
   });
 }

@@ -64,10 +64,11 @@ std::shared_ptr<Program> Program::Load(Artifact artifact, std::vector<int64_t> c
   p->lacking_ = LackingFeature(p->artifact_.target);
   p->library_ = LoadSharedObject(p->artifact_.code);
   p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
-  if (p->main_ == nullptr) throw std::runtime_error("compiled code lacks its entry point");
+  if (p->main_ == nullptr) throw std::runtime_error("the artifact is damaged: its code has no function weft_main");
   for (size_t i = 0; i < p->artifact_.functions.size(); ++i) {
     p->functions_.push_back(reinterpret_cast<WeftMain>(dlsym(p->library_, ("weft_f" + std::to_string(i)).c_str())));
-    if (p->functions_.back() == nullptr) throw std::runtime_error("compiled code lacks one of its functions");
+    if (p->functions_.back() == nullptr)
+      throw std::runtime_error("the artifact is damaged: its code has no function weft_f" + std::to_string(i));
   }
   const std::string& constants = p->artifact_.constants;
   p->constants_ = AllocateBuffer(static_cast<int64_t>(constants.size()));
@@ -122,12 +123,16 @@ std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> 
     int64_t bytes = ByteWidth(static_cast<DType>(v.dtype));
     bool empty = false, overflow = false;
     for (int64_t d : layout->result_shapes.back()) {
-      if (d < 0) throw std::invalid_argument("a result would have a negative size");
+      if (d < 0)
+        throw std::invalid_argument("result " + std::to_string(layout->result_shapes.size() - 1) +
+                                    " would have the size " + std::to_string(d) + SizesText(a.symbols, symbols) +
+                                    "; expected 0 or more");
       empty |= d == 0;
       overflow |= __builtin_mul_overflow(bytes, d, &bytes);
     }
     if (overflow && !empty)
-      throw std::overflow_error("a result of more than 2^63 bytes" + SizesText(a.symbols, symbols));
+      throw std::overflow_error("result " + std::to_string(layout->result_shapes.size() - 1) +
+                                " would need more than 2^63 bytes" + SizesText(a.symbols, symbols));
     layout->result_bytes.push_back(empty ? 0 : bytes);
   }
   for (const Artifact::Value& v : a.params) layout->param_shapes.push_back(shape_of(v));

@@ -1,4 +1,4 @@
-// OpenMP's threads, which libraries start by themselves, would fight with the pool's.
+// Keeps libraries to one OpenMP thread: those that they start by themselves would compete with the pool's.
 #ifndef WEFT_BACKENDS_CPU_OPS_OPENMP_H_
 #define WEFT_BACKENDS_CPU_OPS_OPENMP_H_
 

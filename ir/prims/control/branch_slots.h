@@ -1,5 +1,5 @@
-// What the branches of a cond, or a function that is called, hand from their first half to their second: residuals, or
-// what a policy saves.
+// Packs residuals: what the branches of a cond, or a function that is called, hand from their first half to their
+// second. (Or what a policy saves.)
 //
 // One branch runs, so values of different branches share slots of equal type. Values that a cond inside handed over
 // already would pass through every level on their way out: of many, the smaller ones are laid end to end in one array,

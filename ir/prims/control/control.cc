@@ -4,7 +4,7 @@
 
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/branch_slots.h"
-#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/divergence.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/control/varying_choice.h"
 #include "ir/prims/families.h"
@@ -36,7 +36,7 @@ Mask ActiveOf(const OptionalAtoms& dx) {
   return active;
 }
 
-Mask ActiveOf(const Companions& dx) {
+Mask ActiveOf(const Series& dx) {
   Mask active;
   for (const auto& d : dx) active.push_back(d.has_value());
   return active;
@@ -85,7 +85,7 @@ Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& 
   return out;
 }
 
-Atoms Tangents(Builder& b, const Atoms& x, const Companions& dx, const Mask& wanted, size_t count) {
+Atoms Tangents(Builder& b, const Atoms& x, const Series& dx, const Mask& wanted, size_t count) {
   Atoms out;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!wanted[i]) continue;
@@ -112,11 +112,11 @@ OptionalAtoms Spread(const Atoms& tangents, const Mask& active) {
   return out;
 }
 
-Companions Spread(const Atoms& companions, const Mask& active, size_t count) {
-  Companions out(active.size());
+Series Spread(const Atoms& series, const Mask& active, size_t count) {
+  Series out(active.size());
   size_t next = 0;
   for (size_t i = 0; i < active.size(); ++i) {
-    if (active[i]) out[i] = Part(companions, next, next + count), next += count;
+    if (active[i]) out[i] = Part(series, next, next + count), next += count;
   }
   return out;
 }
@@ -253,9 +253,10 @@ Kept KeepWhole(const Eqn& eqn) {
   return {Mask(eqn.num_results, true), Mask(eqn.operands.size(), true), eqn.attrs, eqn.regions};
 }
 
-// Lane by lane: each stops where it stops, and no lane's values reach a branch that another one takes.
-void BatchByLanes(BatchContext& c) {
-  RefuseMappedAxis(c, "runs lane by lane");
+// One batch element after the other: each stops where it stops, and no batch element's values reach a branch that
+// another one takes.
+void BatchOneByOne(BatchContext& c) {
+  RefuseMappedAxis(c, "runs one batch element after the other");
   Builder body(c.eqn.prim->name);
   Atoms args(c.x.size()), consts, xs;
   for (size_t i = 0; i < c.x.size(); ++i) {
@@ -265,9 +266,9 @@ void BatchByLanes(BatchContext& c) {
   }
   for (size_t i = 0; i < c.x.size(); ++i) {
     if (!c.batched[i]) continue;
-    Type lane = c.b.TypeOf(c.x[i]);
-    lane.dims.erase(lane.dims.begin());
-    args[i] = body.Parameter(lane);
+    Type element = c.b.TypeOf(c.x[i]);
+    element.dims.erase(element.dims.begin());
+    args[i] = body.Parameter(element);
     xs.push_back(c.x[i]);
   }
   const FnRef fn = body.Build(body.Clone(c.eqn, args));
@@ -369,7 +370,7 @@ auto Agreeing(const std::vector<FnRef>& branches, size_t results, F transform) {
 
 void CondPush(PushContext& c) {
   const Atoms x = Part(c.x, 1, c.x.size());
-  const Companions dx = Part(c.dx, 1, c.dx.size());
+  const Series dx = Part(c.dx, 1, c.dx.size());
   const Mask active = ActiveOf(dx);
   const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {
     const JvpFn j = c.push(f, active, force);
@@ -386,8 +387,8 @@ void CondPush(PushContext& c) {
 
 void CondBatch(BatchContext& c) {
   if (c.batched[0]) {
-    RefuseMappedAxis(c, "the lanes may take different branches");
-    return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDisagreeingCond);
+    RefuseMappedAxis(c, "the batch elements may take different branches");
+    return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDivergentCond);
   }
   const Mask batched = Part(c.batched, 1, c.batched.size());
   const auto branches = Agreeing(c.eqn.regions, c.eqn.num_results, [&](const FnRef& f, const Mask& force) {

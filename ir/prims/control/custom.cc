@@ -273,7 +273,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
     FnRef bwd =
         c.regions.batch(backward, Mask(backward->params().size(), true), Mask(backward->results().size(), true), c.size)
             .fn;
-    // An operand shared by all lanes gets the sum of their cotangents.
+    // An operand shared by all batch elements gets the sum of their cotangents.
     const Mask shared = Where(c.batched, Movable(c.eqn.regions[0]->ParamTypes(), c.eqn.attrs));
     Builder b(bwd->name());
     Atoms cts = b.Inline(*bwd, Parameters(b, bwd->ParamTypes()));

@@ -2,7 +2,7 @@
 //
 // A transform that comes before vmap is done to the function, and its name is noted in `through`, so that vmap can do
 // the same to what the rule gives: vmap(grad(f)) is the gradient of the rule's function. The steps are
-//   push N MASK        companions for the operands in MASK (N = 1: jvp; otherwise jet of order N)
+//   push N MASK        a series for each operand in MASK (N = 1: jvp; otherwise jet of order N)
 //   transpose MASK     of the linear map in the operands in MASK
 //   keep MASK          of the results, those in MASK
 // The region is the function after all steps. Split keeps the operands alone as residuals, as remat does.
@@ -120,10 +120,10 @@ OptionalAtoms CustomVmapTranspose(TransposeContext& c) {
                 step.mask);
 }
 
-// Results that a push made from the operands before its companions are known where those are; all else is unknown.
+// Results that a push made from the operands before its series are known where those are; all else is unknown.
 void CustomVmapSplit(SplitContext& c) {
   // The half of an enclosing recursive function that the linear part is in cannot call the function itself, so that the
-  // operands alone will not do. No rule is lost: recursive functions are batched lane by lane.
+  // operands alone will not do. No rule is lost: recursive functions are batched one batch element after the other.
   if (c.eqn.CallsOutwards()) return SplitCall(c, {});
   const FnRef& fn = c.eqn.regions[0];
   const std::vector<Step> steps = StepsOf(c.eqn.attrs);
@@ -132,7 +132,7 @@ void CustomVmapSplit(SplitContext& c) {
     const Step& push = steps.back();
     primals = push.mask.size();
     Types types = fn->ResultTypes();
-    // Results are n values, then `count` companions of the inexact ones.
+    // Results are n values, then the series of the inexact ones, `count` each.
     for (size_t n = 0; n <= types.size(); ++n) {
       size_t inexact = 0;
       for (size_t i = 0; i < n; ++i) inexact += HasTangents(types[i].dtype) ? 1 : 0;
@@ -148,23 +148,23 @@ void CustomVmapSplit(SplitContext& c) {
     c.unknown_out.assign(c.y.size(), true);
     return;
   }
-  Mask companions(c.unknown.size(), true), is_companion(c.eqn.num_results, true);
-  std::fill(companions.begin(), companions.begin() + static_cast<int64_t>(primals), false);
-  std::fill(is_companion.begin(), is_companion.begin() + static_cast<int64_t>(known_results), false);
-  const FnRef known = c.regions.split(fn, companions, is_companion).known;
+  Mask series(c.unknown.size(), true), in_series(c.eqn.num_results, true);
+  std::fill(series.begin(), series.begin() + static_cast<int64_t>(primals), false);
+  std::fill(in_series.begin(), in_series.begin() + static_cast<int64_t>(known_results), false);
+  const FnRef known = c.regions.split(fn, series, in_series).known;
   Mask primal_results(known->results().size(), false);
   std::fill(primal_results.begin(), primal_results.begin() + static_cast<int64_t>(known_results), true);
   Strings before = c.eqn.attrs.Get<Strings>("through");
   before.pop_back();
   c.y = c.known_b.Emit(*c.eqn.prim, Part(c.known_x, 0, primals), c.eqn.attrs.With("through", before),
                        {Keep(known, primal_results)});
-  const Step keep{"keep", 0, is_companion};
-  Append(c.y, c.unknown_b.Emit(*c.eqn.prim, operands, With(c.eqn.attrs, keep), {Keep(fn, is_companion)}));
-  c.unknown_out = is_companion;
+  const Step keep{"keep", 0, in_series};
+  Append(c.y, c.unknown_b.Emit(*c.eqn.prim, operands, With(c.eqn.attrs, keep), {Keep(fn, in_series)}));
+  c.unknown_out = in_series;
 }
 
 // What the batching rule gives is cut down in the same way. After a push everything stays: `split` tells values from
-// companions by their places, and leaves halves that end in a keep.
+// series by their places, and leaves halves that end in a keep.
 Kept CustomVmapDce(const DceContext& c) {
   Kept k = KeepWhole(c.eqn);
   const std::vector<Step> steps = StepsOf(c.eqn.attrs);
@@ -225,7 +225,7 @@ void CustomVmapBatch(BatchContext& c) {
   for (size_t i = 0; i < c.x.size(); ++i) {
     if (c.batched[i] && owner[i] != kCotangent) mapped[static_cast<size_t>(owner[i])] = true;
   }
-  if (!Any(mapped)) {  // cotangents alone: the function is the same for all lanes
+  if (!Any(mapped)) {  // cotangents alone: the function is the same for all batch elements
     const BatchedFn f = c.regions.batch(fn, c.batched, Mask(c.eqn.num_results, true), c.size);
     c.y = c.b.Inline(*f.fn, c.x);
     c.batched_out.assign(c.y.size(), true);

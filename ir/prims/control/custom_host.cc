@@ -251,7 +251,7 @@ FnRef HostBackward(const Eqn& eqn, const Types& operands, const Mask& cotangents
     Mask mapped = Part(v.mapped, 0, n);
     mapped.resize(fn->params().size(), true);
     fn = regions.batch_over(fn, mapped, Mask(fn->results().size(), true), v.size, v.axis).fn;
-    // An operand shared by all lanes gets the sum of their cotangents.
+    // An operand shared by all batch elements gets the sum of their cotangents.
     Builder b(fn->name());
     Atoms cts = b.Inline(*fn, Parameters(b, fn->ParamTypes()));
     for (size_t i = 0; i < cts.size(); ++i) {

@@ -85,7 +85,7 @@ Types OperandTypes(Builder& b, const Atoms& x) {
   return types;
 }
 
-// Of both: every inexact operand and result has companions.
+// Of both: every inexact operand and result has a series.
 void RecursivePush(PushContext& c, const Types& results, const std::function<Atoms(const Atoms&)>& emit) {
   const Mask active = WithTangents(OperandTypes(c.b, c.x)), active_out = WithTangents(results);
   Atoms operands = c.x;
@@ -360,7 +360,7 @@ void RegisterRecursion(PrimRegistry& r) {
     const JvpFn f = c.push(fn, WithTangents(fn->ParamTypes()), WithTangents(results));
     RecursivePush(c, results, [&](const Atoms& x) { return c.b.Emit(*c.eqn.prim, x, {}, {f.fn}); });
   };
-  group.batch = BatchByLanes;
+  group.batch = BatchOneByOne;
   group.split = RecursiveSplit;
   group.dce = RecursiveDce;
   group.may_diverge = true;
@@ -408,7 +408,7 @@ void RegisterRecursion(PrimRegistry& r) {
       return c.b.Emit(*c.eqn.prim, x, {{"depth", c.eqn.attrs.GetInt("depth")}, {"results", all}});
     });
   };
-  call.batch = BatchByLanes;
+  call.batch = BatchOneByOne;
   call.split = RecurSplit;
   call.dce = RecurDce;
   call.may_diverge = true;

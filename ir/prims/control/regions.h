@@ -1,4 +1,4 @@
-// What the operations with regions share.
+// Functions for the rules of operations with regions: checks, masks, series, batching one by one, dead results.
 #ifndef WEFT_IR_PRIMS_CONTROL_REGIONS_H_
 #define WEFT_IR_PRIMS_CONTROL_REGIONS_H_
 
@@ -15,7 +15,7 @@ void CheckRegionResults(const Sig& sig, size_t index, const Types& types);
 void CheckRegionCount(const Sig& sig, size_t count);
 
 Mask ActiveOf(const OptionalAtoms& dx);
-Mask ActiveOf(const Companions& dx);
+Mask ActiveOf(const Series& dx);
 bool Any(const Mask& mask);
 // How many flags are `value`.
 size_t CountOf(const Mask& mask, bool value = true);
@@ -54,8 +54,8 @@ List Where(const List& list, const Mask& mask, bool value = true) {
 // The tangents that exist, zeros where `force` asks for one that does not.
 Atoms Tangents(Builder& b, const Atoms& x, const OptionalAtoms& dx, const Mask& wanted);
 
-// The same for companions: `count` in a row for each operand that is wanted.
-Atoms Tangents(Builder& b, const Atoms& x, const Companions& dx, const Mask& wanted, size_t count);
+// The same for series: `count` in a row for each operand that is wanted.
+Atoms Tangents(Builder& b, const Atoms& x, const Series& dx, const Mask& wanted, size_t count);
 // Each element `count` times in a row.
 template <class List>
 List Repeated(const List& list, size_t count) {
@@ -84,15 +84,15 @@ Kept KeepOfRegions(const DceContext& c, size_t first);
 // Nothing is dropped.
 Kept KeepWhole(const Eqn& eqn);
 
-// Batches any equation by a scan over the lanes.
-void BatchByLanes(BatchContext& c);
+// Batches any equation by a scan over the batch elements.
+void BatchOneByOne(BatchContext& c);
 
 // Parameters of a region under construction, one for each type.
 Atoms Parameters(Builder& b, const Types& types);
 
 // Puts `tangents`, one for each flag set in `active`, into their places.
 OptionalAtoms Spread(const Atoms& tangents, const Mask& active);
-Companions Spread(const Atoms& companions, const Mask& active, size_t count);
+Series Spread(const Atoms& series, const Mask& active, size_t count);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_CONTROL_REGIONS_H_

@@ -1,4 +1,4 @@
-// Which values of a loop's known half are worth keeping for its linear half.
+// Min-cut rematerialisation for loops: which values of a loop's known half are worth keeping for its linear half.
 //
 // What `split` keeps is whatever the linear half happens to read. Most of it follows from fewer values by element-wise
 // equations, which the linear half can make again: of x - (x^3 - a) / (3 x^2) it reads four values, all of which follow

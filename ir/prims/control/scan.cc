@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/divergence.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/control/residual_cut.h"
 #include "ir/prims/control/varying_choice.h"
@@ -54,7 +54,7 @@ Types InferScan(const Sig& s) {
                     " and num_carry=", scan.carries, " do not fit a body of ", scan.operands, " parameters and ",
                     scan.results, " results");
   }
-  if (scan.taped) CheckLanes(name, scan.lanes, scan.Ys(scan.body->ResultTypes()));
+  if (scan.taped) CheckTapeDims(name, scan.tape_dims, scan.Ys(scan.body->ResultTypes()));
   if (scan.taped && s.operands[0].dtype != DType::kI64)
     throw TypeError(name, ": operand 0 is ", s.operands[0], "; the number of steps is an i64");
   Types params = scan.Rest(s.operands);
@@ -69,7 +69,7 @@ Types InferScan(const Sig& s) {
     }
   }
   for (size_t i = scan.carries; i < results.size(); ++i)
-    results[i] = scan.Stacked(results[i], scan.taped ? scan.lanes[i - scan.carries] : 0);
+    results[i] = scan.Stacked(results[i], scan.taped ? scan.tape_dims[i - scan.carries] : 0);
   return results;
 }
 
@@ -90,7 +90,7 @@ Tensors EvalScan(const EvalContext& c, const Tensors& in) {
   if (scan.taped) {
     for (int64_t i = 0; i < in[0].size(); ++i) n = std::max(n, in[0].at<int64_t>(i));
     for (size_t i = scan.carries; i < scan.results; ++i)
-      writers.emplace_back(scan.body->ResultTypes()[i], scan.lanes[i - scan.carries], n);
+      writers.emplace_back(scan.body->ResultTypes()[i], scan.tape_dims[i - scan.carries], n);
   } else {
     n = scan.length.value("eval");
     for (size_t i = scan.carries; i < scan.results; ++i)
@@ -135,7 +135,7 @@ Mask ForceCarries(const Scan& scan, const Mask& carry) {
 void ScanPush(PushContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
   const Atoms x = scan.Rest(c.x);
-  const Companions dx = scan.Rest(c.dx);
+  const Series dx = scan.Rest(c.dx);
   Mask active = ActiveOf(dx);
   const Types in = scan.body->ParamTypes();
   for (size_t i = 0; i < in.size(); ++i) active[i] = active[i] && HasTangents(in[i].dtype);  // tapes of integers
@@ -145,8 +145,8 @@ void ScanPush(PushContext& c) {
     return std::make_pair(std::move(j.fn), j.active_out);
   });
   const Mask active_out = jvp.second, ys = scan.Ys(active_out);
-  const auto companions = [&](const Mask& mask) { return c.count * CountOf(mask); };
-  const size_t num_dconsts = companions(consts), num_dcarry = companions(carry), num_dxs = companions(xs);
+  const auto coefficients = [&](const Mask& mask) { return c.count * CountOf(mask); };
+  const size_t num_dconsts = coefficients(consts), num_dcarry = coefficients(carry), num_dxs = coefficients(xs);
   const Atoms out = jvp.first->results();
   Builder b(std::move(jvp.first));
   b.KeepParameters(
@@ -165,9 +165,9 @@ void ScanPush(PushContext& c) {
   Append(operands, Tangents(c.b, scan.Carries(x), scan.Carries(dx), carry, c.count));
   Append(operands, scan.Xs(x));
   Append(operands, Tangents(c.b, scan.Xs(x), scan.Xs(dx), xs, c.count));
-  Ints lanes = scan.lanes;
-  if (scan.taped) Append(lanes, Repeated(Where(scan.lanes, ys), c.count));
-  const Attrs attrs = scan.With(scan.consts + num_dconsts, scan.carries + num_dcarry, lanes, scan.reverse);
+  Ints tape_dims = scan.tape_dims;
+  if (scan.taped) Append(tape_dims, Repeated(Where(scan.tape_dims, ys), c.count));
+  const Attrs attrs = scan.With(scan.consts + num_dconsts, scan.carries + num_dcarry, tape_dims, scan.reverse);
   const Atoms all = c.b.Emit(*c.eqn.prim, operands, attrs, {std::move(b).Build(results)});
   const size_t end_carry = scan.carries + num_dcarry, end_ys = end_carry + (scan.results - scan.carries);
   c.y = Part(all, 0, scan.carries);
@@ -181,8 +181,8 @@ void ScanPush(PushContext& c) {
 
 void ScanBatch(BatchContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
-  if (scan.taped && c.batched[0])  // each lane has its own number of steps
-    return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDisagreeingTapeScan);
+  if (scan.taped && c.batched[0])  // each batch element has its own number of steps
+    return BatchVaryingChoice(c, c.b.TypeOf(c.x[0]).varying, BatchDivergentTapeScan);
   const Mask mask = scan.Rest(c.batched), consts = scan.Consts(mask), xs = scan.Xs(mask);
   const Atoms x = scan.Rest(c.x);
   const auto [carry, batched] = CarryFixpoint(scan.Carries(mask), [&](const Mask& m) {
@@ -193,7 +193,7 @@ void ScanBatch(BatchContext& c) {
   Append(operands, scan.Consts(x));
   for (size_t i = 0; i < scan.carries; ++i)
     operands.push_back(carry[i] ? c.Batched(static_cast<int>(scan.lead() + scan.consts + i)) : x[scan.consts + i]);
-  auto swap_leading = [&](const Atom& value) {  // lanes and steps change places
+  auto swap_leading = [&](const Atom& value) {  // batch elements and steps change places
     Ints perm = Range(0, c.b.TypeOf(value).rank());
     std::swap(perm[0], perm[1]);
     return Transpose(c.b, value, perm);
@@ -202,9 +202,9 @@ void ScanBatch(BatchContext& c) {
     operands.push_back(mask[i] && !scan.taped ? swap_leading(x[i]) : x[i]);
   c.batched_out = batched.second;
   for (size_t i = 0; i < scan.carries; ++i) c.batched_out[i] = carry[i];
-  Ints lanes = scan.lanes;
-  for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += c.batched_out[scan.carries + i] ? 1 : 0;
-  c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts, scan.carries, lanes, scan.reverse), {batched.first});
+  Ints tape_dims = scan.tape_dims;
+  for (size_t i = 0; i < tape_dims.size(); ++i) tape_dims[i] += c.batched_out[scan.carries + i] ? 1 : 0;
+  c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts, scan.carries, tape_dims, scan.reverse), {batched.first});
   for (size_t i = scan.carries; i < scan.results; ++i) {
     if (c.batched_out[i] && !scan.taped) c.y[i] = swap_leading(c.y[i]);
   }
@@ -268,12 +268,12 @@ void ScanSplit(SplitContext& c) {
   for (size_t r = 0; r < source.size(); ++r) {
     if (source[r] == Source::kStacked) kresults.push_back(kout[first_residual + r]);
   }
-  Ints known_lanes = scan.taped ? Where(scan.lanes, ys, false) : Ints{};
-  known_lanes.resize(kresults.size() - known_carries, 0);
+  Ints known_tape_dims = scan.taped ? Where(scan.tape_dims, ys, false) : Ints{};
+  known_tape_dims.resize(kresults.size() - known_carries, 0);
   Atoms all_known = Part(c.known_x, 0, scan.lead());
   Append(all_known, known_operands);
   const Atoms known_y =
-      c.known_b.Emit(*c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_lanes, scan.reverse),
+      c.known_b.Emit(*c.eqn.prim, all_known, scan.With(known_consts, known_carries, known_tape_dims, scan.reverse),
                      {std::move(kb).Build(kresults)});
 
   // The unknown scan: constants = residual constants, unknown constants; xs = residual arrays, unknown xs.
@@ -312,10 +312,10 @@ void ScanSplit(SplitContext& c) {
   const Atoms out = split.unknown->results();
   Builder ub(std::move(split.unknown));
   ub.KeepParameters(places);
-  const Ints unknown_lanes = scan.taped ? Where(scan.lanes, ys) : Ints{};
+  const Ints unknown_tape_dims = scan.taped ? Where(scan.tape_dims, ys) : Ints{};
   const Atoms unknown_y =
       Any(unknown_out)
-          ? c.unknown_b.Emit(*c.eqn.prim, operands, scan.With(num_consts, num_carry, unknown_lanes, scan.reverse),
+          ? c.unknown_b.Emit(*c.eqn.prim, operands, scan.With(num_consts, num_carry, unknown_tape_dims, scan.reverse),
                              {std::move(ub).Build(out)})
           : Atoms{};
   size_t k = 0, u = 0;
@@ -409,12 +409,12 @@ OptionalAtoms ScanTranspose(TransposeContext& c) {
     if (!linear[i]) operands.push_back(*operand[i]);
   }
   for (size_t i = scan.carries; i < scan.results; ++i)
-    operands.push_back(cotangent(i, scan.Stacked(results[i], scan.taped ? scan.lanes[i - scan.carries] : 0)));
-  Ints lanes;
+    operands.push_back(cotangent(i, scan.Stacked(results[i], scan.taped ? scan.tape_dims[i - scan.carries] : 0)));
+  Ints tape_dims;
   for (size_t i = scan.first_x(); scan.taped && i < scan.operands; ++i) {
-    if (linear[i]) lanes.push_back(c.types[scan.lead() + i].rank());
+    if (linear[i]) tape_dims.push_back(c.types[scan.lead() + i].rank());
   }
-  const Attrs attrs = scan.With(num_consts, p_sums.size() + scan.carries, lanes, !scan.reverse);
+  const Attrs attrs = scan.With(num_consts, p_sums.size() + scan.carries, tape_dims, !scan.reverse);
   OptionalAtoms all = Spread(c.b.Emit(*c.eqn.prim, operands, attrs, {std::move(b).Build(out)}), linear);
   for (size_t i = 0; i < all.size(); ++i) {
     if (!operand_linear[i]) all[i] = std::nullopt;
@@ -439,7 +439,7 @@ Kept ScanDce(const DceContext& c) {
   Kept k{results, Mask(scan.lead(), true), {}, {c.keep(scan.body, results, params)}};
   Append(k.operands, params);
   k.attrs = scan.With(CountOf(scan.Consts(params)), CountOf(carry),
-                      scan.taped ? Where(scan.lanes, scan.Ys(results)) : Ints{}, scan.reverse);
+                      scan.taped ? Where(scan.tape_dims, scan.Ys(results)) : Ints{}, scan.reverse);
   return k;
 }
 

@@ -18,8 +18,8 @@ inline const Dim& OneLength(const Dims& length) {
 struct Scan {
   bool taped;  // tape_scan
   size_t consts, carries;
-  Dim length;  // of scan
-  Ints lanes;  // of tape_scan: for each y, how many of its leading dimensions are lanes: they have a tape each
+  Dim length;      // of scan
+  Ints tape_dims;  // of tape_scan (attribute `lanes`): for each y, how many leading dimensions have a tape each
   bool reverse;
   FnRef body;
   size_t operands, results;
@@ -29,7 +29,7 @@ struct Scan {
         consts(static_cast<size_t>(attrs.GetInt("num_consts"))),
         carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
         length(taped ? Dim(0) : OneLength(attrs.Get<Dims>("length"))),
-        lanes(taped ? attrs.Get<Ints>("lanes") : Ints{}),
+        tape_dims(taped ? attrs.Get<Ints>("lanes") : Ints{}),
         reverse(attrs.GetBool("reverse")),
         body(region),
         operands(region->params().size()),
@@ -70,19 +70,19 @@ struct Scan {
     return Part(l, carries, results);
   }
   // The attributes of a loop like this one.
-  Attrs With(size_t num_consts, size_t num_carries, Ints y_lanes, bool backwards) const {
+  Attrs With(size_t num_consts, size_t num_carries, Ints y_tape_dims, bool backwards) const {
     Attrs attrs = {{"num_consts", static_cast<int64_t>(num_consts)},
                    {"num_carry", static_cast<int64_t>(num_carries)},
                    {"reverse", backwards}};
     if (taped)
-      attrs.Set("lanes", std::move(y_lanes));
+      attrs.Set("lanes", std::move(y_tape_dims));
     else
       attrs.Set("length", Dims{length});
     return attrs;
   }
   // The type of all steps' values together, for a y or x of type `slice`.
-  Type Stacked(const Type& slice, int64_t tape_lanes) const {
-    if (taped) return TapeOf(slice, tape_lanes);
+  Type Stacked(const Type& slice, int64_t tape_dims) const {
+    if (taped) return TapeOf(slice, tape_dims);
     Type t = slice;
     t.dims.insert(t.dims.begin(), length);
     return t;

@@ -209,18 +209,18 @@ void SweepsBatch(BatchContext& c) {
   const Mask ys = Part(fwd.second, s.forward, s.forward + s.ys);
   Atoms operands = s.Consts(c.x);
   for (size_t i = 0; i < s.forward + s.backward; ++i) {
-    const bool lanes = i < s.forward ? forward[i] : backward[i - s.forward];
-    operands.push_back(lanes ? c.Batched(static_cast<int>(s.consts + i)) : c.x[s.consts + i]);
+    const bool mapped = i < s.forward ? forward[i] : backward[i - s.forward];
+    operands.push_back(mapped ? c.Batched(static_cast<int>(s.consts + i)) : c.x[s.consts + i]);
   }
   for (size_t i = s.first_memo() - s.xs; i < s.first_memo(); ++i)
     operands.push_back(c.batched[i] ? SwapLeading(c.b, c.x[i]) : c.x[i]);
   Ints memo;
   for (size_t i = 0; i < s.memo.size(); ++i) {
     const size_t operand = s.first_memo() + i;
-    const bool lanes = forward[static_cast<size_t>(s.memo[i])];
-    if (c.batched[operand] && !lanes) continue;  // snapshots of a state that has no lanes: not these
+    const bool mapped = forward[static_cast<size_t>(s.memo[i])];
+    if (c.batched[operand] && !mapped) continue;  // snapshots of a state that has no batch elements: not these
     memo.push_back(s.memo[i]);
-    operands.push_back(lanes ? SwapLeading(c.b, c.Batched(static_cast<int>(operand))) : c.x[operand]);
+    operands.push_back(mapped ? SwapLeading(c.b, c.Batched(static_cast<int>(operand))) : c.x[operand]);
   }
   c.y =
       c.b.Emit(*c.eqn.prim, operands, s.With(s.consts, s.forward, s.backward, memo, s.kept), s.Regions(fwd.first, bwd));

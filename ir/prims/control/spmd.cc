@@ -242,8 +242,8 @@ Tensors EvalSpmd(const EvalContext& c, const Tensors& in) {
 
 // --- Transforms ------------------------------------------------------------------------------------------------------
 
-// Tangents lie as their values.
-Shardings WithCompanions(const Shardings& shardings, const Mask& active, size_t count) {
+// Series lie as their values.
+Shardings WithSeries(const Shardings& shardings, const Mask& active, size_t count) {
   Shardings all = shardings;
   for (size_t i = 0; i < shardings.size(); ++i) all.insert(all.end(), active[i] ? count : 0, shardings[i]);
   return all;
@@ -257,7 +257,7 @@ void SpmdPush(PushContext& c) {
   Append(operands, Tangents(c.b, c.x, c.dx, active, c.count));
   const Atoms all =
       c.b.Emit(*c.eqn.prim, operands,
-               p.Like(WithCompanions(p.in, active, c.count), WithCompanions(p.out, f.active_out, c.count)), {f.fn});
+               p.Like(WithSeries(p.in, active, c.count), WithSeries(p.out, f.active_out, c.count)), {f.fn});
   c.y = Part(all, 0, c.eqn.num_results);
   c.dy = Spread(Part(all, c.eqn.num_results, all.size()), f.active_out, c.count);
 }

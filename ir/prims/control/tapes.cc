@@ -22,23 +22,23 @@ int64_t Product(const Shape& shape, size_t begin, size_t end) {
 
 }  // namespace
 
-Type TapeOf(const Type& row, int64_t lanes) {
-  return Type{DType::kTape, Dims(row.dims.begin(), row.dims.begin() + lanes), row.varying};
+Type TapeOf(const Type& row, int64_t tape_dims) {
+  return Type{DType::kTape, Dims(row.dims.begin(), row.dims.begin() + tape_dims), row.varying};
 }
 
-void CheckLanes(const std::string& prim, const Ints& lanes, const Types& rows) {
-  if (lanes.size() != rows.size())
-    throw TypeError(prim, ": lanes has ", lanes.size(), " entries for ", rows.size(), " recorded results");
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    if (lanes[i] < 0 || lanes[i] > rows[i].rank())
-      throw TypeError(prim, ": lanes[", i, "]=", lanes[i], " for rows of type ", rows[i]);
+void CheckTapeDims(const std::string& prim, const Ints& tape_dims, const Types& rows) {
+  if (tape_dims.size() != rows.size())
+    throw TypeError(prim, ": lanes has ", tape_dims.size(), " entries for ", rows.size(), " recorded results");
+  for (size_t i = 0; i < tape_dims.size(); ++i) {
+    if (tape_dims[i] < 0 || tape_dims[i] > rows[i].rank())
+      throw TypeError(prim, ": lanes[", i, "]=", tape_dims[i], " for rows of type ", rows[i]);
   }
 }
 
-TapeWriter::TapeWriter(const Type& row, int64_t lanes, int64_t reserve) {
+TapeWriter::TapeWriter(const Type& row, int64_t tape_dims, int64_t reserve) {
   const Shape shape = StaticSizes(row.dims, "eval");
-  const size_t split = static_cast<size_t>(lanes);
-  tape_ = Tensor::Zeros(DType::kTape, Shape(shape.begin(), shape.begin() + lanes));
+  const size_t split = static_cast<size_t>(tape_dims);
+  tape_ = Tensor::Zeros(DType::kTape, Shape(shape.begin(), shape.begin() + tape_dims));
   records_ = EvalTapes::Region().New(row.dtype, Product(shape, split, shape.size()), Product(shape, 0, split),
                                      tape_.data<uint64_t>());
   if (reserve > 0) records_->Reserve(reserve);
@@ -54,8 +54,8 @@ void TapeWriter::Write(int64_t i, const Tensor& row) {
 
 Tensor ReadTape(const Tensor& tape, const Type& row, int64_t i) {
   Tensor out(row.dtype, StaticSizes(row.dims, "eval"));
-  const int64_t lanes = tape.size();
-  if (lanes > 0) ReadTapeRows(tape.data<uint64_t>(), lanes, out.bytes() / lanes, i, out.data<char>());
+  const int64_t tapes = tape.size();
+  if (tapes > 0) ReadTapeRows(tape.data<uint64_t>(), tapes, out.bytes() / tapes, i, out.data<char>());
   return out;
 }
 
@@ -140,7 +140,7 @@ void RegisterBoxes(PrimRegistry& r) {
     }
     return out;
   };
-  box.batch = BatchByLanes;
+  box.batch = BatchOneByOne;
   box.samples = [] { return std::vector<Sample>{}; };  // a box equals itself only: see recursive
 
   Prim& unbox =
@@ -184,7 +184,7 @@ void RegisterBoxes(PrimRegistry& r) {
     for (size_t i = 0; i < results.size(); ++i) cts.push_back(c.ct[i] ? *c.ct[i] : Zeros(c.b, results[i]));
     return {c.b.Emit(FindPrim("box"), cts)[0]};
   };
-  unbox.batch = BatchByLanes;
+  unbox.batch = BatchOneByOne;
   unbox.samples = [] {
     Sample s =
         SampleOf({Type{DType::kTape, {}, {}}}, {{"results", Types{{DType::kF32, {3}, {}}, {DType::kI32, {}, {}}}}});

@@ -11,15 +11,15 @@
 
 namespace weft {
 
-// The type of tapes of rows of type `row`, whose first `lanes` dimensions have a tape each.
-Type TapeOf(const Type& row, int64_t lanes);
-// Raises kType unless `lanes` has an entry per row type that fits it.
-void CheckLanes(const std::string& prim, const Ints& lanes, const Types& rows);
+// The type of tapes of rows of type `row`, whose first `tape_dims` dimensions have a tape each.
+Type TapeOf(const Type& row, int64_t tape_dims);
+// Raises kType unless `tape_dims` has an entry per row type that fits it.
+void CheckTapeDims(const std::string& prim, const Ints& tape_dims, const Types& rows);
 
 // Writes the rows of one result of a loop. Rows come in any order; between `EvalTapes` scopes only.
 class TapeWriter {
  public:
-  TapeWriter(const Type& row, int64_t lanes, int64_t reserve);
+  TapeWriter(const Type& row, int64_t tape_dims, int64_t reserve);
   void Write(int64_t i, const Tensor& row);
   const Tensor& tape() const { return tape_; }
 

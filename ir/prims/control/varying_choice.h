@@ -1,4 +1,4 @@
-// Regions of which the devices of a mesh may run different ones, or more often than others: what decides varies.
+// Control flow that may differ between the devices of a mesh: a cond or while whose predicate varies over its axes.
 #ifndef WEFT_IR_PRIMS_CONTROL_VARYING_CHOICE_H_
 #define WEFT_IR_PRIMS_CONTROL_VARYING_CHOICE_H_
 
@@ -15,8 +15,8 @@ void CheckVaryingChoice(const Sig& sig, const Strings& choice, size_t first);
 // itself where nothing varies.
 FnRef VaryingOver(const FnRef& fn, const Strings& choice);
 
-// `rule` for an equation of which lanes may choose differently as well. It makes loops over lanes of its own, and need
-// not know that all they hold varies.
+// `rule` for an equation of which batch elements may choose differently as well. It makes loops over batch elements of
+// its own, and need not know that all they hold varies.
 void BatchVaryingChoice(BatchContext& c, const Strings& choice, const BatchRule& rule);
 
 }  // namespace weft

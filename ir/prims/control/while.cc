@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "ir/prims/collectives.h"
-#include "ir/prims/control/lanes.h"
+#include "ir/prims/control/divergence.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/control/residual_cut.h"
 #include "ir/prims/control/tapes.h"
@@ -41,10 +41,11 @@ Types InferWhile(const Sig& s) {
     throw TypeError("while: region 1 gives (", ToString(out), "); expected (", ToString(carry),
                     "), and after them rows to record");
   }
-  CheckLanes("while", loop.lanes, loop.Rows(out));
+  CheckTapeDims("while", loop.tape_dims, loop.Rows(out));
   if (!predicate[0].varying.empty()) CheckVaryingChoice(s, predicate[0].varying, 0);
   Types results = carry;
-  for (size_t i = loop.carries; i < out.size(); ++i) results.push_back(TapeOf(out[i], loop.lanes[i - loop.carries]));
+  for (size_t i = loop.carries; i < out.size(); ++i)
+    results.push_back(TapeOf(out[i], loop.tape_dims[i - loop.carries]));
   return results;
 }
 
@@ -54,7 +55,7 @@ Tensors EvalWhile(const EvalContext& c, const Tensors& in) {
   std::vector<TapeWriter> writers;
   const Types out_types = loop.body->ResultTypes();
   for (size_t i = loop.carries; i < loop.results; ++i)
-    writers.emplace_back(out_types[i], loop.lanes[i - loop.carries], 0);
+    writers.emplace_back(out_types[i], loop.tape_dims[i - loop.carries], 0);
   for (int64_t trip = 0; c.run(*loop.cond, state)[0].at<bool>(0); ++trip) {
     const Tensors out = c.run(*loop.body, state);
     for (size_t i = 0; i < writers.size(); ++i) writers[i].Write(trip, out[loop.carries + i]);
@@ -86,7 +87,7 @@ void WhilePush(PushContext& c) {
   const std::vector<size_t> places =
       Regrouped({carry_types.size(), inv_types.size(), dcarry_types.size(), dinv_types.size()}, {0, 2, 1, 3});
   const auto condition = [&] {
-    if (loop.cond->OutwardCalls() > 0) {  // an enclosing function that it calls takes companions now
+    if (loop.cond->OutwardCalls() > 0) {  // an enclosing function that it calls takes series now
       Mask mask = carry;
       Append(mask, inv);
       FnRef cond = c.push(loop.cond, mask, {false}).fn;
@@ -117,10 +118,11 @@ void WhilePush(PushContext& c) {
   const size_t num_carry = operands.size();
   Append(operands, x_inv);
   Append(operands, Tangents(c.b, x_inv, loop.Invariants(c.dx), inv, c.count));
-  Ints lanes = loop.lanes;
-  Append(lanes, Repeated(Where(loop.lanes, rows), c.count));
-  const Atoms out = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, num_carry, lanes), {condition(), body()});
-  const size_t end_rows = num_carry + loop.lanes.size();
+  Ints tape_dims = loop.tape_dims;
+  Append(tape_dims, Repeated(Where(loop.tape_dims, rows), c.count));
+  const Atoms out =
+      c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, num_carry, tape_dims), {condition(), body()});
+  const size_t end_rows = num_carry + loop.tape_dims.size();
   c.y = Part(out, 0, loop.carries);
   Append(c.y, Part(out, num_carry, end_rows));
   Atoms tangents = Part(out, loop.carries, num_carry);
@@ -130,7 +132,8 @@ void WhilePush(PushContext& c) {
   c.dy = Spread(tangents, out_mask, c.count);
 }
 
-// One predicate for all lanes: the loop as it is, on lanes. See lanes.h for predicates that differ.
+// One predicate for all batch elements: the loop as it is, on batch elements. See divergence.h for predicates that
+// differ.
 void WhileBatch(BatchContext& c) {
   const While loop(c.eqn.attrs, c.eqn.regions);
   const Mask inv = loop.Invariants(c.batched);
@@ -141,8 +144,8 @@ void WhileBatch(BatchContext& c) {
     Append(mask, inv);
     cond_fn = c.regions.batch(loop.cond, mask, {false}, c.size);
     if (cond_fn.batched_out[0]) {
-      RefuseMappedAxis(c, "the lanes may end after different numbers of trips");
-      return BatchVaryingChoice(c, loop.cond->ResultTypes()[0].varying, BatchDisagreeingWhile);
+      RefuseMappedAxis(c, "the batch elements may end after different numbers of trips");
+      return BatchVaryingChoice(c, loop.cond->ResultTypes()[0].varying, BatchDivergentWhile);
     }
     body_fn = c.regions.batch(loop.body, mask, loop.ForceCarries(carry), c.size);
     const Mask grown = Union(carry, loop.Carries(body_fn.batched_out));
@@ -153,9 +156,9 @@ void WhileBatch(BatchContext& c) {
   Atoms operands;
   for (size_t i = 0; i < c.x.size(); ++i)
     operands.push_back(i < loop.carries && carry[i] ? c.Batched(static_cast<int>(i)) : c.x[i]);
-  Ints lanes = loop.lanes;
-  for (size_t i = 0; i < lanes.size(); ++i) lanes[i] += rows[i] ? 1 : 0;
-  c.y = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, loop.carries, lanes), {cond_fn.fn, body_fn.fn});
+  Ints tape_dims = loop.tape_dims;
+  for (size_t i = 0; i < tape_dims.size(); ++i) tape_dims[i] += rows[i] ? 1 : 0;
+  c.y = c.b.Emit(*c.eqn.prim, operands, WhileAttrs(c.eqn.attrs, loop.carries, tape_dims), {cond_fn.fn, body_fn.fn});
   c.batched_out = carry;
   Append(c.batched_out, rows);
 }
@@ -170,7 +173,7 @@ struct KnownLoop {
 
 // The loop that counts its trips in the last carry; it records its rows, and the residuals if asked to.
 // Takes the regions of `k`, unless what is not recorded here is recorded by another loop.
-Atoms EmitCountingLoop(SplitContext& c, KnownLoop& k, const Atoms& operands, const Ints& row_lanes, bool record) {
+Atoms EmitCountingLoop(SplitContext& c, KnownLoop& k, const Atoms& operands, const Ints& row_tape_dims, bool record) {
   const Type count{DType::kI64, {}, k.cond->ResultTypes()[0].varying};
   const size_t n = k.carries.size();
   auto region = [&](FnRef fn, bool is_body) {
@@ -190,9 +193,9 @@ Atoms EmitCountingLoop(SplitContext& c, KnownLoop& k, const Atoms& operands, con
   Atoms all = Part(operands, 0, n);
   all.push_back(Pvary(c.known_b, Atom(Tensor::Scalar<int64_t>(DType::kI64, 0)), count.varying));
   Append(all, Part(operands, n, operands.size()));
-  Ints lanes = row_lanes;
-  if (record) lanes.resize(lanes.size() + k.recorded.size(), 0);
-  return c.known_b.Emit(*c.eqn.prim, all, WhileAttrs(c.eqn.attrs, n + 1, lanes),
+  Ints tape_dims = row_tape_dims;
+  if (record) tape_dims.resize(tape_dims.size() + k.recorded.size(), 0);
+  return c.known_b.Emit(*c.eqn.prim, all, WhileAttrs(c.eqn.attrs, n + 1, tape_dims),
                         {region(std::move(k.cond), false), region(record ? std::move(k.body) : k.body, true)});
 }
 
@@ -262,7 +265,7 @@ void WhileSplit(SplitContext& c) {
   Atoms operands = Where(loop.Carries(c.known_x), carry, false);
   Append(operands, Where(loop.Invariants(c.known_x), inv, false));
   const bool recount = c.eqn.attrs.GetOr<std::string>("strategy", "tape") == "recount";
-  const Atoms known = EmitCountingLoop(c, k, operands, Where(loop.lanes, rows, false), !recount);
+  const Atoms known = EmitCountingLoop(c, k, operands, Where(loop.tape_dims, rows, false), !recount);
   const Atom& trips = known[n];
   const Atoms tapes = k.recorded.empty() ? Atoms{}
                       : recount          ? EmitRecordingScan(c, k, operands, trips)
@@ -297,7 +300,7 @@ void WhileSplit(SplitContext& c) {
     unknown = c.unknown_b.Emit(FindPrim("tape_scan"), all,
                                {{"num_consts", num_consts},
                                 {"num_carry", static_cast<int64_t>(unknown_carries.size())},
-                                {"lanes", Where(loop.lanes, rows)},
+                                {"lanes", Where(loop.tape_dims, rows)},
                                 {"reverse", false}},
                                {std::move(b).Build(step)});
   }
@@ -323,7 +326,7 @@ Kept WhileDce(const DceContext& c) {
   const auto carries = static_cast<size_t>(std::count(results.begin(), results.begin() + loop.carries, true));
   return {results,
           operands,
-          WhileAttrs(c.eqn.attrs, carries, Where(loop.lanes, loop.Rows(results))),
+          WhileAttrs(c.eqn.attrs, carries, Where(loop.tape_dims, loop.Rows(results))),
           {c.keep(loop.cond, {true}, operands), c.keep(loop.body, results, operands)}};
 }
 

@@ -8,14 +8,14 @@ namespace weft {
 
 struct While {
   size_t carries, operands, results;  // results of the body: carries, then rows
-  Ints lanes;                         // of each row: how many leading dimensions have a tape each
+  Ints tape_dims;                     // attribute `lanes`: of each row, how many leading dimensions have a tape each
   FnRef cond, body;
 
   explicit While(const Attrs& attrs, const std::vector<FnRef>& regions)
       : carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
         operands(regions[1]->params().size()),
         results(regions[1]->results().size()),
-        lanes(attrs.GetOr<Ints>("lanes", {})),
+        tape_dims(attrs.GetOr<Ints>("lanes", {})),
         cond(regions[0]),
         body(regions[1]) {}
   template <class L>
@@ -38,10 +38,10 @@ struct While {
 };
 
 // The attributes of a loop like one with `like`.
-inline Attrs WhileAttrs(const Attrs& like, size_t num_carry, const Ints& lanes) {
+inline Attrs WhileAttrs(const Attrs& like, size_t num_carry, const Ints& tape_dims) {
   Attrs attrs = {{"num_carry", static_cast<int64_t>(num_carry)}};
   if (const Attr* strategy = like.Find("strategy")) attrs.Set("strategy", *strategy);
-  if (!lanes.empty()) attrs.Set("lanes", lanes);
+  if (!tape_dims.empty()) attrs.Set("lanes", tape_dims);
   return attrs;
 }
 

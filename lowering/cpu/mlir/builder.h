@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: short spellings for the MLIR operations that the emitters create. The only header of Weft
+// Internal to lowering/**.cc: short spellings for the MLIR operations that the emitters create. The only header of Weft
 // that includes MLIR; every other header must stay free of it (each inclusion costs seconds).
 //
 // Values are scalars or vectors of one length; constants follow the shape of the type they are made for.

@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: one element-wise operation on values in registers, shared by every emitter (CPU, GPU).
+// Internal to lowering/**.cc: one element-wise operation on values in registers, shared by every emitter (CPU, GPU).
 //
 // Registers hold bool as i1, f16 and bf16 as f32, complex numbers as two floats, other types as themselves. Values are
 // scalars or vectors; a scalar operand beside vectors is a splat.

@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: a KernelSpec as an LLVM-dialect function with the signature WeftKernel.
+// Internal to lowering/**.cc: a KernelSpec as an LLVM-dialect function with the signature WeftKernel.
 #ifndef WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_
 #define WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_
 

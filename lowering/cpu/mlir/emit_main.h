@@ -1,4 +1,4 @@
-// Internal to lowering/*.cc: the main function, native calls of kernels and operations in the schedule's order.
+// Internal to lowering/**.cc: the main function, native calls of kernels and operations in the schedule's order.
 #ifndef WEFT_LOWERING_CPU_MLIR_EMIT_MAIN_H_
 #define WEFT_LOWERING_CPU_MLIR_EMIT_MAIN_H_
 

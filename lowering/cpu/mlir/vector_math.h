@@ -1,7 +1,7 @@
-// Internal to lowering/*.cc: inline elementary functions on f32 and f64 values, scalars or vectors alike.
+// Internal to lowering/**.cc: inline elementary functions on f32 and f64 values, scalars or vectors alike.
 //
 // Polynomials are minimax fits (Remez) whose weighted error lies below a quarter ulp; ranges are reduced with fused
-// multiply-adds. Special values, subnormals and large arguments follow the C library. tests: vector_math_test.cc.
+// multiply-adds. Special values, subnormals and large arguments follow the C library (tests/extremes_test.py).
 #ifndef WEFT_LOWERING_CPU_MLIR_VECTOR_MATH_H_
 #define WEFT_LOWERING_CPU_MLIR_VECTOR_MATH_H_
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/distributed/job.h"
+#include "backends/cpu/distributed/process_group.h"
 
 #include <sched.h>
 #include <sys/socket.h>
@@ -191,27 +191,30 @@ class StartOfJob {
 
 thread_local std::string t_site;  // of what the thread runs next
 
-std::unique_ptr<Job>& TheJob() {
-  static auto& job = *new std::unique_ptr<Job>();
+std::unique_ptr<ProcessGroup>& TheProcessGroup() {
+  static auto& job = *new std::unique_ptr<ProcessGroup>();
   return job;
 }
 pid_t g_joined_by = 0;  // the process that joined it
 
 }  // namespace
 
-Job* Job::Current() { return TheJob() && g_joined_by == getpid() ? TheJob().get() : nullptr; }
+ProcessGroup* ProcessGroup::Current() {
+  return TheProcessGroup() && g_joined_by == getpid() ? TheProcessGroup().get() : nullptr;
+}
 
-Job& Job::Join(double deadline_seconds) {
-  if (TheJob() && g_joined_by != getpid())
+ProcessGroup& ProcessGroup::Join(double deadline_seconds) {
+  if (TheProcessGroup() && g_joined_by != getpid())
     throw std::runtime_error("this process was forked from one of a job, and cannot be one of its own");
-  if (TheJob()) return *TheJob();
+  if (TheProcessGroup()) return *TheProcessGroup();
   auto start = std::make_unique<StartOfJob>(deadline_seconds);
   const OpenMpi& mpi = OpenMpi::Get();
   int initialized = 0;
   mpi.initialized(&initialized);
   int provided = kMpiThreadMultiple;
   if (!initialized && mpi.init_thread(nullptr, nullptr, kMpiThreadMultiple, &provided) != 0)
-    throw std::runtime_error("MPI_Init_thread failed");
+    throw std::runtime_error(
+        "Open MPI cannot start (MPI_Init_thread failed); start the processes by its mpirun, or by srun --mpi=pmix");
   start.reset();
   if (provided != kMpiThreadMultiple)
     throw std::runtime_error("this Open MPI was built without support of threads (MPI_THREAD_MULTIPLE)");
@@ -219,21 +222,21 @@ Job& Job::Join(double deadline_seconds) {
   mpi.comm_rank(mpi.world, &rank);
   mpi.comm_size(mpi.world, &size);
   mpi.comm_set_errhandler(mpi.world, mpi.errors_return);
-  TheJob().reset(new Job(rank, size, deadline_seconds));
+  TheProcessGroup().reset(new ProcessGroup(rank, size, deadline_seconds));
   g_joined_by = getpid();
-  return *TheJob();
+  return *TheProcessGroup();
 }
 
-void Job::SetSite(std::string site) { t_site = std::move(site); }
+void ProcessGroup::SetSite(std::string site) { t_site = std::move(site); }
 
-std::vector<int> Job::AllProcesses() const {
+std::vector<int> ProcessGroup::AllProcesses() const {
   std::vector<int> all(static_cast<size_t>(size_));
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
 
 template <class F>
-bool Job::Poll(const F& done) const {
+bool ProcessGroup::Poll(const F& done) const {
   const Clock::time_point begin = Clock::now();
   while (!done()) {
     const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -247,9 +250,9 @@ bool Job::Poll(const F& done) const {
   return true;
 }
 
-std::string Job::Me() const { return Rank(std::to_string(rank_), std::to_string(size_)); }
+std::string ProcessGroup::Me() const { return Rank(std::to_string(rank_), std::to_string(size_)); }
 
-void Job::Check(int code, const char* what) {
+void ProcessGroup::Check(int code, const char* what) {
   if (code == 0) return;
   char text[kMpiMaxErrorString + 1] = "";
   int length = 0;
@@ -257,8 +260,8 @@ void Job::Check(int code, const char* what) {
   End(Me() + ": " + what + " failed: " + text);
 }
 
-Job::Exchange Job::Post(int tag, std::string what, const std::vector<Message>& sends,
-                        const std::vector<Message>& receives) {
+ProcessGroup::Exchange ProcessGroup::Post(int tag, std::string what, const std::vector<Message>& sends,
+                                          const std::vector<Message>& receives) {
   const OpenMpi& mpi = OpenMpi::Get();
   Exchange x;
   x.what = std::move(what);
@@ -287,7 +290,7 @@ Job::Exchange Job::Post(int tag, std::string what, const std::vector<Message>& s
   return x;
 }
 
-bool Job::Done(Exchange& x) {
+bool ProcessGroup::Done(Exchange& x) {
   const OpenMpi& mpi = OpenMpi::Get();
   std::erase_if(x.pending_, [&](Exchange::Pending& p) {
     int flag = 0;
@@ -297,7 +300,7 @@ bool Job::Done(Exchange& x) {
   return x.pending_.empty();
 }
 
-void Job::EndAtDeadline(const std::vector<Exchange*>& exchanges) {
+void ProcessGroup::EndAtDeadline(const std::vector<Exchange*>& exchanges) {
   std::set<int> missing, busy;
   for (const Exchange* x : exchanges) {
     for (const Exchange::Pending& p : x->pending_) (p.receives ? missing : busy).insert(p.process);
@@ -308,7 +311,7 @@ void Job::EndAtDeadline(const std::vector<Exchange*>& exchanges) {
       " not come: stuck, still busy with something else, or in another part of the program");
 }
 
-size_t Job::WaitForOne(const std::vector<Exchange*>& exchanges) {
+size_t ProcessGroup::WaitForOne(const std::vector<Exchange*>& exchanges) {
   size_t first = 0;
   const bool came = Poll([&] {
     first = 0;
@@ -319,7 +322,8 @@ size_t Job::WaitForOne(const std::vector<Exchange*>& exchanges) {
   return first;
 }
 
-void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what, std::string waits) {
+void ProcessGroup::Agree(const std::vector<int>& processes, uint64_t digest, const std::string& what,
+                         std::string waits) {
   std::vector<int> others;
   std::copy_if(processes.begin(), processes.end(), std::back_inserter(others), [&](int p) { return p != rank_; });
   Announcement mine{};
@@ -360,7 +364,8 @@ void Job::Agree(const std::vector<int>& processes, uint64_t digest, const std::s
   if (!came) EndAtDeadline({&x});
 }
 
-std::vector<std::string> Job::AllGather(const std::string& what, const std::string& bytes, std::vector<int> processes) {
+std::vector<std::string> ProcessGroup::AllGather(const std::string& what, const std::string& bytes,
+                                                 std::vector<int> processes) {
   const Turn turn(*this);
   if (processes.empty()) processes = AllProcesses();
   Agree(processes, 0, what);
@@ -388,7 +393,7 @@ std::vector<std::string> Job::AllGather(const std::string& what, const std::stri
   return found;
 }
 
-void Job::Leave() {
+void ProcessGroup::Leave() {
   SetSite("");
   const Turn turn(*this);
   Agree(AllProcesses(), 0, "is at the end of its program", "at the end of its program");
@@ -396,14 +401,14 @@ void Job::Leave() {
   OpenMpi::Get().finalize();
 }
 
-void Job::End(const std::string& message, const std::string& before) {
+void ProcessGroup::End(const std::string& message, const std::string& before) {
   // Time for the one that speaks; or else for those that see the same a moment later, to find that somebody speaks.
   usleep(SayOnce(message, before) ? 300000 : 1000000);
   OpenMpi::Get().abort(OpenMpi::Get().world, 1);
   _exit(1);
 }
 
-Job::Turn::Turn(Job& job) : job_(job) {
+ProcessGroup::Turn::Turn(ProcessGroup& job) : job_(job) {
   if (job.running_ == std::this_thread::get_id())
     throw std::runtime_error("a program over several processes cannot run inside another one (from a callback)");
   job.turn_.lock();
@@ -416,7 +421,7 @@ Job::Turn::Turn(Job& job) : job_(job) {
   job.site_ = std::exchange(t_site, "");
 }
 
-Job::Turn::~Turn() {
+ProcessGroup::Turn::~Turn() {
   job_.running_ = std::thread::id();
   job_.turn_.unlock();
 }

@@ -1,6 +1,6 @@
-// Programs compiled for a GPU and run on the CPU by their twins, for tests.
-#ifndef WEFT_TESTS_GPU_ON_TWIN_H_
-#define WEFT_TESTS_GPU_ON_TWIN_H_
+// Programs compiled for a GPU and run under host emulation, for tests.
+#ifndef WEFT_TESTS_GPU_EMULATED_H_
+#define WEFT_TESTS_GPU_EMULATED_H_
 
 #include <cmath>
 #include <cstring>
@@ -27,10 +27,10 @@ inline Tensors FromHost(const std::vector<cuda::HostArray>& arrays) {
   return out;
 }
 
-// Raises what lowering raises; std::runtime_error when a check of the twin fails.
-inline Tensors RunTwin(const FnRef& fn, const Tensors& args, const GpuTarget& target = {}) {
-  GpuArtifact a = LowerGpu(fn, target, {.ptx = false, .twin = true});
-  auto device = std::make_shared<cuda::TwinDevice>(a.twin, a.twin_target);
+// Raises what lowering raises; std::runtime_error when a check of the emulation fails.
+inline Tensors RunEmulated(const FnRef& fn, const Tensors& args, const GpuTarget& target = {}) {
+  GpuArtifact a = LowerGpu(fn, target, {.ptx = false, .emulation = true});
+  auto device = std::make_shared<cuda::EmulatedDevice>(a.emulation, a.emulation_target);
   cuda::Program program(std::move(a), device);
   std::vector<cuda::HostArgument> arguments;
   for (const Tensor& t : args) arguments.push_back({t.raw(), t.shape()});
@@ -72,4 +72,4 @@ inline std::string Difference(const Tensor& got, const Tensor& want, double ulps
 }
 
 }  // namespace weft
-#endif  // WEFT_TESTS_GPU_ON_TWIN_H_
+#endif  // WEFT_TESTS_GPU_EMULATED_H_

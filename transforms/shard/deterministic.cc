@@ -1,4 +1,4 @@
-#include "transforms/shard/fixed_order.h"
+#include "transforms/shard/deterministic.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -35,7 +35,7 @@ Atom SumOf(Builder& b, const Atom& x, int64_t dim) {
   const Atom ones = Broadcast(b, Atom::Scalar(type.dtype, 1), {n}, {});
   const bool rows = dim == type.rank() - 1;  // of columns, one row of the array after the other is added
   const std::string spec = rows ? letters + "," + along + "->" + rest : along + "," + letters + "->" + rest;
-  Attrs attrs{{"spec", spec}, {"along", along}, {"leaf", LeafOf(n.value("a sum of fixed order"))}};
+  Attrs attrs{{"spec", spec}, {"along", along}, {"leaf", LeafOf(n.value("a deterministic sum"))}};
   if (Narrow(type.dtype)) attrs.Set("dtype", DType::kF32);
   return b.Emit1(FindPrim("contract"), rows ? Atoms{x, ones} : Atoms{ones, x}, attrs);
 }
@@ -48,7 +48,7 @@ Atom Contraction(Builder& b, const Eqn& e, const Atoms& x) {
   for (size_t d = 0; d < spec.lhs.size() && along.empty(); ++d) {
     if (spec.out.find(spec.lhs[d]) != std::string::npos) continue;
     along = spec.lhs[d];
-    leaf = LeafOf(b.TypeOf(x[0]).dims[d].value("a contraction of fixed order"));
+    leaf = LeafOf(b.TypeOf(x[0]).dims[d].value("a deterministic contraction"));
   }
   Attrs attrs = e.attrs.With("along", along).With("leaf", leaf);
   if (Narrow(result)) attrs.Set("dtype", DType::kF32);
@@ -90,8 +90,10 @@ FnRef Rewrite(const Fn& fn, std::unordered_map<const Fn*, FnRef>& made) {
       y = {Contraction(b, e, x)};
     } else {
       if (inexact && !InOrderAnyway(e) && e.attrs.Find("leaf") == nullptr)
-        throw UserError(ErrorKind::kUnsupported, e.loc, "deterministic: '", e.prim->name,
-                        "' computes in an order that is not fixed");
+        throw UserError(
+            ErrorKind::kUnsupported, e.loc, "deterministic: '", e.prim->name,
+            "' has no deterministic form: the order of its sums is up to a library or the number of threads. Leave "
+            "deterministic=True out, or write it with sums and products");
       std::vector<FnRef> regions;
       for (const FnRef& r : e.regions) {
         FnRef& ordered = made[r.get()];
@@ -109,7 +111,7 @@ FnRef Rewrite(const Fn& fn, std::unordered_map<const Fn*, FnRef>& made) {
 
 }  // namespace
 
-FnRef FixedOrder(const FnRef& fn) {
+FnRef WithDeterministicSums(const FnRef& fn) {
   std::unordered_map<const Fn*, FnRef> regions;
   return Rewrite(*RunPasses(fn, {"drop-rules", "snapshots", "inline", "fold", "simplify", "cse"}), regions);
 }

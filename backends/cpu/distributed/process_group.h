@@ -1,14 +1,14 @@
 // The processes of a program that was started several times (`mpirun -n 4 ...`), and what they send each other.
 //
-//   Job& job = Job::Join(300);                             // once, in every process
+//   ProcessGroup& job = ProcessGroup::Join(300);                             // once, in every process
 //   job.Agree({0, 1}, digest, "step(f32[8])");             // before anything is sent: do they do the same?
-//   Job::Exchange x = job.Post(tag, "psum at train.py:7", sends, receives);
+//   ProcessGroup::Exchange x = job.Post(tag, "psum at train.py:7", sends, receives);
 //   job.Wait({&x});
 //
 // Nothing waits for ever: where a process does not come within the deadline, or does something else than the others,
 // the job ends, all its processes, with one message that says who.
-#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_JOB_H_
-#define WEFT_BACKENDS_CPU_DISTRIBUTED_JOB_H_
+#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_PROCESS_GROUP_H_
+#define WEFT_BACKENDS_CPU_DISTRIBUTED_PROCESS_GROUP_H_
 
 #include <atomic>
 #include <cstdint>
@@ -20,13 +20,13 @@
 
 namespace weft::cpu {
 
-class Job {
+class ProcessGroup {
  public:
   // Null until the process has joined one, and in a process that was forked from one that has: the connection is its
   // parent's.
-  static Job* Current();
+  static ProcessGroup* Current();
   // Raises std::runtime_error where Open MPI is missing or does not start.
-  static Job& Join(double deadline_seconds);
+  static ProcessGroup& Join(double deadline_seconds);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -42,7 +42,7 @@ class Job {
     std::string what;
 
    private:
-    friend class Job;
+    friend class ProcessGroup;
     struct Pending {
       void* request;
       int process;
@@ -76,16 +76,16 @@ class Job {
   class Turn {
    public:
     // Raises std::runtime_error inside another one of the same thread, and when the job was left.
-    explicit Turn(Job& job);
+    explicit Turn(ProcessGroup& job);
     ~Turn();
     Turn(const Turn&) = delete;
 
    private:
-    Job& job_;
+    ProcessGroup& job_;
   };
 
  private:
-  Job(int rank, int size, double deadline) : rank_(rank), size_(size), deadline_(deadline) {}
+  ProcessGroup(int rank, int size, double deadline) : rank_(rank), size_(size), deadline_(deadline) {}
   void Check(int code, const char* what);
   std::vector<int> AllProcesses() const;
   // Asks `done` until it says yes. False: the deadline came first.
@@ -104,4 +104,4 @@ class Job {
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_JOB_H_
+#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_PROCESS_GROUP_H_

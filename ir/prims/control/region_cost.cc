@@ -1,4 +1,4 @@
-#include "ir/prims/control/lane_cost.h"
+#include "ir/prims/control/region_cost.h"
 
 #include <algorithm>
 #include <map>
@@ -21,31 +21,31 @@ double DimSize(const Dim& d) {
 
 class Counter {
  public:
-  LaneCost Of(const Fn& fn) {
-    LaneCost all;
+  RegionCost Of(const Fn& fn) {
+    RegionCost all;
     for (const Eqn& e : fn.eqns()) all += EqnCost(fn, e);
     return all;
   }
 
  private:
   // A function that is called often is counted once.
-  LaneCost OfRegion(const Fn& fn) {
+  RegionCost OfRegion(const Fn& fn) {
     const auto at = regions_.find(&fn);
     return at != regions_.end() ? at->second : regions_.emplace(&fn, Of(fn)).first->second;
   }
-  LaneCost Dearest(const std::vector<FnRef>& regions);
-  LaneCost ControlCost(const Eqn& e);
-  LaneCost EqnCost(const Fn& fn, const Eqn& e);
+  RegionCost Dearest(const std::vector<FnRef>& regions);
+  RegionCost ControlCost(const Eqn& e);
+  RegionCost EqnCost(const Fn& fn, const Eqn& e);
 
-  std::unordered_map<const Fn*, LaneCost> regions_;
+  std::unordered_map<const Fn*, RegionCost> regions_;
 };
 
 // Of alternatives: the work of the dearest.
-LaneCost Counter::Dearest(const std::vector<FnRef>& regions) {
-  LaneCost all;
+RegionCost Counter::Dearest(const std::vector<FnRef>& regions) {
+  RegionCost all;
   double work = 0;
   for (const FnRef& r : regions) {
-    const LaneCost one = OfRegion(*r);
+    const RegionCost one = OfRegion(*r);
     work = std::max(work, one.work);
     all += one;
   }
@@ -53,10 +53,10 @@ LaneCost Counter::Dearest(const std::vector<FnRef>& regions) {
   return all;
 }
 
-LaneCost Counter::ControlCost(const Eqn& e) {
+RegionCost Counter::ControlCost(const Eqn& e) {
   const std::string& name = e.prim->name;
   if (name == "cond") return Dearest(e.regions);
-  LaneCost cost;
+  RegionCost cost;
   if (name == "call" || name == "scan" || name == "while" || name == "tape_scan") {
     for (const FnRef& r : e.regions) cost += OfRegion(*r);
     if (name == "scan") cost.work *= DimSize(e.attrs.Get<Dims>("length")[0]);
@@ -82,9 +82,9 @@ bool Fuses(const Eqn& e) {
          (e.prim->family == Family::kShape && name != "concatenate" && name != "pad");
 }
 
-LaneCost Counter::EqnCost(const Fn& fn, const Eqn& e) {
+RegionCost Counter::EqnCost(const Fn& fn, const Eqn& e) {
   if (e.prim->family == Family::kControl) return ControlCost(e);
-  LaneCost cost = e.regions.empty() ? LaneCost() : Dearest(e.regions);
+  RegionCost cost = e.regions.empty() ? RegionCost() : Dearest(e.regions);
   if (Communicates(*e.prim)) cost.collective = e.prim->name;
   if (e.prim->family == Family::kEffect) {
     cost.checks = e.prim->name == "assert";
@@ -105,7 +105,7 @@ double BytesOf(const Type& type) {
   return n;
 }
 
-LaneCost& LaneCost::operator+=(const LaneCost& other) {
+RegionCost& RegionCost::operator+=(const RegionCost& other) {
   work += other.work;
   repeats = repeats || other.repeats;
   checks = checks || other.checks;
@@ -114,15 +114,15 @@ LaneCost& LaneCost::operator+=(const LaneCost& other) {
   return *this;
 }
 
-LaneCost LaneCostOf(const Fn& fn) { return Counter().Of(fn); }
+RegionCost RegionCostOf(const Fn& fn) { return Counter().Of(fn); }
 
-int64_t LanesPerBlock(const LaneCost& cost, double shared_bytes, const Dim& lanes) {
+int64_t ElementsPerBlock(const RegionCost& cost, double shared_bytes, const Dim& elements) {
   constexpr double kBlockWork = 1 << 16;
   const int64_t most = cost.repeats ? 64 : 1024, least = shared_bytes > 4096 ? 16 : 1;
   int64_t block = 1;
   while (block < most && static_cast<double>(block) * cost.work < kBlockWork) block *= 2;
   block = std::max(block, least);
-  return lanes.is_static() ? std::max<int64_t>(1, std::min(block, lanes.value())) : block;
+  return elements.is_static() ? std::max<int64_t>(1, std::min(block, elements.value())) : block;
 }
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// How each primitive may be cut over devices: its factor map.
+// How each primitive may be cut over devices: its sharding rule.
 //
 // A factor is a loop of the operation. contract[spec="mk,kn->mn"] has three:
 //
@@ -9,8 +9,8 @@
 // Results that do not hold a factor that is cut are put together over devices as its kind says.
 //
 // The table is complete: every primitive has a rule or a reason why there is none (factors_test).
-#ifndef WEFT_IR_ANALYSIS_FACTORS_H_
-#define WEFT_IR_ANALYSIS_FACTORS_H_
+#ifndef WEFT_IR_ANALYSIS_SHARDING_RULES_H_
+#define WEFT_IR_ANALYSIS_SHARDING_RULES_H_
 
 #include <functional>
 #include <string>
@@ -22,7 +22,7 @@
 
 namespace weft {
 
-struct FactorMap {
+struct ShardingRule {
   enum class Kind {
     kPass,   // every result holds it
     kSum,    // devices hold parts of a sum
@@ -46,7 +46,7 @@ struct LocalEqn {
   const Atoms& x;        // this device's blocks of the operands
   const Types& global;   // the types of the whole operands
   const Types& results;  // the types of this device's blocks of the results
-  const FactorMap& map;
+  const ShardingRule& map;
   const Mesh& mesh;
   const std::vector<Strings>& cuts;
 
@@ -57,18 +57,18 @@ struct LocalEqn {
   Atom IsFirst(const std::vector<int>& factors) const;
 };
 
-struct FactorRule {
+struct OpShardingRule {
   // Of static types. Empty: the operation runs on whole arrays, for `reason`.
-  std::function<FactorMap(const Sig&, const Types& results)> map;
+  std::function<ShardingRule(const Sig&, const Types& results)> map;
   std::string reason;
   // What one device runs; empty: the equation with the attributes that `attrs` gives for its blocks, or its own ones.
   std::function<Attrs(const LocalEqn&)> attrs;
   std::function<Atoms(const LocalEqn&)> emit;
 };
 
-const FactorRule& FactorRuleOf(const Prim& prim);
+const OpShardingRule& OpShardingRuleOf(const Prim& prim);
 // The results of one device.
 Atoms EmitLocal(const LocalEqn& local);
 
 }  // namespace weft
-#endif  // WEFT_IR_ANALYSIS_FACTORS_H_
+#endif  // WEFT_IR_ANALYSIS_SHARDING_RULES_H_

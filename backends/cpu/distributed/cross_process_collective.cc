@@ -1,4 +1,4 @@
-#include "backends/cpu/distributed/crossing.h"
+#include "backends/cpu/distributed/cross_process_collective.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,9 +6,9 @@
 
 namespace weft::cpu {
 
-bool Crossing::InPieces() const { return group_[0].kind == kPsumScatter || group_[0].kind == kAllToAll; }
+bool CrossProcessCollective::InPieces() const { return group_[0].kind == kPsumScatter || group_[0].kind == kAllToAll; }
 
-void Crossing::AddSubtrees(int process, int64_t begin, int64_t end, std::vector<Item>& items) const {
+void CrossProcessCollective::AddSubtrees(int process, int64_t begin, int64_t end, std::vector<Item>& items) const {
   const auto first = owners_.begin();
   if (std::all_of(first + begin, first + end, [&](int p) { return p == process; })) {
     items.push_back({begin, end, SubtotalBytes(group_[0].dtype, group_[0].elements(), begin, end), nullptr});
@@ -19,7 +19,7 @@ void Crossing::AddSubtrees(int process, int64_t begin, int64_t end, std::vector<
   }
 }
 
-std::vector<Crossing::Item> Crossing::ItemsOf(int process) {
+std::vector<CrossProcessCollective::Item> CrossProcessCollective::ItemsOf(int process) {
   std::vector<Item> items;
   const auto n = static_cast<int64_t>(owners_.size());
   if (group_[0].reduces()) {
@@ -32,7 +32,7 @@ std::vector<Crossing::Item> Crossing::ItemsOf(int process) {
   return items;
 }
 
-bool Crossing::Wants(int process, const Item& item) const {
+bool CrossProcessCollective::Wants(int process, const Item& item) const {
   if (group_[0].kind != kPpermute) return true;
   const int64_t* pairs = group_[0].rest + 1;
   for (int64_t i = 0; i < group_[0].rest[0]; ++i) {
@@ -43,14 +43,14 @@ bool Crossing::Wants(int process, const Item& item) const {
   return false;
 }
 
-char* Crossing::Room(int64_t bytes) {
+char* CrossProcessCollective::Room(int64_t bytes) {
   memory_.emplace_back(new char[static_cast<size_t>(std::max<int64_t>(bytes, 1))]);
   return memory_.back().get();
 }
 
 // The runs of bytes of an item that belong to members of `process`: each gets one of n equal parts of a dimension.
 template <class F>
-void Crossing::ForEachPiece(const Item& item, int process, const F& copy) const {
+void CrossProcessCollective::ForEachPiece(const Item& item, int process, const F& copy) const {
   const auto n = static_cast<int64_t>(owners_.size());
   const int64_t outer = group_[0].Outer(group_[0].rest[0]);
   const int64_t run = outer == 0 ? 0 : item.bytes / outer / n;
@@ -61,14 +61,15 @@ void Crossing::ForEachPiece(const Item& item, int process, const F& copy) const 
   }
 }
 
-int64_t Crossing::PackedBytes(const std::vector<Item>& items, int process) const {
+int64_t CrossProcessCollective::PackedBytes(const std::vector<Item>& items, int process) const {
   const auto members = std::count(owners_.begin(), owners_.end(), process);
   int64_t bytes = 0;
   for (const Item& item : items) bytes += item.bytes / static_cast<int64_t>(owners_.size()) * members;
   return bytes;
 }
 
-Crossing::Crossing(Job& job, Group group, std::vector<int> owners, int tag, const std::string& what)
+CrossProcessCollective::CrossProcessCollective(ProcessGroup& job, Group group, std::vector<int> owners, int tag,
+                                               const std::string& what)
     : rank_(job.rank()), group_(std::move(group)), owners_(std::move(owners)) {
   given_ = ItemsOf(rank_);
   for (Item& item : given_) {
@@ -80,7 +81,7 @@ Crossing::Crossing(Job& job, Group group, std::vector<int> owners, int tag, cons
       item.data = const_cast<char*>(group_[static_cast<size_t>(item.begin)].x);
     }
   }
-  std::vector<Job::Message> sends, receives;
+  std::vector<ProcessGroup::Message> sends, receives;
   const std::set<int> processes(owners_.begin(), owners_.end());
   for (int process : processes) {
     if (process == rank_) continue;
@@ -118,7 +119,7 @@ Crossing::Crossing(Job& job, Group group, std::vector<int> owners, int tag, cons
   exchange_ = job.Post(tag, what, sends, receives);
 }
 
-std::string Crossing::Finish() {
+std::string CrossProcessCollective::Finish() {
   for (size_t p = 0; p < packed_.size(); ++p) {
     const size_t end = p + 1 < packed_.size() ? packed_[p + 1]->first : received_.size();
     const char* from = packed_[p]->bytes.data();

@@ -1,5 +1,5 @@
-// Branches and loops under vmap run for the lanes that take them: how many elements are computed, and that foreign
-// values have no influence. Expected values are closed forms or the function on one lane.
+// Branches and loops under vmap run for the batch elements that take them: how many elements are computed, and that
+// values of inactive elements have no influence. Expected values are closed forms or the function on one batch element.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ FnRef SumOf(const FnRef& f) {
 
 Tensor Vector(const std::vector<double>& v) { return Tensor::FromVector<double>({static_cast<int64_t>(v.size())}, v); }
 
-// f on each lane alone, with further arguments that lanes share.
+// f on each batch element alone, with further arguments that batch elements share.
 std::vector<double> Each(const FnRef& f, const std::vector<double>& x, const Tensors& shared = {}) {
   std::vector<double> out;
   for (double v : x) {
@@ -59,7 +59,7 @@ void ExpectNear(const Tensor& got, const std::vector<double>& want, const std::s
   }
 }
 
-// Lanes with a negative value take a branch of 100 sines of 8 numbers; the others do next to nothing.
+// Batch elements with a negative value take a branch of 100 sines of 8 numbers; the others do next to nothing.
 FnRef DearBranch() {
   return ParseFn(R"(fn f(x: f64[]) {
     p = lt x 0.0:f64
@@ -116,7 +116,7 @@ TEST(Lanes, CheapBranchesSelect) {
 }
 
 // The gradient of every order of transforms, where the branch that is not taken has an infinite derivative.
-TEST(Lanes, ForeignValuesDoNotReachGradients) {
+TEST(Lanes, InactiveElementsDoNotReachGradients) {
   const FnRef f = ParseFn(R"(fn f(x: f64[], w: f64[]) {
     p = gt x 0.0:f64
     y = cond p x w (x: f64[], w: f64[]) { d = mul x w; return d } (x: f64[], w: f64[]) {
@@ -159,11 +159,11 @@ TEST(Lanes, DearBranchInEveryOrderOfTransforms) {
   ExpectNear(Eval(*Lanes(h, 40), {Vector(x)})[0], second, "vmap grad grad");
   ExpectNear(Eval(*Grad(SumOf(Lanes(g, 40)), {.wrt = {true}}), {Vector(x)})[0], second, "grad vmap grad");
   ExpectNear(Eval(*Grad(SumOf(Grad(sum, {.wrt = {true}})), {.wrt = {true}}), {Vector(x)})[0], second, "grad grad vmap");
-  // Backwards, too, only taken lanes count: 6 of 40, in one block of 8.
+  // Backwards, too, only taken batch elements count: 6 of 40, in one block of 8.
   EvaluatedElements count;
   Eval(*Grad(sum, {.wrt = {true}}), {Vector(x)});
   EXPECT_EQ(count.Of("cos"), 8 * 800);
-  // Two levels of lanes.
+  // Two levels of batch elements.
   const FnRef two = Lanes(Lanes(f, 5), 8);
   Tensor square = Tensor::FromVector<double>({8, 5}, x);
   std::vector<double> want;
@@ -173,7 +173,7 @@ TEST(Lanes, DearBranchInEveryOrderOfTransforms) {
   EXPECT_LE(again.Of("sin"), 6 * 5 * 800);  // the six are in rows of their own
 }
 
-// A loop that ends for the lanes that take the branch, and for no other.
+// A loop that ends for the batch elements that take the branch, and for no other.
 TEST(Lanes, BranchThatWouldNotEndIsNotEntered) {
   const FnRef f = ParseFn(R"(fn f(x: f64[]) {
     p = ge x 0.0:f64
@@ -200,7 +200,7 @@ TEST(Lanes, BranchThatWouldNotEndIsNotEntered) {
   ExpectNear(Eval(*Grad(SumOf(Lanes(f, 10)), {.wrt = {true}}), {Vector(x)})[0], Each(g, x), "grad vmap");
   const FnRef two = Lanes(Lanes(f, 5), 2);
   ExpectNear(Eval(*two, {Tensor::FromVector<double>({2, 5}, x)})[0], want, "vmap vmap");
-  for (int i = 0; i < 2; ++i) {  // all lanes on one side
+  for (int i = 0; i < 2; ++i) {  // all batch elements on one side
     std::vector<double> same;
     for (double v : x) same.push_back(i == 0 ? std::abs(v) : -std::abs(v));
     ExpectNear(Eval(*Lanes(f, 10), {Vector(same)})[0], Each(f, same), "one side");
@@ -286,7 +286,7 @@ TEST(Lanes, FinishedLanesDoNotReachGradients) {
   ExpectNear(Eval(*Optimize(Grad(sum, {.wrt = {false, true}})), {Vector(x), w})[0], {total}, "optimised");
 }
 
-// Through slots: 3000 lanes of 1 to 300 trips.
+// Through slots: 3000 batch elements of 1 to 300 trips.
 constexpr const char* kCountdown = R"(fn f(x: f64[]) {
   k: f64[], y: f64[] = while[num_carry=2] x 1.0:f64 (k: f64[], y: f64[]) { p = gt k 0.0:f64; return p } (k: f64[], y: f64[]) {
     m = sub k 1.0:f64
@@ -309,7 +309,8 @@ TEST(Lanes, WaitingLanesTakeThePlacesOfFinishedOnes) {
   }
   EvaluatedElements count;
   ExpectNear(Eval(*Lanes(f, n), {Vector(x)})[0], Each(f, x), "vmap");
-  // All lanes until the last ends: 300 n. Slots: the trips, what waits for others in its block, and the last block.
+  // All batch elements until the last ends: 300 n. Slots: the trips, what waits for others in its block, and the last
+  // block.
   EXPECT_LT(static_cast<double>(count.Of("sin")), 300.0 * static_cast<double>(n) * 0.5);
   // A size that is not known.
   const FnRef any = Lanes(f, Dim::Symbol("n"));
@@ -363,7 +364,7 @@ TEST(Lanes, SwitchOfManyBranches) {
   EXPECT_LE(count.Of("sin"), 2 * n + 60 * (dear + 3 * 64));
 }
 
-// A linear cond whose predicate has lanes, transposed after vmap.
+// A linear cond whose predicate has batch elements, transposed after vmap.
 TEST(Lanes, TransposeOfLanes) {
   const FnRef f = ParseFn(R"(fn f(p: bool[], x: f64[]) {
     y = cond p x (x: f64[]) { d = mul x 3.0:f64; return d } (x: f64[]) { d = mul x 5.0:f64; return d }

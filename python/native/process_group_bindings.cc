@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "backends/cpu/distributed/job.h"
+#include "backends/cpu/distributed/process_group.h"
 #include "base/digest.h"
 #include "ir/text/printer.h"
 #include "python/native/bindings.h"
@@ -22,12 +22,12 @@ Mesh MeshFrom(const Axes& axes) {
   return mesh;
 }
 
-cpu::Job& TheJob() {
-  if (cpu::Job::Current() == nullptr)
+cpu::ProcessGroup& TheProcessGroup() {
+  if (cpu::ProcessGroup::Current() == nullptr)
     throw Error(ErrorKind::kRuntime,
                 "this process is none of several: weft.distributed.initialize() was not called, or it was forked from "
                 "one that has called it");
-  return *cpu::Job::Current();
+  return *cpu::ProcessGroup::Current();
 }
 
 // The first 15 hexadecimal digits of the program's digest. Host functions have other numbers in other processes.
@@ -38,30 +38,31 @@ int64_t DigestOf(const FnRef& fn) {
 
 }  // namespace
 
-void BindJob(py::module_& m) {
+void BindProcessGroup(py::module_& m) {
   // join_job(seconds that processes wait for each other) -> (rank, number of processes)
   m.def("join_job", [](double deadline) {
     try {
       py::gil_scoped_release unlocked;
-      cpu::Job::Join(deadline);
+      cpu::ProcessGroup::Join(deadline);
     } catch (const std::runtime_error& error) {
       throw Error(ErrorKind::kRuntime, std::string("distributed.initialize: ") + error.what());
     }
-    return py::make_tuple(TheJob().rank(), TheJob().size());
+    return py::make_tuple(TheProcessGroup().rank(), TheProcessGroup().size());
   });
   m.def("leave_job", [] {
     py::gil_scoped_release unlocked;
-    TheJob().Leave();
+    TheProcessGroup().Leave();
   });
-  m.def("end_job", [](const std::string& message, const std::string& before) { TheJob().End(message, before); });
+  m.def("end_job",
+        [](const std::string& message, const std::string& before) { TheProcessGroup().End(message, before); });
   // What every process gives, in order; `what` says what for.
   m.def("all_gather_bytes", [](const std::string& what, const py::bytes& bytes) {
     const std::string mine = bytes;
     std::vector<std::string> all;
-    cpu::Job::SetSite(UserLoc().ToString());
+    cpu::ProcessGroup::SetSite(UserLoc().ToString());
     {
       py::gil_scoped_release unlocked;
-      all = TheJob().AllGather(what, mine);
+      all = TheProcessGroup().AllGather(what, mine);
     }
     py::list list;
     for (const std::string& theirs : all) list.append(py::bytes(theirs));

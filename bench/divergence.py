@@ -1,6 +1,6 @@
 """Branches and loops under vmap whose lanes disagree, beside JAX where it is installed.
 
-    ./bazelw run -c opt //bench:lanes
+    ./bazelw run -c opt //bench:divergence
 
 Compiled functions of NumPy arrays; measurements of the two alternate, and the medians are printed. The last column is
 the median of the ratios of neighbours (below 1: Weft is faster).

@@ -1,22 +1,22 @@
 // A collective between devices of several processes: each sends what its devices have for the others, and then every
 // one computes for its own. Sums follow the tree of the group (collectives.h), so they have the bits of one process.
-#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_CROSSING_H_
-#define WEFT_BACKENDS_CPU_DISTRIBUTED_CROSSING_H_
+#ifndef WEFT_BACKENDS_CPU_DISTRIBUTED_CROSS_PROCESS_COLLECTIVE_H_
+#define WEFT_BACKENDS_CPU_DISTRIBUTED_CROSS_PROCESS_COLLECTIVE_H_
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "backends/cpu/distributed/collectives.h"
-#include "backends/cpu/distributed/job.h"
+#include "backends/cpu/distributed/process_group.h"
 
 namespace weft::cpu {
 
-class Crossing {
+class CrossProcessCollective {
  public:
   // Sends. `owners`: the process of each member of the group; those of others have neither operand nor result.
-  Crossing(Job& job, Group group, std::vector<int> owners, int tag, const std::string& what);
-  Job::Exchange& exchange() { return exchange_; }
+  CrossProcessCollective(ProcessGroup& job, Group group, std::vector<int> owners, int tag, const std::string& what);
+  ProcessGroup::Exchange& exchange() { return exchange_; }
   // When the exchange is done: writes the results. What is wrong, or "".
   std::string Finish();
 
@@ -46,8 +46,8 @@ class Crossing {
   std::vector<std::unique_ptr<char[]>> memory_;
   std::vector<Item> given_, received_;
   std::vector<std::unique_ptr<Packed>> packed_;
-  Job::Exchange exchange_;
+  ProcessGroup::Exchange exchange_;
 };
 
 }  // namespace weft::cpu
-#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_CROSSING_H_
+#endif  // WEFT_BACKENDS_CPU_DISTRIBUTED_CROSS_PROCESS_COLLECTIVE_H_

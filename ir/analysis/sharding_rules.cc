@@ -1,4 +1,4 @@
-#include "ir/analysis/factors.h"
+#include "ir/analysis/sharding_rules.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,14 +17,14 @@
 namespace weft {
 namespace {
 
-using Kind = FactorMap::Kind;
-using Rules = std::map<std::string, FactorRule>;
+using Kind = ShardingRule::Kind;
+using Rules = std::map<std::string, OpShardingRule>;
 
 int64_t SizeOf(const Type& t, size_t d) { return t.dims[d].value("a dimension that is cut over devices"); }
-FactorMap::Tensor Whole(const Type& t) { return FactorMap::Tensor(t.dims.size()); }
+ShardingRule::Tensor Whole(const Type& t) { return ShardingRule::Tensor(t.dims.size()); }
 
 // Grows a map dimension by dimension.
-struct Map : FactorMap {
+struct Map : ShardingRule {
   Map(const Sig& s, const Types& result_types) {
     for (const Type& t : s.operands) operands.push_back(Whole(t));
     for (const Type& t : result_types) results.push_back(Whole(t));
@@ -47,7 +47,7 @@ struct Map : FactorMap {
 bool In(const Ints& list, int64_t value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
 // All operands of the results' rank, and the results, have these dimensions, but for those in `whole`.
-FactorMap Alike(const Sig& s, const Types& results, const Ints& whole) {
+ShardingRule Alike(const Sig& s, const Types& results, const Ints& whole) {
   Map m(s, results);
   const Type& shape = results.empty() ? s.operands[0] : results[0];
   for (size_t d = 0; d < shape.dims.size(); ++d) {
@@ -62,7 +62,7 @@ FactorMap Alike(const Sig& s, const Types& results, const Ints& whole) {
 }
 
 // The leading `batch` dimensions are alike in all operands and results; the others are whole.
-FactorMap Leading(const Sig& s, const Types& results, int batch) {
+ShardingRule Leading(const Sig& s, const Types& results, int batch) {
   Map m(s, results);
   for (int d = 0; d < batch; ++d) {
     if (SizeOf(s.operands[0], d) == 1) continue;
@@ -75,9 +75,9 @@ FactorMap Leading(const Sig& s, const Types& results, int batch) {
 
 // --- Reductions, contractions ----------------------------------------------------------------------------------------
 
-FactorRule Reduction(Kind kind) {
-  FactorRule r;
-  r.map = [kind](const Sig& s, const Types& results) -> FactorMap {
+OpShardingRule Reduction(Kind kind) {
+  OpShardingRule r;
+  r.map = [kind](const Sig& s, const Types& results) -> ShardingRule {
     Map m(s, results);
     const Ints& dims = s.attrs.Get<Ints>("dims");
     size_t to = 0;
@@ -93,7 +93,7 @@ FactorRule Reduction(Kind kind) {
   return r;
 }
 
-FactorMap ArgExtremeMap(const Sig& s, const Types& results) {
+ShardingRule ArgExtremeMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const int64_t dim = s.attrs.GetInt("dim");
   for (int d = 0; d < s.operands[0].rank(); ++d) {
@@ -102,11 +102,11 @@ FactorMap ArgExtremeMap(const Sig& s, const Types& results) {
   return m;
 }
 
-FactorMap ContractMap(const Sig& s, const Types& results) {
+ShardingRule ContractMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const ContractSpec spec = ContractSpec::Parse(s.attrs.Get<std::string>("spec"));
   std::map<char, int> of;
-  auto visit = [&](const std::string& letters, const Type& t, FactorMap::Tensor& tensor) {
+  auto visit = [&](const std::string& letters, const Type& t, ShardingRule::Tensor& tensor) {
     for (size_t d = 0; d < letters.size(); ++d) {
       if (SizeOf(t, d) == 1) continue;
       const bool kept = spec.out.find(letters[d]) != std::string::npos;
@@ -122,7 +122,7 @@ FactorMap ContractMap(const Sig& s, const Types& results) {
 }
 
 // Factors 0 and 1 are the groups of features and of the batch.
-FactorMap ConvMap(const Sig& s, const Types& results) {
+ShardingRule ConvMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const Type &x = s.operands[0], &w = s.operands[1];
   const int64_t fg = s.attrs.GetInt("feature_groups"), bg = s.attrs.GetInt("batch_groups");
@@ -157,7 +157,7 @@ Attrs ConvAttrs(const LocalEqn& e) {
 
 // --- Shapes ----------------------------------------------------------------------------------------------------------
 
-FactorMap BroadcastMap(const Sig& s, const Types& results) {
+ShardingRule BroadcastMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const Ints& dims = s.attrs.Get<Ints>("dims");
   for (int d = 0; d < results[0].rank(); ++d) {
@@ -176,7 +176,7 @@ Attrs ShapeOfResult(const LocalEqn& e) { return e.eqn.attrs.With("shape", e.resu
 
 // Both shapes are walked from the left; where their products meet a run of factors ends. What the two sides have in
 // common within a run is a factor of both as long as it is a divisor of what is left on either side.
-FactorMap ReshapeMap(const Sig& s, const Types& results) {
+ShardingRule ReshapeMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const Type &x = s.operands[0], &y = results[0];
   if (x.size() == Dim(0)) return m;
@@ -216,7 +216,7 @@ FactorMap ReshapeMap(const Sig& s, const Types& results) {
 }
 
 // Of a reshape, only factors that both sides hold can be cut: the others are where the two orders do not agree.
-FactorMap OnlyShared(FactorMap m) {
+ShardingRule OnlyShared(ShardingRule m) {
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<int> held(m.factors.size(), 0);
@@ -236,14 +236,14 @@ FactorMap OnlyShared(FactorMap m) {
   return m;
 }
 
-FactorMap TransposeMap(const Sig& s, const Types& results) {
+ShardingRule TransposeMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const Ints& perm = s.attrs.Get<Ints>("perm");
   for (size_t d = 0; d < perm.size(); ++d) m.Through(0, perm[d], 0, d, SizeOf(results[0], d));
   return m;
 }
 
-FactorMap SliceMap(const Sig& s, const Types& results) {
+ShardingRule SliceMap(const Sig& s, const Types& results) {
   Ints cut;
   for (int d = 0; d < results[0].rank(); ++d) {
     if (!(results[0].dims[d] == s.operands[0].dims[d])) cut.push_back(d);
@@ -259,7 +259,7 @@ Attrs SliceAttrs(const LocalEqn& e) {
   return e.eqn.attrs.With("limit", limit);
 }
 
-FactorMap PadMap(const Sig& s, const Types& results) {
+ShardingRule PadMap(const Sig& s, const Types& results) {
   Ints padded;
   for (int d = 0; d < results[0].rank(); ++d) {
     bool touched = false;
@@ -281,7 +281,7 @@ Atoms EmitIota(const LocalEqn& e) {
 
 // --- Indexing --------------------------------------------------------------------------------------------------------
 
-FactorMap DynamicSliceMap(const Sig& s, const Types& results) {
+ShardingRule DynamicSliceMap(const Sig& s, const Types& results) {
   Map m(s, results);
   for (int d = 0; d < results[0].rank(); ++d) {
     if (results[0].dims[d] == s.operands[0].dims[d]) m.Through(0, d, 0, d, SizeOf(results[0], d));
@@ -295,7 +295,7 @@ Attrs DynamicSliceAttrs(const LocalEqn& e) {
   return e.eqn.attrs.With("sizes", sizes);
 }
 
-FactorMap DynamicUpdateSliceMap(const Sig& s, const Types& results) {
+ShardingRule DynamicUpdateSliceMap(const Sig& s, const Types& results) {
   Map m(s, results);
   for (int d = 0; d < results[0].rank(); ++d) {
     if (!(s.operands[1].dims[d] == s.operands[0].dims[d]) || SizeOf(results[0], d) == 1) continue;
@@ -325,7 +325,7 @@ std::vector<int> WindowDims(int rank, const Ints& collapsed, const Ints& batch) 
   return dims;
 }
 
-FactorMap GatherMap(const Sig& s, const Types& results) {
+ShardingRule GatherMap(const Sig& s, const Types& results) {
   Map m(s, results);
   const GatherDims g = GatherDims::Of(s.attrs);
   const Type &x = s.operands[0], &indices = s.operands[1];
@@ -463,9 +463,9 @@ Atoms EmitGather(const LocalEqn& e) {
 }
 
 // `batch`: what happens to the dimensions that walk over the indices, of which each device has some.
-FactorRule Scatter(std::optional<Kind> batch) {
-  FactorRule r;
-  r.map = [batch](const Sig& s, const Types& results) -> FactorMap {
+OpShardingRule Scatter(std::optional<Kind> batch) {
+  OpShardingRule r;
+  r.map = [batch](const Sig& s, const Types& results) -> ShardingRule {
     Map m(s, results);
     const ScatterDims d = ScatterDims::Of(s.attrs);
     const Type &x = s.operands[0], &indices = s.operands[1], &u = s.operands[2];
@@ -526,7 +526,7 @@ FactorRule Scatter(std::optional<Kind> batch) {
 
 // --- Sorting, windows, linear algebra --------------------------------------------------------------------------------
 
-FactorMap WindowRule(const Sig& s, const Types& results) {
+ShardingRule WindowRule(const Sig& s, const Types& results) {
   Ints moved;
   for (int d = 0; d < s.operands[0].rank(); ++d) {
     bool untouched = s.attrs.Get<Ints>("lo")[d] == 0 && s.attrs.Get<Ints>("hi")[d] == 0;
@@ -536,9 +536,9 @@ FactorMap WindowRule(const Sig& s, const Types& results) {
   return Alike(s, results, moved);
 }
 
-FactorMap TriangularSolveMap(const Sig& s, const Types& results) {
+ShardingRule TriangularSolveMap(const Sig& s, const Types& results) {
   const int rank = s.operands[0].rank();
-  FactorMap m = Leading(s, results, rank - 2);
+  ShardingRule m = Leading(s, results, rank - 2);
   const int free = s.attrs.GetBool("left") ? rank - 1 : rank - 2;
   if (SizeOf(results[0], free) > 1) {
     m.factors.push_back({SizeOf(results[0], free), Kind::kPass});
@@ -551,15 +551,15 @@ FactorMap TriangularSolveMap(const Sig& s, const Types& results) {
 
 // --- The table -------------------------------------------------------------------------------------------------------
 
-FactorRule Simple(FactorMap (*map)(const Sig&, const Types&), Attrs (*attrs)(const LocalEqn&) = nullptr) {
-  FactorRule r;
+OpShardingRule Simple(ShardingRule (*map)(const Sig&, const Types&), Attrs (*attrs)(const LocalEqn&) = nullptr) {
+  OpShardingRule r;
   r.map = map;
   if (attrs != nullptr) r.attrs = attrs;
   return r;
 }
 
-FactorRule Reason(const char* why) {
-  FactorRule r;
+OpShardingRule Reason(const char* why) {
+  OpShardingRule r;
   r.reason = why;
   return r;
 }
@@ -596,10 +596,10 @@ Rules MakeRules() {
   rules["pad"] = Simple(PadMap);
   rules["concatenate"] =
       Simple([](const Sig& s, const Types& results) { return Alike(s, results, {s.attrs.GetInt("dim")}); });
-  FactorRule iota = Simple([](const Sig& s, const Types& results) { return Alike(s, results, {}); });
+  OpShardingRule iota = Simple([](const Sig& s, const Types& results) { return Alike(s, results, {}); });
   iota.emit = EmitIota;
   rules["iota"] = iota;
-  FactorRule size = Simple([](const Sig& s, const Types& results) -> FactorMap {
+  OpShardingRule size = Simple([](const Sig& s, const Types& results) -> ShardingRule {
     Map m(s, results);
     for (int d = 0; d < s.operands[0].rank(); ++d) m.Operand(0, d, m.Add(SizeOf(s.operands[0], d)));
     return m;
@@ -610,7 +610,7 @@ Rules MakeRules() {
   rules["dim_size"] = size;
   rules["dynamic_slice"] = Simple(DynamicSliceMap, DynamicSliceAttrs);
   rules["dynamic_update_slice"] = Simple(DynamicUpdateSliceMap);
-  FactorRule gather = Simple(GatherMap);
+  OpShardingRule gather = Simple(GatherMap);
   gather.emit = EmitGather;
   rules["gather"] = gather;
   rules["scatter"] = Scatter(std::nullopt);
@@ -670,15 +670,16 @@ Atom LocalEqn::IsFirst(const std::vector<int>& factors) const {
   return all ? *all : Atom::Scalar(DType::kBool, 1);
 }
 
-const FactorRule& FactorRuleOf(const Prim& prim) {
+const OpShardingRule& OpShardingRuleOf(const Prim& prim) {
   static const auto& rules = *new Rules(MakeRules());
   const auto it = rules.find(prim.name);
-  WEFT_CHECK(it != rules.end()) << "how " << prim.name << " is cut over devices is not said (ir/analysis/factors.cc)";
+  WEFT_CHECK(it != rules.end()) << "how " << prim.name
+                                << " is cut over devices is not said (ir/analysis/sharding_rules.cc)";
   return it->second;
 }
 
 Atoms EmitLocal(const LocalEqn& local) {
-  const FactorRule& rule = FactorRuleOf(*local.eqn.prim);
+  const OpShardingRule& rule = OpShardingRuleOf(*local.eqn.prim);
   if (rule.emit) return rule.emit(local);
   return local.b.Emit(*local.eqn.prim, local.x, rule.attrs ? rule.attrs(local) : local.eqn.attrs, local.eqn.regions);
 }

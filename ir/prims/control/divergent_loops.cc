@@ -1,11 +1,12 @@
-// while and tape_scan under vmap where lanes differ in their numbers of trips.
+// while and tape_scan under vmap where batch elements differ in their numbers of trips.
 //
-// A loop that records nothing runs on a block of slots. A slot holds a lane; when a quarter of them have come to their
-// end, the results are written out and lanes that wait take their places. So the work is the sum of the lanes' trips,
-// not the number of lanes times the longest (the "persistent threads" of GPUs; Aila & Laine 2009, "Understanding the
-// Efficiency of Ray Traversal on GPUs"). A loop that records for reverse mode keeps its lanes in step, since a record
-// holds the rows of all lanes; if its body is dear, each trip runs on blocks of the living lanes.
-#include "ir/prims/control/lanes.h"
+// A loop that records nothing runs on a block of slots. A slot holds a batch element; when a quarter of them have come
+// to their end, the results are written out and batch elements that wait take their places. So the work is the sum of
+// the batch elements' trips, not the number of batch elements times the longest (the "persistent threads" of GPUs; Aila
+// & Laine 2009, "Understanding the Efficiency of Ray Traversal on GPUs"). A loop that records for reverse mode keeps
+// its batch elements in step, since a record holds the rows of all batch elements; if its body is dear, each trip runs
+// on blocks of the living batch elements.
+#include "ir/prims/control/divergence.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
@@ -14,14 +15,14 @@
 namespace weft {
 namespace {
 
-Type WithLanes(Type t, const Dim& lanes) {
-  t.dims.insert(t.dims.begin(), lanes);
+Type WithBatch(Type t, const Dim& elements) {
+  t.dims.insert(t.dims.begin(), elements);
   return t;
 }
 
-Types WithLanes(const Types& types, const Mask& which, const Dim& lanes) {
+Types WithBatch(const Types& types, const Mask& which, const Dim& elements) {
   Types out;
-  for (size_t i = 0; i < types.size(); ++i) out.push_back(which[i] ? WithLanes(types[i], lanes) : types[i]);
+  for (size_t i = 0; i < types.size(); ++i) out.push_back(which[i] ? WithBatch(types[i], elements) : types[i]);
   return out;
 }
 
@@ -30,15 +31,15 @@ Mask Joined(Mask a, const Mask& b) {
   return a;
 }
 
-// A while loop whose lanes differ, and its step: (carries, invariants) -> (carries, whether to go on, rows).
-struct LaneLoop {
+// A while loop whose batch elements differ, and its step: (carries, invariants) -> (carries, whether to go on, rows).
+struct DivergentLoop {
   BatchContext& c;
   While loop;
-  Mask inv;  // the invariants that have lanes
+  Mask inv;  // the invariants that have batch elements
   FnRef step;
-  LaneRegion cond, body;
+  BatchedRegion cond, body;
 
-  LaneLoop(BatchContext& context, const While& w, const FnRef& one_step)
+  DivergentLoop(BatchContext& context, const While& w, const FnRef& one_step)
       : c(context),
         loop(w),
         inv(w.Invariants(context.batched)),
@@ -49,11 +50,11 @@ struct LaneLoop {
     cond.copied = body.copied = Union(cond.copied, body.copied);
   }
   size_t n() const { return loop.carries; }
-  Types CarryTypes(const Dim& lanes) const {
-    return WithLanes(loop.Carries(loop.body->ParamTypes()), Mask(n(), true), lanes);
+  Types CarryTypes(const Dim& elements) const {
+    return WithBatch(loop.Carries(loop.body->ParamTypes()), Mask(n(), true), elements);
   }
-  Types InvariantTypes(const Dim& lanes) const {
-    return WithLanes(loop.Invariants(loop.body->ParamTypes()), inv, lanes);
+  Types InvariantTypes(const Dim& elements) const {
+    return WithBatch(loop.Invariants(loop.body->ParamTypes()), inv, elements);
   }
 };
 
@@ -68,29 +69,29 @@ FnRef StepOf(const While& loop) {
   return std::move(b).Build(results);
 }
 
-// The loop on `lanes` lanes that stay in step, for as long as more than `floor` of them are live; without a floor,
-// until the last one ends. Results: carries, live, tapes.
-Atoms EmitInStep(Builder& b, const LaneLoop& l, const Dim& lanes, const Atoms& carries, const Atom& live,
+// The loop on `elements` batch elements that stay in step, for as long as more than `floor` of them are live; without a
+// floor, until the last one ends. Results: carries, live, tapes.
+Atoms EmitInStep(Builder& b, const DivergentLoop& l, const Dim& elements, const Atoms& carries, const Atom& live,
                  const Atoms& inv, const std::optional<Atom>& floor, std::optional<int64_t> by_blocks_of) {
-  const Type mask{DType::kBool, {lanes}, {}}, count{DType::kI32, {}, {}};
+  const Type mask{DType::kBool, {elements}, {}}, count{DType::kI32, {}, {}};
   const size_t n = l.n();
   struct Region {
     Builder b;
     Atoms carries, inv;
     Atom live, floor;
-    Region(const std::string& name, const LaneLoop& l, const Dim& lanes, const Type& mask, bool has_floor)
-        : b(name), carries(Parameters(b, l.CarryTypes(lanes))) {
+    Region(const std::string& name, const DivergentLoop& l, const Dim& elements, const Type& mask, bool has_floor)
+        : b(name), carries(Parameters(b, l.CarryTypes(elements))) {
       live = b.Parameter(mask);
-      inv = Parameters(b, l.InvariantTypes(lanes));
+      inv = Parameters(b, l.InvariantTypes(elements));
       if (has_floor) floor = b.Parameter(Type{DType::kI32, {}, {}});
     }
   };
-  Region t("more", l, lanes, mask, floor.has_value());
+  Region t("more", l, elements, mask, floor.has_value());
   const FnRef more =
       t.b.Build({floor ? Gt(t.b, Reduce(t.b, "reduce_sum", Convert(t.b, t.live, count.dtype), {0}), t.floor)
                        : Reduce(t.b, "reduce_or", t.live, {0})});
 
-  Region r(l.loop.body->name(), l, lanes, mask, floor.has_value());
+  Region r(l.loop.body->name(), l, elements, mask, floor.has_value());
   r.b.set_loc(b.loc());
   Atoms args = r.carries, results;
   Append(args, r.inv);
@@ -98,12 +99,12 @@ Atoms EmitInStep(Builder& b, const LaneLoop& l, const Dim& lanes, const Atoms& c
     Atoms base = r.carries;
     base.push_back(Zeros(r.b, mask));
     const Types rows = l.loop.Rows(l.loop.body->ResultTypes());
-    for (const Type& row : rows) base.push_back(Zeros(r.b, WithLanes(row, lanes)));
-    results = OnTakenLanes(r.b, l.c.regions, l.body, r.live, args, base, lanes, *by_blocks_of);
+    for (const Type& row : rows) base.push_back(Zeros(r.b, WithBatch(row, elements)));
+    results = OnActiveElements(r.b, l.c.regions, l.body, r.live, args, base, elements, *by_blocks_of);
   } else {
     results =
-        r.b.Inline(*l.body.Batched(l.c.regions, lanes), l.body.Operands(r.b, r.live, args, l.body.NeedsPadding()));
-    for (size_t i = 0; i < n; ++i) results[i] = SelectLanes(r.b, r.live, results[i], r.carries[i]);
+        r.b.Inline(*l.body.Batched(l.c.regions, elements), l.body.Operands(r.b, r.live, args, l.body.NeedsPadding()));
+    for (size_t i = 0; i < n; ++i) results[i] = SelectElements(r.b, r.live, results[i], r.carries[i]);
     results[n] = And(r.b, r.live, results[n]);
   }
   const FnRef body = std::move(r.b).Build(results);
@@ -112,32 +113,32 @@ Atoms EmitInStep(Builder& b, const LaneLoop& l, const Dim& lanes, const Atoms& c
   operands.push_back(live);
   Append(operands, inv);
   if (floor) operands.push_back(*floor);
-  Ints tapes = l.loop.lanes;
+  Ints tapes = l.loop.tape_dims;
   for (int64_t& k : tapes) ++k;
   return b.Emit(FindPrim("while"), operands, WhileAttrs(l.c.eqn.attrs, n + 1, tapes), {more, body});
 }
 
-// The predicate on lanes that hold something, false elsewhere.
-Atom Live(Builder& b, const LaneLoop& l, const Dim& lanes, const Atoms& args, const std::optional<Atom>& held) {
-  const Atom mask = held ? *held : Full(b, Type{DType::kBool, {lanes}, {}}, 1);
-  const bool pad = held && !l.cond.cost.SafeOnForeignValues();
-  const Atom live = b.Inline(*l.cond.Batched(l.c.regions, lanes), l.cond.Operands(b, mask, args, pad))[0];
+// The predicate on batch elements that hold something, false elsewhere.
+Atom Live(Builder& b, const DivergentLoop& l, const Dim& elements, const Atoms& args, const std::optional<Atom>& held) {
+  const Atom mask = held ? *held : Full(b, Type{DType::kBool, {elements}, {}}, 1);
+  const bool pad = held && !l.cond.cost.IsSpeculatable();
+  const Atom live = b.Inline(*l.cond.Batched(l.c.regions, elements), l.cond.Operands(b, mask, args, pad))[0];
   return held ? And(b, *held, live) : live;
 }
 
-// A block of slots through which all lanes pass. Gives the carries.
-Atoms EmitSlots(Builder& b, const LaneLoop& l, int64_t block, const Atoms& x) {
-  const Dim slots(block), &lanes = l.c.size;
+// A block of slots through which all batch elements pass. Gives the carries.
+Atoms EmitSlots(Builder& b, const DivergentLoop& l, int64_t block, const Atoms& x) {
+  const Dim slots(block), &elements = l.c.size;
   const size_t n = l.n();
-  const DType index = LaneDType(lanes);
+  const DType index = BatchIndexDType(elements);
   const Type number{index, {}, {}}, numbers{index, {slots}, {}}, mask{DType::kBool, {slots}, {}};
   const Types slot_types = l.CarryTypes(slots);
-  // carries: results, slots' carries, their lanes, whether they hold one, the next lane;
-  // invariants: the lanes' first carries, invariants, how many lanes
-  Types carries = l.CarryTypes(lanes), invariants = carries;
+  // carries: results, slots' carries, their batch elements, whether they hold one, the next batch element;
+  // invariants: the batch elements' first carries, invariants, how many batch elements
+  Types carries = l.CarryTypes(elements), invariants = carries;
   Append(carries, slot_types);
   for (const Type& t : {numbers, mask, number}) carries.push_back(t);
-  Append(invariants, l.InvariantTypes(lanes));
+  Append(invariants, l.InvariantTypes(elements));
   invariants.push_back(number);
 
   Builder tb("more"), sb(l.loop.body->name());
@@ -146,19 +147,19 @@ Atoms EmitSlots(Builder& b, const LaneLoop& l, int64_t block, const Atoms& x) {
 
   sb.set_loc(b.loc());
   const Atoms sc = Parameters(sb, carries), si = Parameters(sb, invariants);
-  const Atom &lane = sc[2 * n], &held = sc[2 * n + 1], &next = sc[2 * n + 2], &end = si.back();
+  const Atom &element = sc[2 * n], &held = sc[2 * n + 1], &next = sc[2 * n + 2], &end = si.back();
   auto all = [&](const Atom& a) { return Broadcast(sb, a, {slots}, {}); };
-  // Free slots take the next lanes.
+  // Free slots take the next batch elements.
   const Atom free = Convert(sb, Not(sb, held), index);
   const Atom up_to = sb.Emit1(FindPrim("cumsum"), {free}, {{"dim", int64_t{0}}, {"reverse", false}});
   const Atom candidate = Sub(sb, Add(sb, all(next), up_to), Atom::Scalar(index, 1));
   const Atom load = And(sb, Not(sb, held), Lt(sb, candidate, all(end)));
-  const Atom in_slot = Select(sb, load, candidate, lane);
+  const Atom in_slot = Select(sb, load, candidate, element);
   const Atom waiting = Min(sb, Add(sb, next, Reduce(sb, "reduce_sum", free, {0})), end);
   const Atom holds = Or(sb, held, load);
   Atoms args, inv;
-  for (size_t i = 0; i < n; ++i) args.push_back(SelectLanes(sb, load, LanesAt(sb, si[i], in_slot), sc[n + i]));
-  for (size_t i = 0; i < l.inv.size(); ++i) inv.push_back(l.inv[i] ? LanesAt(sb, si[n + i], in_slot) : si[n + i]);
+  for (size_t i = 0; i < n; ++i) args.push_back(SelectElements(sb, load, ElementsAt(sb, si[i], in_slot), sc[n + i]));
+  for (size_t i = 0; i < l.inv.size(); ++i) inv.push_back(l.inv[i] ? ElementsAt(sb, si[n + i], in_slot) : si[n + i]);
   Atoms all_args = args;
   Append(all_args, inv);
   const Atom live = Live(sb, l, slots, all_args, holds);
@@ -170,7 +171,7 @@ Atoms EmitSlots(Builder& b, const LaneLoop& l, int64_t block, const Atoms& x) {
   const Atom no_lane = Atom::Scalar(index, index == DType::kI32 ? 2147483647.0 : 4e18);
   const Atom to = Select(sb, finished, in_slot, no_lane);
   Atoms results;
-  for (size_t i = 0; i < n; ++i) results.push_back(WithLanesAt(sb, sc[i], to, out[i]));
+  for (size_t i = 0; i < n; ++i) results.push_back(WithElementsAt(sb, sc[i], to, out[i]));
   Append(results, Part(out, 0, n));
   for (const Atom& a : {in_slot, out[n], waiting}) results.push_back(a);
   const FnRef body = std::move(sb).Build(results);
@@ -178,21 +179,21 @@ Atoms EmitSlots(Builder& b, const LaneLoop& l, int64_t block, const Atoms& x) {
   Atoms operands;
   for (const Type& t : carries) operands.push_back(Zeros(b, t));
   Append(operands, x);
-  operands.push_back(lanes.is_static()
-                         ? Atom::Scalar(index, static_cast<double>(lanes.value()))
+  operands.push_back(elements.is_static()
+                         ? Atom::Scalar(index, static_cast<double>(elements.value()))
                          : Convert(b, b.Emit1(FindPrim("dim_size"), {x[0]}, {{"dim", int64_t{0}}}), index));
   return Part(b.Emit(FindPrim("while"), operands, WhileAttrs(l.c.eqn.attrs, 2 * n + 3, {}), {more, body}), 0, n);
 }
 
 }  // namespace
 
-void BatchDisagreeingWhile(BatchContext& c) {
+void BatchDivergentWhile(BatchContext& c) {
   const While loop(c.eqn.attrs, c.eqn.regions);
-  const LaneLoop l(c, loop, StepOf(loop));
-  const LaneCost& cost = l.body.cost;
+  const DivergentLoop l(c, loop, StepOf(loop));
+  const RegionCost& cost = l.body.cost;
   RefuseCollective(c, cost);
-  const int64_t block = LanesPerBlock(cost, l.body.shared_bytes, c.size);
-  if (cost.one_by_one || block == 1) return BatchByLanes(c);
+  const int64_t block = ElementsPerBlock(cost, l.body.shared_bytes, c.size);
+  if (cost.one_by_one || block == 1) return BatchOneByOne(c);
   Atoms x;
   for (size_t i = 0; i < c.x.size(); ++i) x.push_back(i < l.n() ? c.Batched(static_cast<int>(i)) : c.x[i]);
   c.batched_out.assign(c.eqn.num_results, true);
@@ -201,7 +202,7 @@ void BatchDisagreeingWhile(BatchContext& c) {
     c.y = EmitSlots(c.b, l, block, x);
     return;
   }
-  const bool in_step = one_block || CheapForAllLanes(cost, l.body.lane_bytes);
+  const bool in_step = one_block || CheapForAllElements(cost, l.body.element_bytes);
   const Atom live = Live(c.b, l, c.size, x, std::nullopt);
   const Atoms out = EmitInStep(c.b, l, c.size, Part(x, 0, l.n()), live, Part(x, l.n(), x.size()), std::nullopt,
                                in_step ? std::nullopt : std::optional<int64_t>(block));
@@ -209,41 +210,41 @@ void BatchDisagreeingWhile(BatchContext& c) {
   Append(c.y, Part(out, l.n() + 1, out.size()));
 }
 
-// Each lane has its own number of steps. One that is past its end (going up), or whose steps have not come yet (going
-// down), keeps its carries and leaves zero rows.
-void BatchDisagreeingTapeScan(BatchContext& c) {
+// Each batch element has its own number of steps. One that is past its end (going up), or whose steps have not come yet
+// (going down), keeps its carries and leaves zero rows.
+void BatchDivergentTapeScan(BatchContext& c) {
   const Scan scan(*c.eqn.prim, c.eqn.attrs, c.eqn.regions[0]);
   Mask batched = scan.Rest(c.batched);
   std::fill(batched.begin() + static_cast<int64_t>(scan.consts), batched.begin() + static_cast<int64_t>(scan.first_x()),
             true);
   Atoms x = scan.Rest(c.x);
-  const LaneRegion body(scan.body, batched, x);
+  const BatchedRegion body(scan.body, batched, x);
   RefuseCollective(c, body.cost);
-  const int64_t block = LanesPerBlock(body.cost, body.shared_bytes, c.size);
-  if (body.cost.one_by_one || block == 1) return BatchByLanes(c);
+  const int64_t block = ElementsPerBlock(body.cost, body.shared_bytes, c.size);
+  if (body.cost.one_by_one || block == 1) return BatchOneByOne(c);
   for (size_t i = scan.consts; i < scan.first_x(); ++i) x[i] = c.Batched(static_cast<int>(scan.lead() + i));
 
-  const Dim& lanes = c.size;
+  const Dim& elements = c.size;
   const Atom trips = Reduce(c.b, "reduce_max", c.x[0], Range(1, c.b.TypeOf(c.x[0]).rank()));
-  const Types types = WithLanes(scan.body->ParamTypes(), batched, lanes);
-  const Types results = WithLanes(scan.body->ResultTypes(), Mask(scan.results, true), lanes);
+  const Types types = WithBatch(scan.body->ParamTypes(), batched, elements);
+  const Types results = WithBatch(scan.body->ResultTypes(), Mask(scan.results, true), elements);
   Builder b(scan.body->name());
   b.set_loc(c.b.loc());
-  const Atom lane_trips = b.Parameter(c.b.TypeOf(trips));
+  const Atom element_trips = b.Parameter(c.b.TypeOf(trips));
   Atoms args = Parameters(b, scan.Consts(types));
   const Atom step = b.Parameter(Type{DType::kI64, {}, {}});
   const Atoms carry = Parameters(b, scan.Carries(types));
   Append(args, carry);
   Append(args, Parameters(b, scan.Xs(types)));
-  const Atom running = Lt(b, Broadcast(b, step, {lanes}, {}), lane_trips);
-  const bool one_block = lanes.is_static() && lanes.value() <= block;
+  const Atom running = Lt(b, Broadcast(b, step, {elements}, {}), element_trips);
+  const bool one_block = elements.is_static() && elements.value() <= block;
   Atoms out, base = carry;
   for (size_t i = scan.carries; i < scan.results; ++i) base.push_back(Zeros(b, results[i]));
-  if (one_block || CheapForAllLanes(body.cost, body.lane_bytes)) {
-    out = b.Inline(*body.Batched(c.regions, lanes), body.Operands(b, running, args, body.NeedsPadding()));
-    for (size_t i = 0; i < scan.results; ++i) out[i] = SelectLanes(b, running, out[i], base[i]);
+  if (one_block || CheapForAllElements(body.cost, body.element_bytes)) {
+    out = b.Inline(*body.Batched(c.regions, elements), body.Operands(b, running, args, body.NeedsPadding()));
+    for (size_t i = 0; i < scan.results; ++i) out[i] = SelectElements(b, running, out[i], base[i]);
   } else {
-    out = OnTakenLanes(b, c.regions, body, running, args, base, lanes, block);
+    out = OnActiveElements(b, c.regions, body, running, args, base, elements, block);
   }
   out.insert(out.begin(), Add(b, step, Atom(Tensor::Scalar<int64_t>(DType::kI64, scan.reverse ? -1 : 1))));
 
@@ -253,7 +254,7 @@ void BatchDisagreeingTapeScan(BatchContext& c) {
   operands.push_back(
       scan.reverse ? Sub(c.b, Reduce(c.b, "reduce_max", c.x[0], Range(0, c.b.TypeOf(c.x[0]).rank())), one) : zero);
   Append(operands, Part(x, scan.consts, x.size()));
-  Ints tapes = scan.lanes;
+  Ints tapes = scan.tape_dims;
   for (int64_t& k : tapes) ++k;
   c.y = c.b.Emit(*c.eqn.prim, operands, scan.With(scan.consts + 1, scan.carries + 1, tapes, scan.reverse),
                  {std::move(b).Build(out)});
