@@ -37,7 +37,7 @@ struct OpRow {
   using Index = std::vector<Affine> (*)(const Fn& fn, const Eqn& e, const std::vector<Affine>& index);
   using Value = int (KernelBuilder::*)(int eqn, const std::vector<Affine>& index);
   using Number = int64_t (*)(const Attrs& attrs);
-  using Emit = void (BlockLowering::*)(Steps& steps, const Eqn& e);
+  using Emit = void (BlockLowering::*)(Schedule::Steps& steps, const Eqn& e);
   using Library = void (*)(BlockLowering::LibraryCall& call, int kind);
 
   Kind as = Kind::kNone;
