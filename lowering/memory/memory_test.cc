@@ -113,8 +113,8 @@ TEST(Liveness, OfBranches) {
       ProgramOf("%0: param 0, 1 bytes\n%1: result 0, 64 bytes\n", 4,
                 "1: kernel k0 (-> %3)\n2: if %0 bool {\n4: kernel k1 (%3, -> %4)\n5: copy result (-> %2, %4)\n} {\n"
                 "8: kernel k0 (-> %5)\n9: copy result (-> %2, %5)\n}\n12: copy result (-> %1, %2)\n"));
-  EXPECT_EQ(l.Ranges(3), "1-4");
-  EXPECT_EQ(l.Ranges(2), "5-6 9-12");
+  EXPECT_EQ(l.Ranges(3), "1-2 3-4");  // nothing lies between the ranges
+  EXPECT_EQ(l.Ranges(2), "5-6 9-10 11-12");
   EXPECT_TRUE(l.Share(2, 4));
   EXPECT_TRUE(l.Share(2, 5));
   EXPECT_TRUE(l.Share(2, 1));
@@ -198,10 +198,10 @@ TEST(ScheduleText, ComesBack) {
       "donated 1\nstring \"a \\\"b\\\"\\n\"\nprogram f\n  %0: param 0, 4*n bytes\n  %1: param 1, 8 bytes\n"
       "  %2: result 0, 8 bytes\n  %3: constant, 8 bytes\n  %4: moving in %0 %1, 4 bytes\n  %5: temporary, 8 bytes\n"
       "  1: kernel k3 (%0, -> %5, <> %2) [%0, %5, %2, n] may %5 = %0, %2 = %0 cost 2.5 moves 16\n"
-      "  2: call tape_read (%0, @ %4) [%4, -1, result %5] note \"x\"\n  3: if %1 i32 {\n  } {\n    6: copy data (-> "
+      "  2: call tape_read (%0, @ %4) [%4, -1, result %5] note \"x\"\n  3: if %1 i32 {\n  } {\n    7: copy data (-> "
       "%5, %3)\n  }\n"
-      "  9: while %1 can_fail {\n  } {\n  }\n  15: for 2*n reverse (%0) slices %4 of %0 by 4 {\n  }\n"
-      "  19: checked {\n  } {\n  }\nend\nfunction g\nend\n";
+      "  10: while %1 can_fail {\n  } {\n  }\n  16: for 2*n reverse (%0) slices %4 of %0 by 4 {\n  }\n"
+      "  20: checked {\n  } {\n  }\nend\nfunction g\nend\n";
   EXPECT_EQ(Schedule::Parse(text).ToString(), text);
 }
 
@@ -211,7 +211,7 @@ TEST(ScheduleText, SaysWhatIsWrong) {
       {"", "expected a program in line 1"},
       {"function f\nend\n", "expected a program or function in line 1"},
       {"program f\n  %1: param 0, 8 bytes\nend\n", "expected values in order in line 2"},
-      {"program f\n  %0: param 0, eight bytes bytes\nend\n", "expected 'bytes' in line 2"},
+      {"program f\n  %0: param 0, 8 byte\nend\n", "expected 'bytes' in line 2"},
       {start + "1: kernel x (%0)\nend\n", "expected the name of a kernel in line 4"},
       {start + "1: jump\nend\n", "expected a step in line 4"},
       {start + "1: copy data (%0, %1)\nend\n", "expected what is written and what is read in line 4"},

@@ -30,8 +30,6 @@ struct OpRow {
     kFirst,     // the first one has a buffer, others may be computed
     kProduct,   // are read behind views
   };
-  // Whose buffers results want to have.
-  enum class InPlace : uint8_t { kNone, kFirst, kCarries };
   using Body = const FnRef& (*)(const Eqn& e);
   using Replace = Atoms (*)(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
   using Index = std::vector<Affine> (*)(const Fn& fn, const Eqn& e, const std::vector<Affine>& index);
@@ -55,7 +53,6 @@ struct OpRow {
   int kind = 0;  // of the library call
   Operands operands = Operands::kStored;
   bool on_gpu = false;  // there is GPU code
-  InPlace in_place = InPlace::kNone;
 };
 
 // Of every registered primitive; tests check that none is without.

@@ -64,7 +64,6 @@ class Reader {
     return at_ < text_.size() ? text_[at_] : '\0';
   }
   [[noreturn]] void Fail(const std::string& wanted) {
-    Skip();
     size_t begin = text_.rfind('\n', at_ == 0 ? 0 : at_ - 1);
     begin = begin == std::string::npos ? 0 : begin + 1;
     const size_t line = static_cast<size_t>(std::count(text_.begin(), text_.begin() + static_cast<int64_t>(at_), '\n'));
@@ -94,6 +93,7 @@ class Reader {
     if (!Take(what)) Fail("'" + std::string(what) + "'");
   }
   int64_t Number() {
+    Skip();
     const size_t begin = at_;
     int64_t n = 0;
     if (!absl::SimpleAtoi(Word(), &n)) {
@@ -103,6 +103,7 @@ class Reader {
     return n;
   }
   Dim Size() {
+    Skip();
     const size_t begin = at_;
     if (const std::optional<Dim> d = Dim::Parse(Word())) return *d;
     at_ = begin;
@@ -223,6 +224,9 @@ class Reader {
       s.uses.push_back({Ref(), access});
     });
     if (!s.uses.empty()) Want(")");
+    if (s.kind == Step::Kind::kCopy && (s.uses.size() != 2 || s.uses[0].access != Schedule::Access::kWrite ||
+                                        s.uses[1].access != Schedule::Access::kRead))
+      Fail("what is written and what is read");
     List("[", [&] {
       if (Peek() == '%')
         s.desc.push_back(Schedule::Entry::Place(Ref()));
@@ -232,9 +236,6 @@ class Reader {
         s.desc.push_back(Size());
     });
     if (!s.desc.empty()) Want("]");
-    if (s.kind == Step::Kind::kCopy && (s.uses.size() != 2 || s.uses[0].access != Schedule::Access::kWrite ||
-                                        s.uses[1].access != Schedule::Access::kRead))
-      Fail("what is written and what is read");
     List("may", [&] {
       const int result = Ref();
       Want("=");
