@@ -107,6 +107,15 @@ TEST(Assignment, CarriesThatChangePlaces) {
   EXPECT_FALSE(l.Share(5, 6));
 }
 
+// A parameter that only the body names is there in every iteration.
+TEST(Liveness, OfAParameterInALoop) {
+  const Laid l("donated 0\n" + ProgramOf("%0: param 0, 64 bytes\n%1: result 0, 64 bytes\n", 2,
+                                         "1: kernel k0 (-> %2)\n2: for 9 {\n4: kernel k1 (%2, %0, -> %3) may %3 = %0\n"
+                                         "5: copy result (-> %2, %3)\n}\n8: copy result (-> %1, %2)\n"));
+  EXPECT_EQ(l.Ranges(0), "0-7");
+  EXPECT_EQ(l.WhyOf(3, 0), Why::kLivesOn);
+}
+
 TEST(Liveness, OfBranches) {
   // %3 is read in one branch, %2 is what both give, %4 and %5 are what they make it of.
   const Laid l(

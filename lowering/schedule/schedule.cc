@@ -24,7 +24,7 @@ void NumberBlock(Schedule::Block& block, int& at) {
 class Writer {
  public:
   std::string Text(const Schedule& schedule) {
-    if (!schedule.donated.empty()) {
+    if (std::find(schedule.donated.begin(), schedule.donated.end(), true) != schedule.donated.end()) {
       out_ << "donated";
       for (size_t i = 0; i < schedule.donated.size(); ++i) {
         if (schedule.donated[i]) out_ << " " << i;
