@@ -21,7 +21,7 @@
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "ir/verify.h"
-#include "lowering/schedule/schedule.h"
+#include "lowering/program/program.h"
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jet.h"
 #include "transforms/ad/jvp.h"
@@ -141,6 +141,15 @@ std::vector<Row> Rows() {
     return [g = Grad(f, {.wrt = first})] { Optimize(g); };
   };
   rows.push_back(Of("expand calls", [](const FnRef& f) { WithoutCalls(f); }));
+  rows.push_back(Of("fusion", [](const FnRef& f) { Fuse(*f, {}); }));
+  rows.push_back(Of("schedule", [](const FnRef& f) { BuildSchedule(*f, {}); }));
+  rows.push_back(
+      {"liveness", [](const FnRef& f) { return [schedule = BuildSchedule(*f, {})] { FindLiveness(schedule); }; }});
+  rows.push_back({"buffers", [](const FnRef& f) {
+                    const Schedule schedule = BuildSchedule(*f, {});
+                    return [schedule, liveness = FindLiveness(schedule)] { AssignBuffers(schedule, liveness); };
+                  }});
+  rows.push_back(Of("all of the program", [](const FnRef& f) { BuildProgram(*f, {}); }));
   return rows;
 }
 

@@ -196,7 +196,9 @@ Tensors CpuProgram::Run(Tensors args) const {
 class Cpu : public Backend {
  public:
   std::string Description() const override { return "a CPU"; }
-  std::vector<std::string> Stages() const override { return {"fusion", "schedule", "mlir", "llvm", "asm"}; }
+  std::vector<std::string> Stages() const override {
+    return {"fusion", "schedule", "liveness", "buffers", "mlir", "llvm", "asm"};
+  }
   std::string StageText(const CompileRequest& request, const FnRef& optimized,
                         const std::string& stage) const override {
     Tensors numbers;

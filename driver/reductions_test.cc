@@ -188,7 +188,7 @@ TEST(Streams, LargeResultsAreComplete) {
   Builder b("f");
   const Expr x{&b, b.Parameter({DType::kF32, {kSize}, {}})};
   const auto f = Compile(NoDisk().For(b.Build({x * 2.0 + 1.0})));
-  EXPECT_NE(f->Stage("schedule").find("stream %"), std::string::npos);
+  EXPECT_NE(f->Stage("buffers").find("stream %"), std::string::npos);
   const Tensor in = Numbers(DType::kF32, {kSize});
   const Tensor got = f->Run({in})[0];
   for (int64_t i = 0; i < kSize; ++i) ASSERT_EQ(got.at<float>(i), in.at<float>(i) * 2 + 1) << i;

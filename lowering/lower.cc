@@ -11,7 +11,7 @@
 #include "lowering/cpu/compile_parts.h"
 #include "lowering/cpu/mlir/emit_kernel.h"
 #include "lowering/cpu/mlir/emit_main.h"
-#include "lowering/schedule/schedule.h"
+#include "lowering/program/program.h"
 
 namespace weft {
 namespace {
@@ -111,8 +111,13 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
     for (const std::string& note : Fuse(*flat, options.fusion).notes) text += note + "\n";
     return text;
   }
-  const Program program = BuildProgram(*flat, options.fusion, options.donated);
-  if (stage == "schedule") return program.artifact.schedule;
+  Schedule schedule = BuildSchedule(*flat, options.fusion, options.donated);
+  if (stage == "schedule") return schedule.ToString() + "kernels\n" + KernelsText(schedule.kernels);
+  const Liveness liveness = FindLiveness(schedule);
+  if (stage == "liveness") return liveness.ToString();
+  const Assignment assignment = AssignBuffers(schedule, liveness);
+  const Program program = MakeProgram(*flat, std::move(schedule), assignment);
+  if (stage == "buffers") return assignment.ToString() + MemoryText(program) + KernelsText(program.kernels);
   const auto generate = [&](CodeStage s) { return StageOf(program, target, s, flat->eqns().size()); };
   if (stage == "mlir") return generate(CodeStage::kMlir);
   if (stage == "llvm") return generate(CodeStage::kLlvm);

@@ -23,7 +23,8 @@ struct LowerOptions {
 // Compiles `fn`, which is taken as it is: optimising it first is the caller's business.
 Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options);
 
-// The text of a stage: "schedule", "fusion", "mlir", "llvm" or "asm". Raises kValue for another name.
+// The text of a stage: "fusion", "schedule", "liveness", "buffers", "mlir", "llvm" or "asm". Raises kValue for another
+// name.
 std::string LowerToText(const FnRef& fn, const Target& target, const LowerOptions& options, const std::string& stage);
 
 // lld has LLVM take a dozen signals when it writes its output, unless LLVM believes that it has them. This lets it take

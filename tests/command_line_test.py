@@ -181,6 +181,8 @@ def test_arguments_that_disagree_on_a_size_are_errors(tmp_path: Path, how: list[
         ("optimized", "reduce_sum"),
         ("fusion", ""),
         ("schedule", "kernel"),
+        ("liveness", "%0: 0 to 1"),
+        ("buffers", "planned per call"),
         ("mlir", "func"),
         ("llvm", "define"),
         ("asm", ".text"),

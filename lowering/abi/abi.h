@@ -34,45 +34,53 @@ typedef void (*WeftOp)(WeftFrame* frame, const int64_t* desc);
 // Element-wise function over n elements in memory, for operations without an inline expansion.
 typedef void (*WeftMath)(void* out, const void* a, const void* b, int64_t n);
 
-// Library operations. A tensor operand of them is described by [slot, dtype, rank, sizes..., strides in elements...].
+// Library operations and their names in the text of schedules. A tensor operand of them is described by [slot, dtype,
+// rank, sizes..., strides in elements...].
+#define WEFT_OPCODES(X)                                                                                               \
+  X(CONTRACT, "contract")                                                                                             \
+  X(COPY, "copy") /* [dst slot, src slot, bytes] */                                                                   \
+  X(ARGMINMAX, "argminmax")                                                                                           \
+  X(CUMULATIVE, "cumulative")                                                                                         \
+  X(SCATTER, "scatter")                                                                                               \
+  X(SORT, "sort")                                                                                                     \
+  X(TOP_K, "top_k")                                                                                                   \
+  X(REDUCE_WINDOW, "reduce_window")                                                                                   \
+  X(CONV, "conv")                                                                                                     \
+  X(CHOLESKY, "cholesky")                                                                                             \
+  X(TRIANGULAR_SOLVE, "triangular_solve")                                                                             \
+  X(QR, "qr")                                                                                                         \
+  X(EIGH, "eigh")                                                                                                     \
+  X(SVD, "svd")                                                                                                       \
+  X(EIG, "eig")                                                                                                       \
+  X(LU, "lu")                                                                                                         \
+  X(FFT, "fft")                                                                                                       \
+  X(DEBUG_PRINT, "debug_print")                                                                                       \
+  X(ASSERT, "assert")                                                                                                 \
+  X(REQUIRE, "require") /* [message, size, least, reads]: fails unless size >= least or reads is 0 */                 \
+  X(CALLBACK, "callback")                                                                                             \
+  X(COLLECTIVE, "collective")                                                                                         \
+  X(TRANSPOSE, "transpose") /* tiled copy of a permuted array */                                                      \
+  /* Tapes (base/tape.h). A counter slot holds the number of the trip and, for loops over tapes, that of all */       \
+  /* trips. */                                                                                                        \
+  X(TAPE_NEW, "tape_new")     /* [tape slot, dtype, elements of a row, lanes, trips slot or -1, number of counts] */  \
+  X(TAPE_START, "tape_start") /* [counter slot]: before trip 0 */                                                     \
+  X(TAPE_STEP, "tape_step")   /* [predicate slot or -1, counter slot, trips slot or -1, number of counts] */          \
+  X(TAPE_WRITE, "tape_write") /* [row slot, tape slot, counter slot, reverse]: points the row slot into the tape */   \
+  X(TAPE_READ, "tape_read")   /* [row slot, tape slot, counter slot, reverse, scratch slot, lanes, bytes of a row] */ \
+  X(TAPE_ADD, "tape_add")     /* [result slot, x slot, y slot, number of tapes] */                                    \
+  X(TAPE_MARK, "tape_mark")   /* [slot]: remembers which tapes there are */                                           \
+  X(TAPE_RELEASE, "tape_release") /* [slot]: frees those made since */                                                \
+  /* Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main. */                                \
+  /* [function, arguments, results, argument slots..., (result slot, bytes if it is a tape)...] */                    \
+  X(CALL, "function")                                                                                                 \
+  X(BOX, "box")     /* [box slot, n, (slot, dtype, elements)...] */                                                   \
+  X(UNBOX, "unbox") /* [box slot, n, (slot, bytes)...] */
+
 typedef enum WeftOpcode {
-  WEFT_OP_CONTRACT = 0,
-  WEFT_OP_COPY,  // [dst slot, src slot, bytes]
-  WEFT_OP_ARGMINMAX,
-  WEFT_OP_CUMULATIVE,
-  WEFT_OP_SCATTER,
-  WEFT_OP_SORT,
-  WEFT_OP_TOP_K,
-  WEFT_OP_REDUCE_WINDOW,
-  WEFT_OP_CONV,
-  WEFT_OP_CHOLESKY,
-  WEFT_OP_TRIANGULAR_SOLVE,
-  WEFT_OP_QR,
-  WEFT_OP_EIGH,
-  WEFT_OP_SVD,
-  WEFT_OP_EIG,
-  WEFT_OP_LU,
-  WEFT_OP_FFT,
-  WEFT_OP_DEBUG_PRINT,
-  WEFT_OP_ASSERT,
-  WEFT_OP_REQUIRE,  // [message, size, least, reads]: fails unless size >= least or reads is 0
-  WEFT_OP_CALLBACK,
-  WEFT_OP_COLLECTIVE,
-  WEFT_OP_TRANSPOSE,  // tiled copy of a permuted array
-  // Tapes (base/tape.h). A counter slot holds the number of the trip and, for loops over tapes, that of all trips.
-  WEFT_OP_TAPE_NEW,      // [tape slot, dtype, elements of a row, lanes, trips slot or -1, number of trip counts]
-  WEFT_OP_TAPE_START,    // [counter slot]: before trip 0
-  WEFT_OP_TAPE_STEP,     // [predicate slot or -1, counter slot, trips slot or -1, number of trip counts]: next trip
-  WEFT_OP_TAPE_WRITE,    // [row slot, tape slot, counter slot, reverse]: points the row slot into the tape
-  WEFT_OP_TAPE_READ,     // [row slot, tape slot, counter slot, reverse, scratch slot, lanes, bytes of a row]
-  WEFT_OP_TAPE_ADD,      // [result slot, x slot, y slot, number of tapes]
-  WEFT_OP_TAPE_MARK,     // [slot]: remembers which tapes there are
-  WEFT_OP_TAPE_RELEASE,  // [slot]: frees those made since
-  // Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main.
-  WEFT_OP_CALL,   // [function, arguments, results, argument slots..., (result slot, bytes if it is a tape)...]
-  WEFT_OP_BOX,    // [box slot, n, (slot, dtype, elements)...]
-  WEFT_OP_UNBOX,  // [box slot, n, (slot, bytes)...]
-  WEFT_OP_COUNT
+#define WEFT_OPCODE(id, name) WEFT_OP_##id,
+  WEFT_OPCODES(WEFT_OPCODE)
+#undef WEFT_OPCODE
+      WEFT_OP_COUNT
 } WeftOpcode;
 
 typedef struct WeftRuntime {

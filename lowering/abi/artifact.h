@@ -105,7 +105,7 @@ struct Artifact {
   std::string constants;             // bytes, each constant 64-byte aligned
   std::vector<std::string> strings;  // formats and messages of effects, by index
   Counters counters;
-  std::string schedule;  // readable: steps, groups and why groups ended
+  std::string schedule;  // of a GPU's plan: what WriteSchedule in lowering/gpu/lower.cc says of it
 
   std::string Serialize() const;
   // False when the bytes are malformed, or the plan in them is none (PlanProblem).

@@ -7,7 +7,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "lowering/schedule/schedule.h"
+#include "lowering/program/program.h"
 
 namespace weft {
 namespace {

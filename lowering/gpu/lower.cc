@@ -15,7 +15,7 @@
 #include "lowering/gpu/plan.h"
 #include "lowering/gpu/products.h"
 #include "lowering/ops/op_table.h"
-#include "lowering/schedule/schedule.h"
+#include "lowering/program/program.h"
 #include "transforms/shard/partition.h"
 
 namespace weft {
@@ -94,7 +94,7 @@ int64_t BytesMoved(const KernelSpec& spec) {
   return total;
 }
 
-void WriteSchedule(const GpuTarget& target, GpuProgram* p) {
+void WriteSchedule(const GpuTarget& target, const std::string& memory, GpuProgram* p) {
   std::ostringstream out;
   out << "target " << target.ToString() << ", " << target.sm_count << " multiprocessors, " << target.hbm_gb_per_s
       << " GB/s\nsteps\n";
@@ -121,10 +121,7 @@ void WriteSchedule(const GpuTarget& target, GpuProgram* p) {
   }
   out << "memory alone: " << total << " us\n";
   for (size_t k = 0; k < p->plans.size(); ++k) out << "k" << k << ": " << p->plans[k].ToString() << "\n";
-  std::string& schedule = p->artifact.plan.schedule;
-  const size_t memory = schedule.find("\narena ");
-  WEFT_CHECK(memory != std::string::npos) << "the schedule says nothing about memory";
-  schedule = out.str() + schedule.substr(memory + 1);
+  p->artifact.plan.schedule = out.str() + memory + KernelsText(p->program.kernels);
 }
 
 GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
@@ -185,10 +182,11 @@ GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
     }
     p.artifact.steps.push_back(std::move(s));
   }
+  const std::string memory = MemoryText(p.program);
   p.artifact.plan = std::move(p.program.artifact);
   p.artifact.plan.target = target.ToString();
   p.artifact.plan.desc.clear();
-  WriteSchedule(target, &p);
+  WriteSchedule(target, memory, &p);
   return p;
 }
 

@@ -67,12 +67,11 @@ class OpTable {
     Row("concatenate") = Writes(&BlockLowering::EmitConcatenate, Operands::kComputed);
     Row("pad") = Writes(&BlockLowering::EmitPad, Operands::kComputed);
     Row("dynamic_update_slice") = Writes(&BlockLowering::EmitDynamicUpdate, Operands::kFirst);
-    Row("dynamic_update_slice").in_place = OpRow::InPlace::kFirst;
     Row("contract") = Writes(&BlockLowering::EmitProduct, Operands::kProduct);
 
     Row("cond") = Step(&BlockLowering::EmitCond);
-    Row("while") = Loop(&BlockLowering::EmitWhile);
-    Row("scan") = Loop(&BlockLowering::EmitScan);
+    Row("while") = Step(&BlockLowering::EmitWhile);
+    Row("scan") = Step(&BlockLowering::EmitScan);
     Row("tape_scan") = Step(&BlockLowering::EmitTapeScan);
     Row("spmd") = Step(&BlockLowering::EmitSpmd);
     Row("recursive") = Step(&BlockLowering::EmitRecursive);
@@ -90,10 +89,8 @@ class OpTable {
          {std::pair("cumsum", 0), {"cumprod", 1}, {"cummax", 2}, {"cummin", 3}, {"cumlogsumexp", 4}})
       Row(name) = Library(library::Cumulative, kind);
     for (const auto& [name, kind] :
-         {std::pair("scatter", 0), {"scatter_add", 1}, {"scatter_mul", 2}, {"scatter_min", 3}, {"scatter_max", 4}}) {
+         {std::pair("scatter", 0), {"scatter_add", 1}, {"scatter_mul", 2}, {"scatter_min", 3}, {"scatter_max", 4}})
       Row(name) = Library(library::Scatter, kind);
-      Row(name).in_place = OpRow::InPlace::kFirst;
-    }
     for (const auto& [name, kind] :
          {std::pair("reduce_window_sum", 0), {"reduce_window_max", 1}, {"reduce_window_min", 2}})
       Row(name) = Library(library::ReduceWindow, kind);
@@ -121,9 +118,6 @@ class OpTable {
   static OpRow Step(OpRow::Emit emit) { return {.as = Kind::kStep, .emit = emit}; }
   static OpRow Writes(OpRow::Emit emit, Operands operands) {
     return {.as = Kind::kStep, .emit = emit, .operands = operands, .on_gpu = true};
-  }
-  static OpRow Loop(OpRow::Emit emit) {
-    return {.as = Kind::kStep, .emit = emit, .in_place = OpRow::InPlace::kCarries};
   }
   static OpRow Library(OpRow::Library call, int kind = 0) {
     return {.as = Kind::kStep, .emit = &BlockLowering::EmitLibrary, .library = call, .kind = kind};

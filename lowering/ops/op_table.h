@@ -30,14 +30,12 @@ struct OpRow {
     kFirst,     // the first one has a buffer, others may be computed
     kProduct,   // are read behind views
   };
-  // Whose buffers results want to have.
-  enum class InPlace : uint8_t { kNone, kFirst, kCarries };
   using Body = const FnRef& (*)(const Eqn& e);
   using Replace = Atoms (*)(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
   using Index = std::vector<Affine> (*)(const Fn& fn, const Eqn& e, const std::vector<Affine>& index);
   using Value = int (KernelBuilder::*)(int eqn, const std::vector<Affine>& index);
   using Number = int64_t (*)(const Attrs& attrs);
-  using Emit = void (BlockLowering::*)(Steps& steps, const Eqn& e);
+  using Emit = void (BlockLowering::*)(Schedule::Steps& steps, const Eqn& e);
   using Library = void (*)(BlockLowering::LibraryCall& call, int kind);
 
   Kind as = Kind::kNone;
@@ -55,7 +53,6 @@ struct OpRow {
   int kind = 0;  // of the library call
   Operands operands = Operands::kStored;
   bool on_gpu = false;  // there is GPU code
-  InPlace in_place = InPlace::kNone;
 };
 
 // Of every registered primitive; tests check that none is without.

@@ -63,11 +63,12 @@ const std::vector<std::string>& Kinds() {
   return kinds;
 }
 
-// [slot, bytes of a block, bytes of an element, rank, (size of the block, stride in the whole array in elements)...,
+// [place, bytes of a block, bytes of an element, rank, (size of the block, stride in the whole array in elements)...,
 //  start of each device's block in bytes..., whether each device is the first that holds its block...]
-void AppendLayout(std::vector<Dim>& desc, int slot, const Type& local, const std::vector<Dim>& strides,
+void AppendLayout(std::vector<Schedule::Entry>& desc, int value, const Type& local, const std::vector<Dim>& strides,
                   const std::vector<Dim>& starts, const std::vector<bool>& first) {
-  desc.insert(desc.end(), {Dim(slot), Bytes(local), Dim(ByteWidth(local.dtype)), Dim(local.rank())});
+  desc.push_back(Schedule::Entry::Place(value));
+  for (const Dim& n : {Bytes(local), Dim(ByteWidth(local.dtype)), Dim(local.rank())}) desc.push_back(n);
   for (int d = 0; d < local.rank(); ++d) desc.insert(desc.end(), {local.dims[d], strides[d]});
   desc.insert(desc.end(), starts.begin(), starts.end());
   for (bool is_first : first) desc.push_back(Dim(is_first ? 1 : 0));
@@ -90,8 +91,8 @@ std::vector<Dim> Starts(const Mesh& mesh, const Sharding& sharding, const Type& 
 }
 
 // How the devices hold an array that is in one piece.
-void AppendBlocks(std::vector<Dim>& desc, int slot, const Mesh& mesh, const Sharding& sharding, const Type& local,
-                  const Type& whole) {
+void AppendBlocks(std::vector<Schedule::Entry>& desc, int value, const Mesh& mesh, const Sharding& sharding,
+                  const Type& local, const Type& whole) {
   const Strings cut = sharding.Axes();
   std::vector<bool> firsts;
   for (int64_t device = 0; device < mesh.num_devices(); ++device) {
@@ -102,11 +103,11 @@ void AppendBlocks(std::vector<Dim>& desc, int slot, const Mesh& mesh, const Shar
     firsts.push_back(first);
   }
   const std::vector<Dim> strides = Strides(whole.dims);
-  AppendLayout(desc, slot, local, strides, Starts(mesh, sharding, local, strides), firsts);
+  AppendLayout(desc, value, local, strides, Starts(mesh, sharding, local, strides), firsts);
 }
 
 // How the devices of one process hold a stack of blocks.
-void AppendStack(std::vector<Dim>& desc, int slot, const Mesh& mesh, Sharding sharding, const Type& local,
+void AppendStack(std::vector<Schedule::Entry>& desc, int value, const Mesh& mesh, Sharding sharding, const Type& local,
                  const Ints& processes) {
   sharding.partial.clear();
   const HeldBlocks held = BlocksHeld(mesh, sharding, processes);
@@ -117,7 +118,7 @@ void AppendStack(std::vector<Dim>& desc, int slot, const Mesh& mesh, Sharding sh
     firsts.push_back(!seen[place]);
     seen[place] = true;
   }
-  AppendLayout(desc, slot, local, Strides(local.dims), starts, firsts);
+  AppendLayout(desc, value, local, Strides(local.dims), starts, firsts);
 }
 
 }  // namespace
@@ -133,53 +134,48 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   }
   Made made;
   const FnRef body = WithoutVarying(*e.regions[0], &out, made);
-  p_.Log("devices of " + mesh.ToString());
-  ++p_.indent;
   const int index = p_.BeginFunction(body->name());
   p_.PushMesh(mesh);
   std::vector<int> params, results;
-  for (size_t i = 0; i < body->params().size(); ++i)
-    params.push_back(p_.NewSlot(Artifact::Place::kParam, static_cast<int64_t>(i)));
-  for (size_t i = 0; i < body->results().size(); ++i)
-    results.push_back(p_.NewSlot(Artifact::Place::kResult, static_cast<int64_t>(i)));
+  p_.NewEnds(*body, &params, &results);
   Steps steps_of_body;
   BlockLowering lowering(p_, *body, params, results);
   lowering.ReturnsBlocks();
   lowering.Run(steps_of_body);
   p_.PopMesh();
   p_.EndFunction(index, std::move(steps_of_body));
-  --p_.indent;
-  std::vector<Dim> desc = {Dim(static_cast<int64_t>(Kinds().size())), Dim(index),
-                           Dim(static_cast<int64_t>(mesh.axes.size()))};
+  std::vector<Schedule::Entry> desc = {Dim(static_cast<int64_t>(Kinds().size())), Dim(index),
+                                       Dim(static_cast<int64_t>(mesh.axes.size()))};
   for (const Mesh::Axis& a : mesh.axes) desc.push_back(Dim(a.size));
   const Ints processes = e.attrs.GetOr<Ints>("processes", {});
   desc.push_back(Dim(processes.empty() ? -1 : processes[0]));
   if (!processes.empty()) {
-    desc.insert(desc.end(), {Dim(e.attrs.GetInt("digest")), Dim(p_.AddString(e.attrs.Get<std::string>("program")))});
+    desc.push_back(Dim(e.attrs.GetInt("digest")));
+    desc.push_back(Dim(p_.AddString(e.attrs.Get<std::string>("program"))));
     for (size_t d = 1; d < processes.size(); ++d) desc.push_back(Dim(processes[d]));
   }
-  const auto append = [&](int slot, const Sharding& sharding, const Type& local, const Type& whole) {
+  const auto append = [&](int value, const Sharding& sharding, const Type& local, const Type& whole) {
     if (processes.empty())
-      AppendBlocks(desc, slot, mesh, sharding, local, whole);
+      AppendBlocks(desc, value, mesh, sharding, local, whole);
     else
-      AppendStack(desc, slot, mesh, sharding, local, processes);
+      AppendStack(desc, value, mesh, sharding, local, processes);
   };
   desc.push_back(Dim(static_cast<int64_t>(e.operands.size())));
   desc.push_back(Dim(static_cast<int64_t>(e.num_results)));
-  std::vector<int> slots;
+  std::vector<Schedule::Use> uses;
   for (size_t i = 0; i < e.operands.size(); ++i) {
-    slots.push_back(SlotOf(e.operands[i]));
-    append(slots.back(), in[i], body->params()[i].type, fn_.TypeOf(e.operands[i]));
+    uses.push_back(p_.Read(ValueOf(e.operands[i])));
+    append(uses.back().value, in[i], body->params()[i].type, fn_.TypeOf(e.operands[i]));
   }
   const Types local = body->ResultTypes();
   for (uint32_t r = 0; r < e.num_results; ++r) {
-    slots.push_back(ResultSlot(e.first_result + r, {}));
-    append(slots.back(), out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
+    uses.push_back(p_.Write(NewResult(e.first_result + r)));
+    append(uses.back().value, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
   }
-  p_.EmitOp(steps, WEFT_OP_COLLECTIVE, desc, slots);
+  p_.AddCall(steps, WEFT_OP_COLLECTIVE, std::move(desc), std::move(uses)).note = "devices of " + mesh.ToString();
 }
 
-// [kind, result slot, axes, place of each axis in the mesh..., its name, the result of the
+// [kind, place of the result, axes, place of each axis in the mesh..., its name, the result of the
 //  body that it is and nothing else or -1, operand, parameters of the kind...]
 void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
   const std::string& name = e.prim->name;
@@ -187,10 +183,10 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
   const Strings& axes = e.attrs.Get<Strings>("axes");
   const auto kind = std::find(Kinds().begin(), Kinds().end(), name);
   WEFT_CHECK(kind != Kinds().end()) << "no compiled code for the collective " << name;
-  const int to = ResultSlot(e.first_result, {});
-  std::vector<int> slots = {to};
-  std::vector<Dim> desc = {Dim(static_cast<int64_t>(kind - Kinds().begin())), Dim(to),
-                           Dim(static_cast<int64_t>(axes.size()))};
+  const int to = NewResult(e.first_result);
+  std::vector<Schedule::Use> uses = {p_.Write(to)};
+  std::vector<Schedule::Entry> desc = {Dim(static_cast<int64_t>(kind - Kinds().begin())), Schedule::Entry::Place(to),
+                                       Dim(static_cast<int64_t>(axes.size()))};
   for (const std::string& axis : axes) {
     size_t place = 0;
     while (mesh != nullptr && place < mesh->axes.size() && mesh->axes[place].name != axis) ++place;
@@ -202,12 +198,13 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
   }
   desc.push_back(Dim(p_.AddString(name)));
   // Which result of the body it is, where nobody else reads it.
-  const auto home = std::find(dest_.begin(), dest_.end(), to);
-  const bool only_returned = returns_blocks_ && home != dest_.end() && value_readers_[e.first_result] == 1;
-  desc.push_back(Dim(only_returned ? static_cast<int64_t>(home - dest_.begin()) : -1));
+  const bool returned = std::any_of(fn_.results().begin(), fn_.results().end(),
+                                    [&](const Atom& a) { return a.is_var() && plan_.Root(a.id()) == e.first_result; });
+  const bool only_returned = returns_blocks_ && returned && readers_[e.first_result] == 1;
+  desc.push_back(only_returned ? Schedule::Entry::ResultNumber(to) : Schedule::Entry(Dim(-1)));
   if (!e.operands.empty()) {
     AppendTensor(desc, e.operands[0]);
-    slots.push_back(SlotOf(e.operands[0]));
+    uses.push_back(p_.Read(ValueOf(e.operands[0])));
   }
   for (const char* attr : {"dim", "split", "concat"}) {
     if (e.attrs.Find(attr) != nullptr) desc.push_back(Dim(e.attrs.GetInt(attr)));
@@ -217,7 +214,7 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
     desc.push_back(Dim(static_cast<int64_t>(perm.size() / 2)));
     for (int64_t place : perm) desc.push_back(Dim(place));
   }
-  p_.EmitOp(steps, WEFT_OP_COLLECTIVE, desc, slots);
+  p_.AddCall(steps, WEFT_OP_COLLECTIVE, std::move(desc), std::move(uses));
 }
 
 }  // namespace weft

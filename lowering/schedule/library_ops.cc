@@ -13,9 +13,9 @@ Dim Code(DType t) { return Dim(static_cast<int64_t>(t)); }
 }  // namespace
 
 // A dense operand: slot, dtype, rank, sizes.
-void BlockLowering::AppendTensor(std::vector<Dim>& desc, const Atom& a) {
+void BlockLowering::AppendTensor(std::vector<Schedule::Entry>& desc, const Atom& a) {
   const Type t = fn_.TypeOf(a);
-  desc.push_back(Dim(SlotOf(a)));
+  desc.push_back(Schedule::Entry::Place(ValueOf(a)));
   desc.push_back(Code(t.dtype));
   desc.push_back(Dim(t.rank()));
   desc.insert(desc.end(), t.dims.begin(), t.dims.end());
@@ -64,18 +64,19 @@ ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, co
 void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
   const ContractLayout layout = LayOutContract(fn_, defining_, e);
   const Type result = fn_.TypeOf(e.result());
-  const int x = layout.x_is_view ? slot_[plan_.Root(layout.x.root)] : SlotOf(e.operands[0]);
-  const int y = layout.y_is_view ? slot_[plan_.Root(layout.y.root)] : SlotOf(e.operands[1]);
-  const int to = ResultSlot(e.first_result, {});
-  std::vector<Dim> desc = {Dim(x), Dim(y), Dim(to)};
+  const int x = layout.x_is_view ? ValueOfRoot(plan_.Root(layout.x.root)) : ValueOf(e.operands[0]);
+  const int y = layout.y_is_view ? ValueOfRoot(plan_.Root(layout.y.root)) : ValueOf(e.operands[1]);
+  const int to = NewResult(e.first_result);
+  std::vector<Schedule::Entry> desc;
+  for (int v : {x, y, to}) desc.push_back(Schedule::Entry::Place(v));
   desc.insert(desc.end(), layout.entries.begin(), layout.entries.end());
-  p_.EmitOp(steps, WEFT_OP_CONTRACT, desc, {x, y, to});
+  Schedule::Step& step = p_.AddCall(steps, WEFT_OP_CONTRACT, std::move(desc), {p_.Read(x), p_.Read(y), p_.Write(to)});
   for (const Type& t : {fn_.TypeOf(e.operands[0]), fn_.TypeOf(e.operands[1]), result}) {
-    if (auto n = t.size().TryValue()) p_.program.artifact.counters.bytes_moved += *n * ByteWidth(t.dtype);
+    if (auto n = t.size().TryValue()) step.bytes_moved += *n * ByteWidth(t.dtype);
   }
 }
 
-// The description of one call of the runtime, and the slots that it reads and writes, as they are put together.
+// The description of one call of the runtime, and the values that it reads and writes, as they are put together.
 class BlockLowering::LibraryCall {
  public:
   LibraryCall(BlockLowering& block, Steps& steps, const Eqn& e) : block_(block), steps_(steps), e_(e) {}
@@ -93,37 +94,29 @@ class BlockLowering::LibraryCall {
   }
   void Operand(size_t i) {
     block_.AppendTensor(desc_, e_.operands[i]);
-    slots_.push_back(block_.SlotOf(e_.operands[i]));
+    uses_.push_back(block_.p_.Read(block_.ValueOf(e_.operands[i])));
   }
   // Their number, then each.
   void OperandsFrom(size_t first) {
     Number(static_cast<int64_t>(e_.operands.size() - first));
     for (size_t i = first; i < e_.operands.size(); ++i) Operand(i);
   }
-  void ResultSlot(int i = 0) {
-    slots_.push_back(block_.ResultSlot(e_.first_result + static_cast<uint32_t>(i), {}));
-    Number(slots_.back());
-  }
+  void ResultPlace(int i = 0) { Place(block_.NewResult(e_.first_result + static_cast<uint32_t>(i))); }
   void Result(int i = 0) {
-    ResultSlot(i);
+    ResultPlace(i);
     Rest(fn().TypeOf(e_.result(i)));
   }
   void Results() {
     for (uint32_t r = 0; r < e_.num_results; ++r) Result(static_cast<int>(r));
   }
-  // The result begins as operand 0: in place when nobody needs that one any more, and no other operand is the same.
+  // The result begins as operand 0, and the call updates it.
   void ResultFromOperand() {
-    const Type x = fn().TypeOf(e_.operands[0]);
-    const int from = block_.SlotOf(e_.operands[0]);
-    bool alone = e_.operands[0].is_var();
-    for (size_t i = 1; i < e_.operands.size(); ++i) alone = alone && block_.SlotOf(e_.operands[i]) != from;
-    const int to = block_.ResultSlot(e_.first_result, alone ? std::vector<int>{from} : std::vector<int>{});
-    block_.p_.EmitCopy(steps_, to, from, x);
-    slots_.push_back(to);
-    Number(to);
-    Rest(x);
+    const int to = block_.NewResult(e_.first_result);
+    block_.p_.AddCopy(steps_, Schedule::Copy::kStart, to, block_.ValueOf(e_.operands[0]));
+    Place(to);
+    Rest(fn().TypeOf(e_.operands[0]));
   }
-  void Emit(WeftOpcode op) { block_.p_.EmitOp(steps_, op, desc_, slots_); }
+  void Emit(WeftOpcode op) { block_.p_.AddCall(steps_, op, desc_, uses_); }
   // Matrices, or stacks of them: every operand, every result.
   void EmitMatrices(WeftOpcode op) {
     for (size_t i = 0; i < e_.operands.size(); ++i) Operand(i);
@@ -132,6 +125,11 @@ class BlockLowering::LibraryCall {
   }
 
  private:
+  // Of a value that the call writes.
+  void Place(int value) {
+    uses_.push_back(block_.p_.Write(value));
+    desc_.push_back(Schedule::Entry::Place(value));
+  }
   void Rest(const Type& t) {
     DTypeOf(t);
     Number(t.rank());
@@ -140,8 +138,8 @@ class BlockLowering::LibraryCall {
   BlockLowering& block_;
   Steps& steps_;
   const Eqn& e_;
-  std::vector<Dim> desc_;
-  std::vector<int> slots_;
+  std::vector<Schedule::Entry> desc_;
+  std::vector<Schedule::Use> uses_;
 };
 
 void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
@@ -150,20 +148,23 @@ void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
 }
 
 void BlockLowering::EmitTapeAdd(Steps& steps, const Eqn& e) {
-  const int x = SlotOf(e.operands[0]), y = SlotOf(e.operands[1]), to = ResultSlot(e.first_result, {});
-  p_.EmitOp(steps, WEFT_OP_TAPE_ADD, {Dim(to), Dim(x), Dim(y), fn_.TypeOf(e.result()).size()}, {to, x, y});
+  const int x = ValueOf(e.operands[0]), y = ValueOf(e.operands[1]), to = NewResult(e.first_result);
+  std::vector<Schedule::Entry> desc;
+  for (int v : {to, x, y}) desc.push_back(Schedule::Entry::Place(v));
+  desc.push_back(fn_.TypeOf(e.result()).size());
+  p_.AddCall(steps, WEFT_OP_TAPE_ADD, std::move(desc), {p_.Read(x), p_.Read(y), p_.Write(to)});
 }
 
 void BlockLowering::EmitSameBytes(Steps& steps, const Eqn& e) {
-  const int from = SlotOf(e.operands[0]);
-  p_.EmitCopy(steps, ResultSlot(e.first_result, {}), from, fn_.TypeOf(e.operands[0]));
+  const int from = ValueOf(e.operands[0]);
+  p_.AddCopy(steps, Schedule::Copy::kData, NewResult(e.first_result), from);
 }
 
 namespace library {
 
 void ArgReduction(BlockLowering::LibraryCall& call, int kind) {
   call.Operand(0);
-  call.ResultSlot();
+  call.ResultPlace();
   call.DTypeOf(call.fn().TypeOf(call.eqn().result()));
   call.Number(call.eqn().attrs.GetInt("dim"));
   call.Number(kind);
@@ -172,7 +173,7 @@ void ArgReduction(BlockLowering::LibraryCall& call, int kind) {
 
 void Cumulative(BlockLowering::LibraryCall& call, int kind) {
   call.Operand(0);
-  call.ResultSlot();
+  call.ResultPlace();
   call.Number(kind);
   call.Number(call.eqn().attrs.GetInt("dim"));
   call.Flag("reverse");
@@ -198,15 +199,15 @@ void Sort(BlockLowering::LibraryCall& call, int) {
   call.Number(call.eqn().attrs.GetInt("dim"));
   for (size_t i = 0; i < count; ++i) {
     call.Operand(i);
-    call.ResultSlot(static_cast<int>(i));
+    call.ResultPlace(static_cast<int>(i));
   }
   call.Emit(WEFT_OP_SORT);
 }
 
 void TopK(BlockLowering::LibraryCall& call, int) {
   call.Operand(0);
-  call.ResultSlot(0);
-  call.ResultSlot(1);
+  call.ResultPlace(0);
+  call.ResultPlace(1);
   call.Number(call.eqn().attrs.GetInt("k"));
   call.Emit(WEFT_OP_TOP_K);
 }

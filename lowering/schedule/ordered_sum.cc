@@ -1,5 +1,7 @@
 // Contractions whose sum is taken in a fixed order (transforms/shard/deterministic.h), as kernels.
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "ir/prims/contraction.h"
 #include "lowering/schedule/block_lowering.h"
@@ -165,13 +167,13 @@ BuiltKernel KernelBuilder::OrderedSum(const Eqn& e, OrderedPart part, int staged
 void BlockLowering::EmitOrderedSum(Steps& steps, const Eqn& e) {
   const Letters l(fn_, e);
   const Type result = fn_.TypeOf(e.result());
-  const int to = ResultSlot(e.first_result, {});
+  const int to = NewResult(e.first_result);
   KernelBuilder builder(fn_, plan_);
   const std::optional<int64_t> results = result.size().TryValue();
   if (results && *results < kFewResults && l.leaves > 1 && l.leaf * l.Elements(l.within) >= kLongLeaf) {
     Type leaves = result;
     leaves.dims.insert(leaves.dims.begin(), Dim(l.leaves));
-    const int partial = p_.NewArena(leaves);
+    const int partial = p_.NewTemporary(leaves);
     EmitWrite(steps, builder.OrderedSum(e, OrderedPart::kLeaves), partial);
     return EmitWrite(steps, builder.OrderedSum(e, OrderedPart::kTotal), to, partial);
   }
@@ -180,7 +182,7 @@ void BlockLowering::EmitOrderedSum(Steps& steps, const Eqn& e) {
   if (t.operand >= 0) {
     const Atom& x = e.operands[t.operand];
     const Dims dims = l.SizesOf(t.letters);
-    staged = p_.NewArena(Type{fn_.TypeOf(x).dtype, dims, {}});
+    staged = p_.NewTemporary(Type{fn_.TypeOf(x).dtype, dims, {}});
     const std::vector<Dim> strides = Strides(dims);
     std::vector<Dim> places;
     for (char c : l.Of(t.operand)) places.push_back(strides[t.letters.find(c)]);

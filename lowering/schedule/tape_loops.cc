@@ -7,6 +7,8 @@
 namespace weft {
 namespace {
 
+using Entry = Schedule::Entry;
+
 constexpr int kNone = -1;
 
 Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
@@ -37,40 +39,46 @@ int BlockLowering::BeginTapeScope(Steps& steps, const Fn& body) {
     if (t.dtype == DType::kTape) return kNone;  // they leave the iteration
   }
   if (!MakesTapes(body)) return kNone;
-  const int mark = p_.NewArena(Type{DType::kI64, {}, {}});
-  p_.EmitOp(steps, WEFT_OP_TAPE_MARK, {Dim(mark)}, {mark});
+  const int mark = p_.NewTemporary(Type{DType::kI64, {}, {}});
+  p_.AddCall(steps, WEFT_OP_TAPE_MARK, {Entry::Place(mark)}, {p_.Write(mark)});
   return mark;
 }
 
 void BlockLowering::EndTapeScope(Steps& steps, int mark) {
-  if (mark != kNone) p_.EmitOp(steps, WEFT_OP_TAPE_RELEASE, {Dim(mark)}, {mark});
+  if (mark != kNone) p_.AddCall(steps, WEFT_OP_TAPE_RELEASE, {Entry::Place(mark)}, {p_.Read(mark)});
 }
 
-// One tape per result of `e` from `first_row` on; in the loop, a moving slot for the row of each.
+// One tape per result of `e` from `first_row` on.
 std::vector<int> BlockLowering::NewTapes(Steps& steps, const Eqn& e, size_t first_row, const Types& rows,
                                          const Ints& lanes, int trips, const Dim& num_trips) {
   std::vector<int> tapes;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const int slot = ResultSlot(e.first_result + static_cast<uint32_t>(first_row + i), {});
+    const int tape = NewResult(e.first_result + static_cast<uint32_t>(first_row + i));
     const Dims& dims = rows[i].dims;
     const size_t split = static_cast<size_t>(lanes[i]);
-    p_.EmitOp(steps, WEFT_OP_TAPE_NEW,
-              {Dim(slot), Dim(static_cast<int64_t>(rows[i].dtype)), Product(dims, split, dims.size()),
-               Product(dims, 0, split), Dim(trips), num_trips},
-              trips == kNone ? std::vector<int>{slot} : std::vector<int>{slot, trips});
-    tapes.push_back(slot);
-    p_.Log("tape s" + std::to_string(slot) + ": " + Bytes(rows[i]).ToString() + " bytes per trip" +
-           (rows[i].dtype == DType::kTape ? ", and the tapes in them" : ""));
+    std::vector<Schedule::Use> uses = {p_.Write(tape)};
+    if (trips != kNone) uses.push_back(p_.Read(trips));
+    p_.AddCall(steps, WEFT_OP_TAPE_NEW,
+               {Entry::Place(tape), Dim(static_cast<int64_t>(rows[i].dtype)), Product(dims, split, dims.size()),
+                Product(dims, 0, split), trips == kNone ? Entry(Dim(kNone)) : Entry::Place(trips), num_trips},
+               std::move(uses))
+        .note = Bytes(rows[i]).ToString() + " bytes per trip" +
+                (rows[i].dtype == DType::kTape ? ", and the tapes in them" : "");
+    tapes.push_back(tape);
   }
   return tapes;
 }
 
-std::vector<int> BlockLowering::EmitRowSlots(Steps& body, const std::vector<int>& tapes, int counter, bool reverse) {
+// In the loop, where the row of each tape is.
+std::vector<int> BlockLowering::EmitRows(Steps& body, const std::vector<int>& tapes, const Types& rows, int counter,
+                                         bool reverse) {
   std::vector<int> moving;
-  for (int tape : tapes) {
-    moving.push_back(p_.NewSlot(Artifact::Place::kMoving, tape));
-    p_.EmitOp(body, WEFT_OP_TAPE_WRITE, {Dim(moving.back()), Dim(tape), Dim(counter), Dim(reverse ? 1 : 0)},
-              {tape, counter});
+  for (size_t i = 0; i < tapes.size(); ++i) {
+    const int row = p_.NewMoving(rows[i], {tapes[i]});
+    p_.AddCall(body, WEFT_OP_TAPE_WRITE,
+               {Entry::Place(row), Entry::Place(tapes[i]), Entry::Place(counter), Dim(reverse ? 1 : 0)},
+               {{row, Schedule::Access::kPoint}, p_.Read(tapes[i]), p_.Read(counter)});
+    moving.push_back(row);
   }
   return moving;
 }
@@ -80,43 +88,27 @@ void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
   const Fn &cond = *e.regions[0], &body = *e.regions[1];
   const Types out = body.ResultTypes();
   const Types rows(out.begin() + static_cast<int64_t>(carries), out.end());
-  std::vector<int> slots = CarrySlots(steps, e, 0, carries);
-  std::vector<int> params = slots;
-  for (size_t i = carries; i < e.operands.size(); ++i) params.push_back(SlotOf(e.operands[i]));
+  const std::vector<int> carry = Carries(steps, e, 0, carries);
+  std::vector<int> params = carry;
+  for (size_t i = carries; i < e.operands.size(); ++i) params.push_back(ValueOf(e.operands[i]));
   const std::vector<int> tapes = NewTapes(steps, e, carries, rows, e.attrs.GetOr<Ints>("lanes", {}), kNone, Dim(0));
-  Step step;
-  step.kind = Step::Kind::kWhile;
-  step.slot = p_.NewArena(Type{DType::kBool, {}, {}});
-  const int counter = rows.empty() ? kNone : p_.NewArena(Type{DType::kI64, {2}, {}});
-  if (counter != kNone) p_.EmitOp(steps, WEFT_OP_TAPE_START, {Dim(counter)}, {counter});
-  p_.NextPosition();
-  const int begin = p_.Position();
-  std::vector<int> held = params;
-  held.insert(held.end(), tapes.begin(), tapes.end());
-  if (counter != kNone) held.push_back(counter);
-  for (int s : held) p_.Use(s);
-  p_.Log("while s" + std::to_string(step.slot));
-  ++p_.indent;
+  Schedule::Step step;
+  step.kind = Schedule::Step::Kind::kWhile;
+  step.predicate = p_.NewTemporary(Type{DType::kBool, {}, {}});
+  const int counter = rows.empty() ? kNone : p_.NewTemporary(Type{DType::kI64, {2}, {}});
+  if (counter != kNone) p_.AddCall(steps, WEFT_OP_TAPE_START, {Entry::Place(counter)}, {p_.Write(counter)});
   step.blocks.resize(2);
-  BlockLowering(p_, cond, params, {step.slot}).Run(step.blocks[0]);
-  p_.Use(step.slot);
-  p_.Log("do");
-  p_.NextPosition();
-  Steps& inner = step.blocks[1];
-  std::vector<int> dest = slots;
+  BlockLowering(p_, cond, params, {step.predicate}).Run(step.blocks[0].steps);
+  Steps& inner = step.blocks[1].steps;
+  std::vector<int> dest = carry;
   if (counter != kNone) {
-    p_.EmitOp(inner, WEFT_OP_TAPE_STEP, {Dim(kNone), Dim(counter), Dim(kNone), Dim(0)}, {counter});
-    const std::vector<int> moving = EmitRowSlots(inner, tapes, counter, false);
+    p_.AddCall(inner, WEFT_OP_TAPE_STEP, {Dim(kNone), Entry::Place(counter), Dim(kNone), Dim(0)}, {p_.Write(counter)});
+    const std::vector<int> moving = EmitRows(inner, tapes, rows, counter, false);
     dest.insert(dest.end(), moving.begin(), moving.end());
   }
   const int mark = BeginTapeScope(inner, body);
   BlockLowering(p_, body, params, dest).Run(inner);
   EndTapeScope(inner, mark);
-  --p_.indent;
-  for (int s : held) p_.Use(s);
-  p_.Use(step.slot);
-  p_.EndLoop(begin);
-  p_.NextPosition();
   step.can_fail = cond.HasEffects() || body.HasEffects() || !cond.FreeAxes().empty() || !body.FreeAxes().empty() ||
                   !rows.empty() || MakesTapes(body) || HoldsChecks(step.blocks[0]) || HoldsChecks(step.blocks[1]);
   steps.push_back(std::move(step));
@@ -129,59 +121,40 @@ void BlockLowering::EmitTapeScan(Steps& steps, const Eqn& e) {
   const Fn& body = *e.regions[0];
   const Types out = body.ResultTypes();
   const Types rows(out.begin() + static_cast<int64_t>(carries), out.end());
-  const std::vector<int> carry = CarrySlots(steps, e, 1 + consts, carries);
-  const int trips = SlotOf(e.operands[0]);
+  const std::vector<int> carry = Carries(steps, e, 1 + consts, carries);
+  const int trips = ValueOf(e.operands[0]);
   const Dim num_trips = fn_.TypeOf(e.operands[0]).size();
   const std::vector<int> tapes = NewTapes(steps, e, carries, rows, e.attrs.Get<Ints>("lanes"), trips, num_trips);
-  Step step;
-  step.kind = Step::Kind::kWhile;
-  step.slot = p_.NewArena(Type{DType::kBool, {}, {}});
-  const int counter = p_.NewArena(Type{DType::kI64, {2}, {}});
-  p_.EmitOp(steps, WEFT_OP_TAPE_START, {Dim(counter)}, {counter});
-  std::vector<int> params, held = {counter, trips};
-  for (size_t i = 0; i < consts; ++i) params.push_back(SlotOf(e.operands[1 + i]));
-  params.insert(params.end(), carry.begin(), carry.end());
-  struct Read {
-    int moving, tape, scratch;
-    Dim lanes, row_bytes;
-  };
-  std::vector<Read> reads;
-  for (size_t i = 1 + consts + carries; i < e.operands.size(); ++i) {
-    const Type tape = fn_.TypeOf(e.operands[i]), row = body.params()[i - 1].type;
-    Read r{p_.NewSlot(Artifact::Place::kMoving, 0), SlotOf(e.operands[i]), p_.NewArena(row), tape.size(),
-           Product(row.dims, static_cast<size_t>(tape.rank()), row.dims.size()) * Dim(ByteWidth(row.dtype))};
-    params.push_back(r.moving);
-    held.insert(held.end(), {r.tape, r.scratch});
-    reads.push_back(std::move(r));
-  }
-  held.insert(held.end(), params.begin(), params.end());
-  held.insert(held.end(), tapes.begin(), tapes.end());
-  p_.NextPosition();
-  const int begin = p_.Position();
-  for (int s : held) p_.Use(s);
-  p_.Log("for the trips in s" + std::to_string(trips));
-  ++p_.indent;
+  Schedule::Step step;
+  step.kind = Schedule::Step::Kind::kWhile;
+  step.predicate = p_.NewTemporary(Type{DType::kBool, {}, {}});
+  const int counter = p_.NewTemporary(Type{DType::kI64, {2}, {}});
+  p_.AddCall(steps, WEFT_OP_TAPE_START, {Entry::Place(counter)}, {p_.Write(counter)});
   step.blocks.resize(2);
-  p_.EmitOp(step.blocks[0], WEFT_OP_TAPE_STEP, {Dim(step.slot), Dim(counter), Dim(trips), num_trips},
-            {step.slot, counter, trips});
-  p_.Use(step.slot);
-  Steps& inner = step.blocks[1];
-  for (const Read& r : reads) {
-    p_.EmitOp(inner, WEFT_OP_TAPE_READ,
-              {Dim(r.moving), Dim(r.tape), Dim(counter), Dim(reverse ? 1 : 0), Dim(r.scratch), r.lanes, r.row_bytes},
-              {r.tape, counter, r.scratch});
+  p_.AddCall(step.blocks[0].steps, WEFT_OP_TAPE_STEP,
+             {Entry::Place(step.predicate), Entry::Place(counter), Entry::Place(trips), num_trips},
+             {p_.Read(trips), p_.Write(counter), p_.Write(step.predicate)});
+  std::vector<int> params;
+  for (size_t i = 0; i < consts; ++i) params.push_back(ValueOf(e.operands[1 + i]));
+  params.insert(params.end(), carry.begin(), carry.end());
+  Steps& inner = step.blocks[1].steps;
+  for (size_t i = 1 + consts + carries; i < e.operands.size(); ++i) {
+    const Type all = fn_.TypeOf(e.operands[i]), row = body.params()[i - 1].type;
+    const int tape = ValueOf(e.operands[i]), scratch = p_.NewTemporary(row),
+              moving = p_.NewMoving(row, {tape, scratch});
+    p_.AddCall(
+        inner, WEFT_OP_TAPE_READ,
+        {Entry::Place(moving), Entry::Place(tape), Entry::Place(counter), Dim(reverse ? 1 : 0), Entry::Place(scratch),
+         all.size(), Product(row.dims, static_cast<size_t>(all.rank()), row.dims.size()) * Dim(ByteWidth(row.dtype))},
+        {p_.Read(tape), p_.Read(counter), p_.Write(scratch), {moving, Schedule::Access::kPoint}});
+    params.push_back(moving);
   }
   std::vector<int> dest = carry;
-  const std::vector<int> moving = EmitRowSlots(inner, tapes, counter, reverse);
+  const std::vector<int> moving = EmitRows(inner, tapes, rows, counter, reverse);
   dest.insert(dest.end(), moving.begin(), moving.end());
   const int mark = BeginTapeScope(inner, body);
   BlockLowering(p_, body, params, dest).Run(inner);
   EndTapeScope(inner, mark);
-  --p_.indent;
-  for (int s : held) p_.Use(s);
-  p_.Use(step.slot);
-  p_.EndLoop(begin);
-  p_.NextPosition();
   step.can_fail =
       body.HasEffects() || !body.FreeAxes().empty() || !rows.empty() || MakesTapes(body) || HoldsChecks(step.blocks[1]);
   steps.push_back(std::move(step));

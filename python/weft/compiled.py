@@ -290,7 +290,8 @@ class Lowered:
         """The program at a stage of compilation.
 
         Args:
-            name: "ir", "optimized", "schedule", "mlir" or "llvm"; "fusion" or "asm" for a CPU; "ptx" for a GPU.
+            name: "ir", "optimized", "schedule", "mlir" or "llvm"; "fusion", "liveness", "buffers" or "asm" for a CPU;
+                "ptx" for a GPU.
 
         Returns: str.
 
@@ -408,7 +409,7 @@ class Compiled:
         )
 
     def as_text(self) -> str:
-        """The kernels and their memory.
+        """The steps and kernels.
 
         Returns: str.
 

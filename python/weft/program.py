@@ -218,7 +218,7 @@ class IR:
         """The program at a stage of compilation.
 
         Args:
-            name: "ir", "optimized", "fusion", "schedule", "mlir", "llvm" or "asm".
+            name: "ir", "optimized", "fusion", "schedule", "liveness", "buffers", "mlir", "llvm" or "asm".
 
         Returns: str.
 

@@ -6,7 +6,7 @@
 
 #include "lowering/cpu/mlir/builder.h"
 #include "lowering/kernel/loop_plan.h"
-#include "lowering/schedule/schedule.h"
+#include "lowering/program/program.h"
 
 namespace weft {
 
