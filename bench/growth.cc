@@ -13,15 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "bench/long_programs.h"
 #include "ir/analysis/cost.h"
 #include "ir/analysis/residuals.h"
-#include "ir/builder.h"
 #include "ir/exchange/serialize.h"
-#include "ir/ops.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "ir/verify.h"
 #include "lowering/program/program.h"
+#include "tracer/trace.h"
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jet.h"
 #include "transforms/ad/jvp.h"
@@ -34,59 +34,6 @@
 namespace weft {
 namespace {
 
-Type Number() { return {DType::kF32, {}, {}}; }
-
-// About `length` equations of numbers, with values that are used more than once.
-Atom Chain(Builder& b, const Atom& from, int length) {
-  const Expr x{&b, from};
-  Expr y = x;
-  for (int i = 0; i < length / 4; ++i) {
-    b.set_loc(Loc::File("model.py", 1 + i % 100, "loss"));  // as in a program traced from Python
-    const Expr z = Sin(y) * x;
-    y = y + z * 0.5;
-  }
-  b.set_loc({});
-  return y;
-}
-
-FnRef Straight(int length) {
-  Builder b("straight");
-  return b.Build({Chain(b, b.Parameter(Number()), length)});
-}
-
-Atom Loop(Builder& b, const Atom& x, const FnRef& step) {
-  return b.Emit(FindPrim("scan"), {x},
-                {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{10}}, {"reverse", false}},
-                {step})[0];
-}
-
-FnRef Step(int length) {
-  Builder body("body");
-  return body.Build({Chain(body, body.Parameter(Number()), length)});
-}
-
-FnRef OneLoop(int length) {
-  Builder b("one_loop");
-  return b.Build({Loop(b, b.Parameter(Number()), Step(length))});
-}
-
-FnRef Loops(int length) {
-  Builder b("loops");
-  Atom x = b.Parameter(Number());
-  for (int i = 0; i < length / 21; ++i) x = Loop(b, x, Step(20));
-  return b.Build({x});
-}
-
-FnRef Products(int length) {
-  Builder b("products");
-  const Type matrix{DType::kF32, {8, 8}, {}};
-  Atom x = b.Parameter(matrix);
-  const Atom w = b.Parameter(matrix);
-  for (int i = 0; i < length / 2; ++i)
-    x = Tanh(b, b.Emit1(FindPrim("contract"), {x, w}, {{"spec", std::string("ab,bc->ac")}}));
-  return b.Build({ReduceSum(b, x, {0, 1})});
-}
-
 struct Row {
   std::string name;
   // What is timed, of what it is given: it may not be called twice with the same.
@@ -97,10 +44,28 @@ Row Of(std::string name, std::function<void(const FnRef&)> run) {
   return {std::move(name), [run = std::move(run)](const FnRef& f) { return [=] { run(f); }; }};
 }
 
+// What tracing records, operation by operation; regions are there already.
+void Record(const Fn& fn) {
+  ScopedTrace scope(fn.name(), "jit");
+  Values values;
+  for (const Param& p : fn.params()) values.push_back(scope->Parameter(p.type, p.name));
+  const auto of = [&](const Atom& a) { return a.is_var() ? values[a.id()] : Value(a.literal()); };
+  Values operands;
+  for (const Eqn& e : fn.eqns()) {
+    operands.clear();
+    for (const Atom& a : e.operands) operands.push_back(of(a));
+    for (Value& v : Bind(*e.prim, operands, e.attrs, e.regions)) values.push_back(std::move(v));
+  }
+  Values results;
+  for (const Atom& a : fn.results()) results.push_back(of(a));
+  scope->Finish(results);
+}
+
 Mask AllOf(const FnRef& f, bool value = true) { return Mask(f->params().size(), value); }
 
 std::vector<Row> Rows() {
   std::vector<Row> rows = {
+      Of("trace", [](const FnRef& f) { Record(*f); }),
       Of("print", [](const FnRef& f) { Print(*f); }),
       {"parse", [](const FnRef& f) { return [text = Print(*f)] { ParseFn(text); }; }},
       Of("write bytes", [](const FnRef& f) { Serialize(*f); }),
@@ -181,16 +146,15 @@ double Measure(const Row& row, FnRef (*make)(int), int length) {
 
 int Main(int argc, char** argv) {
   const std::string only_row = argc > 1 ? argv[1] : "", only_program = argc > 2 ? argv[2] : "";
-  struct Program {
-    const char* name;
-    FnRef (*make)(int);
-  };
-  const Program programs[] = {{"straight", Straight}, {"one loop", OneLoop}, {"loops", Loops}, {"products", Products}};
+  const bench::Program programs[] = {{"straight", bench::ChainFunction},
+                                     {"one loop", bench::InScan},
+                                     {"loops", bench::Loops},
+                                     {"products", bench::Products}};
   std::printf(
       "| microseconds per equation | program | 1,000 | 10,000 | 100,000 | growth |\n|---|---|---|---|---|---|\n");
   for (const Row& row : Rows()) {
     if (!only_row.empty() && row.name != only_row) continue;
-    for (const Program& p : programs) {
+    for (const bench::Program& p : programs) {
       if (!only_program.empty() && p.name != only_program) continue;
       double per[3];
       for (int i = 0; i < 3; ++i) per[i] = Measure(row, p.make, i == 0 ? 1000 : i == 1 ? 10000 : 100000);

@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/ops.h"
+#include "bench/long_programs.h"
 #include "transforms/ad/grad.h"
 #include "transforms/ad/jet.h"
 #include "transforms/ad/jvp.h"
@@ -29,49 +28,6 @@
 
 namespace weft {
 namespace {
-
-Type Number() { return {DType::kF32, {}, {}}; }
-
-// About `length` equations of numbers, with values that are used more than once.
-Atom Chain(Builder& b, const Atom& from, int length) {
-  const Expr x{&b, from};
-  Expr y = x;
-  for (int i = 0; i < length / 4; ++i) {
-    b.set_loc(Loc::File("model.py", 1 + i % 100, "loss"));  // as in a program traced from Python
-    const Expr z = Sin(y) * x;
-    y = y + z * 0.5;
-  }
-  b.set_loc({});
-  return y;
-}
-
-FnRef StraightLine(int length) {
-  Builder b("straight_line");
-  return b.Build({Chain(b, b.Parameter(Number()), length)});
-}
-
-FnRef InScan(int length) {
-  Builder body("body"), b("in_scan");
-  const FnRef step = body.Build({Chain(body, body.Parameter(Number()), length)});
-  return b.Build(b.Emit(
-      FindPrim("scan"), {b.Parameter(Number())},
-      {{"num_consts", int64_t{0}}, {"num_carry", int64_t{1}}, {"length", Dims{10}}, {"reverse", false}}, {step}));
-}
-
-FnRef InWhile(int length) {
-  Builder body("body"), cond("cond"), b("in_while");
-  const FnRef step = body.Build({Chain(body, body.Parameter(Number()), length)});
-  const FnRef below = cond.Build({Lt(cond, cond.Parameter(Number()), Atom::Scalar(DType::kF32, 100))});
-  return b.Build(b.Emit(FindPrim("while"), {b.Parameter(Number())}, {{"num_carry", int64_t{1}}}, {below, step}));
-}
-
-int64_t Equations(const Fn& fn) {
-  int64_t count = static_cast<int64_t>(fn.eqns().size());
-  for (const Eqn& e : fn.eqns()) {
-    for (const FnRef& region : e.regions) count += Equations(*region);
-  }
-  return count;
-}
 
 FnRef Tangents(const FnRef& f) { return Condense(Jvp(f, {true}).fn); }
 
@@ -135,12 +91,10 @@ double Seconds(const std::function<void()>& run) {
 
 int Main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "", only_program = argc > 2 ? argv[2] : "";
-  struct Program {
-    const char* name;
-    FnRef (*make)(int);
-  };
+  using bench::Program;
   std::vector<Program> programs;
-  for (const Program& p : {Program{"straight", StraightLine}, Program{"scan", InScan}, Program{"while", InWhile}}) {
+  for (const Program& p :
+       {Program{"straight", bench::ChainFunction}, Program{"scan", bench::InScan}, Program{"while", bench::InWhile}}) {
     if (std::string(p.name).find(only_program) != std::string::npos) programs.push_back(p);
   }
   std::printf("| µs per equation | of |");
@@ -154,7 +108,7 @@ int Main(int argc, char** argv) {
     for (const Program& p : programs) {
       for (int length : {1000, 10000, 100000}) {
         const FnRef f = row.prepare(p.make(length));
-        const double s = Seconds([&] { row.run(f); }) / static_cast<double>(Equations(*f));
+        const double s = Seconds([&] { row.run(f); }) / static_cast<double>(f->NumEqns());
         const double limit = 5e-6 * row.passes;
         std::printf(s > limit ? " **%.2f** |" : " %.2f |", s * 1e6);
         std::fflush(stdout);

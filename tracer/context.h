@@ -5,9 +5,9 @@
 #ifndef WEFT_TRACER_CONTEXT_H_
 #define WEFT_TRACER_CONTEXT_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +18,15 @@ namespace weft {
 enum class Setting : uint8_t { kX64, kDisableJit, kDebugNans };
 inline constexpr size_t kNumSettings = 3;
 
+// A scope of this thread that sets a setting.
+struct OpenSetting {
+  uint64_t number;  // no other has it
+  bool on;
+};
+
 struct TraceContext {
-  std::optional<bool> settings[kNumSettings];  // of this thread's `with` statements
-  std::vector<NamedAxis> axes;                 // that are bound (tracer/axes.h), the innermost last
+  std::vector<OpenSetting> settings[kNumSettings];  // the scopes that are open, the innermost last
+  std::vector<NamedAxis> axes;                      // that are bound (tracer/axes.h), the innermost last
   // The front end's object for the mesh around the code, which keeps it alive; null: there is none.
   void* mesh = nullptr;
 
@@ -42,6 +48,25 @@ TraceContext& Context();
 inline bool On(Setting setting) { return Context().On(setting); }
 // ... of the process.
 void SetForProcess(Setting setting, bool on);
+
+// Opens a scope that sets it for this thread. Scopes may end in any order (of generators, say): the setting is that of
+// the one that was opened last among those that are open.
+uint64_t OpenScope(Setting setting, bool on);
+// False where this thread has no such scope.
+bool CloseScope(Setting setting, uint64_t number);
+
+// All settings as they were somewhere else, for a scope: what runs there is part of what was written here.
+class ScopedSettings {
+ public:
+  using All = std::array<bool, kNumSettings>;
+  static All Here();
+  explicit ScopedSettings(const All& all);
+  ~ScopedSettings();
+  ScopedSettings(const ScopedSettings&) = delete;
+
+ private:
+  uint64_t numbers_[kNumSettings];
+};
 
 }  // namespace weft
 #endif  // WEFT_TRACER_CONTEXT_H_

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/large_literals.h"
 #include "ir/ops.h"
 #include "ir/specialize.h"
 #include "tracer/differentiated.h"
@@ -461,56 +462,19 @@ bool StaysCall(const Fn& fn, const Types& types) {
   return fn.NumEqns() >= kLarge && fn.OutwardCalls() == 0 && fn.FreeAxes().empty() && fn.ParamTypes() == types;
 }
 
-// Literals with more elements than a program holds, as parameters behind the others, and their values behind `args`:
-// what a rule that was run in a transform took from outside (python/native/rule_bindings.cc). Those in regions stay.
-FnRef WithoutLargeLiterals(const FnRef& fn, Values& args) {
-  const auto is_large = [](const Atom& a) { return a.is_literal() && a.literal().size() > kMaxLiteralElements; };
-  Builder b(fn->name());
-  Atoms env;
-  for (const Param& p : fn->params()) env.push_back(b.Parameter(p.type, p.name, p.kind));
-  std::unordered_map<const void*, std::vector<std::pair<Tensor, Atom>>> made;  // by buffer
-  const auto of = [&](const Atom& a) -> Atom {
-    if (a.is_var()) return env[a.id()];
-    if (!is_large(a)) return a;
-    const Tensor& t = a.literal();
-    for (const auto& [tensor, parameter] : made[t.raw()]) {
-      if (tensor.type() == t.type()) return parameter;
-    }
-    const Atom parameter = b.Parameter(t.type(), "", Param::Kind::kConstant);
-    made[t.raw()].emplace_back(t, parameter);
-    args.push_back(Value(t));
-    return parameter;
-  };
-  for (const Eqn& e : fn->eqns()) {
-    Atoms operands;
-    for (const Atom& a : e.operands) operands.push_back(of(a));
-    b.set_loc(e.loc);
-    for (const Atom& y : b.Clone(*fn, e, std::move(operands))) env.push_back(y);
-  }
-  Atoms results;
-  for (const Atom& a : fn->results()) results.push_back(of(a));
-  return b.Build(results, /*keep_dead=*/true);
-}
-
-bool HasLargeLiteral(const Fn& fn) {
-  const auto any = [](const Atoms& atoms) {
-    return std::any_of(atoms.begin(), atoms.end(),
-                       [](const Atom& a) { return a.is_literal() && a.literal().size() > kMaxLiteralElements; });
-  };
-  return any(fn.results()) ||
-         std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) { return any(e.operands); });
-}
-
 }  // namespace
 
 Values Apply(const FnRef& fn, absl::Span<const Value> args) {
   if (args.size() != fn->params().size()) {
     throw TypeError("'", fn->name(), "' takes ", fn->params().size(), " arrays, got ", args.size());
   }
-  if (HasLargeLiteral(*fn)) {
-    Values all(args.begin(), args.end());
-    const FnRef plain = WithoutLargeLiterals(fn, all);
-    return Apply(plain, all);
+  // What a rule that was run in a transform took from outside (python/native/rule_bindings.cc).
+  if (LargeLiteralsWereMade()) {
+    if (const WithConstants plain = WithoutLargeLiterals(fn); !plain.constants.empty()) {
+      Values all(args.begin(), args.end());
+      for (const Tensor& t : plain.constants) all.push_back(Value(t));
+      return Apply(plain.fn, all);
+    }
   }
   Values results;
   if (Trace* trace = Trace::Current()) {

@@ -15,6 +15,7 @@
 #include "base/dtype.h"
 #include "base/fibres.h"
 #include "base/out_of_memory.h"
+#include "base/special_functions.h"
 #include "lowering/abi/cpu_features.h"
 #include "lowering/abi/emulation_abi.h"
 
@@ -139,20 +140,8 @@ void Access(const void* address, int64_t bytes, int64_t alignment, int32_t write
   }
 }
 
-// Winitzki's approximation, and Newton's steps on erf, of whose complement in the tails.
-double ErfInv(double x) {
-  if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(HUGE_VAL, x) : NAN;
-  constexpr double kA = 0.147;
-  const double w = std::log((1 - x) * (1 + x)), b = 2 / (M_PI * kA) + w / 2;
-  double y = std::copysign(std::sqrt(std::sqrt(b * b - w / kA) - b), x);
-  for (int i = 0; i < 5; ++i) {
-    const double error =
-        std::abs(x) < 0.5 ? std::erf(y) - x : std::copysign(1, x) * ((1 - std::abs(x)) - std::erfc(std::abs(y)));
-    y -= error / (2 / std::sqrt(M_PI) * std::exp(-y * y));
-  }
-  return y;
-}
-float ErfInvF(float x) { return static_cast<float>(ErfInv(x)); }
+double ErfInvD(double x) { return ErfInv(x); }
+float ErfInvF(float x) { return static_cast<float>(ErfInv(x, /*single=*/true)); }
 
 template <class F>
 void* Entry(F* function) {
@@ -175,7 +164,7 @@ void** Table() {
       Entry<F1>(::sinhf),  Entry<D1>(::cosh),    Entry<F1>(::coshf),  Entry<D1>(::tanh),   Entry<F1>(::tanhf),
       Entry<D1>(::asinh),  Entry<F1>(::asinhf),  Entry<D1>(::acosh),  Entry<F1>(::acoshf), Entry<D1>(::atanh),
       Entry<F1>(::atanhf), Entry<D1>(::erf),     Entry<F1>(::erff),   Entry<D1>(::erfc),   Entry<F1>(::erfcf),
-      Entry<D1>(::lgamma), Entry<F1>(::lgammaf), Entry<D1>(ErfInv),   Entry<F1>(ErfInvF),  Entry<D2>(::pow),
+      Entry<D1>(::lgamma), Entry<F1>(::lgammaf), Entry<D1>(ErfInvD),  Entry<F1>(ErfInvF),  Entry<D2>(::pow),
       Entry<F2>(::powf),   Entry<D2>(::atan2),   Entry<F2>(::atan2f), Entry<D2>(::fmod),   Entry<F2>(::fmodf),
       Entry<D1>(::round),  Entry<F1>(::roundf)};
   static_assert(sizeof(table) / sizeof(table[0]) == kNumEmulationFunctions);

@@ -4,9 +4,9 @@
 #include <numbers>
 
 #include "base/product.h"
+#include "base/special_functions.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
-#include "ir/prims/special.h"
 
 namespace weft {
 namespace {
@@ -262,18 +262,18 @@ void RegisterSpecial(PrimRegistry& r) {
            "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
   AddUnary(r, "erfc", kFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))),
            "1 - erf(x), accurate for large x.");
-  Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInvValue(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
+  Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInv(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
                   "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."),
          -0.9, 0.9);
-  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)),
+  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(LogGamma(x))), WEFT_D(Digamma(x)),
                   "log |Gamma(x)|. Near its roots below 0 the accuracy is that of 1."),
          0.3, 6);
   Domain(AddUnary(
-             r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
+             r, "digamma", kFloats, OnFloats<1>(WEFT_F(Digamma(x))),
              [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
              "The derivative of lgamma (Abramowitz & Stegun 6.3). Near its roots the accuracy is that of 1."),
          0.3, 6);
-  Domain(AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(TrigammaValue(x))), TrigammaDerivative,
+  Domain(AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(Trigamma(x))), TrigammaDerivative,
                   "The derivative of digamma (Abramowitz & Stegun 6.4)."),
          0.3, 6);
 }

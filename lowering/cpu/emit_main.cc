@@ -1,14 +1,18 @@
 #include "lowering/cpu/mlir/emit_main.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "lowering/cpu/mlir/emit_kernel.h"
 
 namespace weft {
 namespace {
 
-// Functions of more steps than this are cut in parts, so that no function grows with the program.
-constexpr size_t kStepsPerPart = 200;
+// No function grows with the program, since LLVM's time grows faster than a function: one with more steps than this,
+// those of branches and bodies included, is cut in parts ...
+constexpr int64_t kStepsPerPart = 200;
+// ... and of a step with branches or a body this many stay in place; larger ones are functions of their own.
+constexpr int64_t kStepsInPlace = 80;
 // Kernels cheaper than this are called directly, on one thread.
 constexpr double kParallelCost = 20000;
 
@@ -49,32 +53,69 @@ class MainEmitter {
   Value DescAt(int64_t index) { return m_.GepAt(m_.i64(), desc_, index); }
   Value SlotAt(int slot) { return m_.GepAt(m_.ptr(), slots_, slot); }
 
+  // Steps that a function gets that has this one, what is in functions of its own counting as calls.
+  int64_t Weight(const Step& s) {
+    int64_t weight = 1;
+    for (const Steps& block : s.blocks) weight += IsFunction(s, block) ? 1 : Weight(block);
+    return weight;
+  }
+  int64_t Weight(const Steps& steps) {
+    const auto known = weights_.find(&steps);
+    if (known != weights_.end()) return known->second;
+    int64_t weight = 0;
+    for (const Step& s : steps) weight += Weight(s);
+    return weights_[&steps] = weight;
+  }
+  bool IsFunction(const Step& s, const Steps& block) {
+    return Weight(block) > std::max<int64_t>(2, kStepsInPlace / static_cast<int64_t>(s.blocks.size()));
+  }
+
+  // A branch or body of `s`.
+  void EmitBlock(const Step& s, const Steps& block) {
+    if (IsFunction(s, block))
+      EmitPart([&] { EmitSteps(block); });
+    else
+      EmitRange(block, 0, block.size());
+  }
+
   void EmitSteps(const Steps& steps) {
-    if (steps.size() <= kStepsPerPart) return EmitRange(steps, 0, steps.size());
+    if (Weight(steps) <= kStepsPerPart) return EmitRange(steps, 0, steps.size());
     bool loops_before = false;
-    for (size_t begin = 0; begin < steps.size(); begin += kStepsPerPart) {
-      const size_t end = std::min(steps.size(), begin + kStepsPerPart);
-      const std::string name = "part" + std::to_string(parts_++);
-      auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr()});
-      {
-        mlir::OpBuilder::InsertionGuard guard(m_.b);
-        const Context saved{frame_, slots_, desc_, runtime_};
-        m_.b.setInsertionPointToEnd(module_.getBody());
-        auto part = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
-        mlir::Block* entry = part.addEntryBlock(m_.b);
-        m_.b.setInsertionPointToStart(entry);
-        frame_ = entry->getArgument(0);
-        Prologue();
+    for (size_t begin = 0, end; begin < steps.size(); begin = end) {
+      int64_t weight = 0;
+      for (end = begin; end < steps.size(); ++end) {
+        weight += Weight(steps[end]);
+        if (end > begin && weight > kStepsPerPart) break;
+      }
+      EmitPart([&] {
         if (loops_before)
           IfNoError([&] { EmitRange(steps, begin, end); });
         else
           EmitRange(steps, begin, end);
-        m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
-        frame_ = saved.frame, slots_ = saved.slots, desc_ = saved.desc, runtime_ = saved.runtime;
-      }
-      m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, name, mlir::ValueRange{frame_});
+      });
       for (size_t i = begin; i < end; ++i) loops_before |= HoldsLoops(steps[i]);
     }
+  }
+
+  // A function of what `emit` emits, and a call of it.
+  template <class F>
+  void EmitPart(const F& emit) {
+    const std::string name = "part" + std::to_string(parts_++);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(m_.b.getContext()), {m_.ptr()});
+    {
+      mlir::OpBuilder::InsertionGuard guard(m_.b);
+      const Context saved{frame_, slots_, desc_, runtime_};
+      m_.b.setInsertionPointToEnd(module_.getBody());
+      auto part = m_.b.create<LLVM::LLVMFuncOp>(m_.loc, name, type, LLVM::Linkage::Internal);
+      mlir::Block* entry = part.addEntryBlock(m_.b);
+      m_.b.setInsertionPointToStart(entry);
+      frame_ = entry->getArgument(0);
+      Prologue();
+      emit();
+      m_.b.create<LLVM::ReturnOp>(m_.loc, mlir::ValueRange{});
+      frame_ = saved.frame, slots_ = saved.slots, desc_ = saved.desc, runtime_ = saved.runtime;
+    }
+    m_.b.create<LLVM::CallOp>(m_.loc, mlir::TypeRange{}, name, mlir::ValueRange{frame_});
   }
 
   // What comes after a loop that was cut short would read what the loop has not written.
@@ -146,7 +187,7 @@ class MainEmitter {
     EmitBranches(s, which, 0, s.blocks.size());
   }
   void EmitBranches(const Step& s, Value which, size_t begin, size_t end) {
-    if (end - begin == 1) return EmitSteps(s.blocks[begin]);
+    if (end - begin == 1) return EmitBlock(s, s.blocks[begin]);
     const size_t middle = (begin + end) / 2;
     auto branch = m_.b.create<scf::IfOp>(
         m_.loc, m_.Cmp(IPred::slt, which, m_.I(m_.i32(), static_cast<int64_t>(middle))), /*withElseRegion=*/true);
@@ -161,11 +202,11 @@ class MainEmitter {
     auto loop = m_.b.create<scf::WhileOp>(m_.loc, mlir::TypeRange{}, mlir::ValueRange{});
     mlir::OpBuilder::InsertionGuard guard(m_.b);
     m_.b.createBlock(&loop.getBefore());
-    EmitSteps(s.blocks[0]);
+    EmitBlock(s, s.blocks[0]);
     Value go = m_.And(m_.Cmp(IPred::ne, LoadSlot(s.slot, m_.i8()), m_.I(m_.i8(), 0)), MayGoOn(s));
     m_.b.create<scf::ConditionOp>(m_.loc, go, mlir::ValueRange{});
     m_.b.createBlock(&loop.getAfter());
-    EmitSteps(s.blocks[1]);
+    EmitBlock(s, s.blocks[1]);
     m_.b.create<scf::YieldOp>(m_.loc);
   }
 
@@ -218,8 +259,8 @@ class MainEmitter {
   }
 
   void EmitChecked(const Step& s) {
-    EmitSteps(s.blocks[0]);
-    IfNoError([&] { EmitSteps(s.blocks[1]); });
+    EmitBlock(s, s.blocks[0]);
+    IfNoError([&] { EmitBlock(s, s.blocks[1]); });
   }
 
   void EmitFor(const Step& s) {
@@ -236,7 +277,7 @@ class MainEmitter {
       Value stride = m_.Load(m_.i64(), DescAt(s.desc + v.stride));
       m_.Store(m_.Gep(m_.i8(), base, m_.IMul(i, stride)), SlotAt(v.slot));
     }
-    EmitSteps(s.blocks[0]);
+    EmitBlock(s, s.blocks[0]);
     m_.b.create<scf::YieldOp>(m_.loc, mlir::ValueRange{next});
   }
 
@@ -246,6 +287,7 @@ class MainEmitter {
   MlirBuilder m_;
   Value frame_, slots_, desc_, runtime_;
   int parts_ = 0;
+  std::unordered_map<const Steps*, int64_t> weights_;
 };
 
 }  // namespace

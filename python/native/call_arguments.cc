@@ -95,12 +95,12 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
       a.signature.objects.push_back(Ref::Borrow(sharding));
       a.placed = true;
     }
-    a.leaves.emplace_back().array = o;
+    a.leaves.push_back({o, o});
     return true;
   }
   if (IsPythonNumber(o)) {
     const Scalar s = ScalarFrom(o);
-    a.leaves.push_back({nullptr, s, {}});
+    a.leaves.push_back({o, nullptr, s});
     a.signature.tokens.push_back(kNumberToken | static_cast<uint64_t>(s.kind) << 8);
     return true;
   }
@@ -113,7 +113,7 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
       return false;  // of a dtype without counterpart: who refuses it knows the argument's name
     }
     AddType(Value(t), a.signature);
-    a.leaves.push_back({nullptr, {}, std::move(t)});
+    a.leaves.push_back({o, nullptr, {}, std::move(t)});
     return true;
   }
   return false;
@@ -143,7 +143,7 @@ void Flatten(PyObject* o, Arguments& a) {
     tokens.push_back(kTreeToken);
     tokens.push_back(static_cast<uint64_t>(hash));
     a.signature.objects.push_back(Ref::Borrow(tree));
-    a.keep.push_back(pair);
+    a.apart.push_back(pair);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(leaves); ++i) {
       PyObject* leaf = PyList_GET_ITEM(leaves, i);
       if (!FlattenLeaf(leaf, a)) throw NoArray{leaf};

@@ -17,9 +17,10 @@ namespace weft::python {
 
 // One argument array or number.
 struct Leaf {
-  PyObject* array = nullptr;  // an array object, alive during the call
-  Scalar scalar;
-  Tensor tensor;  // of a NumPy array
+  PyObject* object = nullptr;  // what was given, alive during the call
+  PyObject* array = nullptr;   // the same if it is an array object
+  Scalar scalar = {};
+  Tensor tensor = {};  // of a NumPy array
   bool donated = false;
 };
 
@@ -61,7 +62,7 @@ struct Arguments {
   Signature signature;
   bool placed = false;  // somebody said where one of them lies
   absl::InlinedVector<Leaf, 8> leaves;
-  std::vector<Ref> keep;
+  std::vector<Ref> apart;  // (leaves, tree) of each container that is none of Python's own
 };
 
 // A leaf of the arguments that no jitted function takes.

@@ -32,7 +32,7 @@
 namespace weft::python {
 
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
-PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs) -> (Traced, tree, names)
+PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs, leaves, trees) -> (Traced, tree, names)
 PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
 // (Traced, a sharding or None for each argument, deterministic sums)
 //   -> (Fn for the devices of a mesh or None, a sharding or None for each result), or None where nothing has a place
@@ -84,6 +84,15 @@ std::pair<Ref, Ref> Packed(PyObject* const* args, Py_ssize_t n, PyObject* kwname
   return {tuple, kwargs};
 }
 
+// The leaves of the arguments, and the trees of those containers that only Python can take apart, which it does once:
+// what does that is the user's, and may say something else the next time.
+std::pair<Ref, Ref> TakenApart(const Arguments& a) {
+  Ref leaves(Check(PyList_New(0))), trees(Check(PyList_New(0)));
+  for (const Leaf& leaf : a.leaves) CheckStatus(PyList_Append(leaves.get(), leaf.object));
+  for (const Ref& pair : a.apart) CheckStatus(PyList_Append(trees.get(), PyTuple_GET_ITEM(pair.get(), 1)));
+  return {leaves, trees};
+}
+
 // Raises TypeError for a leaf that is no array; the Python side knows what its argument is called.
 [[noreturn]] void Refuse(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, PyObject* leaf) {
   const auto [tuple, kwargs] = Packed(args, n, kwnames);
@@ -101,19 +110,17 @@ bool WeakOf(PyObject* array) {
 
 std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   const auto [tuple, kwargs] = Packed(args, n, kwnames);
+  const auto [leaves, trees] = TakenApart(a);
+  const Ref call(
+      Check(PyTuple_Pack(5, reinterpret_cast<PyObject*>(self), tuple.get(), kwargs.get(), leaves.get(), trees.get())));
   auto entry = std::make_shared<Entry>();
   const Ref pair = [&] {
     const InsidePython inside;
-    return TraceFunction(self, tuple.get(), kwargs.get(), a.signature, &entry->traced, &entry->cacheable);
+    return TraceFunction(self, call.get(), a.signature, &entry->traced, &entry->cacheable);
   }();
   entry->signature = std::move(a.signature);
   entry->tree = Ref::Borrow(PyTuple_GET_ITEM(pair.get(), 1));
-  if (entry->traced.num_params != static_cast<int>(a.leaves.size())) {
-    throw TypeError("jit: the arguments of '", NameOf(self->function), "' had ", a.leaves.size(),
-                    " leaves when they were taken apart, and ", entry->traced.num_params,
-                    " when that was done again: the function that takes a registered class apart must give the same "
-                    "children for the same object");
-  }
+  WEFT_CHECK(entry->traced.num_params == static_cast<int>(a.leaves.size())) << "leaves of the arguments of a trace";
   if (entry->tree.get() == Py_None)
     entry->out = Entry::Out::kLeaf;
   else if (PyLong_Check(entry->tree.get()))

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <string>
+#include <unordered_map>
 
 #include "driver/executable.h"
 #include "python/native/array.h"
@@ -40,16 +41,21 @@ struct SomeDonated {
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   std::vector<bool> give(a.leaves.size(), false);
   SomeDonated shared, borrowed;
+  std::unordered_map<PyObject*, size_t> first, last;  // the leaves that are this array
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    if (a.leaves[i].array == nullptr) continue;
+    first.emplace(a.leaves[i].array, i);
+    last[a.leaves[i].array] = i;
+  }
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Leaf& leaf = a.leaves[i];
     if (!leaf.donated || leaf.array == nullptr || BlocksOf(leaf.array) != nullptr || PeekValue(leaf.array).traced())
       continue;
-    for (size_t k = 0; k < a.leaves.size(); ++k) {
-      if (k != i && a.leaves[k].array == leaf.array) {
-        throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
-                         entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)
-                                                                   : entry.traced.fn->params()[k].name);
-      }
+    const size_t k = first.at(leaf.array) != i ? first.at(leaf.array) : last.at(leaf.array);
+    if (k != i) {
+      throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
+                       entry.traced.fn->params()[k].name.empty() ? "number " + std::to_string(k + 1)
+                                                                 : entry.traced.fn->params()[k].name);
     }
     const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
     const Tensor& t = PeekValue(leaf.array).tensor();

@@ -103,8 +103,7 @@ PyObject* RecursiveCall(int depth, Arguments& a) {
   return PyObject_CallMethod(target.tree.get(), "unflatten", "(O)", list.get());
 }
 
-Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signature& signature, Traced* traced,
-                  bool* cacheable) {
+Ref TraceFunction(JitObject* self, PyObject* arguments, const Signature& signature, Traced* traced, bool* cacheable) {
   BeingTraced call;
   call.function = self;
   call.signature = &signature;
@@ -113,9 +112,7 @@ Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signa
     Ref result;
     {
       TracingScope scope(&call);
-      result = Ref(RunningPython([&] {
-        return PyObject_CallFunctionObjArgs(g_trace_jit_hook, reinterpret_cast<PyObject*>(self), args, kwargs, nullptr);
-      }));
+      result = Ref(RunningPython([&] { return PyObject_CallObject(g_trace_jit_hook, arguments); }));
     }
     if (!result) {
       if (PyErr_ExceptionMatches(g_recursion_pending) && t_pending == &call) {

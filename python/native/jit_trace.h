@@ -24,9 +24,9 @@ int BeingTracedAt(JitObject* self, const Signature& signature);
 // That call, as a value of the trace.
 PyObject* RecursiveCall(int depth, Arguments& a);
 
-// Traces the function until the types of its own calls agree with what it returns. (Traced, tree, names)
-Ref TraceFunction(JitObject* self, PyObject* args, PyObject* kwargs, const Signature& signature, Traced* traced,
-                  bool* cacheable);
+// Traces the function until the types of its own calls agree with what it returns. `arguments`: of g_trace_jit_hook.
+// (Traced, tree, names)
+Ref TraceFunction(JitObject* self, PyObject* arguments, const Signature& signature, Traced* traced, bool* cacheable);
 
 }  // namespace weft::python
 #endif  // WEFT_PYTHON_NATIVE_JIT_TRACE_H_

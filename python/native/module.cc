@@ -88,9 +88,9 @@ PYBIND11_MODULE(_weft, m) {
   // Settings, by their number in tracer/context.h.
   m.def("setting", [](int which) { return On(static_cast<Setting>(which)); });
   m.def("set_for_process", [](int which, bool on) { SetForProcess(static_cast<Setting>(which), on); });
-  // For this thread; None: what the process has.
-  m.def("set_for_thread",
-        [](int which, std::optional<bool> on) { Context().settings[static_cast<size_t>(which)] = on; });
+  // For this thread, until the scope of that number is closed.
+  m.def("open_setting", [](int which, bool on) { return OpenScope(static_cast<Setting>(which), on); });
+  m.def("close_setting", [](int which, uint64_t number) { return CloseScope(static_cast<Setting>(which), number); });
   m.def("x64", &X64);
   m.def("disable_jit", [] { return On(Setting::kDisableJit); });
   // What a traced function means besides its arguments, as a tuple of numbers and the mesh around the code or None.

@@ -11,6 +11,7 @@
 #include "python/native/bindings.h"
 #include "python/native/effects.h"
 #include "tracer/axes.h"
+#include "tracer/context.h"
 #include "tracer/regions.h"
 
 namespace weft::python {
@@ -55,7 +56,8 @@ FnRef OnlyMoving(const FnRef& fn, const Types& types, const Types& result_types)
 
 // What the rule of a custom_vmap gives for `batched` arguments, the values that the function captured last.
 BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t args, const std::string& name,
-                        const Dim& size, const Mask& batched, const Types& types) {
+                        const ScopedSettings::All& settings, const Dim& size, const Mask& batched, const Types& types) {
+  const ScopedSettings as_at_the_call(settings);
   py::list specs;
   for (size_t i = 0; i < args; ++i) {
     py::list dims;
@@ -94,7 +96,8 @@ struct Call {
   Values arguments;                // with their numbers, where those are known
   std::vector<bool> weak;          // of the arguments
   Values captures;                 // the operands after the arguments
-  std::vector<NamedAxis> axes;
+  std::vector<NamedAxis> axes = BoundAxes();
+  ScopedSettings::All settings = ScopedSettings::Here();
   bool keeps_known = false;
 
   std::string NameOf(size_t argument) const { return argument < names.size() ? names[argument] : ""; }
@@ -122,6 +125,7 @@ template <class Run>
 FnRef TraceRule(const Call& call, const std::vector<RuleParameter>& parameters, size_t captured, const Run& run) {
   const InsidePython inside;
   const ScopedAxes axes(call.axes);
+  const ScopedSettings settings(call.settings);
   ScopedTrace trace(call.name, call.kind);
   trace->set_keeps_known(call.keeps_known);
   Values values;
@@ -309,7 +313,6 @@ py::object EmitCall(const char* prim, const Traced& f, const Values& operands, c
   for (const Value& v : operands) call->weak.push_back(v.weak());
   call->arguments = operands;
   call->captures = with.captures;
-  call->axes = BoundAxes();
   const Trace* trace = Trace::Current();
   call->keeps_known = trace != nullptr && trace->keeps_known();
   // Calls of one kind name one rule, so that programs are recognised; a rule that knows this call's numbers, or has
@@ -363,12 +366,12 @@ void BindRules(py::module_& m) {
   });
   // rule(size, batched flags, specs of the lanes' arguments) -> (traced function of the arguments, batched results)
   m.def("custom_vmap", [](const Traced& f, py::handle operands, py::handle rule, int64_t number) {
-    const auto batched_by = [rule = HeldFunction(rule.ptr()), captures = f.captures,
+    const auto batched_by = [rule = HeldFunction(rule.ptr()), captures = f.captures, settings = ScopedSettings::Here(),
                              args = static_cast<size_t>(f.num_params),
                              name = f.fn->name()](const Dim& size, const Mask& batched, const Types& types) {
       const py::gil_scoped_acquire locked;
       return BatchedByRule(py::reinterpret_borrow<py::function>(static_cast<PyObject*>(rule.get())), captures, args,
-                           name, size, batched, types);
+                           name, settings, size, batched, types);
     };
     const HostFunctions held =
         HoldRule(BatchingRule(batched_by), f.captures.empty() && number != 0 ? number : NewHostNumber());

@@ -2,7 +2,10 @@
 transform whose time doubled with every level would not end."""
 
 import math
+import re
 import sys
+import time
+import warnings
 
 import numpy as np
 import pytest
@@ -50,6 +53,24 @@ def doubling(levels):
     for _ in range(levels):
         f = twice(f)
     return f
+
+
+def looping(levels):
+    """Loops one in the other, each with a branch."""
+
+    def level(k, x):
+        if k == 0:
+            return wnp.sin(x)
+        body = lambda c, _: (weft.cond(c > 0, lambda c: level(k - 1, c) * wnp.cos(c), lambda c: c * 0.5, c), None)
+        return weft.lax.scan(body, wnp.sin(x), None, 1)[0]
+
+    return lambda x: level(min(levels, 12), x)
+
+
+def choosing(levels):
+    """One of as many branches."""
+    branches = [lambda x, k=k: wnp.sin(x * k) * wnp.exp(-x * x) for k in range(levels)]
+    return lambda x: weft.lax.switch(wnp.floor(x).astype("int32"), branches, x)
 
 
 def size(f, *args):
@@ -197,3 +218,43 @@ class TestLiteralLoops:
             return x + weft.fori_loop(0, 10**6, lambda i, c: c + 1, wnp.int32(0)).astype(x.dtype)
 
         assert weft.jit(f)(np.float32(0)) == 10**6
+
+
+def largest_function(f, *args):
+    """The lines of the largest function of the compiled program, kernels aside."""
+    bodies = weft.jit(f).lower(*args).stage("llvm").split("\ndefine ")[1:]
+    return max(body.count("\n") for body in bodies if re.search(r"@(weft_main|part\d+)\(", body))
+
+
+@pytest.mark.parametrize("program", [nested, elif_chain])
+@pytest.mark.parametrize("transform", [weft.grad, lambda f: weft.vmap(weft.grad(f))])
+def test_no_function_grows_with_the_branches_of_a_program(program, transform):
+    x = wnp.ones(3) if transform is not weft.grad else 1.0
+    few, many = (largest_function(transform(program(levels)), x) for levels in (20, 60))
+    assert many <= 1.5 * few + 200, (few, many)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 40])
+def test_branches_in_functions_of_their_own_compute_the_same(levels):
+    for program in (nested, elif_chain, looping, choosing):
+        f = program(levels)
+        for x in X[:3]:
+            want = weft.grad(f)(x)
+            np.testing.assert_allclose(weft.jit(weft.grad(f))(x), want, rtol=1e-5)
+            np.testing.assert_allclose(weft.jit(weft.vmap(weft.grad(f)))(wnp.stack([x, x + 1]))[0], want, rtol=1e-5)
+
+
+def test_donation_of_many_arrays_takes_no_longer_for_each():
+    def seconds(n):
+        f = weft.jit(lambda xs: [x + 1 for x in xs[:2]], donate_argnums=0)
+        best = math.inf
+        for _ in range(4):
+            xs = [wnp.float32(i) + 0 for i in range(n)]
+            begin = time.process_time()
+            f(xs)
+            best = min(best, time.process_time() - begin)
+        return best
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert seconds(8000) < 5 * 4 * seconds(2000)

@@ -389,6 +389,158 @@ def test_captured_values():
             weft.jvp(g, (1.0, 5.0), (1.0, 1.0))
 
 
+TABLES = [np.arange(100.0, dtype=np.float32), np.linspace(1, 2, 70, dtype=np.float32)]  # too large for literals
+
+
+def with_tables(kind):
+    """3 x, with the derivative 12, of a rule that reads two large arrays from around it."""
+    first, second = map(wnp.asarray, TABLES)
+    slope = lambda x: first[2] * (first[5] + second[0]) + 0 * x * second.sum()
+    if kind == "jvp":
+        f = weft.custom_jvp(lambda x: x * 3)
+        f.defjvp(lambda p, t: (f(*p), t[0] * slope(p[0])))
+    else:
+        f = weft.custom_vjp(lambda x: x * 3)
+        f.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * slope(x),))
+    return f
+
+
+@functools.partial(weft.jit, static_argnums=0)
+def raised(f, x, n):
+    return lax.cond(n < 1, lambda: x, lambda: raised(f, f(x), n - 1))
+
+
+INSIDE = {
+    "scan": lambda f, x: lax.scan(lambda c, s: (f(c) * s, None), x, wnp.full(2, 0.5))[0] * 4,
+    "scan, stacked": lambda f, x: lax.scan(lambda c, s: (c, f(x) * s), x, wnp.full(2, 0.5))[1].sum(),
+    "fori": lambda f, x: lax.fori_loop(0, 2, lambda i, c: f(c), x),
+    "while": lambda f, x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, x))[1],
+    "cond": lambda f, x: lax.cond(x > 0, f, lambda x: x, x),
+    "switch": lambda f, x: lax.switch(wnp.int32(1), [lambda x: x, f, lambda x: f(f(x))], x),
+    "cond in scan": lambda f, x: lax.scan(lambda c, b: (lax.cond(b, f, lambda c: c, c), None), x, wnp.arange(2) > 0)[0],
+    "scan in cond": lambda f, x: lax.cond(x > 0, lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 2)[0], f, x),
+    "checkpoint": lambda f, x: weft.checkpoint(lambda x: wnp.sin(f(x)) * 0 + f(x))(x),
+    "binomial": lambda f, x: weft.fori_loop(0, 3, lambda i, c: f(c) / 3, x, strategy="binomial(2)"),
+    "recursion": lambda f, x: raised(f, x, wnp.int32(2)),
+    "vmap in scan": lambda f, x: lax.scan(lambda c, _: (weft.vmap(f)(c), None), wnp.stack([x, x]), None, 1)[0].sum(),
+    "pmap": lambda f, x: weft.pmap(lambda v: lax.cond(v > 0, f, lambda v: v, v))(wnp.stack([x, x])).sum(),
+}
+
+
+@pytest.mark.parametrize("place", INSIDE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_arrays_of_rules_are_constants_of_loops_and_branches(kind, place):
+    f = with_tables(kind)
+    run = lambda x: INSIDE[place](f, x)
+    h = 1e-2
+    plain = lambda x: INSIDE[place](lambda v: v * 12.0, x)  # what the derivative is that of
+    want = (plain(1.0 + h) - plain(1.0 - h)) / (2 * h)
+    ways = {
+        "grad": weft.grad(run),
+        "jit of grad": weft.jit(weft.grad(run)),
+        "grad of jit": weft.grad(weft.jit(run)),
+        "jvp": lambda x: weft.jvp(run, (x,), (wnp.ones_like(x),))[1],
+        "vmap": lambda x: weft.vmap(weft.grad(run))(wnp.stack([x, x])).mean(),
+    }
+    if place == "pmap":
+        del ways["vmap"]  # on more devices than there are
+    for way in ways.values():
+        x = np.float32(1.0)
+        np.testing.assert_allclose(way(x), want, rtol=1e-3)
+        ir = weft.make_ir(way)(x)
+        np.testing.assert_allclose(ir(x), want, rtol=1e-3)
+        # Each array once, however often it is read.
+        assert len(ir.constants) == 2, ir.text
+        assert weft.parse_ir(ir.text).text == ir.text
+        np.testing.assert_allclose(weft.deserialize_ir(ir.serialize())(x, *ir.constants), want, rtol=1e-3)
+
+
+@pytest.mark.parametrize("place", ["plain", "jit", "vmap", "scan", "cond", "remat"])
+def test_a_value_that_depends_on_a_tangent_is_the_rules_mistake(place):
+    @weft.custom_jvp
+    def twice(x):
+        return x * 2
+
+    twice.defjvp(lambda p, t: (twice(*p) + 0.5 * t[0], 2 * t[0]))
+
+    def loss(x):
+        fine = weft.custom_jvp(lambda x: x)
+        fine.defjvp(lambda p, t: (fine(*p), t[0]))
+        inside = PLACES[place](lambda x: fine(twice(fine(x))))
+        return inside(wnp.stack([x, x, x])).sum() if place != "plain" else inside(x)
+
+    line = loss.__code__.co_firstlineno + 3
+    derivatives = [
+        weft.grad(loss),
+        weft.jit(weft.grad(loss)),
+        lambda x: weft.vjp(loss, x),
+        lambda x: weft.linearize(loss, x),
+        weft.hessian(loss),
+    ]
+    for derivative in derivatives:
+        with pytest.raises(weft.DerivativeError) as error:
+            derivative(1.0)
+        said = str(error.value)
+        assert "the rule of 'twice' gives a value that depends on a tangent" in said and "internal" not in said
+        assert f"rules_run_test.py:{line}" in said, said
+    assert loss(1.0) == (2.0 if place == "plain" else 6.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_run_under_the_settings_of_the_call(kind):
+    seen = []
+
+    def slope(x):
+        seen.append((wnp.asarray(1.5).dtype, weft.config.jax_enable_x64, weft.mesh.current_mesh()))
+        with weft.enable_x64(False):  # one that ends inside leaves what was around it
+            assert wnp.asarray(1.5).dtype == "float32"
+        seen.append((wnp.asarray(1.5).dtype, weft.config.jax_enable_x64, weft.mesh.current_mesh()))
+        return 2.0
+
+    def function():
+        if kind == "jvp":
+            f = weft.custom_jvp(lambda x: x * 2)
+            f.defjvp(lambda p, t: (f(*p), t[0] * slope(p[0])))
+        else:
+            f = weft.custom_vjp(lambda x: x * 2)
+            f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * slope(ct),))
+        return f
+
+    def under(x64, mesh, inner):
+        with weft.enable_x64(x64), weft.mesh.mesh_around(mesh):
+            return inner()
+
+    mesh = weft.make_mesh((2,), ("x",))
+    x = np.float32(1.0)
+    for later, other in itertools.product((False, True), (None, mesh)):
+        # One function called under several settings, differentiated under others.
+        f = function()
+        for call, around in itertools.product((True, False), (mesh, None)):
+            del seen[:]
+            ir = under(call, around, lambda f=f: weft.make_ir(f)(x))
+            assert not seen and under(later, other, lambda ir=ir: weft.grad(ir)(x)) == 2.0
+            assert seen == [("float64" if call else "float32", call, around)] * 2
+            # The scope of the derivative is as it was.
+            assert not weft.config.jax_enable_x64 and weft.mesh.current_mesh() is None
+
+
+def test_batching_rules_run_under_the_settings_of_the_call():
+    seen = []
+    f = weft.custom_batching.custom_vmap(lambda x: x * 2)
+
+    @f.def_vmap
+    def rule(size, batched, x):
+        seen.append((wnp.asarray(1.5).dtype, weft.mesh.current_mesh()))
+        return x * 2, True
+
+    mesh = weft.make_mesh((2,), ("x",))
+    for x64, around in [(True, mesh), (False, None), (True, None)]:
+        with weft.enable_x64(x64), weft.mesh.mesh_around(around):
+            ir = weft.make_ir(f)(np.float32(1.0))
+        assert weft.vmap(ir)(np.ones(3, np.float32)).tolist() == [2.0] * 3
+        assert seen[-1] == ("float64" if x64 else "float32", around)
+
+
 def test_linear_functions_are_transposed_through():
     f = weft.custom_jvp(lambda a, x: a * x)
     f.defjvp(lambda p, t: (f(*p), f(p[0], t[1]) + f(t[0], p[1])))

@@ -245,8 +245,26 @@ def test_a_class_that_is_taken_apart_otherwise_each_time():
         return odd.content[: 1 + len(times) % 2], None
 
     weft.tree_util.register_pytree_node(Odd, flatten, lambda _, children: Odd(*children))
-    with pytest.raises(TypeError, match=r"the arguments of '<lambda>' had 2 leaves .*, and 1 when that was done again"):
-        weft.jit(lambda odd: odd.content[0])(Odd(1.0, 2.0))
+    f = weft.jit(lambda odd, s=0, *, more=None: sum(odd.content) + s, static_argnames="s")
+    # With one part, then with two, each time what that call was taken apart into: once.
+    for n, want in enumerate([3.0, 1.0, 3.0, 1.0], 1):
+        assert f(Odd(1.0, 2.0)) == want and len(times) == n
+    del times[:]
+    for n, want in enumerate([8.0, 6.0, 8.0], 1):
+        assert f(Odd(1.0, 2.0), s=5) == want and len(times) == n
+    del times[:]
+    # In containers of Python's own, and by keyword; what the function gives back is what was taken apart.
+    same = weft.jit(lambda *trees, **more: (trees, more))
+    for _ in range(4):
+        first, second, third = Odd(1.0, 2.0), Odd(3.0, 4.0), Odd(5.0, 6.0)
+        before = len(times)
+        trees, more = same(first, [{"b": second, "a": (None, 7.0)}, {1: 8.0}], k=third)
+        taken_apart = len(times) - before
+        assert taken_apart in (3, 6)  # when it is traced, the result is taken apart too
+        kept = trees[0], trees[1][0]["b"], more["k"]
+        assert trees[1][0]["a"] == (None, 7.0) and trees[1][1] == {1: 8.0}
+        assert [odd.content[0] for odd in kept] == [1.0, 3.0, 5.0]
+    assert taken_apart == 3
 
 
 def test_fields_of_results_are_those_of_the_call():

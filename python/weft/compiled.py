@@ -459,8 +459,9 @@ def _static(function, argnums, argnames, kind: str = "static") -> tuple[set[int]
     return nums, names
 
 
-def _trace_jit(jitted, args: tuple, kwargs: dict):
-    """Called from C++ for arguments of a new signature. Returns the traced function and how to build its result."""
+def _trace_jit(jitted, args: tuple, kwargs: dict, *apart: list):
+    """Called from C++ for arguments of a new signature. Returns the traced function and how to build its result.
+    `apart`: the leaves of the arguments, and the trees of what is no list, tuple or dict."""
     function, nums, names = jitted._function, jitted._static_argnums, jitted._static_argnames
     static_args = {i: _static_value(a) for i, a in enumerate(args) if i in nums}
     static_kwargs = {k: _static_value(v) for k, v in kwargs.items() if k in names}
@@ -483,7 +484,7 @@ def _trace_jit(jitted, args: tuple, kwargs: dict):
     if shardings is not None:
         function = _partitioning.with_shardings(function, shardings[0], shardings[1], names_of_leaves)
     flat = flat_function(
-        function, dynamic, keywords, positions=[i for i, _ in signature_args], original=jitted._function
+        function, dynamic, keywords, [i for i, _ in signature_args], original=jitted._function, apart=apart
     )
     names_of_leaves += flat.names
     traced = trace_flat(flat, "jit", known=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 
 from . import _weft
 from ._core.errors import runtime_error, value_error
@@ -99,40 +98,20 @@ _PRECISIONS = [None, "default", "high", "highest", "bfloat16", "tensorfloat32", 
 config = _Config()
 
 
-class _Open(threading.local):
-    """The scopes of this thread that are open, by setting."""
-
-    def __init__(self) -> None:
-        self.scopes: dict[int, list[tuple[object, bool]]] = {}
-
-
-_open = _Open()
-
-
 class Scope(contextlib.AbstractContextManager[None]):
     """A `with` statement that sets a setting for its thread. Those of one thread may end in any order (of generators,
     say): the setting is that of the one that was opened last among those that are open."""
 
     def __init__(self, setting: int, value: bool):
         self._setting, self._value = setting, bool(value)
-        self._mine: list[tuple[object, bool]] = []
+        self._mine: list[int] = []
 
     def __enter__(self) -> None:
-        mine = (object(), self._value)
-        self._mine.append(mine)
-        _open.scopes.setdefault(self._setting, []).append(mine)
-        self._set()
+        self._mine.append(_weft.open_setting(self._setting, self._value))
 
     def __exit__(self, *_: object) -> None:
-        scopes, mine = _open.scopes.get(self._setting, []), self._mine.pop()
-        if mine not in scopes:
+        if not _weft.close_setting(self._setting, self._mine.pop()):
             raise runtime_error("a `with` statement that sets a setting must end in the thread in which it began")
-        scopes.remove(mine)
-        self._set()
-
-    def _set(self) -> None:
-        scopes = _open.scopes[self._setting]
-        _weft.set_for_thread(self._setting, scopes[-1][1] if scopes else None)
 
 
 def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:

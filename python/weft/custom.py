@@ -21,6 +21,7 @@ from ._core.tracing import (
     trace_flat,
 )
 from .derivatives import lanes_apart
+from .mesh import current_mesh, mesh_around
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 
@@ -97,7 +98,8 @@ class _Numbers:
         if not all(value is None or type(value) in (bool, int, float, complex, str, bytes) for value in fixed):
             return 0
         given = tuple((type(value), repr(value)) for value in fixed)
-        key = flat.in_tree, flat.out_tree, tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves), given
+        leaves = tuple(_weft.abstract(leaf)[2:] for leaf in flat.leaves)
+        key = flat.in_tree, flat.out_tree, leaves, given, _weft.context_key()
         if len(self._of) > 1000:
             self._of.clear()
         return self._of.get(key) or self._of.setdefault(key, _weft.new_rule_number())
@@ -111,6 +113,12 @@ class _HostRule:
         self._what, self._rule, self._fixed, self._symbolic = what, rule, fixed, symbolic
         self._name, self._in_tree, self._out_tree = flat.name, flat.in_tree, flat.out_tree
         self._results = _weft.result_specs(traced)
+        self._mesh = current_mesh()
+
+    def _run(self, rule: Callable, args: tuple) -> Any:
+        """A rule of the user's, inside the mesh that was around the call."""
+        with mesh_around(self._mesh):
+            return call_traced(rule, args, {}, self._name, self._what)
 
     def _said(self, role: str, problem: str, where: str) -> str:
         return _at(f"{self._what}: the {role} of '{self._name}' {problem}", where)
@@ -153,10 +161,10 @@ class _JvpRule(_HostRule):
     """(arguments, tangents or None) -> (values, tangents or None)."""
 
     def __call__(self, leaves: list, tangents: list, where: str) -> tuple[list, list]:
-        role, name = "rule", self._name
+        role = "rule"
         primals, _ = _tree.unflatten(self._in_tree, leaves)
         moved, _ = _tree.unflatten(self._in_tree, self._moved(tangents, [_weft.abstract(x) for x in leaves]))
-        out = call_traced(self._rule, (*self._fixed, primals, moved), {}, name, self._what)
+        out = self._run(self._rule, (*self._fixed, primals, moved))
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             problem = f"must return (value, tangent), got a result of structure {_tree.structure(out)}"
             raise type_error(self._said(role, problem, where))
@@ -192,7 +200,7 @@ class _ForwardRule(_HostRule):
         )
         moving, fixed = iter(args), iter(self._fixed)
         every = [next(moving) if is_moving else next(fixed) for is_moving in self._order]
-        out = call_traced(self._rule, tuple(every), {}, self._name, self._what)
+        out = self._run(self._rule, tuple(every))
         if not isinstance(out, tuple) or len(out) != 2:
             raise type_error(self._said(role, "must return (value, residuals)", where))
         value, residuals = out
@@ -220,7 +228,7 @@ class _BackwardRule:
         every = [next(given) if _weft.is_inexact(dtype) else None for _, dtype, _ in rules._results]
         ct = _tree.unflatten(rules._out_tree, rules._moved(every, rules._results))
         res = _tree.unflatten(self._residual_tree, kept)
-        cts = call_traced(rules._backward, (*rules._fixed, res, ct), {}, rules._name, rules._what)
+        cts = rules._run(rules._backward, (*rules._fixed, res, ct))
         args, _ = _tree.unflatten(rules._in_tree, list(range(len(self._specs))))
         if not isinstance(cts, (tuple, list)) or len(cts) != len(args):
             raise type_error(rules._said(role, f"must return a tuple of {len(args)} cotangents", where))

@@ -11,6 +11,7 @@ from ._core import tree as _tree
 from ._core.errors import type_error
 from ._core.shapes import ShapeDtype
 from ._core.tracing import Flat, as_positional, call_name, flat_function, trace_flat
+from ._sharding.meshes import current_mesh, mesh_around
 from .control import scan
 
 __all__ = ["custom_vmap", "sequential_vmap"]
@@ -76,7 +77,8 @@ class custom_vmap(Generic[_P, _R]):
         traced = trace_flat(flat, "custom_vmap", known=False)
         results = _weft.result_specs(traced)
         # The same number at every call of the same kind, so that programs are recognised.
-        key = (flat.in_tree, flat.out_tree, tuple(_weft.abstract(leaf)[3] for leaf in flat.leaves))
+        leaves = tuple(_weft.abstract(leaf)[3] for leaf in flat.leaves)
+        key = flat.in_tree, flat.out_tree, leaves, _weft.context_key()
         number = self._ids.get(key)
         if number is None:
             number = self._ids.setdefault(key, _weft.new_rule_number())
@@ -86,7 +88,7 @@ class custom_vmap(Generic[_P, _R]):
 
 def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
     """What C++ calls for a mapped call: (size, flags, specs) -> (traced rule, flags of results)."""
-    in_tree, out_tree, name = call.in_tree, call.out_tree, call.name
+    in_tree, out_tree, name, mesh = call.in_tree, call.out_tree, call.name, current_mesh()
     who = call_name(rule)
 
     def batched(size, flags, specs):
@@ -94,7 +96,8 @@ def _rule_of(rule: Callable, call: Flat, results: list) -> Callable:
         in_batched = list(_tree.unflatten(in_tree, list(flags))[0])
 
         def whole(*args):
-            out = rule(size, in_batched, *args)
+            with mesh_around(mesh):
+                out = rule(size, in_batched, *args)
             if not isinstance(out, (tuple, list)) or len(out) != 2:
                 raise type_error(f"custom_vmap: the rule of '{name}' ({who}) must return (result, out_batched)")
             result, out_batched = out

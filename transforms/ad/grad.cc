@@ -146,6 +146,10 @@ Linearized LinearizeJvp(const Fn& fn, FnRef jvp) {
   std::fill(unknown.begin() + static_cast<int64_t>(num_params), unknown.end(), true);
   std::fill(force.begin() + static_cast<int64_t>(num_results), force.end(), true);
   SplitFn split = Split(std::move(jvp), unknown, force);
+  if (std::any_of(split.unknown_out.begin(), split.unknown_out.begin() + static_cast<int64_t>(num_results),
+                  [](bool unknown) { return unknown; })) {
+    RaiseForMixedRule(fn);
+  }
   for (size_t i = 0; i < num_results; ++i)
     WEFT_CHECK(!split.unknown_out[i]) << "linearize: result " << i << " depends on a tangent";
   return {split.known, split.unknown, split.residuals};

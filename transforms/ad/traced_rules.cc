@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/prims/control/custom.h"
 #include "ir/prims/control/custom_host.h"
+#include "transforms/ad/split.h"
 #include "transforms/opt/rewrite.h"
 #include "transforms/region_rules.h"
 
@@ -111,7 +112,48 @@ class Tracing {
   std::vector<Made> made_;
 };
 
+// Where the user's program made a result.
+std::string MadeAt(const Fn& fn, const Atom& result) {
+  for (const Eqn& e : fn.eqns()) {
+    const bool makes = result.is_var() && result.id() >= e.first_result && result.id() < e.first_result + e.num_results;
+    if (makes && e.loc) return ", made at " + e.loc.ToString() + ",";
+  }
+  return "";
+}
+
+// The rule as a region that takes operands and tangents; null for other equations.
+FnRef JvpRuleOf(const Fn& fn, const Eqn& e) {
+  static const Prim& custom_jvp = FindPrim("custom_jvp");
+  if (e.prim != &custom_jvp) return nullptr;
+  if (e.regions.size() > 1) return e.regions[1];
+  if (!HasHostRule(e.attrs)) return nullptr;
+  Types operands;
+  for (const Atom& a : e.operands) operands.push_back(fn.TypeOf(a));
+  return HostRuleRegions(e, operands, Regions())[0];
+}
+
 }  // namespace
+
+void RaiseForMixedRule(const Fn& fn) {
+  AnyFunction(fn, [](const Fn& f) {
+    for (const Eqn& e : f.eqns()) {
+      const FnRef rule = JvpRuleOf(f, e);
+      if (rule == nullptr) continue;
+      Mask tangents(e.operands.size(), false);
+      tangents.resize(rule->params().size(), true);
+      const Mask mixed = Split(rule, tangents, Mask(rule->results().size(), false)).unknown_out;
+      for (size_t r = 0; r < e.num_results; ++r) {
+        if (!mixed[r]) continue;
+        throw UserError(ErrorKind::kDerivative, e.loc, "custom_jvp: the rule of '", e.regions[0]->name(),
+                        "' gives a value that depends on a tangent: result ", r, MadeAt(*rule, rule->results()[r]),
+                        " of type ", rule->TypeOf(rule->results()[r]),
+                        ". The first thing that a rule returns is the value of the function, made of the primals "
+                        "alone; tangents belong into the second");
+      }
+    }
+    return false;
+  });
+}
 
 bool NamesBackwardRules(const Fn& fn) { return AnyEquation(fn, IsBackwardRule); }
 

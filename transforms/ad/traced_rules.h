@@ -14,6 +14,10 @@ bool NamesBackwardRules(const Fn& fn);
 // Such equations get the traced rule and, where that is linear, its transpose: what forward mode computes.
 FnRef WithLinearMaps(FnRef fn);
 
+// Raises for a custom_jvp in `fn` whose rule gives a value of the function that depends on a tangent: then the
+// derivative has no linear half. Called where that is so.
+void RaiseForMixedRule(const Fn& fn);
+
 // The program without custom rules that the host has: for running it.
 FnRef WithoutHostRules(FnRef fn);
 

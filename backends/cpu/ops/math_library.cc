@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "backends/cpu/core/runtime.h"
-#include "backends/cpu/ops/special_functions.h"
 #include "base/dtype.h"
 #include "base/product.h"
+#include "base/special_functions.h"
 #include "lowering/abi/math_table.h"
 
 namespace weft::cpu {

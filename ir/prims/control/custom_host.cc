@@ -1,6 +1,7 @@
 #include "ir/prims/control/custom_host.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -126,12 +127,6 @@ Attrs LinearAttrs(const Eqn& eqn, const ForwardFn& forward, size_t operands, con
   return attrs;
 }
 
-// Nothing has a tangent but captured values that the function does not use.
-void Unchanged(JvpContext& c) {
-  c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, c.eqn.regions);
-  c.dy.assign(c.y.size(), std::nullopt);
-}
-
 // How often each variable is read. What an equation with a host rule has among its captured values for its rule alone
 // is not read by it: a rule that calls its function hands on what it has itself.
 std::vector<int> RealUses(const Fn& fn) {
@@ -150,12 +145,6 @@ std::vector<int> RealUses(const Fn& fn) {
   throw UserError(ErrorKind::kDerivative, eqn.loc, eqn.prim->name, ": ", name,
                   " is differentiated with respect to a value that it captured from outside, about which its rule "
                   "says nothing; make that value an argument of the function");
-}
-
-// The values of the rule vary over what those of the function do.
-void MatchFunction(JvpContext& c) {
-  const Types results = c.eqn.regions[0]->ResultTypes();
-  for (size_t r = 0; r < c.y.size(); ++r) c.y[r] = Pvary(c.b, c.y[r], results[r].varying);
 }
 
 }  // namespace
@@ -195,40 +184,55 @@ void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx, const Fn& fn) {
   }
 }
 
-void HostJvp(JvpContext& c) {
-  const Mask active = ActiveArguments(c);
+namespace {
+
+// The operands for whose tangents the rule is asked. None where only captured values have tangents, which the function
+// does not use: then the equation stays.
+std::optional<Mask> AskedOf(JvpContext& c) {
+  Mask active = ActiveArguments(c);
   CheckCaptured(c.eqn, c.dx, *c.eqn.regions[0]);
-  if (!Any(active)) return Unchanged(c);
-  const JvpFn rule = JvpOf(c.eqn, TypesOf(c.b, c.x), active, c.regions);
-  CheckCaptured(c.eqn, c.dx, *rule.fn);
-  Atoms args = c.x;
-  Append(args, Tangents(c.b, c.x, c.dx, active));
-  const Atoms out = c.b.Inline(*rule.fn, args);
+  if (Any(active)) return active;
+  c.y = c.b.Emit(*c.eqn.prim, c.x, c.eqn.attrs, c.eqn.regions);
+  c.dy.assign(c.y.size(), std::nullopt);
+  return std::nullopt;
+}
+
+// What the rule gives for `args` behind the results of the function. These vary over what the function's do.
+Atoms Ruled(JvpContext& c, const Fn& rule, const Atoms& args) {
+  CheckCaptured(c.eqn, c.dx, rule);
+  const Atoms out = c.b.Inline(rule, args);
   c.y = Part(out, 0, c.eqn.num_results);
-  c.dy = Spread(Part(out, c.eqn.num_results, out.size()), rule.active_out);
-  MatchFunction(c);
+  const Types results = c.eqn.regions[0]->ResultTypes();
+  for (size_t r = 0; r < c.y.size(); ++r) c.y[r] = Pvary(c.b, c.y[r], results[r].varying);
+  return Part(out, c.eqn.num_results, out.size());
+}
+
+}  // namespace
+
+void HostJvp(JvpContext& c) {
+  const std::optional<Mask> active = AskedOf(c);
+  if (!active) return;
+  const JvpFn rule = JvpOf(c.eqn, TypesOf(c.b, c.x), *active, c.regions);
+  Atoms args = c.x;
+  Append(args, Tangents(c.b, c.x, c.dx, *active));
+  c.dy = Spread(Ruled(c, *rule.fn, args), rule.active_out);
   for (size_t r = 0; r < c.y.size(); ++r) {
     if (c.dy[r]) c.y[r] = Pvary(c.b, c.y[r], c.b.TypeOf(*c.dy[r]).varying);
   }
 }
 
 void HostVjp(JvpContext& c) {
-  const Mask active = ActiveArguments(c);
-  CheckCaptured(c.eqn, c.dx, *c.eqn.regions[0]);
-  if (!Any(active)) return Unchanged(c);
-  const ForwardFn forward = ForwardOf(c.eqn, TypesOf(c.b, c.x), active, c.regions);
-  CheckCaptured(c.eqn, c.dx, *forward.fn);
-  const Atoms out = c.b.Inline(*forward.fn, c.x);
-  c.y = Part(out, 0, c.eqn.num_results);
-  MatchFunction(c);
-  Atoms operands = Part(out, c.eqn.num_results, out.size());
+  const std::optional<Mask> active = AskedOf(c);
+  if (!active) return;
+  const ForwardFn forward = ForwardOf(c.eqn, TypesOf(c.b, c.x), *active, c.regions);
+  Atoms operands = Ruled(c, *forward.fn, c.x);
   // The backward rule may use what the function captured, too.
   Append(operands, Part(c.x, c.x.size() - NumCaptured(c.eqn), c.x.size()));
   const size_t num_residuals = operands.size();
-  Append(operands, Tangents(c.b, c.x, c.dx, active));
+  Append(operands, Tangents(c.b, c.x, c.dx, *active));
   const Types results = TypesOf(c.b, c.y);
   const Mask moving = Moving(results);
-  Attrs attrs = LinearAttrs(c.eqn, forward, c.x.size(), active, Where(results, moving));
+  Attrs attrs = LinearAttrs(c.eqn, forward, c.x.size(), *active, Where(results, moving));
   Ints captured;  // those that have tangents, which the backward rule may not use
   for (size_t i = c.x.size() - NumCaptured(c.eqn); i < c.x.size(); ++i) {
     if (c.dx[i]) captured.push_back(static_cast<int64_t>(num_residuals - (c.x.size() - i)));

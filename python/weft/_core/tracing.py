@@ -85,16 +85,25 @@ class Flat:
     name: str
 
 
-def leaf_names(function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None) -> list[str]:
-    """A readable name for each leaf of the arguments: x, params['w'][0], ..."""
+def leaf_names(
+    function: Callable, args: tuple, kwargs: dict, positions: Sequence[int] | None = None, tree: Any = None
+) -> list[str]:
+    """A readable name for each leaf of the arguments: x, params['w'][0], ... `tree`: of (args, kwargs), where arguments
+    are no leaves."""
     positional, varargs = _positional_names(function)
     names = []
+
+    def paths(base: str, arg: Any, part: int, i: int) -> list[str]:
+        if _weft.is_operand(arg):
+            return [base]
+        return [base + path for path in _tree.path_texts(tree.child(part).child(i))]
+
     for place, arg in enumerate(args):
         i = positions[place] if positions is not None else place
         base = positional[i] if i < len(positional) else f"{varargs}[{i - len(positional)}]" if varargs else f"arg{i}"
-        names += _paths(base, arg)
-    for key in sorted(kwargs):
-        names += _paths(key, kwargs[key])
+        names += paths(base, arg, 0, place)
+    for i, key in enumerate(sorted(kwargs)):
+        names += paths(key, kwargs[key], 1, i)
     return names
 
 
@@ -113,12 +122,6 @@ def _positional_names(function: Callable) -> tuple[Sequence[str], str | None]:
     return positional, next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
 
 
-def _paths(base: str, arg: Any) -> list[str]:
-    if _weft.is_operand(arg):
-        return [base]
-    return [base + path for path in _tree.path_texts(_tree.structure(arg))]
-
-
 def flat_function(
     function: Callable,
     args: tuple,
@@ -127,14 +130,19 @@ def flat_function(
     original: Callable | None = None,
     what: str = "",
     hint: str = "",
+    apart: Sequence[list] = (),
 ) -> Flat:
-    """Takes a call apart. Raises TypeError for a leaf that is no array, RecursionError for a container that contains
-    itself, naming the argument."""
+    """Takes a call apart. `apart` says that it has been: the leaves, and the trees of what is no list, tuple or dict.
+    Raises TypeError for a leaf that is no array, RecursionError for a container that contains itself, naming the
+    argument."""
     flat = Flat()
     flat.function = function
     flat.name = call_name(original or function)
     try:
-        flat.leaves, flat.in_tree = _tree.flatten((args, kwargs))
+        if apart:
+            flat.leaves, flat.in_tree = apart[0], _tree.assembled((args, kwargs), iter(apart[1]))
+        else:
+            flat.leaves, flat.in_tree = _tree.flatten((args, kwargs))
     except RecursionError:
         each = leaf_names(original or function, (0,) * len(args), dict.fromkeys(kwargs, 0), positions)
         for name, arg in zip(each, [*args, *(kwargs[key] for key in sorted(kwargs))]):
@@ -145,7 +153,7 @@ def flat_function(
                     "around that place"
                 ) from None
         raise
-    flat.names = leaf_names(original or function, args, kwargs, positions)
+    flat.names = leaf_names(original or function, args, kwargs, positions, flat.in_tree)
     flat.specs = flat.leaves
     flat.out_tree = None
     for leaf, name in zip(flat.leaves, flat.names):

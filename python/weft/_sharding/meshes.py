@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,10 @@ class Mesh:
 
 
 class _Around(threading.local):
-    """The meshes of the `with mesh:` around what this thread runs, the innermost last."""
+    """The meshes of the `with mesh:` around what this thread runs, the innermost last; None where there is none."""
 
     def __init__(self) -> None:
-        self.meshes: list[Mesh] = []
+        self.meshes: list[Mesh | None] = []
 
 
 _around = _Around()
@@ -107,6 +108,18 @@ _around = _Around()
 def current_mesh() -> Mesh | None:
     """The innermost mesh of a `with mesh:` around the caller."""
     return _around.meshes[-1] if _around.meshes else None
+
+
+@contextlib.contextmanager
+def mesh_around(mesh: Mesh | None) -> Iterator[None]:
+    """Inside it this is the mesh around, as it was where what runs here was called; or none is."""
+    _around.meshes.append(mesh)
+    _weft.set_mesh_around(mesh)
+    try:
+        yield
+    finally:
+        _around.meshes.pop()
+        _weft.set_mesh_around(current_mesh())
 
 
 def make_mesh(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
 from ..control import while_loop
+from ..custom import custom_jvp
 from ..typing import DTypeLike, NestedLike, Shape
 from ._basic import exponential, normal, rademacher, uniform
 from ._keys import KEY_ERRORS, _limits, _shape, split
@@ -32,10 +35,12 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
     Args:
         shape: the shape of the result; None: that of a.
 
-    Returns: array of that shape, -inf where a is 0, NaN where it is negative or NaN, inf where it is inf. It has no
-        derivative with respect to a.
+    Returns: array of that shape, -inf where a is 0, NaN where it is negative or NaN, inf where it is inf. Its
+        derivative with respect to a is that of the quantile that the number is: gradients of expectations are without
+        bias.
 
-    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; for derivatives Figurnov,
+        Mohamed and Mnih, "Implicit reparameterization gradients", 2018.
 
     Example:
         >>> weft.random.loggamma(weft.random.key(0), 0.001, (2,)).shape
@@ -45,30 +50,103 @@ def loggamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype:
     given = wnp.asarray(a, dtype)
     shape = given.shape if shape is None else _shape(shape)
     given = wnp.broadcast_to(given, shape)
-    # Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: d v^3 for v = 1 + c x, accepted
-    # against a normal number x and a uniform one; below 1, the draw for a + 1 times u^(1/a).
     drawn = (given > 0) & (given < math.inf)  # of others no candidate would ever be accepted
     limit = wnp.where(given == 0, -math.inf, wnp.where(given > 0, given, math.nan))
     kept = wnp.where(drawn, given, 1)
-    boosted = kept < 1
-    d = wnp.where(boosted, kept + 1, kept) - 1 / 3
-    c = 1 / wnp.sqrt(9 * d)
+    boosted = kept < 1  # the draw for a + 1 times u^(1/a)
+    above = wnp.where(boosted, kept + 1, kept)
     key, last = split(key)
+    log_v = _log_of_draws(key, above, drawn)
+    boost = _divided(wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])), wnp.where(boosted, kept, 1))
+    return wnp.where(drawn, wnp.log(above - 1 / 3) + log_v + wnp.where(boosted, boost, 0), limit)
+
+
+@custom_jvp
+def _log_of_draws(key: Array, a: Array, drawn: Array) -> Array:
+    """log v of gamma numbers (a - 1/3) v for a >= 1, where `drawn`."""
+    # Marsaglia and Tsang: v = (1 + c x)^3 for a normal number x, accepted against a uniform one.
+    d = a - 1 / 3
+    c = 1 / wnp.sqrt(9 * d)
 
     def step(state):
         key, done, log_v = state
         key, k1, k2 = split(key, 3)
-        x = normal(k1, shape, dtype)
+        x = normal(k1, a.shape, a.dtype)
         v = 1 + c * x
         cube = wnp.where(v > 0, v, 1) ** 3
-        u = uniform(k2, shape, dtype, _limits(dtype)["tiny"])
+        u = uniform(k2, a.shape, a.dtype, _limits(a.dtype)["tiny"])
         accepted = (v > 0) & (wnp.log(u) < 0.5 * x * x + d * (1 - cube + wnp.log(cube)))
         return key, done | accepted, wnp.where(~done & accepted, wnp.log(cube), log_v)
 
-    start = (key, ~drawn, wnp.zeros(shape, dtype))
-    log_v = while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
-    boost = _divided(wnp.log(uniform(last, shape, dtype, _limits(dtype)["tiny"])), wnp.where(boosted, kept, 1))
-    return wnp.where(drawn, wnp.log(d) + log_v + wnp.where(boosted, boost, 0), limit)
+    start = (key, ~drawn, wnp.zeros(a.shape, a.dtype))
+    return while_loop(lambda state: ~wnp.all(state[1]), step, start)[2]
+
+
+@_log_of_draws.defjvp
+def _moved_draws(primals, tangents):
+    # Which candidate is accepted depends on a, so the derivative of the steps above, with the candidate held fixed, is
+    # not that of the distribution.
+    (key, a, drawn), (_, da, _) = primals, tangents
+    log_v = _log_of_draws(key, a, drawn)
+    wide = wnp.promote_types(a.dtype, "float32")
+    slope = _slope_of_quantile(a.astype(wide), log_v.astype(wide)) - 1 / (a.astype(wide) - 1 / 3)
+    return log_v, da * slope.astype(a.dtype)
+
+
+def _slope_of_quantile(a: Array, log_v: Array) -> Array:
+    """The derivative of log x with respect to a >= 1 for x = (a - 1/3) v, a quantile of the gamma distribution held at
+    its probability P(a, x). Accurate to 1e-12 in f64 and 2e-6 in f32, relative."""
+    # It is -dP/da / (x dP/dx). With t = x e^s that is the integral of (log x - psi(a) + s) exp(a s - x (e^s - 1)) over
+    # s > 0, and also of (psi(a) - log x + s) exp(-a s - x (e^-s - 1)). The one is taken whose terms are all positive.
+    # Both fall faster than an exponential, so few points of Gauss and Legendre suffice, up to where they are e^-end.
+    wide = a.dtype == wnp.float64
+    end, points = (38.0, 32) if wide else (20.0, 16)
+    x = (a - 1 / 3) * wnp.exp(log_v)
+    below = x / (a - 1 / 3) / 3 - a * wnp.expm1(log_v)  # a - x
+    i = 1 / a
+    j = i * i
+    series = wnp.log1p(-i / 3) + i / 2 + j * (1 / 12 - j * (1 / 120 - j * (1 / 252 - j * (1 / 240 - j / 132))))
+    near = wnp.minimum(a, 10)
+    gap = log_v + wnp.where(
+        a < 10, wnp.log(near - 1 / 3) - _weft.bind_elementwise("digamma", (near,), {}), series
+    )  # log x - psi(a)
+    upper = gap >= 0
+
+    still = lambda v: _weft.bind_elementwise("stop_gradient", (v,), {})
+    fixed_x, fixed_a, fixed_below = still(x), still(a), still(below)
+    # Bounds of where the exponent is -end: what is quadratic in it is enough for large a, the exponential for small.
+    up = 2 * end / (wnp.sqrt(fixed_below**2 + 2 * end * fixed_x) - fixed_below)
+    for _ in range(2):
+        up = wnp.log1p((end + fixed_a * up) / fixed_x)
+    down = (end + fixed_x) / fixed_a
+    short = 2 * end / (wnp.sqrt(fixed_below**2 + end * fixed_x) + fixed_below)
+    down = wnp.where(down <= 1.5, wnp.minimum(down, short), down)
+    for _ in range(3):
+        fall = fixed_a - fixed_x * wnp.exp(-down)
+        down = down - (fixed_a * down + fixed_x * wnp.expm1(-down) - end) / wnp.maximum(fall, fixed_a * 1e-3)
+    length = wnp.where(upper, up, down)
+
+    nodes, weights = _GAUSS_LEGENDRE[points]
+    sign = wnp.where(upper, 1, -1)[..., None].astype(a.dtype)
+    s = length[..., None] * wnp.asarray(nodes, a.dtype)
+    exponent = below[..., None] * sign * s - x[..., None] * _without_linear(sign * s, 14 if wide else 8)
+    terms = wnp.asarray(weights, a.dtype) * (sign * gap[..., None] + s) * wnp.exp(exponent)
+    return length * wnp.sum(terms, -1)
+
+
+def _without_linear(s: Array, order: int) -> Array:
+    """e^s - 1 - s, of small s without cancellation."""
+    small = wnp.clip(s, -0.5, 0.5)
+    series = wnp.ones_like(s)
+    for k in range(order, 2, -1):
+        series = 1 + small / k * series
+    return wnp.where(wnp.abs(s) < 0.5, small * small / 2 * series, wnp.expm1(s) - s)
+
+
+# Points and weights on (0, 1), by their number.
+_GAUSS_LEGENDRE = {
+    n: ((points + 1) / 2, weights / 2) for n in (16, 32) for points, weights in [np.polynomial.legendre.leggauss(n)]
+}
 
 
 def _divided(log_u: Array, a: Array) -> Array:
@@ -86,8 +164,8 @@ def gamma(key: Array, a: NestedLike, shape: int | Shape | None = None, dtype: DT
     Args:
         shape: the shape of the result; None: that of a.
 
-    Returns: array of that shape, 0 where a is 0, NaN where it is negative or NaN, inf where it is inf. It has no
-        derivative with respect to a.
+    Returns: array of that shape, 0 where a is 0, NaN where it is negative or NaN, inf where it is inf. Its
+        derivative with respect to a is as of loggamma.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import optree
@@ -51,6 +51,25 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
                 _REFUSED.add(cls)
             return flatten(tree, is_leaf)
     return leaves_, treedef
+
+
+def assembled(tree: Any, given: Iterator[TreeDef]) -> TreeDef:
+    """The structure of a tree, without taking apart what is no list, tuple or dict of texts again: `given` has the
+    structures of these, in order."""
+    parts = lambda nodes: [assembled(node, given) for node in nodes]
+    kind = type(tree)
+    if _weft.is_operand(tree):
+        return _ARRAY_TREE
+    if tree is None:
+        return optree.treespec_none(namespace=NAMESPACE)
+    if kind is tuple:
+        return optree.treespec_tuple(parts(tree), namespace=NAMESPACE)
+    if kind is list:
+        return optree.treespec_list(parts(tree), namespace=NAMESPACE)
+    if kind is dict and all(type(key) is str for key in tree):
+        keys = sorted(tree)
+        return optree.treespec_dict(dict(zip(keys, parts(tree[key] for key in keys))), namespace=NAMESPACE)
+    return next(given)
 
 
 _REFUSED: set[type] = set()

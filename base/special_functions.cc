@@ -1,11 +1,11 @@
-#include "backends/cpu/ops/special_functions.h"
+#include "base/special_functions.h"
 
 #include <math.h>
 
 #include <cmath>
 #include <limits>
 
-namespace weft::cpu {
+namespace weft {
 namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -79,4 +79,4 @@ double ErfInv(double x, bool single) {
   return std::copysign(y, x);
 }
 
-}  // namespace weft::cpu
+}  // namespace weft
