@@ -122,7 +122,7 @@ void RegisterArithmetic(PrimRegistry& r) {
   quotient.on_signed = DivideInts<int64_t>;
   quotient.on_unsigned = DivideInts<uint64_t>;
   Prim& div = AddBinary(r, "div", kNumbers, quotient, WEFT_D2(1.0 / w, -(y / w)),
-                        "x / w; integers truncate towards zero and x / 0 is -1 (all ones).");
+                        "x / w; integers truncate towards zero and x / 0 is -1 (all ones).", {.work = 4});
   div.linear = {0};
   div.multilinear = true;
   div.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Div(c.b, *c.ct[0], *c.x[1]), std::nullopt}; };
@@ -141,32 +141,33 @@ void RegisterArithmetic(PrimRegistry& r) {
   ScalarMeaning<2> remainder = OnFloats<2>(WEFT_F2(std::fmod(x, w)));
   remainder.on_signed = RemainderInts<int64_t>;
   remainder.on_unsigned = RemainderInts<uint64_t>;
-  Samples(AddBinary(
-              r, "rem", kReals, remainder,
-              [](Expr x, Expr w, Expr) -> Partials {
-                const Expr q = x / w;
-                const Expr down = Floor(Abs(q));
-                return {x.Number(1), -(Sign(q) * down)};
-              },
-              "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x."),
+  Samples(AddBinary(r, "rem", kReals, remainder,
+                    [](Expr x, Expr w, Expr) -> Partials {
+                      const Expr q = x / w;
+                      const Expr down = Floor(Abs(q));
+                      return {x.Number(1), -(Sign(q) * down)};
+                    },
+                    "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x.",
+                    {.work = 15}),
           0.5, 4);
 
   ScalarMeaning<2> power = OnInexact<2>(WEFT_F2(Power(x, w)));
   power.on_signed = PowInts<int64_t>;
   power.on_unsigned = PowInts<uint64_t>;
-  Prim& pow = AddBinary(
-      r, "pow", kNumbers, power,
-      [](Expr x, Expr w, Expr y) -> Partials {
-        // d/dx = w x^(w-1), 0 where both are 0; d/dw = x^w log x, 0 where x is 0 and w > 0. Where w alone is 0 the
-        // first is 0 by itself, and its derivative by w is 1/x.
-        const Expr zero = x.Number(0), one = x.Number(1);
-        const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
-        const Expr down = w - 1.0;
-        const Expr dx = w * Pow(x, Select(w_is_0, Select(x_is_0, w.Number(1), down), down));
-        const Expr log = Log(Select(x_is_0, one, x));
-        return {dx, log * y};
-      },
-      "x to the power w. Integers: by repeated squaring, wrapping; negative w gives 0 unless x is 1 or -1.");
+  Prim& pow =
+      AddBinary(r, "pow", kNumbers, power,
+                [](Expr x, Expr w, Expr y) -> Partials {
+                  // d/dx = w x^(w-1), 0 where both are 0; d/dw = x^w log x, 0 where x is 0 and w > 0. Where w alone is
+                  // 0 the first is 0 by itself, and its derivative by w is 1/x.
+                  const Expr zero = x.Number(0), one = x.Number(1);
+                  const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
+                  const Expr down = w - 1.0;
+                  const Expr dx = w * Pow(x, Select(w_is_0, Select(x_is_0, w.Number(1), down), down));
+                  const Expr log = Log(Select(x_is_0, one, x));
+                  return {dx, log * y};
+                },
+                "x to the power w. Integers: by repeated squaring, wrapping; negative w gives 0 unless x is 1 or -1.",
+                {.work = 30, .ulps = 1});
   Samples(pow, 0.3, 3);
 
   ScalarMeaning<2> largest = OnInts<2>(WEFT_F2((x > w ? x : w)));
@@ -188,16 +189,17 @@ void RegisterArithmetic(PrimRegistry& r) {
         return {Select(Expr{x.b, Lt(x, w)}, x.Number(1), half), Select(Expr{x.b, Lt(w, x)}, x.Number(1), half)};
       },
       "The smaller of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
-  AddBinary(
-      r, "atan2", kFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
-      [](Expr x, Expr w, Expr) -> Partials {
-        // Both times a power of 2, by which the derivatives are multiplied too: squares neither overflow nor vanish.
-        const Expr scale = ScaleForSquares(Max(Abs(x), Abs(w)));
-        const Expr u = x * scale, v = w * scale, n = u * u + v * v;
-        return {v / n * scale, -(u / n * scale)};
-      },
-      "The angle of the point (w, x) in radians, in [-pi, pi].");
-  Prim& next = AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.");
+  AddBinary(r, "atan2", kFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
+            [](Expr x, Expr w, Expr) -> Partials {
+              // Both times a power of 2, by which the derivatives are multiplied too: squares neither overflow nor
+              // vanish.
+              const Expr scale = ScaleForSquares(Max(Abs(x), Abs(w)));
+              const Expr u = x * scale, v = w * scale, n = u * u + v * v;
+              return {v / n * scale, -(u / n * scale)};
+            },
+            "The angle of the point (w, x) in radians, in [-pi, pi].", {.work = 30, .ulps = 2});
+  Prim& next =
+      AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.", {.work = 4});
   next.not_differentiable = "a step between neighbouring numbers";
   next.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Shape shape = StaticSizes(c.results[0].dims, "nextafter");
@@ -419,11 +421,6 @@ void RegisterElementwiseBinary(PrimRegistry& r) {
   RegisterLogic(r);
   RegisterComplexFromParts(r);
   RegisterSelect(r);
-  r.Get("div").work = r.Get("nextafter").work = 4;
-  r.Get("rem").work = 15;
-  for (const char* name : {"pow", "atan2"}) r.Get(name).work = 30;
-  Accuracy(r, 1, {"pow"});
-  Accuracy(r, 2, {"atan2"});
   for (const char* name : {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}) r.Get(name).commutes = true;
 }
 

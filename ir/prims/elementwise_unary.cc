@@ -129,18 +129,22 @@ MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
 }
 
 void RegisterExponential(PrimRegistry& r) {
-  AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.");
-  AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
-  AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), Expm1Derivative, "e^x - 1, accurate near 0.");
+  AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.",
+           {.work = 15, .ulps = 1});
+  AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.",
+           {.work = 15, .ulps = 1.5});
+  AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), Expm1Derivative, "e^x - 1, accurate near 0.",
+           {.work = 15, .ulps = 2});
   Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
                        "Natural logarithm. With accuracy=\"highest\" compiled code for CPUs calls the C library's, in "
-                       "double precision; without, vector code computes it, several times as fast.");
+                       "double precision; without, vector code computes it, several times as fast.",
+                       {.work = 15, .ulps = 1});
   Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
-                         "log(1 + x), accurate near 0.");
+                         "log(1 + x), accurate near 0.", {.work = 15, .ulps = 1.5});
   Prim& log2 = AddUnary(r, "log2", kFloats, OnFloats<1>(WEFT_F(std::log2(x))), WEFT_D(std::numbers::log2e / x),
-                        "Logarithm to base 2; of powers of 2 exact.");
+                        "Logarithm to base 2; of powers of 2 exact.", {.work = 15, .ulps = 1});
   Prim& log10 = AddUnary(r, "log10", kFloats, OnFloats<1>(WEFT_F(std::log10(x))), WEFT_D(std::numbers::log10e / x),
-                         "Logarithm to base 10; of powers of 10 exact.");
+                         "Logarithm to base 10; of powers of 10 exact.", {.work = 15, .ulps = 1});
   log.taylor = LogCoefficient;
   for (Prim* p : {&log, &log1p, &log2, &log10}) {
     p->samples = [p] {
@@ -162,17 +166,19 @@ void RegisterExponential(PrimRegistry& r) {
     }
     return samples;
   };
-  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative, "1 / (1 + e^-x).");
+  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative, "1 / (1 + e^-x).",
+           {.work = 15, .ulps = 3});
   AddUnary(r, "logistic_density", kFloats, OnFloats<1>(LogisticDensity), WEFT_D(-Tanh(x * 0.5) * y),
-           "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.");
+           "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.",
+           {.work = 15, .ulps = 4});
   Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
-                        "Square root; principal branch for complex x.");
-  Prim& rsqrt =
-      AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
-  Prim& cbrt = AddUnary(
-      r, "cbrt", kFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
-      // As a power: its derivatives at 0 are infinite too, not NaN.
-      [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); }, "Real cube root.");
+                        "Square root; principal branch for complex x.", {.work = 4});
+  Prim& rsqrt = AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)),
+                         "1 / sqrt(x).", {.work = 4, .ulps = 1.5});
+  Prim& cbrt = AddUnary(r, "cbrt", kFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
+                        // As a power: its derivatives at 0 are infinite too, not NaN.
+                        [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); },
+                        "Real cube root.", {.work = 15, .ulps = 1});
   sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
     p->samples = [p] {
@@ -200,36 +206,42 @@ double SechSquaredOf(double x) {
 }
 
 void RegisterTrigonometric(PrimRegistry& r) {
-  AddUnary(r, "sin", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)), "Sine of x in radians.");
+  AddUnary(r, "sin", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)), "Sine of x in radians.",
+           {.work = 15, .ulps = 1.5});
   AddUnary(r, "cos", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)),
-           "Cosine of x in radians.");
-  Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians."),
+           "Cosine of x in radians.", {.work = 15, .ulps = 1.5});
+  Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians.",
+                  {.work = 30, .ulps = 3}),
          -1.2, 1.2);
   Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(OneMinusSquare(x))),
-                  "Inverse sine, in [-pi/2, pi/2] radians."),
+                  "Inverse sine, in [-pi/2, pi/2] radians.", {.work = 30, .ulps = 2}),
          -0.9, 0.9);
   Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(OneMinusSquare(x))),
-                  "Inverse cosine, in [0, pi] radians."),
+                  "Inverse cosine, in [0, pi] radians.", {.work = 30, .ulps = 1.5}),
          -0.9, 0.9);
   AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))),
            WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), Square(1.0 / x), 1.0 / (1.0 + x * x))),
-           "Inverse tangent, in (-pi/2, pi/2) radians.");
-  AddUnary(r, "sinh", kFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.");
-  AddUnary(r, "cosh", kFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.");
-  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative, "Hyperbolic tangent.");
+           "Inverse tangent, in (-pi/2, pi/2) radians.", {.work = 30, .ulps = 2});
+  AddUnary(r, "sinh", kFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.",
+           {.work = 30, .ulps = 3});
+  AddUnary(r, "cosh", kFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.",
+           {.work = 30, .ulps = 3});
+  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative, "Hyperbolic tangent.",
+           {.work = 15, .ulps = 4});
   AddUnary(
       r, "sech_squared", kFloats, OnFloats<1>(SechSquaredOf), WEFT_D(-2.0 * Tanh(x) * y),
       "1 / cosh(x)^2, the derivative of tanh, accurate where tanh(x) rounds to 1. What is less than twice the least "
-      "normal number may be 0.");
+      "normal number may be 0.",
+      {.work = 15, .ulps = 3});
   AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))),
            WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt(x * x + 1.0))),
-           "Inverse hyperbolic sine.");
+           "Inverse hyperbolic sine.", {.work = 30, .ulps = 2});
   Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
                   WEFT_D(Select(Gt(x, FarFrom1(x.dtype())), 1.0 / x, Rsqrt((x - 1.0) * (x + 1.0)))),
-                  "Inverse hyperbolic cosine, x >= 1."),
+                  "Inverse hyperbolic cosine, x >= 1.", {.work = 30, .ulps = 2}),
          1.2, 4);
   Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),
-                  "Inverse hyperbolic tangent, |x| <= 1."),
+                  "Inverse hyperbolic tangent, |x| <= 1.", {.work = 30, .ulps = 2}),
          -0.9, 0.9);
 }
 
@@ -259,22 +271,22 @@ MaybeExpr TrigammaDerivative(const Expr& x, const Expr&) {
 
 void RegisterSpecial(PrimRegistry& r) {
   AddUnary(r, "erf", kFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))),
-           "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
+           "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.", {.work = 15, .ulps = 1});
   AddUnary(r, "erfc", kFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))),
-           "1 - erf(x), accurate for large x.");
+           "1 - erf(x), accurate for large x.", {.work = 30, .ulps = 1.5});
   Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInvValue(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
-                  "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."),
+                  "The inverse of erf; +-inf at +-1, NaN outside [-1, 1].", {.work = 30, .ulps = 4}),
          -0.9, 0.9);
   Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(std::lgamma(x))), WEFT_D(Digamma(x)),
-                  "log |Gamma(x)|. Near its roots below 0 the accuracy is that of 1."),
+                  "log |Gamma(x)|. Near its roots below 0 the accuracy is that of 1.", {.work = 30, .ulps = 3}),
          0.3, 6);
-  Domain(AddUnary(
-             r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
-             [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
-             "The derivative of lgamma (Abramowitz & Stegun 6.3). Near its roots the accuracy is that of 1."),
+  Domain(AddUnary(r, "digamma", kFloats, OnFloats<1>(WEFT_F(DigammaValue(x))),
+                  [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
+                  "The derivative of lgamma (Abramowitz & Stegun 6.3). Near its roots the accuracy is that of 1.",
+                  {.work = 30, .ulps = 8}),
          0.3, 6);
   Domain(AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(TrigammaValue(x))), TrigammaDerivative,
-                  "The derivative of digamma (Abramowitz & Stegun 6.4)."),
+                  "The derivative of digamma (Abramowitz & Stegun 6.4).", {.work = 30, .ulps = 4}),
          0.3, 6);
 }
 
@@ -391,25 +403,11 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
     for (double v : LoadAs<double>(in[0])) y.push_back(std::isfinite(v));
     return {StoreAs<uint64_t>(DType::kBool, in[0].shape(), y)};
   };
-  // What is not one operation: about the length of the vector code (lowering/cpu/vector_math.cc).
-  for (const char* name : {"exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tanh",
-                           "sech_squared", "logistic", "logistic_density", "erf", "cbrt"})
-    r.Get(name).work = 15;
-  for (const char* name : {"tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "erf_inv",
-                           "lgamma", "digamma", "trigamma"})
-    r.Get(name).work = 30;
-  for (const char* name : {"sqrt", "rsqrt"}) r.Get(name).work = 4;
-  // Measured over the whole range of f32 and f64, and rounded up.
-  Accuracy(r, 1, {"exp", "log", "log2", "log10", "cbrt", "erf"});
-  Accuracy(r, 1.5, {"exp2", "log1p", "sin", "cos", "acos", "rsqrt", "erfc"});
-  Accuracy(r, 2, {"expm1", "asin", "atan", "asinh", "acosh", "atanh"});
-  Accuracy(r, 3, {"tan", "sinh", "cosh", "sech_squared", "logistic", "lgamma"});
-  Accuracy(r, 4, {"tanh", "logistic_density", "erf_inv", "trigamma"});
-  Accuracy(r, 8, {"digamma"});
   Prim& stop = AddUnary(r, "stop_gradient", kAll | DTypeSet{DType::kTape}, {}, ZeroDerivative,
                         "x itself; declared to have derivative zero.");
   stop.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return {in[0]}; };
   stop.work = 0;
+  stop.traffic = Traffic::kNone;
 }
 
 }  // namespace weft
