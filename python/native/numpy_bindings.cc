@@ -316,7 +316,7 @@ void BindNumpy(py::module_& m) {
 
   // Reductions.
   m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, py::handle keepdims) {
-    const std::string what = NumpyName(prim);
+    const std::string what = weft::NumpyName(prim);
     return Wrap(ReduceAxes(prim, One(x, what.c_str()), Axes(axes, what), Flag(keepdims, what + ": keepdims")));
   });
   m.def("mean", [](py::handle x, const py::object& axes, py::handle keepdims) {
