@@ -275,6 +275,14 @@ Lanes BodyEmitter::Op(const KernelNode& node, const std::vector<DType>& dtypes, 
   const ScalarOpArgs args{*this, m_, node, dtypes, x};
   if (row.any != nullptr) return row.any(args);
   const DType dtype = dtypes[0];
+  if (IsFloat8(dtype)) {  // through f32, and rounded once
+    KernelNode wide;
+    wide.op = node.op;
+    wide.integer = node.integer;
+    wide.dtype = IsFloat8(node.dtype) ? DType::kF32 : node.dtype;
+    for (Lanes& v : x) v = Convert(dtype, DType::kF32, v);
+    return Convert(wide.dtype, node.dtype, Op(wide, std::vector<DType>(x.size(), DType::kF32), x));
+  }
   if (IsFloat(dtype) && !row.on_float) return Function(row, args);
   const ScalarOp::Emit emit = IsComplex(dtype) ? row.on_complex : IsFloat(dtype) ? row.on_float : row.on_integer;
   return emit != nullptr ? emit(args) : Call(node.op, dtype, x, node.dtype);

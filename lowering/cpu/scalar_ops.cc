@@ -4,6 +4,7 @@
 #include "lowering/cpu/mlir/scalar_ops.h"
 
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "ir/prim_table.h"
@@ -299,7 +300,7 @@ const ScalarOp& ScalarOpOf(const Prim& prim) { return Rows()[prim]; }
 bool HasScalarCode(const Prim& prim, DType dtype) {
   const ScalarOp& row = ScalarOpOf(prim);
   if (row.any != nullptr) return true;
-  if (IsFloat8(dtype)) return false;
+  if (IsFloat8(dtype)) return HasScalarCode(prim, DType::kF32);
   if (MathIndex(prim.name, static_cast<int>(dtype)) >= 0) return true;
   if (IsComplex(dtype)) return row.on_complex != nullptr;
   if (IsFloat(dtype)) return row.on_float != nullptr || row.vector != nullptr;
