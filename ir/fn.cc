@@ -84,10 +84,10 @@ size_t Fn::StructuralHash() const {
 
 int Eqn::OutwardCalls() const {
   if (prim->family != Family::kControl && regions.empty()) return 0;
-  if (prim->name == "recur") return static_cast<int>(attrs.GetInt("depth")) + 1;
+  if (prim->recurs) return static_cast<int>(attrs.GetInt("depth")) + 1;
   int most = 0;
   for (const FnRef& r : regions) most = std::max(most, r->OutwardCalls());
-  return prim->name == "recursive" ? std::max(0, most - 1) : most;
+  return prim->region_use == RegionUse::kRecursive ? std::max(0, most - 1) : most;
 }
 
 std::vector<std::string> Eqn::FreeAxes() const {

@@ -78,17 +78,17 @@ class Lifting {
 
   // What the equation gets as further operands.
   Numbers NeededInside(const Fn& fn, const Eqn& e) {
-    static const Prim &recursive = FindPrim("recursive"), &recur = FindPrim("recur");
-    if (e.prim == &recur) return OfCaller(e);
+    if (e.prim->recurs) return OfCaller(e);
+    const bool recursive = e.prim->region_use == RegionUse::kRecursive;
     if (e.regions.empty() || !PlaceOfConstants(fn, e)) return {};
-    if (e.prim == &recursive && CallsWithoutPlace(*e.regions[0])) return {};
-    if (e.prim == &recursive) recursive_.emplace_back();  // a call of it needs no more than it does
+    if (recursive && CallsWithoutPlace(*e.regions[0])) return {};
+    if (recursive) recursive_.emplace_back();  // a call of it needs no more than it does
     Numbers needed;
     for (const FnRef& region : e.regions) {
       const Numbers more = NeededBy(*region);
       needed.insert(more.begin(), more.end());
     }
-    if (e.prim == &recursive) recursive_.pop_back();
+    if (recursive) recursive_.pop_back();
     return needed;
   }
 
@@ -137,7 +137,7 @@ class Lifting {
 
   // The equation with the constants that it needs.
   Atoms WithMore(Builder& b, const Fn& fn, const Eqn& e, Atoms x, const std::map<size_t, Atom>& constants) {
-    static const Prim& recursive = FindPrim("recursive");
+    const bool recursive = e.prim->region_use == RegionUse::kRecursive;
     const Numbers needed = NeededInside(fn, e);
     if (needed.empty()) return b.Clone(fn, e, std::move(x));
     const ConstantPlace place = *PlaceOfConstants(fn, e);
@@ -149,14 +149,14 @@ class Lifting {
       types.push_back(b.TypeOf(more.back()));
       added.emplace_back(n, &b.TypeOf(more.back()));
     }
-    if (e.prim == &recursive) recursive_.push_back(needed);
+    if (recursive) recursive_.push_back(needed);
     std::vector<FnRef> regions;
     for (size_t r = 0; r < e.regions.size(); ++r) {
       const FnRef region = place.varying.empty() ? e.regions[r] : VaryingOver(e.regions[r], place.varying);
       kept_.push_back(region);
       regions.push_back(Rebuilt(region, place.params[r], added, Param::Kind::kArgument));
     }
-    if (e.prim == &recursive) recursive_.pop_back();
+    if (recursive) recursive_.pop_back();
     x.insert(x.begin() + static_cast<int64_t>(place.operand), more.begin(), more.end());
     return b.Emit(*e.prim, std::move(x), place.With(e, types), regions);
   }

@@ -12,12 +12,12 @@ bool KeepsType(const Builder& b, const Atom& x, const Atom& y) {
   return t.rank() >= u.rank() && t.dtype == u.dtype;
 }
 
-// Work that can be dropped: the value that `prim`(x, y) is anyway.
+// Work that can be dropped: the value that `prim`(x, y) is anyway. These two are what derivative rules multiply by 1.
 const Atom* Trivial(const Builder& b, const Prim& prim, const Atom& x, const Atom& y) {
   static const Prim &mul = FindPrim("mul"), &div = FindPrim("div");
   if (&prim != &mul && &prim != &div) return nullptr;
   if (y.IsSplat(1) && KeepsType(b, x, y)) return &x;
-  if (&prim == &mul && x.IsSplat(1) && KeepsType(b, y, x)) return &y;
+  if (&prim == &mul && x.IsSplat(1) && KeepsType(b, y, x)) return &y;  // a quotient's operands do not change places
   return nullptr;
 }
 

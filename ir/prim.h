@@ -242,6 +242,28 @@ enum class Family {
 };
 const char* Name(Family family);
 
+// What an operation does with its regions.
+enum class RegionUse : uint8_t {
+  kNone,       // it has none
+  kCall,       // computes region 0
+  kWithRules,  // computes region 0 too; further regions and attributes are rules for transforms
+  kBranches,   // computes one of them: operand 0 says which
+  kCounted,    // computes region 0 as often as the attribute `length` says
+  kUncounted,  // computes all of them, trip by trip, as often as values say
+  kSnapshots,  // computes region 0 forwards, and again from snapshots, and region 1 backwards
+  kRecursive,  // computes region 0, which may call itself
+  kDevices,    // computes region 0 on every device of a mesh
+};
+
+// What an operation reads and writes of arrays.
+enum class Traffic : uint8_t {
+  kWhole,     // its operands and results
+  kNone,      // nothing: the result is the operand, or is known without it
+  kTaken,     // of operand 0 only what it puts into its result
+  kReplaced,  // of operand 0 the elements that operand 1 takes the place of
+  kCombined,  // of operand 0 the elements that those of the last operand are combined with
+};
+
 // The size that stands for a dimension in a count: its own, or a guess for a symbolic one.
 using SizeOf = std::function<double(const Dim&)>;
 // Floating-point operations of one equation.
@@ -298,8 +320,16 @@ struct Prim {
   // Region operations whose transpose takes regions that also compute values that are not linear: nothing is split off
   // first where every result depends on the linear operands.
   bool transposes_mixed_regions = false;
+  RegionUse region_use = RegionUse::kNone;
+  bool recurs = false;        // calls the function that an enclosing operation of kRecursive computes
+  bool lane_by_lane = false;  // batched by computing lanes one after the other
+  bool communicates = false;  // devices or lanes meet there
+  bool view = false;          // the result is read through a map of indices wherever it is used
+  bool expands = false;       // the result is larger than what it is made from: made again rather than kept
+  Traffic traffic = Traffic::kWhole;
   // The functions of the host that an equation with these attributes names (ir/host_functions.h).
   std::function<Ints(const Attrs&)> host_functions;
+  bool is_callback() const { return family == Family::kEffect && host_functions != nullptr; }
   bool says_varying = false;  // `infer` says over which mesh axes the results vary, as that of operations with regions
   bool is_linear() const { return !linear.empty(); }
   bool LinearIn(int operand) const {
@@ -310,10 +340,15 @@ struct Prim {
   double work = 1;  // element-wise: floating-point operations per element of the result
   FlopsRule flops;  // empty: `work` per element of the result (element-wise) or one per element of the operands
   // Of lowered code, relative, in f32: against `eval`; of an element-wise operation against the exact value, in steps
-  // of 2^-23 (its bound in units of the last place; see Accuracy in ir/prims/elementwise.h).
+  // of 2^-23 (its bound in units of the last place; see Declared in ir/prims/elementwise.h).
   double tolerance = 1e-6;
+  // Whether the interpreter and compiled code give the same bits, of the exact value rounded once.
+  bool correctly_rounded() const { return is_elementwise() && tolerance == 0; }
   std::function<std::vector<Sample>()> samples;
   std::vector<std::string> more_attributes;  // optional ones that no sample has
+  // For the documentation and tests of an element-wise operation: its exact value as mpmath says it, of x (and w), and
+  // arguments of an example, as Python says them.
+  std::string formula, example;
 };
 
 // The types of an equation's results: what `infer` says, and of operations without regions that values vary over

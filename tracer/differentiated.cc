@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "tracer/trace.h"
 
 namespace weft {
@@ -46,7 +47,7 @@ bool CarriesDerivative(const Value& value) {
     pending.pop_back();
     if (!seen.insert(v.id).second || !HasTangents(builder.TypeOf(v).dtype)) continue;
     if (const Eqn* eqn = builder.Definition(v)) {
-      if (eqn->prim->name == "stop_gradient") continue;
+      if (Is<"stop_gradient">(*eqn->prim)) continue;  // declared to have no derivative
       for (const Atom& a : eqn->operands) {
         if (a.is_var()) pending.push_back(a.var());
       }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/prim_table.h"
+
 namespace weft {
 namespace {
 
@@ -29,7 +31,9 @@ WeakDType CommonDType(const Prim& prim, Operands xs, Promotion promotion) {
   if (promotion == Promotion::kInexact || (!IsInexact(t.dtype) && !prim.dtypes.Has(t.dtype))) {
     // What is whole for integers is not a float for booleans: NumPy and JAX refuse their differences.
     if (promotion == Promotion::kAuto && IsBool(t.dtype) && prim.dtypes.Has(DType::kI32)) {
-      if (prim.name != "square" && !prim.name.starts_with("shift_"))
+      static const auto& takes_booleans =
+          *new PrimSet{"square", "shift_left", "shift_right_logical", "shift_right_arithmetic"};
+      if (!takes_booleans.Has(prim))
         throw TypeError(prim.name, ": operands are booleans; expected one of ", prim.dtypes.ToString(),
                         "; convert them with astype, or use logical_not, logical_xor ...");
       t = {DefaultInt(), false};
@@ -149,7 +153,8 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
     throw TypeError(prim.name, ": takes ", prim.num_operands, prim.num_operands == 1 ? " operand" : " operands",
                     ", got ", xs.size());
   }
-  if (prim.name == "select") return Where(xs[0], xs[1], xs[2]);
+  // Its first operand has a dtype of its own.
+  if (Is<"select">(prim)) return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
   if (g_elementwise_runner != nullptr && Trace::Current() == nullptr) {
     if (std::optional<Tensor> y = g_elementwise_runner(prim, t.dtype, attrs, xs)) {

@@ -81,6 +81,8 @@ Value Flip(const Operand& x, std::optional<Ints> axes);
 Value PadConstant(const Operand& x, const Ints& lo, const Ints& hi, const Operand& value);
 Value SliceAxis(const Operand& x, int64_t axis, int64_t start, int64_t limit, int64_t stride);
 
+// reduce_sum is called sum.
+std::string NumpyName(const std::string& prim);
 // Reductions (reduce_ops.cc). `prim` is reduce_sum ...; integers narrower than the default are widened for sum and
 // prod.
 Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> axes, bool keepdims);

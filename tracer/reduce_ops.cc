@@ -1,3 +1,4 @@
+#include "ir/prim_table.h"
 #include "tracer/ops.h"
 
 namespace weft {
@@ -32,21 +33,42 @@ Atom KeepDims(Builder& b, const Atom& reduced, const Dims& from, const Ints& dim
   return Reshape(b, reduced, kept);
 }
 
-std::string NumpyName(const std::string& prim) { return prim.rfind("reduce_", 0) == 0 ? prim.substr(7) : prim; }
+// In which dtype what is reduced is computed, and whether there is a result for no elements.
+struct ReductionRule {
+  enum class In { kOwn, kSum, kCount, kBool };
+  In in = In::kOwn;  // kSum: the default integers at least; kCount: booleans are counted too; kBool: as truth values
+  bool empty = true;
+};
+using In = ReductionRule::In;
+
+const ReductionRule& RuleOf(const std::string& prim) {
+  static const auto& rules = *new PrimTable<ReductionRule>{
+      {"reduce_sum", {In::kCount}}, {"reduce_prod", {In::kSum}},       {"reduce_and", {In::kBool}},
+      {"reduce_or", {In::kBool}},   {"reduce_max", {In::kOwn, false}}, {"reduce_min", {In::kOwn, false}},
+      {"cumsum", {In::kCount}},     {"cumprod", {In::kSum}},
+  };
+  return rules[FindPrim(prim)];
+}
 
 }  // namespace
+
+std::string NumpyName(const std::string& prim) {
+  // The registry's names of reductions begin so, NumPy's do not.
+  return prim.starts_with("reduce_") ? prim.substr(7) : prim;
+}
 
 Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> axes, bool keepdims) {
   const std::string name = NumpyName(prim);
   const Ints dims = AxesOrAll(x, axes, name.c_str());
   DType dtype = x.dtype().dtype;
-  if (prim == "reduce_sum" || prim == "reduce_prod") {
-    dtype = IsBool(dtype) && prim == "reduce_sum" ? CountDType(Size(x.dims(), dims)) : SumDType(dtype);
-  }
-  if ((prim == "reduce_and" || prim == "reduce_or") && !IsBool(dtype))
-    return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
+  const ReductionRule& rule = RuleOf(prim);
+  if (rule.in == In::kCount || rule.in == In::kSum)
+    dtype = IsBool(dtype) && rule.in == In::kCount ? CountDType(Size(x.dims(), dims)) : SumDType(dtype);
+  if (rule.in == In::kBool && !IsBool(dtype)) return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
+  // In 8 bits a sum soon adds nothing any more.
+  if (IsFloat8(dtype)) return Astype(ReduceAxes(prim, Astype(x, DType::kF32), axes, keepdims), dtype);
   const Dims from = x.dims();
-  if (prim == "reduce_max" || prim == "reduce_min") {
+  if (!rule.empty) {
     for (int64_t d : dims) {
       if (from[d] == Dim(0))
         throw ValueError(name, ": axis ", d, " of an array of shape ", ShapeText(from),
@@ -113,9 +135,9 @@ Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_
   if (!axis && v.rank() != 1) v = Reshape(v, {Dim(-1)});
   const int64_t dim = CheckAxis(axis.value_or(0), v.rank(), prim.c_str());
   DType dtype = v.dtype();
-  if (prim == "cumsum" || prim == "cumprod") {
-    if (IsBool(dtype)) dtype = prim == "cumsum" ? CountDType(v.dims()[dim]) : DefaultInt();
-  }
+  if (IsFloat8(dtype)) return Astype(Cumulative(prim, Astype(v, DType::kF32), dim, reverse), dtype);
+  const In in = RuleOf(prim).in;
+  if (IsBool(dtype) && in != In::kOwn) dtype = in == In::kCount ? CountDType(v.dims()[dim]) : DefaultInt();
   Site site;
   const Atom a = site.Use(v, dtype);
   return site.Finish(site.b().Emit1(FindPrim(prim), {a}, {{"dim", dim}, {"reverse", reverse}}));

@@ -13,7 +13,7 @@ namespace {
 // Callbacks are functions of this process.
 void RefuseCallbacks(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == "pure_callback" || e.prim->name == "io_callback")
+    if (e.prim->is_callback())
       throw UserError(ErrorKind::kUnsupported, e.loc, "export: ", e.prim->name,
                       " calls a function of this process, which a bundle cannot bring along");
     for (const FnRef& r : e.regions) {

@@ -17,38 +17,14 @@ constexpr char kMagic[] = "\x93NUMPY";
 constexpr size_t kMagicSize = 6;
 constexpr int kMaxRank = 64;
 
-struct Format {
-  DType dtype;
-  const char* descr;  // without the byte order
-};
-constexpr Format kFormats[] = {
-    {DType::kBool, "b1"},
-    {DType::kI8, "i1"},
-    {DType::kI16, "i2"},
-    {DType::kI32, "i4"},
-    {DType::kI64, "i8"},
-    {DType::kU8, "u1"},
-    {DType::kU16, "u2"},
-    {DType::kU32, "u4"},
-    {DType::kU64, "u8"},
-    {DType::kF16, "f2"},
-    {DType::kF32, "f4"},
-    {DType::kF64, "f8"},
-    {DType::kC64, "c8"},
-    {DType::kC128, "c16"},
-    // These come after the types that they could be confused with.
-    {DType::kBF16, "V2"},
-    {DType::kF8E4M3FN, "V1"},
-    {DType::kF8E5M2, "V1"},
-    {DType::kKey, "u8"},
-};
-
+// What the file says, if it can be that; else the first dtype of numbers that is written so.
 std::optional<DType> DTypeOfDescr(const std::string& descr, DType wanted) {
   std::optional<DType> found;
-  for (const Format& f : kFormats) {
-    if (descr != f.descr) continue;
-    if (f.dtype == wanted) return wanted;
-    if (!found && f.descr[0] != 'V') found = f.dtype;
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (RowOf(dtype).npy == nullptr || descr != RowOf(dtype).npy) continue;
+    if (dtype == wanted) return wanted;
+    if (!found && descr[0] != 'V' && !IsOpaque(dtype)) found = dtype;
   }
   return found;
 }
@@ -213,10 +189,8 @@ Tensor ParseNpy(const std::string& bytes, DType wanted, const std::string& name)
 }
 
 std::string NpyBytes(const Tensor& tensor) {
-  std::string descr;
-  for (const Format& f : kFormats) {
-    if (f.dtype == tensor.dtype()) descr = std::string(ByteWidth(f.dtype) == 1 ? "|" : "<") + f.descr;
-  }
+  const DTypeRow& row = RowOf(tensor.dtype());
+  const std::string descr = row.npy == nullptr ? "" : std::string(row.bytes == 1 ? "|" : "<") + row.npy;
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t size : tensor.shape()) header += std::to_string(size) + ",";
   header += "), }";

@@ -1,7 +1,6 @@
 #include "ir/analysis/cost.h"
 
 #include <algorithm>
-#include <string_view>
 #include <unordered_map>
 
 #include "ir/prim.h"
@@ -29,10 +28,6 @@ double Elements(const Type& t, const CostOptions& options) {
 
 double Bytes(const Type& t, const CostOptions& options) { return BytesPerArray(t, options); }
 
-bool IsOneOf(const std::string& name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 class Counter {
  public:
   explicit Counter(const CostOptions& options) : options_(options) {}
@@ -52,35 +47,33 @@ class Counter {
 };
 
 Cost Counter::OfRegions(const Eqn& e) {
-  const std::string& name = e.prim->name;
-  if (name == "scan") {
-    return OfRegion(*e.regions[0]) * SizeOfDim(e.attrs.Get<Dims>("length")[0], options_);
-  }
-  if (name == "snapshot_scan") {
-    const int64_t steps = e.attrs.Get<Dims>("length")[0].value("cost");
-    const Cost forward = OfRegion(*e.regions[0]);
-    if (e.regions.size() == 1) return forward * static_cast<double>(steps);
-    const int64_t again = steps + BinomialAdvances(steps, e.attrs.GetInt("snapshots"));
-    Cost both = forward * static_cast<double>(again);
-    return both += OfRegion(*e.regions[1]) * static_cast<double>(steps);
-  }
-  if (name == "while" || name == "tape_scan") {
-    Cost trip;
-    for (const FnRef& r : e.regions) trip += OfRegion(*r);
-    return trip * options_.trips;
-  }
-  if (name == "cond") {
-    Cost most;
-    for (const FnRef& r : e.regions) {
-      const Cost c = OfRegion(*r);
-      const double equations = std::max(c.equations, most.equations);
-      if (c.total() > most.total()) most = c;
-      most.equations = equations;
+  const double trips = TripsOf(e, options_);
+  switch (e.prim->region_use) {
+    case RegionUse::kSnapshots: {
+      const Cost forward = OfRegion(*e.regions[0]);
+      if (e.regions.size() == 1) return forward * trips;
+      const auto steps = static_cast<int64_t>(trips);
+      const int64_t again = steps + BinomialAdvances(steps, e.attrs.GetInt("snapshots"));
+      Cost both = forward * static_cast<double>(again);
+      return both += OfRegion(*e.regions[1]) * trips;
     }
-    return most;
+    case RegionUse::kUncounted: {
+      Cost trip;
+      for (const FnRef& r : e.regions) trip += OfRegion(*r);
+      return trip * trips;
+    }
+    case RegionUse::kBranches: {
+      Cost most;
+      for (const FnRef& r : e.regions) {
+        const Cost c = OfRegion(*r);
+        const double equations = std::max(c.equations, most.equations);
+        if (c.total() > most.total()) most = c;
+        most.equations = equations;
+      }
+      return most;
+    }
+    default: return OfRegion(*e.regions[0]) * trips;
   }
-  // The further regions of these are derivative rules.
-  return OfRegion(*e.regions[0]);
 }
 
 double OperationsOf(const Eqn& e, const Types& operands, const Types& results, const CostOptions& options) {
@@ -102,25 +95,33 @@ double OperationsOf(const Eqn& e, const Types& operands, const Types& results, c
 
 }  // namespace
 
-bool ReadsOnlyItsResult(const Prim& prim) { return IsOneOf(prim.name, {"slice", "dynamic_slice", "gather"}); }
+double TripsOf(const Eqn& e, const CostOptions& options) {
+  switch (e.prim->region_use) {
+    case RegionUse::kCounted:
+    case RegionUse::kSnapshots: return SizeOfDim(e.attrs.Get<Dims>("length")[0], options);
+    case RegionUse::kUncounted: return options.trips;
+    default: return 1;
+  }
+}
 
 namespace {
 
 double TrafficOf(const Eqn& e, const Types& operands, const Types& results, const CostOptions& options) {
-  const std::string& name = e.prim->name;
-  if (IsOneOf(name, {"reshape", "stop_gradient", "dim_size"})) return 0;
-  double out = 0, in = 0;
+  double out = 0, in = 0, first = 0;
   for (const Type& t : results) out += Bytes(t, options);
   for (size_t i = 0; i < operands.size(); ++i) {
     const bool again = std::find(e.operands.begin(), e.operands.begin() + static_cast<int64_t>(i), e.operands[i]) !=
                        e.operands.begin() + static_cast<int64_t>(i);
     if (e.operands[i].is_var() && !again) in += Bytes(operands[i], options);
+    if (i == 0) first = in;
   }
-  if (name == "gather") return 2 * out + Bytes(operands[1], options);
-  if (ReadsOnlyItsResult(*e.prim)) return 2 * out;
-  if (name == "dynamic_update_slice") return 2 * Bytes(operands[1], options);
-  // Updates are read, and the elements they meet read and written.
-  if (name.rfind("scatter", 0) == 0) return in - Bytes(operands[0], options) + 2 * Bytes(operands.back(), options);
+  switch (e.prim->traffic) {
+    case Traffic::kNone: return 0;
+    case Traffic::kTaken: return 2 * out + (in - first);  // and what says where
+    case Traffic::kReplaced: return 2 * Bytes(operands[1], options);
+    case Traffic::kCombined: return in - first + 2 * Bytes(operands.back(), options);
+    case Traffic::kWhole: break;
+  }
   return in + out;
 }
 
@@ -153,10 +154,11 @@ double FlopsOf(const Fn& fn, const Eqn& e, const CostOptions& options) {
 
 namespace {
 
+bool IsFreeView(const Prim& prim) { return prim.view && prim.traffic == Traffic::kNone; }
 // Computed where it is read, in registers.
 bool Fuses(const Eqn& e) {
   return e.regions.empty() && e.num_results == 1 &&
-         (e.prim->is_elementwise() || IsOneOf(e.prim->name, {"broadcast", "iota", "reshape"}));
+         (e.prim->is_elementwise() || e.prim->expands || IsFreeView(*e.prim));
 }
 // Reads what fuses without asking for an array of it.
 bool ReadsFused(const Eqn& e) { return Fuses(e) || e.prim->family == Family::kReduction; }

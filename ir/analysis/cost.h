@@ -30,14 +30,13 @@ struct Cost {
   double total() const { return flops + bytes; }
 };
 
-// Whether an operation touches of operand 0 only what it puts into its result.
-bool ReadsOnlyItsResult(const Prim& prim);
-
 struct CostOptions {
   double symbol = 64;  // the size taken for a symbolic dimension
   double trips = 1;    // the trips taken for a loop that is not counted
 };
 
+// How often the regions of an equation run.
+double TripsOf(const Eqn& eqn, const CostOptions& options = {});
 // Of an array of this type.
 double BytesPerArray(const Type& type, const CostOptions& options = {});
 // Of one equation of `fn`. A scan counts its body times its length, a while its condition and body times the assumed

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/prim.h"
+#include "ir/prim_table.h"
 
 namespace weft {
 namespace {
@@ -37,14 +37,15 @@ void Collect(const Fn& fn, const std::string& indent, std::unordered_set<const F
              std::vector<std::string>& lines) {
   for (const Eqn& e : fn.eqns()) {
     const std::string& prim = e.prim->name;
+    const RegionUse use = e.prim->region_use;
     const std::string at = e.loc ? " at " + e.loc.ToString() : "";
     std::string line;
-    if (prim == "while" || prim == "tape_scan") {
+    if (use == RegionUse::kUncounted) {
       const FnRef& body = e.regions.back();
       const Types out = body->ResultTypes();
       const Types rows(out.begin() + e.attrs.GetInt("num_carry"), out.end());
       if (!rows.empty()) line = prim + at + ": tapes, " + Together(rows) + " per trip";
-    } else if (prim == "scan") {
+    } else if (use == RegionUse::kCounted) {
       const Types out = e.regions[0]->ResultTypes();
       const Types rows(out.begin() + e.attrs.GetInt("num_carry"), out.end());
       if (!rows.empty()) {
@@ -54,7 +55,7 @@ void Collect(const Fn& fn, const std::string& indent, std::unordered_set<const F
         }
         line = prim + at + ": " + StepsOf(e) + " of " + Together(rows) + ", " + Together(all) + " together";
       }
-    } else if (prim == "snapshot_scan") {
+    } else if (use == RegionUse::kSnapshots) {
       const int64_t consts = e.attrs.GetInt("num_consts"), forward = e.attrs.GetInt("num_forward");
       const Types params = e.regions[0]->ParamTypes();
       const Types state(params.begin() + consts, params.begin() + consts + forward);
@@ -88,21 +89,23 @@ Origin OriginOf(const Fn& fn, const Atom& value) {
   const Eqn& e = *DefiningEqn(fn, value.var());
   o.prim = e.prim->name;
   o.loc = e.loc;
-  if (o.prim == "checkpoint_name") o.name = e.attrs.Get<std::string>("name");
+  // What gives a value a name is not asked for anything else.
+  if (Is<"checkpoint_name">(*e.prim)) o.name = e.attrs.Get<std::string>("name");
   // Inside a region: which of its results it is, and how often the region runs.
   const size_t r = value.id() - e.first_result;
   const Fn* region = nullptr;
   size_t inner = r;
-  if (o.prim == "call" || o.prim == "recursive") {
+  const RegionUse use = e.prim->region_use;
+  if (use == RegionUse::kCall || use == RegionUse::kRecursive) {
     region = e.regions[0].get();
-  } else if (o.prim == "scan" && r >= static_cast<size_t>(e.attrs.GetInt("num_carry"))) {
+  } else if (use == RegionUse::kCounted && r >= static_cast<size_t>(e.attrs.GetInt("num_carry"))) {
     region = e.regions[0].get();
     o.repeats = StepsOf(e);
-  } else if ((o.prim == "while" || o.prim == "tape_scan") && r >= static_cast<size_t>(e.attrs.GetInt("num_carry"))) {
+  } else if (use == RegionUse::kUncounted && r >= static_cast<size_t>(e.attrs.GetInt("num_carry"))) {
     region = e.regions.back().get();
     o.repeats = "every trip";
     o.row = region->ResultTypes()[r];
-  } else if (o.prim == "snapshot_scan") {
+  } else if (use == RegionUse::kSnapshots) {
     const Ints kept = e.attrs.GetOr<Ints>("kept", {});
     const size_t first = e.num_results - kept.size();
     if (r >= first) {

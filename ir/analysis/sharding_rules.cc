@@ -564,14 +564,17 @@ OpShardingRule Reason(const char* why) {
   return r;
 }
 
+// Along every dimension but one, which the attribute `dim` names.
+OpShardingRule AlongDim() {
+  return Simple([](const Sig& s, const Types& results) { return Alike(s, results, {s.attrs.GetInt("dim")}); });
+}
+
 Rules MakeRules() {
   Rules rules;
   for (const Prim* p : AllPrims()) {
     if (p->is_elementwise())
       rules[p->name] = Simple([](const Sig& s, const Types& results) { return Alike(s, results, {}); });
-    if (p->family == Family::kCumulative || p->name == "sort")
-      rules[p->name] =
-          Simple([](const Sig& s, const Types& results) { return Alike(s, results, {s.attrs.GetInt("dim")}); });
+    if (p->family == Family::kCumulative) rules[p->name] = AlongDim();
     if (p->family == Family::kLinalg)
       rules[p->name] =
           Simple([](const Sig& s, const Types& results) { return Leading(s, results, s.operands[0].rank() - 2); });
@@ -594,8 +597,8 @@ Rules MakeRules() {
       Simple([](const Sig& s, const Types& results) { return Alike(s, results, s.attrs.Get<Ints>("dims")); });
   rules["slice"] = Simple(SliceMap, SliceAttrs);
   rules["pad"] = Simple(PadMap);
-  rules["concatenate"] =
-      Simple([](const Sig& s, const Types& results) { return Alike(s, results, {s.attrs.GetInt("dim")}); });
+  rules["concatenate"] = AlongDim();
+  rules["sort"] = AlongDim();
   OpShardingRule iota = Simple([](const Sig& s, const Types& results) { return Alike(s, results, {}); });
   iota.emit = EmitIota;
   rules["iota"] = iota;
@@ -612,6 +615,7 @@ Rules MakeRules() {
   rules["dynamic_update_slice"] = Simple(DynamicUpdateSliceMap);
   OpShardingRule gather = Simple(GatherMap);
   gather.emit = EmitGather;
+  gather.picks = true;
   rules["gather"] = gather;
   rules["scatter"] = Scatter(std::nullopt);
   rules["scatter_mul"] = Scatter(std::nullopt);
@@ -629,8 +633,10 @@ Rules MakeRules() {
   rules["random_unwrap"] =
       Simple([](const Sig& s, const Types& results) { return Leading(s, results, s.operands[0].rank()); });
 
-  for (const char* name : {"call", "cond", "while", "scan", "spmd"})
+  for (const char* name : {"call", "cond", "while", "scan", "spmd"}) {
     rules[name] = Reason("its regions are cut, each as a program of its own");
+    rules[name].cuts_regions = true;
+  }
   rules["sharding_constraint"] = Reason("it says itself how its operand is to lie");
   for (const char* name : {"custom_jvp", "custom_vjp", "custom_vmap", "custom_linear", "linear_solve", "remat",
                            "checkpoint_name", "snapshot_scan"})
@@ -639,8 +645,10 @@ Rules MakeRules() {
     rules[name] = Reason("the parts of a recursive function have one type at every depth, so they stay whole");
   for (const char* name : {"tape_scan", "tape_add"})
     rules[name] = Reason("a tape holds rows by reference; what is recorded on it stays whole");
-  for (const char* name : {"debug_print", "io_callback"})
+  for (const char* name : {"debug_print", "io_callback"}) {
     rules[name] = Reason("the world outside sees whole values, once: the first device calls it");
+    rules[name].once = true;
+  }
   for (const char* name : {"assert", "pure_callback"})
     rules[name] = Reason("every device asks the same question about whole values");
   return rules;
@@ -671,11 +679,18 @@ Atom LocalEqn::IsFirst(const std::vector<int>& factors) const {
 }
 
 const OpShardingRule& OpShardingRuleOf(const Prim& prim) {
-  static const auto& rules = *new Rules(MakeRules());
-  const auto it = rules.find(prim.name);
-  WEFT_CHECK(it != rules.end()) << "how " << prim.name
-                                << " is cut over devices is not said (ir/analysis/sharding_rules.cc)";
-  return it->second;
+  static const auto& rules = *[] {
+    Rules named = MakeRules();
+    auto* table = new std::vector<std::optional<OpShardingRule>>();
+    for (const Prim* p : AllPrims()) {
+      const auto it = named.find(p->name);
+      table->push_back(it == named.end() ? std::nullopt : std::optional(std::move(it->second)));
+    }
+    return table;
+  }();
+  const std::optional<OpShardingRule>& rule = rules[static_cast<size_t>(prim.id)];
+  WEFT_CHECK(rule.has_value()) << "how " << prim.name << " is cut over devices is not said (ir/analysis/sharding_rules.cc)";
+  return *rule;
 }
 
 Atoms EmitLocal(const LocalEqn& local) {

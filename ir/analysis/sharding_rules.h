@@ -61,6 +61,10 @@ struct OpShardingRule {
   // Of static types. Empty: the operation runs on whole arrays, for `reason`.
   std::function<ShardingRule(const Sig&, const Types& results)> map;
   std::string reason;
+  // Of what runs on whole arrays. Its regions are programs that are cut in turn; the first device does it for all.
+  bool cuts_regions = false, once = false;
+  // Of a sum: what is found on one device, and nothing (-0.0) on the others.
+  bool picks = false;
   // What one device runs; empty: the equation with the attributes that `attrs` gives for its blocks, or its own ones.
   std::function<Attrs(const LocalEqn&)> attrs;
   std::function<Atoms(const LocalEqn&)> emit;

@@ -36,7 +36,7 @@ uint64_t Digest(const std::string& bytes) {  // FNV-1a
 // The enum of the format counts from 1, since 0 means that nothing was written; otherwise it is that of base/dtype.h.
 exchange::DType ToProto(DType dtype) { return static_cast<exchange::DType>(static_cast<int>(dtype) + 1); }
 static_assert(static_cast<int>(DType::kTape) + 1 == exchange::TAPE &&
-                  static_cast<int>(DType::kF32) + 1 == exchange::F32,
+                  static_cast<int>(DType::kF32) + 1 == exchange::F32 && kNumDTypes + 1 == exchange::DType_ARRAYSIZE,
               "the numbers of the format are fixed; translate where base/dtype.h moves");
 
 std::string Bytes(const google::protobuf::MessageLite& message) {

@@ -23,10 +23,6 @@
 
 namespace weft {
 
-bool Communicates(const Prim& prim) {
-  return prim.family == Family::kCollective && prim.name != "pvary" && prim.name != "axis_index";
-}
-
 const Strings& CheckAxes(const Sig& s) {
   const Strings& axes = s.attrs.Get<Strings>("axes");
   if (axes.empty()) throw ValueError(s.prim.name, ": axes is empty; expected at least one name");
@@ -181,14 +177,17 @@ Atom SumOverBatch(BatchContext& c) {
   return Mul(c.b, c.x[0], Atom::Scalar(type.dtype, static_cast<double>(c.size.value())));
 }
 
-void BatchReduction(BatchContext& c, const char* reduction) {
+// The largest or smallest of all lanes of operand 0.
+template <const char* kReduction>
+Atom ExtremeOfLanes(BatchContext& c) {
+  return c.batched[0] ? Reduce(c.b, kReduction, c.x[0], {0}) : c.x[0];
+}
+constexpr char kReduceMax[] = "reduce_max", kReduceMin[] = "reduce_min";
+
+void BatchReduction(BatchContext& c, Atom (*of_lanes)(BatchContext& c)) {
   const Around a = AroundMapped(c);
   if (!a.mapped) return BatchPast(c, {});
-  Atom y = c.x[0];
-  if (std::string(reduction) == "reduce_sum")
-    y = SumOverBatch(c);
-  else if (c.batched[0])
-    y = Reduce(c.b, reduction, y, {0});
+  const Atom y = of_lanes(c);
   Strings rest = a.before;
   rest.insert(rest.end(), a.after.begin(), a.after.end());
   c.y = {Again(c, y, rest, {}, c.eqn.attrs)};
@@ -332,8 +331,10 @@ Sample Over(const Strings& axes, const Type& x, Attrs attrs, bool sizes) {
 
 // --- Registration ----------------------------------------------------------------------------------------------------
 
-Prim& AddReducing(PrimRegistry& r, const char* name, const char* reduction, DTypeSet dtypes, const char* doc) {
+Prim& AddReducing(PrimRegistry& r, const char* name, Atom (*of_lanes)(BatchContext& c), DTypeSet dtypes,
+                  const char* doc) {
   Prim& p = r.Add(name, Family::kCollective, 1, doc);
+  p.communicates = true;
   p.dtypes = dtypes;
   p.infer = [](const Sig& s) -> Types {
     Type t = s.operands[0];
@@ -343,7 +344,7 @@ Prim& AddReducing(PrimRegistry& r, const char* name, const char* reduction, DTyp
     return {t};
   };
   p.eval = MeetAt;
-  p.batch = [reduction](BatchContext& c) { BatchReduction(c, reduction); };
+  p.batch = [of_lanes](BatchContext& c) { BatchReduction(c, of_lanes); };
   p.samples = [prim = &p] {
     std::vector<Sample> samples = {Over(kOne, F32({2, 3}), {}, false), Over(kBoth, F32({4}), {}, false),
                                    Over({"j", "i"}, F32({}), {}, false)};
@@ -373,16 +374,15 @@ OptionalAtoms PsumTranspose(TransposeContext& c) {
 }
 
 void RegisterReductionsOverDevices(PrimRegistry& r) {
-  Prim& sum = AddReducing(
-      r, "psum", "reduce_sum", kNumbers,
-      "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
-      "each.");
+  Prim& sum = AddReducing(r, "psum", SumOfLanes, kNumbers,
+                          "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
+                          "each.");
   sum.linear = {0};
   sum.transpose = PsumTranspose;
-  AddReducing(r, "pmax", "reduce_max", kReals,
+  AddReducing(r, "pmax", ExtremeOfLanes<kReduceMax>, kReals,
               "The largest of x, element by element, over all devices along `axes`, on each.")
       .jvp = ExtremeJvp;
-  AddReducing(r, "pmin", "reduce_min", kReals,
+  AddReducing(r, "pmin", ExtremeOfLanes<kReduceMin>, kReals,
               "The smallest of x, element by element, over all devices along `axes`, on each.")
       .jvp = ExtremeJvp;
 }
@@ -392,6 +392,7 @@ void RegisterGather(PrimRegistry& r) {
       r.Add("all_gather", Family::kCollective, 1,
             "The blocks x of all devices along `axes`, one after the other along dimension `dim`, on each device. "
             "`sizes` are those of the axes. `invariant`: its type says that the result is the same on all of them.");
+  p.communicates = true;
   p.infer = [](const Sig& s) -> Types {
     const Dim n = Product(CheckSizes(s));
     Type t = s.operands[0];
@@ -427,6 +428,7 @@ void RegisterScatter(PrimRegistry& r) {
       r.Add("psum_scatter", Family::kCollective, 1,
             "The sum of x over all devices along `axes`, cut along dimension `dim` into one block for each: device "
             "k has block k. `sizes` are those of the axes.");
+  p.communicates = true;
   p.dtypes = kNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Dim n = Product(CheckSizes(s));
@@ -457,6 +459,7 @@ void RegisterAllToAll(PrimRegistry& r) {
   Prim& p = r.Add("all_to_all", Family::kCollective, 1,
                   "x cut along dimension `split` into one block for each device along `axes`; device k gets block k of "
                   "every device, one after the other along dimension `concat`. `sizes` are those of the axes.");
+  p.communicates = true;
   p.infer = [](const Sig& s) -> Types {
     const Dim n = Product(CheckSizes(s));
     Type t = s.operands[0];
@@ -487,6 +490,7 @@ void RegisterPermute(PrimRegistry& r) {
   Prim& p = r.Add("ppermute", Family::kCollective, 1,
                   "The x of another device along `axes`: perm=[from, to, from, to, ...], each device at most once on "
                   "either side; zeros where nothing arrives.");
+  p.communicates = true;
   p.infer = [](const Sig& s) -> Types {
     CheckAxes(s);
     const Ints& perm = s.attrs.Get<Ints>("perm");

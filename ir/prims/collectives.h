@@ -9,8 +9,6 @@
 
 namespace weft {
 
-// Whether devices meet at it: at all collectives but pvary and axis_index.
-bool Communicates(const Prim& prim);
 // The axes of a collective, major first. Raises kValue for none, for a repeated one, and for one without a name.
 const Strings& CheckAxes(const Sig& sig);
 // Their sizes, of collectives that change shapes.

@@ -8,6 +8,7 @@
 
 #include "base/product.h"
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
@@ -61,7 +62,8 @@ std::string MatrixProductSpec(int rank) {
 
 std::optional<Multiple> AsMultiple(const Builder& b, const Atom& x, const Atom& dx) {
   const Eqn* e = b.Definition(dx);
-  if (e == nullptr || e->prim->name != "contract" || b.TypeOf(x).rank() < 2) return std::nullopt;
+  // The pattern sought: a product of matrices has this spelling alone.
+  if (e == nullptr || !Is<"contract">(*e->prim) || b.TypeOf(x).rank() < 2) return std::nullopt;
   if (!(e->attrs == Attrs{{"spec", MatrixProductSpec(b.TypeOf(x).rank())}})) return std::nullopt;
   if (e->operands[0] == x) return Multiple{e->operands[1], false};
   if (e->operands[1] == x) return Multiple{e->operands[0], true};

@@ -118,7 +118,7 @@ void RegisterBitcast(PrimRegistry& r) {
 void RegisterIntegerPow(PrimRegistry& r) {
   Prim& p = r.Add("integer_pow", Family::kElementwise, 1,
                   "x to the constant integer power y, by repeated squaring; negative y only for inexact dtypes.");
-  p.dtypes = kNumbers;
+  p.dtypes = kAnyNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Type t = InferElementwise(s);
     if (s.attrs.GetInt("y") < 0 && !IsInexact(t.dtype))

@@ -6,6 +6,7 @@
 
 #include "base/fibres.h"
 #include "base/run_messages.h"
+#include "ir/prim_table.h"
 #include "ir/prims/elementwise.h"
 
 namespace weft {
@@ -79,31 +80,26 @@ Tensor Sum(const Tensors& in) {
   return IsFloat(in[0].dtype()) ? Folded<double>(in, add) : Folded<uint64_t>(in, add);
 }
 
-}  // namespace
+using Meaning = Tensors (*)(const Attrs& attrs, const Tensors& in);
 
-Tensors CollectiveMeaning(const Prim& prim, const Attrs& attrs, const Tensors& in) {
-  const std::string& name = prim.name;
+Tensors Everywhere(const Tensors& in, const Tensor& t) { return Tensors(in.size(), t); }
+
+Tensors AllToAll(const Attrs& attrs, const Tensors& in) {
   const auto n = static_cast<int64_t>(in.size());
-  const auto everywhere = [&](const Tensor& t) { return Tensors(in.size(), t); };
-  if (name == "psum") return everywhere(Sum(in));
-  if (name == "pmax")
-    return everywhere(FoldedReals(in, [](auto a, auto b) { return a != a || (b == b && a > b) ? a : b; }));
-  if (name == "pmin")
-    return everywhere(FoldedReals(in, [](auto a, auto b) { return a != a || (b == b && a < b) ? a : b; }));
-  if (name == "all_gather") return everywhere(Joined(in, attrs.GetInt("dim")));
-  if (name == "psum_scatter") return Cut(Sum(in), attrs.GetInt("dim"), n);
   Tensors out;
-  if (name == "all_to_all") {
-    std::vector<Tensors> blocks;
-    for (const Tensor& t : in) blocks.push_back(Cut(t, attrs.GetInt("split"), n));
-    for (int64_t k = 0; k < n; ++k) {
-      Tensors mine;
-      for (const Tensors& of : blocks) mine.push_back(of[static_cast<size_t>(k)]);
-      out.push_back(Joined(mine, attrs.GetInt("concat")));
-    }
-    return out;
+  std::vector<Tensors> blocks;
+  for (const Tensor& t : in) blocks.push_back(Cut(t, attrs.GetInt("split"), n));
+  for (int64_t k = 0; k < n; ++k) {
+    Tensors mine;
+    for (const Tensors& of : blocks) mine.push_back(of[static_cast<size_t>(k)]);
+    out.push_back(Joined(mine, attrs.GetInt("concat")));
   }
-  WEFT_CHECK(name == "ppermute") << "a collective without a meaning: " << name;
+  return out;
+}
+
+Tensors Permuted(const Attrs& attrs, const Tensors& in) {
+  const auto n = static_cast<int64_t>(in.size());
+  Tensors out;
   for (const Tensor& t : in) out.push_back(Tensor::Zeros(t.dtype(), t.shape()));
   const Ints& perm = attrs.Get<Ints>("perm");
   for (size_t i = 0; i + 1 < perm.size(); i += 2) {
@@ -112,6 +108,30 @@ Tensors CollectiveMeaning(const Prim& prim, const Attrs& attrs, const Tensors& i
     out[static_cast<size_t>(perm[i + 1])] = in[static_cast<size_t>(perm[i])];
   }
   return out;
+}
+
+}  // namespace
+
+Tensors CollectiveMeaning(const Prim& prim, const Attrs& attrs, const Tensors& in) {
+  static const auto& meanings = *new PrimTable<Meaning>{
+      {"psum", [](const Attrs&, const Tensors& x) { return Everywhere(x, Sum(x)); }},
+      {"pmax",
+       [](const Attrs&, const Tensors& x) {
+         return Everywhere(x, FoldedReals(x, [](auto a, auto b) { return a != a || (b == b && a > b) ? a : b; }));
+       }},
+      {"pmin",
+       [](const Attrs&, const Tensors& x) {
+         return Everywhere(x, FoldedReals(x, [](auto a, auto b) { return a != a || (b == b && a < b) ? a : b; }));
+       }},
+      {"all_gather", [](const Attrs& a, const Tensors& x) { return Everywhere(x, Joined(x, a.GetInt("dim"))); }},
+      {"psum_scatter",
+       [](const Attrs& a, const Tensors& x) { return Cut(Sum(x), a.GetInt("dim"), static_cast<int64_t>(x.size())); }},
+      {"all_to_all", AllToAll},
+      {"ppermute", Permuted},
+  };
+  const Meaning meaning = meanings[prim];
+  WEFT_CHECK(meaning != nullptr) << "a collective without a meaning: " << prim.name;
+  return meaning(attrs, in);
 }
 
 namespace {
@@ -257,7 +277,7 @@ Tensors MeetAt(const EvalContext& c, const Tensors& in) {
     throw UserError(ErrorKind::kName, {}, UnboundAxisMessage(prim.name, axis));
   }
   Devices& devices = *here.devices;
-  if (prim.name == "axis_index") {
+  if (!prim.communicates) {  // axis_index: where this device is
     const std::vector<int64_t> at = devices.mesh->Coordinates(here.device);
     for (size_t a = 0; a < at.size(); ++a) {
       if (devices.mesh->axes[a].name == axes[0])

@@ -42,6 +42,7 @@ void RegisterDebugPrint(PrimRegistry& r) {
       "Prints `format` with each {} or {:.3f} replaced by the next operand ({{ and }} stand for braces); no result. "
       "Under vmap it prints one batch element after the other, under "
       "differentiation the primal values.");
+  p.lane_by_lane = true;
   p.has_effect = true;
   p.infer = [](const Sig& s) -> Types {
     CheckFormat("debug_print: format", s.attrs.Get<std::string>("format"), s.operands.size());
@@ -104,6 +105,7 @@ void RegisterCallback(PrimRegistry& r, bool pure) {
           (pure ? "The function depends on its operands alone: calls whose results are not used are dropped."
                 : "Calls keep their order and are never dropped.") +
           " Under vmap it is called for one batch element after the other.");
+  p.lane_by_lane = true;
   p.has_effect = !pure;
   p.host_functions = [](const Attrs& attrs) -> Ints { return {attrs.GetInt("callback")}; };
   p.infer = [](const Sig& s) -> Types {

@@ -96,21 +96,20 @@ DTypeSet Legal(const ScalarMeaning<kArity>&, DTypeSet dtypes) {
   return dtypes;
 }
 
-Prim& AddRow(PrimRegistry& r, const char* name, int arity, DTypeSet dtypes, const char* doc) {
+Prim& AddRow(PrimRegistry& r, const char* name, int arity, DTypeSet dtypes, const char* doc, const Declared& more) {
   Prim& p = r.Add(name, Family::kElementwise, arity, doc);
   p.dtypes = dtypes;
   p.infer = [](const Sig& sig) -> Types { return {InferElementwise(sig)}; };
   p.batch = BatchElementwise;
   p.samples = [prim = &p] { return ElementwiseSamples(*prim); };
-  p.tolerance = 0;
+  p.work = more.work;
+  p.tolerance = more.ulps * 0x1p-23;
+  p.formula = more.formula;
+  p.example = more.example;
   return p;
 }
 
 }  // namespace
-
-void Accuracy(PrimRegistry& r, double ulps, std::initializer_list<const char*> names) {
-  for (const char* name : names) r.Get(name).tolerance = ulps * 0x1p-23;
-}
 
 template <class K>
 std::vector<K> LoadAs(const Tensor& t) {
@@ -205,8 +204,8 @@ std::vector<Sample> ElementwiseSamples(const Prim& prim) {
 }
 
 Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<1> meaning, UnaryPartial partial,
-               const char* doc) {
-  Prim& p = AddRow(r, name, 1, dtypes, doc);
+               const char* doc, const Declared& more) {
+  Prim& p = AddRow(r, name, 1, dtypes, doc, more);
   p.eval = EvalOf<1>(std::move(meaning));
   if (partial) {
     p.partials = [partial](Builder& b, const Atoms& x, const Atom& y) -> OptionalAtoms {
@@ -218,8 +217,8 @@ Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning
 }
 
 Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials,
-                const char* doc) {
-  Prim& p = AddRow(r, name, 2, dtypes, doc);
+                const char* doc, const Declared& more) {
+  Prim& p = AddRow(r, name, 2, dtypes, doc, more);
   p.eval = EvalOf<2>(std::move(meaning));
   if (partials) {
     p.partials = [partials](Builder& b, const Atoms& x, const Atom& y) -> OptionalAtoms {

@@ -4,7 +4,6 @@
 
 #include <complex>
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,11 @@
 #include "ir/prim.h"
 
 namespace weft {
+
+// With 8-bit floats: what is done element by element is defined for them, rounded once as for all floats.
+inline constexpr DTypeSet kAnyFloats = kFloats | kFloat8s;
+inline constexpr DTypeSet kAnyReals = kReals | kFloat8s;
+inline constexpr DTypeSet kAnyNumbers = kNumbers | kFloat8s;
 
 // The meaning of an element-wise operation on one element, per kind of number. Floats are computed in double and
 // rounded once, so the reference is (nearly) correctly rounded for f32 and narrower. Integers wrap to their width.
@@ -69,16 +73,26 @@ Tensor StoreAs(DType dtype, const Shape& shape, const std::vector<K>& values);
 using UnaryPartial = std::function<std::optional<Expr>(Expr x, Expr y)>;
 using BinaryPartials = std::function<std::pair<std::optional<Expr>, std::optional<Expr>>(Expr x, Expr w, Expr y)>;
 
+// What else a row declares.
+struct Declared {
+  // Operations per element: about the length of the vector code (lowering/cpu/vector_math.cc) of what is not one.
+  double work = 1;
+  // By how many units in the last place compiled code may be off, in f32 and in f64, measured over the whole range and
+  // rounded up. 0: it is rounded correctly.
+  double ulps = 0;
+  // Prim::formula and Prim::example.
+  const char* formula = "";
+  const char* example = "";
+};
+
 // y = name(x). The partial derivative is given x and the result y; nullptr when results are not inexact.
 Prim& AddUnary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<1> meaning, UnaryPartial partial,
-               const char* doc);
+               const char* doc, const Declared& more = {});
 Prim& AddBinary(PrimRegistry& r, const char* name, DTypeSet dtypes, ScalarMeaning<2> meaning, BinaryPartials partials,
-                const char* doc);
+                const char* doc, const Declared& more = {});
 
-// By how many units in the last place compiled code may be off, in f32 and in f64. What is not said to be is rounded
-// correctly. Of complex results it is at least kComplexUlps of the magnitude.
+// Of complex results the bound is at least kComplexUlps of the magnitude.
 inline constexpr double kComplexUlps = 2;
-void Accuracy(PrimRegistry& r, double ulps, std::initializer_list<const char*> names);
 
 // The derivative is zero wherever it exists: a declaration, not a default.
 inline std::optional<Expr> ZeroDerivative(Expr, Expr) { return std::nullopt; }

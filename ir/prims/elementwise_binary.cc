@@ -71,13 +71,19 @@ double MinOf(double x, double w) {
 
 // A power of 2 with which products of numbers of size `largest` are far from the ends of the dtype's range.
 Expr ScaleForSquares(const Expr& largest) {
-  const DType dtype = largest.dtype();
-  const double above = dtype == DType::kF64 ? 0x1p500 : dtype == DType::kF16 ? 0x1p7 : 0x1p62;
-  const double below = dtype == DType::kF64 ? 0x1p-480 : dtype == DType::kF16 ? 0x1p-6 : 0x1p-60;
-  const double down = dtype == DType::kF64 ? 0x1p-530 : dtype == DType::kF16 ? 0x1p-9 : 0x1p-66;
-  const double up = dtype == DType::kF64 ? 0x1p700 : dtype == DType::kF16 ? 0x1p12 : 0x1p100;
-  const Expr small_too = Select(Lt(largest, below), largest.Number(up), largest.Number(1));
-  return Select(Gt(largest, above), largest.Number(down), small_too);
+  struct Row {
+    double above, down, below, up;  // above this, times that; below this, times that
+  };
+  Row row = {0x1p62, 0x1p-66, 0x1p-60, 0x1p100};
+  switch (largest.dtype()) {
+    case DType::kF64: row = {0x1p500, 0x1p-530, 0x1p-480, 0x1p700}; break;
+    case DType::kF16: row = {0x1p7, 0x1p-9, 0x1p-6, 0x1p12}; break;
+    case DType::kF8E4M3FN: row = {0x1p3, 0x1p-5, 0x1p-2, 0x1p4}; break;
+    case DType::kF8E5M2: row = {0x1p6, 0x1p-9, 0x1p-5, 0x1p10}; break;
+    default: break;
+  }
+  const Expr small_too = Select(Lt(largest, row.below), largest.Number(row.up), largest.Number(1));
+  return Select(Gt(largest, row.above), largest.Number(row.down), small_too);
 }
 
 void Samples(Prim& p, double low, double high) {
@@ -89,12 +95,12 @@ void Samples(Prim& p, double low, double high) {
 }
 
 void RegisterArithmetic(PrimRegistry& r) {
-  Prim& add = AddBinary(r, "add", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x + w))), WEFT_D2(x.Number(1), x.Number(1)),
-                        "x + w.");
+  Prim& add = AddBinary(r, "add", kAnyNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x + w))),
+                        WEFT_D2(x.Number(1), x.Number(1)), "x + w.");
   add.linear = {0, 1};
   add.transpose = [](TransposeContext& c) -> OptionalAtoms { return {c.ct[0], c.ct[0]}; };
-  Prim& sub = AddBinary(r, "sub", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x - w))), WEFT_D2(x.Number(1), x.Number(-1)),
-                        "x - w.");
+  Prim& sub = AddBinary(r, "sub", kAnyNumbers, OnNumbers<2>(Wrapping(WEFT_F2(x - w))),
+                        WEFT_D2(x.Number(1), x.Number(-1)), "x - w.");
   sub.linear = {0, 1};
   sub.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {c.ct[0], c.linear(1) ? std::optional<Atom>(Neg(c.b, *c.ct[0])) : std::nullopt};
@@ -111,7 +117,7 @@ void RegisterArithmetic(PrimRegistry& r) {
       return base(s);
     };
   }
-  Prim& mul = AddBinary(r, "mul", kNumbers, OnNumbers<2>(Wrapping(WEFT_F2(Product(x, w)))), WEFT_D2(w, x), "x * w.");
+  Prim& mul = AddBinary(r, "mul", kAnyNumbers, OnNumbers<2>(Wrapping(WEFT_F2(Product(x, w)))), WEFT_D2(w, x), "x * w.");
   mul.linear = {0, 1};
   mul.multilinear = true;
   mul.transpose = [](TransposeContext& c) -> OptionalAtoms {
@@ -121,8 +127,8 @@ void RegisterArithmetic(PrimRegistry& r) {
   ScalarMeaning<2> quotient = OnInexact<2>(WEFT_F2(x / w));
   quotient.on_signed = DivideInts<int64_t>;
   quotient.on_unsigned = DivideInts<uint64_t>;
-  Prim& div = AddBinary(r, "div", kNumbers, quotient, WEFT_D2(1.0 / w, -(y / w)),
-                        "x / w; integers truncate towards zero and x / 0 is -1 (all ones).");
+  Prim& div = AddBinary(r, "div", kAnyNumbers, quotient, WEFT_D2(1.0 / w, -(y / w)),
+                        "x / w; integers truncate towards zero and x / 0 is -1 (all ones).", {.work = 4});
   div.linear = {0};
   div.multilinear = true;
   div.transpose = [](TransposeContext& c) -> OptionalAtoms { return {Div(c.b, *c.ct[0], *c.x[1]), std::nullopt}; };
@@ -141,32 +147,33 @@ void RegisterArithmetic(PrimRegistry& r) {
   ScalarMeaning<2> remainder = OnFloats<2>(WEFT_F2(std::fmod(x, w)));
   remainder.on_signed = RemainderInts<int64_t>;
   remainder.on_unsigned = RemainderInts<uint64_t>;
-  Samples(AddBinary(
-              r, "rem", kReals, remainder,
-              [](Expr x, Expr w, Expr) -> Partials {
-                const Expr q = x / w;
-                const Expr down = Floor(Abs(q));
-                return {x.Number(1), -(Sign(q) * down)};
-              },
-              "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x."),
+  Samples(AddBinary(r, "rem", kAnyReals, remainder,
+                    [](Expr x, Expr w, Expr) -> Partials {
+                      const Expr q = x / w;
+                      const Expr down = Floor(Abs(q));
+                      return {x.Number(1), -(Sign(q) * down)};
+                    },
+                    "The remainder of x / w truncated towards zero, with the sign of x; integers: x rem 0 is x.",
+                    {.work = 15}),
           0.5, 4);
 
   ScalarMeaning<2> power = OnInexact<2>(WEFT_F2(Power(x, w)));
   power.on_signed = PowInts<int64_t>;
   power.on_unsigned = PowInts<uint64_t>;
-  Prim& pow = AddBinary(
-      r, "pow", kNumbers, power,
-      [](Expr x, Expr w, Expr y) -> Partials {
-        // d/dx = w x^(w-1), 0 where both are 0; d/dw = x^w log x, 0 where x is 0 and w > 0. Where w alone is 0 the
-        // first is 0 by itself, and its derivative by w is 1/x.
-        const Expr zero = x.Number(0), one = x.Number(1);
-        const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
-        const Expr down = w - 1.0;
-        const Expr dx = w * Pow(x, Select(w_is_0, Select(x_is_0, w.Number(1), down), down));
-        const Expr log = Log(Select(x_is_0, one, x));
-        return {dx, log * y};
-      },
-      "x to the power w. Integers: by repeated squaring, wrapping; negative w gives 0 unless x is 1 or -1.");
+  Prim& pow =
+      AddBinary(r, "pow", kAnyNumbers, power,
+                [](Expr x, Expr w, Expr y) -> Partials {
+                  // d/dx = w x^(w-1), 0 where both are 0; d/dw = x^w log x, 0 where x is 0 and w > 0. Where w alone is
+                  // 0 the first is 0 by itself, and its derivative by w is 1/x.
+                  const Expr zero = x.Number(0), one = x.Number(1);
+                  const Expr w_is_0{w.b, Eq(w, w.Number(0))}, x_is_0{x.b, Eq(x, zero)};
+                  const Expr down = w - 1.0;
+                  const Expr dx = w * Pow(x, Select(w_is_0, Select(x_is_0, w.Number(1), down), down));
+                  const Expr log = Log(Select(x_is_0, one, x));
+                  return {dx, log * y};
+                },
+                "x to the power w. Integers: by repeated squaring, wrapping; negative w gives 0 unless x is 1 or -1.",
+                {.work = 30, .ulps = 1});
   Samples(pow, 0.3, 3);
 
   ScalarMeaning<2> largest = OnInts<2>(WEFT_F2((x > w ? x : w)));
@@ -175,29 +182,30 @@ void RegisterArithmetic(PrimRegistry& r) {
   smallest.on_double = MinOf;
   // Ties share the derivative.
   AddBinary(
-      r, "max", kReals | kBools, largest,
+      r, "max", kAnyReals | kBools, largest,
       [](Expr x, Expr w, Expr) -> Partials {
         const Expr half = Select(Expr{x.b, Eq(x, w)}, x.Number(0.5), x.Number(0));
         return {Select(Expr{x.b, Gt(x, w)}, x.Number(1), half), Select(Expr{x.b, Gt(w, x)}, x.Number(1), half)};
       },
       "The larger of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
   AddBinary(
-      r, "min", kReals | kBools, smallest,
+      r, "min", kAnyReals | kBools, smallest,
       [](Expr x, Expr w, Expr) -> Partials {
         const Expr half = Select(Expr{x.b, Eq(x, w)}, x.Number(0.5), x.Number(0));
         return {Select(Expr{x.b, Lt(x, w)}, x.Number(1), half), Select(Expr{x.b, Lt(w, x)}, x.Number(1), half)};
       },
       "The smaller of x and w; NaN if either is NaN. Where they are equal each derivative is 1/2.");
-  AddBinary(
-      r, "atan2", kFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
-      [](Expr x, Expr w, Expr) -> Partials {
-        // Both times a power of 2, by which the derivatives are multiplied too: squares neither overflow nor vanish.
-        const Expr scale = ScaleForSquares(Max(Abs(x), Abs(w)));
-        const Expr u = x * scale, v = w * scale, n = u * u + v * v;
-        return {v / n * scale, -(u / n * scale)};
-      },
-      "The angle of the point (w, x) in radians, in [-pi, pi].");
-  Prim& next = AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.");
+  AddBinary(r, "atan2", kAnyFloats, OnFloats<2>(WEFT_F2(std::atan2(x, w))),
+            [](Expr x, Expr w, Expr) -> Partials {
+              // Both times a power of 2, by which the derivatives are multiplied too: squares neither overflow nor
+              // vanish.
+              const Expr scale = ScaleForSquares(Max(Abs(x), Abs(w)));
+              const Expr u = x * scale, v = w * scale, n = u * u + v * v;
+              return {v / n * scale, -(u / n * scale)};
+            },
+            "The angle of the point (w, x) in radians, in [-pi, pi].", {.work = 30, .ulps = 2});
+  Prim& next =
+      AddBinary(r, "nextafter", kFloats, {}, nullptr, "The next representable number after x towards w.", {.work = 4});
   next.not_differentiable = "a step between neighbouring numbers";
   next.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Shape shape = StaticSizes(c.results[0].dims, "nextafter");
@@ -255,7 +263,7 @@ void AddComparison(PrimRegistry& r, const char* name, ScalarMeaning<2> meaning, 
 }
 
 void RegisterComparisons(PrimRegistry& r) {
-  const DTypeSet ordered = kReals | kBools, all = kAll;
+  const DTypeSet ordered = kAnyReals | kBools, all = kAll;
   AddComparison(r, "eq", OnNumbers<2>([](auto x, auto w) -> decltype(x) { return x == w; }), all, "x == w; bool.");
   AddComparison(r, "ne", OnNumbers<2>([](auto x, auto w) -> decltype(x) { return x != w; }), all, "x != w; bool.");
   AddComparison(r, "lt", OnReals<2>([](auto x, auto w) -> decltype(x) { return x < w; }), ordered, "x < w; bool.");
@@ -369,7 +377,7 @@ void RegisterSelect(PrimRegistry& r) {
   Prim& clamp = r.Add("clamp", Family::kElementwise, 3,
                       "min(max(x, lo), hi): clamp(lo, x, hi), element by element; NaN if any operand is NaN.");
   clamp.tolerance = 0;
-  clamp.dtypes = kReals;
+  clamp.dtypes = kAnyReals;
   clamp.infer = [](const Sig& s) -> Types { return {InferElementwise(s)}; };
   clamp.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Shape shape = StaticSizes(c.results[0].dims, "clamp");
@@ -419,11 +427,6 @@ void RegisterElementwiseBinary(PrimRegistry& r) {
   RegisterLogic(r);
   RegisterComplexFromParts(r);
   RegisterSelect(r);
-  r.Get("div").work = r.Get("nextafter").work = 4;
-  r.Get("rem").work = 15;
-  for (const char* name : {"pow", "atan2"}) r.Get(name).work = 30;
-  Accuracy(r, 1, {"pow"});
-  Accuracy(r, 2, {"atan2"});
   for (const char* name : {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}) r.Get(name).commutes = true;
 }
 

@@ -34,6 +34,8 @@ double FarFrom1(DType dtype) {
     case DType::kF64: return 0x1p27;
     case DType::kF16: return 0x1p6;
     case DType::kBF16: return 0x1p5;
+    case DType::kF8E4M3FN: return 0x1p3;
+    case DType::kF8E5M2: return 0x1p2;
     default: return 0x1p13;
   }
 }
@@ -52,10 +54,10 @@ void Linear(Prim& p, TransposeRule transpose) {
 Atom Ct(TransposeContext& c) { return *c.ct[0]; }
 
 void RegisterRounding(PrimRegistry& r) {
-  AddUnary(r, "floor", kFloats, OnFloats<1>(WEFT_F(std::floor(x))), ZeroDerivative, "Largest integer not above x.");
-  AddUnary(r, "ceil", kFloats, OnFloats<1>(WEFT_F(std::ceil(x))), ZeroDerivative, "Smallest integer not below x.");
-  AddUnary(r, "trunc", kFloats, OnFloats<1>(WEFT_F(std::trunc(x))), ZeroDerivative, "x rounded towards zero.");
-  Prim& round = AddUnary(r, "round", kFloats, {}, ZeroDerivative,
+  AddUnary(r, "floor", kAnyFloats, OnFloats<1>(WEFT_F(std::floor(x))), ZeroDerivative, "Largest integer not above x.");
+  AddUnary(r, "ceil", kAnyFloats, OnFloats<1>(WEFT_F(std::ceil(x))), ZeroDerivative, "Smallest integer not below x.");
+  AddUnary(r, "trunc", kAnyFloats, OnFloats<1>(WEFT_F(std::trunc(x))), ZeroDerivative, "x rounded towards zero.");
+  Prim& round = AddUnary(r, "round", kAnyFloats, {}, ZeroDerivative,
                          "Nearest integer; ties to even (mode=\"even\") or away from zero (mode=\"away\").");
   auto base = round.infer;
   round.infer = [base](const Sig& s) {
@@ -129,18 +131,22 @@ MaybeExpr TanhDerivative(const Expr& x, const Expr& y) {
 }
 
 void RegisterExponential(PrimRegistry& r) {
-  AddUnary(r, "exp", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.");
-  AddUnary(r, "exp2", kFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.");
-  AddUnary(r, "expm1", kFloats, OnFloats<1>(WEFT_F(std::expm1(x))), Expm1Derivative, "e^x - 1, accurate near 0.");
-  Prim& log = AddUnary(r, "log", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
+  AddUnary(r, "exp", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::exp(x))), WEFT_D(y), "e to the power x.",
+           {.work = 15, .ulps = 1});
+  AddUnary(r, "exp2", kAnyFloats, OnFloats<1>(WEFT_F(std::exp2(x))), WEFT_D(y * std::numbers::ln2), "2 to the power x.",
+           {.work = 15, .ulps = 1.5});
+  AddUnary(r, "expm1", kAnyFloats, OnFloats<1>(WEFT_F(std::expm1(x))), Expm1Derivative, "e^x - 1, accurate near 0.",
+           {.work = 15, .ulps = 2});
+  Prim& log = AddUnary(r, "log", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::log(x))), WEFT_D(1.0 / x),
                        "Natural logarithm. With accuracy=\"highest\" compiled code for CPUs calls the C library's, in "
-                       "double precision; without, vector code computes it, several times as fast.");
-  Prim& log1p = AddUnary(r, "log1p", kFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
-                         "log(1 + x), accurate near 0.");
-  Prim& log2 = AddUnary(r, "log2", kFloats, OnFloats<1>(WEFT_F(std::log2(x))), WEFT_D(std::numbers::log2e / x),
-                        "Logarithm to base 2; of powers of 2 exact.");
-  Prim& log10 = AddUnary(r, "log10", kFloats, OnFloats<1>(WEFT_F(std::log10(x))), WEFT_D(std::numbers::log10e / x),
-                         "Logarithm to base 10; of powers of 10 exact.");
+                       "double precision; without, vector code computes it, several times as fast.",
+                       {.work = 15, .ulps = 1});
+  Prim& log1p = AddUnary(r, "log1p", kAnyFloats, OnFloats<1>(WEFT_F(std::log1p(x))), WEFT_D(1.0 / (x + 1.0)),
+                         "log(1 + x), accurate near 0.", {.work = 15, .ulps = 1.5});
+  Prim& log2 = AddUnary(r, "log2", kAnyFloats, OnFloats<1>(WEFT_F(std::log2(x))), WEFT_D(std::numbers::log2e / x),
+                        "Logarithm to base 2; of powers of 2 exact.", {.work = 15, .ulps = 1});
+  Prim& log10 = AddUnary(r, "log10", kAnyFloats, OnFloats<1>(WEFT_F(std::log10(x))), WEFT_D(std::numbers::log10e / x),
+                         "Logarithm to base 10; of powers of 10 exact.", {.work = 15, .ulps = 1});
   log.taylor = LogCoefficient;
   for (Prim* p : {&log, &log1p, &log2, &log10}) {
     p->samples = [p] {
@@ -162,17 +168,19 @@ void RegisterExponential(PrimRegistry& r) {
     }
     return samples;
   };
-  AddUnary(r, "logistic", kFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative, "1 / (1 + e^-x).");
-  AddUnary(r, "logistic_density", kFloats, OnFloats<1>(LogisticDensity), WEFT_D(-Tanh(x * 0.5) * y),
-           "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.");
-  Prim& sqrt = AddUnary(r, "sqrt", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
-                        "Square root; principal branch for complex x.");
-  Prim& rsqrt =
-      AddUnary(r, "rsqrt", kFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)), "1 / sqrt(x).");
-  Prim& cbrt = AddUnary(
-      r, "cbrt", kFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
-      // As a power: its derivatives at 0 are infinite too, not NaN.
-      [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); }, "Real cube root.");
+  AddUnary(r, "logistic", kAnyFloats, OnFloats<1>(WEFT_F(1 / (1 + std::exp(-x)))), LogisticDerivative,
+           "1 / (1 + e^-x).", {.work = 15, .ulps = 3});
+  AddUnary(r, "logistic_density", kAnyFloats, OnFloats<1>(LogisticDensity), WEFT_D(-Tanh(x * 0.5) * y),
+           "e^-x / (1 + e^-x)^2, the derivative of logistic, accurate where logistic(x) rounds to 1.",
+           {.work = 15, .ulps = 4});
+  Prim& sqrt = AddUnary(r, "sqrt", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
+                        "Square root; principal branch for complex x.", {.work = 4});
+  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)),
+                         "1 / sqrt(x).", {.work = 4, .ulps = 1.5});
+  Prim& cbrt = AddUnary(r, "cbrt", kAnyFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
+                        // As a power: its derivatives at 0 are infinite too, not NaN.
+                        [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); },
+                        "Real cube root.", {.work = 15, .ulps = 1});
   sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
     p->samples = [p] {
@@ -200,36 +208,42 @@ double SechSquaredOf(double x) {
 }
 
 void RegisterTrigonometric(PrimRegistry& r) {
-  AddUnary(r, "sin", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)), "Sine of x in radians.");
-  AddUnary(r, "cos", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)),
-           "Cosine of x in radians.");
-  Domain(AddUnary(r, "tan", kFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y), "Tangent of x in radians."),
+  AddUnary(r, "sin", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sin(x))), WEFT_D(Cos(x)),
+           "Sine of x in radians.", {.work = 15, .ulps = 1.5});
+  AddUnary(r, "cos", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::cos(x))), WEFT_D(-Sin(x)),
+           "Cosine of x in radians.", {.work = 15, .ulps = 1.5});
+  Domain(AddUnary(r, "tan", kAnyFloats, OnFloats<1>(WEFT_F(std::tan(x))), WEFT_D(1.0 + y * y),
+                  "Tangent of x in radians.", {.work = 30, .ulps = 3}),
          -1.2, 1.2);
-  Domain(AddUnary(r, "asin", kFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(OneMinusSquare(x))),
-                  "Inverse sine, in [-pi/2, pi/2] radians."),
+  Domain(AddUnary(r, "asin", kAnyFloats, OnFloats<1>(WEFT_F(std::asin(x))), WEFT_D(Rsqrt(OneMinusSquare(x))),
+                  "Inverse sine, in [-pi/2, pi/2] radians.", {.work = 30, .ulps = 2}),
          -0.9, 0.9);
-  Domain(AddUnary(r, "acos", kFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(OneMinusSquare(x))),
-                  "Inverse cosine, in [0, pi] radians."),
+  Domain(AddUnary(r, "acos", kAnyFloats, OnFloats<1>(WEFT_F(std::acos(x))), WEFT_D(-Rsqrt(OneMinusSquare(x))),
+                  "Inverse cosine, in [0, pi] radians.", {.work = 30, .ulps = 1.5}),
          -0.9, 0.9);
-  AddUnary(r, "atan", kFloats, OnFloats<1>(WEFT_F(std::atan(x))),
+  AddUnary(r, "atan", kAnyFloats, OnFloats<1>(WEFT_F(std::atan(x))),
            WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), Square(1.0 / x), 1.0 / (1.0 + x * x))),
-           "Inverse tangent, in (-pi/2, pi/2) radians.");
-  AddUnary(r, "sinh", kFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.");
-  AddUnary(r, "cosh", kFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.");
-  AddUnary(r, "tanh", kFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative, "Hyperbolic tangent.");
+           "Inverse tangent, in (-pi/2, pi/2) radians.", {.work = 30, .ulps = 2});
+  AddUnary(r, "sinh", kAnyFloats, OnFloats<1>(WEFT_F(std::sinh(x))), WEFT_D(Cosh(x)), "Hyperbolic sine.",
+           {.work = 30, .ulps = 3});
+  AddUnary(r, "cosh", kAnyFloats, OnFloats<1>(WEFT_F(std::cosh(x))), WEFT_D(Sinh(x)), "Hyperbolic cosine.",
+           {.work = 30, .ulps = 3});
+  AddUnary(r, "tanh", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::tanh(x))), TanhDerivative,
+           "Hyperbolic tangent.", {.work = 15, .ulps = 4});
   AddUnary(
-      r, "sech_squared", kFloats, OnFloats<1>(SechSquaredOf), WEFT_D(-2.0 * Tanh(x) * y),
+      r, "sech_squared", kAnyFloats, OnFloats<1>(SechSquaredOf), WEFT_D(-2.0 * Tanh(x) * y),
       "1 / cosh(x)^2, the derivative of tanh, accurate where tanh(x) rounds to 1. What is less than twice the least "
-      "normal number may be 0.");
-  AddUnary(r, "asinh", kFloats, OnFloats<1>(WEFT_F(std::asinh(x))),
+      "normal number may be 0.",
+      {.work = 15, .ulps = 3});
+  AddUnary(r, "asinh", kAnyFloats, OnFloats<1>(WEFT_F(std::asinh(x))),
            WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt(x * x + 1.0))),
-           "Inverse hyperbolic sine.");
-  Domain(AddUnary(r, "acosh", kFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
+           "Inverse hyperbolic sine.", {.work = 30, .ulps = 2});
+  Domain(AddUnary(r, "acosh", kAnyFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
                   WEFT_D(Select(Gt(x, FarFrom1(x.dtype())), 1.0 / x, Rsqrt((x - 1.0) * (x + 1.0)))),
-                  "Inverse hyperbolic cosine, x >= 1."),
+                  "Inverse hyperbolic cosine, x >= 1.", {.work = 30, .ulps = 2}),
          1.2, 4);
-  Domain(AddUnary(r, "atanh", kFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),
-                  "Inverse hyperbolic tangent, |x| <= 1."),
+  Domain(AddUnary(r, "atanh", kAnyFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),
+                  "Inverse hyperbolic tangent, |x| <= 1.", {.work = 30, .ulps = 2}),
          -0.9, 0.9);
 }
 
@@ -258,23 +272,23 @@ MaybeExpr TrigammaDerivative(const Expr& x, const Expr&) {
 }
 
 void RegisterSpecial(PrimRegistry& r) {
-  AddUnary(r, "erf", kFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))),
-           "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.");
-  AddUnary(r, "erfc", kFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))),
-           "1 - erf(x), accurate for large x.");
-  Domain(AddUnary(r, "erf_inv", kFloats, OnFloats<1>(WEFT_F(ErfInv(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
-                  "The inverse of erf; +-inf at +-1, NaN outside [-1, 1]."),
+  AddUnary(r, "erf", kAnyFloats, OnFloats<1>(WEFT_F(std::erf(x))), WEFT_D(kTwoOverSqrtPi * Exp(-(x * x))),
+           "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.", {.work = 15, .ulps = 1});
+  AddUnary(r, "erfc", kAnyFloats, OnFloats<1>(WEFT_F(std::erfc(x))), WEFT_D(-kTwoOverSqrtPi * Exp(-(x * x))),
+           "1 - erf(x), accurate for large x.", {.work = 30, .ulps = 1.5});
+  Domain(AddUnary(r, "erf_inv", kAnyFloats, OnFloats<1>(WEFT_F(ErfInv(x))), WEFT_D(Exp(y * y) / kTwoOverSqrtPi),
+                  "The inverse of erf; +-inf at +-1, NaN outside [-1, 1].", {.work = 30, .ulps = 4}),
          -0.9, 0.9);
-  Domain(AddUnary(r, "lgamma", kFloats, OnFloats<1>(WEFT_F(LogGamma(x))), WEFT_D(Digamma(x)),
-                  "log |Gamma(x)|. Near its roots below 0 the accuracy is that of 1."),
+  Domain(AddUnary(r, "lgamma", kAnyFloats, OnFloats<1>(WEFT_F(LogGamma(x))), WEFT_D(Digamma(x)),
+                  "log |Gamma(x)|. Near its roots below 0 the accuracy is that of 1.", {.work = 30, .ulps = 3}),
          0.3, 6);
-  Domain(AddUnary(
-             r, "digamma", kFloats, OnFloats<1>(WEFT_F(Digamma(x))),
-             [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
-             "The derivative of lgamma (Abramowitz & Stegun 6.3). Near its roots the accuracy is that of 1."),
+  Domain(AddUnary(r, "digamma", kAnyFloats, OnFloats<1>(WEFT_F(Digamma(x))),
+                  [](Expr x, Expr) -> MaybeExpr { return Expr{x.b, x.b->Emit1(FindPrim("trigamma"), {x})}; },
+                  "The derivative of lgamma (Abramowitz & Stegun 6.3). Near its roots the accuracy is that of 1.",
+                  {.work = 30, .ulps = 8}),
          0.3, 6);
-  Domain(AddUnary(r, "trigamma", kFloats, OnFloats<1>(WEFT_F(Trigamma(x))), TrigammaDerivative,
-                  "The derivative of digamma (Abramowitz & Stegun 6.4)."),
+  Domain(AddUnary(r, "trigamma", kAnyFloats, OnFloats<1>(WEFT_F(Trigamma(x))), TrigammaDerivative,
+                  "The derivative of digamma (Abramowitz & Stegun 6.4).", {.work = 30, .ulps = 4}),
          0.3, 6);
 }
 
@@ -305,15 +319,15 @@ auto Wrapping(F f) {
 }
 
 void RegisterSignAndParts(PrimRegistry& r) {
-  Linear(AddUnary(r, "neg", kNumbers, OnNumbers<1>(Wrapping(WEFT_F(-x))), nullptr, "-x."),
+  Linear(AddUnary(r, "neg", kAnyNumbers, OnNumbers<1>(Wrapping(WEFT_F(-x))), nullptr, "-x."),
          [](TransposeContext& c) -> OptionalAtoms { return {Neg(c.b, Ct(c))}; });
   ScalarMeaning<1> sign = OnInts<1>([](auto x) -> decltype(x) { return x > 0 ? 1 : (x == 0 ? 0 : -1); });
   sign.on_double = SignOf;
-  AddUnary(r, "sign", kReals, sign, ZeroDerivative, "-1, 0 or 1 with the sign of x, zeros too; NaN for NaN.");
+  AddUnary(r, "sign", kAnyReals, sign, ZeroDerivative, "-1, 0 or 1 with the sign of x, zeros too; NaN for NaN.");
   ScalarMeaning<1> magnitude = OnReals<1>([](auto x) -> decltype(x) { return x < 0 ? Wrapping(WEFT_F(-x))(x) : x; });
   magnitude.on_double = WEFT_F(std::fabs(x));
   magnitude.on_complex = WEFT_F(Complex(std::abs(x)));
-  Prim& abs = AddUnary(r, "abs", kNumbers, magnitude, nullptr,
+  Prim& abs = AddUnary(r, "abs", kAnyNumbers, magnitude, nullptr,
                        "|x|; for complex x the magnitude, of the real dtype. The derivative at 0 is 1, for complex x "
                        "0 (JAX's conventions).");
   abs.infer = [](const Sig& s) -> Types {
@@ -382,34 +396,20 @@ void RegisterElementwiseUnary(PrimRegistry& r) {
   RegisterSignAndParts(r);
   RegisterBits(r);
 
-  AddUnary(r, "square", kNumbers, OnNumbers<1>(Wrapping(WEFT_F(Product(x, x)))), WEFT_D(x * 2.0), "x * x.").taylor =
+  AddUnary(r, "square", kAnyNumbers, OnNumbers<1>(Wrapping(WEFT_F(Product(x, x)))), WEFT_D(x * 2.0), "x * x.").taylor =
       [](TaylorContext& c) { return SquareCoefficient(c.b, [&c](int j) { return c.x(0, j); }, c.k, 0); };
-  Prim& finite = AddUnary(r, "is_finite", kFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
+  Prim& finite = AddUnary(r, "is_finite", kAnyFloats, {}, nullptr, "Whether x is neither infinite nor NaN; bool.");
   finite.infer = [](const Sig& s) -> Types { return {InferElementwise(s).With(DType::kBool)}; };
   finite.eval = [](const EvalContext&, const Tensors& in) -> Tensors {
     std::vector<uint64_t> y;
     for (double v : LoadAs<double>(in[0])) y.push_back(std::isfinite(v));
     return {StoreAs<uint64_t>(DType::kBool, in[0].shape(), y)};
   };
-  // What is not one operation: about the length of the vector code (lowering/cpu/vector_math.cc).
-  for (const char* name : {"exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tanh",
-                           "sech_squared", "logistic", "logistic_density", "erf", "cbrt"})
-    r.Get(name).work = 15;
-  for (const char* name : {"tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "erf_inv",
-                           "lgamma", "digamma", "trigamma"})
-    r.Get(name).work = 30;
-  for (const char* name : {"sqrt", "rsqrt"}) r.Get(name).work = 4;
-  // Measured over the whole range of f32 and f64, and rounded up.
-  Accuracy(r, 1, {"exp", "log", "log2", "log10", "cbrt", "erf"});
-  Accuracy(r, 1.5, {"exp2", "log1p", "sin", "cos", "acos", "rsqrt", "erfc"});
-  Accuracy(r, 2, {"expm1", "asin", "atan", "asinh", "acosh", "atanh"});
-  Accuracy(r, 3, {"tan", "sinh", "cosh", "sech_squared", "logistic", "lgamma"});
-  Accuracy(r, 4, {"tanh", "logistic_density", "erf_inv", "trigamma"});
-  Accuracy(r, 8, {"digamma"});
   Prim& stop = AddUnary(r, "stop_gradient", kAll | DTypeSet{DType::kTape}, {}, ZeroDerivative,
                         "x itself; declared to have derivative zero.");
   stop.eval = [](const EvalContext&, const Tensors& in) -> Tensors { return {in[0]}; };
   stop.work = 0;
+  stop.traffic = Traffic::kNone;
 }
 
 }  // namespace weft

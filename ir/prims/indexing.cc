@@ -178,6 +178,7 @@ void RegisterDynamicSlice(PrimRegistry& r) {
   Prim& p = r.Add("dynamic_slice", Family::kIndexing, -1,
                   "The window of `sizes` of operand 0 that begins at the integer scalars given as further operands, "
                   "clamped so that it fits. A size of -1 is all of its dimension.");
+  p.traffic = Traffic::kTaken;
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty()) throw TypeError("dynamic_slice: takes an array and a start per dimension, got no operands");
     const Type& x = s.operands[0];
@@ -252,6 +253,7 @@ void RegisterDynamicUpdateSlice(PrimRegistry& r) {
   Prim& p = r.Add("dynamic_update_slice", Family::kIndexing, -1,
                   "Operand 0 with the window that begins at the integer scalars given from operand 2 on, clamped so "
                   "that it fits, replaced by operand 1.");
+  p.traffic = Traffic::kReplaced;
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.size() < 2)
       throw TypeError("dynamic_update_slice: takes an array, an update and a start per dimension, got ",
@@ -453,6 +455,7 @@ void RegisterGather(PrimRegistry& r) {
                   "others walk over the indices. Out of bounds: "
                   "mode \"clip\" moves the window inside, \"fill\" gives NaN (the least signed, greatest unsigned "
                   "integer), \"zero\" gives 0, \"promise\" says it does not happen.");
+  p.traffic = Traffic::kTaken;
   p.infer = InferGather;
   p.eval = EvalGather;
   p.linear = {0};
@@ -501,8 +504,10 @@ Types InferScatter(const Sig& s) {
   return {x};
 }
 
-EvalFn ScatterEval(const std::string& kind) {
-  return [kind](const EvalContext& c, const Tensors& in) -> Tensors {
+enum class Scattered { kSet, kAdd, kMul, kMin, kMax };
+
+EvalFn ScatterEval(Scattered how) {
+  return [how](const EvalContext& c, const Tensors& in) -> Tensors {
     const ScatterDims d = ScatterDims::Of(c.sig.attrs);
     const GatherDims g = d.AsGather(in[0].type().dims, in[2].type().dims);
     const WindowMap map{d.update_window_dims, d.inserted_dims, d.operand_batch_dims,
@@ -516,7 +521,7 @@ EvalFn ScatterEval(const std::string& kind) {
       });
     };
     if (y.size() == 0) return {y};  // there is no place to write to
-    if (kind == "scatter") {
+    if (how == Scattered::kSet) {
       walk([&](int64_t to, int64_t at) { CopyElement(in[2], at, y, to); });
       return {y};
     }
@@ -527,15 +532,15 @@ EvalFn ScatterEval(const std::string& kind) {
       walk([&](int64_t to, int64_t at) {
         K& v = values[to];
         const K& u = updates[at];
-        if (kind == "scatter_add")
+        if (how == Scattered::kAdd)
           v = v + u;
-        else if (kind == "scatter_mul")
+        else if (how == Scattered::kMul)
           v = Product(v, u);
         else if constexpr (!std::is_same_v<K, std::complex<double>>) {
           if (v != v || u != u)
             v = v != v ? v : u;  // NaN wins
           else
-            v = kind == "scatter_min" ? std::min(v, u) : std::max(v, u);
+            v = how == Scattered::kMin ? std::min(v, u) : std::max(v, u);
         }
       });
       return StoreAs<K>(y.dtype(), y.shape(), values);
@@ -585,15 +590,16 @@ std::vector<Sample> ScatterSamples(const Prim& prim) {
   return samples;
 }
 
-Prim& AddScatter(PrimRegistry& r, const char* name, DTypeSet dtypes, const char* doc) {
+Prim& AddScatter(PrimRegistry& r, const char* name, Scattered how, DTypeSet dtypes, const char* doc) {
   Prim& p = r.Add(name, Family::kIndexing, 3,
                   std::string(doc) +
                       " Index vectors are the last dimension of operand 1 (entry k moves dimension scatter_dims[k]); "
                       "out of bounds: mode \"drop\" leaves "
                       "the window out, \"clip\" moves it inside.");
+  p.traffic = Traffic::kCombined;
   p.dtypes = dtypes;
   p.infer = InferScatter;
-  p.eval = ScatterEval(name);
+  p.eval = ScatterEval(how);
   p.batch = BatchScatter;
   p.samples = [prim = &p] { return ScatterSamples(*prim); };
   return p;
@@ -653,7 +659,7 @@ void ScatterMulJvp(JvpContext& c) {
 }
 
 void RegisterScatter(PrimRegistry& r) {
-  Prim& set = AddScatter(r, "scatter", kAll | DTypeSet{DType::kKey, DType::kTape},
+  Prim& set = AddScatter(r, "scatter", Scattered::kSet, kAll | DTypeSet{DType::kKey, DType::kTape},
                          "Operand 0 with windows replaced by operand 2 (the updates), later ones winning.");
   set.linear = {0, 2};
   set.transpose = [](TransposeContext& c) -> OptionalAtoms {
@@ -668,7 +674,8 @@ void RegisterScatter(PrimRegistry& r) {
     }
     return out;
   };
-  Prim& add = AddScatter(r, "scatter_add", kNumbers, "Operand 0 with the updates (operand 2) added to its windows.");
+  Prim& add = AddScatter(r, "scatter_add", Scattered::kAdd, kNumbers,
+                         "Operand 0 with the updates (operand 2) added to its windows.");
   add.linear = {0, 2};
   add.transpose = [](TransposeContext& c) -> OptionalAtoms {
     OptionalAtoms out(3);
@@ -676,12 +683,13 @@ void RegisterScatter(PrimRegistry& r) {
     if (c.linear(2)) out[2] = GatherUpdates(c.b, *c.ct[0], *c.x[1], c.types[2], ScatterDims::Of(c.eqn.attrs));
     return out;
   };
-  AddScatter(r, "scatter_mul", kNumbers, "Operand 0 with its windows multiplied by the updates (operand 2).").jvp =
-      ScatterMulJvp;
-  AddScatter(r, "scatter_min", kReals | kBools,
+  AddScatter(r, "scatter_mul", Scattered::kMul, kNumbers,
+             "Operand 0 with its windows multiplied by the updates (operand 2).")
+      .jvp = ScatterMulJvp;
+  AddScatter(r, "scatter_min", Scattered::kMin, kReals | kBools,
              "The smaller of operand 0 and the updates (operand 2), window by window.")
       .jvp = ScatterExtremeJvp;
-  AddScatter(r, "scatter_max", kReals | kBools,
+  AddScatter(r, "scatter_max", Scattered::kMax, kReals | kBools,
              "The larger of operand 0 and the updates (operand 2), window by window.")
       .jvp = ScatterExtremeJvp;
 }

@@ -116,6 +116,8 @@ void RegisterBroadcast(PrimRegistry& r) {
   Prim& p = r.Add("broadcast", Family::kShape, 1,
                   "x repeated to `shape`: dimension i of x becomes dimension dims[i] of the result, where its size is "
                   "kept or, if 1, repeated.");
+  p.expands = true;
+  p.view = true;
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
     const Ints& dims = s.attrs.Get<Ints>("dims");
@@ -166,6 +168,8 @@ void RegisterBroadcast(PrimRegistry& r) {
 
 void RegisterReshape(PrimRegistry& r) {
   Prim& p = r.Add("reshape", Family::kShape, 1, "The elements of x, in row-major order, as an array of `shape`.");
+  p.view = true;
+  p.traffic = Traffic::kNone;
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
     if (!(weft::NumElements(shape) == s.operands[0].size())) {
@@ -194,6 +198,7 @@ void RegisterReshape(PrimRegistry& r) {
 void RegisterTranspose(PrimRegistry& r) {
   Prim& p = r.Add("transpose", Family::kShape, 1,
                   "Dimensions reordered: dimension i of the result is dimension perm[i] of x.");
+  p.view = true;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const Ints& perm = CheckLength(s, "perm", x.rank());
@@ -233,6 +238,7 @@ void RegisterTranspose(PrimRegistry& r) {
 
 void RegisterReverse(PrimRegistry& r) {
   Prim& p = r.Add("reverse", Family::kShape, 1, "x with the order of elements turned round along each of `dims`.");
+  p.view = true;
   p.infer = [](const Sig& s) -> Types {
     CheckDims(s, "dims", s.attrs.Get<Ints>("dims"), s.operands[0].rank());
     return {s.operands[0]};
@@ -265,6 +271,8 @@ void RegisterSlice(PrimRegistry& r) {
   Prim& p = r.Add("slice", Family::kShape, 1,
                   "The elements start[d], start[d] + strides[d], ... below limit[d] along each dimension d; 0 <= start "
                   "<= limit <= size, strides >= 1.");
+  p.view = true;
+  p.traffic = Traffic::kTaken;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const Ints &start = CheckLength(s, "start", x.rank()), &limit = CheckLength(s, "limit", x.rank()),
@@ -487,6 +495,8 @@ void RegisterIota(PrimRegistry& r) {
       r.Add("iota", Family::kShape, 0,
             "An array of `shape` and `dtype` whose elements are their own index along `dim`. In 32 bits there must be "
             "room for all of them; narrower integers wrap around.");
+  p.expands = true;
+  p.view = true;
   p.dtypes = kNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
@@ -516,6 +526,8 @@ void RegisterIota(PrimRegistry& r) {
 
 void RegisterDimSize(PrimRegistry& r) {
   Prim& p = r.Add("dim_size", Family::kShape, 1, "The size of dimension `dim` of x, as i32[], which must hold it.");
+  p.view = true;
+  p.traffic = Traffic::kNone;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const auto dim = static_cast<int>(CheckDim(s, "dim", x.rank()));

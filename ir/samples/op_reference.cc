@@ -83,6 +83,7 @@ std::string Entry(const Prim& p) {
     attributes.push_back("`" + name + "` (" + absl::StrJoin(kinds, " or ") + ")");
   if (!attributes.empty()) text += "- attributes: " + absl::StrJoin(attributes, ", ") + "\n";
   text += "- derivative: " + DerivativeText(p) + "\n";
+  if (!p.formula.empty()) text += "- exact value: `" + p.formula + "`\n";
   if (p.is_elementwise() && p.dtypes.Has(DType::kF32)) text += "- accuracy of compiled code: " + AccuracyText(p) + "\n";
   if (p.dce) text += "- results that nobody reads: dropped, with what they alone need\n";
   if (!p.keeps_results.empty()) text += "- results that nobody reads: stay; " + p.keeps_results + "\n";

@@ -180,7 +180,7 @@ class FnPrinter {
         out_ += " @" + it->second;
         continue;
       }
-      if (elide_ && e.prim->name == "call") {
+      if (elide_ && e.prim->region_use == RegionUse::kCall) {
         out_ += " @" + Identifier(region->name());
         continue;
       }
@@ -222,7 +222,7 @@ struct Outline {
   void Visit(const Fn& fn) {
     for (const Eqn& e : fn.eqns()) {
       for (const FnRef& region : e.regions) {
-        if (e.prim->name == "call") called.insert(region.get());
+        if (e.prim->region_use == RegionUse::kCall) called.insert(region.get());
         if (references[region.get()]++ == 0) Visit(*region);
       }
     }

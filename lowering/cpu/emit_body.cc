@@ -1,17 +1,38 @@
 #include "lowering/cpu/mlir/emit_body.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
-#include <utility>
 
 #include "ir/error.h"
+#include "lowering/cpu/mlir/scalar_ops.h"
 
 namespace weft {
 namespace {
 
-bool IsComparison(const std::string& op) {
-  return op == "eq" || op == "ne" || op == "lt" || op == "le" || op == "gt" || op == "ge";
+// What reductions of kernels are made of.
+struct ReductionRow {
+  enum class Start { kZero, kOne, kLeast, kLargest, kOnes };
+  const char* name;
+  Start start;           // the neutral element
+  const char* step;      // the primitive that takes in one more element
+  const char* of_bools;  // the same of booleans
+  bool fused = false;    // of inexact numbers: a product is taken in without rounding it
+};
+using Start = ReductionRow::Start;
+constexpr ReductionRow kReductions[] = {
+    {"sum", Start::kZero, "add", "or", true}, {"prod", Start::kOne, "mul", "and"}, {"max", Start::kLeast, "max", "or"},
+    {"min", Start::kLargest, "min", "and"},   {"and", Start::kOnes, "and", "and"}, {"or", Start::kZero, "or", "or"},
+};
+
+const ReductionRow& ReductionOf(const std::string& op) {
+  for (const ReductionRow& row : kReductions) {
+    if (op == row.name) return row;
+  }
+  WEFT_CHECK(false) << "kernel: no reduction " << op;
+  std::abort();
 }
+
 bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 
 }  // namespace
@@ -192,29 +213,23 @@ Lanes BodyEmitter::Convert(DType from, DType to, Lanes v) {
   return {is_signed ? m_.ExtS(v.re, t) : m_.ExtU(v.re, t)};
 }
 
-Value BodyEmitter::Compare(const std::string& op, DType dtype, const Lanes& x, const Lanes& y) {
-  if (IsFloat8(dtype)) return Compare(op, DType::kF32, Convert(dtype, DType::kF32, x), Convert(dtype, DType::kF32, y));
-  if (IsComplex(dtype)) {
-    if (op == "eq") return m_.And(m_.Cmp(Pred::OEQ, x.re, y.re), m_.Cmp(Pred::OEQ, x.im, y.im));
+Value BodyEmitter::Compare(Comparison how, DType dtype, const Lanes& x, const Lanes& y) {
+  struct Row {
+    Pred of_floats;
+    IPred of_signed, of_unsigned;
+  };
+  static constexpr Row kRows[] = {
+      {Pred::OEQ, IPred::eq, IPred::eq},   {Pred::UNE, IPred::ne, IPred::ne},   {Pred::OLT, IPred::slt, IPred::ult},
+      {Pred::OLE, IPred::sle, IPred::ule}, {Pred::OGT, IPred::sgt, IPred::ugt}, {Pred::OGE, IPred::sge, IPred::uge},
+  };
+  if (IsFloat8(dtype)) return Compare(how, DType::kF32, Convert(dtype, DType::kF32, x), Convert(dtype, DType::kF32, y));
+  const Row& row = kRows[static_cast<int>(how)];
+  if (IsComplex(dtype)) {  // which have no order
+    if (how == Comparison::kEq) return m_.And(m_.Cmp(Pred::OEQ, x.re, y.re), m_.Cmp(Pred::OEQ, x.im, y.im));
     return m_.Or(m_.Cmp(Pred::UNE, x.re, y.re), m_.Cmp(Pred::UNE, x.im, y.im));
   }
-  if (IsFloat(dtype)) {
-    const Pred p = op == "eq"   ? Pred::OEQ
-                   : op == "ne" ? Pred::UNE
-                   : op == "lt" ? Pred::OLT
-                   : op == "le" ? Pred::OLE
-                   : op == "gt" ? Pred::OGT
-                                : Pred::OGE;
-    return m_.Cmp(p, x.re, y.re);
-  }
-  const bool s = IsSigned(dtype);
-  const IPred p = op == "eq"   ? IPred::eq
-                  : op == "ne" ? IPred::ne
-                  : op == "lt" ? (s ? IPred::slt : IPred::ult)
-                  : op == "le" ? (s ? IPred::sle : IPred::ule)
-                  : op == "gt" ? (s ? IPred::sgt : IPred::ugt)
-                               : (s ? IPred::sge : IPred::uge);
-  return m_.Cmp(p, x.re, y.re);
+  if (IsFloat(dtype)) return m_.Cmp(row.of_floats, x.re, y.re);
+  return m_.Cmp(IsSigned(dtype) ? row.of_signed : row.of_unsigned, x.re, y.re);
 }
 
 // By repeated squaring; the exponent is a constant.
@@ -256,201 +271,77 @@ Lanes BodyEmitter::Op(const KernelNode& node, const std::vector<DType>& dtypes, 
   int64_t lanes = 0;
   for (const Lanes& v : x) lanes = std::max(lanes, m_.Lanes(v.re));
   for (Lanes& v : x) v = Splat(v, lanes);
-  const std::string& op = node.op;
-  if (op == "convert") return Convert(dtypes[0], node.dtype, x[0]);
-  if (op == "identity" || op == "stop_gradient") return x[0];
-  if (op == "select") return Select(x[0].re, x[1], x[2]);
-  if (op == "complex") return {x[0].re, x[1].re};
-  if (op == "bitcast") {
-    // Through the type in memory: halves live in wider registers.
-    Value raw = ToMemory(dtypes[0], x[0]);
-    MType to = Memory(node.dtype);
-    return FromMemory(node.dtype, m_.Element(raw) == to ? raw : m_.Bits(raw, to));
+  const ScalarOp& row = ScalarOpOf(FindPrim(node.op));
+  const ScalarOpArgs args{*this, m_, node, dtypes, x};
+  if (row.any != nullptr) return row.any(args);
+  const DType dtype = dtypes[0];
+  if (IsFloat8(dtype)) {  // through f32, and rounded once
+    KernelNode wide;
+    wide.op = node.op;
+    wide.integer = node.integer;
+    wide.dtype = IsFloat8(node.dtype) ? DType::kF32 : node.dtype;
+    for (Lanes& v : x) v = Convert(dtype, DType::kF32, v);
+    return Convert(wide.dtype, node.dtype, Op(wide, std::vector<DType>(x.size(), DType::kF32), x));
   }
-  if (IsComparison(op)) return {Compare(op, dtypes[0], x[0], x[1])};
-  if (IsComplex(dtypes[0])) return Complex(node, dtypes[0], x);
-  if (IsFloat(dtypes[0])) return Float(node, dtypes[0], x);
-  return Integer(node, dtypes[0], x);
+  if (IsFloat(dtype) && !row.on_float) return Function(row, args);
+  const ScalarOp::Emit emit = IsComplex(dtype) ? row.on_complex : IsFloat(dtype) ? row.on_float : row.on_integer;
+  return emit != nullptr ? emit(args) : Call(node.op, dtype, x, node.dtype);
 }
 
-Lanes BodyEmitter::Float(const KernelNode& node, DType dtype, const std::vector<Lanes>& in) {
-  const std::string& op = node.op;
-  const DType wide = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
-  Value x = in[0].re, y = in.size() > 1 ? in[1].re : Value();
-  auto c = [&](double v) { return m_.F(x.getType(), v); };
-  if (op == "neg") return {m_.Neg(x)};
-  if (op == "abs") return {m_.Abs(x)};
-  if (op == "add") return {node.integer != 0 ? m_.AddToSum(x, y) : m_.Add(x, y)};
-  if (op == "sub") return {node.integer != 0 ? m_.SubFromSum(x, y) : m_.Sub(x, y)};
-  if (op == "mul") return {m_.MulForSum(x, y)};
-  if (op == "div") return {m_.Div(x, y)};
-  if (op == "max") return {m_.Max(x, y)};
-  if (op == "min") return {m_.Min(x, y)};
-  if (op == "clamp") return {m_.Min(m_.Max(y, x), in[2].re)};
-  if (op == "square") return {m_.MulForSum(x, x)};
-  if (op == "sqrt") return {m_.Sqrt(x)};
-  if (op == "rsqrt") return {m_.Div(c(1), m_.Sqrt(x))};
-  if (op == "integer_pow") return {IntegerPower(x, node.integer)};
-  if (op == "floor") return {m_.Make<math::FloorOp>(x)};
-  if (op == "ceil") return {m_.Make<math::CeilOp>(x)};
-  if (op == "trunc") return {m_.Make<math::TruncOp>(x)};
-  if (op == "round" && node.integer == 0) return {m_.RoundEven(x)};
-  if (op == "round") {
-    // trunc(x), one further out when the rest is half or more.
-    Value t = m_.Make<math::TruncOp>(x);
-    Value far = m_.Cmp(Pred::OGE, m_.Abs(m_.Sub(x, t)), c(0.5));
-    return {m_.CopySign(m_.Add(t, m_.Select(far, m_.CopySign(c(1), x), c(0))), x)};
-  }
-  if (op == "sign") {
-    Value unit = m_.CopySign(c(1), x);
-    return {m_.Select(m_.Or(m_.IsNan(x), m_.Cmp(Pred::OEQ, x, c(0))), x, unit)};
-  }
-  if (op == "is_finite") return {m_.Cmp(Pred::OLT, m_.Abs(x), c(std::numeric_limits<double>::infinity()))};
-  if (op == "real" || op == "conj") return {x};
-  if (op == "imag") return {c(0)};
-  if (op == "nextafter") return {NextAfter(dtype, x, y)};
+// Of floats: what the target has itself, or vector code, or the library.
+Lanes BodyEmitter::Function(const ScalarOp& row, const ScalarOpArgs& a) {
+  const std::string& op = a.node.op;
+  const DType wide = a.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  std::vector<Value> operands;
+  for (const Lanes& v : a.in) operands.push_back(v.re);
   if (native_) {
-    std::vector<Value> operands = {x};
-    if (y) operands.push_back(y);
-    if (Value v = native_(op, operands)) return {v};
-  } else if (op == "log" && node.integer != 0) {
-    return Call(op, wide, in, wide);  // a GPU has no C library: libdevice's above, or the vector code
+    if (row.on_device != nullptr) {
+      if (const Lanes v = row.on_device(a); v.re) return v;
+    } else if (row.device != nullptr) {
+      if (Value v = native_(row.device, operands)) return {v};
+    }
+  } else if (row.number_asks_library && a.node.integer != 0) {
+    return Call(op, wide, a.in, wide);  // a GPU has no C library: libdevice's above, or the vector code
   }
+  if (row.vector == nullptr) return Call(op, wide, a.in, wide);
   VectorMath math(m_, [&](const std::string& name, const std::vector<Value>& v) {
     std::vector<Lanes> lanes;
     for (Value e : v) lanes.push_back({e});
     return Call(name, wide, lanes, wide).re;
   });
-  if (Value inlined = in.size() == 1 ? math.Unary(op, x) : math.Binary(op, x, y)) return {inlined};
-  return Call(op, wide, in, wide);
-}
-
-Lanes BodyEmitter::Integer(const KernelNode& node, DType dtype, const std::vector<Lanes>& in) {
-  const std::string& op = node.op;
-  Value x = in[0].re, y = in.size() > 1 ? in[1].re : Value();
-  MType t = x.getType();
-  const bool is_signed = IsSigned(dtype);
-  const int width = static_cast<int>(m_.Element(x).getIntOrFloatBitWidth());
-  auto c = [&](int64_t v) { return m_.I(t, v); };
-  auto greater = [&](Value a, Value b) { return m_.Cmp(is_signed ? IPred::sgt : IPred::ugt, a, b); };
-  if (op == "add") return {m_.IAdd(x, y)};
-  if (op == "sub") return {m_.ISub(x, y)};
-  if (op == "mul") return {m_.IMul(x, y)};
-  if (op == "square") return {m_.IMul(x, x)};
-  if (op == "neg") return {m_.ISub(c(0), x)};
-  if (op == "and") return {m_.And(x, y)};
-  if (op == "or") return {m_.Or(x, y)};
-  if (op == "xor") return {m_.Xor(x, y)};
-  if (op == "not") return {m_.Not(x)};
-  if (op == "max") return {m_.Select(greater(x, y), x, y)};
-  if (op == "min") return {m_.Select(greater(x, y), y, x)};
-  if (op == "clamp") {
-    Value lo = x, hi = in[2].re;
-    Value raised = m_.Select(greater(y, lo), y, lo);
-    return {m_.Select(greater(raised, hi), hi, raised)};
-  }
-  if (op == "abs") return {is_signed ? m_.Select(greater(c(0), x), m_.ISub(c(0), x), x) : x};
-  if (op == "sign") {
-    Value positive = m_.ExtU(greater(x, c(0)), m_.Element(x));
-    return {is_signed ? m_.ISub(positive, m_.ExtU(greater(c(0), x), m_.Element(x))) : positive};
-  }
-  if (op == "population_count") return {m_.Make<math::CtPopOp>(x)};
-  if (op == "clz") return {m_.Make<math::CountLeadingZerosOp>(x)};
-  if (op == "integer_pow") {
-    if (node.integer >= 0) return {IntegerPower(x, node.integer)};
-    // 1 / x^n, truncated: only 1 and -1 have one that is not 0.
-    Value minus = m_.I(t, node.integer % 2 ? -1 : 1);
-    Value result = m_.Select(m_.Cmp(IPred::eq, x, c(1)), c(1), c(0));
-    return {is_signed ? m_.Select(m_.Cmp(IPred::eq, x, c(-1)), minus, result) : result};
-  }
-  if (op == "div" || op == "rem") {
-    // The machine traps on x/0 and on min/-1.
-    Value zero = m_.Cmp(IPred::eq, y, c(0));
-    Value safe = m_.Select(zero, c(1), y);
-    Value minus;
-    if (is_signed) {
-      minus = m_.Cmp(IPred::eq, y, c(-1));
-      safe = m_.Select(minus, c(1), safe);
-    }
-    if (op == "div") {
-      Value q = is_signed ? m_.Make<arith::DivSIOp>(x, safe) : m_.Make<arith::DivUIOp>(x, safe);
-      if (is_signed) q = m_.Select(minus, m_.ISub(c(0), x), q);
-      return {m_.Select(zero, c(-1), q)};
-    }
-    Value r = is_signed ? m_.Make<arith::RemSIOp>(x, safe) : m_.Make<arith::RemUIOp>(x, safe);
-    return {m_.Select(zero, x, r)};
-  }
-  if (op == "shift_left" || op == "shift_right_logical" || op == "shift_right_arithmetic") {
-    Value inside = m_.Cmp(IPred::ult, y, c(width));
-    Value by = m_.Select(inside, y, c(op == "shift_right_arithmetic" ? width - 1 : 0));
-    if (op == "shift_left") return {m_.Select(inside, m_.Make<arith::ShLIOp>(x, by), c(0))};
-    if (op == "shift_right_logical") return {m_.Select(inside, m_.Make<arith::ShRUIOp>(x, by), c(0))};
-    // Unsigned numbers have no sign to copy.
-    if (!is_signed) return {m_.Select(inside, m_.Make<arith::ShRUIOp>(x, by), c(0))};
-    return {m_.Make<arith::ShRSIOp>(x, by)};
-  }
-  if (op == "real" || op == "conj") return {x};
-  return Call(op, dtype, in, node.dtype);
-}
-
-Lanes BodyEmitter::Complex(const KernelNode& node, DType dtype, const std::vector<Lanes>& in) {
-  const std::string& op = node.op;
-  const Lanes& x = in[0];
-  auto mul = [&](const Lanes& a, const Lanes& b) -> Lanes {
-    return {m_.Sub(m_.Mul(a.re, b.re), m_.Mul(a.im, b.im)), m_.Add(m_.Mul(a.re, b.im), m_.Mul(a.im, b.re))};
-  };
-  if (op == "add") return {m_.Add(x.re, in[1].re), m_.Add(x.im, in[1].im)};
-  if (op == "sub") return {m_.Sub(x.re, in[1].re), m_.Sub(x.im, in[1].im)};
-  if (op == "mul") return mul(x, in[1]);
-  if (op == "square") return mul(x, x);
-  if (op == "neg") return {m_.Neg(x.re), m_.Neg(x.im)};
-  if (op == "conj") return {x.re, m_.Neg(x.im)};
-  if (op == "real") return {x.re};
-  if (op == "imag") return {x.im};
-  if (op == "integer_pow") {
-    const Lanes one{m_.F(x.re.getType(), 1), m_.F(x.re.getType(), 0)};
-    Lanes result = one, base = x;
-    bool first = true;  // 1 * x is not x where complex x is infinite
-    for (uint64_t k = node.integer < 0 ? 0 - static_cast<uint64_t>(node.integer) : static_cast<uint64_t>(node.integer);
-         k != 0; k >>= 1) {
-      if (k & 1) result = std::exchange(first, false) ? base : mul(result, base);
-      if (k > 1) base = mul(base, base);
-    }
-    if (node.integer >= 0) return result;
-    return Call("div", dtype, {one, result}, dtype);
-  }
-  return Call(op, dtype, in, node.dtype);
+  return {row.vector(math, operands)};
 }
 
 Lanes BodyEmitter::Neutral(const std::string& op, DType dtype, int64_t lanes) {
+  const Start start = ReductionOf(op).start;
   MType t = m_.Vector(lanes, Register(dtype));
   if (IsInexact(dtype)) {
     const double inf = std::numeric_limits<double>::infinity();
-    const double v = op == "prod" ? 1 : op == "max" ? -inf : op == "min" ? inf : 0;
+    const double v = start == Start::kOne ? 1 : start == Start::kLeast ? -inf : start == Start::kLargest ? inf : 0;
     Lanes out{m_.F(t, v)};
     if (IsComplex(dtype)) out.im = m_.F(t, 0);
     return out;
   }
   const int width = static_cast<int>(Register(dtype).getIntOrFloatBitWidth());
-  if (op == "and") return {m_.I(t, -1)};
-  if (op == "prod") return {m_.I(t, 1)};
-  if (op == "max") return {m_.I(t, IsSigned(dtype) ? INT64_MIN >> (64 - width) : 0)};
-  if (op == "min") return {m_.I(t, IsSigned(dtype) ? static_cast<int64_t>(~uint64_t{0} >> (65 - width)) : -1)};
+  switch (start) {
+    case Start::kOnes: return {m_.I(t, -1)};
+    case Start::kOne: return {m_.I(t, 1)};
+    case Start::kLeast: return {m_.I(t, IsSigned(dtype) ? INT64_MIN >> (64 - width) : 0)};
+    case Start::kLargest: return {m_.I(t, IsSigned(dtype) ? static_cast<int64_t>(~uint64_t{0} >> (65 - width)) : -1)};
+    case Start::kZero: break;
+  }
   return {m_.I(t, 0)};
 }
 
 Lanes BodyEmitter::Combine(const std::string& op, DType dtype, Lanes a, Lanes b) {
-  if (op == "sum" && IsInexact(dtype)) {
+  const ReductionRow& row = ReductionOf(op);
+  if (row.fused && IsInexact(dtype)) {
     if (!IsComplex(dtype)) return {m_.AddToSum(a.re, b.re)};
     return {m_.AddToSum(a.re, b.re), m_.AddToSum(a.im, b.im)};
   }
   KernelNode node;
   node.dtype = dtype;
-  node.op = op == "sum" ? "add" : op == "prod" ? "mul" : op;
-  if (dtype == DType::kBool) {
-    if (op == "max" || op == "sum") node.op = "or";
-    if (op == "min" || op == "prod") node.op = "and";
-  }
+  node.op = IsBool(dtype) ? row.of_bools : row.step;
   return Op(node, {dtype, dtype}, {a, b});
 }
 
@@ -460,9 +351,10 @@ Lanes BodyEmitter::NeutralPair(const std::string& op, DType value, DType index) 
 }
 
 Lanes BodyEmitter::CombinePairs(const std::string& op, DType value, DType index, const Lanes& a, const Lanes& b) {
-  Value before = Compare("lt", index, {b.im}, {a.im});
-  Value same = m_.And(Compare("eq", value, {b.re}, {a.re}), before);
-  Value takes = m_.Or(Compare(op == "argmax" ? "gt" : "lt", value, {b.re}, {a.re}), same);
+  const bool largest = ReductionOf(op.substr(3)).start == Start::kLeast;
+  Value before = Compare(Comparison::kLt, index, {b.im}, {a.im});
+  Value same = m_.And(Compare(Comparison::kEq, value, {b.re}, {a.re}), before);
+  Value takes = m_.Or(Compare(largest ? Comparison::kGt : Comparison::kLt, value, {b.re}, {a.re}), same);
   // A NaN is equal to nothing and larger than nothing, so that this alone decides where there is one.
   if (IsFloat(value)) takes = m_.Or(takes, m_.And(m_.IsNan(b.re), m_.Or(before, m_.Cmp(Pred::ORD, a.re, a.re))));
   return Select(takes, b, a);

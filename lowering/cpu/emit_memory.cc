@@ -366,10 +366,8 @@ Lanes KernelEmitter::CallLibrary(const std::string& op, DType dtype, const std::
       arguments.push_back(out);
       continue;
     }
-    Value memory = Scratch(
-        memory_type(dtype == DType::kF8E4M3FN || dtype == DType::kF8E5M2 ? (op == "load_f8" ? dtype : DType::kF32)
-                                                                         : dtype),
-        2 + static_cast<int>(i));
+    Value memory = Scratch(memory_type(IsFloat8(dtype) ? (op == "load_f8" ? dtype : DType::kF32) : dtype),
+                           2 + static_cast<int>(i));
     MType element = m_.Element(x[i].re);
     if (lanes == 0) {
       m_.Store(x[i].re, memory);

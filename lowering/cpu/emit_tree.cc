@@ -26,6 +26,7 @@ void KernelEmitter::SelectRow(int row) {
 // Products of numbers of at most 32 bits are exact in double precision, so that rounding them first changes nothing.
 bool KernelEmitter::IsNarrow(int node) const {
   const KernelNode& n = spec_.nodes[node];
+  // The pattern that ordered_sum.cc makes.
   if (n.kind != KernelNode::Kind::kOp || n.op != "convert") return false;
   const DType from = spec_.nodes[n.operands[0]].dtype;
   return IsFloat(from) && ByteWidth(from) <= 4;

@@ -508,34 +508,4 @@ Value VectorMath::Pow(Value x, Value y) {
   return m_.Select(one, C(x, 1), result);
 }
 
-Value VectorMath::Unary(const std::string& op, Value x) {
-  if (op == "exp") return Exp(x);
-  if (op == "exp2") return Exp2(x);
-  if (op == "expm1") return Expm1(x);
-  if (op == "log") return Log(x);
-  if (op == "log1p") return Log1p(x);
-  if (op == "log2") return Log2(x);
-  if (op == "log10") return Log10(x);
-  if (op == "tanh") return Tanh(x);
-  if (op == "sech_squared") return SechSquared(x);
-  if (op == "logistic") return Logistic(x);
-  if (op == "logistic_density") return LogisticDensity(x);
-  if (op == "sinh") return Sinh(x);
-  if (op == "cosh") return Cosh(x);
-  if (op == "sin") return Sin(x);
-  if (op == "cos") return Cos(x);
-  if (op == "tan") return Tan(x);
-  if (op == "atan") return Atan(x);
-  if (op == "asin") return Asin(x);
-  if (op == "acos") return Acos(x);
-  if (op == "erf" && Is32(x)) return Erf(x);
-  return {};
-}
-
-Value VectorMath::Binary(const std::string& op, Value x, Value y) {
-  if (op == "atan2") return Atan2(x, y);
-  if (op == "pow" && Is32(x)) return Pow(x, y);
-  return {};
-}
-
 }  // namespace weft

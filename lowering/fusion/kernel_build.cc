@@ -358,15 +358,12 @@ void KernelBuilder::ChooseSpills() {
   KernelSpec& spec = out_.spec;
   const std::vector<int> phase = spec.Phases();
   const std::vector<uint64_t> dependence = spec.Dependence();
-  static const std::set<std::string> kCheap = {"neg",    "abs",    "add",     "sub", "mul", "max", "min",
-                                               "square", "select", "convert", "eq",  "ne",  "lt",  "le",
-                                               "gt",     "ge",     "and",     "or",  "not"};
   std::vector<bool> heavy(spec.nodes.size(), false);
   auto available = [&](int n) { return phase[n] + (spec.nodes[n].kind == Kind::kReduce ? 1 : 0); };
   std::vector<int> last_use(spec.nodes.size(), -1);
   for (size_t i = 0; i < spec.nodes.size(); ++i) {
     const KernelNode& n = spec.nodes[i];
-    if (n.kind == Kind::kOp && kCheap.count(n.op) == 0) heavy[i] = true;
+    if (n.kind == Kind::kOp && n.Work() > 1) heavy[i] = true;
     if (n.kind == Kind::kLoad && !n.access.dynamic.empty()) heavy[i] = true;
     for (int o : n.operands) {
       if (spec.nodes[o].kind != Kind::kReduce && phase[o] == phase[i] && heavy[o]) heavy[i] = true;

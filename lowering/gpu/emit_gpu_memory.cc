@@ -1,25 +1,13 @@
 // Where a GPU kernel's values come from and go to: global memory, the other threads of a row, libdevice.
 #include <algorithm>
-#include <map>
 
+#include "lowering/cpu/mlir/scalar_ops.h"
 #include "lowering/gpu/mlir/gpu_kernel_emitter.h"
 
 namespace weft {
 namespace {
 
 using Kind = KernelNode::Kind;
-
-// Element-wise functions of libdevice under Weft's names, where those differ.
-const std::map<std::string, std::string>& DeviceNames() {
-  static const auto& names = *new std::map<std::string, std::string>{
-      {"exp", "exp"},         {"exp2", "exp2"},      {"expm1", "expm1"}, {"log", "log"},     {"log1p", "log1p"},
-      {"cbrt", "cbrt"},       {"sin", "sin"},        {"cos", "cos"},     {"tan", "tan"},     {"asin", "asin"},
-      {"acos", "acos"},       {"atan", "atan"},      {"sinh", "sinh"},   {"cosh", "cosh"},   {"tanh", "tanh"},
-      {"asinh", "asinh"},     {"acosh", "acosh"},    {"atanh", "atanh"}, {"erf", "erf"},     {"erfc", "erfc"},
-      {"lgamma", "lgamma"},   {"erf_inv", "erfinv"}, {"pow", "pow"},     {"atan2", "atan2"}, {"rem", "fmod"},
-      {"round_away", "round"}};
-  return names;
-}
 
 }  // namespace
 
@@ -378,30 +366,25 @@ Value GpuKernelEmitter::CallDevice(const std::string& function, MType result, co
       .getResult();
 }
 
-// What libdevice computes on f32 or f64; null: the inline expansions do.
-Value GpuKernelEmitter::Native(const std::string& op, const std::vector<Value>& x) {
+// What libdevice computes on f32 or f64; null: vector code does.
+Value GpuKernelEmitter::Native(const std::string& function, const std::vector<Value>& x) {
   if (!libdevice_) return {};
-  const bool single = m_.Element(x[0]).isF32();
-  if (op == "logistic") {
-    Value one = m_.F(x[0].getType(), 1);
-    return m_.Div(one, m_.Add(one, Native("exp", {m_.Neg(x[0])})));
-  }
-  const auto it = DeviceNames().find(op);
-  if (it == DeviceNames().end()) return {};
-  return CallDevice("__nv_" + it->second + (single ? "f" : ""), x[0].getType(), x);
+  return CallDevice("__nv_" + function + (m_.Element(x[0]).isF32() ? "f" : ""), x[0].getType(), x);
 }
 
 Lanes GpuKernelEmitter::CallLibrary(const std::string& op, DType dtype, const std::vector<Lanes>& x) {
-  const auto it = DeviceNames().find(op);
-  const bool known = it != DeviceNames().end() && (dtype == DType::kF32 || dtype == DType::kF64);
-  if (!known) throw Error(ErrorKind::kUnsupported, std::string("has no GPU code for ") + Name(dtype) + " yet");
+  const Prim* prim = TryFindPrim(op);
+  const char* function = prim == nullptr ? nullptr : ScalarOpOf(*prim).device;
+  if (function == nullptr || (dtype != DType::kF32 && dtype != DType::kF64))
+    throw Error(ErrorKind::kUnsupported, std::string("has no GPU code for ") + Name(dtype) + " yet");
   if (!libdevice_)
     throw Error(ErrorKind::kUnsupported, std::string("needs libdevice for ") + Name(dtype) +
                                              ", which is part of the CUDA toolkit and was not found (CUDA_HOME, "
                                              "/usr/local/cuda)");
   std::vector<Value> values;
   for (const Lanes& v : x) values.push_back(v.re);
-  return {CallDevice("__nv_" + it->second + (dtype == DType::kF32 ? "f" : ""), body_.Register(dtype), values)};
+  const std::string name = std::string("__nv_") + function + (dtype == DType::kF32 ? "f" : "");
+  return {CallDevice(name, body_.Register(dtype), values)};
 }
 
 }  // namespace weft

@@ -49,7 +49,7 @@ void CheckEquations(const Fn& fn) {
 // On one device a constraint says nothing of a value; on several it asks for a program that there is not.
 void CheckPlaces(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == "sharding_constraint" || e.prim->name == "spmd") {
+    if (IsConstraint(e) || e.prim->region_use == RegionUse::kDevices) {
       const int64_t devices = PlacedMesh::Of(e).mesh.num_devices();
       if (devices > 1)
         throw NoRule(e, "is for " + std::to_string(devices) +

@@ -6,7 +6,7 @@
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "lowering/fusion/fusion.h"
 
 namespace weft {
@@ -74,7 +74,7 @@ FnRef WithDescribedProducts(const FnRef& fn) {
     Atoms x;
     for (const Atom& a : e.operands) x.push_back(get(a));
     ScopedLoc loc(b, e.loc);
-    if (e.prim->name != "contract") {
+    if (!Is<"contract">(*e.prim)) {  // what this is about
       const Atoms y = b.Emit(*e.prim, x, e.attrs, e.regions);
       std::copy(y.begin(), y.end(), env.begin() + e.first_result);
       continue;

@@ -103,13 +103,9 @@ void ForEachAffine(KernelSpec& spec, F f) {
   for (KernelStore& s : spec.spills) f(s.access.offset, true);
 }
 
-// Of operations that are no primitive (a fused product and sum) as well.
-bool IsCheap(const std::string& op) {
-  const Prim* prim = TryFindPrim(op);
-  return prim == nullptr || prim->work < 15;
-}
-
 }  // namespace
+
+double KernelNode::Work() const { return FindPrim(op).work; }
 
 int KernelSpec::Tree() const {
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -278,7 +274,7 @@ double KernelSpec::PointCost() const {
   double cost = 0;
   for (const KernelNode& n : nodes) {
     if (n.kind == KernelNode::Kind::kLoad) cost += n.access.dynamic.empty() ? 0.1 : 1;
-    if (n.kind == KernelNode::Kind::kOp) cost += IsComplex(n.dtype) ? 2 : IsCheap(n.op) ? 0.05 : 0.5;
+    if (n.kind == KernelNode::Kind::kOp) cost += IsComplex(n.dtype) ? 2 : n.Work() < 15 ? 0.05 : 0.5;
     if (n.kind == KernelNode::Kind::kReduce) cost += 0.1;
   }
   return cost + 0.1 * static_cast<double>(stores.size());

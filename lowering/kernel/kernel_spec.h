@@ -50,7 +50,10 @@ struct KernelNode {
   int64_t integer = 0;  // integer_pow: y; round: 0 even, 1 away; log: 1 by the library; add, sub: 1 fused
   Loc loc;              // of the equation, for errors; not part of Key
 
-  bool FindsIndex() const { return kind == Kind::kReduce && (op == "argmax" || op == "argmin"); }
+  // Kernels call reductions what they are called in the text form: argmax, argmin.
+  bool FindsIndex() const { return kind == Kind::kReduce && op.starts_with("arg"); }
+  // Of kOp: floating-point operations per element (Prim::work).
+  double Work() const;
 };
 
 struct KernelStore {

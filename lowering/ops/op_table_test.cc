@@ -37,6 +37,19 @@ TEST(OpTable, RowsAreComplete) {
   }
 }
 
+// What the IR says of an operation and how it is lowered agree.
+TEST(OpTable, ViewsAreViews) {
+  for (const Prim* p : AllPrims()) {
+    const OpRow& row = RowOf(*p);
+    EXPECT_EQ(row.as == Kind::kView && !row.at_data, p->view) << p->name;
+    EXPECT_EQ(p->is_callback(), p->name.ends_with("_callback")) << p->name;
+    const bool is_code = row.as == Kind::kStep && p->family == Family::kControl && p->region_use != RegionUse::kNone;
+    if (p->region_use == RegionUse::kWithRules || p->region_use == RegionUse::kCall) {
+      EXPECT_FALSE(is_code) << p->name << " is computed by its region";
+    }
+  }
+}
+
 // Rows that share a library call are told apart by their number.
 TEST(OpTable, LibraryCallsAreDistinct) {
   std::set<std::pair<OpRow::Library, int>> seen;

@@ -123,7 +123,6 @@ std::vector<int> DefiningEqns(const Fn& fn) {
 }
 
 bool FindStrided(const Fn& fn, const std::vector<int>& defining, const Atom& atom, StridedView* out) {
-  static const std::set<std::string> kStrided = {"broadcast", "transpose", "slice", "reverse", "reshape"};
   if (!atom.is_var()) return false;
   const Dims dims = fn.TypeOf(atom).dims;
   std::vector<Affine> index;
@@ -134,7 +133,7 @@ bool FindStrided(const Fn& fn, const std::vector<int>& defining, const Atom& ato
     const int e = defining[at.id()];
     if (e < 0) break;
     const Eqn& eqn = fn.eqns()[e];
-    if (!kStrided.count(eqn.prim->name) || !IsView(fn, eqn)) break;
+    if (RowOf(*eqn.prim).index == nullptr || !IsView(fn, eqn)) break;
     if (!eqn.operands[0].is_var()) return false;
     index = ViewIndex(fn, eqn, index);
     at = eqn.operands[0];

@@ -7,6 +7,7 @@
 #include "ir/builder.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "lowering/schedule/block_lowering.h"
 #include "transforms/shard/processes.h"
 
@@ -24,7 +25,7 @@ FnRef WithoutVarying(const Fn& fn, const Shardings* out, Made& made) {
   env.resize(fn.num_vars());
   auto get = [&](const Atom& a) { return a.is_var() ? env[a.id()] : a; };
   for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == "pvary") {
+    if (Is<"pvary">(*e.prim)) {  // it is what made a type vary
       env[e.first_result] = get(e.operands[0]);
       continue;
     }
@@ -37,8 +38,9 @@ FnRef WithoutVarying(const Fn& fn, const Shardings* out, Made& made) {
       regions.push_back(plain);
     }
     Attrs attrs = e.attrs;
-    if (e.prim->name == "axis_index") attrs = {{"axes", e.attrs.Get<Strings>("axes")}};
-    if (e.prim->name == "recur" || e.prim->name == "unbox") {
+    // What it takes beside its axes says over which of them it varies.
+    if (Is<"axis_index">(*e.prim)) attrs = {{"axes", e.attrs.Get<Strings>("axes")}};
+    if (e.prim->says_varying && e.attrs.Find("results") != nullptr) {
       Types types = e.attrs.Get<Types>("results");
       for (Type& t : types) t.varying.clear();
       attrs.Set("results", std::move(types));
@@ -209,7 +211,7 @@ void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
   for (const char* attr : {"dim", "split", "concat"}) {
     if (e.attrs.Find(attr) != nullptr) desc.push_back(Dim(e.attrs.GetInt(attr)));
   }
-  if (name == "ppermute") {
+  if (e.attrs.Find("perm") != nullptr) {
     const Ints& perm = e.attrs.Get<Ints>("perm");
     desc.push_back(Dim(static_cast<int64_t>(perm.size() / 2)));
     for (int64_t place : perm) desc.push_back(Dim(place));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "lowering/schedule/block_lowering.h"
 
 namespace weft {
@@ -22,7 +23,7 @@ Dim Product(const Dims& dims, size_t begin, size_t end) {
 bool MakesTapes(const Fn& fn) {
   return AnyFunction(fn, [](const Fn& f) {
     return std::any_of(f.eqns().begin(), f.eqns().end(), [&](const Eqn& e) {
-      if (e.prim->name == "tape_add") return true;
+      if (Is<"tape_add">(*e.prim)) return true;  // the one that makes a tape of others, without a region
       const bool makes = !e.regions.empty() || e.prim->family == Family::kEffect;  // others move them
       for (uint32_t r = 0; makes && r < e.num_results; ++r) {
         if (f.TypeOf(e.result(static_cast<int>(r))).dtype == DType::kTape) return true;

@@ -16,40 +16,15 @@ PyObject* g_np_dtype = nullptr;
 std::array<PyObject*, kNumDTypes> g_dtype_objects{};
 PyObject* g_dtype_cache = nullptr;  // dict: dtype-like object -> index
 
-constexpr const char* kNumpyNames[kNumDTypes] = {
-    "bool",       "int8",          "int16",       "int32",    "int64",   "uint8",   "uint16",
-    "uint32",     "uint64",        "float16",     "bfloat16", "float32", "float64", "complex64",
-    "complex128", "float8_e4m3fn", "float8_e5m2", "key",      "tape",
-};
-
-bool IsExtended(DType t) { return t == DType::kBF16 || IsFloat8(t); }
+// A dtype of ml_dtypes.
+bool IsExtended(DType t) { return IsFloat(t) && RowOf(t).buffer == nullptr; }
 
 std::optional<DType> DTypeNamed(const std::string& name) {
   for (int i = 0; i < kNumDTypes; ++i) {
-    if (name == kNumpyNames[i] && static_cast<DType>(i) != DType::kTape) return static_cast<DType>(i);
+    if (name == kDTypeRows[i].numpy && static_cast<DType>(i) != DType::kTape) return static_cast<DType>(i);
   }
   if (name == "bool_") return DType::kBool;
   return name == "tape" ? std::nullopt : ParseDType(name);  // nobody makes one but a loop
-}
-
-const char* FormatOf(DType t) {
-  switch (t) {
-    case DType::kBool: return "?";
-    case DType::kI8: return "b";
-    case DType::kI16: return "h";
-    case DType::kI32: return "i";
-    case DType::kI64: return "l";
-    case DType::kU8: return "B";
-    case DType::kU16: return "H";
-    case DType::kU32: return "I";
-    case DType::kU64: return "L";
-    case DType::kF16: return "e";
-    case DType::kF32: return "f";
-    case DType::kF64: return "d";
-    case DType::kC64: return "Zf";
-    case DType::kC128: return "Zd";
-    default: return nullptr;
-  }
 }
 
 void CopyStrided(const char* from, char* to, const Py_ssize_t* shape, const Py_ssize_t* strides, int ndim,
@@ -103,7 +78,7 @@ Elements ElementsOf(PyObject* array_or_scalar) {
   PyErr_Clear();
   for (int i = 0; text != nullptr && i < kNumDTypes; ++i) {
     const auto t = static_cast<DType>(i);
-    if (!IsOpaque(t) && std::strcmp(text, kNumpyNames[i]) == 0) return {t, native && native.get() == Py_False};
+    if (!IsOpaque(t) && std::strcmp(text, kDTypeRows[i].numpy) == 0) return {t, native && native.get() == Py_False};
   }
   return {};
 }
@@ -188,12 +163,12 @@ std::string Repr(PyObject* object) {
   return s;
 }
 
-std::string NumpyName(DType dtype) { return kNumpyNames[static_cast<int>(dtype)]; }
+std::string NumpyName(DType dtype) { return RowOf(dtype).numpy; }
 
 PyObject* DTypeObject(DType dtype) {
   PyObject*& object = g_dtype_objects[static_cast<int>(dtype)];
   if (object == nullptr) {
-    const char* name = kNumpyNames[static_cast<int>(dtype)];
+    const char* name = RowOf(dtype).numpy;
     if (IsExtended(dtype)) {
       Ref ml(PyImport_ImportModule("ml_dtypes"));
       Ref scalar(ml ? PyObject_GetAttrString(ml.get(), name) : nullptr);
@@ -614,6 +589,6 @@ PyObject* ShapeObject(const Value& value) {
 }
 
 // Used by array.cc for the buffer protocol.
-const char* BufferFormat(DType t) { return FormatOf(t); }
+const char* BufferFormat(DType t) { return RowOf(t).buffer; }
 
 }  // namespace weft::python

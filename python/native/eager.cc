@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -32,16 +31,9 @@ constexpr int64_t kSmall = 8192;
 constexpr double kInterpreted = 1e6;
 constexpr int64_t kElementsOfACall = 32;
 
-// Operations on floats that both the interpreter and compiled code round correctly, or not at all.
-constexpr std::string_view kRoundedCorrectly[] = {
-    "add",   "sub",   "mul",  "div",       "neg", "abs", "max", "min", "sqrt", "square", "floor",         "ceil",
-    "trunc", "round", "sign", "is_finite", "eq",  "ne",  "lt",  "le",  "gt",   "ge",     "stop_gradient",
-};
-
 bool IsExact(const Prim& prim, DType dtype) {
   if (IsBool(dtype) || IsInteger(dtype)) return true;
-  return IsFloat(dtype) && std::find(std::begin(kRoundedCorrectly), std::end(kRoundedCorrectly), prim.name) !=
-                               std::end(kRoundedCorrectly);
+  return IsFloat(dtype) && prim.correctly_rounded();
 }
 
 struct Key {

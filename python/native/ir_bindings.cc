@@ -334,6 +334,7 @@ Example:
       d["num_operands"] = p->num_operands;
       d["dtypes"] = p->dtypes.ToString();
       d["elementwise"] = p->is_elementwise();
+      d["example"] = p->example;
       list.append(d);
     }
     return list;

@@ -22,9 +22,6 @@ Ints SomeAxes(const py::object& o, const std::string& operation) {
 std::optional<int64_t> MaybeAxis(const py::object& o, const std::string& operation) {
   return o.is_none() ? std::nullopt : std::optional<int64_t>(Axis(o, operation));
 }
-// reduce_sum is called sum.
-std::string CalledBy(const std::string& prim) { return prim.rfind("reduce_", 0) == 0 ? prim.substr(7) : prim; }
-
 std::optional<DType> MaybeDType(const py::object& o) {
   return o.is_none() ? std::nullopt : std::optional<DType>(DTypeFrom(o.ptr(), "dtype"));
 }
@@ -319,7 +316,7 @@ void BindNumpy(py::module_& m) {
 
   // Reductions.
   m.def("reduce", [](const std::string& prim, py::handle x, const py::object& axes, py::handle keepdims) {
-    const std::string what = CalledBy(prim);
+    const std::string what = weft::NumpyName(prim);
     return Wrap(ReduceAxes(prim, One(x, what.c_str()), Axes(axes, what), Flag(keepdims, what + ": keepdims")));
   });
   m.def("mean", [](py::handle x, const py::object& axes, py::handle keepdims) {

@@ -34,9 +34,9 @@ OptionalLayouts LayoutsFrom(const Mesh& mesh, const std::vector<std::optional<Cu
 std::optional<std::pair<PlacedMesh, Sharding>> AskedFor(const Fn& fn, const Atom& a) {
   for (const Eqn& e : fn.eqns()) {
     if (!a.is_var() || a.id() < e.first_result || a.id() >= e.first_result + e.num_results) continue;
-    if (e.prim->name == "sharding_constraint" && e.attrs.Get<Ints>("open").empty())
+    if (IsConstraint(e) && e.attrs.Get<Ints>("open").empty())
       return {{PlacedMesh::Of(e), e.attrs.Get<Shardings>("sharding")[0]}};
-    if (e.prim->name != "spmd") continue;
+    if (e.prim->region_use != RegionUse::kDevices) continue;
     Sharding sharding = e.attrs.Get<Shardings>("out_shardings")[a.id() - e.first_result];
     sharding.partial.clear();
     return {{PlacedMesh::Of(e), sharding}};
@@ -79,7 +79,7 @@ void BindPartition(py::module_& m) {
       if (a.is_var() && a.id() < stays.size()) stays[a.id()] = true;
     };
     for (const Eqn& e : t.fn->eqns()) {
-      if (e.prim->name == "sharding_constraint") continue;
+      if (IsConstraint(e)) continue;
       for (const Atom& a : e.operands) read(a);
     }
     for (const Atom& a : t.fn->results()) read(a);

@@ -289,8 +289,8 @@ ForwardRule::Run ForwardRuleOf(std::shared_ptr<const Call> call, std::shared_ptr
 
 // The equation of a call: `f`, and after its own captures those among `others`, which the rules may use, that are
 // usable here.
-py::object EmitCall(const char* prim, const Traced& f, const Values& operands, const std::vector<std::string>& names,
-                    const py::handle& others, py::handle rule, int64_t number) {
+py::object EmitCall(const char* prim, bool forward, const Traced& f, const Values& operands,
+                    const std::vector<std::string>& names, const py::handle& others, py::handle rule, int64_t number) {
   Values more;
   for (const Value& v : ValuesFrom(others, prim)) {
     if (v.traced() && IsUsable(v)) more.push_back(v);
@@ -320,8 +320,8 @@ py::object EmitCall(const char* prim, const Traced& f, const Values& operands, c
   if (call->keeps_known || !call->captures.empty() || !call->axes.empty() || number == 0) number = NewHostNumber();
   if (!call->keeps_known) call->arguments.assign(operands.size(), Value());
   const std::shared_ptr<void> function = HeldFunction(rule.ptr());
-  const HostFunctions held = std::string(prim) == "custom_jvp" ? HoldRule(JvpRuleOf(call, function), number)
-                                                               : HoldRule(ForwardRuleOf(call, function), number);
+  const HostFunctions held =
+      forward ? HoldRule(JvpRuleOf(call, function), number) : HoldRule(ForwardRuleOf(call, function), number);
   const Aligned closed = AlignCaptures({with});
   Values args = operands;
   args.insert(args.end(), with.captures.begin(), with.captures.end());
@@ -342,13 +342,13 @@ void BindRules(py::module_& m) {
   // the function captured. `number`: of the rules of such calls; 0: a new one.
   m.def("custom_jvp_call", [](const Traced& f, py::handle operands, const std::vector<std::string>& names,
                               py::handle others, py::handle rule, int64_t number) {
-    return EmitCall("custom_jvp", f, ValuesFrom(operands, "custom_jvp"), names, others, rule, number);
+    return EmitCall("custom_jvp", true, f, ValuesFrom(operands, "custom_jvp"), names, others, rule, number);
   });
   // The same with rule(arguments, perturbed, stack) -> (values, residuals that are arrays, backward), where
   // backward(residuals, cotangents, stack) gives the cotangents of the arguments that are perturbed.
   m.def("custom_vjp_call", [](const Traced& f, py::handle operands, const std::vector<std::string>& names,
                               py::handle others, py::handle rule, int64_t number) {
-    return EmitCall("custom_vjp", f, ValuesFrom(operands, "custom_vjp"), names, others, rule, number);
+    return EmitCall("custom_vjp", false, f, ValuesFrom(operands, "custom_vjp"), names, others, rule, number);
   });
   // With rules that are traced already. The functions are closed: what they captured becomes further operands, which
   // the rules receive too.

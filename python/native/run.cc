@@ -37,7 +37,7 @@ double InterpretedWork(const Fn& fn) {
     if (!e.regions.empty() || e.prim->family == Family::kLinalg) return INFINITY;
     double elements = 1, product = 1;
     for (const Atom& a : e.operands) {
-      if (&a == &e.operands[0] && ReadsOnlyItsResult(*e.prim)) continue;  // x[i] of a large x, for every i anew
+      if (&a == &e.operands[0] && e.prim->traffic == Traffic::kTaken) continue;  // x[i] of a large x, for every i anew
       elements += size(a), product *= size(a);
     }
     for (uint32_t r = 0; r < e.num_results; ++r)
@@ -60,8 +60,7 @@ CompileRequest Interpreted(const FnRef& fn) {
 // What a callback outside of any trace is.
 bool IsOneCallback(const Fn& fn) {
   if (fn.eqns().size() != 1) return false;
-  const std::string& name = fn.eqns()[0].prim->name;
-  return name == "pure_callback" || name == "io_callback";
+  return fn.eqns()[0].prim->is_callback();
 }
 
 // Eager programs too small to be worth compiling are interpreted. An operation without compiled code is an error;

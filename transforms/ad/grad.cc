@@ -5,6 +5,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "transforms/ad/jvp.h"
 #include "transforms/ad/split.h"
 #include "transforms/ad/traced_rules.h"
@@ -46,15 +47,15 @@ Atoms ParametersLike(Builder& b, const Fn& fn) {
 
 // Backward rules that only reverse mode can use. Those that a rule at the host brings are seen when it has been run.
 bool HasReverseRule(const Eqn& e) {
-  static const Prim &custom_vjp = FindPrim("custom_vjp"), &custom_linear = FindPrim("custom_linear");
-  return e.prim == &custom_vjp || e.prim == &custom_linear;
+  static const auto& have = *new PrimSet{"custom_vjp", "custom_linear"};
+  return have.Has(*e.prim);
 }
 
 bool IsDerivative(const Eqn& e) {
   if (!e.loc) return false;
   const std::vector<std::string> through = e.loc.transforms();
   return std::any_of(through.begin(), through.end(),
-                     [](const std::string& t) { return t == "jvp" || t == "jet" || t == "transpose"; });
+                     [](const std::string& kind) { return kind == "jvp" || kind == "jet" || kind == "transpose"; });
 }
 
 // Whether forward mode gives these derivatives at less cost than reverse mode: of a function that is a derivative
@@ -79,7 +80,7 @@ bool PlanForward(const Fn& fn, const Mask& wrt) {
   std::unordered_set<const Fn*> called;
   const std::function<bool(const Fn&)> derivative = [&](const Fn& f) {
     return called.insert(&f).second && std::any_of(f.eqns().begin(), f.eqns().end(), [&](const Eqn& e) {
-             return IsDerivative(e) || (e.prim == &FindPrim("call") && derivative(*e.regions[0]));
+             return IsDerivative(e) || (e.prim->region_use == RegionUse::kCall && derivative(*e.regions[0]));
            });
   };
   return derivative(fn);

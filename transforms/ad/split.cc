@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/builder.h"
+#include "ir/prim_table.h"
 #include "transforms/region_memo.h"
 #include "transforms/region_rules.h"
 
@@ -71,8 +72,7 @@ class Splitter {
   // A value that takes less to make again than to keep: it is larger than what it is made from. What is declared to
   // vary over mesh axes takes nothing, where it is made from no variable.
   bool CheaperToRemake(const Prim& prim, const Atoms& x) const {
-    static const Prim &broadcast = FindPrim("broadcast"), &iota = FindPrim("iota"), &pvary = FindPrim("pvary");
-    if (&prim != &pvary) return &prim == &broadcast || &prim == &iota;
+    if (!Is<"pvary">(prim)) return prim.expands;  // the one that says so
     if (x[0].is_literal()) return true;
     if (!IsRemade(x[0])) return false;
     const Atoms& from = known_.Definition(x[0])->operands;

@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "transforms/ad/split.h"
 #include "transforms/opt/dce.h"
 #include "transforms/region_memo.h"
@@ -19,7 +19,7 @@ void CheckLinear(const Eqn& e, const OptionalAtoms& x) {
   const Prim& prim = *e.prim;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!x[i] && !prim.LinearIn(static_cast<int>(i))) {
-      const std::string hint = prim.name == "while" ? ", which decides when it ends" : "";
+      const std::string hint = prim.region_use == RegionUse::kUncounted ? ", which decides when it ends" : "";
       throw UserError(ErrorKind::kDerivative, e.loc, "transpose: ", prim.name, " is not linear in operand ", i, hint);
     }
   }
@@ -287,7 +287,6 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
     const Atom& c = args[next++];
     if (a.is_var() && depends[a.id()]) cotangents.Add(a.id(), c);
   }
-  static const Prim &stop_gradient = FindPrim("stop_gradient"), &slice = FindPrim("slice");
   // Backwards.
   for (size_t k = fn.eqns().size(); k-- > 0;) {
     const Eqn& e = fn.eqns()[k];
@@ -295,7 +294,7 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
     OptionalAtoms cts;
     for (uint32_t r = 0; r < e.num_results; ++r) cts.push_back(cotangents.Of(e.first_result + r));
     if (std::none_of(cts.begin(), cts.end(), [](const auto& c) { return c.has_value(); })) continue;
-    if (e.prim == &stop_gradient) continue;  // no cotangent passes, as in a vjp
+    if (Is<"stop_gradient">(*e.prim)) continue;  // no cotangent passes, as in a vjp
     OptionalAtoms x;
     for (const Atom& a : e.operands) {
       if (a.is_literal())
@@ -307,7 +306,8 @@ Atoms EmitTransposed(Builder& b, const Fn& fn, const Mask& linear, absl::Span<co
     }
     CheckLinear(e, x);
     Loc through = e.loc.Through("transpose");
-    if (e.prim == &slice && cotangents.AddPart(e, *cts[0], through)) continue;
+    // Slices that lie apart are joined rather than padded and added.
+    if (Is<"slice">(*e.prim) && cotangents.AddPart(e, *cts[0], through)) continue;
     ScopedLoc loc(b, through);
     const OptionalAtoms back = TransposeEqn(b, fn, e, x, cts);
     for (size_t i = 0; i < back.size(); ++i) {

@@ -12,10 +12,7 @@
 namespace weft {
 namespace {
 
-bool IsCall(const Eqn& e) {
-  static const Prim& call = FindPrim("call");
-  return e.prim == &call;
-}
+bool IsCall(const Eqn& e) { return e.prim->region_use == RegionUse::kCall; }
 
 // What calls an enclosing recursive function, or a mesh around it, is part of that function.
 bool CanStay(const Fn& fn) { return fn.OutwardCalls() == 0 && fn.FreeAxes().empty(); }

@@ -3,11 +3,9 @@
 #include "transforms/opt/cse.h"
 
 #include <algorithm>
-#include <set>
-#include <string>
 
 #include "absl/hash/hash.h"
-#include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "ir/prims/control/custom.h"
 #include "transforms/opt/pass.h"
 #include "transforms/opt/rewrite.h"
@@ -89,19 +87,19 @@ FnRef EliminateCommonSubexpressions(FnRef fn) {
 
 FnRef InlineEveryCall(FnRef fn) {
   return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    if (e.prim->name != "call" || e.attrs.GetOr<bool>("out_of_line", false)) return std::nullopt;
+    if (e.prim->region_use != RegionUse::kCall || e.attrs.GetOr<bool>("out_of_line", false)) return std::nullopt;
     return b.Inline(*e.regions[0], operands);
   });
 }
 
 FnRef DropDifferentiationRules(FnRef fn) {
   return Rewrite(std::move(fn), [](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    const std::string& name = e.prim->name;
-    if (name == "custom_linear") return b.Inline(*LinearMap(e.regions, e.loc), operands);
-    if (name == "stop_gradient" || name == "checkpoint_name") return operands;
-    static const std::set<std::string> kRules = {"custom_jvp", "custom_vjp", "custom_vmap", "linear_solve", "remat"};
-    if (kRules.count(name) == 0) return std::nullopt;
-    return b.Inline(*e.regions[0], operands);
+    static const auto& marks = *new PrimSet{"stop_gradient", "checkpoint_name"};
+    if (marks.Has(*e.prim)) return operands;
+    if (e.prim->region_use != RegionUse::kWithRules) return std::nullopt;
+    // Its regions may be rules alone, from which its map is found.
+    const bool linear = Is<"custom_linear">(*e.prim);
+    return b.Inline(linear ? *LinearMap(e.regions, e.loc) : *e.regions[0], operands);
   });
 }
 

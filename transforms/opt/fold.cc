@@ -16,7 +16,7 @@ namespace {
 bool Foldable(const Eqn& e, const Atoms& operands) {
   if (e.prim->has_effect || operands.empty() || e.prim->family == Family::kEffect || e.prim->may_diverge) return false;
   // What it gives depends on who runs it.
-  if (!e.FreeAxes().empty() || e.prim->name == "pvary") return false;
+  if (e.prim->family == Family::kCollective || !e.FreeAxes().empty()) return false;
   for (const FnRef& r : e.regions) {
     if (r->HasEffects() || r->MayDiverge()) return false;
   }
@@ -26,8 +26,7 @@ bool Foldable(const Eqn& e, const Atoms& operands) {
 // Literals hold up to kMaxLiteralElements; a larger splat is better kept as the broadcast it is.
 bool AreLiterals(const Types& results, const Eqn& e) {
   return std::all_of(results.begin(), results.end(), [&](const Type& t) {
-    return t.dtype != DType::kTape && t.is_static() &&
-           t.size().value() <= (e.prim->name == "broadcast" ? 1 : kMaxLiteralElements);
+    return t.dtype != DType::kTape && t.is_static() && t.size().value() <= (e.prim->expands ? 1 : kMaxLiteralElements);
   });
 }
 
@@ -52,7 +51,7 @@ struct Budget {
 FnRef FoldConstants(FnRef fn) {
   Budget budget;
   return Rewrite(std::move(fn), [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-    if (e.prim->name == "cond" && operands[0].is_literal()) {
+    if (e.prim->region_use == RegionUse::kBranches && operands[0].is_literal()) {
       const Tensor& index = operands[0].literal();
       const int64_t last = static_cast<int64_t>(e.regions.size()) - 1;
       const int64_t taken = std::clamp<int64_t>(static_cast<int64_t>(index.Get(0).real()), 0, last);

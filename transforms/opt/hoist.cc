@@ -12,7 +12,7 @@
 #include "ir/analysis/size_conditions.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
 #include "transforms/opt/pass.h"
@@ -26,17 +26,21 @@ struct Constants {
   size_t lead = 0, first = 0, count = 0;
 };
 
+Constants OfScan(const Eqn& e) {
+  const Scan s(*e.prim, e.attrs, e.regions[0]);
+  return {s.lead(), 0, s.consts};
+}
+
+Constants OfWhile(const Eqn& e) {
+  const While w(e.attrs, e.regions);
+  return {0, w.carries, w.operands - w.carries};
+}
+
 std::optional<Constants> ConstantsOf(const Eqn& e) {
-  const std::string& name = e.prim->name;
-  if (name == "scan" || name == "tape_scan") {
-    const Scan s(*e.prim, e.attrs, e.regions[0]);
-    return Constants{s.lead(), 0, s.consts};
-  }
-  if (name == "while") {
-    const While w(e.attrs, e.regions);
-    return Constants{0, w.carries, w.operands - w.carries};
-  }
-  return std::nullopt;
+  using Rule = Constants (*)(const Eqn& e);
+  static const auto& rules = *new PrimTable<Rule>{{"scan", OfScan}, {"tape_scan", OfScan}, {"while", OfWhile}};
+  const Rule rule = rules[*e.prim];
+  return rule == nullptr ? std::nullopt : std::optional(rule(e));
 }
 
 // Nothing for a symbolic size.
@@ -89,7 +93,8 @@ struct Transposed {
   Ints perm;
 };
 std::optional<Transposed> SummedFirst(const Eqn& e) {
-  if (e.prim->name != "contract" || e.attrs.Find("leaf") != nullptr) return std::nullopt;
+  // The one operation whose factors are read in either order.
+  if (!Is<"contract">(*e.prim) || e.attrs.Find("leaf") != nullptr) return std::nullopt;
   const std::string& spec = e.attrs.Get<std::string>("spec");
   const size_t comma = spec.find(','), arrow = spec.find("->");
   const std::string lhs = spec.substr(0, comma), rhs = spec.substr(comma + 1, arrow - comma - 1),
@@ -150,7 +155,7 @@ class Hoisting {
         read[var] = root_[k] ? Bytes(body_.TypeOf(Var{var})).value_or(0) : reads;
       }
       // A view of a constant is read as it lies, whatever that is.
-      if (constant || e.prim->name != "contract" || !e.operands[1].is_var() || !IsParam(e.operands[1].id()) ||
+      if (constant || e.operands.size() < 2 || !e.operands[1].is_var() || !IsParam(e.operands[1].id()) ||
           !constant_[e.operands[1].id()]) {
         continue;
       }

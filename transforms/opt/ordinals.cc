@@ -15,8 +15,6 @@ int64_t OrdinalOf(int64_t number, Ints& known) {
   return static_cast<int64_t>(known.size()) - 1;
 }
 
-bool IsCallback(const Eqn& e) { return e.prim->name == "pure_callback" || e.prim->name == "io_callback"; }
-
 bool NamesAny(const Fn& fn) {
   return std::any_of(fn.eqns().begin(), fn.eqns().end(),
                      [](const Eqn& e) { return e.prim->host_functions != nullptr; });
@@ -29,11 +27,11 @@ FnRef WithOrdinals(const FnRef& fn, Ints* callbacks) {
   Ints rules, policies;
   return Rewrite(fn, [&](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
     Attrs attrs = e.attrs;
-    if (IsCallback(e)) {
+    if (e.prim->is_callback()) {
       attrs.Set("callback", OrdinalOf(attrs.GetInt("callback"), *callbacks));
     } else if (e.attrs.Find("rule") != nullptr) {
       attrs.Set("rule", OrdinalOf(attrs.GetInt("rule"), rules));
-    } else if (e.prim->name == "remat" && attrs.Find("policy") != nullptr) {
+    } else if (e.prim->host_functions != nullptr && attrs.Find("policy") != nullptr) {
       const Policy policy = Policy::Parse(attrs.Get<std::string>("policy"));
       attrs.Set("policy", policy.Renumbered([&](int64_t n) { return OrdinalOf(n, policies); }).ToString());
     } else {

@@ -1,7 +1,7 @@
 // The walk that passes share: rebuild a function equation by equation, regions first.
 //
 //   FnRef g = Rewrite(f, [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-//     if (e.prim->name != "neg") return std::nullopt;      // keep
+//     if (!Is<"neg">(*e.prim)) return std::nullopt;         // keep
 //     return Atoms{...};                                   // the values that replace its results
 //   });
 #ifndef WEFT_TRANSFORMS_OPT_REWRITE_H_

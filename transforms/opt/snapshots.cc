@@ -10,7 +10,7 @@ FnRef ExpandSnapshots(FnRef fn) {
   return Rewrite(
       std::move(fn),
       [&](Builder& b, const Eqn& e, const Atoms& operands) -> std::optional<Atoms> {
-        if (e.prim->name != "snapshot_scan") return std::nullopt;
+        if (e.prim->region_use != RegionUse::kSnapshots) return std::nullopt;
         const auto first = uses.back().begin() + e.first_result;
         return ExpandSnapshotScan(b, e, operands, std::vector<int>(first, first + e.num_results));
       },

@@ -5,7 +5,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
-#include "ir/prim.h"
+#include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
 #include "transforms/opt/pass.h"
 
@@ -58,10 +58,9 @@ Atom Contraction(Builder& b, const Eqn& e, const Atoms& x) {
 
 // Whether every element of the result is made from the same numbers in the same way, wherever it lies.
 bool InOrderAnyway(const Eqn& e) {
-  static const auto& exact =
-      *new std::vector<std::string>{"reduce_max", "reduce_min", "reduce_and", "reduce_or", "argmax", "argmin"};
+  static const auto& exact = *new PrimSet{"reduce_max", "reduce_min", "reduce_and", "reduce_or", "argmax", "argmin"};
   const Family family = e.prim->family;
-  if (std::find(exact.begin(), exact.end(), e.prim->name) != exact.end()) return true;
+  if (exact.Has(*e.prim)) return true;
   return family != Family::kReduction && family != Family::kCumulative && family != Family::kWindow &&
          family != Family::kLinalg && family != Family::kContraction;
 }
@@ -79,14 +78,15 @@ FnRef Rewrite(const Fn& fn, std::unordered_map<const Fn*, FnRef>& made) {
     ScopedLoc loc(b, e.loc);
     Atoms y;
     const bool inexact = e.num_results > 0 && IsInexact(fn.TypeOf(Var{e.first_result}).dtype);
-    if (inexact && e.prim->name == "reduce_sum") {
+    // This and contract are what can be put in order.
+    if (inexact && Is<"reduce_sum">(*e.prim)) {
       const DType result = fn.TypeOf(Var{e.first_result}).dtype;
       Ints dims = e.attrs.Get<Ints>("dims");
       std::sort(dims.rbegin(), dims.rend());
       Atom sum = x[0];
       for (int64_t d : dims) sum = SumOf(b, sum, d);
       y = {b.DTypeOf(sum) == result ? sum : Convert(b, sum, result)};
-    } else if (inexact && e.prim->name == "contract" && e.attrs.Find("leaf") == nullptr) {
+    } else if (inexact && Is<"contract">(*e.prim) && e.attrs.Find("leaf") == nullptr) {  // see above
       y = {Contraction(b, e, x)};
     } else {
       if (inexact && !InOrderAnyway(e) && e.attrs.Find("leaf") == nullptr)

@@ -4,51 +4,72 @@
 #include <optional>
 
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/indexing.h"
 #include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {
 
+std::optional<int64_t> CountsAlong(const Builder& b, const Atom& x);
+
+// Of the result of an equation: the same, from what its operands are.
+using Along = std::optional<int64_t> (*)(const Builder& b, const Eqn& e, const Type& type);
+
+std::optional<int64_t> AlongBroadcast(const Builder& b, const Eqn& e, const Type&) {
+  const std::optional<int64_t> d = CountsAlong(b, e.operands[0]);
+  if (!d || b.TypeOf(e.operands[0]).dims[*d] == Dim(1)) return std::nullopt;
+  return e.attrs.Get<Ints>("dims")[*d];
+}
+
+std::optional<int64_t> AlongReshape(const Builder& b, const Eqn& e, const Type& type) {
+  // That puts in or takes out dimensions of size 1.
+  const std::optional<int64_t> d = CountsAlong(b, e.operands[0]);
+  if (!d) return std::nullopt;
+  const Dims from = b.TypeOf(e.operands[0]).dims, to = type.dims;
+  auto longer = [](const Dims& dims) {
+    Ints list;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (!(dims[i] == Dim(1))) list.push_back(static_cast<int64_t>(i));
+    }
+    return list;
+  };
+  const Ints a = longer(from), c = longer(to);
+  const auto at = std::find(a.begin(), a.end(), *d);
+  if (at == a.end() || a.size() != c.size()) return std::nullopt;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(from[a[i]] == to[c[i]])) return std::nullopt;
+  }
+  return c[static_cast<size_t>(at - a.begin())];
+}
+
+std::optional<int64_t> AlongConvert(const Builder& b, const Eqn& e, const Type& type) {
+  const bool exact = ByteWidth(type.dtype) >= 4 && IsInteger(b.DTypeOf(e.operands[0]));
+  return exact ? CountsAlong(b, e.operands[0]) : std::nullopt;
+}
+
+// Where x < 0, x + n, else x: of what is never negative.
+std::optional<int64_t> AlongSelect(const Builder& b, const Eqn& e, const Type&) {
+  const Eqn* p = b.Definition(e.operands[0]);
+  // The pattern sought.
+  const bool negative = p != nullptr && Is<"lt">(*p->prim) && p->operands[0] == e.operands[2] &&
+                        p->operands[1].is_literal() && p->operands[1].IsSplat(0);
+  return negative ? CountsAlong(b, e.operands[2]) : std::nullopt;
+}
+
 // The dimension along which every element of x is its own index, if there is one.
 std::optional<int64_t> CountsAlong(const Builder& b, const Atom& x) {
+  static const auto& rules = *new PrimTable<Along>{
+      {"iota",
+       [](const Builder&, const Eqn& e, const Type&) -> std::optional<int64_t> { return e.attrs.GetInt("dim"); }},
+      {"broadcast", AlongBroadcast},
+      {"reshape", AlongReshape},
+      {"convert", AlongConvert},
+      {"select", AlongSelect},
+  };
   const Eqn* e = b.Definition(x);
-  if (e == nullptr) return std::nullopt;
-  const std::string& name = e->prim->name;
-  if (name == "iota") return e->attrs.GetInt("dim");
-  if (name == "broadcast") {
-    const std::optional<int64_t> d = CountsAlong(b, e->operands[0]);
-    if (!d || b.TypeOf(e->operands[0]).dims[*d] == Dim(1)) return std::nullopt;
-    return e->attrs.Get<Ints>("dims")[*d];
-  }
-  if (name == "reshape") {  // that puts in or takes out dimensions of size 1
-    const std::optional<int64_t> d = CountsAlong(b, e->operands[0]);
-    if (!d) return std::nullopt;
-    const Dims from = b.TypeOf(e->operands[0]).dims, to = b.TypeOf(x).dims;
-    auto longer = [](const Dims& dims) {
-      Ints list;
-      for (size_t i = 0; i < dims.size(); ++i) {
-        if (!(dims[i] == Dim(1))) list.push_back(static_cast<int64_t>(i));
-      }
-      return list;
-    };
-    const Ints a = longer(from), c = longer(to);
-    const auto at = std::find(a.begin(), a.end(), *d);
-    if (at == a.end() || a.size() != c.size()) return std::nullopt;
-    for (size_t i = 0; i < a.size(); ++i) {
-      if (!(from[a[i]] == to[c[i]])) return std::nullopt;
-    }
-    return c[static_cast<size_t>(at - a.begin())];
-  }
-  if (name == "convert" && ByteWidth(b.DTypeOf(x)) >= 4 && IsInteger(b.DTypeOf(e->operands[0])))
-    return CountsAlong(b, e->operands[0]);
-  if (name == "select") {  // where x < 0, x + n, else x: of what is never negative
-    const Eqn* p = b.Definition(e->operands[0]);
-    const bool negative = p != nullptr && p->prim->name == "lt" && p->operands[0] == e->operands[2] &&
-                          p->operands[1].is_literal() && p->operands[1].IsSplat(0);
-    return negative ? CountsAlong(b, e->operands[2]) : std::nullopt;
-  }
-  return std::nullopt;
+  const Along rule = e == nullptr ? nullptr : rules[*e->prim];
+  return rule == nullptr ? std::nullopt : rule(b, *e, b.TypeOf(x));
 }
 
 // What is left of the entries of index vectors, and the batch dimensions that others are.
@@ -62,7 +83,8 @@ std::optional<Found> Find(const Builder& b, const Atom& operand, const Atom& ind
                           const Ints& collapsed) {
   const Eqn* e = b.Definition(indices);
   const Type& type = b.TypeOf(indices);
-  if (e == nullptr || e->prim->name != "concatenate" || e->attrs.GetInt("dim") != type.rank() - 1 ||
+  // How index vectors are made of their entries.
+  if (e == nullptr || !Is<"concatenate">(*e->prim) || e->attrs.GetInt("dim") != type.rank() - 1 ||
       e->operands.size() != index_map.size())
     return std::nullopt;
   Found found;
@@ -98,28 +120,35 @@ void Add(const Found& found, Ints& collapsed, Ints& operand_batch, Ints& indices
   index_map = found.index_map;
 }
 
+std::optional<Atoms> OfGather(Builder& b, const Eqn& e, const Atoms& x) {
+  GatherDims g = GatherDims::Of(e.attrs);
+  const std::optional<Found> found = Find(b, x[0], x[1], g.start_index_map, g.collapsed_dims);
+  if (!found) return std::nullopt;
+  Add(*found, g.collapsed_dims, g.operand_batch_dims, g.indices_batch_dims, g.start_index_map);
+  const Atom indices = Concatenate(b, found->entries, b.TypeOf(x[1]).rank() - 1);
+  return b.Emit(*e.prim, {x[0], indices}, g.ToAttrs());
+}
+
+std::optional<Atoms> OfScatter(Builder& b, const Eqn& e, const Atoms& x) {
+  ScatterDims s = ScatterDims::Of(e.attrs);
+  const std::optional<Found> found = Find(b, x[0], x[1], s.scatter_dims, s.inserted_dims);
+  if (!found) return std::nullopt;
+  Add(*found, s.inserted_dims, s.operand_batch_dims, s.indices_batch_dims, s.scatter_dims);
+  const Atom indices = Concatenate(b, found->entries, b.TypeOf(x[1]).rank() - 1);
+  return b.Emit(*e.prim, {x[0], indices, x[2]}, s.ToAttrs());
+}
+
 }  // namespace
 
 FnRef FindBatchDimensions(const FnRef& fn) {
+  using Rule = std::optional<Atoms> (*)(Builder& b, const Eqn& e, const Atoms& x);
+  static const auto& rules = *new PrimTable<Rule>{
+      {"gather", OfGather},       {"scatter", OfScatter},     {"scatter_add", OfScatter},
+      {"scatter_mul", OfScatter}, {"scatter_min", OfScatter}, {"scatter_max", OfScatter},
+  };
   return Rewrite(fn, [](Builder& b, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-    const std::string& name = e.prim->name;
-    if (name == "gather") {
-      GatherDims g = GatherDims::Of(e.attrs);
-      const std::optional<Found> found = Find(b, x[0], x[1], g.start_index_map, g.collapsed_dims);
-      if (!found) return std::nullopt;
-      Add(*found, g.collapsed_dims, g.operand_batch_dims, g.indices_batch_dims, g.start_index_map);
-      const Atom indices = Concatenate(b, found->entries, b.TypeOf(x[1]).rank() - 1);
-      return b.Emit(*e.prim, {x[0], indices}, g.ToAttrs());
-    }
-    if (name.rfind("scatter", 0) == 0) {
-      ScatterDims s = ScatterDims::Of(e.attrs);
-      const std::optional<Found> found = Find(b, x[0], x[1], s.scatter_dims, s.inserted_dims);
-      if (!found) return std::nullopt;
-      Add(*found, s.inserted_dims, s.operand_batch_dims, s.indices_batch_dims, s.scatter_dims);
-      const Atom indices = Concatenate(b, found->entries, b.TypeOf(x[1]).rank() - 1);
-      return b.Emit(*e.prim, {x[0], indices, x[2]}, s.ToAttrs());
-    }
-    return std::nullopt;
+    const Rule rule = rules[*e.prim];
+    return rule == nullptr ? std::nullopt : rule(b, e, x);
   });
 }
 

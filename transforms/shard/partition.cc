@@ -9,6 +9,7 @@
 #include "ir/analysis/cost.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/collectives.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
@@ -61,25 +62,29 @@ Layout Slice(Layout l) {
 
 FnRef WithoutConstraints(const FnRef& fn) {
   return Rewrite(fn, [](Builder&, const Eqn& e, const Atoms& x) -> std::optional<Atoms> {
-    if (e.prim->name == "sharding_constraint") return x;
+    if (IsConstraint(e)) return x;
     return std::nullopt;
   });
 }
 
 // Sums stay in parts through these for all dtypes: they only move, add or scale, without rounding of integers.
-bool ExactlyLinear(const std::string& name) {
-  static const auto& names =
-      *new std::vector<std::string>{"add",        "sub",         "neg",     "mul",           "contract",
-                                    "reduce_sum", "broadcast",   "reshape", "reverse",       "slice",
-                                    "pad",        "concatenate", "gather",  "dynamic_slice", "dynamic_update_slice",
-                                    "transpose"};
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool ExactlyLinear(const Prim& prim) {
+  static const auto& set = *new PrimSet{
+      "add",     "sub",   "neg", "mul",         "contract", "reduce_sum", "broadcast",     "reshape",
+      "reverse", "slice", "pad", "concatenate", "gather",   "transpose",  "dynamic_slice", "dynamic_update_slice"};
+  return set.Has(prim);
 }
 
 // Makes -0.0 of nothing but -0.0, so that what was picked stays what one device found, or is a sum anyway.
-bool KeepsNegativeZeros(const std::string& name) {
-  return ExactlyLinear(name) && name != "sub" && name != "neg" && name != "mul" && name != "pad" &&
-         name != "concatenate" && name != "dynamic_update_slice";
+bool KeepsNegativeZeros(const Prim& prim) {
+  static const auto& makes = *new PrimSet{"sub", "neg", "mul", "pad", "concatenate", "dynamic_update_slice"};
+  return ExactlyLinear(prim) && !makes.Has(prim);
+}
+
+// Adds up what it is given.
+bool IsSum(const Prim& prim) {
+  static const auto& sums = *new PrimSet{"contract", "reduce_sum"};
+  return sums.Has(prim);
 }
 
 class Partitioner {
@@ -204,28 +209,32 @@ class Partitioner {
 
   void EmitEqn(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env, const std::vector<int>& uses) {
     const Eqn& e = scope.fn->eqns()[k];
-    const std::string& name = e.prim->name;
-    if (name == "sharding_constraint") {
+    const OpShardingRule& rule = OpShardingRuleOf(*e.prim);
+    if (IsConstraint(e)) {
       Layout to = Target(scope, e, 0);
       Value v = Read(scope, env, e.operands[0]);
       const Atom a = Reach(b, v, to, "the constraint's operand", e.loc);
       Write(scope, env, e.operands[0], v);
       Define(scope, env, e, 0, to, a);
       env[e.first_result].param = v.param;
-    } else if (name == "cond") {
-      EmitCond(b, scope, k, env);
-    } else if (name == "while" && RegionsAreCut(e)) {
-      EmitWhile(b, scope, k, env);
-    } else if (name == "scan") {
-      EmitScan(b, scope, k, env);
-    } else if (name == "spmd") {
+    } else if (e.prim->region_use == RegionUse::kDevices) {
       EmitSpmd(b, scope, e, env);
-    } else if (e.prim->has_effect && name != "assert" && name != "pure_callback") {
+    } else if (RegionsAreCut(e)) {
+      EmitControl(b, scope, k, env);
+    } else if (rule.once) {
       EmitOnce(b, scope, e, env);
-    } else if (!OpShardingRuleOf(*e.prim).map) {
+    } else if (!rule.map) {
       EmitWhole(b, scope, e, env);
     } else {
       EmitCut(b, scope, k, env, uses);
+    }
+  }
+
+  void EmitControl(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+    switch (scope.fn->eqns()[k].prim->region_use) {
+      case RegionUse::kBranches: return EmitCond(b, scope, k, env);
+      case RegionUse::kCounted: return EmitScan(b, scope, k, env);
+      default: return EmitWhile(b, scope, k, env);
     }
   }
 
@@ -254,7 +263,8 @@ class Partitioner {
 
   static bool HasMesh(const Fn& fn) {
     return AnyFunction(fn, [](const Fn& f) {
-      return std::any_of(f.eqns().begin(), f.eqns().end(), [](const Eqn& e) { return e.prim->name == "spmd"; });
+      return std::any_of(f.eqns().begin(), f.eqns().end(),
+                         [](const Eqn& e) { return e.prim->region_use == RegionUse::kDevices; });
     });
   }
 
@@ -325,11 +335,10 @@ class Partitioner {
   void RecordOwn(const Fn& fn, double times) {
     if (fn.FreeAxes().empty()) return;
     for (const Eqn& e : fn.eqns()) {
-      double inside = times;
-      if (e.prim->name == "scan") inside *= static_cast<double>(e.attrs.Get<Dims>("length")[0].value("a scan"));
+      const double inside = times * TripsOf(e);
       for (const FnRef& r : e.regions) RecordOwn(*r, inside);
       const std::string& name = e.prim->name;
-      if (!Communicates(*e.prim)) continue;
+      if (!e.prim->communicates) continue;
       const Strings& axes = e.attrs.Get<Strings>("axes");
       double n = 1;
       for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
@@ -443,9 +452,9 @@ class Partitioner {
         continue;
       }
       if (!linear || uses[e.operands[i].id()] > 1) return 0;
-      if (x[i].picked && !KeepsNegativeZeros(p.name)) return 0;
-      if (!ExactlyLinear(p.name) && (!IsInexact(x[i].type.dtype) || !IsInexact(result.dtype) ||
-                                     ByteWidth(result.dtype) < ByteWidth(x[i].type.dtype)))
+      if (x[i].picked && !KeepsNegativeZeros(p)) return 0;
+      if (!ExactlyLinear(p) && (!IsInexact(x[i].type.dtype) || !IsInexact(result.dtype) ||
+                                ByteWidth(result.dtype) < ByteWidth(x[i].type.dtype)))
         return 0;
       if (!p.multilinear) axes &= partial;
     }
@@ -495,8 +504,7 @@ class Partitioner {
     for (size_t i = 0; i < x.size(); ++i) {
       if (choice.operands[i].partial != 0 && !x[i].picked) return false;
     }
-    const std::string& name = e.prim->name;
-    return choice.kept == 0 ? name == "gather" : name != "contract" && name != "reduce_sum";
+    return choice.kept == 0 ? OpShardingRuleOf(*e.prim).picks : !IsSum(*e.prim);
   }
 
   // What devices hold of something that is not a sum, put together at once.
@@ -563,11 +571,11 @@ class Partitioner {
   // Whether devices that share factor f of a deterministic sum hold subtrees of it (deterministic.h).
   bool KeepsOrder(const Scope& scope, const Eqn& e, const ShardingRule& map, size_t f,
                   const std::vector<int>& axes) const {
-    if (map.factors[f].kind != Kind::kSum || e.prim->name == "gather" ||
+    if (map.factors[f].kind != Kind::kSum || OpShardingRuleOf(*e.prim).picks ||
         !IsInexact(scope.fn->TypeOf(Var{e.first_result}).dtype))
       return true;
     const int64_t leaf = e.attrs.GetOr<int64_t>("leaf", 0);
-    if (e.prim->name != "contract" || leaf == 0) return false;
+    if (leaf == 0) return false;
     const size_t dim = e.attrs.Get<std::string>("spec").find(e.attrs.Get<std::string>("along"));
     const std::vector<int>& along = map.operands[0][dim];
     int64_t devices = 1;
@@ -624,11 +632,12 @@ class Partitioner {
 
 void CollectMeshes(const Fn& fn, std::unordered_set<const Fn*>& seen, std::vector<PlacedMesh>& meshes) {
   for (const Eqn& e : fn.eqns()) {
-    if (e.prim->name == "spmd" || e.prim->name == "sharding_constraint") {
+    const bool spmd = e.prim->region_use == RegionUse::kDevices;
+    if (spmd || IsConstraint(e)) {
       const PlacedMesh mesh = PlacedMesh::Of(e);
       if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
     }
-    if (e.prim->name == "spmd") continue;
+    if (spmd) continue;
     for (const FnRef& r : e.regions) {
       if (seen.insert(r.get()).second) CollectMeshes(*r, seen, meshes);
     }
@@ -663,10 +672,7 @@ std::vector<PlacedMesh> MeshesOf(const Fn& fn) {
 }
 
 bool HasConstraint(const Fn& fn) {
-  return AnyFunction(fn, [](const Fn& f) {
-    return std::any_of(f.eqns().begin(), f.eqns().end(),
-                       [](const Eqn& e) { return e.prim->name == "sharding_constraint"; });
-  });
+  return AnyFunction(fn, [](const Fn& f) { return std::any_of(f.eqns().begin(), f.eqns().end(), IsConstraint); });
 }
 
 namespace {
@@ -741,7 +747,7 @@ FnRef WithParamAs(const FnRef& fn, const Mesh& mesh, uint32_t i, const Layout& l
   };
   for (const Eqn& e : fn->eqns()) {
     ScopedLoc loc(b, e.loc);
-    const bool says = e.prim->name == "sharding_constraint" && e.operands[0].is_var() && e.operands[0].id() == i;
+    const bool says = IsConstraint(e) && e.operands[0].is_var() && e.operands[0].id() == i;
     const Attrs attrs =
         says ? e.attrs.With("sharding", Shardings{ShardingOf(mesh, layout)}).With("open", Ints{}) : e.attrs;
     const Atoms y = b.Emit(*e.prim, map(e.operands), attrs, e.regions);

@@ -61,7 +61,8 @@ Tensor StackOfBlocks(const Tensor& whole, const Mesh& mesh, const Sharding& shar
 }
 
 FnRef ForProcess(const FnRef& fn, const Ints& processes, const std::string& program, int64_t digest) {
-  WEFT_CHECK(fn->eqns().size() == 1 && fn->eqns()[0].prim->name == "spmd") << "no partitioned program";
+  WEFT_CHECK(fn->eqns().size() == 1 && fn->eqns()[0].prim->region_use == RegionUse::kDevices)
+      << "no partitioned program";
   const Eqn& e = fn->eqns()[0];
   const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
   const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");

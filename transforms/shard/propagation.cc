@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/prim_table.h"
 #include "ir/prims/control/scan.h"
 #include "ir/prims/control/while.h"
 
@@ -87,14 +88,14 @@ class Propagation {
 
   void EnterEqn(Scope& scope, size_t k) {
     const Eqn& e = scope.fn->eqns()[k];
-    const std::string& name = e.prim->name;
+    const RegionUse use = e.prim->region_use;
     auto result = [&](size_t i) { return &scope.vars[e.first_result + i]; };
     if (RegionsAreCut(e)) {
       for (const FnRef& r : e.regions) scope.regions[k].push_back(Enter(r));
     }
     auto param = [&](size_t r, size_t i) { return &scope.regions[k][r]->vars[i]; };
     auto gives = [&](size_t r, size_t i) { return Of(*scope.regions[k][r], scope.regions[k][r]->fn->results()[i]); };
-    if (name == "cond") {
+    if (use == RegionUse::kBranches) {
       for (size_t i = 1; i < e.operands.size(); ++i) {
         std::vector<Cut*> same = {Of(scope, e.operands[i])};
         for (size_t r = 0; r < e.regions.size(); ++r) same.push_back(param(r, i - 1));
@@ -105,14 +106,14 @@ class Propagation {
         for (size_t r = 0; r < e.regions.size(); ++r) same.push_back(gives(r, i));
         Same(same);
       }
-    } else if (name == "while" && RegionsAreCut(e)) {
+    } else if (use == RegionUse::kUncounted && RegionsAreCut(e)) {
       const While loop(e.attrs, e.regions);
       for (size_t i = 0; i < loop.operands; ++i) {
         std::vector<Cut*> same = {Of(scope, e.operands[i]), param(0, i), param(1, i)};
         if (i < loop.carries) same.insert(same.end(), {gives(1, i), result(i)});
         Same(same);
       }
-    } else if (name == "scan") {
+    } else if (use == RegionUse::kCounted) {
       const Scan loop(*e.prim, e.attrs, e.regions[0]);
       for (size_t i = 0; i < loop.operands; ++i) {
         if (i >= loop.first_x()) {
@@ -127,14 +128,14 @@ class Propagation {
         // A result of the body that is a literal says nothing, but the stacked one has its dimensions.
         if (Cut* slice = gives(0, i)) Shifted({result(i), slice}, {true, false});
       }
-    } else if (name == "spmd") {
+    } else if (use == RegionUse::kDevices) {
       if (!(e.attrs.Get<Mesh>("mesh") == mesh_)) return;
       const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");
       for (size_t i = 0; i < in.size(); ++i) {
         if (Cut* x = Of(scope, e.operands[i])) Same({x, Fixed(x->type, LayoutOf(mesh_, in[i]))});
       }
       for (size_t i = 0; i < out.size(); ++i) Same({result(i), Fixed(result(i)->type, LayoutOf(mesh_, out[i]))});
-    } else if (name == "sharding_constraint") {
+    } else if (IsConstraint(e)) {
       Cut& y = *result(0);
       y.layout = LayoutOf(mesh_, e.attrs.Get<Shardings>("sharding")[0]);
       y.closed.assign(y.closed.size(), true);
@@ -258,10 +259,15 @@ class Propagation {
 
 }  // namespace
 
+bool IsConstraint(const Eqn& e) {
+  // What partitioning is about: everybody else asks here.
+  return Is<"sharding_constraint">(*e.prim);
+}
+
 bool RegionsAreCut(const Eqn& e) {
-  const std::string& name = e.prim->name;
-  if (name == "cond" || name == "scan") return true;
-  return name == "while" && e.attrs.GetOr<Ints>("lanes", {}).empty();
+  const RegionUse use = e.prim->region_use;
+  if (use == RegionUse::kDevices || use == RegionUse::kCall) return false;  // the first is cut already, the other gone
+  return OpShardingRuleOf(*e.prim).cuts_regions && e.attrs.GetOr<Ints>("lanes", {}).empty();
 }
 
 std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const ShardingRule& map, const ShardingRule::Tensor& tensor,

@@ -44,6 +44,8 @@ std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const ShardingRule& map, co
 
 // Whether the regions of an equation are cut, each as a program of its own (cond, while without tapes, scan).
 bool RegionsAreCut(const Eqn& eqn);
+// Whether it is a sharding_constraint.
+bool IsConstraint(const Eqn& eqn);
 
 }  // namespace weft
 #endif  // WEFT_TRANSFORMS_SHARD_PROPAGATION_H_

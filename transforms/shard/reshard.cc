@@ -6,6 +6,7 @@
 
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/collectives.h"
 
 namespace weft {
@@ -87,11 +88,21 @@ int64_t Blocks(const Mesh& mesh, const std::vector<int>& axes) {
 }
 
 double BytesReceived(const std::string& prim, double bytes, double n) {
-  if (prim == "all_gather") return bytes * (n - 1);
-  if (prim == "all_to_all" || prim == "psum_scatter") return bytes * (n - 1) / n;
-  if (prim == "ppermute") return bytes;
-  WEFT_CHECK(prim == "psum" || prim == "pmax" || prim == "pmin") << "a collective whose bytes are not known: " << prim;
-  return 2 * bytes * (n - 1) / n;
+  using Rule = double (*)(double bytes, double n);
+  const Rule reduction = [](double b, double k) { return 2 * b * (k - 1) / k; };
+  const Rule blocks = [](double b, double k) { return b * (k - 1) / k; };
+  static const auto& rules = *new PrimTable<Rule>{
+      {"all_gather", [](double b, double k) { return b * (k - 1); }},
+      {"all_to_all", blocks},
+      {"psum_scatter", blocks},
+      {"ppermute", [](double b, double) { return b; }},
+      {"psum", reduction},
+      {"pmax", reduction},
+      {"pmin", reduction},
+  };
+  const Rule rule = rules[FindPrim(prim)];
+  WEFT_CHECK(rule != nullptr) << "a collective whose bytes are not known: " << prim;
+  return rule(bytes, n);
 }
 
 Type LocalTypeOf(const Mesh& mesh, const Layout& layout, const Type& global) {

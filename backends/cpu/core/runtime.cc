@@ -121,7 +121,7 @@ const WeftRuntime& Runtime() {
     FillTapes(ops);
     FillFunctions(ops);
     FillDevices(ops);
-    auto* math = new WeftMath[kNumMathOps * kMathDTypes]();
+    auto* math = new WeftMath[kNumMathOps * kNumDTypes]();
     FillMath(math);
     return new WeftRuntime{WEFT_ABI_VERSION,
                            NumThreads(),

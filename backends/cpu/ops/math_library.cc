@@ -27,39 +27,6 @@ WeftMath Binary(F) {
   };
 }
 
-class Table {
- public:
-  explicit Table(WeftMath* table) : table_(table) {}
-  template <class T>
-  void Set(const char* op, DType dtype, WeftMath f) {
-    table_[MathIndex(op, static_cast<int>(dtype))] = f;
-  }
-  void Put(const char* op, DType dtype, WeftMath f) { table_[MathIndex(op, static_cast<int>(dtype))] = f; }
-  template <class F>
-  void Floats(const char* op, F f) {
-    Put(op, DType::kF32, Unary<float>(f));
-    Put(op, DType::kF64, Unary<double>(f));
-  }
-  template <class F>
-  void Complexes(const char* op, F f) {
-    Put(op, DType::kC64, Unary<std::complex<float>>(f));
-    Put(op, DType::kC128, Unary<std::complex<double>>(f));
-  }
-  template <class F>
-  void BinaryFloats(const char* op, F f) {
-    Put(op, DType::kF32, Binary<float>(f));
-    Put(op, DType::kF64, Binary<double>(f));
-  }
-  template <class F>
-  void BinaryComplexes(const char* op, F f) {
-    Put(op, DType::kC64, Binary<std::complex<float>>(f));
-    Put(op, DType::kC128, Binary<std::complex<double>>(f));
-  }
-
- private:
-  WeftMath* table_;
-};
-
 template <class T>
 T PowInts(T x, T w) {
   if constexpr (std::is_signed_v<T>) {
@@ -82,102 +49,140 @@ std::complex<float> Quotient(std::complex<float> x, std::complex<float> w) {
   return {static_cast<float>(real), static_cast<float>(imaginary)};
 }
 
+class Table {
+ public:
+  explicit Table(WeftMath* table) : table_(table) {}
+  void Put(const char* op, DType dtype, WeftMath f) { table_[MathIndex(op, static_cast<int>(dtype))] = f; }
+
+ private:
+  WeftMath* table_;
+};
+
+// The meanings of a row, for the dtypes that each is for.
+template <class F>
+auto Floats(F f) {
+  return [f](Table& t, const char* op) {
+    t.Put(op, DType::kF32, Unary<float>(f));
+    t.Put(op, DType::kF64, Unary<double>(f));
+  };
+}
+template <class F>
+auto Complexes(F f) {
+  return [f](Table& t, const char* op) {
+    t.Put(op, DType::kC64, Unary<std::complex<float>>(f));
+    t.Put(op, DType::kC128, Unary<std::complex<double>>(f));
+  };
+}
+template <class F>
+auto BinaryFloats(F f) {
+  return [f](Table& t, const char* op) {
+    t.Put(op, DType::kF32, Binary<float>(f));
+    t.Put(op, DType::kF64, Binary<double>(f));
+  };
+}
+template <class F>
+auto BinaryComplexes(F f) {
+  return [f](Table& t, const char* op) {
+    t.Put(op, DType::kC64, Binary<std::complex<float>>(f));
+    t.Put(op, DType::kC128, Binary<std::complex<double>>(f));
+  };
+}
+template <class F>
+auto BinaryIntegers(F f) {
+  return [f](Table& t, const char* op) {
+    t.Put(op, DType::kI8, Binary<int8_t>(f));
+    t.Put(op, DType::kI16, Binary<int16_t>(f));
+    t.Put(op, DType::kI32, Binary<int32_t>(f));
+    t.Put(op, DType::kI64, Binary<int64_t>(f));
+    t.Put(op, DType::kU8, Binary<uint8_t>(f));
+    t.Put(op, DType::kU16, Binary<uint16_t>(f));
+    t.Put(op, DType::kU32, Binary<uint32_t>(f));
+    t.Put(op, DType::kU64, Binary<uint64_t>(f));
+  };
+}
+template <class T, class F>
+WeftMath ComplexToReal(F) {
+  return [](void* out, const void* a, const void*, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = F()(static_cast<const std::complex<T>*>(a)[i]);
+  };
+}
+template <class F>
+auto ComplexesToReal(F f) {
+  return [f](Table& t, const char* op) {
+    t.Put(op, DType::kC64, ComplexToReal<float>(f));
+    t.Put(op, DType::kC128, ComplexToReal<double>(f));
+  };
+}
+
 template <class T>
-void EightBit(Table& t, DType dtype) {
-  t.Put("load_f8", dtype, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-      static_cast<float*>(out)[i] = static_cast<float>(T::FromBits(static_cast<const uint8_t*>(a)[i]));
-  });
-  t.Put("store_f8", dtype, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = T(static_cast<const float*>(a)[i]).bits();
-  });
+void LoadFloat8(void* out, const void* a, const void*, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    static_cast<float*>(out)[i] = static_cast<float>(T::FromBits(static_cast<const uint8_t*>(a)[i]));
+}
+template <class T>
+void StoreFloat8(void* out, const void* a, const void*, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = T(static_cast<const float*>(a)[i]).bits();
+}
+
+template <class T>
+auto InDouble(T x) {
+  return static_cast<double>(x);
+}
+template <class T>
+auto InDouble(std::complex<T> x) {
+  return std::complex<double>(x);
 }
 
 }  // namespace
 
-// Single precision through double: correctly rounded nearly always, and these calls are rare.
-#define WEFT_F(expression)                   \
-  [](auto x) {                               \
-    using R = decltype(x);                   \
-    const double v = static_cast<double>(x); \
-    return static_cast<R>(expression);       \
+#define WEFT_OF_ONE(expression)                  \
+  [](auto x) -> decltype(x) {                    \
+    [[maybe_unused]] const auto v = InDouble(x); \
+    return static_cast<decltype(x)>(expression); \
   }
-#define WEFT_C(expression)             \
-  [](auto x) -> decltype(x) {          \
-    using R = decltype(x);             \
-    const std::complex<double> v(x);   \
-    return static_cast<R>(expression); \
+#define WEFT_OF_TWO(expression)                                   \
+  [](auto x, auto y) -> decltype(x) {                             \
+    [[maybe_unused]] const auto v = InDouble(x), w = InDouble(y); \
+    return static_cast<decltype(x)>(expression);                  \
+  }
+#define FLOATS(expression) Floats(WEFT_OF_ONE(expression))
+#define FLOATS2(expression) BinaryFloats(WEFT_OF_TWO(expression))
+#define COMPLEX(expression) Complexes(WEFT_OF_ONE(expression))
+#define COMPLEX2(expression) BinaryComplexes(WEFT_OF_TWO(expression))
+#define MAGNITUDE(expression)                                         \
+  ComplexesToReal([](auto x) {                                        \
+    const auto v = InDouble(x);                                       \
+    return static_cast<typename decltype(x)::value_type>(expression); \
+  })
+#define INTEGERS2(expression) BinaryIntegers([](auto x, auto y) { return expression; })
+#define LOAD_FLOAT8                                        \
+  [](Table& t, const char* op) {                           \
+    t.Put(op, DType::kF8E4M3FN, LoadFloat8<Float8E4M3FN>); \
+    t.Put(op, DType::kF8E5M2, LoadFloat8<Float8E5M2>);     \
+  }
+#define STORE_FLOAT8                                        \
+  [](Table& t, const char* op) {                            \
+    t.Put(op, DType::kF8E4M3FN, StoreFloat8<Float8E4M3FN>); \
+    t.Put(op, DType::kF8E5M2, StoreFloat8<Float8E5M2>);     \
   }
 
 void FillMath(WeftMath* table) {
   Table t(table);
-  t.Floats("exp", WEFT_F(std::exp(v)));
-  t.Floats("exp2", WEFT_F(std::exp2(v)));
-  t.Floats("expm1", WEFT_F(std::expm1(v)));
-  t.Floats("log", WEFT_F(std::log(v)));
-  t.Floats("log1p", WEFT_F(std::log1p(v)));
-  t.Floats("sqrt", WEFT_F(std::sqrt(v)));
-  t.Floats("cbrt", WEFT_F(CubeRoot(v)));
-  t.Floats("sin", WEFT_F(std::sin(v)));
-  t.Floats("cos", WEFT_F(std::cos(v)));
-  t.Floats("tan", WEFT_F(std::tan(v)));
-  t.Floats("asin", WEFT_F(std::asin(v)));
-  t.Floats("acos", WEFT_F(std::acos(v)));
-  t.Floats("atan", WEFT_F(std::atan(v)));
-  t.Floats("sinh", WEFT_F(std::sinh(v)));
-  t.Floats("cosh", WEFT_F(std::cosh(v)));
-  t.Floats("tanh", WEFT_F(std::tanh(v)));
-  t.Floats("asinh", WEFT_F(std::asinh(v)));
-  t.Floats("acosh", WEFT_F(std::acosh(v)));
-  t.Floats("atanh", WEFT_F(std::atanh(v)));
-  t.Floats("erf", WEFT_F(std::erf(v)));
-  t.Floats("erfc", WEFT_F(std::erfc(v)));
-  t.Floats("erf_inv", WEFT_F(ErfInv(v, sizeof(x) == sizeof(float))));
-  t.Floats("lgamma", WEFT_F(LogGamma(v)));
-  t.Floats("digamma", WEFT_F(Digamma(v)));
-  t.Floats("trigamma", WEFT_F(Trigamma(v)));
-  t.BinaryFloats("pow", [](auto x, auto w) {
-    return static_cast<decltype(x)>(std::pow(static_cast<double>(x), static_cast<double>(w)));
-  });
-  t.BinaryFloats("atan2", [](auto x, auto w) {
-    return static_cast<decltype(x)>(std::atan2(static_cast<double>(x), static_cast<double>(w)));
-  });
-  t.BinaryFloats("rem", [](auto x, auto w) { return std::fmod(x, w); });
-  t.Complexes("exp", WEFT_C(std::exp(v)));
-  t.Complexes("log", WEFT_C(std::log(v)));
-  t.Complexes("sqrt", WEFT_C(std::sqrt(v)));
-  t.Complexes("sin", WEFT_C(std::sin(v)));
-  t.Complexes("cos", WEFT_C(std::cos(v)));
-  t.Complexes("tan", WEFT_C(std::tan(v)));
-  t.Complexes("sinh", WEFT_C(std::sinh(v)));
-  t.Complexes("cosh", WEFT_C(std::cosh(v)));
-  t.Complexes("tanh", WEFT_C(std::tanh(v)));
-  t.Put("abs", DType::kC64, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-      static_cast<float*>(out)[i] =
-          static_cast<float>(std::abs(std::complex<double>(static_cast<const std::complex<float>*>(a)[i])));
-  });
-  t.Put("abs", DType::kC128, [](void* out, const void* a, const void*, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-      static_cast<double*>(out)[i] = std::abs(static_cast<const std::complex<double>*>(a)[i]);
-  });
-  t.BinaryComplexes("pow", [](auto x, auto w) {
-    return static_cast<decltype(x)>(Power(std::complex<double>(x), std::complex<double>(w)));
-  });
-  t.BinaryComplexes("div", [](auto x, auto w) { return Quotient(x, w); });
-  t.Put("pow", DType::kI8, Binary<int8_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kI16, Binary<int16_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kI32, Binary<int32_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kI64, Binary<int64_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kU8, Binary<uint8_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kU16, Binary<uint16_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kU32, Binary<uint32_t>([](auto x, auto w) { return PowInts(x, w); }));
-  t.Put("pow", DType::kU64, Binary<uint64_t>([](auto x, auto w) { return PowInts(x, w); }));
-  EightBit<Float8E4M3FN>(t, DType::kF8E4M3FN);
-  EightBit<Float8E5M2>(t, DType::kF8E5M2);
+  const auto fill = [&t](const char* op, const auto&... meanings) { (meanings(t, op), ...); };
+#define WEFT_FILL(name, ...) fill(name, __VA_ARGS__);
+  WEFT_MATH_TABLE(WEFT_FILL)
+#undef WEFT_FILL
 }
 
-#undef WEFT_F
-#undef WEFT_C
+#undef WEFT_OF_ONE
+#undef WEFT_OF_TWO
+#undef FLOATS
+#undef FLOATS2
+#undef COMPLEX
+#undef COMPLEX2
+#undef MAGNITUDE
+#undef INTEGERS2
+#undef LOAD_FLOAT8
+#undef STORE_FLOAT8
 
 }  // namespace weft::cpu

@@ -15,7 +15,6 @@ constexpr int64_t kSmallBytes = 1024;
 
 // Whether a cond inside handed the value over, perhaps through calls.
 bool IsFromCond(const Fn& fn, const Atom& value) {
-  static const Prim &cond = FindPrim("cond"), &call = FindPrim("call");
   if (!value.is_var() || value.id() < fn.params().size()) return false;
   // Equations are in the order of their results.
   size_t begin = 0, end = fn.eqns().size();
@@ -24,8 +23,9 @@ bool IsFromCond(const Fn& fn, const Atom& value) {
     (fn.eqns()[middle].first_result <= value.id() ? begin : end) = middle;
   }
   const Eqn& e = fn.eqns()[begin];
-  if (e.prim == &call) return IsFromCond(*e.regions[0], e.regions[0]->results()[value.id() - e.first_result]);
-  return e.prim == &cond;
+  if (e.prim->region_use == RegionUse::kCall)
+    return IsFromCond(*e.regions[0], e.regions[0]->results()[value.id() - e.first_result]);
+  return e.prim->region_use == RegionUse::kBranches;
 }
 
 bool CanBePacked(const Type& t) { return t.is_static() && !IsOpaque(t.dtype); }

@@ -299,6 +299,7 @@ void RegisterCall(PrimRegistry& r) {
   Prim& p = r.Add("call", Family::kControl, -1,
                   "The results of the region on the operands. Inlined before lowering unless out_of_line=true, or the "
                   "region is large and called more than once.");
+  p.region_use = RegionUse::kCall;
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     CheckRegionParams(s, 0, s.operands);
@@ -487,6 +488,7 @@ void RegisterCond(PrimRegistry& r) {
                   "The results of one of the regions on operands 1, 2, ...: the one chosen by operand 0, which is "
                   "bool[] (region 0 for false, 1 for true) or i32[] (clamped). "
                   "Only the chosen region runs.");
+  p.region_use = RegionUse::kBranches;
   p.infer = [](const Sig& s) -> Types {
     if (s.operands.empty() || s.operands[0].rank() != 0 ||
         (s.operands[0].dtype != DType::kBool && s.operands[0].dtype != DType::kI32)) {

@@ -146,6 +146,7 @@ void RegisterCustomJvp(PrimRegistry& r) {
             "process it uses region 1, which takes operands and their tangents and gives results and their tangents. "
             "Without either, to differentiate it is an error. The last num_consts operands are captured values without "
             "tangents.");
+  p.region_use = RegionUse::kWithRules;
   p.infer = [](const Sig& s) -> Types {
     const bool alone = FunctionAlone(s);
     if (!alone) CheckRegionCount(s, 2);
@@ -216,6 +217,7 @@ void RegisterCustomVjp(PrimRegistry& r) {
       "otherwise region 2 is transposed where the map is wanted. A cotangent that varies over mesh axes over which "
       "its operand does not is summed over them. The last num_consts operands are captured "
       "values without cotangents.");
+  p.region_use = RegionUse::kWithRules;
   p.infer = [](const Sig& s) -> Types {
     const bool alone = FunctionAlone(s);
     if (!alone && s.regions.size() != 3 && s.regions.size() != 4)
@@ -320,6 +322,7 @@ void RegisterCustomLinear(PrimRegistry& r) {
             "0. Region 1, if the backward rule is linear, is the map itself. While a transform is under way the "
             "equation may have no regions, but results of the types `results` and the number of the backward rule "
             "(rule, through, sizes), which its transpose runs.");
+  p.region_use = RegionUse::kWithRules;
   p.says_varying = true;
   p.infer = [](const Sig& s) -> Types {
     const size_t n = Residuals(s.attrs);
@@ -462,6 +465,7 @@ void RegisterRemat(PrimRegistry& r) {
       "what is "
       "computed "
       "again may be merged with what is computed forwards, and is then kept after all.");
+  p.region_use = RegionUse::kWithRules;
   p.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     PolicyOf(s.attrs);

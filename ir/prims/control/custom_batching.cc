@@ -290,6 +290,7 @@ void RegisterCustomBatching(PrimRegistry& r) {
                   "The results of the region on the operands; vmap uses the batching rule of that number. After the "
                   "num_args arguments come captured values, which cannot be mapped. `through` are the transforms that "
                   "the function has gone through and that vmap does to what the rule gives.");
+  p.region_use = RegionUse::kWithRules;
   p.infer = InferCustomVmap;
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.push = CustomVmapPush;

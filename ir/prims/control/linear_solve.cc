@@ -154,6 +154,7 @@ void RegisterLinearSolve(PrimRegistry& r) {
             "A that region 1 is (constants, x -> A x). Region 2, if given, solves with the transposed map; "
             "symmetric=true says that A is its own. Derivatives by implicit differentiation; auxiliary results "
             "count as constants.");
+  p.region_use = RegionUse::kWithRules;
   p.infer = InferLinearSolve;
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors { return c.run(*c.sig.regions[0], in); };
   p.jvp = LinearSolveJvp;

@@ -7,6 +7,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/control/branch_slots.h"
 #include "ir/prims/control/regions.h"
 
@@ -79,8 +80,10 @@ bool HasBatchDims(const std::string& spec) {
   return false;
 }
 
-std::string NameOf(const Eqn& e) {
-  return e.prim->name == "checkpoint_name" ? e.attrs.Get<std::string>("name") : std::string();
+// The name that the user gave the equation's value, if any.
+const std::string* NameOf(const Eqn& e) {
+  // The one operation that policies are about.
+  return Is<"checkpoint_name">(*e.prim) ? &e.attrs.Get<std::string>("name") : nullptr;
 }
 
 }  // namespace
@@ -190,10 +193,10 @@ Mask Policy::Saves(const Fn& fn) const {
     hidden.assign(fn.num_vars(), false);
     for (size_t i = eqns.size(); i-- > 0;) {  // last to first: a name of a name hides the value too
       const Eqn& e = eqns[i];
-      const bool named = e.prim->name == "checkpoint_name";
-      if (named && e.operands[0].is_var() && (listed(NameOf(e)) || hidden[e.first_result]))
+      const std::string* name = NameOf(e);
+      if (name && e.operands[0].is_var() && (listed(*name) || hidden[e.first_result]))
         hidden[e.operands[0].id()] = hidden[e.first_result] = true;
-      else if (named && listed(NameOf(e)))
+      else if (name && listed(*name))
         hidden[e.first_result] = true;
     }
   }
@@ -203,12 +206,15 @@ Mask Policy::Saves(const Fn& fn) const {
   }
   for (size_t i = 0; i < eqns.size(); ++i) {
     const Eqn& e = eqns[i];
-    const std::string& prim = e.prim->name;
+    const std::string* name = NameOf(e);
     switch (kind_) {
-      case Kind::kDots: saves[i] = prim == "contract" || prim == "conv"; break;
-      case Kind::kPlainDots: saves[i] = prim == "contract" && !HasBatchDims(e.attrs.Get<std::string>("spec")); break;
-      case Kind::kOnlyNames: saves[i] = prim == "checkpoint_name" && listed(NameOf(e)); break;
-      case Kind::kAnyNameBut: saves[i] = prim == "checkpoint_name" && !listed(NameOf(e)); break;
+      case Kind::kDots: saves[i] = e.prim->family == Family::kContraction; break;
+      case Kind::kPlainDots:
+        // A convolution is no product of matrices.
+        saves[i] = Is<"contract">(*e.prim) && !HasBatchDims(e.attrs.Get<std::string>("spec"));
+        break;
+      case Kind::kOnlyNames: saves[i] = name && listed(*name); break;
+      case Kind::kAnyNameBut: saves[i] = name && !listed(*name); break;
       case Kind::kAnythingBut:
         for (uint32_t r = 0; r < e.num_results; ++r) {
           if (hidden[e.first_result + r]) saves[i] = false;
@@ -316,8 +322,8 @@ class Cutter {
   void Visit(const Eqn& e, bool saved, const Mask& wanted) {
     const Atoms kx = Mapped(e.operands, k_), rx = Mapped(e.operands, r_);
     Atoms ky, ry;  // ry: only where wanted
-    const std::string& prim = e.prim->name;
-    const bool cut_inside = prim == "call" || prim == "scan" || prim == "cond";
+    const RegionUse use = e.prim->region_use;
+    const bool cut_inside = use == RegionUse::kCall || use == RegionUse::kCounted || use == RegionUse::kBranches;
     // `rest` is part of another half of the enclosing recursive function, which cannot call this one.
     saved |= e.CallsOutwards() && !cut_inside;
     if (saved) {
@@ -326,7 +332,7 @@ class Cutter {
     } else if (!Any(wanted)) {
       ky = keep_.Clone(e, kx);
       ry = ky;
-    } else if (prim == "call") {
+    } else if (use == RegionUse::kCall) {
       const CutFn& cut = CutRegion(*e.regions[0], wanted);
       if (IsBetterMadeAgain(*e.regions[0], cut.saved)) {
         ky = keep_.Clone(e, kx);
@@ -345,9 +351,9 @@ class Cutter {
         Append(operands, rx);
         ry = Placed(rest_.Emit(*e.prim, operands, e.attrs, {rb.Build(rb.Inline(*cut.rest, args))}), wanted);
       }
-    } else if (prim == "scan") {
+    } else if (use == RegionUse::kCounted) {
       VisitScan(e, kx, rx, wanted, &ky, &ry);
-    } else if (prim == "cond") {
+    } else if (use == RegionUse::kBranches) {
       VisitCond(e, kx, rx, wanted, &ky, &ry);
     } else {
       ky = keep_.Clone(e, kx);

@@ -279,7 +279,7 @@ void CheckCalls(const Fn& fn, int depth, const Types& operands, const Types& res
                 std::set<std::pair<const Fn*, int>>& checked) {
   for (const Eqn& e : fn.eqns()) {
     if (e.OutwardCalls() <= depth) continue;
-    if (e.prim->name == "recur" && e.attrs.GetInt("depth") == depth) {
+    if (e.prim->recurs && e.attrs.GetInt("depth") == depth) {
       Types given;
       for (const Atom& a : e.operands) given.push_back(fn.TypeOf(a));
       if (given != operands || e.attrs.Get<Types>("results") != results) {
@@ -288,7 +288,7 @@ void CheckCalls(const Fn& fn, int depth, const Types& operands, const Types& res
                         ToString(e.attrs.Get<Types>("results")), ")");
       }
     }
-    const int inside = depth + (e.prim->name == "recursive" ? 1 : 0);
+    const int inside = depth + (e.prim->region_use == RegionUse::kRecursive ? 1 : 0);
     for (const FnRef& r : e.regions) {
       if (checked.emplace(r.get(), inside).second) CheckCalls(*r, inside, operands, results, checked);
     }
@@ -342,6 +342,8 @@ void RegisterRecursion(PrimRegistry& r) {
   Prim& group = r.Add("recursive", Family::kControl, -1,
                       "The results of the region on the operands, where recur[depth=0] inside the region is a call of "
                       "the region itself. num_known (0 when absent): the leading operands in which it is not linear.");
+  group.region_use = RegionUse::kRecursive;
+  group.lane_by_lane = true;
   group.infer = [](const Sig& s) -> Types {
     CheckRegionCount(s, 1);
     CheckRegionParams(s, 0, s.operands);
@@ -388,6 +390,8 @@ void RegisterRecursion(PrimRegistry& r) {
   Prim& call = r.Add("recur", Family::kControl, -1,
                      "A call of the enclosing recursive function: of the innermost one for depth=0. results are the "
                      "types of its results; num_known is as there.");
+  call.recurs = true;
+  call.lane_by_lane = true;
   call.says_varying = true;
   call.infer = [](const Sig& s) -> Types {
     Depth(s.attrs);

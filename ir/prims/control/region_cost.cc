@@ -1,23 +1,14 @@
 #include "ir/prims/control/region_cost.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <unordered_map>
 
 #include "ir/analysis/cost.h"
-#include "ir/prims/collectives.h"
 
 namespace weft {
 namespace {
 
 constexpr CostOptions kOptions = {.symbol = 256, .trips = 1};
-
-double DimSize(const Dim& d) {
-  std::map<std::string, int64_t> symbols;
-  for (const std::string& s : d.Symbols()) symbols[s] = static_cast<int64_t>(kOptions.symbol);
-  return static_cast<double>(std::max<int64_t>(0, d.Evaluate(symbols)));
-}
 
 class Counter {
  public:
@@ -54,56 +45,38 @@ RegionCost Counter::Dearest(const std::vector<FnRef>& regions) {
 }
 
 RegionCost Counter::ControlCost(const Eqn& e) {
-  const std::string& name = e.prim->name;
-  if (name == "cond") return Dearest(e.regions);
   RegionCost cost;
-  if (name == "call" || name == "scan" || name == "while" || name == "tape_scan") {
-    for (const FnRef& r : e.regions) cost += OfRegion(*r);
-    if (name == "scan") cost.work *= DimSize(e.attrs.Get<Dims>("length")[0]);
-    cost.repeats = cost.repeats || name == "while" || name == "tape_scan";
-    return cost;
+  switch (e.prim->region_use) {
+    case RegionUse::kBranches: return Dearest(e.regions);
+    case RegionUse::kWithRules: return e.regions.empty() ? cost : OfRegion(*e.regions[0]);
+    default: break;
   }
-  if (name == "recursive" || name == "recur" || name == "box" || name == "unbox") {
-    for (const FnRef& r : e.regions) cost += OfRegion(*r);
-    cost.one_by_one = true;  // that is how they are batched
-    return cost;
-  }
-  static const auto& kWithRules = *new std::set<std::string>{"custom_jvp", "custom_vjp", "custom_linear", "remat"};
-  if (kWithRules.count(name) && !e.regions.empty())
-    return OfRegion(*e.regions[0]);  // the others are rules of differentiation
   for (const FnRef& r : e.regions) cost += OfRegion(*r);
+  cost.work *= TripsOf(e, kOptions);
+  cost.repeats = cost.repeats || e.prim->region_use == RegionUse::kUncounted;
+  cost.one_by_one = cost.one_by_one || e.prim->lane_by_lane;
   return cost;
 }
 
 // What fuses with its neighbours: its operands do not go through memory.
-bool Fuses(const Eqn& e) {
-  const std::string& name = e.prim->name;
-  return e.prim->is_elementwise() || e.prim->family == Family::kReduction ||
-         (e.prim->family == Family::kShape && name != "concatenate" && name != "pad");
-}
+bool Fuses(const Prim& prim) { return prim.is_elementwise() || prim.family == Family::kReduction || prim.view; }
 
 RegionCost Counter::EqnCost(const Fn& fn, const Eqn& e) {
   if (e.prim->family == Family::kControl) return ControlCost(e);
   RegionCost cost = e.regions.empty() ? RegionCost() : Dearest(e.regions);
-  if (Communicates(*e.prim)) cost.collective = e.prim->name;
-  if (e.prim->family == Family::kEffect) {
-    cost.checks = e.prim->name == "assert";
-    cost.one_by_one = !cost.checks;
-  }
+  if (e.prim->communicates) cost.collective = e.prim->name;
+  cost.one_by_one = e.prim->lane_by_lane;
+  cost.checks = e.prim->family == Family::kEffect && !e.prim->lane_by_lane;
   if (e.regions.empty()) {
     const Cost own = CostOf(fn, e, kOptions);
-    cost.work = Fuses(e) ? own.flops : own.total();
+    cost.work = Fuses(*e.prim) ? own.flops : own.total();
   }
   return cost;
 }
 
 }  // namespace
 
-double BytesOf(const Type& type) {
-  double n = ByteWidth(type.dtype);
-  for (const Dim& d : type.dims) n *= DimSize(d);
-  return n;
-}
+double BytesOf(const Type& type) { return BytesPerArray(type, kOptions); }
 
 RegionCost& RegionCost::operator+=(const RegionCost& other) {
   work += other.work;

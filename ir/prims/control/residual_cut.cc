@@ -14,9 +14,7 @@ namespace {
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 bool CanBeMadeAgain(const Eqn& e) {
-  static const Prim &broadcast = FindPrim("broadcast"), &iota = FindPrim("iota");
-  return e.num_results == 1 && e.regions.empty() &&
-         (e.prim->is_elementwise() || e.prim == &broadcast || e.prim == &iota);
+  return e.num_results == 1 && e.regions.empty() && (e.prim->is_elementwise() || e.prim->expands);
 }
 
 // Maximum flow by shortest augmenting paths (Dinic 1970) on a small graph.

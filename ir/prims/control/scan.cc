@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ir/prim_table.h"
 #include "ir/prims/control/divergence.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/control/residual_cut.h"
@@ -213,7 +214,7 @@ void ScanBatch(BatchContext& c) {
 // Residuals become stacked results of the known scan and arrays of the unknown one; those that are constants or arrays
 // of the known body already are passed on as they are.
 void ScanSplit(SplitContext& c) {
-  const bool counted = c.eqn.prim->name == "tape_scan" && !c.unknown[0];
+  const bool counted = c.eqn.prim->region_use == RegionUse::kUncounted && !c.unknown[0];
   const Strings choice = counted ? c.known_b.TypeOf(c.known_x[0]).varying : Strings();
   const Scan scan(*c.eqn.prim, c.eqn.attrs, VaryingOver(c.eqn.regions[0], choice));
   if (scan.taped && c.unknown[0]) {  // how often it runs is unknown, so everything is
@@ -347,9 +348,9 @@ OptionalAtoms TransposeBySplitting(TransposeContext& c, const Mask& linear) {
 // The gather whose cotangent `ct` is: a scatter_add into zeros.
 const Eqn* ScatteredIntoZeros(Builder& b, const Atom& ct) {
   const Eqn* e = b.Definition(ct);
-  if (e == nullptr || e->prim->name != "scatter_add") return nullptr;
+  if (e == nullptr || !Is<"scatter_add">(*e->prim)) return nullptr;  // the pattern sought
   const Eqn* zeros = b.Definition(e->operands[0]);
-  return zeros != nullptr && zeros->prim->name == "broadcast" && zeros->operands[0].IsSplat(0) ? e : nullptr;
+  return zeros != nullptr && Is<"broadcast">(*zeros->prim) && zeros->operands[0].IsSplat(0) ? e : nullptr;  // it too
 }
 
 // sum + ct. What was scattered into zeros is scattered into the sum itself: a step that reads a few rows of an array
@@ -360,7 +361,7 @@ Atom AddInto(Builder& b, const Atom& sum, const Atom& ct) {
     return b.Clone(scatter, {sum, scatter.operands[1], scatter.operands[2]})[0];
   }
   const Eqn* e = b.Definition(ct);
-  if (e != nullptr && e->prim->name == "add") {
+  if (e != nullptr && Is<"add">(*e->prim)) {  // a sum that another rule made of two of them
     const Atom x = e->operands[0], y = e->operands[1];
     if (ScatteredIntoZeros(b, x) || ScatteredIntoZeros(b, y)) return AddInto(b, AddInto(b, sum, x), y);
   }
@@ -501,6 +502,7 @@ void RegisterScan(PrimRegistry& r) {
                   "leading dimension is the length. The region takes "
                   "constants, carries and one slice of each array, and gives new carries and slices of stacked "
                   "results. reverse=true goes from the last slice to the first.");
+  p.region_use = RegionUse::kCounted;
   AddLoopRules(p);
   p.samples = ScanSamples;
   Prim& t = r.Add("tape_scan", Family::kControl, -1,
@@ -508,6 +510,7 @@ void RegisterScan(PrimRegistry& r) {
                   "num_consts constants, num_carry carries, tapes. The region takes constants, carries and row i of "
                   "each tape, and gives new carries and rows of tapes. The lanes[k] leading dimensions of row k have a "
                   "tape each. A tape that is shorter gives zeros.");
+  t.region_use = RegionUse::kUncounted;
   AddLoopRules(t);
   t.may_diverge = true;  // a number among its operands says for how long it runs
   t.samples = TapeScanSamples;

@@ -25,7 +25,7 @@ struct Scan {
   size_t operands, results;
 
   Scan(const Prim& prim, const Attrs& attrs, const FnRef& region)
-      : taped(prim.name == "tape_scan"),
+      : taped(prim.region_use == RegionUse::kUncounted),
         consts(static_cast<size_t>(attrs.GetInt("num_consts"))),
         carries(static_cast<size_t>(attrs.GetInt("num_carry"))),
         length(taped ? Dim(0) : OneLength(attrs.Get<Dims>("length"))),

@@ -325,6 +325,7 @@ void RegisterSnapshotScan(PrimRegistry& r) {
             "slices of zs. Operands: constants, forward carries, backward carries, xs, memo; results: forward "
             "carries, backward carries, ys, zs, kept. memo and kept list forward carries whose snapshots on the "
             "first pass are given, or results: they decide nothing but how often steps are run.");
+  p.region_use = RegionUse::kSnapshots;
   p.infer = InferSweeps;
   p.eval = EvalSweeps;
   p.jvp = SweepsJvp;

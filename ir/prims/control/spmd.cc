@@ -415,6 +415,7 @@ void RegisterSpmd(PrimRegistry& r) {
             "out_shardings say how the results are put together. (x,-) is an array whose dimension 0 is cut along "
             "the axis x; ()+x a sum of what the devices along x hold. Collectives inside work between the devices. "
             "`devices` are their numbers, where they are not 0, 1, 2 ...");
+  p.region_use = RegionUse::kDevices;
   p.infer = InferSpmd;
   p.eval = EvalSpmd;
   p.push = SpmdPush;

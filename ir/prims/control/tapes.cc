@@ -105,6 +105,7 @@ void RegisterBoxes(PrimRegistry& r) {
   Prim& box = r.Add("box", Family::kControl, -1,
                     "All operands, of any types, as one value: a tape that unbox takes apart. A null tape is a box of "
                     "zeros.");
+  box.lane_by_lane = true;
   box.infer = [](const Sig&) -> Types { return {Type{DType::kTape, {}, {}}}; };
   box.eval = [](const EvalContext&, const Tensors& in) -> Tensors {
     TapeRegion& region = EvalTapes::Region();
@@ -145,6 +146,7 @@ void RegisterBoxes(PrimRegistry& r) {
 
   Prim& unbox =
       r.Add("unbox", Family::kControl, 1, "The contents of the box that operand 0 is; results are their types.");
+  unbox.lane_by_lane = true;
   unbox.says_varying = true;
   unbox.infer = [](const Sig& s) -> Types {
     if (s.operands[0].dtype != DType::kTape || s.operands[0].rank() != 0)

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
+#include "ir/prim_table.h"
 #include "ir/prims/collectives.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ namespace {
 bool MeetAlong(const Fn& fn, const std::string& axis) {
   return std::any_of(fn.eqns().begin(), fn.eqns().end(), [&](const Eqn& e) {
     if (!e.UsesAxis(axis)) return false;
-    return Communicates(*e.prim) ||
+    return e.prim->communicates ||
            std::any_of(e.regions.begin(), e.regions.end(), [&](const FnRef& r) { return MeetAlong(*r, axis); });
   });
 }
@@ -47,14 +48,14 @@ FnRef Widened(const FnRef& fn, const Strings& choice, int64_t recursions, Made& 
   };
   for (Eqn e : fn->eqns()) {
     ScopedLoc loc(b, e.loc);
-    const bool recurs = e.prim->name == "recur";
+    const bool recurs = e.prim->recurs;
     // A function around `fn`, or a mesh, says what these take.
     const bool fixed = e.attrs.Find("mesh") != nullptr || (recurs && e.attrs.GetInt("depth") >= recursions);
     Atoms x = of(fixed ? plain : wide, e.operands);
     if (!fixed && (recurs || !e.regions.empty())) {
       for (Atom& a : x) a = Pvary(b, a, choice);
       for (FnRef& region : e.regions) {
-        const int64_t inside = recursions + (e.prim->name == "recursive" ? 1 : 0);
+        const int64_t inside = recursions + (e.prim->region_use == RegionUse::kRecursive ? 1 : 0);
         FnRef& wider = made[{region.get(), inside}];
         if (!wider) wider = Widened(region, choice, inside, made);
         region = wider;
@@ -86,11 +87,12 @@ FnRef Narrowed(const FnRef& fn, const Strings& choice, Made& made) {
   };
   for (Eqn e : fn->eqns()) {
     ScopedLoc loc(b, e.loc);
-    if (e.prim->name == "pvary") {
+    if (Is<"pvary">(*e.prim)) {  // it is what says over which axes a value varies
       env.push_back(Pvary(b, map(e.operands)[0], AxesWithout(e.attrs.Get<Strings>("axes"), choice)));
       continue;
     }
-    if (e.prim->name == "axis_index" && AxesWithout(e.attrs.Get<Strings>("axes"), choice).empty())
+    // Its result varies by itself, whatever its operands do.
+    if (Is<"axis_index">(*e.prim) && AxesWithout(e.attrs.Get<Strings>("axes"), choice).empty())
       e.attrs.Set("varying", false);
     if (e.prim->says_varying && e.attrs.Find("results") != nullptr)
       e.attrs.Set("results", Narrowed(e.attrs.Get<Types>("results"), choice));

@@ -339,6 +339,7 @@ void RegisterWhile(PrimRegistry& r) {
                   "rows: each trip's are recorded in tapes, which are results after the final carries; the lanes[k] "
                   "leading dimensions of row k have a tape each. strategy=\"recount\": reverse mode counts the trips "
                   "in a run of its own, so that tapes never grow.");
+  p.region_use = RegionUse::kUncounted;
   p.infer = InferWhile;
   p.eval = EvalWhile;
   p.push = WhilePush;

@@ -1,6 +1,7 @@
 // cholesky, triangular_solve, lu.
 #include <algorithm>
 
+#include "ir/prim_table.h"
 #include "ir/prims/contraction.h"
 #include "ir/prims/linalg/linalg.h"
 #include "ir/prims/shape.h"
@@ -53,17 +54,18 @@ void RegisterCholesky(PrimRegistry& r) {
 // Whether x is the sum of a matrix and its adjoint.
 bool IsHermitian(const Builder& b, const Atom& x) {
   const Eqn* sum = b.Definition(x);
-  if (sum == nullptr || sum->prim->name != "add") return false;
+  if (sum == nullptr || !Is<"add">(*sum->prim)) return false;  // the pattern sought
   const int64_t rank = b.TypeOf(x).rank();
   for (int i : {0, 1}) {
     const Eqn* e = b.Definition(sum->operands[i]);
     bool conjugated = false, transposed = false;
-    for (; e != nullptr && (e->prim->name == "conj" || e->prim->name == "transpose");
-         e = b.Definition(e->operands[0])) {
-      bool& once = e->prim->name == "conj" ? conjugated : transposed;
-      if (once) break;
+    for (; e != nullptr; e = b.Definition(e->operands[0])) {
+      // An adjoint is these two, in either order.
+      const bool conj = Is<"conj">(*e->prim), transpose = Is<"transpose">(*e->prim);
+      bool& once = conj ? conjugated : transposed;
+      if (once || !(conj || transpose)) break;
       once = true;
-      if (e->prim->name == "transpose" && e->attrs.Get<Ints>("perm") != Last2Swapped(rank)) break;
+      if (transpose && e->attrs.Get<Ints>("perm") != Last2Swapped(rank)) break;
       if (e->operands[0] == sum->operands[1 - i] && transposed && conjugated == IsComplex(b.DTypeOf(x))) return true;
     }
   }
@@ -74,9 +76,11 @@ bool IsHermitian(const Builder& b, const Atom& x) {
 std::optional<Multiple> TriangularMultiple(const JvpContext& c) {
   const Eqn* made = c.b.Definition(c.x[0]);
   if (made == nullptr || c.eqn.attrs.GetBool("unit_diagonal")) return std::nullopt;
-  const bool lower = made->prim->name == "cholesky";
-  const bool upper = made->prim->name == "qr" && c.x[0] == made->result(1);
-  if (!(c.eqn.attrs.GetBool("lower") ? lower : upper)) return std::nullopt;
+  // Which result is triangular as a whole, counted from 1.
+  static const auto& lower = *new PrimTable<int>{{"cholesky", 1}};
+  static const auto& upper = *new PrimTable<int>{{"qr", 2}};
+  const int which = (c.eqn.attrs.GetBool("lower") ? lower : upper)[*made->prim];
+  if (which == 0 || c.x[0] != made->result(which - 1)) return std::nullopt;
   return AsMultiple(c.b, c.x[0], *c.dx[0]);
 }
 

@@ -21,14 +21,19 @@ struct Lanes {
   Value im = {};  // of complex numbers; of pairs, the index
 };
 
+enum class Comparison { kEq, kNe, kLt, kLe, kGt, kGe };
+
+struct ScalarOp;
+struct ScalarOpArgs;
+
 class BodyEmitter {
  public:
   // Calls the scalar function `op` of `dtype` for every lane; operands are registers of that dtype (f16, bf16: f32).
   using Library =
       std::function<Lanes(const std::string& op, DType dtype, const std::vector<Lanes>& operands, DType result)>;
 
-  // A target's own way to compute `op` on f32 or f64, null where it has none; taken before the inline expansions.
-  using Native = std::function<Value(const std::string& op, const std::vector<Value>& operands)>;
+  // A target's own function on f32 or f64 (ScalarOp::device), null where it has none; taken before vector code.
+  using Native = std::function<Value(const std::string& function, const std::vector<Value>& operands)>;
 
   BodyEmitter(MlirBuilder& m, Library library, Native native = nullptr)
       : m_(m), library_(std::move(library)), native_(std::move(native)) {}
@@ -55,20 +60,22 @@ class BodyEmitter {
   Lanes FromMemory(DType dtype, Value raw);
   Value ToMemory(DType dtype, Lanes v);
 
- private:
+  // What the rows of scalar_ops.cc are made of.
   Lanes Convert(DType from, DType to, Lanes v);
-  Lanes Float(const KernelNode& node, DType dtype, const std::vector<Lanes>& x);
-  Lanes Integer(const KernelNode& node, DType dtype, const std::vector<Lanes>& x);
-  Lanes Complex(const KernelNode& node, DType dtype, const std::vector<Lanes>& x);
-  Value Compare(const std::string& op, DType dtype, const Lanes& x, const Lanes& y);
+  Value Compare(Comparison how, DType dtype, const Lanes& x, const Lanes& y);
   Value IntegerPower(Value x, int64_t n);
-  Value RoundToBF16(Value x);  // f32 -> i16 bits
-  Value RoundToF16(Value x);   // f32 -> i16 bits, without instructions for it
-  Value ExtendF16(Value x);    // i16 bits -> f32
   Value NextAfter(DType dtype, Value x, Value towards);
   Lanes Call(const std::string& op, DType dtype, const std::vector<Lanes>& x, DType result) {
     return library_(op, dtype, x, result);
   }
+  // By the target's own function, null where there is none.
+  Value Device(const char* function, const std::vector<Value>& x) { return native_ ? native_(function, x) : Value(); }
+
+ private:
+  Lanes Function(const ScalarOp& row, const ScalarOpArgs& args);
+  Value RoundToBF16(Value x);  // f32 -> i16 bits
+  Value RoundToF16(Value x);   // f32 -> i16 bits, without instructions for it
+  Value ExtendF16(Value x);    // i16 bits -> f32
   Value Intrinsic(const char* name, MType result, std::vector<Value> operands);
 
   MlirBuilder& m_;

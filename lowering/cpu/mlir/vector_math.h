@@ -20,9 +20,9 @@ class VectorMath {
 
   VectorMath(MlirBuilder& m, Library library) : m_(m), library_(std::move(library)) {}
 
-  // The inline expansion of an element-wise function of floats, or null when there is none.
-  Value Unary(const std::string& op, Value x);
-  Value Binary(const std::string& op, Value x, Value y);
+  MlirBuilder& m() { return m_; }
+  Value C(Value like, double v) { return m_.F(like.getType(), v); }
+  bool Is32(Value x) { return MlirBuilder::Element(x).isF32(); }
 
   Value Exp(Value x);
   Value Exp2(Value x);
@@ -48,8 +48,6 @@ class VectorMath {
   Value Pow(Value x, Value y);
 
  private:
-  bool Is32(Value x) { return MlirBuilder::Element(x).isF32(); }
-  Value C(Value like, double v) { return m_.F(like.getType(), v); }
   Value Horner(Value x, const std::vector<double>& coefficients);  // lowest first
   // 2^k for k given as integer lanes, small enough that it is normal; only the lower 9 (12) bits of a lane count.
   Value PowerOfTwo(Value k);

@@ -1,12 +1,13 @@
 """Element-wise functions made from the registry of primitives: their names, their signatures, and what help() says.
 
-The registry says what an operation means and which dtypes it takes; here are an example for each, whose output
-docs_test checks, and the source of a definition where there is one.
+The registry says what an operation means and which dtypes it takes, and may say the arguments of an example. Here are
+the examples, whose output docs_test checks, of operations for which it does not, and sources of definitions.
 """
 
 from __future__ import annotations
 
 import copyreg
+import sys
 import inspect
 import re
 from typing import Any
@@ -268,6 +269,13 @@ def _renamed(text: str, names: tuple[str, ...]) -> str:
     return re.sub(r"\b[xw]\b", lambda found: names["xw".index(found[0])], text)
 
 
+def _example(declared: Any, operation: Any) -> tuple[str, str]:
+    """The arguments of an example as the registry says them, or those that suit most functions, and what they give."""
+    wnp = sys.modules["weft.numpy"]  # above this room; loaded with the package before anybody can ask for help
+    arguments = declared["example"] or ", ".join(["wnp.array([0.25, 0.5])"] * operation.num_operands)
+    return arguments, repr(operation(*eval(f"({arguments},)", {"wnp": wnp})))
+
+
 def _text(operation: Any) -> str:
     prim, spelled = _WORDS.get(id(operation), (None, ""))
     names = operands(operation)
@@ -279,7 +287,7 @@ def _text(operation: Any) -> str:
         what, dtypes = _renamed(declared["doc"], names), f", of dtype {declared['dtypes']}"
         if _FLOATS in dtypes and "i32" not in dtypes:
             dtypes += "; integers and booleans count as floats"
-        source, example = _SOURCES.get(prim, ""), list(_EXAMPLES.get(prim, ()))
+        source, example = _SOURCES.get(prim, ""), list(_EXAMPLES.get(prim, ()) or _example(declared, operation))
     one, first = operation.num_operands == 1, names[0]
     lines = [what, "", "Args:", f"    {first}: array or number of any shape{dtypes}."]
     if not one:

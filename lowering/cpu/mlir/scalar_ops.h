@@ -1,0 +1,48 @@
+// Internal to lowering/*.cc: how element-wise operations are computed on values in registers, a row each.
+#ifndef WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
+#define WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
+
+#include <vector>
+
+#include "ir/prim.h"
+#include "lowering/cpu/mlir/emit_body.h"
+
+namespace weft {
+
+struct ScalarOpArgs {
+  BodyEmitter& body;
+  MlirBuilder& m;
+  const KernelNode& node;            // dtype: of the result
+  const std::vector<DType>& dtypes;  // of the operands
+  const std::vector<Lanes>& in;
+
+  DType dtype() const { return dtypes[0]; }
+  Value x() const { return in[0].re; }
+  Value y() const { return in[1].re; }
+  Value F(double v) const { return m.F(x().getType(), v); }
+  Value I(int64_t v) const { return m.I(x().getType(), v); }
+};
+
+struct ScalarOp {
+  using Emit = Lanes (*)(const ScalarOpArgs& a);
+  using Vector = Value (*)(VectorMath& math, const std::vector<Value>& x);
+
+  Emit any = nullptr;  // whatever the dtypes are
+  // By the dtype of the first operand; where there is nothing the runtime's function of the operation's name is called
+  // (lowering/abi/math_table.h).
+  Emit on_float = nullptr;
+  Emit on_integer = nullptr;  // of booleans too
+  Emit on_complex = nullptr;
+  // Of floats: how GPUs compute it, by the name of libdevice's function or by code that uses such (it may be null);
+  // and vector code, which is taken where there is no libdevice.
+  const char* device = nullptr;
+  Emit on_device = nullptr;
+  Vector vector = nullptr;
+  // Where `KernelNode::integer` is not 0 CPUs call the runtime's function all the same.
+  bool number_asks_library = false;
+};
+
+const ScalarOp& ScalarOpOf(const Prim& prim);
+
+}  // namespace weft
+#endif  // WEFT_LOWERING_CPU_MLIR_SCALAR_OPS_H_
