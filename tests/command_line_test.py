@@ -182,7 +182,7 @@ def test_arguments_that_disagree_on_a_size_are_errors(tmp_path: Path, how: list[
         ("fusion", ""),
         ("schedule", "kernel"),
         ("liveness", "%0: 0 to 1"),
-        ("buffers", "planned per call"),
+        ("buffers", "arena"),
         ("mlir", "func"),
         ("llvm", "define"),
         ("asm", ".text"),

@@ -36,7 +36,8 @@ class Walk {
   void Run() {
     // Whoever runs the frame knows its parameters, results and constants, too.
     for (size_t v = 0; v < frame_.values.size(); ++v)
-      times_[v] = frame_.values[v].kind == Value::Kind::kTemporary || frame_.values[v].kind == Value::Kind::kMoving ? 0 : 1;
+      times_[v] =
+          frame_.values[v].kind == Value::Kind::kTemporary || frame_.values[v].kind == Value::Kind::kMoving ? 0 : 1;
     Schedule::ForEachStep(frame_.body, [&](const Step& s) {
       ForEachUse(s, [&](const Use& u) { ++times_[static_cast<size_t>(u.value)]; });
     });

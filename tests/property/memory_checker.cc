@@ -47,7 +47,7 @@ class Run {
   struct Owner {
     int value = -1;
     int64_t version = 0;
-    friend bool operator==(const Owner&, const Owner&) = default;
+    friend auto operator<=>(const Owner&, const Owner&) = default;
   };
   // A place: memory of one kind, and where in it.
   struct Where {
@@ -108,6 +108,8 @@ class Run {
     for (int64_t i = 0; i < BytesOf(v); ++i) {
       const Owner& o = m[static_cast<size_t>(w.offset + i)];
       if (o == OwnerOf(v)) continue;
+      const auto copied = copied_.find(o);
+      if (copied != copied_.end() && copied->second == OwnerOf(v)) continue;
       return Wrong(o.value < 0 ? "is read before it is written"
                                : "is read after %" + std::to_string(o.value) + " was written over it",
                    v);
@@ -196,7 +198,9 @@ class Run {
       if (u.access == Access::kPoint) {
         Point(u.value);
       } else if (u.access != Access::kRead) {
-        if (u.access == Access::kWrite) Renew(u.value);
+        Renew(u.value);
+        // A copy onto itself leaves what was there, for whoever reads it under its old name, too.
+        if (is_copy && OwnerOf(u.value).value == u.value) copied_[OwnerOf(u.value)] = OwnerOf(s.uses[1].value);
         Stamp(u.value);
       }
     }
@@ -219,9 +223,10 @@ class Run {
   const std::vector<Artifact::Buffer>& buffers_;
   const std::vector<bool> donated_;
   std::mt19937& rng_;
-  std::vector<int64_t> version_;  // by value: how often it was written
-  std::vector<int> stands_for_;   // by value: of a slice, the array
-  std::map<int, Where> points_;   // slot -> where it points
+  std::vector<int64_t> version_;   // by value: how often it was written
+  std::vector<int> stands_for_;    // by value: of a slice, the array
+  std::map<int, Where> points_;    // slot -> where it points
+  std::map<Owner, Owner> copied_;  // what is a copy of what, until either is written again
   std::map<std::pair<int, int64_t>, std::vector<Owner>> memory_;
   int64_t rows_ = 0;
   int at_ = 0;
