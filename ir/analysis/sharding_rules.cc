@@ -689,7 +689,8 @@ const OpShardingRule& OpShardingRuleOf(const Prim& prim) {
     return table;
   }();
   const std::optional<OpShardingRule>& rule = rules[static_cast<size_t>(prim.id)];
-  WEFT_CHECK(rule.has_value()) << "how " << prim.name << " is cut over devices is not said (ir/analysis/sharding_rules.cc)";
+  WEFT_CHECK(rule.has_value()) << "how " << prim.name
+                               << " is cut over devices is not said (ir/analysis/sharding_rules.cc)";
   return *rule;
 }
 

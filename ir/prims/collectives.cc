@@ -374,9 +374,10 @@ OptionalAtoms PsumTranspose(TransposeContext& c) {
 }
 
 void RegisterReductionsOverDevices(PrimRegistry& r) {
-  Prim& sum = AddReducing(r, "psum", SumOfLanes, kNumbers,
-                          "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
-                          "each.");
+  Prim& sum = AddReducing(
+      r, "psum", SumOfLanes, kNumbers,
+      "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
+      "each.");
   sum.linear = {0};
   sum.transpose = PsumTranspose;
   AddReducing(r, "pmax", ExtremeOfLanes<kReduceMax>, kReals,

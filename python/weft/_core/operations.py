@@ -7,9 +7,9 @@ the examples, whose output docs_test checks, of operations for which it does not
 from __future__ import annotations
 
 import copyreg
-import sys
 import inspect
 import re
+import sys
 from typing import Any
 
 from .. import _pickled, _weft

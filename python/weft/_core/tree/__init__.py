@@ -1,7 +1,17 @@
 """Containers of arrays as arguments and results; weft.tree says what they are. Built on the library optree, in its
 namespace "weft"."""
 
-from .flattening import TreeDef, assembled, broadcast, flatten, inside_itself, leaves, prefix_leaves, structure, unflatten
+from .flattening import (
+    TreeDef,
+    assembled,
+    broadcast,
+    flatten,
+    inside_itself,
+    leaves,
+    prefix_leaves,
+    structure,
+    unflatten,
+)
 from .mapping import all, map, reduce, transpose
 from .paths import (
     DictKey,
