@@ -236,10 +236,8 @@ def _bundle(case: Case, target: str, emulation: bool) -> bytes:
 
 
 def material(small: bool = False, emulation: bool = False, targets: list[str] | None = None) -> dict[str, bytes]:
-    """Name -> bytes of each file; see driver/command_line/gpu_selftest.h. emulation:
-    programs also run on this CPU (tests).
-    Functions
-    that only libdevice has are left out, and named, where the CUDA toolkit is not installed."""
+    """Name -> bytes of each file; see driver/command_line/gpu_selftest.h. emulation: programs also run on this CPU
+    (tests). Functions that only libdevice has are left out, and named, where the CUDA toolkit is not installed."""
     targets = targets or TARGETS
     lines = ["targets " + " ".join(targets)]
     files = {}
