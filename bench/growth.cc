@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@
 #include "transforms/batch/vmap.h"
 #include "transforms/opt/ordinals.h"
 #include "transforms/opt/pass.h"
+#include "transforms/opt/rewrite.h"
 
 namespace weft {
 namespace {
@@ -65,6 +67,11 @@ Mask AllOf(const FnRef& f, bool value = true) { return Mask(f->params().size(), 
 
 std::vector<Row> Rows() {
   std::vector<Row> rows = {
+      // What any pass costs that leaves the program as it is: memory that no cache holds, for the longest.
+      Of("rewrite nothing",
+         [](const FnRef& f) {
+           Rewrite(f, [](Builder&, const Eqn&, const Atoms&) -> std::optional<Atoms> { return std::nullopt; });
+         }),
       Of("trace", [](const FnRef& f) { Record(*f); }),
       Of("print", [](const FnRef& f) { Print(*f); }),
       {"parse", [](const FnRef& f) { return [text = Print(*f)] { ParseFn(text); }; }},
