@@ -20,6 +20,7 @@
 #include "python/native/effects.h"
 #include "python/native/errors.h"
 #include "python/native/nans.h"
+#include "python/native/placed.h"
 #include "tracer/context.h"
 #include "tracer/trace.h"
 
@@ -130,6 +131,7 @@ void InstallRunner() {
     return results;
   });
   InstallElementwise();
+  InstallShardsRunner();
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;

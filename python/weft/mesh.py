@@ -62,11 +62,18 @@ class Device:
         return f"CpuDevice(id={self.id})"
 
     def __reduce__(self):
-        return _device, (self.id,)
+        return device_of_pickle, (self.id,)
 
 
-def _device(number: int) -> Device:
-    return devices()[number]
+def device_of_pickle(number: int) -> Device:
+    """The device with this number. Raises ValueError where there are not so many."""
+    among = devices()
+    if number >= len(among):
+        raise value_error(
+            f"a pickle names device {number}, but there are {len(among)} devices "
+            "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
+        )
+    return among[number]
 
 
 _MOST_DEVICES = 4096
@@ -470,6 +477,15 @@ class Sharding:
     def _device_list(self) -> list[Device]:
         raise NotImplementedError
 
+    # As the native module takes it: numbers of the devices, names and sizes of the axes (None: one device), axes that
+    # cut each dimension, and processes.
+    def _description(self) -> tuple:
+        raise NotImplementedError
+
+    def _pickled(self) -> tuple:
+        """As weft._pickled.placed_array takes it."""
+        raise NotImplementedError
+
 
 class SingleDeviceSharding(Sharding):
     """All of an array on one device.
@@ -491,6 +507,12 @@ class SingleDeviceSharding(Sharding):
 
     def _device_list(self) -> list[Device]:
         return [self._device]
+
+    def _description(self) -> tuple:
+        return [self._device.id], None, [], [_process[0], self._device.process_index]
+
+    def _pickled(self) -> tuple:
+        return (self._device.id,)
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         return {self._device: tuple(slice(0, n) for n in shape)}
@@ -538,6 +560,16 @@ class NamedSharding(Sharding):
 
     def _device_list(self) -> list[Device]:
         return list(self.mesh.devices.flat)
+
+    def _description(self) -> tuple:
+        return [d.id for d in self._device_list()], mesh_axes(self.mesh), spec_axes(self.spec), processes_of(self.mesh)
+
+    def _pickled(self) -> tuple:
+        return mesh_axes(self.mesh), [d.id for d in self._device_list()], tuple(self.spec)
+
+    def _replicated(self) -> NamedSharding:
+        """Everything on all devices of the mesh."""
+        return NamedSharding(self.mesh, PartitionSpec())
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)
@@ -593,11 +625,12 @@ class Shard:
         """The part as an array of its own; None where another process has it."""
         if self.device.process_index != _process[0]:
             return None
-        if _weft.spans(self._array):
-            part = _weft.held_block(self._array, held_blocks(self._array.sharding, self._array.shape).index(self.index))
-        else:
-            part = self._array[self.index] if self.index else self._array
-        return put(part, SingleDeviceSharding(self.device))
+        here = SingleDeviceSharding(self.device)
+        sharding = _weft.sharding_of(self._array)
+        if sharding is None:
+            return put(self._array, here)
+        own = [d for d in sharding._device_list() if d.process_index == _process[0]]
+        return _weft.block_of_device(self._array, own.index(self.device), here)
 
     def __repr__(self) -> str:
         return f"Shard(device={self.device}, index={self.index}, replica_id={self.replica_id})"
@@ -624,8 +657,7 @@ def held_blocks(sharding: Sharding, shape: Sequence[int]) -> list[tuple[slice, .
 
 
 def put(x: Any, sharding: Sharding):
-    """A concrete array with another sharding. Virtual devices share their memory, so nothing moves; between processes
-    a jitted function moves it."""
+    """A concrete array with another sharding. Between processes a jitted function moves it."""
     if isinstance(x, _weft.Array) and _weft.spans(x):
         if x.sharding == sharding:
             return x
@@ -638,12 +670,10 @@ def put(x: Any, sharding: Sharding):
 
         return jit(_identity, out_shardings=sharding)(x)
     x = _weft.array(x, None, False)
-    if spans_processes(sharding):
-        assert isinstance(sharding, NamedSharding)
+    if isinstance(sharding, NamedSharding):
         if not sharding.addressable_devices:
             raise value_error(f"device_put: process {_process[0]} has no device of {sharding.mesh}")
-        cuts = cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
-        return _weft.span_whole(x, mesh_axes(sharding.mesh), cuts, processes_of(sharding.mesh), sharding)
+        cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
     return _weft.with_sharding(x, sharding)
 
 
