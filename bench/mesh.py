@@ -3,9 +3,10 @@
     ./bazelw run //bench:mesh
     ./bazelw run //bench:mesh -- --write      # and put the table into docs/benchmarks.md
 
-Dispatch: a call of `x + 1` on 8 numbers for each device, jitted and outside of jit, on arrays of one device and of 8, with
-one argument and with two; each call takes what the last one gave. Collectives: of 8 numbers on each device, and an all-reduce of
-4 MiB on each. Deterministic: a training step of a small network in data parallel, beside the same step as it is.
+Dispatch: a call of `x + 1` on 8 numbers for each device, jitted and outside of jit, on arrays of one device and of 8,
+with one argument and with two; each call takes what the last one gave. Collectives: of 8 numbers on each device, and an
+all-reduce of 4 MiB on each. Deterministic: a training step of a small network in data parallel, beside the same step as
+it is.
 """
 
 from __future__ import annotations

@@ -558,7 +558,9 @@ def test_pmap_takes_and_gives_shards():
     assert len(y.devices()) == 8
     np.testing.assert_allclose((y + 1).sum(0), (want * np.arange(8)[:, None, None] + 1).sum(0), rtol=1e-5)
     assert len((y + 1).devices()) == 8
-    np.testing.assert_allclose(weft.grad(lambda v: (f(v) ** 2).sum())(x), 2 * want * np.arange(8)[:, None, None] ** 2, rtol=1e-5)
+    np.testing.assert_allclose(
+        weft.grad(lambda v: (f(v) ** 2).sum())(x), 2 * want * np.arange(8)[:, None, None] ** 2, rtol=1e-5
+    )
 
 
 def test_settings_meet_cut_arrays():
