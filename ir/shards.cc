@@ -152,7 +152,12 @@ Shards::Shards(std::shared_ptr<const ShardLayout> layout, std::vector<Buffer> bu
 
 std::shared_ptr<Shards> Shards::Cut(std::shared_ptr<const ShardLayout> layout, const Tensor& whole) {
   Tensor stack = StackOfBlocks(whole, *layout);
-  return std::make_shared<Shards>(std::move(layout), std::move(stack));
+  auto shards = std::make_shared<Shards>(std::move(layout), std::move(stack));
+  if (shards->layout().in_order) {
+    shards->whole_ = whole;
+    shards->whole_known_ = true;
+  }
+  return shards;
 }
 
 Buffer Shards::buffer(size_t k) const {
@@ -170,7 +175,11 @@ Tensor Shards::Block(size_t k) const {
 }
 
 void Shards::Wait() const {
-  for (size_t k = 0; k < (stacked_.load(std::memory_order_acquire) ? 1 : num_buffers()); ++k) buffer(k).Wait();
+  if (stacked_.load(std::memory_order_acquire)) {
+    if (ready_ != nullptr) ready_->Wait();
+    return;
+  }
+  for (size_t k = 0; k < num_buffers(); ++k) buffer(k).Wait();
 }
 
 Tensor Shards::Stack() const {
