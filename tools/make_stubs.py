@@ -151,7 +151,14 @@ def array_stub() -> str:
     }
     for name, kind in types.items():
         text += f"    @property\n    def {name}(self) -> {kind}: ...\n"
-    results = {"delete": "None", "is_deleted": "bool", "item": "Any", "nonzero": "tuple[Array, ...]"}
+    results = {
+        "copy_to_host_async": "None",
+        "delete": "None",
+        "devices": "set[Any]",
+        "is_deleted": "bool",
+        "item": "Any",
+        "nonzero": "tuple[Array, ...]",
+    }
     results |= {"tobytes": "bytes", "tolist": "Any"}
     for name in sorted(n for n in dir(weft.Array) if not n.startswith("_") and n not in types):
         text += method_stub(name, getattr(weft.Array, name), results.get(name, "Array"))

@@ -100,6 +100,26 @@ Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("lt"), {y, zero}), negative, b.Emit1(add, {r, zero})});
 }
 
+// The array of those that are on a device, or null where none is; nothing where they are on several.
+std::optional<const Shards*> OnOneDevice(Operands xs) {
+  const Shards* found = nullptr;
+  for (const Operand& x : xs) {
+    if (x.is_scalar() || x.value().shards() == nullptr) continue;
+    const Shards* shards = x.value().shards().get();
+    if (!shards->placement().one_device || (found != nullptr && &found->placement() != &shards->placement()))
+      return std::nullopt;
+    found = shards;
+  }
+  return found;
+}
+
+// `y` on the device of `x`.
+std::shared_ptr<Shards> LikeOn(const Shards& x, const Tensor& y) {
+  const ShardLayout& of = x.layout();
+  if (of.dtype == y.dtype() && of.shape == y.shape()) return Shards::Cut(x.shared_layout(), y);
+  return Shards::Cut(ShardLayout::Make(x.placement(), y.dtype(), y.shape()), y);
+}
+
 // Operands converted and broadcast, ready for element-wise primitives. Not all of them may stay numbers.
 struct Prepared {
   Dims shape;
@@ -157,9 +177,11 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
   if (Is<"select">(prim)) return Where(xs[0], xs[1], xs[2]);
   const WeakDType t = CommonDType(prim, xs, promotion);
   if (g_elementwise_runner != nullptr && Trace::Current() == nullptr) {
-    if (std::optional<Tensor> y = g_elementwise_runner(prim, t.dtype, attrs, xs)) {
+    const auto place = OnOneDevice(xs);
+    std::optional<Tensor> y = place ? g_elementwise_runner(prim, t.dtype, attrs, xs) : std::nullopt;
+    if (y) {
       const bool weak = t.weak && y->dtype() == t.dtype;
-      return Value(*std::move(y), weak);
+      return *place == nullptr ? Value(*std::move(y), weak) : Value(LikeOn(**place, *y), weak);
     }
   }
   Site site;

@@ -11,8 +11,7 @@ namespace {
 bool SameValue(const Value& a, const Value& b) {
   if (a.traced() != b.traced()) return false;
   if (a.traced()) return a.home() == b.home() && a.var() == b.var();
-  return a.tensor().raw() == b.tensor().raw() && a.tensor().dtype() == b.tensor().dtype() &&
-         a.tensor().shape() == b.tensor().shape();
+  return a.identity() == b.identity() && a.dtype() == b.dtype() && a.shape() == b.shape();
 }
 
 // The function with results converted to the given dtypes, and varying over further mesh axes. A Python number has all

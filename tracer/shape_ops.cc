@@ -33,7 +33,8 @@ Value Reshape(const Operand& x, Dims shape) {
                     ShapeText(shape), " (", known, " elements)");
   }
   if (shape == from) return x.ToValue();
-  if (!Trace::Current() && !x.is_scalar() && !x.value().traced()) {  // the same buffer, seen differently
+  if (!Trace::Current() && !x.is_scalar() && !x.value().traced() &&
+      !x.value().shards()) {  // the same buffer, seen differently
     return Value(x.value().tensor().Reshaped(StaticSizes(shape, "reshape")), x.dtype().weak);
   }
   Site site;

@@ -123,6 +123,11 @@ Site::Site() : trace_(Trace::Current()) {
 
 Atom Site::Use(const Value& value) {
   if (trace_) return trace_->Use(value);
+  if (value.shards() != nullptr) {
+    placed_.emplace_back(args_.size(), value);
+    args_.emplace_back();
+    return own_->Parameter(value.type());
+  }
   args_.push_back(Demand(value, "the value"));  // raises for an escaped value
   return own_->Parameter(args_.back().type());
 }
@@ -155,6 +160,10 @@ Values Site::Finish(const Atoms& atoms, bool weak) {
   values.reserve(atoms.size());
   if (trace_) {
     for (const Atom& a : atoms) values.push_back(trace_->Wrap(a, weak));
+  } else if (!placed_.empty()) {
+    Values args(args_.begin(), args_.end());
+    for (auto& [i, value] : placed_) args[i] = value;
+    for (const Value& v : Run(own_->Build(atoms, /*keep_dead=*/false), args)) values.push_back(v.WithWeak(weak));
   } else {
     for (Tensor& t : Run(own_->Build(atoms, /*keep_dead=*/false), args_)) values.push_back(Value(std::move(t), weak));
   }

@@ -83,6 +83,7 @@ class Site {
   Builder* b_;
   std::optional<Builder> own_;
   Tensors args_;
+  std::vector<std::pair<size_t, Value>> placed_;  // arguments that are on devices, with their places among `args_`
 };
 
 // NumPy's rule, on dimensions aligned at the end. Raises kType naming `what` and both shapes.

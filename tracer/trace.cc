@@ -17,6 +17,7 @@ Runner& GlobalRunner() {
 }
 
 LocProvider g_loc_provider = nullptr;
+ShardsRunner g_shards_runner = nullptr;
 
 std::vector<std::shared_ptr<Trace>>& Stack() {
   thread_local std::vector<std::shared_ptr<Trace>> stack;
@@ -43,8 +44,10 @@ std::string Advice(const std::string& why) {
 }
 
 // The tapes that a program may hold: they refer to nothing, and are the zeros of their dtype.
-bool AreNullTapes(const Tensor& t) {
-  return t.dtype() == DType::kTape && t.size() <= kMaxLiteralElements && (t.size() == 0 || Atom(t).IsSplat(0));
+bool AreNullTapes(const Value& v) {
+  if (v.dtype() != DType::kTape) return false;
+  const Tensor& t = v.tensor();
+  return t.size() <= kMaxLiteralElements && (t.size() == 0 || Atom(t).IsSplat(0));
 }
 
 // In itself or in one of its regions.
@@ -60,14 +63,30 @@ Tensors Run(const FnRef& fn, const Tensors& args) {
   WEFT_CHECK(GlobalRunner()) << "SetRunner was not called";
   return GlobalRunner()(fn, args);
 }
+void SetShardsRunner(ShardsRunner runner) { g_shards_runner = runner; }
+Values Run(const FnRef& fn, const Values& args) {
+  if (g_shards_runner != nullptr && std::any_of(args.begin(), args.end(), [](const Value& v) { return v.shards(); }))
+    return g_shards_runner(fn, args);
+  Tensors tensors;
+  tensors.reserve(args.size());
+  for (const Value& v : args) tensors.push_back(v.tensor());
+  Values results;
+  for (Tensor& t : Run(fn, tensors)) results.emplace_back(std::move(t));
+  return results;
+}
 void SetLocProvider(LocProvider provider) { g_loc_provider = provider; }
 Loc CurrentLoc() { return g_loc_provider ? g_loc_provider() : Loc(); }
 
-Type Value::type() const { return traced() ? home_->builder().TypeOf(Atom(var_)) : tensor_.type(); }
-DType Value::dtype() const { return traced() ? home_->builder().TypeOf(var_).dtype : tensor_.dtype(); }
-int Value::rank() const { return traced() ? home_->builder().TypeOf(var_).rank() : tensor_.rank(); }
+Type Value::type() const {
+  return traced() ? home_->builder().TypeOf(Atom(var_)) : Type{dtype(), Dims(shape().begin(), shape().end()), {}};
+}
+DType Value::dtype() const {
+  if (traced()) return home_->builder().TypeOf(var_).dtype;
+  return shards_ == nullptr ? tensor_.dtype() : shards_->layout().dtype;
+}
+int Value::rank() const { return traced() ? home_->builder().TypeOf(var_).rank() : static_cast<int>(shape().size()); }
 Dims Value::dims() const {
-  return traced() ? home_->builder().TypeOf(var_).dims : Dims(tensor_.shape().begin(), tensor_.shape().end());
+  return traced() ? home_->builder().TypeOf(var_).dims : Dims(shape().begin(), shape().end());
 }
 
 Trace* Trace::Current() {
@@ -125,16 +144,16 @@ Atom Trace::Use(const Value& value) {
     return value.var();
   }
   if (!value.traced()) {
-    const Tensor& t = value.tensor();
-    WEFT_CHECK(t.defined()) << "an undefined value";
-    if (IsLiteralWhenCaptured(t) || AreNullTapes(t)) return Atom(t);
+    WEFT_CHECK(value.defined()) << "an undefined value";
+    if (IsLiteralWhenCaptured(value) || AreNullTapes(value)) return Atom(value.tensor());
+    if (value.shards() != nullptr && !value.shards()->layout().complete) value.tensor();  // raises
     if (!varying_.empty()) return Use(Widened(value));
-    auto& same_buffer = constants_[t.raw()];
-    for (const auto& [tensor, var] : same_buffer) {
-      if (tensor.dtype() == t.dtype() && tensor.shape() == t.shape()) return var;
+    auto& same_buffer = constants_[value.identity()];
+    for (const auto& [known, var] : same_buffer) {
+      if (known.dtype() == value.dtype() && known.shape() == value.shape()) return var;
     }
-    const Var v = builder_.Parameter(t.type(), "", Param::Kind::kConstant).var();
-    same_buffer.emplace_back(t, v);
+    const Var v = builder_.Parameter(value.type(), "", Param::Kind::kConstant).var();
+    same_buffer.emplace_back(value, v);
     captures_.push_back(value);
     known_.emplace(v.id, value);
     return v;
@@ -169,7 +188,7 @@ void Trace::StandFor(const Value& value, Var parameter) {
   if (value.traced())
     stand_ins_.emplace_back(value, parameter);
   else
-    constants_[value.tensor().raw()].emplace_back(value.tensor(), parameter);
+    constants_[value.identity()].emplace_back(value, parameter);
 }
 
 std::pair<Trace*, Var> Trace::StandInFor(const Value& value) {
@@ -191,14 +210,14 @@ bool IsUsable(const Value& value) {
 
 Type Trace::TypeOf(const Value& value) const {
   Type type = value.type();
-  const bool outside = value.traced() ? value.home().get() != this : value.tensor().size() > kMaxLiteralElements;
+  const bool outside = value.traced() ? value.home().get() != this : NumElements(value.shape()) > kMaxLiteralElements;
   if (outside) type.varying = UnionOfAxes(type.varying, varying_);
   return type;
 }
 
 // A value from outside, declared there to vary over `varying_`.
 Value Trace::Widened(const Value& value) {
-  const void* const of = value.traced() ? static_cast<const void*>(value.home().get()) : value.tensor().raw();
+  const void* const of = value.traced() ? static_cast<const void*>(value.home().get()) : value.identity();
   auto [it, inserted] = widened_.try_emplace({of, value.traced() ? value.var().id : 0});
   if (inserted) {
     const auto& stack = Stack();
@@ -244,7 +263,7 @@ FnRef Trace::WithoutDone(const Atoms& results) {
     const Eqn& eqn = builder_.eqns()[e];
     for (uint32_t r = 0; r < eqn.num_results; ++r) {
       const Value& value = known_.at(eqn.first_result + r);
-      if (IsLiteralWhenCaptured(value.tensor())) {
+      if (IsLiteralWhenCaptured(value)) {
         env[eqn.first_result + r] = Atom(value.tensor());
       } else {
         env[eqn.first_result + r] = b.Parameter(value.type(), "", Param::Kind::kConstant);
@@ -424,6 +443,10 @@ Tensor Demand(const Value& value, const std::string& why) {
   return value.home()->Demand(value.var(), why);
 }
 
+Value DemandValue(const Value& value, const std::string& why) {
+  return value.traced() ? Value(Demand(value, why), value.weak()) : value;
+}
+
 Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std::vector<FnRef> regions) {
   bool weak = !operands.empty();
   for (const Value& v : operands) weak &= v.weak();
@@ -440,13 +463,13 @@ Values Bind(const Prim& prim, absl::Span<const Value> operands, Attrs attrs, std
   Builder b(prim.name);
   b.set_loc(CurrentLoc());
   Atoms atoms;
-  Tensors args;
+  Values args;
   for (const Value& v : operands) {
-    args.push_back(Demand(v, prim.name));  // raises for an escaped value
+    args.push_back(DemandValue(v, prim.name));  // raises for an escaped value
     atoms.push_back(b.Parameter(args.back().type()));
   }
   const Atoms out = b.Emit(prim, std::move(atoms), std::move(attrs), std::move(regions));
-  for (Tensor& t : Run(b.Build(out, /*keep_dead=*/true), args)) results.push_back(Value(std::move(t), weak));
+  for (const Value& v : Run(b.Build(out, /*keep_dead=*/true), args)) results.push_back(v.WithWeak(weak));
   return results;
 }
 
@@ -491,10 +514,9 @@ Values Apply(const FnRef& fn, absl::Span<const Value> args) {
     for (const Atom& a : out) results.push_back(trace->Wrap(a));
     return results;
   }
-  Tensors tensors;
-  for (const Value& v : args) tensors.push_back(Demand(v, fn->name()));
-  for (Tensor& t : Run(fn, tensors)) results.push_back(Value(std::move(t)));
-  return results;
+  Values known;
+  for (const Value& v : args) known.push_back(DemandValue(v, fn->name()));
+  return Run(fn, known);
 }
 
 }  // namespace weft

@@ -39,6 +39,11 @@ namespace weft {
 using Runner = std::function<Tensors(const FnRef&, const Tensors&)>;
 void SetRunner(Runner runner);
 Tensors Run(const FnRef& fn, const Tensors& args);
+// The same where some of the arrays are on devices.
+using ShardsRunner = Values (*)(const FnRef& fn, const Values& args);
+void SetShardsRunner(ShardsRunner runner);
+// Runs it where its arguments lie.
+Values Run(const FnRef& fn, const Values& args);
 
 // Where the user's program is right now. The default knows nothing.
 using LocProvider = Loc (*)();
@@ -57,8 +62,8 @@ struct Traced {
 };
 
 // Whether a captured array is a literal. A tape refers to memory, which a program cannot hold.
-inline bool IsLiteralWhenCaptured(const Tensor& array) {
-  return array.size() <= kMaxLiteralElements && array.dtype() != DType::kTape;
+inline bool IsLiteralWhenCaptured(const Value& array) {
+  return NumElements(array.shape()) <= kMaxLiteralElements && array.dtype() != DType::kTape;
 }
 
 class Trace : public std::enable_shared_from_this<Trace> {
@@ -129,8 +134,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   bool open_ = true, concrete_ = false, happened_ = false, keeps_known_ = false;
   int num_params_ = 0;
   Values captures_;
-  std::unordered_map<const void*, std::vector<std::pair<Tensor, Var>>> constants_;  // by buffer
-  std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;       // by trace and variable
+  std::unordered_map<const void*, std::vector<std::pair<Value, Var>>> constants_;  // by identity
+  std::unordered_map<const Trace*, std::unordered_map<uint32_t, Var>> outer_;      // by trace and variable
   std::vector<std::pair<Value, Var>> stand_ins_;
   std::vector<std::pair<Var, Tensor>> demanded_;
   std::unordered_set<uint32_t> demanded_vars_;
@@ -180,6 +185,8 @@ inline Values Bind(const Prim& prim, std::initializer_list<Value> operands, Attr
 Values Apply(const FnRef& fn, absl::Span<const Value> args);
 // The concrete array behind a value; see Trace::Demand.
 Tensor Demand(const Value& value, const std::string& why);
+// The same, where it lies.
+Value DemandValue(const Value& value, const std::string& why);
 
 }  // namespace weft
 #endif  // WEFT_TRACER_TRACE_H_

@@ -4,6 +4,9 @@
 //   Value y = trace->Parameter(type, "y");        // traced
 //   x.traced(); y.type();
 //
+// A concrete array lies in host memory, on no device in particular, or is Shards: on the devices that somebody put it
+// on. `tensor()` is all of either; of shards it has to be put together.
+//
 // `weak` marks values that came from Python numbers alone: beside a strongly typed value they take its dtype
 // (tracer/promote.h). Copies are cheap and share everything.
 #ifndef WEFT_TRACER_VALUE_H_
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "ir/fn.h"
+#include "ir/shards.h"
 #include "ir/tensor.h"
 
 namespace weft {
@@ -24,11 +28,17 @@ class Value {
  public:
   Value() = default;
   explicit Value(Tensor tensor, bool weak = false) : tensor_(std::move(tensor)), weak_(weak) {}
+  explicit Value(std::shared_ptr<Shards> shards, bool weak = false) : shards_(std::move(shards)), weak_(weak) {}
   Value(std::shared_ptr<Trace> home, Var var, bool weak = false) : home_(std::move(home)), var_(var), weak_(weak) {}
 
-  bool defined() const { return home_ != nullptr || tensor_.defined(); }
+  bool defined() const { return home_ != nullptr || shards_ != nullptr || tensor_.defined(); }
   bool traced() const { return home_ != nullptr; }
-  const Tensor& tensor() const { return tensor_; }  // of a concrete value
+  // Of a concrete value. Raises kRuntime where other processes hold parts of it.
+  const Tensor& tensor() const { return shards_ == nullptr ? tensor_ : shards_->Whole(); }
+  const Shape& shape() const { return shards_ == nullptr ? tensor_.shape() : shards_->layout().shape; }
+  const std::shared_ptr<Shards>& shards() const { return shards_; }  // null: on no device in particular
+  // What is the same for values that are one concrete array.
+  const void* identity() const { return shards_ == nullptr ? tensor_.raw() : shards_.get(); }
   const std::shared_ptr<Trace>& home() const { return home_; }
   Var var() const { return var_; }
   bool weak() const { return weak_; }
@@ -46,6 +56,7 @@ class Value {
 
  private:
   Tensor tensor_;
+  std::shared_ptr<Shards> shards_;
   std::shared_ptr<Trace> home_;
   Var var_;
   bool weak_ = false;

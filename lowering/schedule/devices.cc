@@ -150,10 +150,10 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
                                        Dim(static_cast<int64_t>(mesh.axes.size()))};
   for (const Mesh::Axis& a : mesh.axes) desc.push_back(Dim(a.size));
   const Ints processes = e.attrs.GetOr<Ints>("processes", {});
-  desc.push_back(Dim(processes.empty() ? -1 : processes[0]));
-  if (!processes.empty()) {
-    desc.push_back(Dim(e.attrs.GetInt("digest")));
-    desc.push_back(Dim(p_.AddString(e.attrs.Get<std::string>("program"))));
+  const bool others = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
+  desc.push_back(Dim(others ? processes[0] : -1));
+  if (others) {
+    desc.insert(desc.end(), {Dim(e.attrs.GetInt("digest")), Dim(p_.AddString(e.attrs.Get<std::string>("program")))});
     for (size_t d = 1; d < processes.size(); ++d) desc.push_back(Dim(processes[d]));
   }
   const auto append = [&](int value, const Sharding& sharding, const Type& local, const Type& whole) {

@@ -9,6 +9,7 @@
 #include "python/native/array_docs.h"
 #include "python/native/convert.h"
 #include "python/native/frames.h"
+#include "python/native/placed.h"
 #include "tracer/differentiated.h"
 #include "tracer/ops.h"
 
@@ -22,12 +23,6 @@ namespace {
 
 std::string DeletedText(PyObject* self) {
   const auto* array = reinterpret_cast<ArrayObject*>(self);
-  if (array->deleted->spans) {
-    return "the array " + array->deleted->type.ToString() +
-           " spans devices of several processes, and this one holds only a part: x.addressable_shards has that, "
-           "weft.experimental.multihost_utils.process_allgather(x) brings all of it, and jitted functions take it as "
-           "an argument (one that they close over cannot be cut)";
-  }
   std::string text = "the array " + array->deleted->type.ToString() + " " + array->deleted->how;
   if (array->deleted_at) text += " at " + array->deleted_at.ToString();
   return text + "; its memory is gone";
@@ -148,7 +143,7 @@ PyObject* Iterate(PyObject* self) {
     if (v.rank() == 0) throw TypeError("iteration over an array of no dimensions");
     const int64_t n = v.dims()[0].value("iteration");
     Ref list(Check(PyList_New(n)));
-    if (v.traced()) {
+    if (v.traced() || (v.shards() && !v.shards()->placement().one_device)) {
       for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
       return PyObject_GetIter(list.get());
     }
@@ -159,7 +154,8 @@ PyObject* Iterate(PyObject* self) {
     for (int64_t size : row) bytes *= size;
     for (int64_t i = 0; i < n; ++i) {
       void* data = static_cast<char*>(const_cast<void*>(t.raw())) + i * bytes;
-      PyList_SET_ITEM(list.get(), i, WrapValue(Value(Tensor(t.dtype(), row, t.owner(), data).Copy(), v.weak())));
+      const Value part(Tensor(t.dtype(), row, t.owner(), data).Copy(), v.weak());
+      PyList_SET_ITEM(list.get(), i, WrapValue(v.shards() ? Place(part, v.shards()->placement()) : part));
     }
     return PyObject_GetIter(list.get());
   });
@@ -168,7 +164,6 @@ PyObject* Iterate(PyObject* self) {
 void Dealloc(PyObject* self) {
   auto* array = reinterpret_cast<ArrayObject*>(self);
   if (array->weakrefs) PyObject_ClearWeakRefs(self);
-  Py_CLEAR(array->sharding);
   array->value.~Value();
   array->deleted.~shared_ptr();
   PyTypeObject* type = Py_TYPE(self);
@@ -198,7 +193,6 @@ PyObject* Repr(PyObject* self) {
       return PyUnicode_FromFormat("Array(shape=%s, dtype=%s)", ShapeText(type.dims).c_str(),
                                   NumpyName(type.dtype).c_str());
     };
-    if (BlocksOf(self) != nullptr) return without_elements(reinterpret_cast<ArrayObject*>(self)->deleted->type);
     if (const auto& deleted = reinterpret_cast<ArrayObject*>(self)->deleted)
       return PyUnicode_FromString(("Array<" + deleted->type.ToString() + ", deleted>").c_str());
     const Value& v = ValueOf(self);
@@ -212,7 +206,7 @@ PyObject* Repr(PyObject* self) {
       return PyUnicode_FromFormat("Array(shape=%s, dtype=key) of the words\n%U", ShapeText(v.dims()).c_str(),
                                   text.get());
     }
-    if (v.dtype() == DType::kTape) return without_elements(v.type());
+    if (v.dtype() == DType::kTape || SpansProcesses(v)) return without_elements(v.type());
     Ref numpy_module(Check(PyImport_ImportModule("numpy")));
     Ref numpy(Numpy(self));
     if (!numpy) throw PythonError();
@@ -228,7 +222,8 @@ PyObject* Repr(PyObject* self) {
 }
 
 bool HasNoElements(PyObject* self) {
-  return IsGone(self) || PeekValue(self).traced() || PeekValue(self).dtype() == DType::kTape;
+  return IsGone(self) || PeekValue(self).traced() || PeekValue(self).dtype() == DType::kTape ||
+         SpansProcesses(PeekValue(self));
 }
 
 PyObject* Str(PyObject* self) {
@@ -425,22 +420,32 @@ PyObject* ArrayMethod(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* Copy(PyObject* self, PyObject*) {
   return Guarded([&] {
     const Value& v = ValueOf(self);
-    return v.traced() ? Py_NewRef(self) : WrapValue(Value(v.tensor().Copy(), v.weak()));
+    return v.traced() ? Py_NewRef(self) : WrapValue(CopyOfConcrete(v));
   });
 }
 PyObject* Self(PyObject* self, PyObject*) {  // values never change
   return Guarded([&] {
-    if (BlocksOf(self) == nullptr) ValueOf(self);
+    PeekValue(self);
     return Py_NewRef(self);
+  });
+}
+PyObject* BlockUntilReady(PyObject* self, PyObject*) {
+  return Guarded([&] {
+    const Value v = ValueOf(self);
+    if (v.shards()) v.shards()->Wait();
+    return Py_NewRef(self);
+  });
+}
+PyObject* CopyToHostAsync(PyObject* self, PyObject*) {
+  return Guarded([&]() -> PyObject* {
+    const Value v = ValueOf(self);
+    if (v.shards() && v.shards()->layout().complete) v.tensor();
+    Py_RETURN_NONE;
   });
 }
 
 PyObject* DeleteMethod(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
-    if (BlocksOf(self) != nullptr) {
-      const Deletion& was = *reinterpret_cast<ArrayObject*>(self)->deleted;
-      Delete(self, std::make_shared<Deletion>(Deletion{was.type, was.weak, "was deleted by delete()"}), UserLoc());
-    }
     if (IsGone(self)) Py_RETURN_NONE;
     const Value& v = ValueOf(self);
     if (v.traced()) throw TypeError("delete(): a traced value has no memory");
@@ -448,7 +453,7 @@ PyObject* DeleteMethod(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
   });
 }
-PyObject* IsDeleted(PyObject* self, PyObject*) { return PyBool_FromLong(IsGone(self) && BlocksOf(self) == nullptr); }
+PyObject* IsDeleted(PyObject* self, PyObject*) { return PyBool_FromLong(IsGone(self)); }
 
 PyObject* Reduce(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
@@ -456,9 +461,15 @@ PyObject* Reduce(PyObject* self, PyObject*) {
     if (v.traced()) throw UserError(ErrorKind::kTracer, {}, "a traced value cannot be pickled");
     RefuseTape(v.dtype());
     Ref module(Check(PyImport_ImportModule("weft._pickled")));
-    Ref rebuild(Check(PyObject_GetAttrString(module.get(), "array")));
+    Ref rebuild(Check(PyObject_GetAttrString(module.get(), v.shards() ? "placed_array" : "array")));
     Ref shape(ShapeObject(v));
-    Ref bytes(Check(PyBytes_FromStringAndSize(static_cast<const char*>(v.tensor().raw()), v.tensor().bytes())));
+    const Tensor whole = v.shards() ? v.shards()->Assembled() : v.tensor();
+    Ref bytes(Check(PyBytes_FromStringAndSize(static_cast<const char*>(whole.raw()), whole.bytes())));
+    if (v.shards()) {
+      Ref place(Check(RunningPython([&] { return PyObject_CallMethod(ShardingOf(v), "_pickled", nullptr); })));
+      return Py_BuildValue("O(sOOOO)", rebuild.get(), Name(v.dtype()), shape.get(), bytes.get(),
+                           v.weak() ? Py_True : Py_False, place.get());
+    }
     return Py_BuildValue("O(sOOO)", rebuild.get(), Name(v.dtype()), shape.get(), bytes.get(),
                          v.weak() ? Py_True : Py_False);
   });
@@ -507,7 +518,8 @@ PyMethodDef kMethods[] = {{"astype", Function(AstypeMethod), METH_VARARGS | METH
                           {"tobytes", Function(ToBytes), METH_VARARGS | METH_KEYWORDS, docs::kToBytes},
                           {"copy", Copy, METH_NOARGS, docs::kCopy},
                           {"devices", Devices, METH_NOARGS, docs::kDevices},
-                          {"block_until_ready", Self, METH_NOARGS, docs::kBlock},
+                          {"block_until_ready", BlockUntilReady, METH_NOARGS, docs::kBlock},
+                          {"copy_to_host_async", CopyToHostAsync, METH_NOARGS, docs::kCopyToHostAsync},
                           {"delete", DeleteMethod, METH_NOARGS, docs::kDelete},
                           {"is_deleted", IsDeleted, METH_NOARGS, docs::kIsDeleted},
                           {"__array__", Function(ArrayMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
@@ -628,18 +640,11 @@ void ThrowDeleted(PyObject* array) { throw Error(ErrorKind::kRuntime, DeletedTex
 Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where) {
   auto* object = reinterpret_cast<ArrayObject*>(array);
   Value value = std::move(object->value);
+  object->deleted_sharding = ShardingOf(value);
   object->value = Value();
   object->deleted = std::move(how);
   object->deleted_at = where;
   return value;
-}
-
-PyObject* WrapBlocks(Tensor blocks, const Type& whole, bool weak, PyObject* sharding) {
-  PyObject* array = Check(WrapValue(Value(std::move(blocks), weak)));
-  auto* object = reinterpret_cast<ArrayObject*>(array);
-  object->deleted = std::make_shared<Deletion>(Deletion{whole, weak, "", true});
-  object->sharding = Py_NewRef(sharding);
-  return array;
 }
 
 PyObject* WrapValues(const Values& values) {

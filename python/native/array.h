@@ -17,21 +17,20 @@
 
 namespace weft::python {
 
-// Why the elements of an array cannot be had: its memory was given away, or other processes hold some.
+// Why the elements of an array cannot be had: its memory was given away.
 struct Deletion {
   Type type;
   bool weak = false;
-  std::string how;     // "was donated as argument 'x' of 'step'"
-  bool spans = false;  // nothing is deleted: the array's value is the stack of the blocks that this process holds
+  std::string how;  // "was donated as argument 'x' of 'step'"
 };
 
 struct ArrayObject {
   PyObject_HEAD Value value;
   PyObject* weakrefs;
-  std::shared_ptr<const Deletion> deleted;  // then `value` is empty, or a stack of blocks
+  std::shared_ptr<const Deletion> deleted;  // then `value` is empty
   Loc deleted_at;
-  PyObject* sharding;  // how it lies on devices (weft.mesh); null: on the first one
-  bool pinned;         // somebody was told its address and may use it as long as this object lives
+  PyObject* deleted_sharding;  // how it lay, or null; borrowed, shardings of arrays stay
+  bool pinned;                 // somebody was told its address and may use it as long as this object lives
 };
 
 extern PyTypeObject* g_array_type;   // concrete arrays; base of:
@@ -44,7 +43,7 @@ inline bool IsArray(PyObject* object) {
          PyObject_TypeCheck(object, g_array_type);
 }
 [[noreturn]] void ThrowDeleted(PyObject* array);
-// Raises RuntimeError for an array that was donated or deleted, or that spans several processes.
+// Raises RuntimeError for an array that was donated or deleted.
 inline const Value& PeekValue(PyObject* array) {
   const auto* object = reinterpret_cast<const ArrayObject*>(array);
   if (object->deleted) ThrowDeleted(array);
@@ -52,14 +51,6 @@ inline const Value& PeekValue(PyObject* array) {
 }
 // A copy: while Python code runs, or another thread, the array may be donated.
 inline Value ValueOf(PyObject* array) { return PeekValue(array); }
-// Of an array that spans several processes, the blocks that this one holds (transforms/shard/processes.h); null for
-// others.
-inline const Tensor* BlocksOf(PyObject* array) {
-  const auto* object = reinterpret_cast<const ArrayObject*>(array);
-  return object->deleted && object->deleted->spans ? &object->value.tensor() : nullptr;
-}
-// A new array object of that kind.
-PyObject* WrapBlocks(Tensor blocks, const Type& whole, bool weak, PyObject* sharding);
 // Takes the value out of an array; from now on using the array raises.
 Value Delete(PyObject* array, std::shared_ptr<const Deletion> how, Loc where);
 
@@ -72,7 +63,7 @@ inline PyObject* WrapValue(Value value) {
   object->weakrefs = nullptr;
   new (&object->deleted) std::shared_ptr<const Deletion>();
   new (&object->deleted_at) Loc();
-  object->sharding = nullptr;
+  object->deleted_sharding = nullptr;
   object->pinned = false;
   return reinterpret_cast<PyObject*>(object);
 }

@@ -322,6 +322,17 @@ Example:
     >>> wnp.arange(3).block_until_ready()
     Array([0, 1, 2], dtype=int32)
 )";
+inline constexpr const char* kCopyToHostAsync = R"(copy_to_host_async($self, /)
+--
+
+Puts the blocks of an array that is cut over devices together in host memory, for NumPy to find them. What one device
+holds is there already.
+
+Returns: nothing.
+
+Example:
+    >>> wnp.arange(3).copy_to_host_async()
+)";
 inline constexpr const char* kDelete = R"(delete($self, /)
 --
 

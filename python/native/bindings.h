@@ -57,6 +57,7 @@ void BindRandom(py::module_& m);        // random_bindings.cc
 void BindMesh(py::module_& m);          // mesh_bindings.cc: named axes, collectives
 void BindBackends(py::module_& m);      // backend_bindings.cc: stages, bundles, emulation
 void BindPartition(py::module_& m);     // partition_bindings.cc: programs cut over meshes
+void BindShards(py::module_& m);        // shard_bindings.cc: arrays on devices
 void BindProcessGroup(py::module_& m);  // process_group_bindings.cc: several processes
 
 // [(name, size, whether it is of a mesh), ...]

@@ -24,8 +24,8 @@ void AddType(const Value& v, Signature& s) {
            static_cast<uint64_t>(rank) << 32;
   };
   if (!v.traced()) {
-    const Shape& shape = v.tensor().shape();
-    s.tokens.push_back(head(v.tensor().dtype(), shape.size()));
+    const Shape& shape = v.shape();
+    s.tokens.push_back(head(v.shards() ? v.dtype() : v.tensor().dtype(), shape.size()));
     s.tokens.insert(s.tokens.end(), shape.begin(), shape.end());
     if (Trace::Current() != nullptr) AddVarying(TypeHere(v).varying, s);
     return;
@@ -42,12 +42,6 @@ void AddType(const Value& v, Signature& s) {
       s.symbolic.push_back(d);
     }
   }
-}
-
-void AddType(const Type& type, bool weak, Signature& s) {
-  s.tokens.push_back(kLeafToken | static_cast<uint64_t>(type.dtype) << 8 | static_cast<uint64_t>(weak) << 16 |
-                     static_cast<uint64_t>(type.dims.size()) << 32);
-  for (const Dim& d : type.dims) s.tokens.push_back(static_cast<uint64_t>(d.value("jit")));
 }
 
 void Flatten(PyObject* o, Arguments& a);
@@ -84,15 +78,11 @@ bool FlattenDict(PyObject* o, Arguments& a) {
 
 bool FlattenLeaf(PyObject* o, Arguments& a) {
   if (IsArray(o)) {
-    if (BlocksOf(o) != nullptr) {
-      const Deletion& spans = *reinterpret_cast<ArrayObject*>(o)->deleted;
-      AddType(spans.type, spans.weak, a.signature);
-    } else {
-      AddType(PeekValue(o), a.signature);
-    }
-    if (PyObject* sharding = reinterpret_cast<ArrayObject*>(o)->sharding) {
+    const Value& value = PeekValue(o);
+    AddType(value, a.signature);
+    if (value.shards()) {
       a.signature.tokens.push_back(kShardingToken);
-      a.signature.objects.push_back(Ref::Borrow(sharding));
+      a.signature.tokens.push_back(reinterpret_cast<uint64_t>(&value.shards()->placement()));
       a.placed = true;
     }
     a.leaves.push_back({o, o});

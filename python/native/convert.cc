@@ -262,7 +262,7 @@ Tensor WithBooleansOfOneBit(Tensor t) {
 }
 
 Tensor KeptOnce(Tensor t, const void* from) {
-  if (Trace::Current() == nullptr || IsLiteralWhenCaptured(t)) return t.made_here() ? t : t.Copy();
+  if (Trace::Current() == nullptr || IsLiteralWhenCaptured(Value(t))) return t.made_here() ? t : t.Copy();
   struct Kept {
     DType dtype;
     Shape shape;
@@ -577,7 +577,7 @@ std::optional<Ints> AxesFrom(PyObject* object, const char* what) {
 
 PyObject* ShapeObject(const Value& value) {
   if (!value.traced()) {
-    const Shape& shape = value.tensor().shape();
+    const Shape& shape = value.shape();
     Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(shape.size()))));
     for (size_t i = 0; i < shape.size(); ++i) PyTuple_SET_ITEM(tuple.get(), i, Check(PyLong_FromLongLong(shape[i])));
     return tuple.release();

@@ -24,9 +24,12 @@
 #include "python/native/jit_object.h"
 #include "python/native/jit_trace.h"
 #include "python/native/nans.h"
+#include "python/native/placed.h"
 #include "python/native/run.h"
 #include "tracer/context.h"
 #include "tracer/regions.h"
+#include "transforms/ad/traced_rules.h"
+#include "transforms/shard/fixed_order.h"
 #include "transforms/shard/partition.h"
 
 namespace weft::python {
@@ -34,7 +37,7 @@ namespace weft::python {
 PyObject* g_flatten_hook = nullptr;    // (object) -> (leaves, tree), by weft.tree
 PyObject* g_trace_jit_hook = nullptr;  // (jitted, args, kwargs, leaves, trees) -> (Traced, tree, names)
 PyObject* g_refuse_hook = nullptr;     // (jitted, args, kwargs): raises TypeError, which names a leaf that is no array
-// (Traced, a sharding or None for each argument, deterministic sums)
+// (Traced, a sharding or None for each argument, deterministic sums, for stacks of blocks)
 //   -> (Fn for the devices of a mesh or None, a sharding or None for each result), or None where nothing has a place
 PyObject* g_partition_hook = nullptr;
 
@@ -104,10 +107,6 @@ std::pair<Ref, Ref> TakenApart(const Arguments& a) {
                   Py_TYPE(leaf)->tp_name, "'; expected an array, a number, or a container of them");
 }
 
-bool WeakOf(PyObject* array) {
-  return BlocksOf(array) != nullptr ? reinterpret_cast<ArrayObject*>(array)->deleted->weak : PeekValue(array).weak();
-}
-
 std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, Arguments& a) {
   const auto [tuple, kwargs] = Packed(args, n, kwnames);
   const auto [leaves, trees] = TakenApart(a);
@@ -126,15 +125,12 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
   entry->placed = a.placed || !MeshesOf(*entry->traced.fn).empty();
-  for (const Value& v : entry->traced.captures) {
-    entry->cacheable &= !v.traced();
-    if (!v.traced()) entry->constants.push_back(v.tensor());
-  }
+  for (const Value& v : entry->traced.captures) entry->cacheable &= !v.traced();
   if (self->has_donated) {
     const std::string name = NameOf(self->function);
     PyObject* names = PyTuple_GET_ITEM(pair.get(), 2);
     for (size_t i = 0; i < a.leaves.size(); ++i) {
-      Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && WeakOf(a.leaves[i].array), ""};
+      Deletion d{entry->traced.fn->params()[i].type, a.leaves[i].array && PeekValue(a.leaves[i].array).weak(), ""};
       d.how = "was donated as argument " + Text(PyList_GET_ITEM(names, i)) + " of '" + name + "'";
       entry->deletions.push_back(std::make_shared<Deletion>(std::move(d)));
       entry->donated.push_back(a.leaves[i].donated);
@@ -168,50 +164,74 @@ void Compile(JitObject* self, Entry& entry, const Arguments& a) {
   }
   const InFlight here(&entry.compiling);
   const bool same_bits = IsDeterministic(self);
-  std::shared_ptr<Program> program =
-      ProgramOf(FnToCompile(entry, a, same_bits), {BackendOf(self), entry.donated, same_bits});
+  OnDevices on{entry.traced.fn};
+  if (entry.placed) {
+    std::vector<PyObject*> shardings;
+    for (const Leaf& leaf : a.leaves) shardings.push_back(leaf.array ? ShardingOf(PeekValue(leaf.array)) : nullptr);
+    on = PlaceProgram(entry.traced, shardings, same_bits, BackendOf(self));
+  } else {
+    if (!entry.traced.held.empty()) on.fn = WithoutHostRules(on.fn);
+    if (same_bits) on.fn = WithDeterministicSums(on.fn);
+  }
+  Tensors constants;
+  for (const Value& v : entry.traced.captures) {
+    if (v.traced()) continue;
+    constants.push_back(on.part ? StackFor(on, a.leaves.size() + constants.size(), v) : v.tensor());
+  }
+  std::shared_ptr<Program> program = ProgramOf(on.fn, {BackendOf(self), entry.donated, same_bits});
   if (entry.program) return;  // a thread that could not wait runs the first
+  entry.on = std::move(on);
+  entry.constants = std::move(constants);
   entry.program = std::move(program);
   if (self->has_donated) WarnOfUseless(entry);
 }
 
-// Result i as an array, which lies as the program left it.
-PyObject* WrapResult(const Entry& entry, Value value, size_t i) {
-  const bool concrete = !value.traced();
-  if (concrete && entry.part) {
-    const Type whole = entry.traced.fn->TypeOf(entry.traced.fn->results()[i]);
-    // What every device holds all of is there.
-    const Tensor& blocks = value.tensor();
-    const Shape& shape = blocks.shape();
-    const bool all = shape[0] == 1 && std::equal(shape.begin() + 1, shape.end(), whole.dims.begin(), whole.dims.end(),
-                                                 [](int64_t n, const Dim& d) { return d == Dim(n); });
-    if (!all) return WrapBlocks(blocks, whole, value.weak(), entry.shardings[i].get());
-    value = Value(blocks.Reshaped(Shape(shape.begin() + 1, shape.end())), value.weak());
-  }
-  PyObject* array = Check(WrapValue(std::move(value)));
-  if (concrete && i < entry.shardings.size() && entry.shardings[i].get() != Py_None)
-    reinterpret_cast<ArrayObject*>(array)->sharding = Py_NewRef(entry.shardings[i].get());
-  return array;
-}
-
 PyObject* BuildResult(const Entry& entry, absl::Span<Value> values) {
-  if (entry.out == Entry::Out::kLeaf) return WrapResult(entry, std::move(values[0]), 0);
+  if (entry.out == Entry::Out::kLeaf) return WrapValue(std::move(values[0]));
   if (entry.out == Entry::Out::kTuple) {
     Ref tuple(Check(PyTuple_New(static_cast<Py_ssize_t>(values.size()))));
     for (size_t i = 0; i < values.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), WrapResult(entry, std::move(values[i]), i));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Check(WrapValue(std::move(values[i]))));
     return tuple.release();
   }
   Ref list(Check(PyList_New(static_cast<Py_ssize_t>(values.size()))));
   for (size_t i = 0; i < values.size(); ++i)
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), WrapResult(entry, std::move(values[i]), i));
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), Check(WrapValue(std::move(values[i]))));
   return RunningPython([&] { return PyObject_CallMethod(entry.tree.get(), "unflatten", "(O)", list.get()); });
 }
 
-Values WithWeak(Tensors results, const Traced& traced) {
-  Values values;
-  for (size_t i = 0; i < results.size(); ++i) values.push_back(Value(std::move(results[i]), traced.weak_results[i]));
-  return values;
+// The value of an argument, or what a donated one held, which is deleted.
+Value TakeArgument(const Entry& entry, const Leaf& leaf, size_t i, bool give, Loc here) {
+  if (!leaf.array) {
+    return Value(leaf.tensor.defined() ? leaf.tensor : NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
+  }
+  // Warning may have run Python code, so the array is looked at again.
+  if (give && MayGive(PeekValue(leaf.array))) return Delete(leaf.array, entry.deletions[i], here);
+  return DemandValue(ValueOf(leaf.array), "the value");
+}
+
+// All of an array that is gone, which nobody else refers to then.
+Tensor Memory(const Value& v) { return v.shards() == nullptr ? v.tensor() : v.shards()->Whole(); }
+
+// Runs the version of a function for a mesh.
+Values RunOnMesh(const Entry& entry, const Arguments& a, const std::vector<bool>& give, Loc here, bool same_bits) {
+  // Donated blocks are not written to, and can be looked at again.
+  bool keep = On(Setting::kDebugNans);
+  for (size_t i = 0; i < give.size(); ++i) keep = keep && (!give[i] || PeekValue(a.leaves[i].array).shards());
+  Values kept;
+  Tensors stacks;
+  stacks.reserve(a.leaves.size() + entry.constants.size());
+  for (size_t i = 0; i < a.leaves.size(); ++i) {
+    Value v = TakeArgument(entry, a.leaves[i], i, !give.empty() && give[i], here);
+    stacks.push_back(StackFor(entry.on, i, v));
+    if (keep) kept.push_back(std::move(v));
+  }
+  stacks.insert(stacks.end(), entry.constants.begin(), entry.constants.end());
+  Tensors out = RunPart(entry.traced, entry.on, *entry.program, std::move(stacks), keep ? &kept : nullptr, same_bits);
+  Values results;
+  for (size_t i = 0; i < out.size(); ++i)
+    results.push_back(PlacedResult(entry.on, i, std::move(out[i]), entry.traced.weak_results[i]));
+  return results;
 }
 
 }  // namespace
@@ -249,17 +269,17 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
       if (self->has_donated) give = MayGive(*entry, a);
       if (!entry->program) Compile(self, *entry, a);
       const Loc here = self->has_donated ? UserLoc() : Loc();
+      if (entry->on.part) {
+        Values blocks = RunOnMesh(*entry, a, give, here, IsDeterministic(self));
+        return BuildResult(*entry, absl::MakeSpan(blocks));
+      }
       Tensors tensors;
       tensors.reserve(a.leaves.size() + entry->constants.size());
       for (size_t i = 0; i < a.leaves.size(); ++i) {
         Leaf& leaf = a.leaves[i];
-        if (entry->part && leaf.array && BlocksOf(leaf.array) != nullptr) {
-          tensors.emplace_back();
-          continue;
-        }
         // Warning may have run Python code, so the array is looked at again.
-        if (!give.empty() && give[i] && MayOverwrite(PeekValue(leaf.array).tensor()))
-          tensors.push_back(Delete(leaf.array, entry->deletions[i], here).tensor());
+        if (!give.empty() && give[i] && MayGive(PeekValue(leaf.array)))
+          tensors.push_back(Memory(Delete(leaf.array, entry->deletions[i], here)));
         else if (leaf.array)
           tensors.push_back(PeekValue(leaf.array).traced() ? Demand(ValueOf(leaf.array), "the value")
                                                            : PeekValue(leaf.array).tensor());
@@ -269,10 +289,6 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
           tensors.push_back(NumberTensor(leaf.scalar.dtype().dtype, leaf.scalar));
       }
       const bool keep = std::find(give.begin(), give.end(), true) == give.end();
-      if (entry->part) {
-        Values blocks = WithWeak(RunPart(*entry, a, tensors, IsDeterministic(self), keep), entry->traced);
-        return BuildResult(*entry, absl::MakeSpan(blocks));
-      }
       tensors.insert(tensors.end(), entry->constants.begin(), entry->constants.end());
       // Only memory that stays as it is can be looked at again.
       std::optional<Tensors> kept;
@@ -286,7 +302,8 @@ PyObject* CallJitted(PyObject* object, PyObject* const* args, size_t flags, PyOb
         for (const Leaf& leaf : a.leaves) {
           if (leaf.tensor.defined() && leaf.tensor.owner() == out[i].owner()) out[i] = out[i].Copy();
         }
-        results.push_back(Value(std::move(out[i]), entry->traced.weak_results[i]));
+        results.push_back(entry->placed ? PlacedResult(entry->on, i, std::move(out[i]), entry->traced.weak_results[i])
+                                        : Value(std::move(out[i]), entry->traced.weak_results[i]));
       }
     }
     return BuildResult(*entry, absl::MakeSpan(results));

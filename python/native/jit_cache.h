@@ -13,6 +13,7 @@
 #include "python/native/array.h"
 #include "python/native/call_arguments.h"
 #include "python/native/flight.h"
+#include "python/native/jit_mesh.h"
 #include "python/native/run.h"
 #include "tracer/trace.h"
 
@@ -24,19 +25,16 @@ struct Entry {
   Traced traced;
   std::shared_ptr<Program> program;   // null until it is run
   std::shared_ptr<Flight> compiling;  // who makes it
-  Tensors constants;
-  Ref tree;  // of the results
+  Tensors constants;                  // once compiled
+  Ref tree;                           // of the results
   // Donated leaves of the arguments: what their arrays say afterwards; by parameter, empty when none is donated.
   std::vector<std::shared_ptr<const Deletion>> deletions;
   std::vector<bool> donated;
   enum class Out { kLeaf, kTuple, kTree } out = Out::kTree;
   bool cacheable = true;
   int64_t calls = 0;
-  bool placed = false;               // somebody said where an argument lies, or the program names a mesh
-  bool cut = false;                  // what is compiled is for the devices of a mesh
-  std::vector<Ref> shardings;        // of the results, once compiled: None on no device in particular
-  FnRef part;                        // what this process runs of a program for several; null: there is one
-  bool part_constants_made = false;  // then `constants` are stacks of blocks
+  bool placed = false;  // somebody said where an argument lies, or the program names a mesh
+  OnDevices on;         // once compiled, if `placed`
 };
 
 // All methods with the interpreter lock held. Comparing signatures may run Python code, and so other threads, which may

@@ -38,6 +38,12 @@ struct SomeDonated {
 
 }  // namespace
 
+bool MayGive(const Value& v) {
+  const auto& shards = v.shards();
+  if (shards == nullptr) return MayOverwrite(v.tensor());
+  return shards.use_count() == 1 && shards->HoldsAlone();
+}
+
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   std::vector<bool> give(a.leaves.size(), false);
   SomeDonated shared, borrowed;
@@ -49,8 +55,7 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
   }
   for (size_t i = 0; i < a.leaves.size(); ++i) {
     const Leaf& leaf = a.leaves[i];
-    if (!leaf.donated || leaf.array == nullptr || BlocksOf(leaf.array) != nullptr || PeekValue(leaf.array).traced())
-      continue;
+    if (!leaf.donated || leaf.array == nullptr || PeekValue(leaf.array).traced()) continue;
     const size_t k = first.at(leaf.array) != i ? first.at(leaf.array) : last.at(leaf.array);
     if (k != i) {
       throw ValueError(Donated(entry, i), " is donated, and the same array is also passed as argument ",
@@ -58,9 +63,11 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
                                                                  : entry.traced.fn->params()[k].name);
     }
     const bool pinned = reinterpret_cast<ArrayObject*>(leaf.array)->pinned;
-    const Tensor& t = PeekValue(leaf.array).tensor();
-    give[i] = !pinned && MayOverwrite(t);
-    if (!give[i]) (t.owner().use_count() > 1 || pinned ? shared : borrowed).Add(entry, i);
+    const Value& v = PeekValue(leaf.array);
+    give[i] = !pinned && MayGive(v);
+    if (give[i]) continue;
+    const bool alone = v.shards() == nullptr && v.tensor().owner().use_count() == 1;
+    (pinned || !alone ? shared : borrowed).Add(entry, i);
   }
   constexpr const char* kShared = " not donated: a NumPy array, DLPack or buffer export, or another array shares ";
   constexpr const char* kBorrowed = " not donated: ";
@@ -75,7 +82,7 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
 }
 
 void WarnOfUseless(const Entry& entry) {
-  if (entry.cut) return;
+  if (entry.on.cut) return;
   const std::vector<bool> uses = entry.program->UsesDonated();
   SomeDonated useless;
   for (size_t i = 0; i < uses.size(); ++i) {

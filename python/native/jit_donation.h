@@ -8,6 +8,8 @@
 
 namespace weft::python {
 
+// Whether nobody else refers to the memory of a concrete array.
+bool MayGive(const Value& v);
 // Which donated arguments can be given away. Raises ValueError for one that is passed twice; warns for one whose memory
 // somebody else holds.
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a);

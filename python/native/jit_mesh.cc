@@ -1,91 +1,103 @@
 #include "python/native/jit_mesh.h"
 
-#include <Python.h>
-
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backends/cpu/distributed/process_group.h"
-#include "python/native/array.h"
 #include "python/native/errors.h"
 #include "python/native/frames.h"
+#include "python/native/function.h"
 #include "python/native/jit.h"
 #include "python/native/nans.h"
+#include "python/native/placed.h"
 #include "tracer/context.h"
 #include "transforms/ad/traced_rules.h"
 #include "transforms/shard/deterministic.h"
-#include "transforms/shard/partition.h"
 #include "transforms/shard/processes.h"
 
 namespace weft::python {
+namespace {
 
-FnRef FnToCompile(Entry& entry, const Arguments& a, bool same_bits) {
-  Traced given = entry.traced;
+std::shared_ptr<const ShardLayout> LayoutOf(PyObject* sharding, const Type& type) {
+  if (sharding == Py_None || !type.is_static()) return nullptr;
+  return ShardLayout::Make(PlacementOf(sharding), type.dtype, StaticSizes(type.dims, "a result"));
+}
+
+}  // namespace
+
+OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shardings, bool same_bits,
+                       const std::string& backend) {
+  Traced given = traced;
   if (!given.held.empty()) given.fn = WithoutHostRules(given.fn);
   if (same_bits) given.fn = WithDeterministicSums(given.fn);
-  if (!entry.placed) return given.fn;
-  Ref shardings(Check(PyList_New(0)));
-  for (const Leaf& leaf : a.leaves) {
-    PyObject* sharding = leaf.array ? reinterpret_cast<ArrayObject*>(leaf.array)->sharding : nullptr;
-    CheckStatus(PyList_Append(shardings.get(), sharding ? sharding : Py_None));
-  }
-  Ref traced(WrapTraced(given));
+  OnDevices on;
+  on.fn = given.fn;
+  Ref list(Check(PyList_New(0)));
+  for (PyObject* sharding : shardings) CheckStatus(PyList_Append(list.get(), sharding ? sharding : Py_None));
+  Ref object(WrapTraced(given));
+  PyObject* const stacks = backend == "interpreter" || InterpretAlways() ? Py_False : Py_True;
   Ref pair(Check(RunningPython([&] {
-    return PyObject_CallFunctionObjArgs(g_partition_hook, traced.get(), shardings.get(), same_bits ? Py_True : Py_False,
-                                        nullptr);
+    return PyObject_CallFunctionObjArgs(g_partition_hook, object.get(), list.get(), same_bits ? Py_True : Py_False,
+                                        stacks, nullptr);
   })));
-  if (pair.get() == Py_None) return given.fn;
+  if (pair.get() == Py_None) return on;
   PyObject* results = PyTuple_GET_ITEM(pair.get(), 1);
-  std::vector<Ref> lie;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) lie.push_back(Ref::Borrow(PyList_GET_ITEM(results, i)));
-  entry.shardings = std::move(lie);
-  if (PyTuple_GET_ITEM(pair.get(), 0) == Py_None) return given.fn;
-  entry.cut = true;
-  const FnRef fn = FnOf(PyTuple_GET_ITEM(pair.get(), 0));
-  if (fn->eqns().size() == 1 && fn->eqns()[0].attrs.Find("processes") != nullptr) entry.part = fn;
-  return fn;
+  const Types types = traced.fn->ResultTypes();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i)
+    on.results.push_back(LayoutOf(PyList_GET_ITEM(results, i), types[static_cast<size_t>(i)]));
+  if (PyTuple_GET_ITEM(pair.get(), 0) == Py_None) return on;
+  on.cut = true;
+  on.fn = FnOf(PyTuple_GET_ITEM(pair.get(), 0));
+  const Attr* processes = on.fn->eqns().size() == 1 ? on.fn->eqns()[0].attrs.Find("processes") : nullptr;
+  if (processes == nullptr) return on;
+  on.part = true;
+  const Attrs& attrs = on.fn->eqns()[0].attrs;
+  for (size_t i = 0; i < traced.fn->params().size(); ++i) {
+    const Type& type = traced.fn->params()[i].type;
+    on.params.push_back(ShardLayout::Make(attrs.Get<Mesh>("mesh"), attrs.Get<Shardings>("in_shardings")[i],
+                                          attrs.Get<Ints>("processes"), type.dtype,
+                                          StaticSizes(type.dims, "a program for several devices"), nullptr));
+    PyObject* const lies = i < shardings.size() ? shardings[i] : nullptr;
+    on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->held == on.params[i]->held);
+  }
+  return on;
+}
+
+Tensor StackFor(const OnDevices& on, size_t i, const Value& v) {
+  if (on.fits[i]) return v.shards()->Stack();
+  const ShardLayout& wanted = *on.params[i];
+  if (v.shards() == nullptr) return StackOfBlocks(v.tensor(), wanted);
+  if (v.shards()->layout().held == wanted.held) return v.shards()->Stack();
+  return StackOfBlocks(v.shards()->Assembled(), wanted);
+}
+
+Value PlacedResult(const OnDevices& on, size_t i, Tensor result, bool weak) {
+  if (i >= on.results.size() || on.results[i] == nullptr) return Value(std::move(result), weak);
+  if (on.part) return Value(std::make_shared<Shards>(on.results[i], std::move(result)), weak);
+  return Value(Shards::Cut(on.results[i], result), weak);
 }
 
 namespace {
 
-// Argument i of a program for several processes, from an array that this process has all of.
-Tensor BlocksOfArgument(const Fn& part, size_t i, const Tensor& whole) {
-  const Attrs& attrs = part.eqns()[0].attrs;
-  const Shape shape = StaticSizes(part.params()[i].type.dims, "a program for several processes");
-  if (NumElements(shape) == whole.size() && shape[0] == 1) return whole.Reshaped(shape);
-  return StackOfBlocks(whole, attrs.Get<Mesh>("mesh"), attrs.Get<Shardings>("in_shardings")[i],
-                       attrs.Get<Ints>("processes"));
-}
-
-// The arguments of what this process has of a program, without captured values: blocks of arrays that span processes,
-// and of whole ones.
-Tensors PartArguments(const Fn& part, const Arguments& a, const Tensors& whole) {
-  Tensors tensors;
-  for (size_t i = 0; i < a.leaves.size(); ++i) {
-    const Tensor* blocks = a.leaves[i].array ? BlocksOf(a.leaves[i].array) : nullptr;
-    tensors.push_back(blocks != nullptr ? *blocks : BlocksOfArgument(part, i, whole[i]));
-  }
-  return tensors;
-}
-
 // Whether a tensor holds a NaN in any of the processes that run a part, and whether `*everywhere` holds in all.
 std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine, bool* everywhere) {
-  std::string flags;
-  for (bool nan : HoldNans(mine)) flags += nan ? '1' : '0';
-  flags += *everywhere ? '1' : '0';
+  std::vector<bool> found = HoldNans(mine);
   const Ints& devices = part.eqns()[0].attrs.Get<Ints>("processes");
-  const std::set<int> processes(devices.begin() + 1, devices.end());
+  const std::set<int> processes(devices.begin(), devices.end());
+  if (processes.size() == 1) return found;
+  std::string flags;
+  for (bool nan : found) flags += nan ? '1' : '0';
+  flags += *everywhere ? '1' : '0';
   cpu::ProcessGroup::SetSite(UserLoc().ToString());
   std::vector<std::string> all;
   {
     const Unlocked unlocked;
     all = cpu::ProcessGroup::Current()->AllGather("looks for NaNs", flags, {processes.begin(), processes.end()});
   }
-  std::vector<bool> found(mine.size(), false);
   for (const std::string& theirs : all) {
     for (size_t i = 0; i < found.size(); ++i) found[i] = found[i] || theirs[i] == '1';
     *everywhere = *everywhere && theirs.back() == '1';
@@ -93,60 +105,40 @@ std::vector<bool> HoldNansAnywhere(const Fn& part, const Tensors& mine, bool* ev
   return found;
 }
 
-// CheckNans for a program over several processes: all of them raise. `args`: what the program got; without them their
-// memory was given away.
-void CheckPartForNans(const Entry& entry, const Arguments& a, bool same_bits, const Tensors& whole,
-                      const std::optional<Tensors>& args, const Tensors& results) {
-  bool kept = args.has_value();  // which each process decides by what else refers to its memory
-  const std::vector<bool> nans = HoldNansAnywhere(*entry.part, results, &kept);
+// CheckNans for a program over a mesh: all processes raise. `stacks`: what it got.
+void CheckPartForNans(const Traced& traced, const OnDevices& on, const std::optional<Tensors>& stacks,
+                      const Values* args, bool same_bits, const Tensors& results) {
+  bool kept = args != nullptr;  // which each process decides by what else refers to its memory
+  const std::vector<bool> nans = HoldNansAnywhere(*on.fn, results, &kept);
   if (std::find(nans.begin(), nans.end(), true) == nans.end()) return;
   std::optional<std::vector<bool>> given;
-  if (kept) given = HoldNansAnywhere(*entry.part, *args, &kept);
-  RaiseForNans(entry.traced.fn, given, nans, [&](const FnRef& watch) {
-    Entry watched;
-    watched.traced = entry.traced;
-    watched.traced.fn = watch;
-    watched.traced.weak_results.assign(watch->results().size(), false);
-    watched.placed = true;
-    const FnRef fn = FnToCompile(watched, a, same_bits);
-    const std::shared_ptr<Program> program = ProgramOf(fn, {.same_bits = same_bits});
-    WEFT_CHECK(watched.part != nullptr) << "the watched program is for one process";
-    Tensors arguments = PartArguments(*watched.part, a, whole);
-    for (const Value& v : watched.traced.captures)
-      arguments.push_back(BlocksOfArgument(*watched.part, arguments.size(), v.tensor()));
+  if (kept) given = HoldNansAnywhere(*on.fn, *stacks, &kept);
+  RaiseForNans(traced.fn, given, nans, [&](const FnRef& watch) {
+    Traced watched = traced;
+    watched.fn = watch;
+    watched.weak_results.assign(watch->results().size(), false);
+    std::vector<PyObject*> shardings;
+    for (const Value& v : *args) shardings.push_back(ShardingOf(v));
+    const OnDevices there = PlaceProgram(watched, shardings, same_bits, "cpu");
+    WEFT_CHECK(there.part) << "the watched program is for no mesh";
+    const std::shared_ptr<Program> program = ProgramOf(there.fn, {.same_bits = same_bits});
+    Tensors arguments;
+    for (const Value& v : *args) arguments.push_back(StackFor(there, arguments.size(), v));
+    for (const Value& v : traced.captures) arguments.push_back(StackFor(there, arguments.size(), v));
     return RunProgram(*program, std::move(arguments));
   });
 }
 
 }  // namespace
 
-Tensors RunPart(Entry& entry, const Arguments& a, const Tensors& whole, bool same_bits, bool keep) {
-  if (!entry.part_constants_made) {
-    for (size_t i = 0; i < entry.constants.size(); ++i)
-      entry.constants[i] = BlocksOfArgument(*entry.part, a.leaves.size() + i, entry.constants[i]);
-    entry.part_constants_made = true;
-  }
-  Tensors tensors = PartArguments(*entry.part, a, whole);
-  tensors.insert(tensors.end(), entry.constants.begin(), entry.constants.end());
+Tensors RunPart(const Traced& traced, const OnDevices& on, Program& program, Tensors stacks, const Values* args,
+                bool same_bits) {
   std::optional<Tensors> kept;
-  if (On(Setting::kDebugNans) && keep) kept = tensors;
-  cpu::ProcessGroup::SetSite(UserLoc().ToString());
-  Tensors out = RunProgram(*entry.program, std::move(tensors));
-  const auto take_donated = [&] {
-    for (size_t i = 0; i < a.leaves.size(); ++i) {
-      if (a.leaves[i].donated && a.leaves[i].array && BlocksOf(a.leaves[i].array) != nullptr)
-        Delete(a.leaves[i].array, entry.deletions[i], UserLoc());
-    }
-  };
-  if (On(Setting::kDebugNans)) {
-    try {
-      CheckPartForNans(entry, a, same_bits, whole, kept, out);
-    } catch (...) {
-      take_donated();
-      throw;
-    }
-  }
-  take_donated();
+  const bool look_for_nans = On(Setting::kDebugNans);
+  if (look_for_nans && args != nullptr) kept = stacks;
+  if (cpu::ProcessGroup::Current() != nullptr) cpu::ProcessGroup::SetSite(UserLoc().ToString());
+  Tensors out = RunProgram(program, std::move(stacks));
+  if (look_for_nans) CheckPartForNans(traced, on, kept, args, same_bits, out);
   return out;
 }
 

@@ -67,7 +67,6 @@ void BindMesh(py::module_& m) {
   });
   // The mesh axes over which the value of an array or ShapeDtype varies.
   m.def("varying", [](py::handle leaf) -> Strings {
-    if (IsArray(leaf.ptr()) && BlocksOf(leaf.ptr()) != nullptr) return {};
     if (IsArray(leaf.ptr())) return TypeHere(ValueOf(leaf.ptr())).varying;
     return py::hasattr(leaf, "varying") ? leaf.attr("varying").cast<Strings>() : Strings{};
   });
@@ -115,21 +114,6 @@ void BindMesh(py::module_& m) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = values[i].WithWeak(t.weak_results[i]);
     return Take(WrapValues(values));
   });
-  // The same concrete array with another place.
-  m.def("with_sharding", [](py::handle array, py::handle sharding) {
-    py::object out = Wrap(ValueOf(array.ptr()));
-    if (!sharding.is_none())
-      reinterpret_cast<ArrayObject*>(out.ptr())->sharding =
-          py::reinterpret_borrow<py::object>(sharding).release().ptr();
-    return out;
-  });
-  m.def("sharding_of", [](py::handle array) -> py::object {
-    if (!IsArray(array.ptr())) throw TypeError("sharding: expected an array, got ", Repr(array.ptr()));
-    PyObject* sharding = reinterpret_cast<ArrayObject*>(array.ptr())->sharding;
-    if (sharding == nullptr) return py::none();
-    return py::reinterpret_borrow<py::object>(sharding);
-  });
-
   m.def("pvary", [](py::handle x, const Strings& axes) { return Wrap(PvaryOver(One(x, "pvary"), axes)); });
 }
 

@@ -124,5 +124,6 @@ PYBIND11_MODULE(_weft, m) {
   BindMesh(m);
   BindBackends(m);
   BindPartition(m);
+  BindShards(m);
   BindProcessGroup(m);
 }

@@ -1,6 +1,6 @@
-// Programs of several processes: joining the job, arrays of which this process holds some blocks, what the processes
+// Programs of several processes: joining the job, what the processes
 // send each other outside of compiled code.
-#include <cstring>
+#include <algorithm>
 #include <stdexcept>
 
 #include "backends/cpu/distributed/process_group.h"
@@ -8,19 +8,12 @@
 #include "ir/text/printer.h"
 #include "python/native/bindings.h"
 #include "python/native/frames.h"
+#include "python/native/placed.h"
 #include "transforms/opt/ordinals.h"
 #include "transforms/shard/processes.h"
 
 namespace weft::python {
 namespace {
-
-using Axes = std::vector<std::pair<std::string, int64_t>>;
-
-Mesh MeshFrom(const Axes& axes) {
-  Mesh mesh;
-  for (const auto& [name, size] : axes) mesh.axes.push_back({name, size});
-  return mesh;
-}
 
 cpu::ProcessGroup& TheProcessGroup() {
   if (cpu::ProcessGroup::Current() == nullptr)
@@ -73,30 +66,14 @@ void BindProcessGroup(py::module_& m) {
     std::string program = "'" + fn.fn->name() + "' (";
     for (size_t i = 0; i < fn.fn->params().size(); ++i)
       program += (i == 0 ? "" : ", ") + fn.fn->params()[i].type.ToString();
+    const bool others = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
+    if (!others) return FnHandle{ForProcess(fn.fn, processes, "", 0)};  // nobody to compare it with
     return FnHandle{ForProcess(fn.fn, processes, program + ")", DigestOf(fn.fn))};
   });
-  // An array of which the process keeps its blocks, from all of it.
-  m.def("span_whole", [](py::handle array, const Axes& axes, const std::vector<Strings>& cuts, const Ints& processes,
-                         py::handle sharding) {
-    const Value v = ValueOf(array.ptr());
-    Tensor blocks = StackOfBlocks(v.tensor(), MeshFrom(axes), Sharding{cuts, {}}, processes);
-    return Take(WrapBlocks(std::move(blocks), v.type(), v.weak(), sharding.ptr()));
-  });
-  // The same from the blocks, one behind the other.
-  m.def("span_blocks", [](py::handle blocks, const py::tuple& shape, py::handle sharding) {
-    const Value v = ValueOf(blocks.ptr());
-    const Type whole{v.dtype(), DimsFrom(shape.ptr(), "shape"), {}};
-    return Take(WrapBlocks(v.tensor(), whole, false, sharding.ptr()));
-  });
-  m.def("spans", [](py::handle array) { return IsArray(array.ptr()) && BlocksOf(array.ptr()) != nullptr; });
-  // Block number k of those that this process holds.
-  m.def("held_block", [](py::handle array, int64_t k) {
-    const Tensor* blocks = BlocksOf(array.ptr());
-    WEFT_CHECK(blocks != nullptr && k < blocks->shape()[0]) << "no such block";
-    Shape shape(blocks->shape().begin() + 1, blocks->shape().end());
-    Tensor block(blocks->dtype(), std::move(shape));
-    std::memcpy(block.raw(), blocks->data<char>() + k * block.bytes(), static_cast<size_t>(block.bytes()));
-    return Take(WrapValue(Value(std::move(block))));
+  m.def("spans", [](py::handle array) {
+    if (!IsArray(array.ptr())) return false;
+    const auto* object = reinterpret_cast<const ArrayObject*>(array.ptr());
+    return !object->deleted && SpansProcesses(object->value);
   });
 }
 

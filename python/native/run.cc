@@ -20,6 +20,7 @@
 #include "python/native/effects.h"
 #include "python/native/errors.h"
 #include "python/native/nans.h"
+#include "python/native/placed.h"
 #include "tracer/context.h"
 #include "tracer/trace.h"
 
@@ -129,6 +130,7 @@ void InstallRunner() {
     return results;
   });
   InstallElementwise();
+  InstallShardsRunner();
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;

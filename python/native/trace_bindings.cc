@@ -5,6 +5,7 @@
 #include "python/native/bindings.h"
 #include "python/native/effects.h"
 #include "python/native/jit.h"
+#include "python/native/placed.h"
 #include "tracer/differentiated.h"
 #include "tracer/regions.h"
 #include "tracer/site.h"
@@ -23,13 +24,10 @@ struct Spec {
 };
 
 Spec SpecFrom(py::handle leaf) {
-  if (IsArray(leaf.ptr()) && BlocksOf(leaf.ptr()) != nullptr) {
-    const Deletion& spans = *reinterpret_cast<ArrayObject*>(leaf.ptr())->deleted;
-    return {spans.type, spans.weak, {}};
-  }
   OperandHolder holder;
   if (holder.Set(leaf.ptr())) {
     const Value v = holder.operand().ToValue();
+    if (SpansProcesses(v)) return {TypeHere(v), v.weak(), {}};
     return {TypeHere(v), v.weak(), v};
   }
   if (py::isinstance<Type>(leaf)) return {leaf.cast<Type>(), false, {}};
@@ -210,7 +208,7 @@ void BindTracing(py::module_& m) {
     Atoms numbers;
     Values rest;
     for (const Value& v : values) {
-      const bool number = !v.traced() && IsLiteralWhenCaptured(v.tensor());
+      const bool number = !v.traced() && IsLiteralWhenCaptured(v);
       numbers.push_back(number ? Atom(v.tensor()) : Atom(Var{0}));
       if (!number) rest.push_back(v);
     }

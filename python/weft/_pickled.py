@@ -16,6 +16,19 @@ def array(dtype: str, shape: tuple[int, ...], data: bytes, weak: bool) -> _weft.
     return _weft._array_from_bytes(dtype, shape, data, weak)
 
 
+def placed_array(
+    dtype: str, shape: tuple[int, ...], data: bytes, weak: bool, place: tuple[int] | tuple[list, list, tuple]
+) -> _weft.Array:
+    """The same array on a device, by its number, or over a mesh: its axes, the numbers of its devices, and the entries
+    of a PartitionSpec. Raises ValueError where there are not so many devices."""
+    return place_array(array(dtype, shape, data, weak), place)
+
+
+def place_array(whole: _weft.Array, place: tuple) -> _weft.Array:
+    """Set by weft._sharding.arrays, which stands above."""
+    raise NotImplementedError
+
+
 def program(text: str, file: str) -> _weft.Fn:
     """The function of this text of the IR. Raises ParseError."""
     return _weft.parse_fn(text, file)

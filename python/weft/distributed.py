@@ -22,8 +22,7 @@ import numpy as np
 from . import _weft
 from ._core.errors import runtime_error, value_error
 from ._sharding import devices as _devices
-from ._sharding.arrays import put
-from ._sharding.shardings import NamedSharding, Sharding, cuts_of, held_blocks, spans_processes
+from ._sharding.shardings import NamedSharding, Sharding, cuts_of, held_blocks
 
 __all__ = [
     "initialize",
@@ -179,12 +178,7 @@ def _blocks(sharding: Sharding, shape: Sequence[int], parts: Callable[[tuple[sli
             raise value_error(
                 f"the part {index} of an array of shape {shape} has dtype {part.dtype}, the first one {found[0].dtype}"
             )
-    if not spans_processes(sharding):
-        whole = np.empty(shape, found[0].dtype)
-        for index, part in zip(indices, found):
-            whole[index] = part
-        return put(_weft.array(whole, None, True), sharding)
-    return _weft.span_blocks(_weft.array(np.stack(found), None, True), shape, sharding)
+    return _weft.from_blocks(_weft.array(np.stack(found), None, True), shape, sharding)
 
 
 def make_array_from_callback(
@@ -211,7 +205,8 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any]) -> Any:
-    """An array from what each device of this process holds of it.
+    """An array from what each device of this process holds of it. It shares their memory. Of devices that hold the
+    same, the first one's array counts.
 
     Args:
         shape: of the whole array.
@@ -234,10 +229,20 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         raise value_error(
             f"make_array_from_single_device_arrays: {len(arrays)} arrays for {len(places)} devices of this process"
         )
-    parts: dict[tuple, Any] = {}
-    for index, part in zip(places, arrays):
-        parts.setdefault(tuple((s.start, s.stop) for s in index), part)
-    return _blocks(sharding, shape, lambda index: parts[tuple((s.start, s.stop) for s in index)])
+    if not places:
+        raise value_error(f"this process has no device of {sharding}")
+    if isinstance(sharding, NamedSharding):
+        cuts_of(sharding.mesh, sharding.spec, shape, "an array")
+    local = sharding.shard_shape(shape)
+    parts = [_weft.array(part, None, False) for part in arrays]
+    for index, part in zip(places, parts):
+        if part.shape != local:
+            raise value_error(f"the part {index} of an array of shape {shape} has shape {part.shape}; expected {local}")
+        if part.dtype != parts[0].dtype:
+            raise value_error(
+                f"the part {index} of an array of shape {shape} has dtype {part.dtype}, the first one {parts[0].dtype}"
+            )
+    return _weft.from_device_arrays(parts, shape, sharding)
 
 
 def make_array_from_process_local_data(

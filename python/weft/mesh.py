@@ -21,9 +21,9 @@ from ._sharding.arrays import (
 )
 from ._sharding.devices import (
     Device,
-    _device,
     default_backend,
     device_count,
+    device_of_pickle,
     devices,
     local_device_count,
     local_devices,
@@ -59,4 +59,6 @@ _belong_to(globals(), addressable_data, global_shards)
 _belong_to(globals(), current_mesh, default_backend, *(globals()[name] for name in __all__))
 # Pickles of devices and specs name these, too.
 _UNCONSTRAINED = _shardings._UNCONSTRAINED
-_belong_to(globals(), _device, type(_UNCONSTRAINED))
+_belong_to(globals(), device_of_pickle, type(_UNCONSTRAINED))
+
+_device = device_of_pickle  # what old pickles of devices name

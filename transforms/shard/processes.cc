@@ -1,64 +1,11 @@
 #include "transforms/shard/processes.h"
 
 #include <algorithm>
-#include <cstring>
-#include <map>
 
 #include "ir/builder.h"
 #include "ir/prim.h"
 
 namespace weft {
-
-HeldBlocks BlocksHeld(const Mesh& mesh, const Sharding& sharding, const Ints& processes) {
-  HeldBlocks held;
-  std::map<std::vector<int64_t>, size_t> places;
-  for (int64_t device = 0; device < mesh.num_devices(); ++device) {
-    if (processes[static_cast<size_t>(device) + 1] != processes[0]) continue;
-    const std::vector<int64_t> at = mesh.Coordinates(device);
-    std::vector<int64_t> index;
-    for (size_t d = 0; d < sharding.dims.size(); ++d) index.push_back(BlockOf(mesh, sharding, d, at).index);
-    const auto [it, added] = places.try_emplace(index, held.index.size());
-    if (added) held.index.push_back(index);
-    held.devices.push_back(device);
-    held.place.push_back(it->second);
-  }
-  return held;
-}
-
-Tensor StackOfBlocks(const Tensor& whole, const Mesh& mesh, const Sharding& sharding, const Ints& processes) {
-  const HeldBlocks held = BlocksHeld(mesh, sharding, processes);
-  const Type local = LocalType(mesh, sharding, whole.type(), "an array");
-  Shape block;
-  for (const Dim& d : local.dims) block.push_back(d.value("a block"));
-  Shape shape = block;
-  shape.insert(shape.begin(), static_cast<int64_t>(held.index.size()));
-  Tensor stack(whole.dtype(), shape);
-  const std::vector<int64_t> strides = RowMajorStrides(whole.shape());
-  const int64_t width = ByteWidth(whole.dtype());
-  // Dimensions that are not cut lie together behind the last one that is.
-  size_t outer = block.size();
-  int64_t run = width;
-  while (outer > 0 && block[outer - 1] == whole.shape()[outer - 1]) run *= block[--outer];
-  if (outer > 0) run *= block[--outer];
-  char* to = stack.data<char>();
-  const int64_t rows = NumElements(absl::Span<const int64_t>(block).subspan(0, outer));
-  for (const std::vector<int64_t>& index : held.index) {
-    int64_t start = 0;
-    for (size_t d = 0; d < block.size(); ++d) start += index[d] * block[d] * strides[d];
-    std::vector<int64_t> row(outer, 0);
-    for (int64_t r = 0; r < rows; ++r) {
-      int64_t from = start;
-      for (size_t d = 0; d < outer; ++d) from += row[d] * strides[d];
-      std::memcpy(to, whole.data<char>() + from * width, static_cast<size_t>(run));
-      to += run;
-      for (size_t d = outer; d-- > 0;) {
-        if (++row[d] < block[d]) break;
-        row[d] = 0;
-      }
-    }
-  }
-  return stack;
-}
 
 FnRef ForProcess(const FnRef& fn, const Ints& processes, const std::string& program, int64_t digest) {
   WEFT_CHECK(fn->eqns().size() == 1 && fn->eqns()[0].prim->region_use == RegionUse::kDevices)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _weft
+import numpy as np
+
+from .. import _pickled, _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
-from .devices import Device, local_devices, process_index
-from .meshes import mesh_axes
+from .devices import Device, device_of_pickle, local_devices, process_index
+from .meshes import Mesh
 from .shardings import (
     NamedSharding,
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
     cuts_of,
-    held_blocks,
-    processes_of,
-    spans_processes,
 )
 
 
 def put(x: Any, sharding: Sharding):
-    """A concrete array with another sharding. Virtual devices share their memory, so nothing moves; between processes
-    a jitted function moves it."""
+    """A concrete array with another sharding. Between processes a jitted function moves it."""
     if isinstance(x, _weft.Array) and _weft.spans(x):
         if x.sharding == sharding:
             return x
@@ -34,13 +32,23 @@ def put(x: Any, sharding: Sharding):
             )
         return move_by_program(x, sharding)
     x = _weft.array(x, None, False)
-    if spans_processes(sharding):
-        assert isinstance(sharding, NamedSharding)
+    if isinstance(sharding, NamedSharding):
         if not sharding.addressable_devices:
             raise value_error(f"device_put: process {process_index()} has no device of {sharding.mesh}")
-        cuts = cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
-        return _weft.span_whole(x, mesh_axes(sharding.mesh), cuts, processes_of(sharding.mesh), sharding)
+        cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
     return _weft.with_sharding(x, sharding)
+
+
+def place_pickled(whole: Any, place: tuple) -> Any:
+    """An array where a pickle says that it lay (weft._pickled.placed_array)."""
+    if len(place) == 1:
+        return put(whole, SingleDeviceSharding(device_of_pickle(place[0])))
+    axes, numbers, spec = place
+    found = np.array([device_of_pickle(n) for n in numbers], dtype=object).reshape([size for _, size in axes])
+    return put(whole, NamedSharding(Mesh(found, [name for name, _ in axes]), PartitionSpec(*spec)))
+
+
+_pickled.place_array = place_pickled
 
 
 def move_by_program(x: Any, sharding: NamedSharding) -> Any:
@@ -120,11 +128,12 @@ class Shard:
         """The part as an array of its own; None where another process has it."""
         if self.device.process_index != process_index():
             return None
-        if _weft.spans(self._array):
-            part = _weft.held_block(self._array, held_blocks(self._array.sharding, self._array.shape).index(self.index))
-        else:
-            part = self._array[self.index] if self.index else self._array
-        return put(part, SingleDeviceSharding(self.device))
+        here = SingleDeviceSharding(self.device)
+        sharding = _weft.sharding_of(self._array)
+        if sharding is None:
+            return put(self._array, here)
+        own = [d for d in sharding._device_list() if d.process_index == process_index()]
+        return _weft.block_of_device(self._array, own.index(self.device), here)
 
     def __repr__(self) -> str:
         return f"Shard(device={self.device}, index={self.index}, replica_id={self.replica_id})"

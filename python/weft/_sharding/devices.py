@@ -29,11 +29,18 @@ class Device:
         return f"CpuDevice(id={self.id})"
 
     def __reduce__(self):
-        return _device, (self.id,)
+        return device_of_pickle, (self.id,)
 
 
-def _device(number: int) -> Device:
-    return devices()[number]
+def device_of_pickle(number: int) -> Device:
+    """The device with this number. Raises ValueError where there are not so many."""
+    among = devices()
+    if number >= len(among):
+        raise value_error(
+            f"a pickle names device {number}, but there are {len(among)} devices "
+            "(WEFT_NUM_CPU_DEVICES sets the number of virtual devices of the process)"
+        )
+    return among[number]
 
 
 _MOST_DEVICES = 4096

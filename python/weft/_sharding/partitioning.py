@@ -222,10 +222,10 @@ def _asked_for(traced: Any) -> list[NamedSharding | None]:
     ]
 
 
-def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple | None:
+def _partition(traced: Any, shardings: list, fixed_order: bool = False, stacks: bool = False) -> tuple | None:
     """Called from C++ when a program that names a mesh, or arguments of which somebody said where they lie, is
     compiled: the program of the devices of the mesh (None where it runs as it is) and how its results lie, or None
-    where nothing is said of them."""
+    where nothing is said of them. With `stacks` it takes and gives the blocks that this process holds."""
     mesh = _program_mesh(traced, shardings)
     if mesh is None:
         if any(asked := _asked_for(traced)):
@@ -246,7 +246,7 @@ def _partition(traced: Any, shardings: list, fixed_order: bool = False) -> tuple
         if any(cut is not None for cut in cuts) or _weft.has_constraint(traced) or over_processes(mesh):
             raise
         return None, asked  # functions for devices where nothing else can be cut: each cuts its own arguments
-    if over_processes(mesh):
+    if over_processes(mesh) or (stacks and mesh.size > 1):  # for one device there is nothing to cut
         fn = _weft.for_process(fn, processes_of(mesh))
     return fn, [said or NamedSharding(mesh, _spec(dims)) for said, dims in zip(asked, results)]
 

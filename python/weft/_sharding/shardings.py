@@ -12,7 +12,7 @@ from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from ..collectives import check_axis_name
 from .devices import Device, process_index
-from .meshes import Mesh
+from .meshes import Mesh, mesh_axes
 
 
 class _Unconstrained:
@@ -161,6 +161,15 @@ class Sharding:
     def _device_list(self) -> list[Device]:
         raise NotImplementedError
 
+    # As the native module takes it: numbers of the devices, names and sizes of the axes (None: one device), axes that
+    # cut each dimension, and processes.
+    def _description(self) -> tuple:
+        raise NotImplementedError
+
+    def _pickled(self) -> tuple:
+        """As weft._pickled.placed_array takes it."""
+        raise NotImplementedError
+
 
 class SingleDeviceSharding(Sharding):
     """All of an array on one device.
@@ -182,6 +191,12 @@ class SingleDeviceSharding(Sharding):
 
     def _device_list(self) -> list[Device]:
         return [self._device]
+
+    def _description(self) -> tuple:
+        return [self._device.id], None, [], [process_index(), self._device.process_index]
+
+    def _pickled(self) -> tuple:
+        return (self._device.id,)
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
         return {self._device: tuple(slice(0, n) for n in shape)}
@@ -229,6 +244,16 @@ class NamedSharding(Sharding):
 
     def _device_list(self) -> list[Device]:
         return list(self.mesh.devices.flat)
+
+    def _description(self) -> tuple:
+        return [d.id for d in self._device_list()], mesh_axes(self.mesh), spec_axes(self.spec), processes_of(self.mesh)
+
+    def _pickled(self) -> tuple:
+        return mesh_axes(self.mesh), [d.id for d in self._device_list()], tuple(self.spec)
+
+    def _replicated(self) -> NamedSharding:
+        """Everything on all devices of the mesh."""
+        return NamedSharding(self.mesh, PartitionSpec())
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         cuts = cuts_of(self.mesh, self.spec, shape, "NamedSharding", may_be_open=True)

@@ -1,0 +1,211 @@
+#include "ir/shards.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "ir/error.h"
+
+namespace weft {
+namespace {
+
+const Mesh kGrid{{{"x", 2}, {"y", 3}}};
+const Ints kDevices = {10, 11, 12, 13, 14, 15};
+
+Placement On(const Mesh& mesh, Sharding sharding, Ints processes = {0, 0, 0, 0, 0, 0, 0}) {
+  return {mesh, std::move(sharding), kDevices, std::move(processes), nullptr, false};
+}
+
+Tensor Counting(Shape shape) {
+  Tensor t(DType::kI32, std::move(shape));
+  for (int64_t i = 0; i < t.size(); ++i) t.data<int32_t>()[i] = static_cast<int32_t>(i);
+  return t;
+}
+
+std::vector<Sharding> EveryKind() {
+  return {{{{}, {}, {}}, {}},
+          {{{"x"}, {}, {}}, {}},
+          {{{}, {"x"}, {"y"}}, {}},
+          {{{"y"}, {}, {"x"}}, {}},
+          {{{"x", "y"}, {}, {}}, {}},
+          {{{}, {}, {"y", "x"}}, {}},
+          {{{"x"}}, {}},
+          {{{"y", "x"}}, {}}};
+}
+
+// Element by element, from the definition of a block.
+void ExpectBlocks(const Shards& shards, const Tensor& whole, const Placement& p) {
+  Sharding s = p.sharding;
+  s.dims.resize(3);
+  for (size_t k = 0; k < shards.num_buffers(); ++k) {
+    const Tensor block = shards.Block(k);
+    EXPECT_EQ(shards.buffer(k).device, kDevices[k]);
+    const std::vector<int64_t> at = kGrid.Coordinates(static_cast<int64_t>(k));
+    const Shape& n = block.shape();
+    int64_t e = 0;
+    for (int64_t i = 0; i < n[0]; ++i)
+      for (int64_t j = 0; j < n[1]; ++j)
+        for (int64_t l = 0; l < n[2]; ++l) {
+          const int64_t gi = BlockOf(kGrid, s, 0, at).index * n[0] + i, gj = BlockOf(kGrid, s, 1, at).index * n[1] + j,
+                        gl = BlockOf(kGrid, s, 2, at).index * n[2] + l;
+          ASSERT_EQ(block.at<int32_t>(e++), whole.at<int32_t>((gi * whole.shape()[1] + gj) * whole.shape()[2] + gl));
+        }
+  }
+}
+
+TEST(Shards, CutsAndPutsTogether) {
+  const Tensor whole = Counting({6, 4, 6});
+  for (const Sharding& s : EveryKind()) {
+    const Placement p = On(kGrid, s);
+    const auto layout = ShardLayout::Make(p, DType::kI32, whole.shape());
+    const auto shards = Shards::Cut(layout, whole);
+    ExpectBlocks(*shards, whole, p);
+    EXPECT_TRUE(shards->Whole().BitEquals(whole)) << s.ToString();
+    // From buffers that lie apart, in memory of their own.
+    std::vector<Buffer> buffers;
+    for (size_t k = 0; k < shards->num_buffers(); ++k) {
+      const Tensor own = shards->Block(k).Copy();
+      buffers.push_back({kDevices[k], const_cast<void*>(own.raw()), own.bytes(), own.owner(), nullptr});
+    }
+    const void* second = buffers[1].address;
+    const Shards apart(layout, buffers);
+    EXPECT_EQ(apart.buffer(1).address, second);
+    ExpectBlocks(apart, whole, p);
+    EXPECT_TRUE(apart.Whole().BitEquals(whole)) << s.ToString();
+    ExpectBlocks(apart, whole, p);
+  }
+}
+
+TEST(Shards, CopiesNothingThatLiesInOrder) {
+  const Tensor whole = Counting({6, 4, 6});
+  const int64_t cut = CountedShardCopies().cut, assembled = CountedShardCopies().assembled;
+  for (const Sharding& s : {Sharding{{{"x"}}, {}}, Sharding{{{"x", "y"}}, {}}, Sharding{{}, {}}}) {
+    const Placement p = On(kGrid, s);
+    const auto shards = Shards::Cut(ShardLayout::Make(p, DType::kI32, whole.shape()), whole);
+    EXPECT_EQ(shards->buffer(0).address, whole.raw());
+    EXPECT_EQ(shards->Whole().raw(), whole.raw());
+  }
+  EXPECT_EQ(CountedShardCopies().cut, cut);
+  EXPECT_EQ(CountedShardCopies().assembled, assembled);
+  const Placement p = On(kGrid, {{{}, {"x"}}, {}});
+  const auto shards = Shards::Cut(ShardLayout::Make(p, DType::kI32, whole.shape()), whole);
+  EXPECT_EQ(CountedShardCopies().cut, cut + 1);
+  EXPECT_EQ(shards->Whole().raw(), shards->Whole().raw());
+  EXPECT_EQ(CountedShardCopies().assembled, assembled + 1);  // and kept
+}
+
+TEST(Shards, DevicesThatHoldTheSameShareIt) {
+  const Placement p = On(kGrid, {{{"x"}}, {}});
+  const auto shards = Shards::Cut(ShardLayout::Make(p, DType::kI32, {6, 4}), Counting({6, 4}));
+  EXPECT_EQ(shards->buffer(0).address, shards->buffer(2).address);
+  EXPECT_NE(shards->buffer(0).address, shards->buffer(3).address);
+}
+
+TEST(Shards, KnowsWhoHoldsItsMemory) {
+  const Placement p = On(kGrid, {{{}, {"x"}}, {}});
+  const auto layout = ShardLayout::Make(p, DType::kI32, {6, 4});
+  const auto shards = Shards::Cut(layout, Counting({6, 4}));
+  EXPECT_TRUE(shards->HoldsAlone());
+  {
+    const Tensor view = shards->Block(1);
+    EXPECT_FALSE(shards->HoldsAlone());
+  }
+  EXPECT_TRUE(shards->HoldsAlone());
+  {
+    const Tensor whole = shards->Whole();  // memory of its own
+    EXPECT_TRUE(shards->HoldsAlone());
+  }
+  const Placement in_order = On(kGrid, {{{"x"}}, {}});
+  const auto rows = Shards::Cut(ShardLayout::Make(in_order, DType::kI32, {6, 4}), Counting({6, 4}));
+  EXPECT_TRUE(rows->HoldsAlone());
+  rows->Whole();
+  EXPECT_TRUE(rows->HoldsAlone());
+  {
+    const Tensor whole = rows->Whole();
+    EXPECT_FALSE(rows->HoldsAlone());
+  }
+  const Tensor stack = shards->Take();
+  EXPECT_EQ(stack.owner().use_count(), 1);
+}
+
+TEST(Shards, OfOtherProcessesCannotBeHadWhole) {
+  const Placement p = On(kGrid, {{{"x"}}, {}}, {1, 0, 0, 0, 1, 1, 1});
+  EXPECT_TRUE(p.Spans());
+  const auto layout = ShardLayout::Make(p, DType::kI32, {6, 4});
+  const auto shards = Shards::Cut(layout, Counting({6, 4}));
+  EXPECT_EQ(shards->num_buffers(), 3u);
+  EXPECT_EQ(shards->buffer(0).device, 13);
+  EXPECT_EQ(shards->Block(0).at<int32_t>(0), 12);
+  EXPECT_THROW(shards->Whole(), Error);
+  const Placement same = On(kGrid, {{}, {}}, {1, 0, 0, 0, 1, 1, 1});
+  EXPECT_FALSE(same.Spans());
+  EXPECT_EQ(Shards::Cut(ShardLayout::Make(same, DType::kI32, {6, 4}), Counting({6, 4}))->Whole().at<int32_t>(5), 5);
+  const Placement none = On(kGrid, {{{"x"}}, {}}, {2, 0, 0, 0, 1, 1, 1});
+  EXPECT_THROW(ShardLayout::Make(none, DType::kI32, {6, 4}), Error);
+  const Placement uneven = On(kGrid, {{{"y"}}, {}});
+  EXPECT_THROW(ShardLayout::Make(uneven, DType::kI32, {4}), Error);
+}
+
+// Writes its memory when somebody waits for it.
+struct Later : Event {
+  Tensor t;
+  int waits = 0;
+  explicit Later(Tensor tensor) : t(std::move(tensor)) {}
+  bool Done() const override { return waits > 0; }
+  void Wait() override {
+    if (waits++ == 0) std::fill_n(t.data<int32_t>(), t.size(), 7);
+  }
+};
+
+TEST(Shards, WhoReadsABufferWaitsForIt) {
+  const Placement p = On(kGrid, {{{}, {"x"}}, {}});
+  const auto layout = ShardLayout::Make(p, DType::kI32, {6, 4});
+  const auto read = [&](int how, const Shards& shards) {
+    if (how == 0) return shards.Whole().at<int32_t>(0);
+    if (how == 1) return shards.Stack().at<int32_t>(0);
+    if (how == 2) return shards.Block(0).at<int32_t>(0);
+    shards.Wait();
+    return *static_cast<int32_t*>(shards.buffer(0).address);
+  };
+  for (int how = 0; how < 4; ++how) {
+    const Tensor stack = Tensor::Zeros(DType::kI32, layout->stack);
+    const auto later = std::make_shared<Later>(stack);
+    const Shards shards(layout, stack, later);
+    EXPECT_FALSE(shards.buffer(0).Ready());
+    EXPECT_EQ(read(how, shards), 7);
+    EXPECT_TRUE(shards.buffer(0).Ready());
+    std::vector<Buffer> buffers;
+    for (size_t k = 0; k < 6; ++k) {
+      const Tensor own = Tensor::Zeros(DType::kI32, layout->block);
+      buffers.push_back(
+          {kDevices[k], const_cast<void*>(own.raw()), own.bytes(), own.owner(), std::make_shared<Later>(own)});
+    }
+    EXPECT_EQ(read(how, Shards(layout, buffers)), 7);
+  }
+}
+
+TEST(Shards, ThreadsMayShareThem) {
+  const Tensor whole = Counting({60, 40});
+  const Placement p = On(kGrid, {{{}, {"x"}}, {}});
+  const auto layout = ShardLayout::Make(p, DType::kI32, whole.shape());
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Buffer> buffers;
+    const auto cut = Shards::Cut(layout, whole);
+    for (size_t k = 0; k < 6; ++k) {
+      const Tensor own = cut->Block(k).Copy();
+      buffers.push_back({kDevices[k], const_cast<void*>(own.raw()), own.bytes(), own.owner(), nullptr});
+    }
+    const Shards shards(layout, buffers);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 6; ++t)
+      threads.emplace_back([&, t] {
+        if (t % 3 == 0) EXPECT_TRUE(shards.Whole().BitEquals(whole));
+        if (t % 3 == 1) EXPECT_EQ(shards.Stack().size(), whole.size());
+        if (t % 3 == 2) EXPECT_EQ(shards.Block(4).at<int32_t>(0), 20);
+      });
+    for (std::thread& t : threads) t.join();
+  }
+}
+
+}  // namespace
+}  // namespace weft

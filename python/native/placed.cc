@@ -1,0 +1,77 @@
+#include "python/native/placed.h"
+
+#include <Python.h>
+
+#include <utility>
+
+#include "python/native/convert.h"
+#include "python/native/errors.h"
+
+namespace weft::python {
+namespace {
+
+std::string AxisName(PyObject* name) { return Text(name); }
+
+// sharding._description() -> (numbers of the devices, [(axis, size), ...] or None for one device, the axes of each
+// dimension, [this process, then that of each device])
+Placement Described(PyObject* sharding) {
+  Ref four(Check(RunningPython([&] { return PyObject_CallMethod(sharding, "_description", nullptr); })));
+  PyObject *devices, *axes, *cuts, *processes;
+  if (!PyArg_ParseTuple(four.get(), "OOOO", &devices, &axes, &cuts, &processes)) throw PythonError();
+  const auto each = [](PyObject* sequence, const auto& f) {
+    Ref items(Check(PySequence_Fast(sequence, "the description of a sharding")));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) f(PySequence_Fast_GET_ITEM(items.get(), i));
+  };
+  Placement p;
+  each(devices, [&](PyObject* n) { p.devices.push_back(IntFrom(n, "a device")); });
+  p.one_device = axes == Py_None;
+  if (!p.one_device) {
+    each(axes, [&](PyObject* axis) {
+      p.mesh.axes.push_back({AxisName(PyTuple_GET_ITEM(axis, 0)), IntFrom(PyTuple_GET_ITEM(axis, 1), "an axis")});
+    });
+  }
+  each(cuts, [&](PyObject* names) {
+    p.sharding.dims.emplace_back();
+    each(names, [&](PyObject* name) { p.sharding.dims.back().push_back(AxisName(name)); });
+  });
+  each(processes, [&](PyObject* n) { p.processes.push_back(IntFrom(n, "a process")); });
+  return p;
+}
+
+}  // namespace
+
+const Placement& PlacementOf(PyObject* sharding) {
+  // sharding -> address. Python's lock guards it. There are as many as a program has different shardings.
+  static PyObject* const known = Check(PyDict_New());
+  const auto find = [&]() -> const Placement* {
+    PyObject* address = RunningPython([&] { return PyDict_GetItemWithError(known, sharding); });
+    if (address == nullptr && PyErr_Occurred()) throw PythonError();
+    return address == nullptr ? nullptr : static_cast<const Placement*>(PyLong_AsVoidPtr(address));
+  };
+  if (const Placement* placement = find()) return *placement;
+  Placement described = Described(sharding);
+  if (const Placement* placement = find()) return *placement;  // by another thread meanwhile
+  auto* placement = new Placement(std::move(described));
+  placement->label = Py_NewRef(sharding);
+  Ref address(Check(PyLong_FromVoidPtr(placement)));
+  CheckStatus(PyDict_SetItem(known, sharding, address.get()));
+  return *placement;
+}
+
+Value Place(const Value& value, const Placement& placement) {
+  auto layout = ShardLayout::Make(placement, value.dtype(), value.shape());
+  const std::shared_ptr<Shards>& shards = value.shards();
+  if (shards == nullptr) return Value(Shards::Cut(std::move(layout), value.tensor()), value.weak());
+  if (&shards->placement() == &placement) return value;
+  if (shards->layout().held == layout->held)
+    return Value(std::make_shared<Shards>(std::move(layout), shards->Stack()), value.weak());
+  return Value(Shards::Cut(std::move(layout), shards->Assembled()), value.weak());
+}
+
+Value CopyOfConcrete(const Value& value) {
+  const std::shared_ptr<Shards>& shards = value.shards();
+  if (shards == nullptr) return Value(value.tensor().Copy(), value.weak());
+  return Value(std::make_shared<Shards>(shards->shared_layout(), shards->Stack().Copy()), value.weak());
+}
+
+}  // namespace weft::python

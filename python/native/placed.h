@@ -1,0 +1,29 @@
+// Where arrays lie: weft.Sharding objects and the native places that they stand for.
+#ifndef WEFT_PYTHON_NATIVE_PLACED_H_
+#define WEFT_PYTHON_NATIVE_PLACED_H_
+
+#include <Python.h>
+
+#include "ir/shards.h"
+#include "tracer/value.h"
+
+namespace weft::python {
+
+// The place of a sharding: one for all that are equal, which stays.
+const Placement& PlacementOf(PyObject* sharding);
+// The sharding that an array has been given, or null. Borrowed.
+inline PyObject* ShardingOf(const Value& value) {
+  return value.shards() == nullptr ? nullptr : static_cast<PyObject*>(value.shards()->placement().label);
+}
+// The same array in another place: nothing is copied where the same blocks are there already.
+Value Place(const Value& value, const Placement& placement);
+// Whether other processes hold parts of it, which this one has not.
+inline bool SpansProcesses(const Value& value) { return value.shards() && !value.shards()->layout().complete; }
+// The array with each block copied.
+Value CopyOfConcrete(const Value& value);
+
+// Makes tracer/ run functions where their arguments lie.
+void InstallShardsRunner();
+
+}  // namespace weft::python
+#endif  // WEFT_PYTHON_NATIVE_PLACED_H_

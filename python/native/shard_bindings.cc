@@ -1,0 +1,76 @@
+// Arrays on devices: putting them there, making them of what the devices hold, and the parts of them.
+#include <cstring>
+
+#include "python/native/bindings.h"
+#include "python/native/placed.h"
+
+namespace weft::python {
+namespace {
+
+std::shared_ptr<const ShardLayout> LayoutFor(const Value& part, py::handle sharding,
+                                             const std::vector<int64_t>& shape) {
+  return ShardLayout::Make(PlacementOf(sharding.ptr()), part.dtype(), shape);
+}
+
+}  // namespace
+
+void BindShards(py::module_& m) {
+  // The same concrete array in another place.
+  m.def("with_sharding", [](py::handle array, py::handle sharding) {
+    return Take(WrapValue(Place(ValueOf(array.ptr()), PlacementOf(sharding.ptr()))));
+  });
+  // Where it is (also of a deleted array), or None.
+  m.def("sharding_of", [](py::handle array) -> py::object {
+    if (!IsArray(array.ptr())) throw TypeError("sharding: expected an array, got ", Repr(array.ptr()));
+    const auto* object = reinterpret_cast<const ArrayObject*>(array.ptr());
+    PyObject* sharding = object->deleted ? object->deleted_sharding : ShardingOf(object->value);
+    return sharding == nullptr ? py::object(py::none()) : py::reinterpret_borrow<py::object>(sharding);
+  });
+  // An array from the blocks that this process holds, one behind the other.
+  m.def("from_blocks", [](py::handle blocks, const std::vector<int64_t>& shape, py::handle sharding) {
+    const Value v = ValueOf(blocks.ptr());
+    auto layout = LayoutFor(v, sharding, shape);
+    WEFT_CHECK(v.shape() == layout->stack) << "these are no blocks of that array";
+    return Take(WrapValue(Value(std::make_shared<Shards>(std::move(layout), v.tensor()))));
+  });
+  // An array from what each device of this process holds, whose memory it shares. They fit it.
+  m.def("from_device_arrays", [](py::handle arrays, const std::vector<int64_t>& shape, py::handle sharding) {
+    const Values parts = ValuesFrom(arrays, "make_array_from_single_device_arrays");
+    auto layout = LayoutFor(parts.at(0), sharding, shape);
+    std::vector<Buffer> buffers;
+    for (const Value& v : parts) {
+      const Tensor& t = v.tensor();
+      WEFT_CHECK(t.shape() == layout->block && t.dtype() == layout->dtype) << "a part does not fit the array";
+      buffers.push_back({layout->device(buffers.size()), const_cast<void*>(t.raw()), t.bytes(), t.owner(), nullptr});
+    }
+    return Take(WrapValue(Value(std::make_shared<Shards>(std::move(layout), std::move(buffers)))));
+  });
+  // What the k-th device of this process holds, on that device: the same memory.
+  m.def("block_of_device", [](py::handle array, size_t k, py::handle sharding) {
+    const Value v = ValueOf(array.ptr());
+    WEFT_CHECK(v.shards() != nullptr && k < v.shards()->num_buffers()) << "no such block";
+    const Tensor block = v.shards()->Block(k);
+    return Take(WrapValue(Value(
+        Shards::Cut(ShardLayout::Make(PlacementOf(sharding.ptr()), block.dtype(), block.shape()), block), v.weak())));
+  });
+  // [(device, address, bytes, whether it is ready), ...] of the devices of this process; of an array on no device in
+  // particular its only one.
+  m.def("buffers", [](py::handle array) {
+    const Value v = ValueOf(array.ptr());
+    if (v.traced()) throw TypeError("buffers: a traced value has no memory");
+    py::list list;
+    const auto add = [&](const Buffer& b) {
+      list.append(py::make_tuple(b.device, reinterpret_cast<uintptr_t>(b.address), b.bytes, b.Ready()));
+    };
+    for (size_t k = 0; v.shards() && k < v.shards()->num_buffers(); ++k) add(v.shards()->buffer(k));
+    if (!v.shards()) add({0, const_cast<void*>(v.tensor().raw()), v.tensor().bytes(), v.tensor().owner(), nullptr});
+    return list;
+  });
+  // How often arrays were put together, cut, and blocks moved behind each other, by copying.
+  m.def("shard_copies", [] {
+    const ShardCopies& copies = CountedShardCopies();
+    return py::make_tuple(copies.assembled.load(), copies.cut.load(), copies.stacked.load());
+  });
+}
+
+}  // namespace weft::python
