@@ -177,17 +177,17 @@ Atom SumOverBatch(BatchContext& c) {
   return Mul(c.b, c.x[0], Atom::Scalar(type.dtype, static_cast<double>(c.size.value())));
 }
 
-// The largest or smallest of all lanes of operand 0.
+// The largest or smallest of all batch elements of operand 0.
 template <const char* kReduction>
-Atom ExtremeOfLanes(BatchContext& c) {
+Atom ExtremeOverBatch(BatchContext& c) {
   return c.batched[0] ? Reduce(c.b, kReduction, c.x[0], {0}) : c.x[0];
 }
 constexpr char kReduceMax[] = "reduce_max", kReduceMin[] = "reduce_min";
 
-void BatchReduction(BatchContext& c, Atom (*of_lanes)(BatchContext& c)) {
+void BatchReduction(BatchContext& c, Atom (*over_batch)(BatchContext& c)) {
   const Around a = AroundMapped(c);
   if (!a.mapped) return BatchPast(c, {});
-  const Atom y = of_lanes(c);
+  const Atom y = over_batch(c);
   Strings rest = a.before;
   rest.insert(rest.end(), a.after.begin(), a.after.end());
   c.y = {Again(c, y, rest, {}, c.eqn.attrs)};
@@ -331,7 +331,7 @@ Sample Over(const Strings& axes, const Type& x, Attrs attrs, bool sizes) {
 
 // --- Registration ----------------------------------------------------------------------------------------------------
 
-Prim& AddReducing(PrimRegistry& r, const char* name, Atom (*of_lanes)(BatchContext& c), DTypeSet dtypes,
+Prim& AddReducing(PrimRegistry& r, const char* name, Atom (*over_batch)(BatchContext& c), DTypeSet dtypes,
                   const char* doc) {
   Prim& p = r.Add(name, Family::kCollective, 1, doc);
   p.communicates = true;
@@ -344,7 +344,7 @@ Prim& AddReducing(PrimRegistry& r, const char* name, Atom (*of_lanes)(BatchConte
     return {t};
   };
   p.eval = MeetAt;
-  p.batch = [of_lanes](BatchContext& c) { BatchReduction(c, of_lanes); };
+  p.batch = [over_batch](BatchContext& c) { BatchReduction(c, over_batch); };
   p.samples = [prim = &p] {
     std::vector<Sample> samples = {Over(kOne, F32({2, 3}), {}, false), Over(kBoth, F32({4}), {}, false),
                                    Over({"j", "i"}, F32({}), {}, false)};
@@ -375,15 +375,15 @@ OptionalAtoms PsumTranspose(TransposeContext& c) {
 
 void RegisterReductionsOverDevices(PrimRegistry& r) {
   Prim& sum = AddReducing(
-      r, "psum", SumOfLanes, kNumbers,
+      r, "psum", SumOverBatch, kNumbers,
       "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
       "each.");
   sum.linear = {0};
   sum.transpose = PsumTranspose;
-  AddReducing(r, "pmax", ExtremeOfLanes<kReduceMax>, kReals,
+  AddReducing(r, "pmax", ExtremeOverBatch<kReduceMax>, kReals,
               "The largest of x, element by element, over all devices along `axes`, on each.")
       .jvp = ExtremeJvp;
-  AddReducing(r, "pmin", ExtremeOfLanes<kReduceMin>, kReals,
+  AddReducing(r, "pmin", ExtremeOverBatch<kReduceMin>, kReals,
               "The smallest of x, element by element, over all devices along `axes`, on each.")
       .jvp = ExtremeJvp;
 }

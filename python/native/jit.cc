@@ -29,7 +29,7 @@
 #include "tracer/context.h"
 #include "tracer/regions.h"
 #include "transforms/ad/traced_rules.h"
-#include "transforms/shard/fixed_order.h"
+#include "transforms/shard/deterministic.h"
 #include "transforms/shard/partition.h"
 
 namespace weft::python {
