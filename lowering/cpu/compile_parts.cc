@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <exception>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,8 +27,8 @@ void CompileParts(size_t count, const std::function<void(size_t)>& part) {
   size_t started = 1;
   try {
     for (; started < count; ++started) threads.emplace_back(run, started);
-  } catch (const std::system_error&) {
-    // There are no more threads: this one does the rest.
+  } catch (const std::exception&) {
+    // There are no more threads, or no memory for one: this one does the rest.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   run(0);

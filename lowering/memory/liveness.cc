@@ -70,7 +70,7 @@ class Walk {
     for (const Use& u : s.uses) {
       if (u.access == Access::kRead) Reach(u, f);
     }
-    if (s.kind == Step::Kind::kIf || s.kind == Step::Kind::kWhile) f(Use{s.predicate, Access::kRead});
+    if (s.kind == Step::Kind::kIf || s.kind == Step::Kind::kWhile) Reach({s.predicate, Access::kRead}, f);
     for (const Use& u : s.uses) {
       if (u.access != Access::kRead) Reach(u, f);
     }
@@ -132,6 +132,9 @@ class Walk {
   void Lived(int v, int first) { out_.ranges[static_cast<size_t>(v)].push_back({first, End(v)}); }
   void Read(int v, int at) {
     if (End(v) == kDead) End(v) = at;
+  }
+  void ReadPredicate(const Step& s, int at) {
+    Reach({s.predicate, Access::kRead}, [&](const Use& u) { Read(u.value, at); });
   }
   void Write(int v, int at) {
     if (End(v) == kDead) End(v) = at;
@@ -217,7 +220,7 @@ class Walk {
       }
     }
     for (const Around& a : around) End(a.touch.value) = a.before ? s.first : kDead;
-    Read(s.predicate, s.first);
+    ReadPredicate(s, s.first);
   }
 
   void BeforeFor(const Step& s) {
@@ -251,7 +254,7 @@ class Walk {
     for (const Around& a : around) {
       if (a.after && End(a.touch.value) == kDead) End(a.touch.value) = test.last;
     }
-    Read(s.predicate, test.last);
+    ReadPredicate(s, test.last);
     Through(test);
     for (const Around& a : around) {
       if (End(a.touch.value) != kDead) Lived(a.touch.value, s.first), End(a.touch.value) = s.first;

@@ -129,6 +129,16 @@ TEST(Liveness, OfBranches) {
   EXPECT_TRUE(l.Share(2, 1));
 }
 
+// What decides is a slice of an array, so the array lives through all iterations.
+TEST(Liveness, OfAPredicateThatPointsIntoAnArray) {
+  const Laid l(
+      ProgramOf("%0: param 0, 64 bytes\n%1: result 0, 64 bytes\n%2: temporary, 9 bytes\n%3: moving in %2, 1 bytes\n", 3,
+                "1: kernel k0 (%0, -> %2)\n2: for 9 (%2) slices %3 of %2 by 1 {\n4: if %3 bool {\n"
+                "6: kernel k1 (%0, -> %4)\n7: copy result (-> %5, %4)\n} {\n10: kernel k2 (%0, -> %6)\n"
+                "11: copy result (-> %5, %6)\n}\n14: kernel k3 (%5, -> %1)\n}\n"));
+  EXPECT_EQ(l.Ranges(2), "1-16");
+}
+
 TEST(Liveness, OfALoopsTest) {
   // %2 is the predicate, %3 the carry, which the test reads, %4 what it becomes.
   const Laid l(

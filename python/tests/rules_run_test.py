@@ -507,7 +507,7 @@ def test_rules_run_under_the_settings_of_the_call(kind):
         return f
 
     def under(x64, mesh, inner):
-        with weft.enable_x64(x64), weft.mesh.mesh_around(mesh):
+        with weft.enable_x64(x64), weft._sharding.meshes.mesh_around(mesh):
             return inner()
 
     mesh = weft.make_mesh((2,), ("x",))
@@ -535,7 +535,7 @@ def test_batching_rules_run_under_the_settings_of_the_call():
 
     mesh = weft.make_mesh((2,), ("x",))
     for x64, around in [(True, mesh), (False, None), (True, None)]:
-        with weft.enable_x64(x64), weft.mesh.mesh_around(around):
+        with weft.enable_x64(x64), weft._sharding.meshes.mesh_around(around):
             ir = weft.make_ir(f)(np.float32(1.0))
         assert weft.vmap(ir)(np.ones(3, np.float32)).tolist() == [2.0] * 3
         assert seen[-1] == ("float64" if x64 else "float32", around)

@@ -20,8 +20,8 @@ from ._core.tracing import (
     positions_of,
     trace_flat,
 )
+from ._sharding.meshes import current_mesh, mesh_around
 from .derivatives import lanes_apart
-from .mesh import current_mesh, mesh_around
 
 __all__ = ["closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"]
 

@@ -49,7 +49,8 @@ FnRef GradOf(const FnRef& f) {
   return Grad(f, {.wrt = wrt});
 }
 
-// Loops of unknown length: forwards and backwards, of first and second order, in lanes, inside one another.
+// Loops that record, of known and unknown length: forwards and backwards, of first and second order, batched, inside
+// one another, with branches that read what was recorded.
 std::vector<FnRef> Recording() {
   const FnRef square = ParseFn(
       "fn f(x: f64[]) {\n  y = while[num_carry=1] x (c: f64[]) { p = lt c 100:f64; return p } (c: f64[]) { d = mul c "
@@ -59,7 +60,14 @@ std::vector<FnRef> Recording() {
       "fn f(x: f64[]) {\n  y = while[num_carry=1] x (c: f64[]) { p = lt c 100:f64; return p } (c: f64[]) {\n"
       "    e = while[num_carry=1] c (g: f64[]) { q = lt g 9:f64; return q } (g: f64[]) { h = mul g g; k = sin g; "
       "m = add h k; return m }\n    d = mul e c; return d }\n  return y\n}\n");
-  std::vector<FnRef> fns;
+  const FnRef branches = ParseFn(
+      "fn f(x: f64[], w: f64[4,4]) {\n  y = scan[num_consts=1, num_carry=1, length=<5>, reverse=false] w x "
+      "(w: f64[4,4], c: f64[]) {\n    p = gt c 0:f64\n    d = cond p c w (c: f64[], w: f64[4,4]) { s = sin c; return s "
+      "} "
+      "(c: f64[], w: f64[4,4]) {\n      e = broadcast[dims=[], shape=<4>] c\n      g = contract[spec=\"az,z->a\"] w e\n"
+      "      h = tanh g\n      i = contract[spec=\"az,z->a\"] w h\n      k = reduce_sum[dims=[0]] i\n      return k }\n"
+      "    m = sub d 1:f64\n    return m }\n  return y\n}\n");
+  std::vector<FnRef> fns = {branches, GradOf(branches), Optimize(GradOf(branches)), GradOf(GradOf(branches))};
   for (const FnRef& f : {square, nested, ParseFn(kPower), ParseFn(kTree)}) {
     fns.push_back(f);
     fns.push_back(GradOf(f));
