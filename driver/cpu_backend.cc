@@ -4,9 +4,9 @@
 
 #include <mutex>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "backends/cpu/core/program.h"
@@ -112,7 +112,7 @@ class SharedCode {
   std::shared_ptr<const Code> Insert(const ProgramKey& key, std::shared_ptr<const Code> code) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (map_.size() >= 2 * kept_ + 64) {
-      absl::erase_if(map_, [](const auto& entry) { return entry.second.expired(); });
+      std::erase_if(map_, [](const auto& entry) { return entry.second.expired(); });
       kept_ = map_.size();
     }
     std::weak_ptr<const Code>& place = map_[key];
@@ -124,7 +124,7 @@ class SharedCode {
  private:
   std::mutex mutex_;
   size_t kept_ = 0;  // when those that nobody holds any more were dropped last
-  absl::flat_hash_map<ProgramKey, std::weak_ptr<const Code>, ProgramKeyHash> map_;
+  std::unordered_map<ProgramKey, std::weak_ptr<const Code>, ProgramKeyHash> map_;
 };
 
 SharedCode& TheSharedCode() {

@@ -1,8 +1,8 @@
 #include "ir/type.h"
 
 #include <mutex>
+#include <unordered_set>
 
-#include "absl/container/node_hash_set.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -47,7 +47,7 @@ const Type* Intern(const Type& type) {
   const Type*& slot = slots[hash % kSlots];
   if (slot != nullptr && *slot == type) return slot;
   static std::mutex mutex;
-  static auto& types = *new absl::node_hash_set<Type>();
+  static auto& types = *new std::unordered_set<Type, absl::Hash<Type>>();
   std::lock_guard<std::mutex> lock(mutex);
   return slot = &*types.insert(type).first;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -73,13 +74,14 @@ struct CompilerState {
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::string target;  // of the machine
+  std::unique_ptr<CompilerState> next;
 };
 
 // Those that no compilation has: as many as there were compilations at once. Forking waits for whoever compiles
 // (driver/compile_gate.h), so the lock is free in a child.
 struct FreeStates {
   std::mutex mutex;
-  std::vector<std::unique_ptr<CompilerState>> states;
+  std::unique_ptr<CompilerState> first;  // a list, so that giving one back needs no memory
 };
 FreeStates& TheFreeStates() {
   static auto& free = *new FreeStates;
@@ -97,10 +99,8 @@ class WithState {
     FreeStates& free = TheFreeStates();
     {
       std::lock_guard<std::mutex> lock(free.mutex);
-      if (!free.states.empty()) {
-        mine_ = std::move(free.states.back());
-        free.states.pop_back();
-      }
+      mine_ = std::move(free.first);
+      if (mine_ != nullptr) free.first = std::move(mine_->next);
     }
     if (mine_ == nullptr) mine_ = std::make_unique<CompilerState>();
     t_state = mine_.get();
@@ -110,7 +110,8 @@ class WithState {
     t_state = nullptr;
     FreeStates& free = TheFreeStates();
     std::lock_guard<std::mutex> lock(free.mutex);
-    free.states.push_back(std::move(mine_));
+    mine_->next = std::move(free.first);
+    free.first = std::move(mine_);
   }
   WithState(const WithState&) = delete;
 
@@ -172,12 +173,15 @@ class LinkFolder {
  private:
   static constexpr char kPrefix[] = "weft-link-";
 
-  // The folder and the files in it.
+  // The folder and the files in it, without memory for that: it may have run out.
   static void Remove(const std::string& path) {
-    if (DIR* list = opendir(path.c_str()); list != nullptr) {
-      while (const dirent* entry = readdir(list)) unlink((path + "/" + entry->d_name).c_str());
-      closedir(list);
-    }
+    char file[PATH_MAX];
+    const auto remove = [&](const char* format, size_t i) {
+      std::snprintf(file, sizeof file, format, path.c_str(), i);
+      return unlink(file) == 0;
+    };
+    remove("%s/library.so", 0);
+    for (size_t i = 0; remove("%s/object%zu.o", i); ++i) continue;
     rmdir(path.c_str());
   }
 

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <cstring>
+#include <unordered_map>
 
-#include "absl/container/flat_hash_map.h"
 #include "python/native/array.h"
 
 namespace weft::python {
@@ -270,7 +270,7 @@ Tensor KeptOnce(Tensor t, const void* from) {
     void* data;
   };
   // By where the elements came from. What else is found there later has other bytes, or may share them.
-  thread_local auto& kept = *new absl::flat_hash_map<const void*, Kept>();
+  thread_local auto& kept = *new std::unordered_map<const void*, Kept>();
   if (const auto it = kept.find(from);
       it != kept.end() && it->second.dtype == t.dtype() && it->second.shape == t.shape()) {
     if (std::shared_ptr<void> owner = it->second.owner.lock()) {
@@ -279,7 +279,7 @@ Tensor KeptOnce(Tensor t, const void* from) {
     }
   }
   if (!t.made_here()) t = t.Copy();
-  if (kept.size() >= 64) absl::erase_if(kept, [](const auto& entry) { return entry.second.owner.expired(); });
+  if (kept.size() >= 64) std::erase_if(kept, [](const auto& entry) { return entry.second.owner.expired(); });
   kept.insert_or_assign(from, Kept{t.dtype(), t.shape(), t.owner(), t.raw()});
   return t;
 }

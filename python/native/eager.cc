@@ -10,9 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "driver/executable.h"
 #include "ir/ops.h"
 #include "ir/prim.h"
@@ -58,8 +59,9 @@ struct Kernel {
 };
 
 // Python's lock guards it.
-absl::flat_hash_map<Key, std::shared_ptr<Kernel>>& Kernels() {
-  static auto& kernels = *new absl::flat_hash_map<Key, std::shared_ptr<Kernel>>();
+using KernelsByKey = std::unordered_map<Key, std::shared_ptr<Kernel>, absl::Hash<Key>>;
+KernelsByKey& Kernels() {
+  static auto& kernels = *new KernelsByKey();
   return kernels;
 }
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <bit>
 #include <string_view>
+#include <unordered_map>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "tracer/trace.h"
 
@@ -47,7 +47,7 @@ struct Places {
 };
 
 // Keys hold references to code objects, so that an address is not reused while it is here.
-using Cache = absl::flat_hash_map<Places, Loc>;
+using Cache = std::unordered_map<Places, Loc, absl::Hash<Places>>;
 Cache& TheCache() {
   static auto& cache = *new Cache();
   return cache;
@@ -57,7 +57,7 @@ Cache& TheCache() {
 enum class Whose { kUser, kPackage, kBetween };
 
 Whose Owner(PyCodeObject* code) {
-  static auto& known = *new absl::flat_hash_map<PyCodeObject*, Whose>();
+  static auto& known = *new std::unordered_map<PyCodeObject*, Whose>();
   if (auto it = known.find(code); it != known.end()) return it->second;
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   if (file == nullptr) {

@@ -6,9 +6,9 @@
 
 #include <list>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "python/native/array.h"
 #include "python/native/call_arguments.h"
@@ -70,7 +70,7 @@ class EntryCache {
   static constexpr size_t kMost = 4096;
 
   Order order_;
-  absl::flat_hash_map<size_t, std::vector<Order::iterator>> by_hash_;
+  std::unordered_map<size_t, std::vector<Order::iterator>> by_hash_;
   std::shared_ptr<Entry> last_;
   std::vector<std::shared_ptr<std::pair<Signature, Flight>>> pending_;
 };

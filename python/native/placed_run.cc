@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "ir/prim.h"
 #include "python/native/errors.h"
 #include "python/native/jit_mesh.h"
@@ -38,8 +39,9 @@ struct Placed {
 };
 
 // Python's lock guards it.
-absl::flat_hash_map<Key, std::shared_ptr<const Placed>>& Programs() {
-  static auto& programs = *new absl::flat_hash_map<Key, std::shared_ptr<const Placed>>();
+using ProgramsByKey = std::unordered_map<Key, std::shared_ptr<const Placed>, absl::Hash<Key>>;
+ProgramsByKey& Programs() {
+  static auto& programs = *new ProgramsByKey();
   return programs;
 }
 constexpr size_t kMostPrograms = 4096;

@@ -38,9 +38,10 @@ def test_layernorm_reads_and_writes_once():
         centered = x - x.mean(1, keepdims=True)
         return centered / wnp.sqrt((centered**2).mean(1, keepdims=True) + 1e-5) * gain + bias
 
+    # The number 1e-5 is read, too: code does not depend on it.
     c = facts(layernorm, array(64, 100), array(100), array(100))
     assert (c["kernels"], c["kernel_calls"], c["library_calls"]) == (1, 1, 0)
-    assert (c["bytes_moved"], c["bytes_copied"], c["arena_bytes"]) == ((2 * 64 * 100 + 2 * 100) * F, 0, 0)
+    assert (c["bytes_moved"], c["bytes_copied"], c["arena_bytes"]) == ((2 * 64 * 100 + 2 * 100 + 1) * F, 0, 0)
 
 
 @pytest.mark.parametrize("columns, fetched", [(1024, True), (100_000, False)])
@@ -73,7 +74,8 @@ def test_digits_training_step():
     assert c["bytes_copied"] == 0
     weights = 64 * 128 + 128 + 128 * 10 + 10
     adam = 7 * weights * F  # parameters, both means and the gradient are read, the first three written
-    assert adam < c["bytes_moved"] == 559544
+    numbers = 24 * F  # learning rate, decays ... in each kernel that uses them
+    assert adam < c["bytes_moved"] == 559544 + numbers
     assert (c["kernels"], c["kernel_calls"], c["arena_bytes"]) == (11, 11, 37120)
 
 
