@@ -291,7 +291,7 @@ def test_what_killed_processes_left(folder):
             (folder / f".new-{name}").write_text("unfinished")
         for link in links:
             os.mkdir(link, 0o700)
-            for file in ("object.o", "library.so"):
+            for file in ("object0.o", "library.so"):
                 with open(f"{link}/{file}", "w") as f:
                     f.write("unfinished")
         os.utime(folder / ".new-old", (old, old))
