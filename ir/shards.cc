@@ -106,8 +106,8 @@ std::shared_ptr<const ShardLayout> ShardLayout::Make(const Mesh& mesh, Sharding 
   layout->stack = layout->block;
   layout->stack.insert(layout->stack.begin(), static_cast<int64_t>(layout->held.index.size()));
   int64_t blocks = 1;
-  for (size_t d = 0; d < sharding.dims.size(); ++d) {
-    for (const std::string& axis : sharding.dims[d]) blocks *= mesh.Size(axis);
+  for (const auto& axes : sharding.dims) {
+    for (const std::string& axis : axes) blocks *= mesh.Size(axis);
   }
   layout->complete = static_cast<int64_t>(layout->held.index.size()) == blocks;
   layout->in_order = layout->complete && InOrder(*layout);
