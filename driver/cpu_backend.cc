@@ -1,21 +1,25 @@
-// Programs for the CPU at hand: lowered to a shared object, which the disk cache keeps, and loaded.
+// Programs for the CPU at hand: lowered to an image of code, which the disk cache keeps, and loaded.
 #include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "backends/cpu/core/program.h"
+#include "backends/cpu/ops/gemm.h"
+#include "base/environment.h"
 #include "driver/backend.h"
 #include "driver/connect_effects.h"
 #include "driver/disk_cache.h"
 #include "driver/executable.h"
 #include "driver/program_key.h"
 #include "ir/error.h"
+#include "ir/prim.h"
 #include "ir/text/printer.h"
 #include "lowering/abi/abi.h"
 #include "lowering/lower.h"
@@ -49,7 +53,7 @@ std::string DiskKey(const CompileRequest& request) {
          Print(*request.program);
 }
 
-LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated}; }
+LowerOptions OptionsOf(const CompileRequest& request) { return {request.fusion, request.donated, {}}; }
 
 // What code is made of: the optimized program without its numbers, which follow its arguments when it is called.
 CompileRequest ForCode(const CompileRequest& request, const FnRef& optimized, Tensors* numbers) {
@@ -79,14 +83,38 @@ struct Code {
   bool from_disk = false;
 };
 
+// Whether it has products of f32, which are oneDNN's.
+bool MultipliesF32(const Fn& fn, std::unordered_set<const Fn*>& seen) {
+  if (!seen.insert(&fn).second) return false;
+  for (const Eqn& e : fn.eqns()) {
+    if (e.prim->family == Family::kContraction && fn.TypeOf(e.result()).dtype == DType::kF32) return true;
+    for (const FnRef& region : e.regions) {
+      if (MultipliesF32(*region, seen)) return true;
+    }
+  }
+  return false;
+}
+
 Artifact LoweredCode(const CompileRequest& request, const std::string& disk_key) {
-  Artifact artifact = Lower(request.program, request.target, OptionsOf(request));
+  LowerOptions options = OptionsOf(request);
+  // oneDNN needs 20 ms before its first product, as long as code generation takes for a small network.
+  if (std::unordered_set<const Fn*> seen;
+      DefaultThreads() > 1 && !cpu::ProductsArePrepared() && MultipliesF32(*request.program, seen)) {
+    options.beside = [] {
+      try {
+        cpu::PrepareProducts();
+      } catch (const std::bad_alloc&) {
+        // The first product will say so.
+      }
+    };
+  }
+  Artifact artifact = Lower(request.program, request.target, options);
   if (request.use_disk_cache) WriteCachedArtifact(disk_key, artifact);
   return artifact;
 }
 
 // From the disk cache, or made.
-Code LoadedCode(const CompileRequest& request, const Ints& callbacks) {
+Code CodeFor(const CompileRequest& request, const Ints& callbacks) {
   const std::string disk_key = request.use_disk_cache ? DiskKey(request) : "";
   if (request.use_disk_cache) {
     if (std::optional<Artifact> cached = ReadCachedArtifact(disk_key)) {
@@ -221,7 +249,7 @@ std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, co
   if (request.use_cache) {
     if (auto code = TheSharedCode().Find(key)) return loaded(std::move(code));
   }
-  auto code = std::make_shared<const Code>(LoadedCode(of_code, callbacks));
+  auto code = std::make_shared<const Code>(CodeFor(of_code, callbacks));
   return loaded(request.use_cache ? TheSharedCode().Insert(key, std::move(code)) : std::move(code));
 }
 

@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "lowering/cpu/codegen.h"
 #include "lowering/cpu/compile_parts.h"
+#include "lowering/cpu/link.h"
 #include "lowering/cpu/mlir/emit_kernel.h"
 #include "lowering/cpu/mlir/emit_main.h"
 #include "lowering/program/program.h"
@@ -58,13 +59,15 @@ std::string StageOf(const Program& program, const Target& target, CodeStage stag
   });
 }
 
-// A shared object. Of many kernels in parts at once, since the code generator takes most of the time.
-std::string CodeOf(const Program& program, const Target& target, size_t equations) {
+// An image. Of many kernels in parts at once, since the code generator takes most of the time.
+std::string CodeOf(const Program& program, const Target& target, size_t equations,
+                   const std::function<void()>& beside) {
   const std::vector<LoopPlan> plans = LoopPlansOf(program, target);
   size_t count = 0;
   const std::vector<size_t> part_of = PartsOf(program, &count);
   std::vector<std::string> objects(count);
-  CompileParts(count, [&](size_t part) {
+  CompileParts(beside ? count + 1 : count, [&](size_t part) {
+    if (part == count) return beside();
     objects[part] = WithModule(equations, [&](mlir::ModuleOp module) {
       for (size_t k = 0; k < plans.size(); ++k) {
         const std::string name = "k" + std::to_string(k);
@@ -77,7 +80,7 @@ std::string CodeOf(const Program& program, const Target& target, size_t equation
       return GenerateCode(module, target, CodeStage::kObject);
     });
   });
-  return LinkShared(objects);
+  return LinkObjects(objects);
 }
 
 // A program is whole: something binds every axis.
@@ -98,7 +101,7 @@ Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& option
   CheckAxesBound(*fn);
   const FnRef flat = WithoutCalls(fn);
   Program program = BuildProgram(*flat, options.fusion, options.donated);
-  program.artifact.code = CodeOf(program, target, flat->eqns().size());
+  program.artifact.code = CodeOf(program, target, flat->eqns().size(), options.beside);
   program.artifact.target = target.ToString();
   return std::move(program.artifact);
 }

@@ -44,5 +44,4 @@ MLIR_INSIDE = dict(
         "-Wl,--exclude-libs,ALL",
         "-Wl,--gc-sections",
     ],
-    deps = ["//third_party:llvm_targets"],
 )

@@ -53,7 +53,6 @@ _FOREIGN = {
     "boost",
     "google",
     "gtest",
-    "lld",
     "llvm",
     "llvm-c",
     "mlir",
@@ -87,9 +86,9 @@ def _may_see_mlir(path: PurePosixPath) -> bool:
 # (headers, where they may be included, how to say that)
 _LIBRARIES = [
     (
-        re.compile(r"(mlir|mlir-c|llvm|llvm-c|lld)/|lowering/(.*/)?mlir/"),
+        re.compile(r"(mlir|mlir-c|llvm|llvm-c)/|lowering/(.*/)?mlir/"),
         _may_see_mlir,
-        "MLIR, LLVM and lld appear only in sources of lowering/ and in headers for those alone: "
+        "MLIR and LLVM appear only in sources of lowering/ and in headers for those alone: "
         "lowering/cpu/mlir/*.h, lowering/gpu/mlir/*.h",
     ),
     (

@@ -67,7 +67,6 @@ def test_allowed(name, header):
         ("python/a.cc", '"lowering/cpu/mlir/builder.h"'),
         ("lowering/a.h", '"lowering/cpu/mlir/body.h"'),
         ("backends/cpu/a.cc", '"llvm/ADT/StringRef.h"'),
-        ("python/a.cc", '"lld/Common/Driver.h"'),
         ("lowering/a.cc", "<cuda.h>"),
         ("backends/cpu/a.cc", "<cuda_runtime.h>"),
         ("backends/cpu/a.cc", "<nccl.h>"),

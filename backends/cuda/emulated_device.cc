@@ -1,6 +1,5 @@
 #include "backends/cuda/emulated_device.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "backends/shared_object.h"
 #include "base/dtype.h"
 #include "base/fibres.h"
 #include "base/out_of_memory.h"
@@ -267,15 +265,14 @@ EmulatedDevice::EmulatedDevice(const std::string& code, const std::string& targe
   if (const std::string lacking = LackingFeature(target); !lacking.empty())
     throw std::runtime_error("the kernels were compiled for emulation on a CPU with " + lacking +
                              ", which this one lacks");
-  library_ = LoadSharedObject(code);
-  auto** table = static_cast<void***>(dlsym(library_, "weft_emulation"));
+  code_ = std::make_unique<LoadedCode>(code);
+  auto** table = static_cast<void***>(code_->Find("weft_emulation"));
   if (table == nullptr) throw std::runtime_error("the emulated kernels lack their table");
   *table = Table();
 }
 
 EmulatedDevice::~EmulatedDevice() {
   for (const auto& [address, bytes] : allocated_) std::free(const_cast<char*>(address));
-  dlclose(library_);
 }
 
 void* EmulatedDevice::Allocate(int64_t bytes) {
@@ -315,7 +312,7 @@ void EmulatedDevice::CopyWithin(void* to, const void* from, int64_t bytes) {
 }
 
 void EmulatedDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& operands) {
-  const auto launcher = reinterpret_cast<Launcher>(dlsym(library_, (kernel.name + "_launch").c_str()));
+  const auto launcher = reinterpret_cast<Launcher>(code_->Find(kernel.name + "_launch"));
   if (launcher == nullptr) throw std::runtime_error("the emulated kernels lack " + kernel.name);
   if (kernel.blocks * kernel.threads > 0x7fffffff)
     throw std::runtime_error("kernel " + kernel.name + " has " + std::to_string(kernel.blocks) + " blocks of " +
@@ -339,7 +336,7 @@ void EmulatedDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>&
     if (o.written) g.regions.back().touches.resize(static_cast<size_t>(o.bytes));
   }
   if (kernel.shared_bytes > 0) {
-    const auto* shared = static_cast<const char*>(dlsym(library_, (kernel.name + "_shared").c_str()));
+    const auto* shared = static_cast<const char*>(code_->Find(kernel.name + "_shared"));
     if (shared == nullptr) throw std::runtime_error("the emulated kernels lack the shared memory of " + kernel.name);
     g.regions.push_back(
         {shared, kernel.shared_bytes, true, true, std::vector<Touch>(static_cast<size_t>(kernel.shared_bytes))});

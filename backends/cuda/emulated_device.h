@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cuda/device.h"
+#include "backends/loaded_code.h"
 
 namespace weft::cuda {
 
@@ -37,7 +38,7 @@ class EmulatedDevice : public Device {
  private:
   void Within(const void* address, int64_t bytes, const char* what) const;
 
-  void* library_ = nullptr;
+  std::unique_ptr<LoadedCode> code_;
   std::map<const char*, int64_t> allocated_;
 };
 

@@ -1,27 +1,12 @@
 #include "lowering/cpu/codegen.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <climits>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/out_of_memory.h"
 #include "ir/error.h"
-#include "lld/Common/CommonLinkerContext.h"
-#include "lld/Common/Driver.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -29,11 +14,11 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Pass.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar.h"
 #include "lowering/cpu/compiler_memory.h"
+#include "lowering/cpu/link.h"
 #include "lowering/lower.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -51,9 +36,6 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include <gnu/libc-version.h>
-
-LLD_HAS_DRIVER(elf)
 
 namespace weft {
 namespace {
@@ -151,134 +133,6 @@ std::string Emit(llvm::Module& module, const Target& target, bool assembly) {
                    llvm::createEarlyCSEPass(), llvm::createLICMPass()});
 }
 
-// A private folder in memory, gone with its file when this goes. lld reads and writes paths only, and makes its output
-// beside them first, which memory files (memfd) do not support.
-class LinkFolder {
- public:
-  LinkFolder() {
-    std::string why;
-    for (const char* parent : {"/dev/shm", "/tmp"}) {
-      Sweep(parent);
-      path_ = std::string(parent) + "/" + kPrefix + "XXXXXX";
-      if (mkdtemp(path_.data()) != nullptr) return;
-      why += (why.empty() ? "" : ", ") + std::string(parent) + ": " + std::strerror(errno);
-    }
-    throw Error(ErrorKind::kRuntime, "compile: linking needs a folder, and none can be made (" + why + ")");
-  }
-  ~LinkFolder() { Remove(path_); }
-  LinkFolder(const LinkFolder&) = delete;
-  std::string object(size_t part) const { return path_ + "/object" + std::to_string(part) + ".o"; }
-  std::string library() const { return path_ + "/library.so"; }
-
- private:
-  static constexpr char kPrefix[] = "weft-link-";
-
-  // The folder and the files in it, without memory for that: it may have run out.
-  static void Remove(const std::string& path) {
-    char file[PATH_MAX];
-    const auto remove = [&](const char* format, size_t i) {
-      std::snprintf(file, sizeof file, format, path.c_str(), i);
-      return unlink(file) == 0;
-    };
-    remove("%s/library.so", 0);
-    for (size_t i = 0; remove("%s/object%zu.o", i); ++i) continue;
-    rmdir(path.c_str());
-  }
-
-  // Removes, once per process, what processes of this user left that were ended while they linked: linking takes
-  // milliseconds.
-  static void Sweep(const std::string& parent) {
-    static std::set<std::string> swept;
-    if (!swept.insert(parent).second) return;
-    DIR* list = opendir(parent.c_str());
-    if (list == nullptr) return;
-    constexpr time_t kStale = 3600;
-    while (const dirent* entry = readdir(list)) {
-      const std::string path = parent + "/" + entry->d_name;
-      struct stat info;
-      if (std::strncmp(entry->d_name, kPrefix, sizeof kPrefix - 1) != 0 || lstat(path.c_str(), &info) != 0 ||
-          !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || time(nullptr) - info.st_mtim.tv_sec < kStale)
-        continue;
-      Remove(path);
-    }
-    closedir(list);
-  }
-
-  std::string path_;
-};
-
-void WriteFile(const std::string& path, const std::string& bytes) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  size_t done = 0;
-  while (fd >= 0 && done < bytes.size()) {
-    const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<size_t>(n);
-  }
-  const int why = errno;
-  if (fd >= 0) close(fd);
-  if (done < bytes.size())
-    throw Error(ErrorKind::kRuntime, "compile: cannot write " + path + ": " + std::strerror(why));
-}
-
-std::string ReadFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(ErrorKind::kRuntime, "compile: cannot read " + path + ": " + std::strerror(errno));
-  std::string bytes(static_cast<size_t>(lseek(fd, 0, SEEK_END)), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (n <= 0) break;
-    done += static_cast<size_t>(n);
-  }
-  close(fd);
-  if (done < bytes.size()) throw Error(ErrorKind::kRuntime, "compile: cannot read " + path);
-  return bytes;
-}
-
-// The dynamic linker wrote addresses into the list of what a library needs until glibc 2.35.
-bool LoadsReadOnlyDynamic() {
-  int major = 0, minor = 0;
-  return std::sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 && (major > 2 || minor >= 35);
-}
-
-}  // namespace
-
-std::string LinkShared(const std::vector<std::string>& objects) {
-  static std::mutex mutex;  // lld keeps global state
-  std::lock_guard<std::mutex> lock(mutex);
-  LeaveSignalsToTheProgram();
-  const LinkFolder folder;
-  const std::string out_path = folder.library();
-  std::vector<std::string> in_paths;
-  for (size_t i = 0; i < objects.size(); ++i) {
-    in_paths.push_back(folder.object(i));
-    WriteFile(in_paths.back(), objects[i]);
-  }
-  std::vector<const char*> args = {
-      "ld.lld", "-shared",     "--threads=1",      "--no-mmap-output-file", "-z", "norelro",
-      "-z",     "noexecstack", "--hash-style=gnu", "--build-id=none",       "-o", out_path.c_str()};
-  for (const std::string& path : in_paths) args.push_back(path.c_str());
-  // All in one piece: a process has so many mappings of memory, and each program that is alive would take three.
-  if (LoadsReadOnlyDynamic()) args.insert(args.end(), {"--no-rosegment", "-z", "rodynamic"});
-  std::string text;
-  llvm::raw_string_ostream errors(text);
-  bool ok = false;
-  try {
-    ok = lld::elf::link(args, errors, errors, /*exitEarly=*/false, /*disableOutput=*/false);
-  } catch (const std::bad_alloc&) {
-    lld::CommonLinkerContext::destroy();  // or the next link would find what this one has read
-    throw;
-  }
-  lld::CommonLinkerContext::destroy();
-  // The linker gets what this file made for it, so what it lacks is files, memory or room on disk.
-  if (!ok) throw Error(ErrorKind::kRuntime, "compile: the linker failed: " + text);
-  return ReadFile(out_path);
-}
-
-namespace {
-
 void ConvertToLlvm(mlir::ModuleOp module) {
   mlir::MLIRContext* context = module.getContext();
   Diagnostics diagnostics(context);
@@ -335,24 +189,6 @@ void PrepareCompiler(size_t equations) {
 
 }  // namespace
 
-void LeaveSignalsToTheProgram() {
-  static const bool once = [] {
-    constexpr int kSignals = 65;
-    struct sigaction program[kSignals];
-    bool known[kSignals] = {};
-    stack_t stack;
-    for (int i = 1; i < kSignals; ++i) known[i] = sigaction(i, nullptr, &program[i]) == 0;
-    const bool stack_known = sigaltstack(nullptr, &stack) == 0;
-    llvm::sys::SetInfoSignalFunction(nullptr);  // takes all of them
-    for (int i = 1; i < kSignals; ++i) {
-      if (known[i]) sigaction(i, &program[i], nullptr);
-    }
-    if (stack_known) sigaltstack(&stack, nullptr);
-    return true;
-  }();
-  (void)once;
-}
-
 std::string MlirText(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -397,9 +233,9 @@ std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool as
   return std::string(bytes.data(), bytes.size());
 }
 
-std::string CompileShared(llvm::Module& module, const Target& target) {
+std::string CompileModule(llvm::Module& module, const Target& target) {
   const WithState state;
-  return LinkShared({Emit(module, target, /*assembly=*/false)});
+  return LinkObjects({Emit(module, target, /*assembly=*/false)});
 }
 
 std::string WithModule(size_t equations, const std::function<std::string(mlir::ModuleOp)>& f) {

@@ -1,4 +1,4 @@
-// Internal to lowering/**.cc: from MLIR to a loadable shared object, and the process-wide compiler state.
+// Internal to lowering/**.cc: from MLIR to object files, and the process-wide compiler state.
 #ifndef WEFT_LOWERING_CPU_CODEGEN_H_
 #define WEFT_LOWERING_CPU_CODEGEN_H_
 
@@ -34,17 +34,15 @@ enum class CodeStage { kMlir, kLlvm, kAssembly, kObject };
 std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage stage);
 
 // The parts of it, for other kinds of machines too: the module as text; as LLVM IR; the code generator of a triple that
-// has been initialised; what it makes of LLVM IR after `first`, which it owns; an ELF shared object for this machine's
-// kind.
+// has been initialised; what it makes of LLVM IR after `first`, which it owns; a linked image for this machine's kind
+// (lowering/cpu/link.h).
 std::string MlirText(mlir::ModuleOp module);
 std::unique_ptr<llvm::Module> Translate(mlir::ModuleOp module, llvm::LLVMContext& context);
 std::string LlvmText(const llvm::Module& module);
 const llvm::Target& CodeGeneratorFor(const std::string& triple);
 std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool assembly,
                      const std::vector<llvm::Pass*>& first = {});
-std::string CompileShared(llvm::Module& module, const Target& target);
-// Object files, which may refer to each other's functions, as one ELF shared object.
-std::string LinkShared(const std::vector<std::string>& objects);
+std::string CompileModule(llvm::Module& module, const Target& target);
 
 }  // namespace weft
 #endif  // WEFT_LOWERING_CPU_CODEGEN_H_

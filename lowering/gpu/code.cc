@@ -208,7 +208,7 @@ std::string EmulationOfLlvm(const std::string& llvm, const std::vector<GpuKernel
   if (ir == nullptr)
     throw ValueError("emulation: line ", diagnostic.getLineNo(), " of the LLVM IR: ", diagnostic.getMessage().str());
   EmulationMaker(*ir).Run(kernels);
-  return CompileShared(*ir, Target::Host());
+  return CompileModule(*ir, Target::Host());
 }
 
 std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>& kernels, const GpuTarget& target,
@@ -219,7 +219,7 @@ std::string GenerateGpuCode(mlir::ModuleOp module, const std::vector<GpuKernel>&
   if (stage == GpuCode::kLlvm) return LlvmText(*ir);
   if (stage == GpuCode::kPtx) return Ptx(*ir, kernels, target, libdevice);
   EmulationMaker(*ir).Run(kernels);
-  return CompileShared(*ir, Target::Host());
+  return CompileModule(*ir, Target::Host());
 }
 
 }  // namespace weft

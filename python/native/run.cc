@@ -134,7 +134,6 @@ void InstallRunner() {
   InstallEffects();
   pthread_atfork(nullptr, nullptr, [] { g_unlocked = 0; });  // a child has none of its parent's other threads
   if (InterpretAlways()) return;
-  LeaveSignalsToTheProgram();
   try {
     WarmUpThread() = std::thread([] {
       try {

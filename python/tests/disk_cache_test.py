@@ -279,30 +279,15 @@ for fd in fds:
 
 
 def test_what_killed_processes_left(folder):
-    """Unfinished entries, and folders of the linker: swept when they are old, by the next one that writes there."""
+    """Unfinished entries: swept when they are old, by the next one that writes there."""
     import time
 
     old = time.time() - 7200
-    links = [f"/dev/shm/weft-link-{name}{os.getpid() % 1000:03}" for name in ("old", "new")]
-    if not os.access("/dev/shm", os.W_OK):
-        pytest.skip("there is no /dev/shm")
-    try:
-        for name in ("old", "new"):
-            (folder / f".new-{name}").write_text("unfinished")
-        for link in links:
-            os.mkdir(link, 0o700)
-            for file in ("object0.o", "library.so"):
-                with open(f"{link}/{file}", "w") as f:
-                    f.write("unfinished")
-        os.utime(folder / ".new-old", (old, old))
-        os.utime(links[0], (old, old))
-        more = "f = weft.jit(lambda v: wnp.cos(v) * 17)\nf(x)\n"
-        assert run(folder, more) == ""
-        assert not (folder / ".new-old").exists() and (folder / ".new-new").exists()
-        assert not os.path.exists(links[0]) and os.path.exists(links[1])
-    finally:
-        for link in links:
-            shutil.rmtree(link, ignore_errors=True)
+    for name in ("old", "new"):
+        (folder / f".new-{name}").write_text("unfinished")
+    os.utime(folder / ".new-old", (old, old))
+    assert run(folder, "f = weft.jit(lambda v: wnp.cos(v) * 17)\nf(x)\n") == ""
+    assert not (folder / ".new-old").exists() and (folder / ".new-new").exists()
 
 
 def test_a_folder_that_is_a_link(folder):
@@ -346,12 +331,11 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 
 def test_no_room_for_any_file():
-    """Not even for those that the linker makes: an error that says so, from the call and not from the import."""
+    """Without the cache nothing that is compiled goes through a file."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "WEFT_CACHE_DIR": "off"}
     command = ["/bin/bash", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "run", sys.executable, "-P", "-c", PROGRAM]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert "cannot write" in done.stderr and "f = weft.jit" not in done.stderr.splitlines()[-1]
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_full_file_system(tmp_path):

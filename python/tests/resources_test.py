@@ -151,17 +151,19 @@ def test_memory(work):
 def test_files(work, tmp_path):
     calls, lines = outcomes("file", work, WEFT_CACHE_DIR=str(tmp_path / "cache"))
     if work == "compile":
-        assert calls > 3 and any("a folder, and none can be made" in line for line in lines), lines
+        # Those of the cache alone, which programs do without.
+        assert calls > 3 and all("'well'" in line for line in lines), lines
 
 
 def test_descriptors_of_the_whole_process():
-    """The linker and the loader have theirs by other ways; with none left the message says so, with one it goes on."""
+    """With none left programs are compiled and run."""
     program = (
         BEGIN
         + """
 import resource
 weft.jit(lambda v: wnp.sin(v))(x)
 weft.jit(lambda v: wnp.tan(v)).lower(x).compile()  # modules that are imported then
+np.testing.assert_allclose(1, 1)
 first = max(map(int, os.listdir("/proc/self/fd")))
 hold = []
 resource.setrlimit(resource.RLIMIT_NOFILE, (first + 40, first + 40))
@@ -170,22 +172,14 @@ try:
         hold.append(os.open("/dev/null", os.O_RDONLY))
 except OSError:
     pass
-for free in range(12):
-    f = weft.jit(lambda v: wnp.sin(v) * (free + 2))
-    try:
-        np.testing.assert_allclose(np.asarray(f(x)), np.sin(x) * (free + 2), rtol=1e-5)
-        print("well")
-        break
-    except Exception as error:
-        print(type(error).__name__, str(error).splitlines()[0])
-    os.close(hold.pop())
+for k in range(3):
+    f = weft.jit(lambda v: wnp.sin(v) * (k + 2) + wnp.cumsum(v)[k])
+    np.testing.assert_allclose(np.asarray(f(x)), np.sin(x) * (k + 2) + x.cumsum()[k], rtol=1e-5, atol=1e-5)
+print("well")
 """
     )
     done = run(program)
-    assert done.returncode == 0, done.stderr
-    *failures, last = done.stdout.splitlines()
-    assert last == "well" and len(failures) >= 1, done.stdout
-    assert all("Too many open files" in f and not f.startswith("InternalError") for f in failures), failures
+    assert done.returncode == 0 and done.stdout == "well\n", done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("work", ["compile", "run"])

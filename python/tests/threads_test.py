@@ -278,7 +278,7 @@ def test_multiprocessing(method):
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_signals_stay_what_the_program_made_them(when):
-    """The linker inside the compiler would take a dozen of them for itself."""
+    """What is inside the compiler may take none of them for itself."""
     script = f"""
 import os, signal, sys
 take = lambda: signal.signal(signal.SIGUSR1, lambda *_: print("mine", flush=True))

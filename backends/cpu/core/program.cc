@@ -1,7 +1,5 @@
 #include "backends/cpu/core/program.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -10,7 +8,6 @@
 
 #include "backends/cpu/core/buffer_cache.h"
 #include "backends/cpu/core/runtime.h"
-#include "backends/shared_object.h"
 #include "base/dtype.h"
 #include "base/interrupt.h"
 #include "base/out_of_memory.h"
@@ -62,11 +59,11 @@ std::shared_ptr<Program> Program::Load(Artifact artifact, std::vector<int64_t> c
   std::shared_ptr<Program> p(new Program(std::move(artifact)));
   p->callbacks_ = std::move(callbacks);
   p->lacking_ = LackingFeature(p->artifact_.target);
-  p->library_ = LoadSharedObject(p->artifact_.code);
-  p->main_ = reinterpret_cast<WeftMain>(dlsym(p->library_, "weft_main"));
+  p->code_ = std::make_unique<LoadedCode>(p->artifact_.code);
+  p->main_ = reinterpret_cast<WeftMain>(p->code_->Find("weft_main"));
   if (p->main_ == nullptr) throw std::runtime_error("the artifact is damaged: its code has no function weft_main");
   for (size_t i = 0; i < p->artifact_.functions.size(); ++i) {
-    p->functions_.push_back(reinterpret_cast<WeftMain>(dlsym(p->library_, ("weft_f" + std::to_string(i)).c_str())));
+    p->functions_.push_back(reinterpret_cast<WeftMain>(p->code_->Find("weft_f" + std::to_string(i))));
     if (p->functions_.back() == nullptr)
       throw std::runtime_error("the artifact is damaged: its code has no function weft_f" + std::to_string(i));
   }
@@ -76,10 +73,6 @@ std::shared_ptr<Program> Program::Load(Artifact artifact, std::vector<int64_t> c
   if (p->artifact_.symbols.empty()) p->layouts_.push_back(p->MakeLayout({}));
   Runtime();
   return p;
-}
-
-Program::~Program() {
-  if (library_ != nullptr) dlclose(library_);
 }
 
 std::shared_ptr<const Program::Layout> Program::MakeLayout(std::vector<int64_t> symbols) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/cpu/core/fork_safe_mutex.h"
+#include "backends/loaded_code.h"
 #include "lowering/abi/abi.h"
 #include "lowering/abi/artifact.h"
 
@@ -39,7 +40,6 @@ class Program {
   // `callbacks`: what the host calls those that the artifact numbers 0, 1 ... Throws std::runtime_error when the code
   // cannot be loaded.
   static std::shared_ptr<Program> Load(Artifact artifact, std::vector<int64_t> callbacks = {});
-  ~Program();
   Program(const Program&) = delete;
 
   // One argument per parameter; dtypes are the caller's business, sizes are checked. Throws std::invalid_argument for a
@@ -76,7 +76,7 @@ class Program {
   Artifact artifact_;
   std::vector<int64_t> callbacks_;
   std::string lacking_;  // the instructions without which the code cannot run here
-  void* library_ = nullptr;
+  std::unique_ptr<LoadedCode> code_;
   WeftMain main_ = nullptr;
   std::vector<WeftMain> functions_;
   std::shared_ptr<void> constants_;

@@ -83,14 +83,15 @@ void OneDnn(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, i
   if (status != dnnl_success) throw std::runtime_error("oneDNN refuses a product, with code " + std::to_string(status));
 }
 
+std::atomic<bool> g_prepared{false};
+
 // oneDNN makes its code at the first product of each kind, and does not look whether it got memory for that.
 void PrepareOneDnn() {
   static auto& mutex = *new ForkSafeMutex;
-  static std::atomic<bool> prepared{false};
-  if (prepared.load(std::memory_order_acquire)) return;
+  if (g_prepared.load(std::memory_order_acquire)) return;
   constexpr int64_t kMemory = int64_t{64} << 20;
   const std::lock_guard<ForkSafeMutex> lock(mutex);
-  if (prepared.load(std::memory_order_relaxed)) return;
+  if (g_prepared.load(std::memory_order_relaxed)) return;
   if (!CanAllocate(kMemory))
     throw OutOfMemory("out of memory: oneDNN needs " + std::to_string(kMemory) + " bytes of address space to work in");
   constexpr int64_t kSize = 128;  // not one of those that are too small for its usual way
@@ -100,7 +101,7 @@ void PrepareOneDnn() {
     for (const bool tb : {false, true})
       OneDnn(ta, tb, kSize, kSize, kSize, ones.data(), kSize, ones.data(), kSize, product.data(), kSize);
   }
-  prepared.store(true, std::memory_order_release);
+  g_prepared.store(true, std::memory_order_release);
 }
 
 template <class T>
@@ -172,6 +173,7 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t
 }
 
 void PrepareProducts() { PrepareOneDnn(); }
+bool ProductsArePrepared() { return g_prepared.load(std::memory_order_acquire); }
 
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, int64_t, float*,
                    int64_t);

@@ -15,6 +15,8 @@ void Gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, c
 // Makes what oneDNN makes at its first product and destroys when the process ends: what is registered with exit() after
 // this comes before that. Throws OutOfMemory.
 void PrepareProducts();
+// Whether nothing of that is left to do.
+bool ProductsArePrepared();
 
 }  // namespace weft::cpu
 #endif  // WEFT_BACKENDS_CPU_OPS_GEMM_H_

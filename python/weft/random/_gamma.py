@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -126,7 +127,7 @@ def _slope_of_quantile(a: Array, log_v: Array) -> Array:
         down = down - (fixed_a * down + fixed_x * wnp.expm1(-down) - end) / wnp.maximum(fall, fixed_a * 1e-3)
     length = wnp.where(upper, up, down)
 
-    nodes, weights = _GAUSS_LEGENDRE[points]
+    nodes, weights = _gauss_legendre(points)
     sign = wnp.where(upper, 1, -1)[..., None].astype(a.dtype)
     s = length[..., None] * wnp.asarray(nodes, a.dtype)
     exponent = below[..., None] * sign * s - x[..., None] * _without_linear(sign * s, 14 if wide else 8)
@@ -143,10 +144,11 @@ def _without_linear(s: Array, order: int) -> Array:
     return wnp.where(wnp.abs(s) < 0.5, small * small / 2 * series, wnp.expm1(s) - s)
 
 
-# Points and weights on (0, 1), by their number.
-_GAUSS_LEGENDRE = {
-    n: ((points + 1) / 2, weights / 2) for n in (16, 32) for points, weights in [np.polynomial.legendre.leggauss(n)]
-}
+@functools.cache  # NumPy's polynomials take as long to load as everything else here
+def _gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights on (0, 1)."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return (points + 1) / 2, weights / 2
 
 
 def _divided(log_u: Array, a: Array) -> Array:
