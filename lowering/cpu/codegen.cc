@@ -13,6 +13,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Pass.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -170,9 +171,18 @@ void ForgetCompilerState() {
   (void)t_state->machine.release();
 }
 
+// A quarter of the code generator's time, for nothing that the programs of bench/ show: addresses of our loops are as
+// x86 wants them, and processors that reorder instructions do so without help.
+constexpr const char* kPassesLeftOut[] = {"disable-lsr", "disable-post-ra"};
+
 // LLVM's own ends of the process become exceptions, and there is some memory and stack to begin with.
 void PrepareCompiler(size_t equations) {
   static const bool once = [] {
+    for (const char* pass : kPassesLeftOut) {
+      llvm::cl::Option* option = llvm::cl::getRegisteredOptions().lookup(pass);
+      WEFT_CHECK(option != nullptr) << "LLVM has no option " << pass;
+      static_cast<llvm::cl::opt<bool>*>(option)->setValue(true);
+    }
     llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
     llvm::install_fatal_error_handler(
         [](void*, const char* reason, bool) { throw Error(ErrorKind::kInternal, std::string("LLVM: ") + reason); });

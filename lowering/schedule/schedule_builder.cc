@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/error.h"
+#include "lowering/schedule/share_kernels.h"
 
 namespace weft {
 namespace {
@@ -189,6 +190,7 @@ Schedule ScheduleBuilder::Finish(Steps steps, const std::string& name, const std
   schedule_.frames[0].name = name;
   schedule_.frames[0].body.steps = std::move(steps);
   schedule_.donated = donated;
+  ShareKernels(&schedule_);
   schedule_.Number();
   return std::move(schedule_);
 }

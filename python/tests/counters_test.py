@@ -115,3 +115,36 @@ def test_everything_jitted_is_compiled():
     x = wnp.arange(4.0)
     for f in (lambda x: x + 1, lambda x: wnp.sort(x), lambda x: x[0], lambda x: x, lambda x: wnp.linalg.norm(x)):
         assert "interpreted" not in facts(f, x) and "kernels" in facts(f, x)
+
+
+def chain(dtype, depth, c=0.75):
+    """Branches inside of branches, each with numbers of its own."""
+
+    def f(x, k):
+        if depth == 0:
+            return x
+        inner = chain(dtype, depth - 1, c + 0.25)
+        here = np.asarray(c, dtype)
+        return weft.lax.cond(k > depth, lambda x: inner(x * here + here, k), lambda x: x * here - here, x)
+
+    return f
+
+
+@pytest.mark.parametrize("size", [(), (3,), (5000,)])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "int32"])
+def test_kernels_that_differ_in_numbers_only_are_one(dtype, size):
+    with weft.enable_x64():
+        x = wnp.arange(np.prod(size, dtype=int)).reshape(size).astype(dtype)
+        kernels = []
+        for depth in (6, 12):
+            f = weft.jit(chain(dtype, depth))
+            want = weft.jit(chain(dtype, depth), backend="interpreter")
+            for k in (0, depth // 2, depth):
+                got, expected = (np.asarray(g(x, k)).astype(np.complex128) for g in (f, want))
+                if dtype in ("float16", "bfloat16"):  # fused operations round once
+                    np.testing.assert_allclose(got, expected, rtol=2**-6)
+                else:
+                    np.testing.assert_array_equal(got, expected)
+            kernels.append(facts(chain(dtype, depth), x, 0)["kernels"])
+        # Of integers only those of a few elements: what a loop divides or shifts by had better be known.
+        assert kernels[0] == kernels[1] or (dtype == "int32" and size == (5000,)), kernels
