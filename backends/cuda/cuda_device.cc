@@ -164,8 +164,8 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
     }
   }();
   if (p.dtype != p.out_dtype)
-    throw std::runtime_error(std::string("cuda: a product of ") + Name(p.dtype) + " into " +
-                             Name(p.out_dtype) + " is not supported yet; expected one dtype");
+    throw std::runtime_error(std::string("cuda: a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
+                             " is not supported yet; expected one dtype");
   auto laid_out = [](int64_t rows, int64_t row, int64_t columns, int64_t column) {
     const std::optional<ColumnMajor> m = ColumnMajor::Of(rows, row, columns, column);
     if (!m) throw std::runtime_error("cuda: the program has a product that cuBLASLt cannot describe");

@@ -374,8 +374,8 @@ void Product(const GpuMatmul& p, const void* x, const void* y, void* out) {
 
 void EmulatedDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
   if (p.dtype != p.out_dtype)
-    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " +
-                             Name(p.out_dtype) + " is not supported yet; expected one dtype");
+    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
+                             " is not supported yet; expected one dtype");
   switch (p.dtype) {
     case DType::kF32: return Product<float, double>(p, x, y, out);
     case DType::kF64: return Product<double, double>(p, x, y, out);

@@ -35,62 +35,60 @@ typedef void (*WeftOp)(WeftFrame* frame, const int64_t* desc);
 typedef void (*WeftMath)(void* out, const void* a, const void* b, int64_t n);
 
 // X(number, struct in lowering/abi/steps.h, name in the text of schedules): operations of the runtime.
-#define WEFT_OPCODES(X)                                                                            \
-  X(CONTRACT, Contract, "contract")                                                                \
-  X(COPY, Copy, "copy")                                                                            \
-  X(ARGMINMAX, ArgExtreme, "argminmax")                                                            \
-  X(CUMULATIVE, Cumulative, "cumulative")                                                          \
-  X(SCATTER, Scatter, "scatter")                                                                   \
-  X(SORT, Sort, "sort")                                                                            \
-  X(TOP_K, TopK, "top_k")                                                                          \
-  X(REDUCE_WINDOW, ReduceWindow, "reduce_window")                                                  \
-  X(CONV, Convolution, "conv")                                                                     \
-  X(CHOLESKY, Cholesky, "cholesky")                                                                \
-  X(TRIANGULAR_SOLVE, TriangularSolve, "triangular_solve")                                         \
-  X(QR, Qr, "qr")                                                                                  \
-  X(EIGH, Eigh, "eigh")                                                                            \
-  X(SVD, Svd, "svd")                                                                               \
-  X(EIG, Eig, "eig")                                                                               \
-  X(LU, Lu, "lu")                                                                                  \
-  X(FFT, Fft, "fft")                                                                               \
-  X(DEBUG_PRINT, DebugPrint, "debug_print")                                                        \
-  X(ASSERT, Assert, "assert")                                                                      \
-  X(REQUIRE, Require, "require")                                                                   \
-  X(CALLBACK, Callback, "callback")                                                                \
-  X(COLLECTIVE, Collective, "collective")                                                          \
-  X(AXIS_INDEX, AxisIndex, "axis_index")                                                           \
-  X(SPMD, Spmd, "spmd")                                                                            \
-  X(TAPE_NEW, TapeNew, "tape_new")                                                                 \
-  X(TAPE_START, TapeStart, "tape_start")                                                           \
-  X(TAPE_STEP, TapeStep, "tape_step")                                                              \
-  X(TAPE_WRITE, TapeWrite, "tape_write")                                                           \
-  X(TAPE_READ, TapeRead, "tape_read")                                                              \
-  X(TAPE_ADD, TapeAdd, "tape_add")                                                                 \
-  X(TAPE_MARK, TapeMark, "tape_mark")                                                              \
-  X(TAPE_RELEASE, TapeRelease, "tape_release")                                                     \
-  /* Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main. */             \
-  X(CALL, Call, "function")                                                                        \
-  X(BOX, Box, "box")                                                                               \
+#define WEFT_OPCODES(X)                                                                \
+  X(CONTRACT, Contract, "contract")                                                    \
+  X(COPY, Copy, "copy")                                                                \
+  X(ARGMINMAX, ArgExtreme, "argminmax")                                                \
+  X(CUMULATIVE, Cumulative, "cumulative")                                              \
+  X(SCATTER, Scatter, "scatter")                                                       \
+  X(SORT, Sort, "sort")                                                                \
+  X(TOP_K, TopK, "top_k")                                                              \
+  X(REDUCE_WINDOW, ReduceWindow, "reduce_window")                                      \
+  X(CONV, Convolution, "conv")                                                         \
+  X(CHOLESKY, Cholesky, "cholesky")                                                    \
+  X(TRIANGULAR_SOLVE, TriangularSolve, "triangular_solve")                             \
+  X(QR, Qr, "qr")                                                                      \
+  X(EIGH, Eigh, "eigh")                                                                \
+  X(SVD, Svd, "svd")                                                                   \
+  X(EIG, Eig, "eig")                                                                   \
+  X(LU, Lu, "lu")                                                                      \
+  X(FFT, Fft, "fft")                                                                   \
+  X(DEBUG_PRINT, DebugPrint, "debug_print")                                            \
+  X(ASSERT, Assert, "assert")                                                          \
+  X(REQUIRE, Require, "require")                                                       \
+  X(CALLBACK, Callback, "callback")                                                    \
+  X(COLLECTIVE, Collective, "collective")                                              \
+  X(AXIS_INDEX, AxisIndex, "axis_index")                                               \
+  X(SPMD, Spmd, "spmd")                                                                \
+  X(TAPE_NEW, TapeNew, "tape_new")                                                     \
+  X(TAPE_START, TapeStart, "tape_start")                                               \
+  X(TAPE_STEP, TapeStep, "tape_step")                                                  \
+  X(TAPE_WRITE, TapeWrite, "tape_write")                                               \
+  X(TAPE_READ, TapeRead, "tape_read")                                                  \
+  X(TAPE_ADD, TapeAdd, "tape_add")                                                     \
+  X(TAPE_MARK, TapeMark, "tape_mark")                                                  \
+  X(TAPE_RELEASE, TapeRelease, "tape_release")                                         \
+  /* Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main. */ \
+  X(CALL, Call, "function")                                                            \
+  X(BOX, Box, "box")                                                                   \
   X(UNBOX, Unbox, "unbox")
 // The same of what the program's code does itself.
-#define WEFT_OWN_STEPS(X)       \
-  X(KERNEL, Kernel, "kernel")   \
+#define WEFT_OWN_STEPS(X)     \
+  X(KERNEL, Kernel, "kernel") \
   X(LOOP, Loop, "loop")
 
 // And of a plan for a GPU (lowering/abi/gpu_artifact.h), besides copies.
-#define WEFT_GPU_STEPS(X)       \
-  X(LAUNCH, Launch, "launch")   \
+#define WEFT_GPU_STEPS(X)     \
+  X(LAUNCH, Launch, "launch") \
   X(PRODUCT, Product, "product")
 
 typedef enum WeftOpcode {
 #define WEFT_OPCODE(id, structure, name) WEFT_OP_##id,
-  WEFT_OPCODES(WEFT_OPCODE)
-  WEFT_OP_COUNT,
+  WEFT_OPCODES(WEFT_OPCODE) WEFT_OP_COUNT,
   WEFT_OP_BEFORE_OWN = WEFT_OP_COUNT - 1,
-  WEFT_OWN_STEPS(WEFT_OPCODE)
-  WEFT_GPU_STEPS(WEFT_OPCODE)
+  WEFT_OWN_STEPS(WEFT_OPCODE) WEFT_GPU_STEPS(WEFT_OPCODE)
 #undef WEFT_OPCODE
-  WEFT_STEP_COUNT
+      WEFT_STEP_COUNT
 } WeftOpcode;
 
 typedef struct WeftRuntime {

@@ -121,8 +121,9 @@ void Fields(IO& io, T& v) {
     All<U>(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied, v.donated);
   } else {
     static_assert(std::is_same_v<U, Artifact>);
-    All<U>(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers, v.arena_bytes,
-        v.functions, v.desc, v.desc_patches, v.conditions, v.constants, v.strings, v.counters, v.schedule);
+    All<U>(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers,
+           v.arena_bytes, v.functions, v.desc, v.desc_patches, v.conditions, v.constants, v.strings, v.counters,
+           v.schedule);
   }
 }
 

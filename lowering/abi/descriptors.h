@@ -1,5 +1,5 @@
-// Descriptors of programs that may come from anywhere: their words are checked, printed and compared, all by the lists of
-// fields in lowering/abi/steps.h.
+// Descriptors of programs that may come from anywhere: their words are checked, printed and compared, all by the lists
+// of fields in lowering/abi/steps.h.
 #ifndef WEFT_LOWERING_ABI_DESCRIPTORS_H_
 #define WEFT_LOWERING_ABI_DESCRIPTORS_H_
 

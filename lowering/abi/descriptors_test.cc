@@ -254,15 +254,16 @@ TEST(Descriptors, WordsOutOfRangeAreRefusedByName) {
       const Range r = RangeOf(teller.kinds[i]);
       std::vector<int64_t> bad = {std::numeric_limits<int64_t>::min()};
       if (r.least != bad[0]) bad.push_back(r.least - 1);
-      if (r.most != std::numeric_limits<int64_t>::max()) bad.insert(bad.end(), {r.most + 1, r.most + (int64_t{1} << 40)});
+      if (r.most != std::numeric_limits<int64_t>::max())
+        bad.insert(bad.end(), {r.most + 1, r.most + (int64_t{1} << 40)});
       if (r.least == std::numeric_limits<int64_t>::min()) bad.erase(bad.begin());
       for (int64_t v : bad) {
         std::vector<int64_t> changed = words;
         changed[i] = v;
         const std::string problem = ProblemOf(changed);
         ASSERT_EQ(problem.find(StepName(S::kOpcode)), 0u) << StepText(words) << "\n" << names[i] << " " << v << problem;
-        ASSERT_NE(problem.find(names[i] + " is "), std::string::npos)
-            << StepText(words) << "\n" << names[i] << " " << v << ": " << problem;
+        ASSERT_NE(problem.find(names[i] + " is "), std::string::npos) << StepText(words) << "\n"
+                                                                      << names[i] << " " << v << ": " << problem;
         ++tried;
       }
     }
@@ -355,7 +356,8 @@ TEST(Descriptors, ArraysLieInTheirMemory) {
   EXPECT_EQ(problem(Cholesky<Owned>{array(0, DType::kF32, {2, 3}), array(6, DType::kF32, {5, 5})}), "");
   EXPECT_NE(problem(Cholesky<Owned>{array(0, DType::kF64, {2, 3}), array(6, DType::kF32, {5, 5})}), "");
   EXPECT_NE(problem(Cholesky<Owned>{array(0, DType::kF32, {2, 3}), array(6, DType::kF32, {26})}), "");
-  EXPECT_NE(problem(Cholesky<Owned>{array(0, DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}), array(6, {}, {})}), "");
+  EXPECT_NE(problem(Cholesky<Owned>{array(0, DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}), array(6, {}, {})}),
+            "");
   EXPECT_EQ(problem(Cholesky<Owned>{array(4, DType::kF32, {0, int64_t{1} << 62, 8}), array(2, {}, {1000})}), "");
   // 2 x 3 of f32 in slot 0, transposed and backwards in part.
   Contract<Owned> c{0, 3, 1, DType::kF32, DType::kF32, 0, 0, {}, {{2, 3, 0, 1}}, {}, {{3, 1, 0, 0}}};

@@ -14,37 +14,37 @@ namespace weft {
 // bytes, alignment, write). Barriers and shuffles (site, value, distance) carry the number of the instruction, the same
 // for all threads. UNARY(name), BINARY(name): of libdevice, called __nv_name for double and __nv_namef for single
 // precision.
-#define WEFT_EMULATION_FUNCTIONS(MACHINE, UNARY, BINARY)              \
-  MACHINE(weft_thread, int32_t())                                     \
-  MACHINE(weft_block, int32_t())                                      \
-  MACHINE(weft_barrier, void(int32_t))                                \
-  MACHINE(weft_shuffle, int32_t(int32_t, int32_t, int32_t))           \
-  MACHINE(weft_access, void(const void*, int64_t, int64_t, int32_t))  \
-  UNARY(exp)                                                          \
-  UNARY(exp2)                                                         \
-  UNARY(expm1)                                                        \
-  UNARY(log)                                                          \
-  UNARY(log1p)                                                        \
-  UNARY(cbrt)                                                         \
-  UNARY(sin)                                                          \
-  UNARY(cos)                                                          \
-  UNARY(tan)                                                          \
-  UNARY(asin)                                                         \
-  UNARY(acos)                                                         \
-  UNARY(atan)                                                         \
-  UNARY(sinh)                                                         \
-  UNARY(cosh)                                                         \
-  UNARY(tanh)                                                         \
-  UNARY(asinh)                                                        \
-  UNARY(acosh)                                                        \
-  UNARY(atanh)                                                        \
-  UNARY(erf)                                                          \
-  UNARY(erfc)                                                         \
-  UNARY(lgamma)                                                       \
-  UNARY(erfinv)                                                       \
-  BINARY(pow)                                                         \
-  BINARY(atan2)                                                       \
-  BINARY(fmod)                                                        \
+#define WEFT_EMULATION_FUNCTIONS(MACHINE, UNARY, BINARY)             \
+  MACHINE(weft_thread, int32_t())                                    \
+  MACHINE(weft_block, int32_t())                                     \
+  MACHINE(weft_barrier, void(int32_t))                               \
+  MACHINE(weft_shuffle, int32_t(int32_t, int32_t, int32_t))          \
+  MACHINE(weft_access, void(const void*, int64_t, int64_t, int32_t)) \
+  UNARY(exp)                                                         \
+  UNARY(exp2)                                                        \
+  UNARY(expm1)                                                       \
+  UNARY(log)                                                         \
+  UNARY(log1p)                                                       \
+  UNARY(cbrt)                                                        \
+  UNARY(sin)                                                         \
+  UNARY(cos)                                                         \
+  UNARY(tan)                                                         \
+  UNARY(asin)                                                        \
+  UNARY(acos)                                                        \
+  UNARY(atan)                                                        \
+  UNARY(sinh)                                                        \
+  UNARY(cosh)                                                        \
+  UNARY(tanh)                                                        \
+  UNARY(asinh)                                                       \
+  UNARY(acosh)                                                       \
+  UNARY(atanh)                                                       \
+  UNARY(erf)                                                         \
+  UNARY(erfc)                                                        \
+  UNARY(lgamma)                                                      \
+  UNARY(erfinv)                                                      \
+  BINARY(pow)                                                        \
+  BINARY(atan2)                                                      \
+  BINARY(fmod)                                                       \
   UNARY(round)
 
 // The table: a member for each, of its type. Entry i is the i-th pointer.

@@ -41,7 +41,9 @@ struct Kind {
   int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
 
   // Whether it may depend on dimension symbols.
-  constexpr bool may_be_symbolic() const { return what == What::kNumber && most == std::numeric_limits<int64_t>::max(); }
+  constexpr bool may_be_symbolic() const {
+    return what == What::kNumber && most == std::numeric_limits<int64_t>::max();
+  }
 };
 inline constexpr Kind kNumber = {};
 inline constexpr Kind kSize = {Kind::What::kNumber, 0};
@@ -53,7 +55,7 @@ inline constexpr Kind kString = {Kind::What::kString, 0};   // in Artifact::stri
 inline constexpr Kind kFunction = {Kind::What::kFunction, 0};
 inline constexpr Kind kCallback = {Kind::What::kCallback, 0};
 inline constexpr Kind kKernel = {Kind::What::kKernel, 0};  // of a GPU's plan
-inline constexpr Kind kAxis = {Kind::What::kAxis, 0};  // of the mesh
+inline constexpr Kind kAxis = {Kind::What::kAxis, 0};      // of the mesh
 constexpr Kind Below(size_t n) { return {Kind::What::kNumber, 0, static_cast<int64_t>(n) - 1}; }
 // Of devices and processes.
 inline constexpr Kind kDeviceCount = {Kind::What::kNumber, 1, std::numeric_limits<int32_t>::max()};
@@ -85,8 +87,8 @@ constexpr Kind KindOf() {
 inline constexpr int64_t kCounted = -1;  // a list whose length is written in front of it
 
 // The list of fields of a struct, in which they are called s and visited by v.
-#define WEFT_ABI_FIELDS            \
-  template <class V, class S>      \
+#define WEFT_ABI_FIELDS       \
+  template <class V, class S> \
   static constexpr void Fields(V& v, S& s)
 
 // ---- Forms ---------------------------------------------------------------------------------------------------------

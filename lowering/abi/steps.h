@@ -45,7 +45,8 @@ struct Copy {
 
 // ---- Numbers -------------------------------------------------------------------------------------------------------
 
-// result[batch, m, n] = sum over k of x[batch, m, k] * y[batch, k, n]; arrays begin `start` elements behind their place.
+// result[batch, m, n] = sum over k of x[batch, m, k] * y[batch, k, n]; arrays begin `start` elements behind their
+// place.
 template <class F>
 struct Contract {
   static constexpr WeftOpcode kOpcode = WEFT_OP_CONTRACT;
@@ -186,7 +187,9 @@ template <class F>
 struct Lu {
   static constexpr WeftOpcode kOpcode = WEFT_OP_LU;
   Array<F> x{}, lu{}, pivots{}, permutation{};
-  WEFT_ABI_FIELDS { v.Part("x", s.x), v.Part("lu", s.lu), v.Part("pivots", s.pivots), v.Part("permutation", s.permutation); }
+  WEFT_ABI_FIELDS {
+    v.Part("x", s.x), v.Part("lu", s.lu), v.Part("pivots", s.pivots), v.Part("permutation", s.permutation);
+  }
 };
 template <class F>
 struct Qr {
@@ -298,15 +301,16 @@ struct Collective {
   static constexpr WeftOpcode kOpcode = WEFT_OP_COLLECTIVE;
   CollectiveKind kind{};
   typename F::Place result{};
-  typename F::Numbers axes{};  // by their place in the mesh
-  int64_t name = 0;            // of the operation, for messages
+  typename F::Numbers axes{};    // by their place in the mesh
+  int64_t name = 0;              // of the operation, for messages
   typename F::Place returned{};  // the result of the body that this is, and nothing else
   Array<F> x{};
-  int64_t dim = 0;     // that is gathered, scattered, or split by all_to_all
-  int64_t concat = 0;  // that all_to_all puts together
+  int64_t dim = 0;                             // that is gathered, scattered, or split by all_to_all
+  int64_t concat = 0;                          // that all_to_all puts together
   typename F::Numbers senders{}, receivers{};  // of ppermute
   WEFT_ABI_FIELDS {
-    v.Word("kind", s.kind), v.Place("result", s.result), v.Words("axes", s.axes, kAxis), v.Word("name", s.name, kString);
+    v.Word("kind", s.kind), v.Place("result", s.result), v.Words("axes", s.axes, kAxis),
+        v.Word("name", s.name, kString);
     v.Place("returned", s.returned, kResult), v.Part("x", s.x);
     const Kind of_x = Below(s.x.dims.empty() ? 1 : s.x.dims.size());
     v.Word("dim", s.dim, of_x), v.Word("concat", s.concat, of_x), v.Words("senders", s.senders, kSize);
@@ -326,8 +330,8 @@ struct AxisIndex {
 template <class F>
 struct Blocks {
   typename F::Place place{};
-  typename F::Number bytes{};  // of a block
-  int64_t width = 1;           // bytes of an element
+  typename F::Number bytes{};              // of a block
+  int64_t width = 1;                       // bytes of an element
   typename F::Numbers sizes{}, strides{};  // of a block, and in elements of the whole array
   typename F::Numbers starts{};            // of each device's block, in bytes
   typename F::Numbers first{};             // whether each device is the first that holds its block
@@ -503,9 +507,10 @@ struct Loop {
 
 // ---- All of them ---------------------------------------------------------------------------------------------------
 
-#define WEFT_COMPLETE(id, structure, name)                                                                         \
-  static_assert(structure<InWords>::kOpcode == WEFT_OP_##id, "a struct has the number of another row of abi.h");   \
-  static_assert(ListsEveryField<structure<InWords>>(), "Fields of " #structure " leaves out a field, or lists one twice");
+#define WEFT_COMPLETE(id, structure, name)                                                                       \
+  static_assert(structure<InWords>::kOpcode == WEFT_OP_##id, "a struct has the number of another row of abi.h"); \
+  static_assert(ListsEveryField<structure<InWords>>(),                                                           \
+                "Fields of " #structure " leaves out a field, or lists one twice");
 WEFT_OPCODES(WEFT_COMPLETE)
 WEFT_OWN_STEPS(WEFT_COMPLETE)
 WEFT_GPU_STEPS(WEFT_COMPLETE)

@@ -101,30 +101,30 @@ void WriteSchedule(const GpuTarget& target, const std::string& memory, GpuProgra
     out.precision(3);
     out << ", at least " << us << " us\n";
   };
-  p->artifact.ForEachStep(StepVisitor{
-      [&](const abi::Launch<abi::InWords>& s) {
-        begin();
-        out << "kernel k" << s.kernel << " (";
-        const char* comma = "";
-        for (const auto& o : s.operands) {
-          out << comma << (o.written ? "-> s" : "s") << o.place;
-          comma = ", ";
-        }
-        out << ")";
-        end(s.bytes);
-      },
-      [&](const abi::Product<abi::InWords>& s) {
-        begin();
-        const GpuMatmul& m = s.product;
-        out << "cublasLt matmul (s" << s.x << ", s" << s.y << ", -> s" << s.out << ") " << Name(m.dtype) << " [" << m.batch
-            << ", " << m.m << ", " << m.n << "] over " << m.k;
-        end(s.bytes);
-      },
-      [&](const abi::Copy<abi::InWords>& s) {
-        begin();
-        out << "copy (-> s" << s.to << ", s" << s.from << ")";
-        end(s.bytes);
-      }});
+  p->artifact.ForEachStep(StepVisitor{[&](const abi::Launch<abi::InWords>& s) {
+                                        begin();
+                                        out << "kernel k" << s.kernel << " (";
+                                        const char* comma = "";
+                                        for (const auto& o : s.operands) {
+                                          out << comma << (o.written ? "-> s" : "s") << o.place;
+                                          comma = ", ";
+                                        }
+                                        out << ")";
+                                        end(s.bytes);
+                                      },
+                                      [&](const abi::Product<abi::InWords>& s) {
+                                        begin();
+                                        const GpuMatmul& m = s.product;
+                                        out << "cublasLt matmul (s" << s.x << ", s" << s.y << ", -> s" << s.out << ") "
+                                            << Name(m.dtype) << " [" << m.batch << ", " << m.m << ", " << m.n
+                                            << "] over " << m.k;
+                                        end(s.bytes);
+                                      },
+                                      [&](const abi::Copy<abi::InWords>& s) {
+                                        begin();
+                                        out << "copy (-> s" << s.to << ", s" << s.from << ")";
+                                        end(s.bytes);
+                                      }});
   out << "memory alone: " << total << " us\n";
   for (size_t k = 0; k < p->plans.size(); ++k) out << "k" << k << ": " << p->plans[k].ToString() << "\n";
   p->artifact.plan.schedule = out.str() + memory + KernelsText(p->program.kernels);

@@ -145,8 +145,7 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   told.function = index;
   for (const Mesh::Axis& a : mesh.axes) told.axes.push_back(Dim(a.size));
   const Ints processes = e.attrs.GetOr<Ints>("processes", {});
-  told.spans_processes =
-      std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
+  told.spans_processes = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
   if (told.spans_processes) {
     // The first entry is the process that runs this.
     told.process = processes[0];

@@ -60,7 +60,7 @@ std::vector<int> BlockLowering::NewTapes(Steps& steps, const Eqn& e, size_t firs
     const abi::TapeNew<InSchedule> told{
         tape, rows[i].dtype, Product(dims, split, dims.size()), Product(dims, 0, split), trips, num_trips};
     p_.AddCall(steps, told, std::move(uses)).note = Bytes(rows[i]).ToString() + " bytes per trip" +
-                (rows[i].dtype == DType::kTape ? ", and the tapes in them" : "");
+                                                    (rows[i].dtype == DType::kTape ? ", and the tapes in them" : "");
     tapes.push_back(tape);
   }
   return tapes;
@@ -138,11 +138,14 @@ void BlockLowering::EmitTapeScan(Steps& steps, const Eqn& e) {
     const int tape = ValueOf(e.operands[i]), scratch = p_.NewTemporary(row),
               moving = p_.NewMoving(row, {tape, scratch});
     const abi::TapeRead<InSchedule> told{
-        moving,  tape,       counter,
-        reverse, scratch,    all.size(),
+        moving,
+        tape,
+        counter,
+        reverse,
+        scratch,
+        all.size(),
         Product(row.dims, static_cast<size_t>(all.rank()), row.dims.size()) * Dim(ByteWidth(row.dtype))};
-    p_.AddCall(inner, told,
-               {p_.Read(tape), p_.Read(counter), p_.Write(scratch), {moving, Schedule::Access::kPoint}});
+    p_.AddCall(inner, told, {p_.Read(tape), p_.Read(counter), p_.Write(scratch), {moving, Schedule::Access::kPoint}});
     params.push_back(moving);
   }
   std::vector<int> dest = carry;

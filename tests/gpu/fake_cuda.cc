@@ -259,8 +259,8 @@ WEFT_FAKE cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   if (&TheMachine().bundle().gpu->kernels[static_cast<size_t>(step.kernel)] != kernel) Die("another kernel is due");
   std::vector<Operand> operands;
   for (const auto& o : step.operands)
-    operands.push_back({Memory(*static_cast<DevicePointer*>(*arguments++)), SlotBytes(TheMachine().bundle(), o.place),
-                        o.written});
+    operands.push_back(
+        {Memory(*static_cast<DevicePointer*>(*arguments++)), SlotBytes(TheMachine().bundle(), o.place), o.written});
   if (Is("idle")) return 0;
   static_cast<Stream*>(stream)->Add([kernel, operands] { TheMachine().device().Launch(*kernel, operands); });
   return 0;

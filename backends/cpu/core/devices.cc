@@ -85,7 +85,7 @@ struct Devices {
     abi::Collective<InWords> told;
   };
   const std::vector<std::string>* strings = nullptr;
-  ProcessGroup* job = nullptr;            // of the processes that have the others
+  ProcessGroup* job = nullptr;         // of the processes that have the others
   std::span<const int64_t> processes;  // of each device; empty: they are all here
   std::string program;                 // what runs, for messages
   std::vector<int64_t> here;           // the device of each fibre

@@ -20,7 +20,7 @@ struct Collective {
   char* result;                   // null: of a device of another process, or nobody reads it
   std::span<const int64_t> axes;  // by their place in the mesh
   int64_t name;                   // a string of the program
-  int64_t returned;  // the result of the device's program that this is, and nothing else; -1: it is more
+  int64_t returned;               // the result of the device's program that this is, and nothing else; -1: it is more
   const char* x;
   DType dtype;
   std::vector<int64_t> shape;
@@ -34,7 +34,9 @@ struct Collective {
   int64_t Outer(int64_t dim) const;
   int64_t bytes() const { return Inner(0); }
   int64_t result_bytes(int64_t members) const;
-  bool reduces() const { return kind == Kind::kPsum || kind == Kind::kPmax || kind == Kind::kPmin || kind == Kind::kPsumScatter; }
+  bool reduces() const {
+    return kind == Kind::kPsum || kind == Kind::kPmax || kind == Kind::kPmin || kind == Kind::kPsumScatter;
+  }
 };
 
 // What several neighbours of a group have in all: members [begin, end) of its tree (see TreeMiddle), in the type that

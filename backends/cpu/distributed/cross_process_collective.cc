@@ -6,7 +6,9 @@
 
 namespace weft::cpu {
 
-bool CrossProcessCollective::InPieces() const { return group_[0].kind == Kind::kPsumScatter || group_[0].kind == Kind::kAllToAll; }
+bool CrossProcessCollective::InPieces() const {
+  return group_[0].kind == Kind::kPsumScatter || group_[0].kind == Kind::kAllToAll;
+}
 
 void CrossProcessCollective::AddSubtrees(int process, int64_t begin, int64_t end, std::vector<Item>& items) const {
   const auto first = owners_.begin();

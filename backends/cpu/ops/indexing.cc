@@ -129,8 +129,8 @@ using Fill = std::function<void(int64_t b, int64_t n, Places& places)>;
 
 // Combines, in order, the windows that begin in [first, last) of the operand; that may be all of it.
 template <class T>
-void ApplyWindows(T* to, const T* from, const Windows& windows, Kind kind, int64_t batches, int64_t first,
-                  int64_t last, bool all, const Fill& fill) {
+void ApplyWindows(T* to, const T* from, const Windows& windows, Kind kind, int64_t batches, int64_t first, int64_t last,
+                  bool all, const Fill& fill) {
   const bool points = windows.shape.empty() && windows.run == 1;
   Places p;
   for (int64_t b = 0; b < batches; b += Places::kMost) {

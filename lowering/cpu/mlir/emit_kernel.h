@@ -20,7 +20,8 @@ void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& p
                 const std::string& name, bool shared = false);
 void DeclareKernel(mlir::ModuleOp module, const std::string& name);
 
-// The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's descriptor).
+// The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's
+// descriptor).
 Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc);
 
 }  // namespace weft
