@@ -97,6 +97,37 @@ class Reader {
     }
     if (!empty) Holds(a.place, fits ? bytes : Limits::kAny);
   }
+  void Whole(const Scatter<InWords>& s) {
+    const auto has = [](std::span<const int64_t> list, int64_t d) {
+      return std::find(list.begin(), list.end(), d) != list.end();
+    };
+    size_t window = 0, kept = 0;
+    for (size_t d = 0; d < s.result.dims.size(); ++d)
+      window += !has(s.inserted_dims, static_cast<int64_t>(d)) && !has(s.operand_batch_dims, static_cast<int64_t>(d));
+    for (size_t d = 0; d < s.updates.dims.size(); ++d) kept += !has(s.update_window_dims, static_cast<int64_t>(d));
+    if (window != s.update_window_dims.size()) Refuse("update_window_dims: others than the window has");
+    if (kept > s.indices.dims.size()) Refuse("updates has more dimensions than windows and indices");
+    for (int64_t d : s.indices_batch_dims) {
+      if (static_cast<size_t>(d) >= kept) Refuse("indices_batch_dims: a dimension that updates lacks");
+    }
+  }
+  void Whole(const TopK<InWords>& s) { HasRank("x", s.x, 1); }
+  void Whole(const ReduceWindow<InWords>& s) { HasRank("result", s.result, s.x.dims.size(), s.x.dims.size()); }
+  void Whole(const Convolution<InWords>& s) {
+    const size_t rank = s.strides.size() + 2;
+    HasRank("x", s.x, rank, rank), HasRank("w", s.w, rank, rank), HasRank("result", s.result, rank, rank);
+  }
+  void Whole(const Cholesky<InWords>& s) { HasRank("x", s.x, 2); }
+  void Whole(const Lu<InWords>& s) { HasRank("x", s.x, 2); }
+  void Whole(const Qr<InWords>& s) { HasRank("x", s.x, 2); }
+  void Whole(const Eigh<InWords>& s) { HasRank("x", s.x, 2); }
+  void Whole(const Eig<InWords>& s) { HasRank("x", s.x, 2); }
+  void Whole(const Svd<InWords>& s) { HasRank("x", s.x, 2); }
+  void Whole(const TriangularSolve<InWords>& s) { HasRank("a", s.a, 2), HasRank("b", s.b, 2); }
+  void Whole(const Fft<InWords>& s) {
+    if (s.lengths.empty()) Refuse("lengths: there is none");
+    HasRank("x", s.x, s.lengths.size()), HasRank("result", s.result, s.x.dims.size(), s.x.dims.size());
+  }
   void Whole(const Contract<InWords>& s) {
     Extent x(s.x_start), y(s.y_start), result(0);
     for (const auto* group : {&s.batch, &s.m, &s.n, &s.k}) {
@@ -188,6 +219,11 @@ class Reader {
     // Every entry is a word or more.
     if (static_cast<uint64_t>(count) > words_.size() - at_) Refuse(Name(name, count - 1) + " is missing");
     return count;
+  }
+  void HasRank(const char* name, const Array<InWords>& a, size_t least, size_t most = SIZE_MAX) const {
+    if (a.dims.size() < least || a.dims.size() > most)
+      Refuse(std::string(name) + " has " + std::to_string(a.dims.size()) + " dimensions; expected " +
+             std::to_string(least) + (least == most ? "" : " or more"));
   }
   void Holds(int64_t slot, int64_t bytes) const {
     if (static_cast<size_t>(slot) >= limits_.bytes.size()) return;

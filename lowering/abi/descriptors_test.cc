@@ -146,6 +146,37 @@ void Agree(Spmd<Owned>& s) {
     }
   }
 }
+void AtLeast(Array<Owned>& a, size_t rank) { a.dims.resize(std::max(a.dims.size(), rank), 1); }
+void Agree(Cholesky<Owned>& s) { AtLeast(s.x, 2); }
+void Agree(Lu<Owned>& s) { AtLeast(s.x, 2); }
+void Agree(Qr<Owned>& s) { AtLeast(s.x, 2); }
+void Agree(Eigh<Owned>& s) { AtLeast(s.x, 2); }
+void Agree(Eig<Owned>& s) { AtLeast(s.x, 2); }
+void Agree(Svd<Owned>& s) { AtLeast(s.x, 2); }
+void Agree(TriangularSolve<Owned>& s) { AtLeast(s.a, 2), AtLeast(s.b, 3); }
+void Agree(TopK<Owned>& s) { AtLeast(s.x, 1); }
+void Agree(ReduceWindow<Owned>& s) { s.result.dims.resize(s.x.dims.size()); }
+void Agree(Convolution<Owned>& s) {
+  for (Array<Owned>* a : {&s.x, &s.w, &s.result}) a->dims.resize(s.strides.size() + 2, 1);
+}
+void Agree(Fft<Owned>& s) {
+  s.lengths.resize(std::max<size_t>(s.lengths.size(), 1), 3);
+  AtLeast(s.x, s.lengths.size());
+  s.result.dims.resize(s.x.dims.size(), 2);
+}
+// Windows over all dimensions of the result, placed along the first.
+void Agree(Scatter<Owned>& s) {
+  const size_t rank = s.result.dims.size();
+  s.inserted_dims.clear(), s.operand_batch_dims.clear(), s.indices_batch_dims.clear(), s.update_window_dims.clear();
+  for (size_t d = 0; d < rank; ++d) s.update_window_dims.push_back(static_cast<int64_t>(d));
+  s.updates.dims.resize(rank + 1, 2);
+  AtLeast(s.indices, 1);
+  if (rank == 0) return;
+  s.update_window_dims.pop_back();
+  s.operand_batch_dims = {static_cast<int64_t>(rank) - 1};
+  s.indices_batch_dims = {0};
+  AtLeast(s.indices, 2);
+}
 // Arrays that begin before their memory.
 template <class S>
 void Forwards(S& s, std::initializer_list<int64_t S::*> strides) {
@@ -206,7 +237,7 @@ TEST(Descriptors, AreReadAsWritten) {
     ASSERT_EQ(ProblemOf(words), "") << StepText(words);
     std::vector<int64_t> again;
     EncodeWords(Decode<T>(words.data()), &again);
-    ASSERT_EQ(again, words);
+    ASSERT_EQ(FirstDifference(again, words), "");
   });
 }
 
@@ -371,6 +402,35 @@ TEST(Descriptors, ArraysLieInTheirMemory) {
   EXPECT_EQ(problem(c), "");
   c.m[0].result = 4;
   EXPECT_NE(problem(c), "");
+}
+
+TEST(Descriptors, ArraysHaveTheDimensionsOfTheOperation) {
+  const auto problem = [](const auto& s) {
+    std::vector<int64_t> words;
+    EncodeWords(s, &words);
+    return ProblemOf(words);
+  };
+  const Array<Owned> scalar{0, DType::kF32, {}}, line{0, DType::kF32, {2}}, matrix{0, DType::kF32, {2, 2}};
+  EXPECT_EQ(problem(Qr<Owned>{matrix, matrix, matrix}), "");
+  EXPECT_NE(problem(Qr<Owned>{line, matrix, matrix}).find("qr: x has 1 dimensions; expected 2 or more"),
+            std::string::npos);
+  EXPECT_NE(problem(TopK<Owned>{scalar, 0, 1, 0}), "");
+  EXPECT_EQ(problem(Convolution<Owned>{matrix, matrix, matrix, {}, {}, {}, {}, 1, 1}), "");
+  EXPECT_NE(problem(Convolution<Owned>{matrix, line, matrix, {}, {}, {}, {}, 1, 1}), "");
+  EXPECT_NE(problem(Convolution<Owned>{matrix, matrix, matrix, {1}, {0}, {1}, {1}, 1, 1}), "");
+  EXPECT_EQ(problem(Fft<Owned>{FftKind::kFft, {2}, line, line}), "");
+  EXPECT_NE(problem(Fft<Owned>{FftKind::kFft, {2, 2}, line, line}), "");
+  EXPECT_NE(problem(Fft<Owned>{FftKind::kFft, {}, line, line}), "");
+  EXPECT_NE(problem(Fft<Owned>{FftKind::kFft, {2}, line, matrix}), "");
+  // One element of a line, then windows that are said to be elsewhere.
+  Scatter<Owned> s{line, line, line, ScatterKind::kAdd, false, {}, {0}, {}, {}, {0}};
+  EXPECT_EQ(problem(s), "");
+  s.inserted_dims.clear();
+  EXPECT_NE(problem(s).find("update_window_dims"), std::string::npos);
+  s.update_window_dims = {0};
+  EXPECT_EQ(problem(s), "");
+  s.updates.dims = {2, 2, 2};
+  EXPECT_NE(problem(s).find("updates has more"), std::string::npos);
 }
 
 TEST(Descriptors, FunctionsGetWhatTheyRead) {

@@ -1,5 +1,6 @@
 // Equations that become calls of the runtime's operations, and what each of these is told.
-#include <algorithm>
+#include <map>
+#include <string>
 
 #include "ir/prim.h"
 #include "lowering/ops/op_table.h"
@@ -310,10 +311,11 @@ void TriangularSolve(BlockLowering::LibraryCall& call, int) {
 }
 
 void Fft(BlockLowering::LibraryCall& call, int) {
-  static const std::vector<std::string> kKinds = {"fft", "ifft", "rfft", "irfft"};  // in the order of abi::FftKind
-  const std::string& kind = call.eqn().attrs.Get<std::string>("kind");
+  using Kind = abi::FftKind;
+  static const auto& kinds = *new std::map<std::string, Kind>{
+      {"fft", Kind::kFft}, {"ifft", Kind::kIfft}, {"rfft", Kind::kRfft}, {"irfft", Kind::kIrfft}};
   abi::Fft<InSchedule> told;
-  told.kind = static_cast<abi::FftKind>(std::find(kKinds.begin(), kKinds.end(), kind) - kKinds.begin());
+  told.kind = kinds.at(call.eqn().attrs.Get<std::string>("kind"));
   told.lengths = call.List("lengths");
   told.x = call.Operand(0);
   told.result = call.Result();
