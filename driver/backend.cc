@@ -32,6 +32,10 @@ bool Contains(const std::vector<std::string>& all, const std::string& one) {
 
 }  // namespace
 
+const DeviceMemory& Backend::Memory() const {
+  throw Error(ErrorKind::kUnsupported, "memory: programs for " + Description() + " run on no device of this process");
+}
+
 Tensors Backend::Emulate(const CompileRequest&, const FnRef&, const Tensors&) const {
   throw ValueError("emulate: the program is for ", Description(),
                    "; lower(..., target=\"cuda:sm_90a\") makes one for a GPU");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/compile_request.h"
+#include "driver/device.h"
 #include "ir/fn.h"
 #include "ir/tensor.h"
 #include "lowering/abi/artifact.h"
@@ -39,6 +40,10 @@ class Backend {
   virtual ~Backend() = default;
   // For messages: "a CPU", "cuda:sm_90a".
   virtual std::string Description() const = 0;
+  // The devices of this process that its programs run on, in order. Empty: programs run on none of them.
+  virtual std::vector<Device> Devices() const { return {}; }
+  // Where arrays on these devices lie. Raises kUnsupported where there are none.
+  virtual const DeviceMemory& Memory() const;
   // The names of what StageText gives, in the order in which they are made.
   virtual std::vector<std::string> Stages() const = 0;
   // A form of `optimized`, the request's program after its passes, on the way to code, as text.

@@ -18,15 +18,15 @@
 namespace weft {
 
 struct CompileRequest {
-  FnRef program;
+  FnRef program = nullptr;
   // Who makes code of it and runs it, by its name in driver/backend.h: "cpu", "interpreter", "cuda:sm_90a".
   std::string backend = "cpu";
   // Run before the backend gets the program, in order; see AllPasses (transforms/opt/pass.h).
   std::vector<std::string> passes = DefaultPasses();
   // By parameter: the memory of the argument may hold a result or temporaries. Empty: none.
-  std::vector<bool> donated;
+  std::vector<bool> donated = {};
   // What the CPU's code generator is told.
-  FusionPolicy fusion;
+  FusionPolicy fusion = {};
   Target target = Target::Host();
   bool use_cache = true;       // in memory
   bool use_disk_cache = true;  // see driver/disk_cache.h

@@ -194,11 +194,19 @@ class CpuProgram : public LoadedProgram {
   std::vector<bool> donated_;
 };
 
+// The same in memory of its own, in which a program may write.
+Tensor Copied(const Tensor& t) {
+  const Buffer from{0, const_cast<void*>(t.raw()), t.bytes(), t.owner(), nullptr};
+  Buffer to = HostMemory().Allocate(from.device, from.bytes);
+  HostMemory().Copy(from, to);
+  return Tensor(t.dtype(), t.shape(), std::move(to.owner), to.address);
+}
+
 Tensors CpuProgram::Run(Tensors args) const {
   absl::InlinedVector<cpu::Argument, 8> arguments(args.size() + numbers_.size());
   for (size_t i = 0; i < args.size(); ++i) {
     const bool donated = !donated_.empty() && donated_[i];
-    if (donated && !MayOverwrite(args[i])) args[i] = args[i].Copy();
+    if (donated && !MayOverwrite(args[i])) args[i] = Copied(args[i]);
     arguments[i] = {args[i].raw(), args[i].shape().data(), donated ? args[i].owner() : nullptr};
     if (args[i].dtype() == DType::kTape) arguments[i].tapes = args[i].owner();
   }
@@ -224,6 +232,8 @@ Tensors CpuProgram::Run(Tensors args) const {
 class Cpu : public Backend {
  public:
   std::string Description() const override { return "a CPU"; }
+  std::vector<Device> Devices() const override { return HostDevices(); }
+  const DeviceMemory& Memory() const override { return HostMemory(); }
   std::vector<std::string> Stages() const override {
     return {"fusion", "schedule", "liveness", "buffers", "mlir", "llvm", "asm"};
   }

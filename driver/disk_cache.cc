@@ -239,7 +239,7 @@ std::optional<Artifact> ReadCachedArtifact(const std::string& key) {
   std::memcpy(&length, body.data(), 8);
   if (length != key.size() || body.size() < 8 + length || body.compare(8, length, key) != 0) return std::nullopt;
   Artifact artifact;
-  if (!Artifact::Parse(body.substr(8 + length), &artifact)) return std::nullopt;
+  if (!Artifact::Parse(body.substr(8 + length), &artifact) || !artifact.PlanProblem().empty()) return std::nullopt;
   return artifact;
 }
 

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "backends/cpu/core/buffer_cache.h"
 #include "base/out_of_memory.h"
 #include "driver/compile_gate.h"
 #include "driver/program_key.h"
@@ -139,7 +138,7 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
 }
 
 bool MayOverwrite(const Tensor& t) {
-  return t.owner().use_count() == 1 && t.raw() == t.owner().get() && (t.made_here() || cpu::IsCacheBuffer(t.owner()));
+  return t.owner().use_count() == 1 && t.raw() == t.owner().get() && (t.made_here() || HostMemory().Gave(t.owner()));
 }
 
 Tensors Executable::RunOwned(Tensors args) const {

@@ -22,6 +22,8 @@ class Interpreted : public LoadedProgram {
 class Interpreter : public Backend {
  public:
   std::string Description() const override { return "the interpreter"; }
+  std::vector<Device> Devices() const override { return HostDevices(); }
+  const DeviceMemory& Memory() const override { return HostMemory(); }
   std::vector<std::string> Stages() const override { return {}; }
   std::string StageText(const CompileRequest&, const FnRef&, const std::string& stage) const override {
     throw ValueError("the interpreter has no stage '", stage, "'");

@@ -120,7 +120,9 @@ std::string LowerToText(const FnRef& fn, const Target& target, const LowerOption
   if (stage == "liveness") return liveness.ToString();
   const Assignment assignment = AssignBuffers(schedule, liveness);
   const Program program = MakeProgram(*flat, std::move(schedule), assignment);
-  if (stage == "buffers") return assignment.ToString() + MemoryText(program) + KernelsText(program.kernels);
+  if (stage == "buffers")
+    return assignment.ToString() + MemoryText(program) + "descriptors\n" + program.artifact.DescriptorsText() +
+           KernelsText(program.kernels);
   const auto generate = [&](CodeStage s) { return StageOf(program, target, s, flat->eqns().size()); };
   if (stage == "mlir") return generate(CodeStage::kMlir);
   if (stage == "llvm") return generate(CodeStage::kLlvm);

@@ -75,8 +75,8 @@ CudaDevice::CudaDevice(const GpuArtifact& program, int ordinal) : api_(DriverApi
       for (const GpuKernel& k : program.kernels)
         api_.Check(api_.ModuleGetFunction(&kernels_[k.name], module_, k.name.c_str()), "finding a kernel");
     }
-    const bool multiplies = std::any_of(program.steps.begin(), program.steps.end(),
-                                        [](const GpuStep& s) { return s.kind == GpuStep::Kind::kMatmul; });
+    bool multiplies = false;
+    program.ForEachStep(StepVisitor{[](const auto&) {}, [&](const abi::Product<abi::InWords>&) { multiplies = true; }});
     if (multiplies) {
       lt_ = &LtApi::Get();
       if (const int status = lt_->Create(&lt_handle_); status != 0)
@@ -151,7 +151,7 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
     int data, compute, scale;
   };
   const Types types = [&]() -> Types {
-    switch (static_cast<DType>(p.dtype)) {
+    switch (p.dtype) {
       case DType::kF16: return {2, 68, 0};
       case DType::kBF16: return {14, 68, 0};
       case DType::kF32: return {0, 68, 0};
@@ -159,13 +159,13 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
       case DType::kC64: return {4, 68, 4};
       case DType::kC128: return {5, 70, 5};
       default:
-        throw std::runtime_error(std::string("cuda: cuBLASLt multiplies no ") + Name(static_cast<DType>(p.dtype)) +
+        throw std::runtime_error(std::string("cuda: cuBLASLt multiplies no ") + Name(p.dtype) +
                                  "; expected f16, bf16, f32, f64, c64 or c128");
     }
   }();
   if (p.dtype != p.out_dtype)
-    throw std::runtime_error(std::string("cuda: a product of ") + Name(static_cast<DType>(p.dtype)) + " into " +
-                             Name(static_cast<DType>(p.out_dtype)) + " is not supported yet; expected one dtype");
+    throw std::runtime_error(std::string("cuda: a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
+                             " is not supported yet; expected one dtype");
   auto laid_out = [](int64_t rows, int64_t row, int64_t columns, int64_t column) {
     const std::optional<ColumnMajor> m = ColumnMajor::Of(rows, row, columns, column);
     if (!m) throw std::runtime_error("cuda: the program has a product that cuBLASLt cannot describe");

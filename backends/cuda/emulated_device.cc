@@ -138,35 +138,26 @@ void Access(const void* address, int64_t bytes, int64_t alignment, int32_t write
   }
 }
 
-double ErfInvD(double x) { return ErfInv(x); }
-float ErfInvF(float x) { return static_cast<float>(ErfInv(x, /*single=*/true)); }
+double erfinv(double x) { return ErfInv(x); }
+float erfinvf(float x) { return static_cast<float>(ErfInv(x, /*single=*/true)); }
 
-template <class F>
-void* Entry(F* function) {
-  return reinterpret_cast<void*>(function);
-}
-using D1 = double(double);
-using F1 = float(float);
-using D2 = double(double, double);
-using F2 = float(float, float);
-
-// In the order of kEmulationFunctions.
-void** Table() {
-  static void* table[] = {
-      Entry(ThreadIndex),  Entry(BlockIndex),    Entry(Barrier),      Entry(Shuffle),      Entry(Access),
-      Entry<D1>(::exp),    Entry<F1>(::expf),    Entry<D1>(::exp2),   Entry<F1>(::exp2f),  Entry<D1>(::expm1),
-      Entry<F1>(::expm1f), Entry<D1>(::log),     Entry<F1>(::logf),   Entry<D1>(::log1p),  Entry<F1>(::log1pf),
-      Entry<D1>(::cbrt),   Entry<F1>(::cbrtf),   Entry<D1>(::sin),    Entry<F1>(::sinf),   Entry<D1>(::cos),
-      Entry<F1>(::cosf),   Entry<D1>(::tan),     Entry<F1>(::tanf),   Entry<D1>(::asin),   Entry<F1>(::asinf),
-      Entry<D1>(::acos),   Entry<F1>(::acosf),   Entry<D1>(::atan),   Entry<F1>(::atanf),  Entry<D1>(::sinh),
-      Entry<F1>(::sinhf),  Entry<D1>(::cosh),    Entry<F1>(::coshf),  Entry<D1>(::tanh),   Entry<F1>(::tanhf),
-      Entry<D1>(::asinh),  Entry<F1>(::asinhf),  Entry<D1>(::acosh),  Entry<F1>(::acoshf), Entry<D1>(::atanh),
-      Entry<F1>(::atanhf), Entry<D1>(::erf),     Entry<F1>(::erff),   Entry<D1>(::erfc),   Entry<F1>(::erfcf),
-      Entry<D1>(::lgamma), Entry<F1>(::lgammaf), Entry<D1>(ErfInvD),  Entry<F1>(ErfInvF),  Entry<D2>(::pow),
-      Entry<F2>(::powf),   Entry<D2>(::atan2),   Entry<F2>(::atan2f), Entry<D2>(::fmod),   Entry<F2>(::fmodf),
-      Entry<D1>(::round),  Entry<F1>(::roundf)};
-  static_assert(sizeof(table) / sizeof(table[0]) == kNumEmulationFunctions);
-  return table;
+EmulationTable* Table() {
+  static EmulationTable& table = *new EmulationTable([] {
+    EmulationTable t;
+    t.weft_thread = ThreadIndex;
+    t.weft_block = BlockIndex;
+    t.weft_barrier = Barrier;
+    t.weft_shuffle = Shuffle;
+    t.weft_access = Access;
+    // Those of libdevice have the C library's names.
+#define WEFT_MACHINE(name, type)
+#define WEFT_MATH(name) t.nv_##name = name, t.nv_##name##f = name##f;
+    WEFT_EMULATION_FUNCTIONS(WEFT_MACHINE, WEFT_MATH, WEFT_MATH)
+#undef WEFT_MACHINE
+#undef WEFT_MATH
+    return t;
+  }());
+  return &table;
 }
 
 using Launcher = void (*)(void**);
@@ -266,7 +257,7 @@ EmulatedDevice::EmulatedDevice(const std::string& code, const std::string& targe
     throw std::runtime_error("the kernels were compiled for emulation on a CPU with " + lacking +
                              ", which this one lacks");
   code_ = std::make_unique<LoadedCode>(code);
-  auto** table = static_cast<void***>(code_->Find("weft_emulation"));
+  auto** table = static_cast<EmulationTable**>(code_->Find("weft_emulation"));
   if (table == nullptr) throw std::runtime_error("the emulated kernels lack their table");
   *table = Table();
 }
@@ -380,9 +371,9 @@ void Product(const GpuMatmul& p, const void* x, const void* y, void* out) {
 
 void EmulatedDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
   if (p.dtype != p.out_dtype)
-    throw std::runtime_error(std::string("a product of ") + Name(static_cast<DType>(p.dtype)) + " into " +
-                             Name(static_cast<DType>(p.out_dtype)) + " is not supported yet; expected one dtype");
-  switch (static_cast<DType>(p.dtype)) {
+    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
+                             " is not supported yet; expected one dtype");
+  switch (p.dtype) {
     case DType::kF32: return Product<float, double>(p, x, y, out);
     case DType::kF64: return Product<double, double>(p, x, y, out);
     case DType::kF16: return Product<Float16, float>(p, x, y, out);
@@ -390,7 +381,7 @@ void EmulatedDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, vo
     case DType::kC64: return Product<std::complex<float>, std::complex<double>>(p, x, y, out);
     case DType::kC128: return Product<std::complex<double>, std::complex<double>>(p, x, y, out);
     default:
-      throw std::runtime_error(std::string("products of ") + Name(static_cast<DType>(p.dtype)) +
+      throw std::runtime_error(std::string("products of ") + Name(p.dtype) +
                                " are not supported; expected f16, bf16, f32, f64, c64 or c128");
   }
 }

@@ -80,28 +80,22 @@ void Program::SetArguments(const std::vector<HostArgument>& arguments) {
 }
 
 void Program::RunSteps() {
-  for (const GpuStep& s : artifact_.steps) {
-    auto at = [&](size_t i) { return slots_[static_cast<size_t>(s.slots[i])]; };
-    switch (s.kind) {
-      case GpuStep::Kind::kLaunch: {
+  const auto at = [&](int64_t slot) { return slots_[static_cast<size_t>(slot)]; };
+  artifact_.ForEachStep(StepVisitor{
+      [&](const abi::Launch<abi::InWords>& s) {
         std::vector<Operand> operands;
-        for (size_t i = 0; i < s.slots.size(); ++i) {
-          operands.push_back(at(i));
-          operands.back().written = s.written[i] != 0;
+        for (const auto& o : s.operands) {
+          operands.push_back(at(o.place));
+          operands.back().written = o.written;
         }
         device_->Launch(artifact_.kernels[static_cast<size_t>(s.kernel)], operands);
-        break;
-      }
-      case GpuStep::Kind::kMatmul: {
-        const GpuMatmul& m = s.matmul;
-        const int64_t width = ByteWidth(static_cast<DType>(m.dtype));
-        device_->Matmul(m, static_cast<char*>(at(0).address) + m.x_start * width,
-                        static_cast<char*>(at(1).address) + m.y_start * width, at(2).address);
-        break;
-      }
-      case GpuStep::Kind::kCopy: device_->CopyWithin(at(0).address, at(1).address, s.bytes); break;
-    }
-  }
+      },
+      [&](const abi::Product<abi::InWords>& s) {
+        const int64_t width = ByteWidth(s.product.dtype);
+        device_->Matmul(s.product, static_cast<char*>(at(s.x).address) + s.product.x_start * width,
+                        static_cast<char*>(at(s.y).address) + s.product.y_start * width, at(s.out).address);
+      },
+      [&](const abi::Copy<abi::InWords>& s) { device_->CopyWithin(at(s.to).address, at(s.from).address, s.bytes); }});
 }
 
 std::vector<HostArray> Program::Results() {

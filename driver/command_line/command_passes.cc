@@ -38,7 +38,7 @@ struct CommandPass {
   std::string name, arguments, doc;
   std::function<FnRef(const FnRef&, const Arguments&)> run;
   // For a list of passes: tells of each. Empty: `run` is one.
-  std::function<FnRef(const FnRef&, const PassObserver&)> run_list;
+  std::function<FnRef(const FnRef&, const PassObserver&)> run_list = {};
 };
 
 // The parameters that `arguments` number; without any, those that `by_default` picks.

@@ -129,13 +129,16 @@ void RunCase(const Material& material, const std::string& target, Outcome* outco
   }
   if (outcome->of.kind == "check") return;
 
-  for (const GpuStep& s : bundle.gpu->steps) {
-    const bool copies = s.kind == GpuStep::Kind::kCopy;
-    outcome->bytes += static_cast<double>(copies ? 2 * s.bytes : s.bytes);
-    if (s.kind != GpuStep::Kind::kMatmul) continue;
-    outcome->operations += 2.0 * static_cast<double>(s.matmul.batch) * static_cast<double>(s.matmul.m) *
-                           static_cast<double>(s.matmul.n) * static_cast<double>(s.matmul.k);
-  }
+  const auto moves = [&](int64_t bytes) { outcome->bytes += static_cast<double>(bytes); };
+  bundle.gpu->ForEachStep(StepVisitor{[&](const abi::Launch<abi::InWords>& s) { moves(s.bytes); },
+                                      [&](const abi::Copy<abi::InWords>& s) { moves(2 * s.bytes); },
+                                      [&](const abi::Product<abi::InWords>& s) {
+                                        moves(s.bytes);
+                                        const GpuMatmul& m = s.product;
+                                        outcome->operations += 2.0 * static_cast<double>(m.batch) *
+                                                               static_cast<double>(m.m) * static_cast<double>(m.n) *
+                                                               static_cast<double>(m.k);
+                                      }});
   for (int i = 0; i < kWarmUp; ++i) program.RunSteps();
   std::vector<double> samples;
   for (int i = 0; i < kSamples; ++i)

@@ -5,8 +5,8 @@
 // (thread pool, libraries, callbacks) through `runtime`. Kernels of fused groups have the type WeftKernel and compute
 // the units [begin, end) of their group; units are independent, so that a pool may split the range.
 //
-//   desc of a kernel:   [slot of operand 0, slot of operand 1, ..., symbolic size 0, symbolic size 1, ...]
-//   desc of a library operation: see the WEFT_OP_* that reads it.
+// `desc` is the program's descriptors, one after the other: what each step is told. A descriptor is the step's number
+// (WeftOpcode) and its fields, which lowering/abi/steps.h has as one struct per number.
 #ifndef WEFT_LOWERING_ABI_ABI_H_
 #define WEFT_LOWERING_ABI_ABI_H_
 
@@ -16,13 +16,13 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 8
+#define WEFT_ABI_VERSION 9
 
 struct WeftRuntime;
 
 typedef struct WeftFrame {
   void** slots;         // one pointer per buffer of the program; loops move those of their slices
-  const int64_t* desc;  // constants of all steps, symbolic ones filled in
+  const int64_t* desc;  // of all steps, symbolic numbers filled in
   const struct WeftRuntime* runtime;
   void* call;     // belongs to the backend: error text, callbacks, scratch memory
   int32_t error;  // set by a failing operation; loops that can fail stop on it
@@ -34,53 +34,61 @@ typedef void (*WeftOp)(WeftFrame* frame, const int64_t* desc);
 // Element-wise function over n elements in memory, for operations without an inline expansion.
 typedef void (*WeftMath)(void* out, const void* a, const void* b, int64_t n);
 
-// Library operations and their names in the text of schedules. A tensor operand of them is described by [slot, dtype,
-// rank, sizes..., strides in elements...].
-#define WEFT_OPCODES(X)                                                                                               \
-  X(CONTRACT, "contract")                                                                                             \
-  X(COPY, "copy") /* [dst slot, src slot, bytes] */                                                                   \
-  X(ARGMINMAX, "argminmax")                                                                                           \
-  X(CUMULATIVE, "cumulative")                                                                                         \
-  X(SCATTER, "scatter")                                                                                               \
-  X(SORT, "sort")                                                                                                     \
-  X(TOP_K, "top_k")                                                                                                   \
-  X(REDUCE_WINDOW, "reduce_window")                                                                                   \
-  X(CONV, "conv")                                                                                                     \
-  X(CHOLESKY, "cholesky")                                                                                             \
-  X(TRIANGULAR_SOLVE, "triangular_solve")                                                                             \
-  X(QR, "qr")                                                                                                         \
-  X(EIGH, "eigh")                                                                                                     \
-  X(SVD, "svd")                                                                                                       \
-  X(EIG, "eig")                                                                                                       \
-  X(LU, "lu")                                                                                                         \
-  X(FFT, "fft")                                                                                                       \
-  X(DEBUG_PRINT, "debug_print")                                                                                       \
-  X(ASSERT, "assert")                                                                                                 \
-  X(REQUIRE, "require") /* [message, size, least, reads]: fails unless size >= least or reads is 0 */                 \
-  X(CALLBACK, "callback")                                                                                             \
-  X(COLLECTIVE, "collective")                                                                                         \
-  X(TRANSPOSE, "transpose") /* tiled copy of a permuted array */                                                      \
-  /* Tapes (base/tape.h). A counter slot holds the number of the trip and, for loops over tapes, that of all */       \
-  /* trips. */                                                                                                        \
-  X(TAPE_NEW, "tape_new")     /* [tape slot, dtype, elements of a row, lanes, trips slot or -1, number of counts] */  \
-  X(TAPE_START, "tape_start") /* [counter slot]: before trip 0 */                                                     \
-  X(TAPE_STEP, "tape_step")   /* [predicate slot or -1, counter slot, trips slot or -1, number of counts] */          \
-  X(TAPE_WRITE, "tape_write") /* [row slot, tape slot, counter slot, reverse]: points the row slot into the tape */   \
-  X(TAPE_READ, "tape_read")   /* [row slot, tape slot, counter slot, reverse, scratch slot, lanes, bytes of a row] */ \
-  X(TAPE_ADD, "tape_add")     /* [result slot, x slot, y slot, number of tapes] */                                    \
-  X(TAPE_MARK, "tape_mark")   /* [slot]: remembers which tapes there are */                                           \
-  X(TAPE_RELEASE, "tape_release") /* [slot]: frees those made since */                                                \
-  /* Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main. */                                \
-  /* [function, arguments, results, argument slots..., (result slot, bytes if it is a tape)...] */                    \
-  X(CALL, "function")                                                                                                 \
-  X(BOX, "box")     /* [box slot, n, (slot, dtype, elements)...] */                                                   \
-  X(UNBOX, "unbox") /* [box slot, n, (slot, bytes)...] */
+// X(number, struct in lowering/abi/steps.h, name in the text of schedules): operations of the runtime.
+#define WEFT_OPCODES(X)                                                                \
+  X(CONTRACT, Contract, "contract")                                                    \
+  X(COPY, Copy, "copy")                                                                \
+  X(ARGMINMAX, ArgExtreme, "argminmax")                                                \
+  X(CUMULATIVE, Cumulative, "cumulative")                                              \
+  X(SCATTER, Scatter, "scatter")                                                       \
+  X(SORT, Sort, "sort")                                                                \
+  X(TOP_K, TopK, "top_k")                                                              \
+  X(REDUCE_WINDOW, ReduceWindow, "reduce_window")                                      \
+  X(CONV, Convolution, "conv")                                                         \
+  X(CHOLESKY, Cholesky, "cholesky")                                                    \
+  X(TRIANGULAR_SOLVE, TriangularSolve, "triangular_solve")                             \
+  X(QR, Qr, "qr")                                                                      \
+  X(EIGH, Eigh, "eigh")                                                                \
+  X(SVD, Svd, "svd")                                                                   \
+  X(EIG, Eig, "eig")                                                                   \
+  X(LU, Lu, "lu")                                                                      \
+  X(FFT, Fft, "fft")                                                                   \
+  X(DEBUG_PRINT, DebugPrint, "debug_print")                                            \
+  X(ASSERT, Assert, "assert")                                                          \
+  X(REQUIRE, Require, "require")                                                       \
+  X(CALLBACK, Callback, "callback")                                                    \
+  X(COLLECTIVE, Collective, "collective")                                              \
+  X(AXIS_INDEX, AxisIndex, "axis_index")                                               \
+  X(SPMD, Spmd, "spmd")                                                                \
+  X(TAPE_NEW, TapeNew, "tape_new")                                                     \
+  X(TAPE_START, TapeStart, "tape_start")                                               \
+  X(TAPE_STEP, TapeStep, "tape_step")                                                  \
+  X(TAPE_WRITE, TapeWrite, "tape_write")                                               \
+  X(TAPE_READ, TapeRead, "tape_read")                                                  \
+  X(TAPE_ADD, TapeAdd, "tape_add")                                                     \
+  X(TAPE_MARK, TapeMark, "tape_mark")                                                  \
+  X(TAPE_RELEASE, TapeRelease, "tape_release")                                         \
+  /* Recursive functions; a program exports weft_f0, weft_f1, ... beside weft_main. */ \
+  X(CALL, Call, "function")                                                            \
+  X(BOX, Box, "box")                                                                   \
+  X(UNBOX, Unbox, "unbox")
+// The same of what the program's code does itself.
+#define WEFT_OWN_STEPS(X)     \
+  X(KERNEL, Kernel, "kernel") \
+  X(LOOP, Loop, "loop")
+
+// And of a plan for a GPU (lowering/abi/gpu_artifact.h), besides copies.
+#define WEFT_GPU_STEPS(X)     \
+  X(LAUNCH, Launch, "launch") \
+  X(PRODUCT, Product, "product")
 
 typedef enum WeftOpcode {
-#define WEFT_OPCODE(id, name) WEFT_OP_##id,
-  WEFT_OPCODES(WEFT_OPCODE)
+#define WEFT_OPCODE(id, structure, name) WEFT_OP_##id,
+  WEFT_OPCODES(WEFT_OPCODE) WEFT_OP_COUNT,
+  WEFT_OP_BEFORE_OWN = WEFT_OP_COUNT - 1,
+  WEFT_OWN_STEPS(WEFT_OPCODE) WEFT_GPU_STEPS(WEFT_OPCODE)
 #undef WEFT_OPCODE
-      WEFT_OP_COUNT
+      WEFT_STEP_COUNT
 } WeftOpcode;
 
 typedef struct WeftRuntime {

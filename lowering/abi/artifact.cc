@@ -4,11 +4,17 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include "base/dtype.h"
 #include "base/out_of_memory.h"
+#include "lowering/abi/descriptors.h"
+#include "lowering/abi/fields.h"
+#include "lowering/abi/gpu_artifact.h"
+#include "lowering/abi/steps.h"
 
 namespace weft {
 namespace {
@@ -85,8 +91,10 @@ struct Reader {
   }
 };
 
-template <class IO, class... T>
+// All members of a U.
+template <class U, class IO, class... T>
 void All(IO& io, T&... fields) {
+  static_assert(sizeof...(T) == abi::NumMembers<U>(), "a field is left out");
   (io(fields), ...);
 }
 
@@ -94,31 +102,127 @@ template <class IO, class T>
 void Fields(IO& io, T& v) {
   using U = std::remove_const_t<T>;
   if constexpr (std::is_same_v<U, SizeExpr::Term>) {
-    All(io, v.coefficient, v.symbols);
+    All<U>(io, v.coefficient, v.symbols);
   } else if constexpr (std::is_same_v<U, SizeExpr>) {
-    All(io, v.constant, v.terms);
+    All<U>(io, v.constant, v.terms);
   } else if constexpr (std::is_same_v<U, Artifact::Value>) {
-    All(io, v.dtype, v.dims);
+    All<U>(io, v.dtype, v.dims);
   } else if constexpr (std::is_same_v<U, Artifact::Slot>) {
-    All(io, v.place, v.index);
+    All<U>(io, v.place, v.index);
   } else if constexpr (std::is_same_v<U, Artifact::Buffer>) {
-    All(io, v.bytes, v.first, v.last, v.offset);
+    All<U>(io, v.bytes, v.first, v.last, v.offset);
   } else if constexpr (std::is_same_v<U, Artifact::Function>) {
-    All(io, v.name, v.slots, v.buffers, v.arena_bytes);
+    All<U>(io, v.name, v.slots, v.buffers, v.arena_bytes, v.first_word);
   } else if constexpr (std::is_same_v<U, Artifact::DescPatch>) {
-    All(io, v.index, v.value);
+    All<U>(io, v.index, v.value);
   } else if constexpr (std::is_same_v<U, Artifact::Condition>) {
-    All(io, v.size, v.least, v.reads, v.what);
+    All<U>(io, v.size, v.least, v.reads, v.what);
   } else if constexpr (std::is_same_v<U, Artifact::Counters>) {
-    All(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied, v.donated);
+    All<U>(io, v.kernels, v.kernel_calls, v.library_calls, v.copies, v.bytes_moved, v.bytes_copied, v.donated);
   } else {
     static_assert(std::is_same_v<U, Artifact>);
-    All(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers, v.arena_bytes,
-        v.functions, v.desc, v.desc_patches, v.conditions, v.constants, v.strings, v.counters, v.schedule);
+    All<U>(io, v.target, v.code, v.symbols, v.params, v.results, v.donated, v.result_in, v.slots, v.buffers,
+           v.arena_bytes, v.functions, v.desc, v.desc_patches, v.conditions, v.constants, v.strings, v.counters,
+           v.schedule);
   }
 }
 
-constexpr int64_t kFormat = 0x5745465404;  // bumped whenever a field changes
+// What descriptors of any frame may refer to.
+abi::Limits LimitsOf(const Artifact& a) {
+  abi::Limits limits;
+  limits.strings = static_cast<int64_t>(a.strings.size());
+  limits.any_function = false;
+  for (const Artifact::Function& f : a.functions) {
+    abi::Limits::Function& takes = limits.functions.emplace_back();
+    for (const Artifact::Slot& s : f.slots) {
+      if (s.place == Artifact::Place::kParam) takes.arguments = std::max(takes.arguments, s.index + 1);
+      if (s.place == Artifact::Place::kResult) takes.results = std::max(takes.results, s.index + 1);
+    }
+  }
+  if (!a.desc_patches.empty()) {
+    limits.symbolic.resize(a.desc.size());
+    for (const Artifact::DescPatch& patch : a.desc_patches) limits.symbolic[static_cast<size_t>(patch.index)] = true;
+  }
+  return limits;
+}
+
+// And those of one frame.
+void LimitToFrame(const Artifact& a, const std::vector<Artifact::Slot>& slots,
+                  const std::vector<Artifact::Buffer>& buffers, bool is_program, abi::Limits* limits) {
+  limits->slots = static_cast<int64_t>(slots.size());
+  limits->results = is_program ? static_cast<int64_t>(a.results.size()) : 0;
+  limits->bytes.clear();
+  const auto bytes_of = [](const Artifact::Value& v) -> int64_t {
+    int64_t bytes = ByteWidth(static_cast<DType>(v.dtype));
+    for (const SizeExpr& d : v.dims) {
+      if (!d.is_static() || __builtin_mul_overflow(bytes, d.constant, &bytes)) return -1;
+    }
+    return bytes;
+  };
+  for (const Artifact::Slot& s : slots) {
+    const auto i = static_cast<size_t>(s.index);
+    int64_t bytes = -1;
+    switch (s.place) {
+      case Artifact::Place::kArena:
+        if (buffers[i].bytes.is_static()) bytes = buffers[i].bytes.constant;
+        break;
+      case Artifact::Place::kParam:
+        if (is_program) bytes = bytes_of(a.params[i]);
+        break;
+      case Artifact::Place::kResult:
+        if (is_program) bytes = bytes_of(a.results[i]);
+        limits->results = std::max(limits->results, s.index + 1);
+        break;
+      case Artifact::Place::kConstant: bytes = static_cast<int64_t>(a.constants.size()) - s.index; break;
+      case Artifact::Place::kMoving: break;
+    }
+    limits->bytes.push_back(bytes);
+  }
+}
+
+// Of an artifact that is right otherwise.
+std::string DescriptorProblem(const Artifact& a, std::optional<int64_t> gpu_kernels) {
+  std::vector<size_t> begins = {0};
+  for (const Artifact::Function& f : a.functions) {
+    if (f.first_word < static_cast<int64_t>(begins.back()) || f.first_word > static_cast<int64_t>(a.desc.size()))
+      return "the descriptors of a function lie nowhere";
+    begins.push_back(static_cast<size_t>(f.first_word));
+  }
+  begins.push_back(a.desc.size());
+  int64_t axes = 0;
+  abi::Limits limits = LimitsOf(a);
+  limits.kernels = gpu_kernels.value_or(0);
+  const auto read = [&] {
+    for (size_t f = 0; f + 1 < begins.size(); ++f) {
+      if (f == 0)
+        LimitToFrame(a, a.slots, a.buffers, true, &limits);
+      else
+        LimitToFrame(a, a.functions[f - 1].slots, a.functions[f - 1].buffers, false, &limits);
+      const std::span<const int64_t> words = std::span(a.desc).first(begins[f + 1]);
+      for (size_t at = begins[f], end = at; at < words.size(); at = end) {
+        end = at + abi::ReadStep(words, at, limits);
+        const bool of_gpu = words[at] == WEFT_OP_LAUNCH || words[at] == WEFT_OP_PRODUCT;
+        if (words[at] != WEFT_OP_COPY && of_gpu != gpu_kernels.has_value())
+          throw std::invalid_argument(std::string(abi::StepName(words[at])) + ": a step of another kind of program");
+        if (words[at] == WEFT_OP_SPMD) {
+          const auto spmd = abi::Decode<abi::Spmd<abi::InWords>>(&words[at]);
+          axes = std::max(axes, static_cast<int64_t>(spmd.axes.size()));
+        }
+      }
+    }
+  };
+  try {
+    read();
+    // Axes are those of some mesh that the program runs on: of which of them, only the code knows.
+    limits.axes = axes;
+    read();
+  } catch (const std::invalid_argument& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+constexpr int64_t kFormat = 0x5745465405;  // bumped whenever a field changes
 
 }  // namespace
 
@@ -135,10 +239,22 @@ bool Artifact::Parse(const std::string& bytes, Artifact* out) {
   r.Raw(format);
   if (format != kFormat) return false;
   Fields(r, *out);
-  return r.ok && r.at == r.end && out->PlanProblem().empty();
+  return r.ok && r.at == r.end;
 }
 
-std::string Artifact::PlanProblem() const {
+std::string GpuArtifact::PlanProblem() const {
+  for (const GpuKernel& k : kernels) {
+    if (k.blocks < 1 || k.threads < 1 || k.threads > 1024) return "a kernel of no block or thread";
+  }
+  if (plan.arena_bytes < 0 || !plan.functions.empty() || !plan.symbols.empty() || !plan.desc_patches.empty())
+    return "sizes that are not known";
+  for (const Artifact::Slot& s : plan.slots) {
+    if (s.place == Artifact::Place::kMoving) return "a slot has no place";
+  }
+  return plan.PlanProblem(static_cast<int64_t>(kernels.size()));
+}
+
+std::string Artifact::PlanProblem(std::optional<int64_t> gpu_kernels) const {
   const auto in = [](int64_t index, size_t count) { return index >= 0 && static_cast<uint64_t>(index) < count; };
   const auto known = [&](const SizeExpr& e) {
     return std::all_of(e.terms.begin(), e.terms.end(), [&](const SizeExpr::Term& t) {
@@ -196,7 +312,17 @@ std::string Artifact::PlanProblem() const {
   for (const Condition& c : conditions) {
     if (!known(c.size) || !known(c.reads)) return "a condition of a symbol that is not there";
   }
-  return "";
+  return DescriptorProblem(*this, gpu_kernels);
+}
+
+std::string Artifact::DescriptorsText() const {
+  std::string text;
+  for (size_t at = 0; at < desc.size();) {
+    const size_t words = abi::ReadStep(desc, at, {});
+    text += std::to_string(at) + ": " + abi::StepText(std::span(desc).subspan(at, words)) + "\n";
+    at += words;
+  }
+  return text;
 }
 
 int64_t PlanArena(const std::vector<Artifact::Buffer>& buffers, const std::vector<int64_t>& bytes,

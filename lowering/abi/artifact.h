@@ -6,6 +6,7 @@
 #define WEFT_LOWERING_ABI_ARTIFACT_H_
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -76,6 +77,7 @@ struct Artifact {
     std::vector<Slot> slots;
     std::vector<Buffer> buffers;
     int64_t arena_bytes = 0;  // -1 when it depends on symbols
+    int64_t first_word = 0;   // of its descriptors in `desc`
   };
 
   std::string target;  // "cpu:x86-64-avx512"
@@ -88,6 +90,7 @@ struct Artifact {
   std::vector<Buffer> buffers;
   int64_t arena_bytes = 0;  // -1 when it depends on symbols
   std::vector<Function> functions;
+  // Descriptors (lowering/abi/steps.h): those of the program, then those of each function, in order.
   std::vector<int64_t> desc;
   struct DescPatch {
     int64_t index = 0;
@@ -108,11 +111,14 @@ struct Artifact {
   std::string schedule;  // of a GPU's plan: what WriteSchedule in lowering/gpu/lower.cc says of it
 
   std::string Serialize() const;
-  // False when the bytes are malformed, or the plan in them is none (PlanProblem).
+  // False when the bytes are malformed. What they say is looked at by PlanProblem.
   static bool Parse(const std::string& bytes, Artifact* out);
-  // What refers to something that is not there, lies outside of its memory or has a negative size; empty where nothing
-  // does. What the code itself does is beyond that, and so is `desc`, which is part of it.
-  std::string PlanProblem() const;
+  // What refers to something that is not there, lies outside of its memory or has a negative size, in `desc` too; empty
+  // where nothing does. What the code itself does is beyond that.
+  // `gpu_kernels`: of a plan for a GPU, how many kernels there are.
+  std::string PlanProblem(std::optional<int64_t> gpu_kernels = {}) const;
+  // The descriptors, a line each: "12: copy to 3, from 1, bytes 64".
+  std::string DescriptorsText() const;
 };
 
 // Offsets for buffers with the given sizes such that buffers alive at the same time never overlap. Returns the size of

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "lowering/abi/artifact.h"
+#include "lowering/abi/steps.h"
 
 namespace weft {
 
@@ -20,15 +22,6 @@ struct GpuKernel {
   int32_t threads = 1;       // of a block
   int64_t shared_bytes = 0;  // static, in the code
   bool meets = false;        // its threads wait for each other
-};
-
-// out[b, m, n] = sum over k of x[b, m, k] * y[b, k, n]; strides in elements.
-struct GpuMatmul {
-  int32_t dtype = 0, out_dtype = 0;  // weft::DType
-  int64_t batch = 1, m = 1, n = 1, k = 1;
-  int64_t x_start = 0, x_batch = 0, x_m = 0, x_k = 0;
-  int64_t y_start = 0, y_batch = 0, y_k = 0, y_n = 0;
-  int64_t out_batch = 0, out_m = 0, out_n = 0;
 };
 
 // A matrix as cuBLASLt describes it: `high` numbers one behind the other, `wide` times, each `step` elements after the
@@ -52,30 +45,39 @@ struct ColumnMajor {
   }
 };
 
-struct GpuStep {
-  enum class Kind : uint8_t {
-    kLaunch,  // kernels[kernel](slots...)
-    kMatmul,  // slots: x, y, out
-    kCopy,    // slots: to, from; `bytes`
-  };
-  Kind kind = Kind::kLaunch;
-  int32_t kernel = 0;
-  std::vector<int32_t> slots;
-  std::vector<uint8_t> written;  // by slot
-  GpuMatmul matmul;
-  int64_t bytes = 0;  // copied; of a launch or product: read and written
-};
-
 struct GpuArtifact {
-  // Parameters, results, slots, buffers, constants and the readable schedule. All sizes are static.
+  // Parameters, results, slots, buffers, constants and the readable schedule. All sizes are static. `desc` holds the
+  // steps, in order: abi::Launch, abi::Product and abi::Copy.
   Artifact plan;
   std::string sm;  // "sm_90a"
   std::vector<GpuKernel> kernels;
-  std::vector<GpuStep> steps;
   std::string ptx;
   std::string
       emulation;  // the same kernels as an ELF shared object for this CPU (lowering/abi/emulation_abi.h), or empty
   std::string emulation_target;  // this CPU, as Target::ToString
+
+  // Calls `visit` with each step.
+  template <class Visit>
+  void ForEachStep(const Visit& visit) const {
+    const int64_t* at = plan.desc.data();
+    const int64_t* const end = at + plan.desc.size();
+    while (at != end) {
+      switch (*at) {
+        case WEFT_OP_LAUNCH: visit(abi::Decode<abi::Launch<abi::InWords>>(at, &at)); break;
+        case WEFT_OP_PRODUCT: visit(abi::Decode<abi::Product<abi::InWords>>(at, &at)); break;
+        case WEFT_OP_COPY: visit(abi::Decode<abi::Copy<abi::InWords>>(at, &at)); break;
+        default: throw std::logic_error("a plan for a GPU has a step that none has");
+      }
+    }
+  }
+  // As Artifact::PlanProblem.
+  std::string PlanProblem() const;
+};
+
+// A function of several overloads.
+template <class... F>
+struct StepVisitor : F... {
+  using F::operator()...;
 };
 
 }  // namespace weft

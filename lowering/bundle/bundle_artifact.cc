@@ -17,24 +17,6 @@ constexpr size_t kMagicBytes = sizeof kMagic - 1, kDigestBytes = 64;
 // A bundle holds code and descriptors that one version of the interface between code and runtime reads.
 constexpr int kVersion = WEFT_ABI_VERSION;
 
-void Write(const GpuMatmul& m, bundle::Matmul* out) {
-  out->set_dtype(m.dtype), out->set_out_dtype(m.out_dtype);
-  out->set_batch(m.batch), out->set_m(m.m), out->set_n(m.n), out->set_k(m.k);
-  out->set_x_start(m.x_start), out->set_x_batch(m.x_batch), out->set_x_m(m.x_m), out->set_x_k(m.x_k);
-  out->set_y_start(m.y_start), out->set_y_batch(m.y_batch), out->set_y_k(m.y_k), out->set_y_n(m.y_n);
-  out->set_out_batch(m.out_batch), out->set_out_m(m.out_m), out->set_out_n(m.out_n);
-}
-
-GpuMatmul Read(const bundle::Matmul& m) {
-  GpuMatmul p;
-  p.dtype = m.dtype(), p.out_dtype = m.out_dtype();
-  p.batch = m.batch(), p.m = m.m(), p.n = m.n(), p.k = m.k();
-  p.x_start = m.x_start(), p.x_batch = m.x_batch(), p.x_m = m.x_m(), p.x_k = m.x_k();
-  p.y_start = m.y_start(), p.y_batch = m.y_batch(), p.y_k = m.y_k(), p.y_n = m.y_n();
-  p.out_batch = m.out_batch(), p.out_m = m.out_m(), p.out_n = m.out_n();
-  return p;
-}
-
 void Write(const GpuArtifact& a, bundle::GpuProgram* out) {
   out->set_sm(a.sm);
   out->set_ptx(a.ptx);
@@ -61,15 +43,7 @@ void Write(const GpuArtifact& a, bundle::GpuProgram* out) {
     kernel->set_shared_bytes(k.shared_bytes);
     kernel->set_meets(k.meets);
   }
-  for (const GpuStep& s : a.steps) {
-    bundle::Step* step = out->add_steps();
-    step->set_kind(static_cast<int>(s.kind));
-    step->set_kernel(s.kernel);
-    for (int32_t slot : s.slots) step->add_slots(slot);
-    step->set_written(std::string(s.written.begin(), s.written.end()));
-    step->set_bytes(s.bytes);
-    if (s.kind == GpuStep::Kind::kMatmul) Write(s.matmul, step->mutable_matmul());
-  }
+  for (int64_t word : a.plan.desc) out->add_steps(word);
 }
 
 [[noreturn]] void Damaged(const std::string& what) { throw std::invalid_argument("the bundle is damaged: " + what); }
@@ -88,38 +62,15 @@ GpuArtifact Read(const bundle::GpuProgram& p) {
     Artifact::Buffer buffer;
     buffer.bytes.constant = b.bytes();
     buffer.offset = b.offset();
-    if (b.bytes() < 0 || b.offset() < 0 || b.offset() > p.arena_bytes() || b.bytes() > p.arena_bytes() - b.offset())
-      Damaged("a buffer lies outside of its memory");
     a.plan.buffers.push_back(buffer);
   }
   for (const bundle::Slot& s : p.slots()) {
-    if (s.place() < 0 || s.place() > 3) Damaged("a slot has no place");
+    if (s.place() < 0 || s.place() > UINT8_MAX) Damaged("a slot has no place");
     a.plan.slots.push_back({static_cast<Artifact::Place>(s.place()), s.index()});
   }
-  for (const bundle::Kernel& k : p.kernels()) {
-    if (k.blocks() < 1 || k.threads() < 1 || k.threads() > 1024) Damaged("a kernel of no block or thread");
+  for (const bundle::Kernel& k : p.kernels())
     a.kernels.push_back({k.name(), k.blocks(), k.threads(), k.shared_bytes(), k.meets()});
-  }
-  for (const bundle::Step& s : p.steps()) {
-    GpuStep step;
-    if (s.kind() < 0 || s.kind() > 2) Damaged("a step of no kind");
-    step.kind = static_cast<GpuStep::Kind>(s.kind());
-    step.kernel = s.kernel();
-    step.bytes = s.bytes();
-    for (int32_t slot : s.slots()) {
-      if (slot < 0 || slot >= p.slots_size()) Damaged("a step names a slot that is not there");
-      step.slots.push_back(slot);
-    }
-    step.written.assign(s.written().begin(), s.written().end());
-    const size_t wanted = step.kind == GpuStep::Kind::kLaunch   ? step.slots.size()
-                          : step.kind == GpuStep::Kind::kMatmul ? 3
-                                                                : 2;
-    if (step.written.size() != step.slots.size() || step.slots.size() != wanted) Damaged("a step has other operands");
-    if (step.kind == GpuStep::Kind::kLaunch && (step.kernel < 0 || step.kernel >= p.kernels_size()))
-      Damaged("a step names a kernel that is not there");
-    step.matmul = Read(s.matmul());
-    a.steps.push_back(std::move(step));
-  }
+  a.plan.desc.assign(p.steps().begin(), p.steps().end());
   return a;
 }
 
@@ -210,16 +161,11 @@ Bundle Bundle::Parse(const std::string& bytes) {
     out.gpu = Read(b.gpu());
     out.gpu->plan.params = Plain(out.params);
     out.gpu->plan.results = Plain(out.results);
-    for (const Artifact::Slot& s : out.gpu->plan.slots) {
-      const size_t limit = s.place == Artifact::Place::kArena    ? out.gpu->plan.buffers.size()
-                           : s.place == Artifact::Place::kParam  ? out.params.size()
-                           : s.place == Artifact::Place::kResult ? out.results.size()
-                                                                 : out.gpu->plan.constants.size() + 1;
-      if (s.index < 0 || static_cast<size_t>(s.index) >= limit) Damaged("a slot lies nowhere");
-    }
+    if (const std::string problem = out.gpu->PlanProblem(); !problem.empty()) Damaged(problem);
   } else {
     Artifact a;
-    if (!Artifact::Parse(b.cpu(), &a)) Damaged("its code is of another version of Weft, or its plan is none");
+    if (!Artifact::Parse(b.cpu(), &a)) Damaged("its code is of another version of Weft, or cut off");
+    if (const std::string problem = a.PlanProblem(); !problem.empty()) Damaged(problem);
     if (!a.symbols.empty()) Damaged("it has sizes that are not known");
     if (!SameTypes(a.params, out.params) || !SameTypes(a.results, out.results))
       Damaged("its code takes and gives other arrays than it says");

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "base/dtype.h"
+#include "lowering/abi/steps.h"
 
 namespace weft {
 namespace {
@@ -20,12 +22,12 @@ Bundle Sample() {
   a.sm = "sm_80";
   a.ptx = ".version 8.0";
   a.plan.slots = {{Artifact::Place::kParam, 0}, {Artifact::Place::kResult, 0}};
-  GpuStep step;
-  step.kind = GpuStep::Kind::kCopy;
-  step.slots = {1, 0};
-  step.written = {1, 0};
-  step.bytes = 24;
-  a.steps = {step};
+  a.kernels = {{"k0", 2, 128, 0, false}};
+  abi::EncodeWords(abi::Launch<abi::Owned>{0, {{1, true}, {0, false}}, 48}, &a.plan.desc);
+  // The sum of x's columns, thrice.
+  const GpuMatmul product{DType::kF32, DType::kF32, 1, 3, 2, 2, 0, 0, 1, 3, 0, 0, 3, 1, 0, 2, 1};
+  abi::EncodeWords(abi::Product<abi::Owned>{0, 0, 1, product, 48}, &a.plan.desc);
+  abi::EncodeWords(abi::Copy<abi::Owned>{1, 0, 24}, &a.plan.desc);
   b.gpu = a;
   return b;
 }
@@ -47,8 +49,10 @@ TEST(Bundle, IsReadAsWritten) {
   EXPECT_EQ(b.params[1].constant, "wwwwwwww");
   ASSERT_TRUE(b.gpu.has_value());
   EXPECT_EQ(b.gpu->ptx, ".version 8.0");
-  ASSERT_EQ(b.gpu->steps.size(), 1u);
-  EXPECT_EQ(b.gpu->steps[0].bytes, 24);
+  EXPECT_EQ(b.gpu->plan.desc, Sample().gpu->plan.desc);
+  std::string steps;
+  b.gpu->ForEachStep([&](const auto& step) { steps += std::to_string(step.bytes) + " "; });
+  EXPECT_EQ(steps, "48 48 24 ");
 }
 
 TEST(Bundle, EveryChangedByteIsSeen) {
@@ -72,6 +76,44 @@ TEST(Bundle, TypesAreThoseThatThereAre) {
   Bundle b = Sample();
   b.params[0].dtype = kNumDTypes;
   EXPECT_EQ(ErrorOf(b.Serialize()), "the bundle is damaged: an array of no type");
+}
+
+// What a plan for a GPU must not say, each alone, and the word of the message that says so.
+TEST(Bundle, PlansForGpusAreChecked) {
+  using Change = void (*)(GpuArtifact&);
+  const auto replace = [](GpuArtifact& a, const auto& step) {
+    a.plan.desc.clear();
+    abi::EncodeWords(step, &a.plan.desc);
+  };
+  static const auto kReplace = replace;
+  const std::pair<const char*, Change> changes[] = {
+      {"launch: kernel is 1", [](GpuArtifact& a) { kReplace(a, abi::Launch<abi::Owned>{1, {}, 0}); }},
+      {"operands[0].place is 2", [](GpuArtifact& a) { kReplace(a, abi::Launch<abi::Owned>{0, {{2, true}}, 0}); }},
+      {"launch: bytes is -1", [](GpuArtifact& a) { kReplace(a, abi::Launch<abi::Owned>{0, {}, -1}); }},
+      {"copy: place", [](GpuArtifact& a) { kReplace(a, abi::Copy<abi::Owned>{1, 0, 25}); }},
+      {"copy: from is 9", [](GpuArtifact& a) { kReplace(a, abi::Copy<abi::Owned>{1, 9, 8}); }},
+      {"product: place",
+       [](GpuArtifact& a) {
+         kReplace(a, abi::Product<abi::Owned>{0, 0, 1, {.dtype = DType::kF32, .m = 7, .x_m = 1}, 0});
+       }},
+      {"product: it begins before",
+       [](GpuArtifact& a) {
+         kReplace(a, abi::Product<abi::Owned>{0, 0, 1, {.dtype = DType::kF32, .m = 2, .x_m = -1}, 0});
+       }},
+      {"sort: a step of another kind", [](GpuArtifact& a) { kReplace(a, abi::Sort<abi::Owned>{{1}, 0, {}, 0}); }},
+      {"there is no step", [](GpuArtifact& a) { a.plan.desc = {1000}; }},
+      {"copy: bytes is missing", [](GpuArtifact& a) { a.plan.desc.pop_back(); }},
+      {"a kernel of no block", [](GpuArtifact& a) { a.kernels[0].blocks = 0; }},
+      {"a kernel of no block", [](GpuArtifact& a) { a.kernels[0].threads = 2048; }},
+      {"a slot has no place", [](GpuArtifact& a) { a.plan.slots[0].place = Artifact::Place::kMoving; }},
+      {"a slot lies nowhere", [](GpuArtifact& a) { a.plan.slots[0].index = 2; }},
+  };
+  for (const auto& [message, change] : changes) {
+    Bundle b = Sample();
+    change(*b.gpu);
+    const std::string error = ErrorOf(b.Serialize());
+    EXPECT_NE(error.find(message), std::string::npos) << message << ": " << error;
+  }
 }
 
 // --- Of a CPU ---
@@ -99,11 +141,15 @@ Bundle SampleOfCpu() {
              {Artifact::Place::kArena, 1},
              {Artifact::Place::kConstant, 64},
              {Artifact::Place::kMoving, 0}};
-  a.desc = {1, 2, 3};
+  abi::EncodeWords(abi::Kernel<abi::Owned>{{0, 3, 2}, {}}, &a.desc);
+  abi::EncodeWords(abi::Call<abi::Owned>{0, {0, 2}, {1}, {0}}, &a.desc);
   Artifact::Function f;
-  f.slots = {{Artifact::Place::kArena, 0}, {Artifact::Place::kParam, 3}};
-  f.buffers = {{Size(8), 0, 0, 0}};
+  f.slots = {{Artifact::Place::kArena, 0}, {Artifact::Place::kParam, 1}, {Artifact::Place::kResult, 0}};
+  f.buffers = {{Size(16), 0, 0, 0}};
   f.arena_bytes = 64;
+  f.first_word = static_cast<int64_t>(a.desc.size());
+  abi::EncodeWords(abi::TapeStart<abi::Owned>{0}, &a.desc);
+  abi::EncodeWords(abi::Copy<abi::Owned>{2, 0, 16}, &a.desc);
   a.functions = {f};
   b.cpu = a;
   return b;
@@ -144,6 +190,22 @@ TEST(BundleOfCpu, PlansAreChecked) {
       [](Artifact& a) { a.arena_bytes = -2; },
       [](Artifact& a) { a.functions[0].slots[0].index = 1; },
       [](Artifact& a) { a.functions[0].slots[1].index = -1; },
+      [](Artifact& a) { a.functions[0].slots.pop_back(); },
+      [](Artifact& a) { a.functions[0].slots[1].index = 2; },
+      [](Artifact& a) { a.functions[0].slots[2].index = 1; },
+      [](Artifact& a) { a.functions[0].first_word = 1; },
+      [](Artifact& a) { a.functions[0].first_word = -1; },
+      [](Artifact& a) { a.functions[0].first_word = 100; },
+      [](Artifact& a) { a.functions[0].buffers[0].bytes = Size(15); },
+      [](Artifact& a) { a.desc[0] = WEFT_OP_LOOP; },
+      [](Artifact& a) { a.desc[0] = WEFT_OP_COUNT + 100; },
+      [](Artifact& a) { a.desc[2] = 5; },
+      [](Artifact& a) { a.desc[3] = -1; },
+      [](Artifact& a) { a.desc.back() = -1; },
+      [](Artifact& a) { a.desc.back() = 17; },
+      [](Artifact& a) { a.desc.pop_back(); },
+      [](Artifact& a) { a.desc.push_back(0); },
+      [](Artifact& a) { abi::EncodeWords(abi::Product<abi::Owned>{}, &a.desc); },
       [](Artifact& a) { a.functions[0].buffers[0].offset = 60; },
       [](Artifact& a) { a.functions[0].arena_bytes = 4; },
       [](Artifact& a) { a.params[0].dims[0] = Size(3); },
@@ -162,8 +224,9 @@ TEST(BundleOfCpu, PlansAreChecked) {
       [](Artifact& a) { a.result_in = {1}; },
       [](Artifact& a) { a.result_in = {-2}; },
       [](Artifact& a) { a.result_in = {0, 0}; },
-      [](Artifact& a) { a.desc_patches = {{3, Size(1)}}; },
+      [](Artifact& a) { a.desc_patches = {{static_cast<int64_t>(a.desc.size()), Size(1)}}; },
       [](Artifact& a) { a.desc_patches = {{-1, Size(1)}}; },
+      [](Artifact& a) { a.desc_patches = {{2, Size(1)}}; },
       [](Artifact& a) { a.desc_patches = {{0, {0, {{1, {0}}}}}}; },
       [](Artifact& a) { a.conditions = {{{0, {{1, {7}}}}, 0, Size(1), ""}}; },
       [](Artifact& a) { a.conditions = {{Size(1), 0, {0, {{1, {-1}}}}, ""}}; },

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/error.h"
+#include "lowering/abi/steps.h"
 #include "lowering/cpu/mlir/kernel_emitter.h"
 
 namespace weft {
@@ -316,6 +317,14 @@ void KernelEmitter::TileBody() {
   CloseLoop();
 }
 
+// A descriptor like the kernel's, in which words are found.
+static abi::Kernel<abi::Owned> Told(const KernelSpec& spec) {
+  abi::Kernel<abi::Owned> told;
+  told.operands.resize(static_cast<size_t>(spec.num_operands));
+  told.sizes.resize(spec.SymbolicSizes().size());
+  return told;
+}
+
 // A function of the type WeftKernel, without a body. `shared`: modules of one library have it in common.
 static LLVM::LLVMFuncOp MakeKernel(MlirBuilder& m, mlir::ModuleOp module, const std::string& name, bool shared) {
   m.b.setInsertionPointToEnd(module.getBody());
@@ -333,12 +342,14 @@ void KernelEmitter::Emit(LLVM::LLVMFuncOp function) {
   Value frame = entry_->getArgument(0), desc = entry_->getArgument(1), begin = entry_->getArgument(2),
         end = entry_->getArgument(3);
   Value slots = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameSlots));
+  const abi::Kernel<abi::Owned> told = Told(spec_);
+  const int64_t first_operand = abi::WordOfEntry(told, "operands", 0), first_size = abi::WordOfEntry(told, "sizes", 0);
   for (int i = 0; i < spec_.num_operands; ++i) {
-    Value slot = m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, i));
+    Value slot = m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, first_operand + i));
     pointers_.push_back(m_.Load(m_.ptr(), m_.Gep(m_.ptr(), slots, slot)));
   }
   for (size_t i = 0; i < symbols_.size(); ++i)
-    symbol_values_.push_back(m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, spec_.num_operands + static_cast<int64_t>(i))));
+    symbol_values_.push_back(m_.Load(m_.i64(), m_.GepAt(m_.i64(), desc, first_size + static_cast<int64_t>(i))));
   Value runtime = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), frame, kFrameRuntime));
   math_table_ = m_.Load(m_.ptr(), m_.GepAt(m_.i8(), runtime, kRuntimeMath));
 
@@ -406,7 +417,7 @@ Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Va
   auto size = [&](const Dim& d) -> Value {
     if (d.is_static()) return m.I64(*d.TryValue());
     const auto at = std::find(symbols.begin(), symbols.end(), d) - symbols.begin();
-    return m.Load(m.i64(), m.GepAt(m.i64(), desc, spec.num_operands + at));
+    return m.Load(m.i64(), m.GepAt(m.i64(), desc, abi::WordOfEntry(Told(spec), "sizes", static_cast<size_t>(at))));
   };
   Dim known = 1;
   Value units;

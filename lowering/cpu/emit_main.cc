@@ -264,7 +264,7 @@ class MainEmitter {
   }
 
   void EmitFor(const Step& s) {
-    Value length = m_.Load(m_.i64(), DescAt(s.desc));
+    Value length = m_.Load(m_.i64(), DescAt(s.desc + s.trips));
     auto loop = m_.b.create<scf::WhileOp>(m_.loc, mlir::TypeRange{m_.i64()}, mlir::ValueRange{m_.I64(0)});
     mlir::OpBuilder::InsertionGuard guard(m_.b);
     Value at = m_.b.createBlock(&loop.getBefore(), {}, {m_.i64()}, {m_.loc})->getArgument(0);

@@ -12,6 +12,7 @@
 
 #include "ir/fn.h"
 #include "lowering/kernel/affine.h"
+#include "lowering/schedule/in_schedule.h"
 
 namespace weft {
 
@@ -110,13 +111,11 @@ struct StridedView {
   std::vector<Dim> strides;
 };
 bool FindStrided(const Fn& fn, const std::vector<int>& defining_eqn, const Atom& atom, StridedView* out);
-// How the operands of a `contract` lie behind views, and what a product of them is given: [dtype, result dtype, x
-// start, y start, numbers of batch, M, N and K dimensions, then per dimension in that order: size, stride in x, in y,
-// in the result].
+// How the operands of a `contract` lie behind views, and what a product of them is told, but for the places.
 struct ContractLayout {
   StridedView x, y;
   bool x_is_view = false, y_is_view = false;  // false: the operand itself is read, and `root` says nothing
-  std::vector<Dim> entries;
+  abi::Contract<InSchedule> told;
 };
 // `x_views`, `y_views`: false when the operand is read where it is computed, whatever views it is behind.
 ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining_eqn, const Eqn& eqn, bool x_views = true,

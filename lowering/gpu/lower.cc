@@ -67,13 +67,6 @@ struct GpuProgram {
   GpuArtifact artifact;
 };
 
-std::string SlotText(const GpuStep& s) {
-  std::string text;
-  for (size_t i = 0; i < s.slots.size(); ++i)
-    text += (i ? ", " : "") + std::string(s.written[i] ? "-> s" : "s") + std::to_string(s.slots[i]);
-  return text;
-}
-
 // Bytes that a kernel moves at least: every element of a buffer once.
 int64_t BytesMoved(const KernelSpec& spec) {
   std::vector<int64_t> read(static_cast<size_t>(spec.num_operands), 0), written = read;
@@ -99,26 +92,39 @@ void WriteSchedule(const GpuTarget& target, const std::string& memory, GpuProgra
   out << "target " << target.ToString() << ", " << target.sm_count << " multiprocessors, " << target.hbm_gb_per_s
       << " GB/s\nsteps\n";
   double total = 0;
-  for (size_t i = 0; i < p->artifact.steps.size(); ++i) {
-    const GpuStep& s = p->artifact.steps[i];
-    const double us = static_cast<double>(s.bytes) / target.hbm_gb_per_s / 1e3;
+  int number = 0;
+  const auto begin = [&] { out << number++ << ": "; };
+  const auto end = [&](int64_t bytes) {
+    const double us = static_cast<double>(bytes) / target.hbm_gb_per_s / 1e3;
     total += us;
-    out << i << ": ";
-    switch (s.kind) {
-      case GpuStep::Kind::kLaunch: out << "kernel k" << s.kernel; break;
-      case GpuStep::Kind::kMatmul: out << "cublasLt matmul"; break;
-      case GpuStep::Kind::kCopy: out << "copy"; break;
-    }
-    out << " (" << SlotText(s) << ")";
-    if (s.kind == GpuStep::Kind::kMatmul) {
-      const GpuMatmul& m = s.matmul;
-      out << " " << Name(static_cast<DType>(m.dtype)) << " [" << m.batch << ", " << m.m << ", " << m.n << "] over "
-          << m.k;
-    }
-    out << ", " << s.bytes << " bytes";
+    out << ", " << bytes << " bytes";
     out.precision(3);
     out << ", at least " << us << " us\n";
-  }
+  };
+  p->artifact.ForEachStep(StepVisitor{[&](const abi::Launch<abi::InWords>& s) {
+                                        begin();
+                                        out << "kernel k" << s.kernel << " (";
+                                        const char* comma = "";
+                                        for (const auto& o : s.operands) {
+                                          out << comma << (o.written ? "-> s" : "s") << o.place;
+                                          comma = ", ";
+                                        }
+                                        out << ")";
+                                        end(s.bytes);
+                                      },
+                                      [&](const abi::Product<abi::InWords>& s) {
+                                        begin();
+                                        const GpuMatmul& m = s.product;
+                                        out << "cublasLt matmul (s" << s.x << ", s" << s.y << ", -> s" << s.out << ") "
+                                            << Name(m.dtype) << " [" << m.batch << ", " << m.m << ", " << m.n
+                                            << "] over " << m.k;
+                                        end(s.bytes);
+                                      },
+                                      [&](const abi::Copy<abi::InWords>& s) {
+                                        begin();
+                                        out << "copy (-> s" << s.to << ", s" << s.from << ")";
+                                        end(s.bytes);
+                                      }});
   out << "memory alone: " << total << " us\n";
   for (size_t k = 0; k < p->plans.size(); ++k) out << "k" << k << ": " << p->plans[k].ToString() << "\n";
   p->artifact.plan.schedule = out.str() + memory + KernelsText(p->program.kernels);
@@ -149,50 +155,43 @@ GpuProgram Plan(const FnRef& fn, const GpuTarget& target) {
     p.artifact.kernels.push_back({"k" + std::to_string(p.artifact.kernels.size()), plan.blocks, plan.threads,
                                   plan.shared_bytes, plan.kind != GpuPlan::Kind::kElements});
   }
+  std::vector<int64_t> steps;
   for (const Step& step : p.program.steps) {
-    const int64_t* d = p.program.artifact.desc.data() + step.desc;
-    GpuStep s;
-    auto slot = [&](int64_t index, bool written) {
-      s.slots.push_back(static_cast<int32_t>(index));
-      s.written.push_back(written);
-    };
+    const int64_t* told = p.program.artifact.desc.data() + step.desc;
     if (step.kind == Step::Kind::kKernel) {
       const KernelSpec& spec = p.program.kernels[static_cast<size_t>(step.index)];
-      s.kernel = step.index;
-      s.bytes = BytesMoved(spec);
+      const auto kernel = abi::Decode<abi::Kernel<abi::InWords>>(told);
+      abi::Launch<abi::Owned> s{step.index, {}, BytesMoved(spec)};
       const std::vector<bool> touched = spec.Touched();
-      for (int i = 0; i < spec.num_operands; ++i) {
-        if (touched[i]) slot(d[i], spec.written[i]);
+      for (size_t i = 0; i < kernel.operands.size(); ++i) {
+        if (touched[i]) s.operands.push_back({kernel.operands[i], spec.written[i]});
       }
+      abi::EncodeWords(s, &steps);
     } else if (step.kind == Step::Kind::kOp && step.index == WEFT_OP_CONTRACT) {
-      s.kind = GpuStep::Kind::kMatmul;
-      slot(d[0], false), slot(d[1], false), slot(d[2], true);
-      const std::optional<GpuMatmul> product = DescribeProduct(d + 3);
+      const auto contract = abi::Decode<abi::Contract<abi::InWords>>(told);
+      const std::optional<GpuMatmul> product = DescribeProduct(contract);
       WEFT_CHECK(product) << "contract: a product that WithDescribedProducts let through cannot be described";
-      s.matmul = *product;
-      const GpuMatmul& m = s.matmul;
-      s.bytes = ByteWidth(static_cast<DType>(m.dtype)) * m.batch * m.k * (m.m + m.n) +
-                ByteWidth(static_cast<DType>(m.out_dtype)) * m.batch * m.m * m.n;
+      const GpuMatmul& m = *product;
+      const int64_t bytes =
+          ByteWidth(m.dtype) * m.batch * m.k * (m.m + m.n) + ByteWidth(m.out_dtype) * m.batch * m.m * m.n;
+      abi::EncodeWords(abi::Product<abi::Owned>{contract.x, contract.y, contract.result, m, bytes}, &steps);
     } else if (step.kind == Step::Kind::kOp && step.index == WEFT_OP_COPY) {
-      s.kind = GpuStep::Kind::kCopy;
-      slot(d[0], true), slot(d[1], false);
-      s.bytes = d[2];
+      abi::EncodeWords(abi::Decode<abi::Copy<abi::InWords>>(told), &steps);
     } else {
       WEFT_CHECK(false) << "cuda: a step that CheckEquations let through has no GPU code";
     }
-    p.artifact.steps.push_back(std::move(s));
   }
   const std::string memory = MemoryText(p.program);
   p.artifact.plan = std::move(p.program.artifact);
   p.artifact.plan.target = target.ToString();
-  p.artifact.plan.desc.clear();
+  p.artifact.plan.desc = std::move(steps);
   WriteSchedule(target, memory, &p);
   return p;
 }
 
 std::string Code(const GpuProgram& p, const GpuTarget& target, GpuCode stage) {
   const std::string libdevice = FindLibdevice();
-  return WithModule(p.artifact.steps.size(), [&](mlir::ModuleOp module) {
+  return WithModule(p.program.steps.size(), [&](mlir::ModuleOp module) {
     for (size_t k = 0; k < p.program.kernels.size(); ++k)
       EmitGpuKernel(module, p.program.kernels[k], p.plans[k], p.artifact.kernels[k].name, !libdevice.empty());
     return GenerateGpuCode(module, p.artifact.kernels, target, libdevice, stage);

@@ -7,32 +7,44 @@
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/prim_table.h"
+#include "lowering/abi/steps.h"
 #include "lowering/fusion/fusion.h"
 
 namespace weft {
 namespace {
 
-// A group of dimensions of a product as one dimension with one stride for each array. False: it is none.
-bool OneDimension(const int64_t* entries, int64_t count, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
-  *size = 1, *x = *y = *out = 0;
-  for (int64_t i = count; i-- > 0;) {  // from the innermost one
-    const int64_t n = entries[4 * i], xs = entries[4 * i + 1], ys = entries[4 * i + 2], os = entries[4 * i + 3];
-    if (n == 1) continue;
-    if (*size == 1) {
-      *x = xs, *y = ys, *out = os;
-    } else if (xs != *x * *size || ys != *y * *size || os != *out * *size) {
-      return false;
+// A group of dimensions of a product as one dimension with one stride for each array. None: it is none.
+std::optional<abi::Factor<abi::InWords>> OneDimension(const abi::Sequence<abi::Factor<abi::InWords>>& group) {
+  abi::Factor<abi::InWords> all{1, 0, 0, 0};
+  std::vector<abi::Factor<abi::InWords>> factors;
+  for (const auto& f : group) factors.push_back(f);
+  for (size_t i = factors.size(); i-- > 0;) {  // from the innermost one
+    const auto& f = factors[i];
+    if (f.size == 1) continue;
+    if (all.size == 1) {
+      all = {1, f.x, f.y, f.result};
+    } else if (f.x != all.x * all.size || f.y != all.y * all.size || f.result != all.result * all.size) {
+      return std::nullopt;
     }
-    *size *= n;
+    all.size *= f.size;
   }
-  return true;
+  return all;
 }
+
+// Words of a step whose sizes are static.
+struct StaticWords {
+  std::vector<int64_t> words;
+  void Field(const char*) {}
+  void Place(int value) { words.push_back(value); }
+  void Result(int value) { words.push_back(value); }
+  void Number(const Dim& d) { words.push_back(d.value("contract")); }
+};
 
 std::optional<GpuMatmul> Describe(const Fn& fn, const std::vector<int>& defining, const Eqn& e, bool x_views,
                                   bool y_views) {
-  std::vector<int64_t> entries;
-  for (const Dim& d : LayOutContract(fn, defining, e, x_views, y_views).entries) entries.push_back(d.value("contract"));
-  return DescribeProduct(entries.data());
+  StaticWords sink{{WEFT_OP_CONTRACT}};
+  abi::Encode(LayOutContract(fn, defining, e, x_views, y_views).told, sink);
+  return DescribeProduct(abi::Decode<abi::Contract<abi::InWords>>(sink.words.data()));
 }
 
 bool IsEmptySum(const Fn& fn, const Eqn& e) {
@@ -41,22 +53,19 @@ bool IsEmptySum(const Fn& fn, const Eqn& e) {
 
 }  // namespace
 
-std::optional<GpuMatmul> DescribeProduct(const int64_t* d) {
+std::optional<GpuMatmul> DescribeProduct(const abi::Contract<abi::InWords>& told) {
+  const auto batch = OneDimension(told.batch), m = OneDimension(told.m), n = OneDimension(told.n),
+             k = OneDimension(told.k);
+  if (!batch || !m || !n || !k) return std::nullopt;
   GpuMatmul p;
-  p.dtype = static_cast<int32_t>(d[0]);
-  p.out_dtype = static_cast<int32_t>(d[1]);
-  p.x_start = d[2], p.y_start = d[3];
-  const int64_t *counts = d + 4, *at = d + 8;
-  int64_t none = 0;
-  auto group = [&](int i, int64_t* size, int64_t* x, int64_t* y, int64_t* out) {
-    const bool one = OneDimension(at, counts[i], size, x, y, out);
-    at += 4 * counts[i];
-    return one;
-  };
-  const bool ok = group(0, &p.batch, &p.x_batch, &p.y_batch, &p.out_batch) & group(1, &p.m, &p.x_m, &none, &p.out_m) &
-                  group(2, &p.n, &none, &p.y_n, &p.out_n) & group(3, &p.k, &p.x_k, &p.y_k, &none);
+  p.dtype = told.dtype;
+  p.out_dtype = told.result_dtype;
+  p.batch = batch->size, p.m = m->size, p.n = n->size, p.k = k->size;
+  p.x_start = told.x_start, p.x_batch = batch->x, p.x_m = m->x, p.x_k = k->x;
+  p.y_start = told.y_start, p.y_batch = batch->y, p.y_k = k->y, p.y_n = n->y;
+  p.out_batch = batch->result, p.out_m = m->result, p.out_n = n->result;
   // A matrix may stand for all of a batch, but not lie backwards.
-  if (!ok || p.x_batch < 0 || p.y_batch < 0) return std::nullopt;
+  if (p.x_batch < 0 || p.y_batch < 0) return std::nullopt;
   if (!ColumnMajor::Of(p.m, p.x_m, p.k, p.x_k) || !ColumnMajor::Of(p.k, p.y_k, p.n, p.y_n) ||
       !ColumnMajor::Of(p.m, p.out_m, p.n, p.out_n))
     return std::nullopt;

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// From ContractLayout::entries (lowering/fusion/fusion.h); none where cuBLASLt cannot describe it.
-std::optional<GpuMatmul> DescribeProduct(const int64_t* entries);
+// None where cuBLASLt cannot describe it.
+std::optional<GpuMatmul> DescribeProduct(const abi::Contract<abi::InWords>& told);
 
 // `fn` with products that can all be described. An operand that cannot be read where it lies, as one that is broadcast,
 // is computed into an array of its own; a sum of no terms is zero. Raises kUnsupported, with the user's line, for what

@@ -85,7 +85,7 @@ struct KernelSpec {
   std::vector<int> LastPhases() const;
   // Equal keys compile to the same code. Symbolic sizes are named by their order of occurrence.
   std::string Key() const;
-  // The distinct symbolic sizes in use, in order of first occurrence; their values follow the slots in `desc`.
+  // The distinct symbolic sizes in use, in order of first occurrence; their values follow the slots in descriptors.
   std::vector<Dim> SymbolicSizes() const;
   // Replaces loop variable v by replacement[v] everywhere.
   void Substitute(const std::vector<Affine>& replacement);

@@ -25,7 +25,7 @@ Atoms SnapshotScan(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands
 Atoms Threefry2x32(Builder& b, const Fn& fn, const Eqn& e, const Atoms& operands);
 }  // namespace replace
 
-// library_ops.cc: calls of the runtime. `kind` tells apart what shares an opcode.
+// library_ops.cc: calls of the runtime. `kind` tells apart what shares an opcode, as lowering/abi/steps.h numbers them.
 namespace library {
 void ArgReduction(BlockLowering::LibraryCall& call, int kind);
 void Cumulative(BlockLowering::LibraryCall& call, int kind);
@@ -37,7 +37,10 @@ void Convolution(BlockLowering::LibraryCall& call, int);
 void DebugPrint(BlockLowering::LibraryCall& call, int);
 void Assert(BlockLowering::LibraryCall& call, int);
 void Callback(BlockLowering::LibraryCall& call, int);
-void Matrices(BlockLowering::LibraryCall& call, int opcode);
+void Cholesky(BlockLowering::LibraryCall& call, int);
+void Lu(BlockLowering::LibraryCall& call, int);
+void Qr(BlockLowering::LibraryCall& call, int);
+void Eigh(BlockLowering::LibraryCall& call, int);
 void Eig(BlockLowering::LibraryCall& call, int);
 void Svd(BlockLowering::LibraryCall& call, int);
 void TriangularSolve(BlockLowering::LibraryCall& call, int);

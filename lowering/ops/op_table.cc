@@ -82,18 +82,37 @@ class OpTable {
     Row("random_wrap") = Step(&BlockLowering::EmitSameBytes);
     Row("random_unwrap") = Step(&BlockLowering::EmitSameBytes);
 
-    // The runtime's operations, and by which number it tells their kinds apart.
+    // The runtime's operations, and which of several with one number they are.
     Row("argmax") = ArgReduction("argmax", 0);
     Row("argmin") = ArgReduction("argmin", 1);
-    for (const auto& [name, kind] :
-         {std::pair("cumsum", 0), {"cumprod", 1}, {"cummax", 2}, {"cummin", 3}, {"cumlogsumexp", 4}})
-      Row(name) = Library(library::Cumulative, kind);
-    for (const auto& [name, kind] :
-         {std::pair("scatter", 0), {"scatter_add", 1}, {"scatter_mul", 2}, {"scatter_min", 3}, {"scatter_max", 4}})
-      Row(name) = Library(library::Scatter, kind);
-    for (const auto& [name, kind] :
-         {std::pair("reduce_window_sum", 0), {"reduce_window_max", 1}, {"reduce_window_min", 2}})
-      Row(name) = Library(library::ReduceWindow, kind);
+    using abi::CollectiveKind, abi::CumulativeKind, abi::ScatterKind, abi::WindowKind;
+    for (const auto& [name, kind] : {std::pair("cumsum", CumulativeKind::kSum),
+                                     {"cumprod", CumulativeKind::kProduct},
+                                     {"cummax", CumulativeKind::kMax},
+                                     {"cummin", CumulativeKind::kMin},
+                                     {"cumlogsumexp", CumulativeKind::kLogSumExp}})
+      Row(name) = Library(library::Cumulative, static_cast<int>(kind));
+    for (const auto& [name, kind] : {std::pair("scatter", ScatterKind::kSet),
+                                     {"scatter_add", ScatterKind::kAdd},
+                                     {"scatter_mul", ScatterKind::kMul},
+                                     {"scatter_min", ScatterKind::kMin},
+                                     {"scatter_max", ScatterKind::kMax}})
+      Row(name) = Library(library::Scatter, static_cast<int>(kind));
+    for (const auto& [name, kind] : {std::pair("reduce_window_sum", WindowKind::kSum),
+                                     {"reduce_window_max", WindowKind::kMax},
+                                     {"reduce_window_min", WindowKind::kMin}})
+      Row(name) = Library(library::ReduceWindow, static_cast<int>(kind));
+    for (const auto& [name, kind] : {std::pair("psum", CollectiveKind::kPsum),
+                                     {"pmax", CollectiveKind::kPmax},
+                                     {"pmin", CollectiveKind::kPmin},
+                                     {"all_gather", CollectiveKind::kAllGather},
+                                     {"psum_scatter", CollectiveKind::kPsumScatter},
+                                     {"all_to_all", CollectiveKind::kAllToAll},
+                                     {"ppermute", CollectiveKind::kPpermute}}) {
+      Row(name) = Step(&BlockLowering::EmitCollective);
+      Row(name).kind = static_cast<int>(kind);
+    }
+    Row("axis_index") = Step(&BlockLowering::EmitAxisIndex);
     Row("sort") = Library(library::Sort);
     Row("top_k") = Library(library::TopK);
     Row("conv") = Library(library::Convolution);
@@ -101,10 +120,10 @@ class OpTable {
     Row("assert") = Library(library::Assert);
     Row("pure_callback") = Library(library::Callback);
     Row("io_callback") = Library(library::Callback);
-    Row("cholesky") = Library(library::Matrices, WEFT_OP_CHOLESKY);
-    Row("lu") = Library(library::Matrices, WEFT_OP_LU);
-    Row("qr") = Library(library::Matrices, WEFT_OP_QR);
-    Row("eigh") = Library(library::Matrices, WEFT_OP_EIGH);
+    Row("cholesky") = Library(library::Cholesky);
+    Row("lu") = Library(library::Lu);
+    Row("qr") = Library(library::Qr);
+    Row("eigh") = Library(library::Eigh);
     Row("eig") = Library(library::Eig);
     Row("svd") = Library(library::Svd);
     Row("triangular_solve") = Library(library::TriangularSolve);

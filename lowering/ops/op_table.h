@@ -41,7 +41,7 @@ struct OpRow {
   Kind as = Kind::kNone;
   Body body = nullptr;  // of an inlined one: another region than the first
   Replace replace = nullptr;
-  std::string kernel_op;    // what kernels call it: "add"; of reductions "sum"
+  std::string kernel_op{};  // what kernels call it: "add"; of reductions "sum"
   Number number = nullptr;  // of an element-wise operation: what its attributes say to the kernel
   bool identity = false;    // of an element-wise operation: the result is the operand
   Index index = nullptr;    // of a view, or else:
@@ -50,7 +50,7 @@ struct OpRow {
   bool same_bytes = false;  // of a view: the operand's elements in the same order, so that it may be an alias
   Emit emit = nullptr;
   Library library = nullptr;
-  int kind = 0;  // of the library call
+  int kind = 0;  // of the library call or collective, as lowering/abi/steps.h numbers them
   Operands operands = Operands::kStored;
   bool on_gpu = false;  // there is GPU code
 };

@@ -8,12 +8,23 @@
 
 #include "ir/analysis/size_conditions.h"
 #include "ir/prim.h"
+#include "lowering/abi/steps.h"
 
 namespace weft {
 namespace {
 
 using Buffer = Assignment::Buffer;
 using Place = Assignment::Buffer::Place;
+
+// Fields of steps (lowering/abi/steps.h) while a program is made: slots, and sizes that may depend on symbols.
+struct InProgram {
+  using Place = int;
+  using Number = Dim;
+  using Places = std::vector<int>;
+  using Numbers = std::vector<Dim>;
+  template <class T>
+  using List = std::vector<T>;
+};
 
 class Maker {
  public:
@@ -50,7 +61,8 @@ class Maker {
         program_.steps = std::move(steps);
         NoteDonations();
       } else {
-        artifact_.functions.push_back({schedule_.frames[f].name, std::move(slots_), std::move(buffers_), arena_bytes});
+        artifact_.functions.push_back(
+            {schedule_.frames[f].name, std::move(slots_), std::move(buffers_), arena_bytes, first_word_});
         program_.functions.push_back(std::move(steps));
       }
       program_.slots.push_back(std::move(slot_of_value_));
@@ -64,6 +76,7 @@ class Maker {
 
   void BeginFrame(size_t f) {
     frame_ = f;
+    first_word_ = static_cast<int64_t>(artifact_.desc.size());
     slots_.clear();
     buffers_.clear();
     slot_of_value_.assign(schedule_.frames[f].values.size(), -1);
@@ -174,6 +187,20 @@ class Maker {
     artifact_.desc.push_back(d.TryValue().value_or(0));
   }
 
+  // A descriptor.
+  template <class S>
+  void AddDescriptor(const S& told) {
+    struct Sink {
+      Maker& maker;
+      void Field(const char*) {}
+      void Place(int slot) { maker.AddNumber(slot); }
+      void Result(int number) { maker.AddNumber(number); }
+      void Number(const Dim& d) { maker.AddNumber(d); }
+    } sink{*this};
+    AddNumber(S::kOpcode);
+    abi::Encode(told, sink);
+  }
+
   // ---- Steps -----------------------------------------------------------------------------------------------------
 
   Steps MakeSteps(const Schedule::Block& block) {
@@ -198,7 +225,7 @@ class Maker {
         const Dim bytes = schedule_.frames[frame_].values[static_cast<size_t>(s.uses[0].value)].bytes;
         step.kind = Step::Kind::kOp;
         step.index = WEFT_OP_COPY;
-        for (const Dim& d : {Dim(to), Dim(from), bytes}) AddNumber(d);
+        AddDescriptor(abi::Copy<InProgram>{to, from, bytes});
         ++c.copies;
         if (auto n = bytes.TryValue()) c.bytes_copied += *n, c.bytes_moved += 2 * *n;
         break;
@@ -206,38 +233,55 @@ class Maker {
       case Schedule::Step::Kind::kKernel:
         step.kind = Step::Kind::kKernel;
         step.index = KernelOf(s);
+        AddKernelDescriptor(s);
         ++c.kernel_calls;
         break;
       case Schedule::Step::Kind::kCall:
         step.kind = Step::Kind::kOp;
         step.index = s.index;
+        AddNumber(s.index);
+        for (const Schedule::Entry& e : s.desc) AddEntry(e);
         ++c.library_calls;
         break;
       case Schedule::Step::Kind::kIf: step.kind = Step::Kind::kIf; break;
       case Schedule::Step::Kind::kWhile: step.kind = Step::Kind::kWhile; break;
       case Schedule::Step::Kind::kChecked: step.kind = Step::Kind::kChecked; break;
-      case Schedule::Step::Kind::kFor:
+      case Schedule::Step::Kind::kFor: {
         step.kind = Step::Kind::kFor;
-        AddNumber(s.trips);
-        for (const Schedule::Slice& m : s.slices) {
-          step.moving.push_back(
-              {SlotOf(m.value), SlotOf(m.base), static_cast<int64_t>(artifact_.desc.size()) - step.desc});
-          AddNumber(m.stride);
+        abi::Loop<InProgram> told{s.trips, {}};
+        for (const Schedule::Slice& m : s.slices) told.strides.push_back(m.stride);
+        step.trips = abi::WordOf(told, "trips");
+        for (size_t i = 0; i < s.slices.size(); ++i) {
+          const Schedule::Slice& m = s.slices[i];
+          step.moving.push_back({SlotOf(m.value), SlotOf(m.base), abi::WordOfEntry(told, "strides", i)});
         }
+        AddDescriptor(told);
         break;
-    }
-    for (const Schedule::Entry& e : s.desc) {
-      switch (e.kind) {
-        case Schedule::Entry::Kind::kNumber: AddNumber(e.number); break;
-        case Schedule::Entry::Kind::kPlace: AddNumber(SlotOf(e.value)); break;
-        case Schedule::Entry::Kind::kResultNumber:
-          AddNumber(BufferOf(e.value).place == Place::kResult ? BufferOf(e.value).index : -1);
-          break;
       }
     }
     c.bytes_moved += s.bytes_moved;
     for (const Schedule::Block& b : s.blocks) step.blocks.push_back(MakeSteps(b));
     steps->push_back(std::move(step));
+  }
+
+  void AddKernelDescriptor(const Schedule::Step& s) {
+    abi::Kernel<InProgram> told;
+    for (const Schedule::Entry& e : s.desc) {
+      if (e.kind == Schedule::Entry::Kind::kPlace)
+        told.operands.push_back(SlotOf(e.value));
+      else
+        told.sizes.push_back(e.number);
+    }
+    AddDescriptor(told);
+  }
+
+  void AddEntry(const Schedule::Entry& e) {
+    switch (e.kind) {
+      case Schedule::Entry::Kind::kNumber: return AddNumber(e.number);
+      case Schedule::Entry::Kind::kPlace: return AddNumber(SlotOf(e.value));
+      case Schedule::Entry::Kind::kResultNumber:
+        return AddNumber(BufferOf(e.value).place == Place::kResult ? BufferOf(e.value).index : -1);
+    }
   }
 
   // The step's kernel, with those results streamed that no cache holds until they are read again: they need not pass
@@ -282,6 +326,7 @@ class Maker {
   std::map<std::string, int64_t> constants_;
   // Of the frame being made.
   size_t frame_ = 0;
+  int64_t first_word_ = 0;  // of its descriptors
   std::vector<Artifact::Slot> slots_;
   std::vector<Artifact::Buffer> buffers_;
   std::vector<int> slot_of_value_, slot_of_buffer_;

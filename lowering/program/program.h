@@ -24,17 +24,18 @@ struct Step {
     kOp,       // runtime operation `index` (WeftOpcode)
     kIf,       // blocks[clamp(slot, 0, blocks - 1)]
     kWhile,    // blocks[0] writes the predicate into `slot`; blocks[1] is the body
-    kFor,      // blocks[0], desc[0] times, with moving slots
+    kFor,      // blocks[0], `trips` times, with moving slots
     kChecked,  // blocks[0] checks; blocks[1] runs unless the frame has an error then
   };
   Kind kind = Kind::kKernel;
   int index = 0;
-  int64_t desc = 0;            // where the step's entries begin in Artifact::desc
+  int64_t desc = 0;            // where its descriptor begins in Artifact::desc
   int slot = -1;               // predicate
   DType dtype = DType::kBool;  // of the predicate
+  int64_t trips = 0;           // kFor: the word of the descriptor that says how often
   bool reverse = false;        // kFor: from the last iteration to the first
   bool can_fail = false;       // kWhile, kFor: holds an operation that can set the frame's error
-  struct Moving {              // slots[slot] = slots[base] + iteration * (desc entry `stride`, in bytes)
+  struct Moving {              // slots[slot] = slots[base] + iteration * (word `stride` of the descriptor, in bytes)
     int slot = 0, base = 0;
     int64_t stride = 0;
   };

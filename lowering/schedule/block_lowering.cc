@@ -47,8 +47,8 @@ void BlockLowering::Run(Steps& steps) {
   checked.blocks.resize(2);
   if (!sizes_are_checked_) {
     for (const SizeCondition& c : SizeConditions(fn_)) {
-      const Dim message(p_.AddString(c.what));
-      p_.AddCall(checked.blocks[0].steps, WEFT_OP_REQUIRE, {message, c.size, Dim(c.least), c.reads}, {});
+      const abi::Require<InSchedule> told{p_.AddString(c.what), c.size, Dim(c.least), c.reads};
+      p_.AddCall(checked.blocks[0].steps, told, {});
     }
   }
   if (checked.blocks[0].steps.empty()) return RunUnits(steps);

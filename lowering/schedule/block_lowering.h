@@ -60,6 +60,9 @@ class BlockLowering {
   // lowering/schedule/devices.cc
   void EmitSpmd(Steps& steps, const Eqn& e);
   void EmitCollective(Steps& steps, const Eqn& e);
+  void EmitAxisIndex(Steps& steps, const Eqn& e);
+  // Of an axis that `e` names, in the mesh whose devices run it.
+  int64_t PlaceInMesh(const Eqn& e, const std::string& axis) const;
   // lowering/schedule/tape_loops.cc
   void EmitWhile(Steps& steps, const Eqn& e);
   void EmitTapeScan(Steps& steps, const Eqn& e);
@@ -77,7 +80,7 @@ class BlockLowering {
   void EmitContract(Steps& steps, const Eqn& e);
   // lowering/schedule/ordered_sum.cc
   void EmitOrderedSum(Steps& steps, const Eqn& e);
-  void AppendTensor(std::vector<Schedule::Entry>& desc, const Atom& a);
+  abi::Array<InSchedule> ArrayOf(const Atom& a);  // an operand
   // The carries of a loop, with the operands copied there.
   std::vector<int> Carries(Steps& steps, const Eqn& e, size_t first, size_t count);
   std::vector<int> OperandValues(const BuiltKernel& kernel, int target, int staged = -1);

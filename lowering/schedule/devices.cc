@@ -8,6 +8,7 @@
 #include "ir/ops.h"
 #include "ir/prim.h"
 #include "ir/prim_table.h"
+#include "lowering/ops/op_table.h"
 #include "lowering/schedule/block_lowering.h"
 #include "transforms/shard/processes.h"
 
@@ -58,22 +59,18 @@ FnRef WithoutVarying(const Fn& fn, const Shardings* out, Made& made) {
   return b.Build(results);
 }
 
-// What WEFT_OP_COLLECTIVE does, by its first entry: these, and after them running the devices of a mesh.
-const std::vector<std::string>& Kinds() {
-  static const auto& kinds = *new std::vector<std::string>{"psum",         "pmax",       "pmin",     "all_gather",
-                                                           "psum_scatter", "all_to_all", "ppermute", "axis_index"};
-  return kinds;
-}
-
-// [place, bytes of a block, bytes of an element, rank, (size of the block, stride in the whole array in elements)...,
-//  start of each device's block in bytes..., whether each device is the first that holds its block...]
-void AppendLayout(std::vector<Schedule::Entry>& desc, int value, const Type& local, const std::vector<Dim>& strides,
-                  const std::vector<Dim>& starts, const std::vector<bool>& first) {
-  desc.push_back(Schedule::Entry::Place(value));
-  for (const Dim& n : {Bytes(local), Dim(ByteWidth(local.dtype)), Dim(local.rank())}) desc.push_back(n);
-  for (int d = 0; d < local.rank(); ++d) desc.insert(desc.end(), {local.dims[d], strides[d]});
-  desc.insert(desc.end(), starts.begin(), starts.end());
-  for (bool is_first : first) desc.push_back(Dim(is_first ? 1 : 0));
+// `strides`: in the whole array, in elements. `starts` and `first`: of each device's block.
+abi::Blocks<InSchedule> BlocksOf(int value, const Type& local, const std::vector<Dim>& strides, std::vector<Dim> starts,
+                                 const std::vector<bool>& first) {
+  abi::Blocks<InSchedule> blocks;
+  blocks.place = value;
+  blocks.bytes = Bytes(local);
+  blocks.width = ByteWidth(local.dtype);
+  blocks.sizes.assign(local.dims.begin(), local.dims.end());
+  blocks.strides = strides;
+  blocks.starts = std::move(starts);
+  for (bool is_first : first) blocks.first.push_back(Dim(is_first ? 1 : 0));
+  return blocks;
 }
 
 // Where the block of each device begins in the whole array, in bytes.
@@ -93,8 +90,8 @@ std::vector<Dim> Starts(const Mesh& mesh, const Sharding& sharding, const Type& 
 }
 
 // How the devices hold an array that is in one piece.
-void AppendBlocks(std::vector<Schedule::Entry>& desc, int value, const Mesh& mesh, const Sharding& sharding,
-                  const Type& local, const Type& whole) {
+abi::Blocks<InSchedule> WholeInBlocks(int value, const Mesh& mesh, const Sharding& sharding, const Type& local,
+                                      const Type& whole) {
   const Strings cut = sharding.Axes();
   std::vector<bool> firsts;
   for (int64_t device = 0; device < mesh.num_devices(); ++device) {
@@ -105,12 +102,12 @@ void AppendBlocks(std::vector<Schedule::Entry>& desc, int value, const Mesh& mes
     firsts.push_back(first);
   }
   const std::vector<Dim> strides = Strides(whole.dims);
-  AppendLayout(desc, value, local, strides, Starts(mesh, sharding, local, strides), firsts);
+  return BlocksOf(value, local, strides, Starts(mesh, sharding, local, strides), firsts);
 }
 
 // How the devices of one process hold a stack of blocks.
-void AppendStack(std::vector<Schedule::Entry>& desc, int value, const Mesh& mesh, Sharding sharding, const Type& local,
-                 const Ints& processes) {
+abi::Blocks<InSchedule> StackOfBlocks(int value, const Mesh& mesh, Sharding sharding, const Type& local,
+                                      const Ints& processes) {
   sharding.partial.clear();
   const HeldBlocks held = BlocksHeld(mesh, sharding, processes);
   std::vector<Dim> starts;
@@ -120,13 +117,11 @@ void AppendStack(std::vector<Schedule::Entry>& desc, int value, const Mesh& mesh
     firsts.push_back(!seen[place]);
     seen[place] = true;
   }
-  AppendLayout(desc, value, local, Strides(local.dims), starts, firsts);
+  return BlocksOf(value, local, Strides(local.dims), std::move(starts), firsts);
 }
 
 }  // namespace
 
-// [8, function, axes, sizes..., this process or -1, (where there are several: digest, name of the program, process of
-//  each device...), operands, results, a description by AppendLayout for each operand and result]
 void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
   const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");
@@ -146,77 +141,73 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   lowering.Run(steps_of_body);
   p_.PopMesh();
   p_.EndFunction(index, std::move(steps_of_body));
-  std::vector<Schedule::Entry> desc = {Dim(static_cast<int64_t>(Kinds().size())), Dim(index),
-                                       Dim(static_cast<int64_t>(mesh.axes.size()))};
-  for (const Mesh::Axis& a : mesh.axes) desc.push_back(Dim(a.size));
+  abi::Spmd<InSchedule> told;
+  told.function = index;
+  for (const Mesh::Axis& a : mesh.axes) told.axes.push_back(Dim(a.size));
   const Ints processes = e.attrs.GetOr<Ints>("processes", {});
-  const bool others = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
-  desc.push_back(Dim(others ? processes[0] : -1));
-  if (others) {
-    desc.insert(desc.end(), {Dim(e.attrs.GetInt("digest")), Dim(p_.AddString(e.attrs.Get<std::string>("program")))});
-    for (size_t d = 1; d < processes.size(); ++d) desc.push_back(Dim(processes[d]));
+  told.spans_processes = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
+  if (told.spans_processes) {
+    // The first entry is the process that runs this.
+    told.process = processes[0];
+    told.digest = e.attrs.GetInt("digest");
+    told.program = p_.AddString(e.attrs.Get<std::string>("program"));
+    told.processes.assign(processes.begin() + 1, processes.end());
   }
-  const auto append = [&](int value, const Sharding& sharding, const Type& local, const Type& whole) {
-    if (processes.empty())
-      AppendBlocks(desc, value, mesh, sharding, local, whole);
-    else
-      AppendStack(desc, value, mesh, sharding, local, processes);
+  const auto blocks = [&](int value, const Sharding& sharding, const Type& local, const Type& whole) {
+    return processes.empty() ? WholeInBlocks(value, mesh, sharding, local, whole)
+                             : StackOfBlocks(value, mesh, sharding, local, processes);
   };
-  desc.push_back(Dim(static_cast<int64_t>(e.operands.size())));
-  desc.push_back(Dim(static_cast<int64_t>(e.num_results)));
   std::vector<Schedule::Use> uses;
   for (size_t i = 0; i < e.operands.size(); ++i) {
     uses.push_back(p_.Read(ValueOf(e.operands[i])));
-    append(uses.back().value, in[i], body->params()[i].type, fn_.TypeOf(e.operands[i]));
+    told.operands.push_back(blocks(uses.back().value, in[i], body->params()[i].type, fn_.TypeOf(e.operands[i])));
   }
   const Types local = body->ResultTypes();
   for (uint32_t r = 0; r < e.num_results; ++r) {
     uses.push_back(p_.Write(NewResult(e.first_result + r)));
-    append(uses.back().value, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
+    told.results.push_back(blocks(uses.back().value, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r)))));
   }
-  p_.AddCall(steps, WEFT_OP_COLLECTIVE, std::move(desc), std::move(uses)).note = "devices of " + mesh.ToString();
+  p_.AddCall(steps, told, std::move(uses)).note = "devices of " + mesh.ToString();
 }
 
-// [kind, place of the result, axes, place of each axis in the mesh..., its name, the result of the
-//  body that it is and nothing else or -1, operand, parameters of the kind...]
-void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
-  const std::string& name = e.prim->name;
+int64_t BlockLowering::PlaceInMesh(const Eqn& e, const std::string& axis) const {
   const Mesh* mesh = p_.CurrentMesh();
-  const Strings& axes = e.attrs.Get<Strings>("axes");
-  const auto kind = std::find(Kinds().begin(), Kinds().end(), name);
-  WEFT_CHECK(kind != Kinds().end()) << "no compiled code for the collective " << name;
-  const int to = NewResult(e.first_result);
-  std::vector<Schedule::Use> uses = {p_.Write(to)};
-  std::vector<Schedule::Entry> desc = {Dim(static_cast<int64_t>(kind - Kinds().begin())), Schedule::Entry::Place(to),
-                                       Dim(static_cast<int64_t>(axes.size()))};
-  for (const std::string& axis : axes) {
-    size_t place = 0;
-    while (mesh != nullptr && place < mesh->axes.size() && mesh->axes[place].name != axis) ++place;
-    if (mesh == nullptr || place == mesh->axes.size()) {
-      throw UserError(ErrorKind::kUnsupported, e.loc,
-                      OuterAxisMessage(name, axis, mesh == nullptr ? "none" : mesh->ToString()));
-    }
-    desc.push_back(Dim(static_cast<int64_t>(place)));
+  size_t place = 0;
+  while (mesh != nullptr && place < mesh->axes.size() && mesh->axes[place].name != axis) ++place;
+  if (mesh == nullptr || place == mesh->axes.size()) {
+    throw UserError(ErrorKind::kUnsupported, e.loc,
+                    OuterAxisMessage(e.prim->name, axis, mesh == nullptr ? "none" : mesh->ToString()));
   }
-  desc.push_back(Dim(p_.AddString(name)));
+  return static_cast<int64_t>(place);
+}
+
+void BlockLowering::EmitAxisIndex(Steps& steps, const Eqn& e) {
+  const abi::AxisIndex<InSchedule> told{NewResult(e.first_result), PlaceInMesh(e, e.attrs.Get<Strings>("axes").at(0))};
+  p_.AddCall(steps, told, {p_.Write(told.result)});
+}
+
+void BlockLowering::EmitCollective(Steps& steps, const Eqn& e) {
+  abi::Collective<InSchedule> told;
+  told.kind = static_cast<abi::CollectiveKind>(RowOf(*e.prim).kind);
+  told.result = NewResult(e.first_result);
+  for (const std::string& axis : e.attrs.Get<Strings>("axes")) told.axes.push_back(Dim(PlaceInMesh(e, axis)));
+  told.name = p_.AddString(e.prim->name);
   // Which result of the body it is, where nobody else reads it.
   const bool returned = std::any_of(fn_.results().begin(), fn_.results().end(),
                                     [&](const Atom& a) { return a.is_var() && plan_.Root(a.id()) == e.first_result; });
-  const bool only_returned = returns_blocks_ && returned && readers_[e.first_result] == 1;
-  desc.push_back(only_returned ? Schedule::Entry::ResultNumber(to) : Schedule::Entry(Dim(-1)));
-  if (!e.operands.empty()) {
-    AppendTensor(desc, e.operands[0]);
-    uses.push_back(p_.Read(ValueOf(e.operands[0])));
-  }
-  for (const char* attr : {"dim", "split", "concat"}) {
-    if (e.attrs.Find(attr) != nullptr) desc.push_back(Dim(e.attrs.GetInt(attr)));
-  }
+  told.returned = returns_blocks_ && returned && readers_[e.first_result] == 1 ? told.result : -1;
+  told.x = ArrayOf(e.operands[0]);
+  const auto dimension = [&](const char* attr, int64_t* dim) {
+    if (e.attrs.Find(attr) != nullptr) *dim = e.attrs.GetInt(attr);
+  };
+  dimension("dim", &told.dim);
+  dimension("split", &told.dim);
+  dimension("concat", &told.concat);
   if (e.attrs.Find("perm") != nullptr) {
     const Ints& perm = e.attrs.Get<Ints>("perm");
-    desc.push_back(Dim(static_cast<int64_t>(perm.size() / 2)));
-    for (int64_t place : perm) desc.push_back(Dim(place));
+    for (size_t i = 0; i < perm.size(); ++i) (i % 2 == 0 ? told.senders : told.receivers).push_back(Dim(perm[i]));
   }
-  p_.AddCall(steps, WEFT_OP_COLLECTIVE, std::move(desc), std::move(uses));
+  p_.AddCall(steps, told, {p_.Write(told.result), p_.Read(told.x.place)});
 }
 
 }  // namespace weft

@@ -4,6 +4,11 @@
 #include "lowering/schedule/block_lowering.h"
 
 namespace weft {
+namespace {
+
+Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
+
+}  // namespace
 
 void BlockLowering::EmitRecursive(Steps& steps, const Eqn& e) {
   const Fn& fn = *e.regions[0];
@@ -23,46 +28,44 @@ void BlockLowering::EmitRecur(Steps& steps, const Eqn& e) {
 }
 
 void BlockLowering::EmitFunctionCall(Steps& steps, const Eqn& e, int function) {
-  std::vector<Schedule::Entry> desc = {Dim(function), Dim(static_cast<int64_t>(e.operands.size())),
-                                       Dim(static_cast<int64_t>(e.num_results))};
+  abi::Call<InSchedule> told;
+  told.function = function;
   std::vector<Schedule::Use> uses;
   for (const Atom& a : e.operands) {
-    uses.push_back(p_.Read(ValueOf(a)));
-    desc.push_back(Schedule::Entry::Place(uses.back().value));
+    told.arguments.push_back(ValueOf(a));
+    uses.push_back(p_.Read(told.arguments.back()));
   }
   for (uint32_t r = 0; r < e.num_results; ++r) {
     const Type type = fn_.TypeOf(e.result(static_cast<int>(r)));
-    uses.push_back(p_.Write(NewResult(e.first_result + r)));
-    desc.push_back(Schedule::Entry::Place(uses.back().value));
-    desc.push_back(type.dtype == DType::kTape ? type.size() * Dim(ByteWidth(type.dtype)) : Dim(0));
+    told.results.push_back(NewResult(e.first_result + r));
+    told.tape_bytes.push_back(type.dtype == DType::kTape ? Bytes(type) : Dim(0));
+    uses.push_back(p_.Write(told.results.back()));
   }
-  p_.AddCall(steps, WEFT_OP_CALL, std::move(desc), std::move(uses));
+  p_.AddCall(steps, told, std::move(uses));
 }
 
 void BlockLowering::EmitBox(Steps& steps, const Eqn& e) {
-  const int to = NewResult(e.first_result);
-  std::vector<Schedule::Entry> desc = {Schedule::Entry::Place(to), Dim(static_cast<int64_t>(e.operands.size()))};
-  std::vector<Schedule::Use> uses = {p_.Write(to)};
+  abi::Box<InSchedule> told;
+  told.box = NewResult(e.first_result);
+  std::vector<Schedule::Use> uses = {p_.Write(told.box)};
   for (const Atom& a : e.operands) {
     const Type type = fn_.TypeOf(a);
-    uses.push_back(p_.Read(ValueOf(a)));
-    desc.push_back(Schedule::Entry::Place(uses.back().value));
-    desc.push_back(Dim(static_cast<int64_t>(type.dtype)));
-    desc.push_back(type.size());
+    told.items.push_back({ValueOf(a), type.dtype, type.size()});
+    uses.push_back(p_.Read(told.items.back().place));
   }
-  p_.AddCall(steps, WEFT_OP_BOX, std::move(desc), std::move(uses));
+  p_.AddCall(steps, told, std::move(uses));
 }
 
 void BlockLowering::EmitUnbox(Steps& steps, const Eqn& e) {
-  std::vector<Schedule::Use> uses = {p_.Read(ValueOf(e.operands[0]))};
-  std::vector<Schedule::Entry> desc = {Schedule::Entry::Place(uses[0].value), Dim(static_cast<int64_t>(e.num_results))};
+  abi::Unbox<InSchedule> told;
+  told.box = ValueOf(e.operands[0]);
+  std::vector<Schedule::Use> uses = {p_.Read(told.box)};
   for (uint32_t r = 0; r < e.num_results; ++r) {
     const Type type = fn_.TypeOf(e.result(static_cast<int>(r)));
-    uses.push_back(p_.Write(NewResult(e.first_result + r)));
-    desc.push_back(Schedule::Entry::Place(uses.back().value));
-    desc.push_back(type.size() * Dim(ByteWidth(type.dtype)));
+    told.items.push_back({NewResult(e.first_result + r), Bytes(type)});
+    uses.push_back(p_.Write(told.items.back().place));
   }
-  p_.AddCall(steps, WEFT_OP_UNBOX, std::move(desc), std::move(uses));
+  p_.AddCall(steps, told, std::move(uses));
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// Equations that become calls of the runtime's operations: how each is described in `desc`.
-#include <algorithm>
+// Equations that become calls of the runtime's operations, and what each of these is told.
+#include <map>
+#include <string>
 
 #include "ir/prim.h"
 #include "lowering/ops/op_table.h"
@@ -8,18 +9,13 @@
 namespace weft {
 namespace {
 
-Dim Code(DType t) { return Dim(static_cast<int64_t>(t)); }
+abi::Array<InSchedule> ArrayAt(int value, const Type& t) {
+  return {value, t.dtype, std::vector<Dim>(t.dims.begin(), t.dims.end())};
+}
 
 }  // namespace
 
-// A dense operand: slot, dtype, rank, sizes.
-void BlockLowering::AppendTensor(std::vector<Schedule::Entry>& desc, const Atom& a) {
-  const Type t = fn_.TypeOf(a);
-  desc.push_back(Schedule::Entry::Place(ValueOf(a)));
-  desc.push_back(Code(t.dtype));
-  desc.push_back(Dim(t.rank()));
-  desc.insert(desc.end(), t.dims.begin(), t.dims.end());
-}
+abi::Array<InSchedule> BlockLowering::ArrayOf(const Atom& a) { return ArrayAt(ValueOf(a), fn_.TypeOf(a)); }
 
 ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, const Eqn& e, bool x_views,
                               bool y_views) {
@@ -38,7 +34,9 @@ ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, co
   layout.x_is_view = side(e.operands[0], x_views, &x);
   layout.y_is_view = side(e.operands[1], y_views, &y);
   const std::vector<Dim> out_strides = Strides(result.dims);
-  std::vector<Dim> groups[4];
+  abi::Contract<InSchedule>& told = layout.told;
+  told.dtype = fn.TypeOf(e.operands[0]).dtype, told.result_dtype = result.dtype;
+  told.x_start = x.start, told.y_start = y.start;
   const Dims xd = fn.TypeOf(e.operands[0]).dims, yd = fn.TypeOf(e.operands[1]).dims;
   std::string letters = out;
   for (char c : lhs) {
@@ -47,98 +45,78 @@ ContractLayout LayOutContract(const Fn& fn, const std::vector<int>& defining, co
   for (char c : letters) {
     const size_t i = lhs.find(c), j = rhs.find(c), k = out.find(c);
     const bool in_x = i != std::string::npos, in_y = j != std::string::npos, in_out = k != std::string::npos;
-    std::vector<Dim>& g = groups[in_x && in_y ? (in_out ? 0 : 3) : in_x ? 1 : 2];
-    const Dim size = in_x ? xd[i] : yd[j];
-    g.push_back(size);
-    g.push_back(in_x ? x.strides[i] : Dim(0));
-    g.push_back(in_y ? y.strides[j] : Dim(0));
-    g.push_back(in_out ? out_strides[k] : Dim(0));
+    auto& group = in_x && in_y ? (in_out ? told.batch : told.k) : in_x ? told.m : told.n;
+    group.push_back({in_x ? xd[i] : yd[j], in_x ? x.strides[i] : Dim(0), in_y ? y.strides[j] : Dim(0),
+                     in_out ? out_strides[k] : Dim(0)});
   }
-  layout.entries = {Code(fn.TypeOf(e.operands[0]).dtype), Code(result.dtype), x.start, y.start};
-  for (const auto& g : groups) layout.entries.push_back(Dim(static_cast<int64_t>(g.size() / 4)));
-  for (const auto& g : groups) layout.entries.insert(layout.entries.end(), g.begin(), g.end());
   return layout;
 }
 
-// [x slot, y slot, result slot, then ContractLayout::entries]. Read by backends/cpu/ops/contract.cc and lowering/gpu/.
 void BlockLowering::EmitContract(Steps& steps, const Eqn& e) {
-  const ContractLayout layout = LayOutContract(fn_, defining_, e);
+  ContractLayout layout = LayOutContract(fn_, defining_, e);
   const Type result = fn_.TypeOf(e.result());
-  const int x = layout.x_is_view ? ValueOfRoot(plan_.Root(layout.x.root)) : ValueOf(e.operands[0]);
-  const int y = layout.y_is_view ? ValueOfRoot(plan_.Root(layout.y.root)) : ValueOf(e.operands[1]);
-  const int to = NewResult(e.first_result);
-  std::vector<Schedule::Entry> desc;
-  for (int v : {x, y, to}) desc.push_back(Schedule::Entry::Place(v));
-  desc.insert(desc.end(), layout.entries.begin(), layout.entries.end());
-  Schedule::Step& step = p_.AddCall(steps, WEFT_OP_CONTRACT, std::move(desc), {p_.Read(x), p_.Read(y), p_.Write(to)});
+  abi::Contract<InSchedule>& told = layout.told;
+  told.x = layout.x_is_view ? ValueOfRoot(plan_.Root(layout.x.root)) : ValueOf(e.operands[0]);
+  told.y = layout.y_is_view ? ValueOfRoot(plan_.Root(layout.y.root)) : ValueOf(e.operands[1]);
+  told.result = NewResult(e.first_result);
+  Schedule::Step& step = p_.AddCall(steps, told, {p_.Read(told.x), p_.Read(told.y), p_.Write(told.result)});
   for (const Type& t : {fn_.TypeOf(e.operands[0]), fn_.TypeOf(e.operands[1]), result}) {
     if (auto n = t.size().TryValue()) step.bytes_moved += *n * ByteWidth(t.dtype);
   }
 }
 
-// The description of one call of the runtime, and the values that it reads and writes, as they are put together.
+// One call of the runtime: its operands and results, and what it reads and writes.
 class BlockLowering::LibraryCall {
  public:
+  using Array = abi::Array<InSchedule>;
+
   LibraryCall(BlockLowering& block, Steps& steps, const Eqn& e) : block_(block), steps_(steps), e_(e) {}
 
   const Eqn& eqn() const { return e_; }
-  const Fn& fn() const { return block_.fn_; }
-  void Number(int64_t v) { desc_.push_back(Dim(v)); }
-  void Flag(const char* attr) { Number(e_.attrs.GetBool(attr)); }
-  void Text(const char* attr) { Number(block_.p_.AddString(e_.attrs.Get<std::string>(attr))); }
-  void DTypeOf(const Type& t) { desc_.push_back(Code(t.dtype)); }
-  void List(const char* attr) {
+  Type result_type(int i = 0) const { return block_.fn_.TypeOf(e_.result(i)); }
+  int64_t Number(const char* attr) const { return e_.attrs.GetInt(attr); }
+  bool Flag(const char* attr) const { return e_.attrs.GetBool(attr); }
+  int64_t Text(const char* attr) { return block_.p_.AddString(e_.attrs.Get<std::string>(attr)); }
+  std::vector<Dim> List(const char* attr) const {
     const Ints& v = e_.attrs.Get<Ints>(attr);
-    Number(static_cast<int64_t>(v.size()));
-    for (int64_t i : v) Number(i);
+    return {v.begin(), v.end()};
   }
-  void Operand(size_t i) {
-    block_.AppendTensor(desc_, e_.operands[i]);
+  Array Operand(size_t i) {
     uses_.push_back(block_.p_.Read(block_.ValueOf(e_.operands[i])));
+    return block_.ArrayOf(e_.operands[i]);
   }
-  // Their number, then each.
-  void OperandsFrom(size_t first) {
-    Number(static_cast<int64_t>(e_.operands.size() - first));
-    for (size_t i = first; i < e_.operands.size(); ++i) Operand(i);
+  std::vector<Array> OperandsFrom(size_t first) {
+    std::vector<Array> all;
+    for (size_t i = first; i < e_.operands.size(); ++i) all.push_back(Operand(i));
+    return all;
   }
-  void ResultPlace(int i = 0) { Place(block_.NewResult(e_.first_result + static_cast<uint32_t>(i))); }
-  void Result(int i = 0) {
-    ResultPlace(i);
-    Rest(fn().TypeOf(e_.result(i)));
-  }
-  void Results() {
-    for (uint32_t r = 0; r < e_.num_results; ++r) Result(static_cast<int>(r));
+  // A result's place alone.
+  int Place(int i = 0) { return Written(block_.NewResult(e_.first_result + static_cast<uint32_t>(i))); }
+  Array Result(int i = 0) { return ArrayAt(Place(i), result_type(i)); }
+  std::vector<Array> Results() {
+    std::vector<Array> all;
+    for (uint32_t r = 0; r < e_.num_results; ++r) all.push_back(Result(static_cast<int>(r)));
+    return all;
   }
   // The result begins as operand 0, and the call updates it.
-  void ResultFromOperand() {
+  Array ResultFromOperand() {
     const int to = block_.NewResult(e_.first_result);
     block_.p_.AddCopy(steps_, Schedule::Copy::kStart, to, block_.ValueOf(e_.operands[0]));
-    Place(to);
-    Rest(fn().TypeOf(e_.operands[0]));
+    return ArrayAt(Written(to), block_.fn_.TypeOf(e_.operands[0]));
   }
-  void Emit(WeftOpcode op) { block_.p_.AddCall(steps_, op, desc_, uses_); }
-  // Matrices, or stacks of them: every operand, every result.
-  void EmitMatrices(WeftOpcode op) {
-    for (size_t i = 0; i < e_.operands.size(); ++i) Operand(i);
-    Results();
-    Emit(op);
+  template <class S>
+  void Emit(const S& told) {
+    block_.p_.AddCall(steps_, told, uses_);
   }
 
  private:
-  // Of a value that the call writes.
-  void Place(int value) {
+  int Written(int value) {
     uses_.push_back(block_.p_.Write(value));
-    desc_.push_back(Schedule::Entry::Place(value));
-  }
-  void Rest(const Type& t) {
-    DTypeOf(t);
-    Number(t.rank());
-    desc_.insert(desc_.end(), t.dims.begin(), t.dims.end());
+    return value;
   }
   BlockLowering& block_;
   Steps& steps_;
   const Eqn& e_;
-  std::vector<Schedule::Entry> desc_;
   std::vector<Schedule::Use> uses_;
 };
 
@@ -148,11 +126,10 @@ void BlockLowering::EmitLibrary(Steps& steps, const Eqn& e) {
 }
 
 void BlockLowering::EmitTapeAdd(Steps& steps, const Eqn& e) {
-  const int x = ValueOf(e.operands[0]), y = ValueOf(e.operands[1]), to = NewResult(e.first_result);
-  std::vector<Schedule::Entry> desc;
-  for (int v : {to, x, y}) desc.push_back(Schedule::Entry::Place(v));
-  desc.push_back(fn_.TypeOf(e.result()).size());
-  p_.AddCall(steps, WEFT_OP_TAPE_ADD, std::move(desc), {p_.Read(x), p_.Read(y), p_.Write(to)});
+  abi::TapeAdd<InSchedule> told;
+  told.x = ValueOf(e.operands[0]), told.y = ValueOf(e.operands[1]), told.result = NewResult(e.first_result);
+  told.tapes = fn_.TypeOf(e.result()).size();
+  p_.AddCall(steps, told, {p_.Read(told.x), p_.Read(told.y), p_.Write(told.result)});
 }
 
 void BlockLowering::EmitSameBytes(Steps& steps, const Eqn& e) {
@@ -160,120 +137,189 @@ void BlockLowering::EmitSameBytes(Steps& steps, const Eqn& e) {
   p_.AddCopy(steps, Schedule::Copy::kData, NewResult(e.first_result), from);
 }
 
+// Operands come first, then results, so that what they read and write is in that order.
 namespace library {
 
 void ArgReduction(BlockLowering::LibraryCall& call, int kind) {
-  call.Operand(0);
-  call.ResultPlace();
-  call.DTypeOf(call.fn().TypeOf(call.eqn().result()));
-  call.Number(call.eqn().attrs.GetInt("dim"));
-  call.Number(kind);
-  call.Emit(WEFT_OP_ARGMINMAX);
+  abi::ArgExtreme<InSchedule> told;
+  told.x = call.Operand(0);
+  told.result = call.Place();
+  told.result_dtype = call.result_type().dtype;
+  told.dim = call.Number("dim");
+  told.smallest = kind != 0;
+  call.Emit(told);
 }
 
 void Cumulative(BlockLowering::LibraryCall& call, int kind) {
-  call.Operand(0);
-  call.ResultPlace();
-  call.Number(kind);
-  call.Number(call.eqn().attrs.GetInt("dim"));
-  call.Flag("reverse");
-  call.Emit(WEFT_OP_CUMULATIVE);
+  abi::Cumulative<InSchedule> told;
+  told.x = call.Operand(0);
+  told.result = call.Place();
+  told.kind = static_cast<abi::CumulativeKind>(kind);
+  told.dim = call.Number("dim");
+  told.reverse = call.Flag("reverse");
+  call.Emit(told);
 }
 
 void Scatter(BlockLowering::LibraryCall& call, int kind) {
-  call.ResultFromOperand();
-  call.Operand(1);
-  call.Operand(2);
-  call.Number(kind);
-  call.Number(call.eqn().attrs.Get<std::string>("mode") == "clip");
-  for (const char* dims :
-       {"update_window_dims", "inserted_dims", "operand_batch_dims", "indices_batch_dims", "scatter_dims"})
-    call.List(dims);
-  call.Emit(WEFT_OP_SCATTER);
+  abi::Scatter<InSchedule> told;
+  told.result = call.ResultFromOperand();
+  told.indices = call.Operand(1);
+  told.updates = call.Operand(2);
+  told.kind = static_cast<abi::ScatterKind>(kind);
+  told.clip = call.eqn().attrs.Get<std::string>("mode") == "clip";
+  told.update_window_dims = call.List("update_window_dims");
+  told.inserted_dims = call.List("inserted_dims");
+  told.operand_batch_dims = call.List("operand_batch_dims");
+  told.indices_batch_dims = call.List("indices_batch_dims");
+  told.scatter_dims = call.List("scatter_dims");
+  call.Emit(told);
 }
 
 void Sort(BlockLowering::LibraryCall& call, int) {
-  const size_t count = call.eqn().operands.size();
-  call.Number(static_cast<int64_t>(count));
-  call.Number(call.eqn().attrs.GetInt("num_keys"));
-  call.Number(call.eqn().attrs.GetInt("dim"));
-  for (size_t i = 0; i < count; ++i) {
-    call.Operand(i);
-    call.ResultPlace(static_cast<int>(i));
+  abi::Sort<InSchedule> told;
+  for (size_t i = 0; i < call.eqn().operands.size(); ++i) {
+    abi::Array<InSchedule> x = call.Operand(i);
+    told.operands.push_back({x.place, call.Place(static_cast<int>(i)), x.dtype});
+    told.dims = std::move(x.dims);
   }
-  call.Emit(WEFT_OP_SORT);
+  told.dim = call.Number("dim");
+  told.num_keys = call.Number("num_keys");
+  call.Emit(told);
 }
 
 void TopK(BlockLowering::LibraryCall& call, int) {
-  call.Operand(0);
-  call.ResultPlace(0);
-  call.ResultPlace(1);
-  call.Number(call.eqn().attrs.GetInt("k"));
-  call.Emit(WEFT_OP_TOP_K);
+  abi::TopK<InSchedule> told;
+  told.x = call.Operand(0);
+  told.values = call.Place(0);
+  told.indices = call.Place(1);
+  told.k = call.Number("k");
+  call.Emit(told);
 }
 
 void ReduceWindow(BlockLowering::LibraryCall& call, int kind) {
-  call.Operand(0);
-  call.Result();
-  call.Number(kind);
-  for (const char* attr : {"window", "strides", "lo", "base_dilation", "window_dilation"}) call.List(attr);
-  call.Emit(WEFT_OP_REDUCE_WINDOW);
+  abi::ReduceWindow<InSchedule> told;
+  told.x = call.Operand(0);
+  told.result = call.Result();
+  told.kind = static_cast<abi::WindowKind>(kind);
+  told.window = call.List("window");
+  told.strides = call.List("strides");
+  told.lo = call.List("lo");
+  told.base_dilation = call.List("base_dilation");
+  told.window_dilation = call.List("window_dilation");
+  call.Emit(told);
 }
 
 void Convolution(BlockLowering::LibraryCall& call, int) {
-  call.Operand(0);
-  call.Operand(1);
-  call.Result();
-  for (const char* attr : {"strides", "lo", "lhs_dilation", "rhs_dilation"}) call.List(attr);
-  call.Number(call.eqn().attrs.GetInt("feature_groups"));
-  call.Number(call.eqn().attrs.GetInt("batch_groups"));
-  call.Emit(WEFT_OP_CONV);
+  abi::Convolution<InSchedule> told;
+  told.x = call.Operand(0);
+  told.w = call.Operand(1);
+  told.result = call.Result();
+  told.strides = call.List("strides");
+  told.lo = call.List("lo");
+  told.base_dilation = call.List("lhs_dilation");
+  told.window_dilation = call.List("rhs_dilation");
+  told.feature_groups = call.Number("feature_groups");
+  told.batch_groups = call.Number("batch_groups");
+  call.Emit(told);
 }
 
 void DebugPrint(BlockLowering::LibraryCall& call, int) {
-  call.Text("format");
-  call.OperandsFrom(0);
-  call.Emit(WEFT_OP_DEBUG_PRINT);
+  abi::DebugPrint<InSchedule> told;
+  told.format = call.Text("format");
+  told.operands = call.OperandsFrom(0);
+  call.Emit(told);
 }
 
 void Assert(BlockLowering::LibraryCall& call, int) {
-  call.Text("message");
-  call.Operand(0);
-  call.OperandsFrom(1);
-  call.Emit(WEFT_OP_ASSERT);
+  abi::Assert<InSchedule> told;
+  told.message = call.Text("message");
+  told.predicate = call.Operand(0);
+  told.operands = call.OperandsFrom(1);
+  call.Emit(told);
 }
 
 void Callback(BlockLowering::LibraryCall& call, int) {
-  call.Number(call.eqn().attrs.GetInt("callback"));
-  call.OperandsFrom(0);
-  call.Number(call.eqn().num_results);
-  call.Results();
-  call.Emit(WEFT_OP_CALLBACK);
+  abi::Callback<InSchedule> told;
+  told.callback = call.Number("callback");
+  told.operands = call.OperandsFrom(0);
+  told.results = call.Results();
+  call.Emit(told);
 }
 
-void Matrices(BlockLowering::LibraryCall& call, int opcode) { call.EmitMatrices(static_cast<WeftOpcode>(opcode)); }
+void Cholesky(BlockLowering::LibraryCall& call, int) {
+  abi::Cholesky<InSchedule> told;
+  told.x = call.Operand(0);
+  told.l = call.Result();
+  call.Emit(told);
+}
+
+void Lu(BlockLowering::LibraryCall& call, int) {
+  abi::Lu<InSchedule> told;
+  told.x = call.Operand(0);
+  told.lu = call.Result(0);
+  told.pivots = call.Result(1);
+  told.permutation = call.Result(2);
+  call.Emit(told);
+}
+
+void Qr(BlockLowering::LibraryCall& call, int) {
+  abi::Qr<InSchedule> told;
+  told.x = call.Operand(0);
+  told.q = call.Result(0);
+  told.r = call.Result(1);
+  call.Emit(told);
+}
+
+void Eigh(BlockLowering::LibraryCall& call, int) {
+  abi::Eigh<InSchedule> told;
+  told.x = call.Operand(0);
+  told.w = call.Result(0);
+  told.v = call.Result(1);
+  call.Emit(told);
+}
 
 void Eig(BlockLowering::LibraryCall& call, int) {
-  call.Flag("compute_v");
-  call.EmitMatrices(WEFT_OP_EIG);
+  abi::Eig<InSchedule> told;
+  told.vectors = call.Flag("compute_v");
+  told.x = call.Operand(0);
+  told.w = call.Result(0);
+  if (told.vectors) told.v = call.Result(1);
+  call.Emit(told);
 }
 
 void Svd(BlockLowering::LibraryCall& call, int) {
-  call.Flag("compute_uv");
-  call.EmitMatrices(WEFT_OP_SVD);
+  abi::Svd<InSchedule> told;
+  told.vectors = call.Flag("compute_uv");
+  told.x = call.Operand(0);
+  if (told.vectors) told.u = call.Result(0);
+  told.singular = call.Result(told.vectors ? 1 : 0);
+  if (told.vectors) told.vt = call.Result(2);
+  call.Emit(told);
 }
 
 void TriangularSolve(BlockLowering::LibraryCall& call, int) {
-  for (const char* flag : {"left", "lower", "transpose", "conjugate", "unit_diagonal"}) call.Flag(flag);
-  call.EmitMatrices(WEFT_OP_TRIANGULAR_SOLVE);
+  abi::TriangularSolve<InSchedule> told;
+  told.left = call.Flag("left");
+  told.lower = call.Flag("lower");
+  told.transpose = call.Flag("transpose");
+  told.conjugate = call.Flag("conjugate");
+  told.unit_diagonal = call.Flag("unit_diagonal");
+  told.a = call.Operand(0);
+  told.b = call.Operand(1);
+  told.x = call.Result();
+  call.Emit(told);
 }
 
 void Fft(BlockLowering::LibraryCall& call, int) {
-  static const std::vector<std::string> kKinds = {"fft", "ifft", "rfft", "irfft"};
-  const std::string& kind = call.eqn().attrs.Get<std::string>("kind");
-  call.Number(std::find(kKinds.begin(), kKinds.end(), kind) - kKinds.begin());
-  call.List("lengths");
-  call.EmitMatrices(WEFT_OP_FFT);
+  using Kind = abi::FftKind;
+  static const auto& kinds = *new std::map<std::string, Kind>{
+      {"fft", Kind::kFft}, {"ifft", Kind::kIfft}, {"rfft", Kind::kRfft}, {"irfft", Kind::kIrfft}};
+  abi::Fft<InSchedule> told;
+  told.kind = kinds.at(call.eqn().attrs.Get<std::string>("kind"));
+  told.lengths = call.List("lengths");
+  told.x = call.Operand(0);
+  told.result = call.Result();
+  call.Emit(told);
 }
 
 }  // namespace library

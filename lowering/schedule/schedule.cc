@@ -79,7 +79,7 @@ class Writer {
     switch (s.kind) {
       case Step::Kind::kKernel: out_ << "kernel k" << s.index; break;
       case Step::Kind::kCopy: out_ << "copy " << kCopies[static_cast<int>(s.copy)]; break;
-      case Step::Kind::kCall: out_ << "call " << OpcodeName(s.index); break;
+      case Step::Kind::kCall: out_ << "call " << abi::StepName(s.index); break;
       case Step::Kind::kIf: out_ << "if %" << s.predicate << " " << Name(s.dtype); break;
       case Step::Kind::kWhile: out_ << "while %" << s.predicate; break;
       case Step::Kind::kFor: out_ << "for " << s.trips; break;
@@ -92,6 +92,7 @@ class Writer {
       const char* comma = " [";
       for (const Schedule::Entry& e : s.desc) {
         out_ << comma;
+        if (e.field != nullptr) out_ << e.field << ": ";
         if (e.kind == Schedule::Entry::Kind::kNumber)
           out_ << e.number;
         else
@@ -134,15 +135,6 @@ void Schedule::Number() {
 }
 
 std::string Schedule::ToString() const { return Writer().Text(*this); }
-
-const char* OpcodeName(int opcode) {
-  static const char* const kNames[] = {
-#define WEFT_OPCODE_NAME(id, name) name,
-      WEFT_OPCODES(WEFT_OPCODE_NAME)
-#undef WEFT_OPCODE_NAME
-  };
-  return kNames[opcode];
-}
 
 bool HoldsChecks(const Schedule::Block& block) {
   return std::any_of(block.steps.begin(), block.steps.end(), [](const Step& s) {

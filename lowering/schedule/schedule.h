@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/fn.h"
-#include "lowering/abi/abi.h"
+#include "lowering/abi/steps.h"
 #include "lowering/fusion/fusion.h"
 #include "lowering/kernel/kernel_spec.h"
 
@@ -56,6 +56,7 @@ struct Schedule {
     Kind kind = Kind::kNumber;
     int value = -1;
     Dim number;
+    const char* field = nullptr;  // the first entry of each field of a call: its name in lowering/abi/steps.h
 
    private:
     Entry(Kind k, int v) : kind(k), value(v) {}
@@ -95,7 +96,9 @@ struct Schedule {
     Copy copy = Copy::kData;
     std::vector<Use> uses;
     std::vector<MayShare> may_share;
-    std::vector<Entry> desc;  // what the code of a kernel or call is told
+    // What it is told. Of a call: the fields of its struct in lowering/abi/steps.h. Of a kernel: the places of its
+    // operands, then the sizes that depend on symbols.
+    std::vector<Entry> desc;
     int predicate = -1;
     DType dtype = DType::kBool;  // of the predicate
     Dim trips;                   // kFor
@@ -137,9 +140,6 @@ struct Schedule {
     }
   }
 };
-
-// The name of a WeftOpcode.
-const char* OpcodeName(int opcode);
 
 // Whether there is a kChecked, at any depth.
 bool HoldsChecks(const Schedule::Block& block);

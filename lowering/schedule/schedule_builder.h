@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lowering/schedule/schedule.h"
@@ -39,8 +40,13 @@ class ScheduleBuilder {
   Schedule::Use Write(int v);
   void AddKernel(Steps& steps, const KernelSpec& spec, const std::vector<int>& values,
                  const std::vector<Schedule::MayShare>& may_share);
-  Schedule::Step& AddCall(Steps& steps, WeftOpcode op, std::vector<Schedule::Entry> desc,
-                          std::vector<Schedule::Use> uses);
+  // Of what a step of lowering/abi/steps.h is told.
+  template <class S>
+  Schedule::Step& AddCall(Steps& steps, const S& told, std::vector<Schedule::Use> uses) {
+    EntrySink sink;
+    abi::Encode(told, sink);
+    return AddCall(steps, S::kOpcode, std::move(sink.entries), std::move(uses));
+  }
   void AddCopy(Steps& steps, Schedule::Copy why, int to, int from);
 
   // ---- Functions -------------------------------------------------------------------------------------------------
@@ -60,6 +66,20 @@ class ScheduleBuilder {
   const Mesh* CurrentMesh() const { return meshes_.empty() ? nullptr : &meshes_.back(); }
 
  private:
+  struct EntrySink {
+    std::vector<Schedule::Entry> entries;
+    const char* field = nullptr;  // of which the next entry is the first
+    void Field(const char* name) { field = name; }
+    void Place(int value) { Add(value < 0 ? Schedule::Entry(Dim(value)) : Schedule::Entry::Place(value)); }
+    void Result(int value) { Add(value < 0 ? Schedule::Entry(Dim(value)) : Schedule::Entry::ResultNumber(value)); }
+    void Number(const Dim& number) { Add(number); }
+    void Add(Schedule::Entry entry) {
+      entry.field = std::exchange(field, nullptr);
+      entries.push_back(std::move(entry));
+    }
+  };
+  static Schedule::Step& AddCall(Steps& steps, WeftOpcode op, std::vector<Schedule::Entry> desc,
+                                 std::vector<Schedule::Use> uses);
   // What is known of the values of a frame while it is made.
   struct Open {
     size_t frame = 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "ir/error.h"
+#include "lowering/abi/descriptors.h"
 #include "lowering/schedule/schedule.h"
 
 namespace weft {
@@ -165,6 +166,20 @@ class Reader {
     frame_->values.push_back(std::move(v));
   }
 
+  // The name in front of an entry of a call, with its colon, if there is one.
+  const char* Field(const Step& s) {
+    Skip();
+    const size_t begin = at_;
+    const std::string name = Word();
+    if (name.empty() || !Take(":")) {
+      at_ = begin;
+      return nullptr;
+    }
+    const char* field = s.kind == Step::Kind::kCall ? abi::FieldNamed(s.index, name) : nullptr;
+    if (field == nullptr) Fail("an entry of the step; it has none called '" + name + "'");
+    return field;
+  }
+
   // Calls `item` for each of a list that `sign` begins.
   template <class F>
   void List(const char* sign, const F& item) {
@@ -191,7 +206,7 @@ class Reader {
     } else if (Take("call")) {
       s.kind = Step::Kind::kCall;
       const std::string name = Word();
-      while (s.index < WEFT_OP_COUNT && name != OpcodeName(s.index)) ++s.index;
+      while (s.index < WEFT_OP_COUNT && name != abi::StepName(s.index)) ++s.index;
       if (s.index == WEFT_OP_COUNT) Fail("the name of an operation of the runtime");
     } else if (Take("if")) {
       s.kind = Step::Kind::kIf;
@@ -228,12 +243,14 @@ class Reader {
                                         s.uses[1].access != Schedule::Access::kRead))
       Fail("what is written and what is read");
     List("[", [&] {
+      const char* const field = Field(s);
       if (Peek() == '%')
         s.desc.push_back(Schedule::Entry::Place(Ref()));
       else if (Take("result"))
         s.desc.push_back(Schedule::Entry::ResultNumber(Ref()));
       else
         s.desc.push_back(Size());
+      s.desc.back().field = field;
     });
     if (!s.desc.empty()) Want("]");
     List("may", [&] {

@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-using Entry = Schedule::Entry;
-
 constexpr int kNone = -1;
 
 Dim Bytes(const Type& t) { return t.size() * Dim(ByteWidth(t.dtype)); }
@@ -41,12 +39,12 @@ int BlockLowering::BeginTapeScope(Steps& steps, const Fn& body) {
   }
   if (!MakesTapes(body)) return kNone;
   const int mark = p_.NewTemporary(Type{DType::kI64, {}, {}});
-  p_.AddCall(steps, WEFT_OP_TAPE_MARK, {Entry::Place(mark)}, {p_.Write(mark)});
+  p_.AddCall(steps, abi::TapeMark<InSchedule>{mark}, {p_.Write(mark)});
   return mark;
 }
 
 void BlockLowering::EndTapeScope(Steps& steps, int mark) {
-  if (mark != kNone) p_.AddCall(steps, WEFT_OP_TAPE_RELEASE, {Entry::Place(mark)}, {p_.Read(mark)});
+  if (mark != kNone) p_.AddCall(steps, abi::TapeRelease<InSchedule>{mark}, {p_.Read(mark)});
 }
 
 // One tape per result of `e` from `first_row` on.
@@ -59,12 +57,10 @@ std::vector<int> BlockLowering::NewTapes(Steps& steps, const Eqn& e, size_t firs
     const size_t split = static_cast<size_t>(lanes[i]);
     std::vector<Schedule::Use> uses = {p_.Write(tape)};
     if (trips != kNone) uses.push_back(p_.Read(trips));
-    p_.AddCall(steps, WEFT_OP_TAPE_NEW,
-               {Entry::Place(tape), Dim(static_cast<int64_t>(rows[i].dtype)), Product(dims, split, dims.size()),
-                Product(dims, 0, split), trips == kNone ? Entry(Dim(kNone)) : Entry::Place(trips), num_trips},
-               std::move(uses))
-        .note = Bytes(rows[i]).ToString() + " bytes per trip" +
-                (rows[i].dtype == DType::kTape ? ", and the tapes in them" : "");
+    const abi::TapeNew<InSchedule> told{
+        tape, rows[i].dtype, Product(dims, split, dims.size()), Product(dims, 0, split), trips, num_trips};
+    p_.AddCall(steps, told, std::move(uses)).note = Bytes(rows[i]).ToString() + " bytes per trip" +
+                                                    (rows[i].dtype == DType::kTape ? ", and the tapes in them" : "");
     tapes.push_back(tape);
   }
   return tapes;
@@ -76,8 +72,7 @@ std::vector<int> BlockLowering::EmitRows(Steps& body, const std::vector<int>& ta
   std::vector<int> moving;
   for (size_t i = 0; i < tapes.size(); ++i) {
     const int row = p_.NewMoving(rows[i], {tapes[i]});
-    p_.AddCall(body, WEFT_OP_TAPE_WRITE,
-               {Entry::Place(row), Entry::Place(tapes[i]), Entry::Place(counter), Dim(reverse ? 1 : 0)},
+    p_.AddCall(body, abi::TapeWrite<InSchedule>{row, tapes[i], counter, reverse},
                {{row, Schedule::Access::kPoint}, p_.Read(tapes[i]), p_.Read(counter)});
     moving.push_back(row);
   }
@@ -97,13 +92,13 @@ void BlockLowering::EmitWhile(Steps& steps, const Eqn& e) {
   step.kind = Schedule::Step::Kind::kWhile;
   step.predicate = p_.NewTemporary(Type{DType::kBool, {}, {}});
   const int counter = rows.empty() ? kNone : p_.NewTemporary(Type{DType::kI64, {2}, {}});
-  if (counter != kNone) p_.AddCall(steps, WEFT_OP_TAPE_START, {Entry::Place(counter)}, {p_.Write(counter)});
+  if (counter != kNone) p_.AddCall(steps, abi::TapeStart<InSchedule>{counter}, {p_.Write(counter)});
   step.blocks.resize(2);
   BlockLowering(p_, cond, params, {step.predicate}).Run(step.blocks[0].steps);
   Steps& inner = step.blocks[1].steps;
   std::vector<int> dest = carry;
   if (counter != kNone) {
-    p_.AddCall(inner, WEFT_OP_TAPE_STEP, {Dim(kNone), Entry::Place(counter), Dim(kNone), Dim(0)}, {p_.Write(counter)});
+    p_.AddCall(inner, abi::TapeStep<InSchedule>{kNone, counter, kNone, Dim(0)}, {p_.Write(counter)});
     const std::vector<int> moving = EmitRows(inner, tapes, rows, counter, false);
     dest.insert(dest.end(), moving.begin(), moving.end());
   }
@@ -130,10 +125,9 @@ void BlockLowering::EmitTapeScan(Steps& steps, const Eqn& e) {
   step.kind = Schedule::Step::Kind::kWhile;
   step.predicate = p_.NewTemporary(Type{DType::kBool, {}, {}});
   const int counter = p_.NewTemporary(Type{DType::kI64, {2}, {}});
-  p_.AddCall(steps, WEFT_OP_TAPE_START, {Entry::Place(counter)}, {p_.Write(counter)});
+  p_.AddCall(steps, abi::TapeStart<InSchedule>{counter}, {p_.Write(counter)});
   step.blocks.resize(2);
-  p_.AddCall(step.blocks[0].steps, WEFT_OP_TAPE_STEP,
-             {Entry::Place(step.predicate), Entry::Place(counter), Entry::Place(trips), num_trips},
+  p_.AddCall(step.blocks[0].steps, abi::TapeStep<InSchedule>{step.predicate, counter, trips, num_trips},
              {p_.Read(trips), p_.Write(counter), p_.Write(step.predicate)});
   std::vector<int> params;
   for (size_t i = 0; i < consts; ++i) params.push_back(ValueOf(e.operands[1 + i]));
@@ -143,11 +137,15 @@ void BlockLowering::EmitTapeScan(Steps& steps, const Eqn& e) {
     const Type all = fn_.TypeOf(e.operands[i]), row = body.params()[i - 1].type;
     const int tape = ValueOf(e.operands[i]), scratch = p_.NewTemporary(row),
               moving = p_.NewMoving(row, {tape, scratch});
-    p_.AddCall(
-        inner, WEFT_OP_TAPE_READ,
-        {Entry::Place(moving), Entry::Place(tape), Entry::Place(counter), Dim(reverse ? 1 : 0), Entry::Place(scratch),
-         all.size(), Product(row.dims, static_cast<size_t>(all.rank()), row.dims.size()) * Dim(ByteWidth(row.dtype))},
-        {p_.Read(tape), p_.Read(counter), p_.Write(scratch), {moving, Schedule::Access::kPoint}});
+    const abi::TapeRead<InSchedule> told{
+        moving,
+        tape,
+        counter,
+        reverse,
+        scratch,
+        all.size(),
+        Product(row.dims, static_cast<size_t>(all.rank()), row.dims.size()) * Dim(ByteWidth(row.dtype))};
+    p_.AddCall(inner, told, {p_.Read(tape), p_.Read(counter), p_.Write(scratch), {moving, Schedule::Access::kPoint}});
     params.push_back(moving);
   }
   std::vector<int> dest = carry;

@@ -32,6 +32,15 @@ CompileRequest RequestOf(const FnHandle& f, const std::string& backend, bool sam
 void BindBackends(py::module_& m) {
   // Raises ValueError unless there is this backend.
   m.def("check_backend", [](const std::string& name) { FindBackend(name); });
+  // [(platform, kind, (kind of memory, its bytes)), ...] of the devices of this process that its programs run on.
+  m.def("devices_of_backend", [](const std::string& name) {
+    py::list list;
+    for (const Device& d : FindBackend(name)->Devices())
+      list.append(py::make_tuple(d.platform, d.kind, py::make_tuple(d.memory.kind, d.memory.bytes)));
+    return list;
+  });
+  // Bytes that the memory of its devices keeps for reuse.
+  m.def("kept_bytes", [](const std::string& name) { return FindBackend(name)->Memory().KeptBytes(); });
   // Compiles now what the first call would compile. Raises what compiling raises.
   m.def("compile", [](const FnHandle& f, const std::string& backend, bool same_bits) {
     ProgramOf(f.fn, {.backend = backend, .same_bits = same_bits});

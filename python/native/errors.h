@@ -81,7 +81,7 @@ template <class F>
 __attribute__((no_sanitize("null"))) auto RunningPython(F&& f) -> decltype(f()) {
   try {
     return f();
-  } catch (abi::__forced_unwind&) {
+  } catch (::abi::__forced_unwind&) {
     StayForever();
   }
 }

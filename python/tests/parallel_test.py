@@ -46,11 +46,24 @@ def test_devices_and_meshes():
     ]:
         with pytest.raises(ValueError, match=words):
             bad()
-    for count in ("0", "many", "100000"):
+    for count in ("0", "many", "100000", "+8", "8.0", " 8"):
         code = "import weft; weft.devices()"
         env = {**os.environ, "WEFT_NUM_CPU_DEVICES": count, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
         assert run.returncode != 0 and f"WEFT_NUM_CPU_DEVICES is '{count}'" in run.stderr
+
+
+def test_memory_of_devices():
+    before = weft.devices()[0].memory_stats()
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for d in weft.devices():
+        assert (d.platform, d.device_kind) == ("cpu", "cpu") and repr(d) == f"CpuDevice(id={d.id})"
+        assert d.memory_stats()["bytes_limit"] == pages
+    # What a program's results lay in is kept for the next one's.
+    del before["bytes_limit"]
+    big = weft.jit(lambda x: x + 1)(np.zeros(1 << 20, "f4"))
+    del big
+    assert weft.devices()[3].memory_stats()["bytes_kept"] >= 4 << 20 > 0 and set(before) == {"bytes_kept"}
 
 
 def test_shardings():

@@ -95,7 +95,7 @@ def initialize(deadline: float | None = None) -> None:
         _state["joined_by"] = os.getpid()
         previous = sys.excepthook
         sys.excepthook = lambda kind, error, trace: _end_job(previous, kind, error, trace)
-        counts = _weft.all_gather_bytes("calls distributed.initialize", str(_devices.own_device_count()).encode())
+        counts = _weft.all_gather_bytes("calls distributed.initialize", str(len(_devices.own_devices())).encode())
         _devices.set_processes(rank, [int(n) for n in counts])
         assert len(counts) == size
         atexit.register(shutdown)

@@ -27,7 +27,6 @@ namespace {
 
 using weft::Bundle;
 using weft::GpuKernel;
-using weft::GpuStep;
 using weft::cuda::DevicePointer;
 using weft::cuda::EmulatedDevice;
 using weft::cuda::LtHeuristic;
@@ -105,7 +104,7 @@ struct Loaded {
 struct Machine {
   std::vector<Loaded> programs;
   size_t program = 0;  // that runs: one without kernels until another's PTX is loaded
-  size_t next_step = 0;
+  size_t next_word = 0;
 
   const Bundle& bundle() const { return programs[program].bundle; }
   EmulatedDevice& device() const { return *programs[program].device; }
@@ -135,7 +134,7 @@ Machine& TheMachine() {
 
 void* Memory(DevicePointer p) { return reinterpret_cast<void*>(p); }
 
-int64_t SlotBytes(const Bundle& b, int32_t slot) {
+int64_t SlotBytes(const Bundle& b, int64_t slot) {
   const weft::Artifact& plan = b.gpu->plan;
   const weft::Artifact::Slot& s = plan.slots[static_cast<size_t>(slot)];
   const size_t i = static_cast<size_t>(s.index);
@@ -152,12 +151,15 @@ int64_t SlotBytes(const Bundle& b, int32_t slot) {
   }
 }
 
-const GpuStep& NextStep(GpuStep::Kind kind) {
+// The next step of the program that runs, which is to be an S.
+template <class S>
+S NextStep() {
   Machine& m = TheMachine();
-  const std::vector<GpuStep>& steps = m.bundle().gpu->steps;
-  const GpuStep& step = steps[m.next_step % steps.size()];
-  ++m.next_step;
-  if (step.kind != kind) Die("the steps of the program come in another order");
+  const std::vector<int64_t>& words = m.bundle().gpu->plan.desc;
+  const int64_t* at = words.data() + m.next_word % words.size();
+  if (*at != S::kOpcode) Die("the steps of the program come in another order");
+  const S step = weft::abi::Decode<S>(at, &at);
+  m.next_word = static_cast<size_t>(at - words.data());
   return step;
 }
 
@@ -215,7 +217,7 @@ WEFT_FAKE cuDevicePrimaryCtxRetain(void** context, int) {
   for (size_t i = 0; i < m.programs.size(); ++i) {
     if (m.programs[i].bundle.gpu->kernels.empty()) m.program = i;
   }
-  m.next_step = 0;
+  m.next_word = 0;
   *context = &m;
   return 0;
 }
@@ -232,7 +234,7 @@ WEFT_FAKE cuModuleLoadDataEx(void** module, const void* ptx, unsigned count, int
   for (size_t i = 0; i < m.programs.size(); ++i) {
     if (m.programs[i].bundle.gpu->ptx != static_cast<const char*>(ptx)) continue;
     m.program = i;
-    m.next_step = 0;
+    m.next_word = 0;
     *module = &m;
     return 0;
   }
@@ -253,12 +255,12 @@ WEFT_FAKE cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   const auto* kernel = static_cast<const GpuKernel*>(function);
   if (gx != kernel->blocks || bx != static_cast<unsigned>(kernel->threads) || gy * gz * by * bz != 1)
     Die("a kernel is launched with another grid");
-  const GpuStep& step = NextStep(GpuStep::Kind::kLaunch);
+  const auto step = NextStep<weft::abi::Launch<weft::abi::InWords>>();
   if (&TheMachine().bundle().gpu->kernels[static_cast<size_t>(step.kernel)] != kernel) Die("another kernel is due");
   std::vector<Operand> operands;
-  for (size_t i = 0; i < step.slots.size(); ++i)
-    operands.push_back({Memory(*static_cast<DevicePointer*>(arguments[i])),
-                        SlotBytes(TheMachine().bundle(), step.slots[i]), step.written[i] != 0});
+  for (const auto& o : step.operands)
+    operands.push_back(
+        {Memory(*static_cast<DevicePointer*>(*arguments++)), SlotBytes(TheMachine().bundle(), o.place), o.written});
   if (Is("idle")) return 0;
   static_cast<Stream*>(stream)->Add([kernel, operands] { TheMachine().device().Launch(*kernel, operands); });
   return 0;
@@ -282,7 +284,7 @@ WEFT_FAKE cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, void*
   return 0;
 }
 WEFT_FAKE cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, void* stream) {
-  NextStep(GpuStep::Kind::kCopy);
+  NextStep<weft::abi::Copy<weft::abi::InWords>>();
   static_cast<Stream*>(stream)->Add(
       [=] { TheMachine().device().CopyWithin(Memory(to), Memory(from), static_cast<int64_t>(bytes)); });
   return 0;
@@ -377,7 +379,7 @@ WEFT_FAKE cublasLtMatmul(void*, void* operation, const void*, const void* a, voi
   const auto *x = static_cast<Layout*>(la), *y = static_cast<Layout*>(lb), *z = static_cast<Layout*>(lc);
   const auto* op = static_cast<Operation*>(operation);
   weft::GpuMatmul p;
-  p.dtype = p.out_dtype = NextStep(GpuStep::Kind::kMatmul).matmul.dtype;
+  p.dtype = p.out_dtype = NextStep<weft::abi::Product<weft::abi::InWords>>().product.dtype;
   p.batch = z->batch;
   p.m = static_cast<int64_t>(z->rows);
   p.n = static_cast<int64_t>(z->columns);

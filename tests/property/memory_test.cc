@@ -140,7 +140,7 @@ TEST(Memory, NobodyWritesOverWhatIsReadLater) {
   EXPECT_GT(taken, pairs / 4);
   EXPECT_GE(kinds.size(), 6u);
   for (int op : {WEFT_OP_TAPE_NEW, WEFT_OP_TAPE_READ, WEFT_OP_TAPE_WRITE, WEFT_OP_CALL, WEFT_OP_BOX, WEFT_OP_SCATTER})
-    EXPECT_EQ(calls.count(op), 1u) << OpcodeName(op);
+    EXPECT_EQ(calls.count(op), 1u) << abi::StepName(op);
 }
 
 TEST(Memory, ArenasAreSmall) {

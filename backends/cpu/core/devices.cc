@@ -24,27 +24,25 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; 
 
 // --- Blocks ----------------------------------------------------------------------------------------------------------
 
-// An operand or result of spmd, as lowering/schedule/devices.cc describes it.
+// An operand or result of spmd.
 struct Blocks {
-  int64_t slot, bytes, width, rank;
-  const int64_t *sizes, *starts, *first;
+  int64_t slot, bytes, width;
+  std::span<const int64_t> sizes, strides, starts, first;
 
-  Blocks(const int64_t*& desc, int64_t devices)
-      : slot(desc[0]),
-        bytes(desc[1]),
-        width(desc[2]),
-        rank(desc[3]),
-        sizes(desc + 4),
-        starts(sizes + 2 * rank),
-        first(starts + devices) {
-    desc = first + devices;
-  }
+  explicit Blocks(const abi::Blocks<InWords>& b)
+      : slot(b.place),
+        bytes(b.bytes),
+        width(b.width),
+        sizes(b.sizes),
+        strides(b.strides),
+        starts(b.starts),
+        first(b.first) {}
   // How many of the trailing dimensions lie together in the whole array, and the bytes of one such piece.
   int64_t Together(int64_t* piece) const {
     *piece = width;
-    int64_t d = rank;
-    for (int64_t run = 1; d > 0 && (sizes[2 * (d - 1)] == 1 || sizes[2 * (d - 1) + 1] == run); --d) {
-      run *= sizes[2 * (d - 1)];
+    auto d = static_cast<int64_t>(sizes.size());
+    for (int64_t run = 1; d > 0 && (sizes[d - 1] == 1 || strides[d - 1] == run); --d) {
+      run *= sizes[d - 1];
       *piece = run * width;
     }
     return d;
@@ -60,9 +58,9 @@ struct Blocks {
     for (int64_t block = 0; block < bytes; block += piece) {
       f(block, at, piece);
       for (int64_t d = outer; d-- > 0;) {
-        at += sizes[2 * d + 1] * width;
-        if (++index[d] < sizes[2 * d]) break;
-        at -= index[d] * sizes[2 * d + 1] * width;
+        at += strides[d] * width;
+        if (++index[d] < sizes[d]) break;
+        at -= index[d] * strides[d] * width;
         index[d] = 0;
       }
     }
@@ -80,14 +78,15 @@ struct Blocks {
 
 // Those of the mesh that this process runs.
 struct Devices {
-  const int64_t *sizes = nullptr, *num_axes = nullptr;
+  std::span<const int64_t> axes;  // sizes
   struct Waiting {
     WeftFrame* frame;
-    const int64_t* desc;
+    const int64_t* desc;  // which collective
+    abi::Collective<InWords> told;
   };
   const std::vector<std::string>* strings = nullptr;
   ProcessGroup* job = nullptr;         // of the processes that have the others
-  const int64_t* processes = nullptr;  // of each device; null: they are all here
+  std::span<const int64_t> processes;  // of each device; empty: they are all here
   std::string program;                 // what runs, for messages
   std::vector<int64_t> here;           // the device of each fibre
   std::vector<int64_t> fibre_of;       // by device; -1: of another process
@@ -106,39 +105,38 @@ struct Devices {
   }
 
   std::vector<int64_t> Coordinates(int64_t device) const {
-    std::vector<int64_t> at(static_cast<size_t>(*num_axes));
-    for (int64_t a = *num_axes; a-- > 0; device /= sizes[a]) at[a] = device % sizes[a];
+    std::vector<int64_t> at(axes.size());
+    for (size_t a = axes.size(); a-- > 0; device /= axes[a]) at[a] = device % axes[a];
     return at;
   }
-  // Who meets `device` at a collective over `axes`, in row-major order of these.
-  std::vector<int64_t> GroupOf(const int64_t* axes, int64_t device) const {
+  // Who meets `device` at a collective over some axes, in row-major order of these.
+  std::vector<int64_t> GroupOf(std::span<const int64_t> over, int64_t device) const {
     std::vector<int64_t> at = Coordinates(device), group;
     int64_t n = 1;
-    for (int64_t i = 0; i < axes[0]; ++i) n *= sizes[axes[1 + i]];
+    for (int64_t a : over) n *= axes[a];
     for (int64_t k = 0; k < n; ++k) {
       int64_t rest = k;
-      for (int64_t i = axes[0]; i-- > 0; rest /= sizes[axes[1 + i]]) at[axes[1 + i]] = rest % sizes[axes[1 + i]];
+      for (size_t i = over.size(); i-- > 0; rest /= axes[over[i]]) at[over[i]] = rest % axes[over[i]];
       int64_t number = 0;
-      for (int64_t a = 0; a < *num_axes; ++a) number = number * sizes[a] + at[a];
+      for (size_t a = 0; a < axes.size(); ++a) number = number * axes[a] + at[a];
       group.push_back(number);
     }
     return group;
   }
   // What the device of a fibre waits for.
   Collective At(size_t fibre) const {
-    Collective c(waiting[fibre].frame, waiting[fibre].desc);
+    Collective c(waiting[fibre].frame, waiting[fibre].told);
     // Of devices that return the same, the first one's is taken.
     if (c.returned >= 0 && results[static_cast<size_t>(c.returned)].first[fibre] == 0) c.result = nullptr;
     return c;
   }
   // One for each group: its first device and its axes. Between two processes, messages of a group are in order.
-  static int TagOf(const int64_t* axes, const std::vector<int64_t>& members) {
+  static int TagOf(std::span<const int64_t> over, const std::vector<int64_t>& members) {
     int64_t set = 0;
-    for (int64_t i = 0; i < axes[0]; ++i) set |= int64_t{1} << std::min<int64_t>(axes[1 + i], 7);
+    for (int64_t a : over) set |= int64_t{1} << std::min<int64_t>(a, 7);
     return static_cast<int>(ProcessGroup::kFirstTag + *std::min_element(members.begin(), members.end()) * 256 + set);
   }
   void StartCrossProcess(const std::vector<int64_t>& members, const std::vector<size_t>& fibres) {
-    const int64_t* desc = waiting[fibres[0]].desc;
     const Collective model = At(fibres[0]);
     Group group;
     std::vector<int> owners;
@@ -156,7 +154,7 @@ struct Devices {
     crossings.emplace_back(nullptr, fibres);
     try {
       crossings.back().first = std::make_unique<CrossProcessCollective>(
-          *job, std::move(group), std::move(owners), TagOf(desc + 2, members),
+          *job, std::move(group), std::move(owners), TagOf(model.axes, members),
           "in " + (*strings)[static_cast<size_t>(model.name)] + " of " + program);
     } catch (const std::bad_alloc&) {
       crossings.pop_back();
@@ -181,7 +179,7 @@ struct Devices {
     for (size_t i = 0; i < waits.size(); ++i) {
       if (!waits[i] || known[i]) continue;
       const int64_t* desc = waiting[i].desc;
-      const std::vector<int64_t> members = GroupOf(desc + 2, here[i]);
+      const std::vector<int64_t> members = GroupOf(waiting[i].told.axes, here[i]);
       std::vector<size_t> fibres;
       for (int64_t m : members) {
         if (fibre_of[m] >= 0) fibres.push_back(static_cast<size_t>(fibre_of[m]));
@@ -222,40 +220,39 @@ struct Devices {
 
 namespace {
 
+void TellPlace(WeftFrame* frame, const abi::AxisIndex<InWords>& op) {
+  const Call* call = static_cast<Call*>(frame->call);
+  const auto place = static_cast<int32_t>(call->devices->Coordinates(call->device)[static_cast<size_t>(op.axis)]);
+  std::memcpy(frame->slots[op.result], &place, sizeof(place));
+}
+
 void MeetAtCollective(WeftFrame* frame, const int64_t* desc) {
   Call* call = static_cast<Call*>(frame->call);
   Devices* devices = call->devices;
-  if (desc[0] == kAxisIndex) {
-    const std::vector<int64_t> at = devices->Coordinates(call->device);
-    const auto place = static_cast<int32_t>(at[desc[3]]);
-    std::memcpy(frame->slots[desc[1]], &place, sizeof(place));
-    return;
-  }
+  const auto told = abi::Decode<abi::Collective<InWords>>(desc);
   if (frame->error == 0) {
-    devices->waiting[static_cast<size_t>(devices->fibre_of[call->device])] = {frame, desc};
+    devices->waiting[static_cast<size_t>(devices->fibre_of[call->device])] = {frame, desc, told};
     if (WaitFibre()) return;
     // Another device has failed; this one runs to its end without the others.
     frame->error = 1;
   }
   // What does not arrive is zero.
-  const Collective c(frame, desc);
-  const auto n = static_cast<int64_t>(devices->GroupOf(desc + 2, call->device).size());
+  const Collective c(frame, told);
+  const auto n = static_cast<int64_t>(devices->GroupOf(c.axes, call->device).size());
   std::memset(c.result, 0, static_cast<size_t>(c.result_bytes(n)));
 }
 
-void RunSpmd(WeftFrame* frame, const int64_t* desc) {
+void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
   Call* call = static_cast<Call*>(frame->call);
-  const Call::Function& f = call->functions[desc[0]];
+  const Call::Function& f = call->functions[op.function];
   Devices devices;
-  devices.sizes = desc + 2;
-  devices.num_axes = desc + 1;
+  devices.axes = op.axes;
   devices.strings = call->strings;
   int64_t all = 1;
-  for (int64_t a = 0; a < desc[1]; ++a) all *= desc[2 + a];
-  const int64_t* at = desc + 2 + desc[1];
-  const int64_t self = *at++;
+  for (int64_t n : op.axes) all *= n;
   std::optional<ProcessGroup::Turn> turn;
-  if (self >= 0) {
+  if (op.spans_processes) {
+    const int64_t self = op.process;
     devices.job = ProcessGroup::Current();
     if (devices.job == nullptr)
       return Fail(frame, "this program is for process " + std::to_string(self) +
@@ -263,32 +260,30 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
     if (devices.job->rank() != self)
       return Fail(frame,
                   "this program is for process " + std::to_string(self) + " of several, and this is another one");
-    devices.processes = at + 2;
-    devices.program = (*call->strings)[static_cast<size_t>(at[1])];
+    devices.processes = op.processes;
+    devices.program = (*call->strings)[static_cast<size_t>(op.program)];
     try {
       turn.emplace(*devices.job);
-      const std::set<int> processes(devices.processes, devices.processes + all);
-      devices.job->Agree({processes.begin(), processes.end()}, static_cast<uint64_t>(at[0]), "runs " + devices.program);
+      const std::set<int> processes(op.processes.begin(), op.processes.end());
+      devices.job->Agree({processes.begin(), processes.end()}, static_cast<uint64_t>(op.digest),
+                         "runs " + devices.program);
     } catch (const std::bad_alloc&) {
       return Fail(frame, "out of memory: before " + devices.program + " runs");
     } catch (const std::runtime_error& error) {
       return Fail(frame, error.what());
     }
-    at += 2 + all;
   }
   for (int64_t d = 0; d < all; ++d) {
-    const bool is_here = self < 0 || devices.processes[d] == self;
+    const bool is_here = !op.spans_processes || op.processes[static_cast<size_t>(d)] == op.process;
     devices.fibre_of.push_back(is_here ? static_cast<int64_t>(devices.here.size()) : -1);
     if (is_here) devices.here.push_back(d);
   }
   const auto count = static_cast<int64_t>(devices.here.size());
   devices.waiting.resize(static_cast<size_t>(count));
-  const int64_t num_operands = at[0], num_results = at[1];
-  at += 2;
   std::vector<Blocks> operands;
   std::vector<Blocks>& results = devices.results;
-  for (int64_t i = 0; i < num_operands; ++i) operands.emplace_back(at, count);
-  for (int64_t i = 0; i < num_results; ++i) results.emplace_back(at, count);
+  for (const auto& b : op.operands) operands.emplace_back(b);
+  for (const auto& b : op.results) results.emplace_back(b);
   if (frame->error != 0) return;
 
   // A device's memory: its slots, its arena, and room for the blocks that do not lie in one piece in the whole array,
@@ -392,13 +387,12 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   if (!devices.failure.empty()) Fail(frame, devices.failure);
 }
 
-void RunCollective(WeftFrame* frame, const int64_t* desc) {
-  if (desc[0] == kRunDevices) return RunSpmd(frame, desc + 1);
-  MeetAtCollective(frame, desc);
-}
-
 }  // namespace
 
-void FillDevices(WeftOp* ops) { ops[WEFT_OP_COLLECTIVE] = RunCollective; }
+void FillDevices(WeftOp* ops) {
+  ops[WEFT_OP_COLLECTIVE] = MeetAtCollective;  // which needs to know which one it is
+  Put<TellPlace>(ops);
+  Put<RunSpmd>(ops);
+}
 
 }  // namespace weft::cpu

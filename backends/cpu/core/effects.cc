@@ -16,13 +16,9 @@ EffectHooks& Hooks() {
   return *hooks;
 }
 
-std::vector<EffectArray> Arrays(DescReader& r) {
-  const int64_t n = r.Int();
+std::vector<EffectArray> Arrays(WeftFrame* frame, const abi::Sequence<abi::Array<InWords>>& list) {
   std::vector<EffectArray> out;
-  for (int64_t i = 0; i < n; ++i) {
-    const DenseTensor t(r);
-    out.push_back({t.data, t.dtype, t.shape});
-  }
+  for (const auto& a : list) out.push_back({frame->slots[a.place], static_cast<int>(a.dtype), Ints(a.dims)});
   return out;
 }
 
@@ -46,44 +42,34 @@ void Guarded(WeftFrame* frame, const F& f) {
   }
 }
 
-// [format, operands]
-void DebugPrint(WeftFrame* frame, const int64_t* desc) {
+void DebugPrint(WeftFrame* frame, const abi::DebugPrint<InWords>& op) {
   Guarded(frame, [&] {
-    DescReader r(frame, desc);
-    const std::string& format = Text(frame, r.Int());
-    const std::vector<EffectArray> arrays = Arrays(r);
-    if (Hooks().print) Hooks().print(format, arrays);
+    const std::vector<EffectArray> arrays = Arrays(frame, op.operands);
+    if (Hooks().print) Hooks().print(Text(frame, op.format), arrays);
   });
 }
 
-// [message, predicate, operands]
-void Assert(WeftFrame* frame, const int64_t* desc) {
+void Assert(WeftFrame* frame, const abi::Assert<InWords>& op) {
   Guarded(frame, [&] {
-    DescReader r(frame, desc);
-    const std::string& message = Text(frame, r.Int());
-    const DenseTensor predicate(r);
+    const std::string& message = Text(frame, op.message);
+    const DenseTensor predicate(frame, op.predicate);
     bool holds = true;
     for (int64_t i = 0; i < predicate.size(); ++i) holds = holds && predicate.as<bool>()[i];
     if (holds) return;
-    const std::vector<EffectArray> arrays = Arrays(r);
+    const std::vector<EffectArray> arrays = Arrays(frame, op.operands);
     Fail(frame, Hooks().describe ? Hooks().describe(message, arrays) : message);
   });
 }
 
-// [message, size, least, reads]: of an operation that reads from a dimension whose size a call tells
-void Require(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const std::string& what = Text(frame, r.Int());
-  const int64_t size = r.Int(), least = r.Int(), reads = r.Int();
-  if (size >= least || reads == 0) return;
-  Fail(frame, SizeMessage(what, size, least));
+// Of an operation that reads from a dimension whose size a call tells.
+void Require(WeftFrame* frame, const abi::Require<InWords>& op) {
+  if (op.size >= op.least || op.reads == 0) return;
+  Fail(frame, SizeMessage(Text(frame, op.message), op.size, op.least));
 }
 
-// [callback, operands, results]
-void Callback(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const auto which = static_cast<size_t>(r.Int());
-  const std::vector<EffectArray> in = Arrays(r), out = Arrays(r);
+void Callback(WeftFrame* frame, const abi::Callback<InWords>& op) {
+  const auto which = static_cast<size_t>(op.callback);
+  const std::vector<EffectArray> in = Arrays(frame, op.operands), out = Arrays(frame, op.results);
   for (const EffectArray& a : out) {  // what fails leaves null tapes
     const int64_t size = std::accumulate(a.shape.begin(), a.shape.end(), int64_t{1}, std::multiplies<>());
     if (static_cast<DType>(a.dtype) == DType::kTape) std::fill_n(static_cast<uint64_t*>(a.data), size, 0);
@@ -99,10 +85,10 @@ void Callback(WeftFrame* frame, const int64_t* desc) {
 void SetEffectHooks(EffectHooks hooks) { Hooks() = std::move(hooks); }
 
 void FillEffects(WeftOp* ops) {
-  ops[WEFT_OP_DEBUG_PRINT] = DebugPrint;
-  ops[WEFT_OP_ASSERT] = Assert;
-  ops[WEFT_OP_REQUIRE] = Require;
-  ops[WEFT_OP_CALLBACK] = Callback;
+  Put<DebugPrint>(ops);
+  Put<Assert>(ops);
+  Put<Require>(ops);
+  Put<Callback>(ops);
 }
 
 }  // namespace weft::cpu

@@ -24,16 +24,13 @@ bool TooDeep(const Call& call) {
          reinterpret_cast<intptr_t>(__builtin_frame_address(0)) - StackEnd() < kStackReserve;
 }
 
-// [function, number of arguments, number of results, argument slots..., (result slot, bytes if it is a tape)...]
-void CallFunction(WeftFrame* frame, const int64_t* desc) {
+void CallFunction(WeftFrame* frame, const abi::Call<InWords>& op) {
   Call* call = static_cast<Call*>(frame->call);
-  const Call::Function& f = call->functions[desc[0]];
-  const int64_t num_args = desc[1], num_results = desc[2];
-  const int64_t *args = desc + 3, *results = args + num_args;
+  const Call::Function& f = call->functions[op.function];
   // What failed gave no results; tapes among them must not be followed.
   auto clear = [&] {
-    for (int64_t r = 0; r < num_results; ++r)
-      std::memset(frame->slots[results[2 * r]], 0, static_cast<size_t>(results[2 * r + 1]));
+    for (size_t r = 0; r < op.results.size(); ++r)
+      std::memset(frame->slots[op.results[r]], 0, static_cast<size_t>(op.tape_bytes[r]));
   };
   if (frame->error != 0) return clear();
   if (TooDeep(*call)) {
@@ -58,8 +55,8 @@ void CallFunction(WeftFrame* frame, const int64_t* desc) {
     const int64_t at = (*f.offsets)[s];
     switch ((*f.slots)[s].place) {
       case Artifact::Place::kArena: slots[s] = arena + at; break;
-      case Artifact::Place::kParam: slots[s] = frame->slots[args[at]]; break;
-      case Artifact::Place::kResult: slots[s] = frame->slots[results[2 * at]]; break;
+      case Artifact::Place::kParam: slots[s] = frame->slots[op.arguments[at]]; break;
+      case Artifact::Place::kResult: slots[s] = frame->slots[op.results[at]]; break;
       case Artifact::Place::kConstant: slots[s] = call->constants + at; break;
       case Artifact::Place::kMoving: slots[s] = nullptr; break;
     }
@@ -76,20 +73,18 @@ void CallFunction(WeftFrame* frame, const int64_t* desc) {
   }
 }
 
-// [box slot, n, (slot, dtype, elements)...]
-void Box(WeftFrame* frame, const int64_t* desc) {
-  uint64_t* box = static_cast<uint64_t*>(frame->slots[desc[0]]);
+void Box(WeftFrame* frame, const abi::Box<InWords>& op) {
+  uint64_t* box = static_cast<uint64_t*>(frame->slots[op.box]);
   *box = 0;
   try {
     TapeRegion& tapes = TapesOf(frame);
-    TapeRecords* contents = tapes.New(DType::kTape, desc[1], 1, box);
+    TapeRecords* contents = tapes.New(DType::kTape, static_cast<int64_t>(op.items.size()), 1, box);
     contents->Reserve(1);
     auto* elements = reinterpret_cast<uint64_t*>(contents->Writable(0));
-    for (int64_t i = 0; i < desc[1]; ++i) {
-      const int64_t* item = desc + 2 + 3 * i;
-      TapeRecords* one = tapes.New(static_cast<DType>(item[1]), item[2], 1, elements + i);
+    for (const auto& item : op.items) {
+      TapeRecords* one = tapes.New(item.dtype, item.elements, 1, elements++);
       one->Reserve(1);
-      std::memcpy(one->Writable(0), frame->slots[item[0]], static_cast<size_t>(one->row_bytes()));
+      std::memcpy(one->Writable(0), frame->slots[item.place], static_cast<size_t>(one->row_bytes()));
     }
   } catch (const std::bad_alloc&) {
     *box = 0;
@@ -97,15 +92,14 @@ void Box(WeftFrame* frame, const int64_t* desc) {
   }
 }
 
-// [box slot, n, (slot, bytes)...]
-void Unbox(WeftFrame* frame, const int64_t* desc) {
-  const uint64_t box = *static_cast<const uint64_t*>(frame->slots[desc[0]]);
+void Unbox(WeftFrame* frame, const abi::Unbox<InWords>& op) {
+  const uint64_t box = *static_cast<const uint64_t*>(frame->slots[op.box]);
   const char* contents = TapeRecordInPlace(&box, 1, 0);
   const auto* elements = reinterpret_cast<const uint64_t*>(contents);
-  for (int64_t i = 0; i < desc[1]; ++i) {
-    const int64_t* item = desc + 2 + 2 * i;
+  for (const auto& item : op.items) {
     const uint64_t none = 0;
-    ReadTapeRows(elements == nullptr ? &none : elements + i, 1, item[1], 0, static_cast<char*>(frame->slots[item[0]]));
+    ReadTapeRows(elements == nullptr ? &none : elements++, 1, item.bytes, 0,
+                 static_cast<char*>(frame->slots[item.place]));
   }
 }
 
@@ -131,9 +125,9 @@ char* FrameStack::Push(int64_t bytes, Mark* mark) {
 }
 
 void FillFunctions(WeftOp* ops) {
-  ops[WEFT_OP_CALL] = CallFunction;
-  ops[WEFT_OP_BOX] = Box;
-  ops[WEFT_OP_UNBOX] = Unbox;
+  Put<CallFunction>(ops);
+  Put<Box>(ops);
+  Put<Unbox>(ops);
 }
 
 }  // namespace weft::cpu

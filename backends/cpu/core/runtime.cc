@@ -53,12 +53,11 @@ void ParallelForEntry(WeftFrame* frame, WeftKernel kernel, const int64_t* desc, 
         [&] { ParallelFor(units, nanoseconds, [=](int64_t begin, int64_t end) { kernel(frame, desc, begin, end); }); });
 }
 
-// [to slot, from slot, bytes]
-void Copy(WeftFrame* frame, const int64_t* desc) {
-  char* to = static_cast<char*>(frame->slots[desc[0]]);
-  const char* from = static_cast<const char*>(frame->slots[desc[1]]);
+void Copy(WeftFrame* frame, const abi::Copy<InWords>& op) {
+  char* to = static_cast<char*>(frame->slots[op.to]);
+  const char* from = static_cast<const char*>(frame->slots[op.from]);
   constexpr int64_t kPiece = 1 << 18;
-  const int64_t bytes = desc[2];
+  const int64_t bytes = op.bytes;
   if (bytes <= kPiece) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
     return;
@@ -109,7 +108,7 @@ const WeftRuntime& Runtime() {
   static const WeftRuntime* runtime = [] {
     WeftOp* ops = g_ops;
     std::fill_n(ops, static_cast<size_t>(WEFT_OP_COUNT), Missing);
-    ops[WEFT_OP_COPY] = Copy;
+    Put<Copy>(ops);
     FillContract(ops);
     FillScans(ops);
     FillIndexing(ops);

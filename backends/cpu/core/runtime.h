@@ -6,12 +6,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/tape.h"
 #include "lowering/abi/abi.h"
 #include "lowering/abi/artifact.h"
+#include "lowering/abi/steps.h"
 
 namespace weft::cpu {
 
@@ -85,30 +87,28 @@ void FillTapes(WeftOp* ops);
 void FillFunctions(WeftOp* ops);
 void FillDevices(WeftOp* ops);
 
-// Reads a desc in order.
-class DescReader {
- public:
-  DescReader(WeftFrame* frame, const int64_t* desc) : frame_(frame), at_(desc) {}
-  int64_t Int() { return *at_++; }
-  void* Slot() { return frame_->slots[Int()]; }
-  std::vector<int64_t> Ints() {
-    const int64_t n = Int();
-    std::vector<int64_t> v(at_, at_ + n);
-    at_ += n;
-    return v;
-  }
+using abi::InWords;
 
- private:
-  WeftFrame* frame_;
-  const int64_t* at_;
+// Puts `run`, which takes the frame and what a step is told, into the table: void (WeftFrame*, const S<InWords>&).
+template <class S>
+struct StepOf;
+template <class S>
+struct StepOf<void (*)(WeftFrame*, const S&)> {
+  using type = S;
 };
+template <auto run>
+void Put(WeftOp* ops) {
+  using S = typename StepOf<decltype(run)>::type;
+  ops[S::kOpcode] = [](WeftFrame* frame, const int64_t* desc) { run(frame, abi::Decode<S>(desc)); };
+}
 
-// A dense operand: [slot, dtype, rank, sizes...].
+// A dense operand.
 struct DenseTensor {
   void* data = nullptr;
-  int dtype = 0;
+  DType dtype{};
   std::vector<int64_t> shape;
-  explicit DenseTensor(DescReader& r) : data(r.Slot()), dtype(static_cast<int>(r.Int())), shape(r.Ints()) {}
+  DenseTensor(WeftFrame* frame, const abi::Array<InWords>& a)
+      : data(frame->slots[a.place]), dtype(a.dtype), shape(a.dims.begin(), a.dims.end()) {}
   int64_t size() const {
     int64_t n = 1;
     for (int64_t d : shape) n *= d;
@@ -119,6 +119,7 @@ struct DenseTensor {
     return static_cast<T*>(data);
   }
 };
+inline std::vector<int64_t> Ints(std::span<const int64_t> list) { return {list.begin(), list.end()}; }
 
 }  // namespace weft::cpu
 #endif  // WEFT_BACKENDS_CPU_CORE_RUNTIME_H_

@@ -15,24 +15,19 @@
 
 namespace weft::cpu {
 
-Collective::Collective(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  kind = r.Int();
-  result = static_cast<char*>(r.Slot());
-  axes = desc + 2;
-  desc += 3 + axes[0];
-  name = *desc++;
-  returned = *desc++;
-  if (kind != kAxisIndex) {
-    DescReader operand(frame, desc);
-    const DenseTensor t(operand);
-    x = t.as<char>();
-    dtype = static_cast<DType>(t.dtype);
-    shape = t.shape;
-    desc += 3 + static_cast<int64_t>(shape.size());
-  }
-  rest = desc;
-}
+Collective::Collective(WeftFrame* frame, const abi::Collective<InWords>& op)
+    : kind(op.kind),
+      result(static_cast<char*>(frame->slots[op.result])),
+      axes(op.axes),
+      name(op.name),
+      returned(op.returned),
+      x(static_cast<const char*>(frame->slots[op.x.place])),
+      dtype(op.x.dtype),
+      shape(Ints(op.x.dims)),
+      dim(op.dim),
+      concat(op.concat),
+      senders(op.senders),
+      receivers(op.receivers) {}
 
 int64_t Collective::elements() const {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<int64_t>());
@@ -44,19 +39,19 @@ int64_t Collective::Outer(int64_t dim) const {
   return std::accumulate(shape.begin(), shape.begin() + dim, int64_t{1}, std::multiplies<int64_t>());
 }
 int64_t Collective::result_bytes(int64_t members) const {
-  return kind == kAllGather ? bytes() * members : kind == kPsumScatter ? bytes() / members : bytes();
+  return kind == Kind::kAllGather ? bytes() * members : kind == Kind::kPsumScatter ? bytes() / members : bytes();
 }
 
 namespace {
 
 template <class T, class A>
-void Accumulate(int64_t kind, A* __restrict total, const T* __restrict x, int64_t n) {
-  if (kind == kPsum || kind == kPsumScatter) {
+void Accumulate(Kind kind, A* __restrict total, const T* __restrict x, int64_t n) {
+  if (kind == Kind::kPsum || kind == Kind::kPsumScatter) {
     for (int64_t i = 0; i < n; ++i) total[i] = static_cast<A>(total[i] + static_cast<A>(x[i]));
     return;
   }
   if constexpr (!kIsComplex<A>) {
-    const bool most = kind == kPmax;
+    const bool most = kind == Kind::kPmax;
     for (int64_t i = 0; i < n; ++i) {
       const A v = static_cast<A>(x[i]);
       if (v != v || (total[i] == total[i] && (most ? v > total[i] : v < total[i]))) total[i] = v;
@@ -162,7 +157,7 @@ void Reduce(const Group& g) {
 }
 
 void Scatter(const Group& g) {
-  const int64_t dim = g[0].rest[0], width = ByteWidth(g[0].dtype), n = static_cast<int64_t>(g.size());
+  const int64_t dim = g[0].dim, width = ByteWidth(g[0].dtype), n = static_cast<int64_t>(g.size());
   const int64_t block = g[0].Inner(dim) / n, rows = g[0].Outer(dim) * n;  // one row after the other, of each device
   ParallelFor(rows, Cost(2 * block * rows * n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -177,7 +172,7 @@ void Scatter(const Group& g) {
 }
 
 void Gather(const Group& g) {
-  const int64_t dim = g[0].rest[0], n = static_cast<int64_t>(g.size()), block = g[0].Inner(dim), rows = g[0].Outer(dim);
+  const int64_t dim = g[0].dim, n = static_cast<int64_t>(g.size()), block = g[0].Inner(dim), rows = g[0].Outer(dim);
   ParallelFor(n, Cost(2 * block * rows * n * n), [&](int64_t begin, int64_t end) {
     for (int64_t to = begin; to < end; ++to) {
       if (g[to].result == nullptr) continue;
@@ -190,7 +185,7 @@ void Gather(const Group& g) {
 }
 
 void Exchange(const Group& g) {
-  const int64_t split = g[0].rest[0], concat = g[0].rest[1], n = static_cast<int64_t>(g.size());
+  const int64_t split = g[0].dim, concat = g[0].concat, n = static_cast<int64_t>(g.size());
   // What each sends to each: the operand with `split` cut; it arrives as one block along `concat`.
   std::vector<int64_t> piece = g[0].shape;
   piece[static_cast<size_t>(split)] /= n;
@@ -227,10 +222,10 @@ void Exchange(const Group& g) {
 }
 
 std::string Permute(const Group& g) {
-  const int64_t pairs = g[0].rest[0], bytes = g[0].Inner(0), n = static_cast<int64_t>(g.size());
+  const int64_t bytes = g[0].Inner(0), n = static_cast<int64_t>(g.size());
   std::vector<int64_t> source(g.size(), -1);
-  for (int64_t i = 0; i < pairs; ++i) {
-    const int64_t from = g[0].rest[1 + 2 * i], to = g[0].rest[2 + 2 * i];
+  for (size_t i = 0; i < g[0].senders.size(); ++i) {
+    const int64_t from = g[0].senders[i], to = g[0].receivers[i];
     if (from >= n || to >= n)
       return "ppermute: sends " + std::to_string(from) + " to " + std::to_string(to) + ", but there are " +
              std::to_string(n) + " devices";
@@ -252,15 +247,15 @@ std::string RunGroup(const Group& g) {
   if (std::all_of(g.members.begin(), g.members.end(), [](const Collective& c) { return c.result == nullptr; }))
     return "";
   switch (g[0].kind) {
-    case kPsum:
-    case kPmax:
-    case kPmin: Reduce(g); return "";
-    case kAllGather: Gather(g); return "";
-    case kPsumScatter: Scatter(g); return "";
-    case kAllToAll: Exchange(g); return "";
-    case kPpermute: return Permute(g);
-    default: return "a collective of unknown kind " + std::to_string(g[0].kind);
+    case Kind::kPsum:
+    case Kind::kPmax:
+    case Kind::kPmin: Reduce(g); return "";
+    case Kind::kAllGather: Gather(g); return "";
+    case Kind::kPsumScatter: Scatter(g); return "";
+    case Kind::kAllToAll: Exchange(g); return "";
+    case Kind::kPpermute: return Permute(g);
   }
+  return "a collective of unknown kind";
 }
 
 int64_t TreeMiddle(int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
 #define WEFT_BACKENDS_CPU_DISTRIBUTED_COLLECTIVES_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,30 +12,31 @@
 
 namespace weft::cpu {
 
-// Kinds, in the order of lowering/schedule/devices.cc.
-enum Kind { kPsum, kPmax, kPmin, kAllGather, kPsumScatter, kAllToAll, kPpermute, kAxisIndex, kRunDevices };
+using Kind = abi::CollectiveKind;
 
-// A collective as one device meets it. `desc`: kind, slot of the result, number of axes, their places in the mesh,
-// name, operand, parameters of the kind.
+// A collective as one device meets it.
 struct Collective {
-  int64_t kind;
-  char* result;         // null: of a device of another process, or nobody reads it
-  const int64_t* axes;  // count, then places
-  int64_t name;         // a string of the program
-  int64_t returned;     // the result of the device's program that this is, and nothing else; -1: it is more
-  const char* x = nullptr;
-  DType dtype = DType::kF32;
+  Kind kind;
+  char* result;                   // null: of a device of another process, or nobody reads it
+  std::span<const int64_t> axes;  // by their place in the mesh
+  int64_t name;                   // a string of the program
+  int64_t returned;               // the result of the device's program that this is, and nothing else; -1: it is more
+  const char* x;
+  DType dtype;
   std::vector<int64_t> shape;
-  const int64_t* rest;
+  int64_t dim, concat;
+  std::span<const int64_t> senders, receivers;
 
-  Collective(WeftFrame* frame, const int64_t* desc);
+  Collective(WeftFrame* frame, const abi::Collective<InWords>& op);
   int64_t elements() const;
   // Bytes of what lies behind dimension `dim`, that dimension included, and how often that comes.
   int64_t Inner(int64_t dim) const;
   int64_t Outer(int64_t dim) const;
   int64_t bytes() const { return Inner(0); }
   int64_t result_bytes(int64_t members) const;
-  bool reduces() const { return kind == kPsum || kind == kPmax || kind == kPmin || kind == kPsumScatter; }
+  bool reduces() const {
+    return kind == Kind::kPsum || kind == Kind::kPmax || kind == Kind::kPmin || kind == Kind::kPsumScatter;
+  }
 };
 
 // What several neighbours of a group have in all: members [begin, end) of its tree (see TreeMiddle), in the type that

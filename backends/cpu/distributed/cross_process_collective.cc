@@ -6,7 +6,9 @@
 
 namespace weft::cpu {
 
-bool CrossProcessCollective::InPieces() const { return group_[0].kind == kPsumScatter || group_[0].kind == kAllToAll; }
+bool CrossProcessCollective::InPieces() const {
+  return group_[0].kind == Kind::kPsumScatter || group_[0].kind == Kind::kAllToAll;
+}
 
 void CrossProcessCollective::AddSubtrees(int process, int64_t begin, int64_t end, std::vector<Item>& items) const {
   const auto first = owners_.begin();
@@ -33,10 +35,9 @@ std::vector<CrossProcessCollective::Item> CrossProcessCollective::ItemsOf(int pr
 }
 
 bool CrossProcessCollective::Wants(int process, const Item& item) const {
-  if (group_[0].kind != kPpermute) return true;
-  const int64_t* pairs = group_[0].rest + 1;
-  for (int64_t i = 0; i < group_[0].rest[0]; ++i) {
-    const int64_t from = pairs[2 * i], to = pairs[2 * i + 1];
+  if (group_[0].kind != Kind::kPpermute) return true;
+  for (size_t i = 0; i < group_[0].senders.size(); ++i) {
+    const int64_t from = group_[0].senders[i], to = group_[0].receivers[i];
     if (from == item.begin && to < static_cast<int64_t>(owners_.size()) && owners_[static_cast<size_t>(to)] == process)
       return true;
   }
@@ -52,7 +53,7 @@ char* CrossProcessCollective::Room(int64_t bytes) {
 template <class F>
 void CrossProcessCollective::ForEachPiece(const Item& item, int process, const F& copy) const {
   const auto n = static_cast<int64_t>(owners_.size());
-  const int64_t outer = group_[0].Outer(group_[0].rest[0]);
+  const int64_t outer = group_[0].Outer(group_[0].dim);
   const int64_t run = outer == 0 ? 0 : item.bytes / outer / n;
   for (int64_t row = 0; row < outer; ++row) {
     for (int64_t m = 0; m < n; ++m) {

@@ -18,20 +18,18 @@
 namespace weft::cpu {
 namespace {
 
-struct Dimension {
-  int64_t size, x, y, out;
-};
+using Dimension = abi::Factor<InWords>;
 using Dimensions = std::vector<Dimension>;
 
 // Drops sizes of 1 and joins neighbours that every array walks as one.
-Dimensions Collapse(const Dimensions& in) {
+Dimensions Collapse(const abi::Sequence<Dimension>& in) {
   Dimensions out;
   for (const Dimension& d : in) {
     if (d.size == 1) continue;
     if (!out.empty()) {
       Dimension& p = out.back();
-      if (p.x == d.x * d.size && p.y == d.y * d.size && p.out == d.out * d.size) {
-        p = {p.size * d.size, d.x, d.y, d.out};
+      if (p.x == d.x * d.size && p.y == d.y * d.size && p.result == d.result * d.size) {
+        p = {p.size * d.size, d.x, d.y, d.result};
         continue;
       }
     }
@@ -184,7 +182,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
   const int64_t m = Size(p.m), n = Size(p.n), k = Size(p.k), batches = Size(p.batch);
   if (m * n * batches == 0) return;
   Matrix a = Fit(p.m, &Dimension::x, p.k, &Dimension::x), b = Fit(p.k, &Dimension::y, p.n, &Dimension::y);
-  Matrix c = Fit(p.m, &Dimension::out, p.n, &Dimension::out);
+  Matrix c = Fit(p.m, &Dimension::result, p.n, &Dimension::result);
   if (!casts.same_operand || k == 0) a.direct = b.direct = false;
   if (!casts.same_result) c.direct = false;
   if (a.direct && b.direct && c.direct && c.transposed) {
@@ -193,7 +191,7 @@ void Run(const Problem& p, const Casts<C>& casts) {
     for (Dimensions* d : {&q.batch, &q.m, &q.n, &q.k}) {
       for (Dimension& e : *d) std::swap(e.x, e.y);
     }
-    Matrix swapped = Fit(q.m, &Dimension::out, q.n, &Dimension::out);
+    Matrix swapped = Fit(q.m, &Dimension::result, q.n, &Dimension::result);
     if (swapped.direct && !swapped.transposed) return Run(q, casts);
   }
   if (c.transposed) c.direct = false;
@@ -201,12 +199,12 @@ void Run(const Problem& p, const Casts<C>& casts) {
   if (batches > 1) {
     bx = Offsets(p.batch, &Dimension::x);
     by = Offsets(p.batch, &Dimension::y);
-    bo = Offsets(p.batch, &Dimension::out);
+    bo = Offsets(p.batch, &Dimension::result);
   }
   std::vector<int64_t> xm, xk, yk, yn, om, on;
   if (!a.direct) xm = Offsets(p.m, &Dimension::x), xk = Offsets(p.k, &Dimension::x);
   if (!b.direct) yk = Offsets(p.k, &Dimension::y), yn = Offsets(p.n, &Dimension::y);
-  if (!c.direct) om = Offsets(p.m, &Dimension::out), on = Offsets(p.n, &Dimension::out);
+  if (!c.direct) om = Offsets(p.m, &Dimension::result), on = Offsets(p.n, &Dimension::result);
   auto one = [&](int64_t i) {
     const char* xb = static_cast<const char*>(p.x) + (batches > 1 ? bx[i] * casts.operand_bytes : 0);
     const char* yb = static_cast<const char*>(p.y) + (batches > 1 ? by[i] * casts.operand_bytes : 0);
@@ -289,33 +287,18 @@ void ByResult(const Problem& p, DType result) {
   }
 }
 
-// See BlockLowering::EmitContract for the layout of desc.
-void Contract(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
+void Contract(WeftFrame* frame, const abi::Contract<InWords>& op) {
+  const int64_t width = ByteWidth(op.dtype);
   Problem p;
-  const char* x = static_cast<const char*>(r.Slot());
-  const char* y = static_cast<const char*>(r.Slot());
-  p.out = r.Slot();
-  const DType dtype = static_cast<DType>(r.Int()), result = static_cast<DType>(r.Int());
-  p.x = x + r.Int() * ByteWidth(dtype);
-  p.y = y + r.Int() * ByteWidth(dtype);
-  Dimensions* groups[] = {&p.batch, &p.m, &p.n, &p.k};
-  int64_t counts[4];
-  for (int64_t& n : counts) n = r.Int();
-  for (int g = 0; g < 4; ++g) {
-    Dimensions dims;
-    for (int64_t i = 0; i < counts[g]; ++i) {
-      Dimension d;
-      d.size = r.Int(), d.x = r.Int(), d.y = r.Int(), d.out = r.Int();
-      dims.push_back(d);
-    }
-    *groups[g] = Collapse(dims);
-  }
-  VisitDType(dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, result); });
+  p.x = static_cast<const char*>(frame->slots[op.x]) + op.x_start * width;
+  p.y = static_cast<const char*>(frame->slots[op.y]) + op.y_start * width;
+  p.out = frame->slots[op.result];
+  p.batch = Collapse(op.batch), p.m = Collapse(op.m), p.n = Collapse(op.n), p.k = Collapse(op.k);
+  VisitDType(op.dtype, [&](auto tag) { ByResult<typename decltype(tag)::type>(p, op.result_dtype); });
 }
 
 }  // namespace
 
-void FillContract(WeftOp* ops) { ops[WEFT_OP_CONTRACT] = Contract; }
+void FillContract(WeftOp* ops) { Put<Contract>(ops); }
 
 }  // namespace weft::cpu

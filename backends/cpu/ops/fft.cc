@@ -233,24 +233,21 @@ void AlongDimension(std::vector<Complex>& data, int64_t n, int64_t inner, bool i
   });
 }
 
-enum Kind { kFft, kIfft, kRfft, kIrfft };
-
-// [kind, lengths, x, result]
-void Fft(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const int64_t kind = r.Int();
-  const std::vector<int64_t> lengths = r.Ints();
-  const DenseTensor x(r), y(r);
+void Fft(WeftFrame* frame, const abi::Fft<InWords>& op) {
+  using Kind = abi::FftKind;
+  const Kind kind = op.kind;
+  const std::span<const int64_t> lengths = op.lengths;
+  const DenseTensor x(frame, op.x), y(frame, op.result);
   if (y.size() == 0) return;
   const size_t rank = x.shape.size(), first = rank - lengths.size();
-  const bool inverse = kind == kIfft || kind == kIrfft;
+  const bool inverse = kind == Kind::kIfft || kind == Kind::kIrfft;
   // The whole transform on complex numbers, with full length in the last dimension.
   std::vector<int64_t> shape = x.shape;
   shape.back() = lengths.back();
   const int64_t have = x.shape.back(), full = shape.back(), want = y.shape.back();
   const int64_t rows = x.size() / std::max<int64_t>(1, have);
   std::vector<Complex> data(static_cast<size_t>(rows * full), 0);
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, std::complex<float>> ||
                   std::is_same_v<T, std::complex<double>>) {
@@ -265,7 +262,7 @@ void Fft(WeftFrame* frame, const int64_t* desc) {
     AlongDimension(data, shape[d], inner, backwards);
   };
   for (size_t d = first; d + 1 < rank; ++d) dimension(d, inverse);
-  if (kind == kIrfft) {
+  if (kind == Kind::kIrfft) {
     // The other half is the mirror image; the imaginary parts of entry 0 and the middle are not looked at.
     for (int64_t i = 0; i < rows; ++i) {
       Complex* row = data.data() + i * full;
@@ -275,7 +272,7 @@ void Fft(WeftFrame* frame, const int64_t* desc) {
     }
   }
   dimension(rank - 1, inverse);
-  VisitDType(static_cast<DType>(y.dtype), [&](auto tag) {
+  VisitDType(y.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < want; ++j) {
@@ -291,6 +288,6 @@ void Fft(WeftFrame* frame, const int64_t* desc) {
 
 }  // namespace
 
-void FillFft(WeftOp* ops) { ops[WEFT_OP_FFT] = Fft; }
+void FillFft(WeftOp* ops) { Put<Fft>(ops); }
 
 }  // namespace weft::cpu

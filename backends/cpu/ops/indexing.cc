@@ -15,9 +15,9 @@
 namespace weft::cpu {
 namespace {
 
-enum ScatterKind { kSet, kAdd, kMul, kMin, kMax };
+using Kind = abi::ScatterKind;
 
-bool Has(const std::vector<int64_t>& list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+bool Has(std::span<const int64_t> list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); }
 
 std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
   std::vector<int64_t> s(shape.size(), 1);
@@ -36,20 +36,20 @@ T Choose(bool first, T a, T b) {
 }
 
 template <class T>
-void Combine(T* to, T u, int64_t kind) {
+void Combine(T* to, T u, Kind kind) {
   switch (kind) {
-    case kSet: *to = u; return;
-    case kAdd:
+    case Kind::kSet: *to = u; return;
+    case Kind::kAdd:
       if constexpr (std::is_same_v<T, bool>)
         *to = *to || u;
       else
         *to = static_cast<T>(*to + u);
       return;
-    case kMul: *to = Product(*to, u); return;
+    case Kind::kMul: *to = Product(*to, u); return;
     default:
       if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>) {
         const T v = *to;
-        const bool beyond = kind == kMin ? u < v : u > v, only_nan = (u != u) & (v == v);  // NaN wins
+        const bool beyond = kind == Kind::kMin ? u < v : u > v, only_nan = (u != u) & (v == v);  // NaN wins
         *to = Choose(beyond | only_nan, u, v);
       }
   }
@@ -57,20 +57,20 @@ void Combine(T* to, T u, int64_t kind) {
 
 // Calls f with the kind as a type, for loops in which it does not change.
 template <class F>
-void WithKind(int64_t kind, const F& f) {
+void WithKind(Kind kind, const F& f) {
   switch (kind) {
-    case kSet: return f(std::integral_constant<int64_t, kSet>());
-    case kAdd: return f(std::integral_constant<int64_t, kAdd>());
-    case kMul: return f(std::integral_constant<int64_t, kMul>());
-    case kMin: return f(std::integral_constant<int64_t, kMin>());
-    default: return f(std::integral_constant<int64_t, kMax>());
+    case Kind::kSet: return f(std::integral_constant<Kind, Kind::kSet>());
+    case Kind::kAdd: return f(std::integral_constant<Kind, Kind::kAdd>());
+    case Kind::kMul: return f(std::integral_constant<Kind, Kind::kMul>());
+    case Kind::kMin: return f(std::integral_constant<Kind, Kind::kMin>());
+    default: return f(std::integral_constant<Kind, Kind::kMax>());
   }
 }
 
 // Contiguous values at `to` combined with those at `from`.
 template <class T>
-void CombineRun(T* to, const T* from, int64_t n, int64_t kind) {
-  if (kind == kSet) return static_cast<void>(std::copy(from, from + n, to));
+void CombineRun(T* to, const T* from, int64_t n, Kind kind) {
+  if (kind == Kind::kSet) return static_cast<void>(std::copy(from, from + n, to));
   WithKind(kind, [&](auto known) {
     for (int64_t i = 0; i < n; ++i) Combine(to + i, from[i], decltype(known)::value);
   });
@@ -92,7 +92,7 @@ struct Windows {
     }
   }
   template <class T>
-  void Apply(T* to, const T* from, int64_t kind) const {
+  void Apply(T* to, const T* from, Kind kind) const {
     if (shape.empty()) return CombineRun(to, from, run, kind);
     int64_t at[16] = {};
     for (;;) {
@@ -129,8 +129,8 @@ using Fill = std::function<void(int64_t b, int64_t n, Places& places)>;
 
 // Combines, in order, the windows that begin in [first, last) of the operand; that may be all of it.
 template <class T>
-void ApplyWindows(T* to, const T* from, const Windows& windows, int64_t kind, int64_t batches, int64_t first,
-                  int64_t last, bool all, const Fill& fill) {
+void ApplyWindows(T* to, const T* from, const Windows& windows, Kind kind, int64_t batches, int64_t first, int64_t last,
+                  bool all, const Fill& fill) {
   const bool points = windows.shape.empty() && windows.run == 1;
   Places p;
   for (int64_t b = 0; b < batches; b += Places::kMost) {
@@ -176,18 +176,15 @@ void ForEachPoint(const std::vector<int64_t>& shape, int64_t begin, int64_t end,
   }
 }
 
-// [operand (the result, updated in place), indices, updates, kind, clip, update_window_dims, inserted_dims,
-//  operand_batch_dims, indices_batch_dims, scatter_dims], lists with their length in front.
-//
 // Updates of one element are combined in the order of the indices, however many threads work: each applies, in order,
 // the windows that begin in its part of the operand.
-void Scatter(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r), indices(r), updates(r);
-  const int64_t kind = r.Int();
-  const bool clip = r.Int() != 0;
-  const std::vector<int64_t> window_dims = r.Ints(), inserted = r.Ints(), operand_batch = r.Ints(),
-                             indices_batch = r.Ints(), scatter_dims = r.Ints();
+void Scatter(WeftFrame* frame, const abi::Scatter<InWords>& op) {
+  const DenseTensor x(frame, op.result), indices(frame, op.indices), updates(frame, op.updates);
+  const Kind kind = op.kind;
+  const bool clip = op.clip;
+  const std::span<const int64_t> window_dims = op.update_window_dims, inserted = op.inserted_dims,
+                                 operand_batch = op.operand_batch_dims, indices_batch = op.indices_batch_dims,
+                                 scatter_dims = op.scatter_dims;
   const std::vector<int64_t> xs = Strides(x.shape), is = Strides(indices.shape), us = Strides(updates.shape);
   // Updates' dimensions: windows walk the operand, the others walk the indices.
   std::vector<int64_t> batch_shape, batch_strides, window_sizes(x.shape.size(), 1);
@@ -218,7 +215,7 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
   // One index for each of a list of windows needs no position in the batch.
   const bool list = batch_shape.size() == 1 && num_indices == 1 && operand_batch.empty();
   Fill fill;
-  VisitDType(static_cast<DType>(indices.dtype), [&](auto index_tag) {
+  VisitDType(indices.dtype, [&](auto index_tag) {
     using I = typename decltype(index_tag)::type;
     if constexpr (std::is_integral_v<I>) {
       const I* index = indices.as<I>();
@@ -262,7 +259,7 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
       };
     }
   });
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = x.as<T>();
     const T* from = updates.as<T>();
@@ -281,6 +278,6 @@ void Scatter(WeftFrame* frame, const int64_t* desc) {
 
 }  // namespace
 
-void FillIndexing(WeftOp* ops) { ops[WEFT_OP_SCATTER] = Scatter; }
+void FillIndexing(WeftOp* ops) { Put<Scatter>(ops); }
 
 }  // namespace weft::cpu

@@ -131,7 +131,7 @@ bool AllFinite(const T* x, int64_t n) {
 template <class F>
 void OnMatrices(const DenseTensor& x, double cost, const F& f) {
   const Stack s(x.shape);
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_floating_point_v<T> || kComplex<T>) {
       const double work = cost * static_cast<double>(s.count) * static_cast<double>(s.rows) *
@@ -156,10 +156,8 @@ bool Countable(WeftFrame* frame, const char* what, const DenseTensor& x) {
   return Countable(frame, what, std::max(s.rows, s.cols), s.rows, s.cols);
 }
 
-// [x, l]
-void Cholesky(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r), l(r);
+void Cholesky(WeftFrame* frame, const abi::Cholesky<InWords>& op) {
+  const DenseTensor x(frame, op.x), l(frame, op.l);
   OnMatrices(x, 0.2, [&](auto tag, int64_t k, int64_t n64, int64_t) {
     using T = typename decltype(tag)::type;
     const int n = static_cast<int>(n64);
@@ -179,10 +177,8 @@ void Cholesky(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-// [x, lu, pivots, permutation]
-void Lu(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r), lu(r), pivots(r), permutation(r);
+void Lu(WeftFrame* frame, const abi::Lu<InWords>& op) {
+  const DenseTensor x(frame, op.x), lu(frame, op.lu), pivots(frame, op.pivots), permutation(frame, op.permutation);
   if (!Countable(frame, "lu", x)) return;
   OnMatrices(x, 0.3, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
     using T = typename decltype(tag)::type;
@@ -202,10 +198,8 @@ void Lu(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-// [x, q, r]
-void Qr(WeftFrame* frame, const int64_t* desc) {
-  DescReader d(frame, desc);
-  const DenseTensor x(d), q(d), r(d);
+void Qr(WeftFrame* frame, const abi::Qr<InWords>& op) {
+  const DenseTensor x(frame, op.x), q(frame, op.q), r(frame, op.r);
   if (!Countable(frame, "qr", x)) return;
   OnMatrices(x, 0.6, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
     using T = typename decltype(tag)::type;
@@ -228,10 +222,8 @@ void Qr(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-// [x, w, v]
-void Eigh(WeftFrame* frame, const int64_t* desc) {
-  DescReader d(frame, desc);
-  const DenseTensor x(d), w(d), v(d);
+void Eigh(WeftFrame* frame, const abi::Eigh<InWords>& op) {
+  const DenseTensor x(frame, op.x), w(frame, op.w), v(frame, op.v);
   const int64_t order = Stack(x.shape).rows, numbers = 2 * order * order + 6 * order + 1;
   if (!Countable(frame, "eigh", numbers, order, order)) return;
   OnMatrices(x, 3, [&](auto tag, int64_t k, int64_t n64, int64_t) {
@@ -262,12 +254,10 @@ void Eigh(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-// [compute_v, x, w, v] or [compute_v, x, w]
-void Eig(WeftFrame* frame, const int64_t* desc) {
-  DescReader d(frame, desc);
-  const bool vectors = d.Int() != 0;
-  const DenseTensor x(d), w(d);
-  const DenseTensor v = vectors ? DenseTensor(d) : w;
+void Eig(WeftFrame* frame, const abi::Eig<InWords>& op) {
+  const bool vectors = op.vectors;
+  const DenseTensor x(frame, op.x), w(frame, op.w);
+  const DenseTensor v = vectors ? DenseTensor(frame, op.v) : w;
   OnMatrices(x, 25, [&](auto tag, int64_t k, int64_t n64, int64_t) {
     using T = typename decltype(tag)::type;
     if constexpr (kComplex<T>) {
@@ -306,13 +296,10 @@ void Eig(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-// [compute_uv, x, u, s, vt] or [compute_uv, x, s]
-void Svd(WeftFrame* frame, const int64_t* desc) {
-  DescReader d(frame, desc);
-  const bool vectors = d.Int() != 0;
-  const DenseTensor x(d), first(d);
-  const DenseTensor s = vectors ? DenseTensor(d) : first;
-  const DenseTensor vt = vectors ? DenseTensor(d) : first;
+void Svd(WeftFrame* frame, const abi::Svd<InWords>& op) {
+  const bool vectors = op.vectors;
+  const DenseTensor x(frame, op.x), s(frame, op.singular);
+  const DenseTensor left = vectors ? DenseTensor(frame, op.u) : s, vt = vectors ? DenseTensor(frame, op.vt) : s;
   const Stack size(x.shape);
   const int64_t shorter = std::min(size.rows, size.cols), longer = std::max(size.rows, size.cols);
   // What LAPACK's manual asks for, and room for blocks of 64 columns.
@@ -327,7 +314,7 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
     auto fail = [&] {
       std::fill_n(s.as<R>() + k * q, q, Nan<R>());
       if (!vectors) return;
-      std::fill_n(first.as<T>() + k * m64 * q, m64 * q, Nan<T>());
+      std::fill_n(left.as<T>() + k * m64 * q, m64 * q, Nan<T>());
       std::fill_n(vt.as<T>() + k * q * n64, q * n64, Nan<T>());
     };
     if (!AllFinite(matrix, m64 * n64)) return fail();
@@ -351,17 +338,14 @@ void Svd(WeftFrame* frame, const int64_t* desc) {
     }
     if (info != 0) return fail();
     if (!vectors) return;
-    Rows(u.data(), m, q, m, first.as<T>() + k * m64 * q);
+    Rows(u.data(), m, q, m, left.as<T>() + k * m64 * q);
     Rows(v.data(), q, n, q, vt.as<T>() + k * q * n64);
   });
 }
 
-// [left, lower, transpose, conjugate, unit_diagonal, a, b, x]
-void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
-  DescReader d(frame, desc);
-  const bool left = d.Int() != 0, lower = d.Int() != 0, transpose = d.Int() != 0, conjugate = d.Int() != 0,
-             unit = d.Int() != 0;
-  const DenseTensor a(d), b(d), x(d);
+void TriangularSolve(WeftFrame* frame, const abi::TriangularSolve<InWords>& op) {
+  const bool transpose = op.transpose, conjugate = op.conjugate;
+  const DenseTensor a(frame, op.a), b(frame, op.b), x(frame, op.x);
   if (!Countable(frame, "triangular_solve", b)) return;
   const Stack size(a.shape);
   OnMatrices(b, 0.1, [&](auto tag, int64_t k, int64_t m64, int64_t n64) {
@@ -380,19 +364,19 @@ void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
       }
       matrix = turned.data();
     }
-    const CBLAS_SIDE side = left ? CblasLeft : CblasRight;
-    const CBLAS_UPLO half = lower ? CblasLower : CblasUpper;
-    const CBLAS_TRANSPOSE op = !transpose ? CblasNoTrans : conjugate ? CblasConjTrans : CblasTrans;
-    const CBLAS_DIAG diagonal = unit ? CblasUnit : CblasNonUnit;
+    const CBLAS_SIDE side = op.left ? CblasLeft : CblasRight;
+    const CBLAS_UPLO half = op.lower ? CblasLower : CblasUpper;
+    const CBLAS_TRANSPOSE turn = !transpose ? CblasNoTrans : conjugate ? CblasConjTrans : CblasTrans;
+    const CBLAS_DIAG diagonal = op.unit_diagonal ? CblasUnit : CblasNonUnit;
     const T one(1);
     if constexpr (std::is_same_v<T, float>)
-      cblas_strsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0f, matrix, q, out, n);
+      cblas_strsm(CblasRowMajor, side, half, turn, diagonal, m, n, 1.0f, matrix, q, out, n);
     else if constexpr (std::is_same_v<T, double>)
-      cblas_dtrsm(CblasRowMajor, side, half, op, diagonal, m, n, 1.0, matrix, q, out, n);
+      cblas_dtrsm(CblasRowMajor, side, half, turn, diagonal, m, n, 1.0, matrix, q, out, n);
     else if constexpr (std::is_same_v<T, C64>)
-      cblas_ctrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
+      cblas_ctrsm(CblasRowMajor, side, half, turn, diagonal, m, n, &one, matrix, q, out, n);
     else
-      cblas_ztrsm(CblasRowMajor, side, half, op, diagonal, m, n, &one, matrix, q, out, n);
+      cblas_ztrsm(CblasRowMajor, side, half, turn, diagonal, m, n, &one, matrix, q, out, n);
     (void)one;
   });
 }
@@ -400,13 +384,13 @@ void TriangularSolve(WeftFrame* frame, const int64_t* desc) {
 }  // namespace
 
 void FillLinalg(WeftOp* ops) {
-  ops[WEFT_OP_CHOLESKY] = Cholesky;
-  ops[WEFT_OP_LU] = Lu;
-  ops[WEFT_OP_QR] = Qr;
-  ops[WEFT_OP_EIGH] = Eigh;
-  ops[WEFT_OP_SVD] = Svd;
-  ops[WEFT_OP_EIG] = Eig;
-  ops[WEFT_OP_TRIANGULAR_SOLVE] = TriangularSolve;
+  Put<Cholesky>(ops);
+  Put<Lu>(ops);
+  Put<Qr>(ops);
+  Put<Eigh>(ops);
+  Put<Svd>(ops);
+  Put<Eig>(ops);
+  Put<TriangularSolve>(ops);
 }
 
 }  // namespace weft::cpu

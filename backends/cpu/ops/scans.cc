@@ -90,15 +90,13 @@ Wide<T> BlockExtreme(const T* v, int64_t n) {
   return BlockExtremeAnywhere<kSmallest>(v, n);
 }
 
-// [x, result slot, result dtype, dim, whether the smallest is wanted]
-void ArgExtreme(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r);
-  void* out = r.Slot();
-  const DType to = static_cast<DType>(r.Int());
-  const Around a(x.shape, r.Int());
-  const bool smallest = r.Int() != 0;
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+void ArgExtreme(WeftFrame* frame, const abi::ArgExtreme<InWords>& op) {
+  const DenseTensor x(frame, op.x);
+  void* out = frame->slots[op.result];
+  const DType to = op.result_dtype;
+  const Around a(x.shape, op.dim);
+  const bool smallest = op.smallest;
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!kIsComplex<T>) {
       const T* data = x.as<T>();
@@ -149,17 +147,14 @@ void ArgExtreme(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-enum CumulativeKind { kSum, kProduct, kMax, kMin, kLogSumExp };
-
-// [x, result slot, kind, dim, reverse]
-void Cumulative(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r);
-  void* out = r.Slot();
-  const int64_t kind = r.Int();
-  const Around a(x.shape, r.Int());
-  const bool reverse = r.Int() != 0;
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+void Cumulative(WeftFrame* frame, const abi::Cumulative<InWords>& op) {
+  using Kind = abi::CumulativeKind;
+  const DenseTensor x(frame, op.x);
+  void* out = frame->slots[op.result];
+  const Kind kind = op.kind;
+  const Around a(x.shape, op.dim);
+  const bool reverse = op.reverse;
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using W = Wide<T>;
     const T* data = x.as<T>();
@@ -178,11 +173,11 @@ void Cumulative(WeftFrame* frame, const int64_t* desc) {
         }
       });
     };
-    if (kind == kSum) return run(1, [](W p, W q) { return p + q; });
-    if (kind == kProduct) return run(1, [](W p, W q) { return Product(p, q); });
+    if (kind == Kind::kSum) return run(1, [](W p, W q) { return p + q; });
+    if (kind == Kind::kProduct) return run(1, [](W p, W q) { return Product(p, q); });
     if constexpr (!kIsComplex<T>) {
-      if (kind == kMax) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::max(p, q); });
-      if (kind == kMin) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::min(p, q); });
+      if (kind == Kind::kMax) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::max(p, q); });
+      if (kind == Kind::kMin) return run(1, [](W p, W q) { return p != p ? p : q != q ? q : std::min(p, q); });
       if constexpr (std::is_floating_point_v<W>) {
         return run(20, [](W p, W q) {
           return p == q ? p + static_cast<W>(0.693147180559945309)
@@ -196,8 +191,8 @@ void Cumulative(WeftFrame* frame, const int64_t* desc) {
 }  // namespace
 
 void FillScans(WeftOp* ops) {
-  ops[WEFT_OP_ARGMINMAX] = ArgExtreme;
-  ops[WEFT_OP_CUMULATIVE] = Cumulative;
+  Put<ArgExtreme>(ops);
+  Put<Cumulative>(ops);
 }
 
 }  // namespace weft::cpu

@@ -60,17 +60,25 @@ int64_t LogCost(int64_t elements, int64_t n) {
   return static_cast<int64_t>(static_cast<double>(elements) * 3 * std::max(1.0, std::log2(static_cast<double>(n) + 1)));
 }
 
-// [operands, keys, dim, then per operand: tensor, result slot]
-void Sort(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const int64_t count = r.Int(), keys = r.Int(), dim = r.Int();
-  std::vector<DenseTensor> in;
-  std::vector<void*> out;
-  for (int64_t i = 0; i < count; ++i) {
-    in.emplace_back(r);
-    out.push_back(r.Slot());
+struct SortOperand {
+  const void* data;
+  DType dtype;
+  template <class T>
+  const T* as() const {
+    return static_cast<const T*>(data);
   }
-  const std::vector<int64_t>& shape = in[0].shape;
+};
+
+void Sort(WeftFrame* frame, const abi::Sort<InWords>& op) {
+  std::vector<SortOperand> in;
+  std::vector<void*> out;
+  for (const auto& o : op.operands) {
+    in.push_back({frame->slots[o.x], o.dtype});
+    out.push_back(frame->slots[o.result]);
+  }
+  const auto count = static_cast<int64_t>(in.size());
+  const int64_t keys = op.num_keys, dim = op.dim;
+  const std::span<const int64_t> shape = op.dims;
   int64_t outer = 1, inner = 1;
   for (int64_t d = 0; d < dim; ++d) outer *= shape[d];
   for (size_t d = dim + 1; d < shape.size(); ++d) inner *= shape[d];
@@ -80,7 +88,7 @@ void Sort(WeftFrame* frame, const int64_t* desc) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t base = line / inner * n * inner + line % inner;
       if (count == 1) {
-        VisitDType(static_cast<DType>(in[0].dtype), [&](auto tag) {
+        VisitDType(in[0].dtype, [&](auto tag) {
           using T = typename decltype(tag)::type;
           const T* x = in[0].as<T>();
           T* y = static_cast<T*>(out[0]);
@@ -102,7 +110,7 @@ void Sort(WeftFrame* frame, const int64_t* desc) {
       std::iota(order.begin(), order.end(), 0);
       // From the last key to the first: stable sorts compose.
       for (int64_t k = keys; k-- > 0;) {
-        VisitDType(static_cast<DType>(in[k].dtype), [&](auto tag) {
+        VisitDType(in[k].dtype, [&](auto tag) {
           using T = typename decltype(tag)::type;
           const T* x = in[k].as<T>() + base;
           std::stable_sort(order.begin(), order.end(),
@@ -110,7 +118,7 @@ void Sort(WeftFrame* frame, const int64_t* desc) {
         });
       }
       for (int64_t k = 0; k < count; ++k) {
-        const int64_t width = ByteWidth(static_cast<DType>(in[k].dtype));
+        const int64_t width = ByteWidth(in[k].dtype);
         const char* x = in[k].as<char>();
         char* y = static_cast<char*>(out[k]);
         for (int64_t i = 0; i < n; ++i)
@@ -121,15 +129,13 @@ void Sort(WeftFrame* frame, const int64_t* desc) {
   });
 }
 
-// [x, values slot, indices slot, k]
-void TopK(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r);
-  void* values = r.Slot();
-  int32_t* indices = static_cast<int32_t*>(r.Slot());
-  const int64_t k = r.Int(), n = x.shape.back(), rows = n == 0 ? 0 : x.size() / n;
+void TopK(WeftFrame* frame, const abi::TopK<InWords>& op) {
+  const DenseTensor x(frame, op.x);
+  void* values = frame->slots[op.values];
+  int32_t* indices = static_cast<int32_t*>(frame->slots[op.indices]);
+  const int64_t k = op.k, n = x.shape.back(), rows = n == 0 ? 0 : x.size() / n;
   if (k == 0) return;
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!kIsComplex<T>) {
       struct Candidate {
@@ -167,8 +173,8 @@ void TopK(WeftFrame* frame, const int64_t* desc) {
 }  // namespace
 
 void FillSorting(WeftOp* ops) {
-  ops[WEFT_OP_SORT] = Sort;
-  ops[WEFT_OP_TOP_K] = TopK;
+  Put<Sort>(ops);
+  Put<TopK>(ops);
 }
 
 }  // namespace weft::cpu

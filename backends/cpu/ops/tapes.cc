@@ -35,77 +35,76 @@ int64_t MostTrips(WeftFrame* frame, int64_t slot, int64_t count) {
   return most;
 }
 
-void New(WeftFrame* frame, const int64_t* desc) {
+void New(WeftFrame* frame, const abi::TapeNew<InWords>& op) {
   try {
-    TapeRecords* records =
-        TapesOf(frame).New(static_cast<DType>(desc[1]), desc[2], desc[3], Slot<uint64_t>(frame, desc[0]));
-    if (desc[4] >= 0) records->Reserve(MostTrips(frame, desc[4], desc[5]));
-    if (desc[3] > 0) records->Writable(-1);  // the first chunk: a loop that cannot have it does not begin
+    TapeRecords* records = TapesOf(frame).New(op.dtype, op.row_elements, op.tapes, Slot<uint64_t>(frame, op.tape));
+    if (op.trips >= 0) records->Reserve(MostTrips(frame, op.trips, op.num_trips));
+    if (op.tapes > 0) records->Writable(-1);  // the first chunk: a loop that cannot have it does not begin
   } catch (const std::bad_alloc&) {
     Fail(frame, "out of memory: the tape of a loop");
   }
 }
 
-void Start(WeftFrame* frame, const int64_t* desc) { *Slot<Counter>(frame, desc[0]) = {-1, 0}; }
+void Start(WeftFrame* frame, const abi::TapeStart<InWords>& op) { *Slot<Counter>(frame, op.counter) = {-1, 0}; }
 
-void Step(WeftFrame* frame, const int64_t* desc) {
-  Counter& counter = *Slot<Counter>(frame, desc[1]);
+void Step(WeftFrame* frame, const abi::TapeStep<InWords>& op) {
+  Counter& counter = *Slot<Counter>(frame, op.counter);
   ++counter.trip;
-  if (desc[2] < 0) return;
-  if (counter.trip == 0) counter.trips = MostTrips(frame, desc[2], desc[3]);
-  *Slot<bool>(frame, desc[0]) = counter.trip < counter.trips;
+  if (op.trips < 0) return;
+  if (counter.trip == 0) counter.trips = MostTrips(frame, op.trips, op.num_trips);
+  *Slot<bool>(frame, op.predicate) = counter.trip < counter.trips;
 }
 
-void Write(WeftFrame* frame, const int64_t* desc) {
-  const uint64_t* tape = Slot<uint64_t>(frame, desc[1]);
+void Write(WeftFrame* frame, const abi::TapeWrite<InWords>& op) {
+  const uint64_t* tape = Slot<uint64_t>(frame, op.tape);
   TapeRecords* records = TapeAt(*tape)->records;
   try {
-    frame->slots[desc[0]] = records->Writable(Slot<Counter>(frame, desc[2])->Record(desc[3] != 0));
+    frame->slots[op.row] = records->Writable(Slot<Counter>(frame, op.counter)->Record(op.reverse));
   } catch (const std::bad_alloc&) {
     Fail(frame, TapeMemoryMessage(records->length(), records->record_bytes()));
-    frame->slots[desc[0]] = records->Writable(0);  // somewhere, until the loop stops
+    frame->slots[op.row] = records->Writable(0);  // somewhere, until the loop stops
   }
 }
 
-void Read(WeftFrame* frame, const int64_t* desc) {
-  const uint64_t* tapes = Slot<uint64_t>(frame, desc[1]);
-  const int64_t record = Slot<Counter>(frame, desc[2])->Record(desc[3] != 0), lanes = desc[5];
-  if (const char* here = TapeRecordInPlace(tapes, lanes, record)) {
-    frame->slots[desc[0]] = const_cast<char*>(here);
+void Read(WeftFrame* frame, const abi::TapeRead<InWords>& op) {
+  const uint64_t* tapes = Slot<uint64_t>(frame, op.tape);
+  const int64_t record = Slot<Counter>(frame, op.counter)->Record(op.reverse);
+  if (const char* here = TapeRecordInPlace(tapes, op.tapes, record)) {
+    frame->slots[op.row] = const_cast<char*>(here);
     return;
   }
-  ReadTapeRows(tapes, lanes, desc[6], record, Slot<char>(frame, desc[4]));
-  frame->slots[desc[0]] = frame->slots[desc[4]];
+  ReadTapeRows(tapes, op.tapes, op.row_bytes, record, Slot<char>(frame, op.scratch));
+  frame->slots[op.row] = frame->slots[op.scratch];
 }
 
-void Add(WeftFrame* frame, const int64_t* desc) {
-  uint64_t* to = Slot<uint64_t>(frame, desc[0]);
-  const uint64_t *x = Slot<uint64_t>(frame, desc[1]), *y = Slot<uint64_t>(frame, desc[2]);
+void Add(WeftFrame* frame, const abi::TapeAdd<InWords>& op) {
+  uint64_t* to = Slot<uint64_t>(frame, op.result);
+  const uint64_t *x = Slot<uint64_t>(frame, op.x), *y = Slot<uint64_t>(frame, op.y);
   try {
-    for (int64_t i = 0; i < desc[3]; ++i) to[i] = AddTapes(TapesOf(frame), x[i], y[i]);
+    for (int64_t i = 0; i < op.tapes; ++i) to[i] = AddTapes(TapesOf(frame), x[i], y[i]);
   } catch (const std::bad_alloc&) {
     Fail(frame, "out of memory: the sum of two tapes");
   }
 }
 
-void Mark(WeftFrame* frame, const int64_t* desc) {
-  *Slot<int64_t>(frame, desc[0]) = static_cast<int64_t>(TapesOf(frame).Mark());
+void Mark(WeftFrame* frame, const abi::TapeMark<InWords>& op) {
+  *Slot<int64_t>(frame, op.mark) = static_cast<int64_t>(TapesOf(frame).Mark());
 }
-void Release(WeftFrame* frame, const int64_t* desc) {
-  TapesOf(frame).Release(static_cast<size_t>(*Slot<int64_t>(frame, desc[0])));
+void Release(WeftFrame* frame, const abi::TapeRelease<InWords>& op) {
+  TapesOf(frame).Release(static_cast<size_t>(*Slot<int64_t>(frame, op.mark)));
 }
 
 }  // namespace
 
 void FillTapes(WeftOp* ops) {
-  ops[WEFT_OP_TAPE_NEW] = New;
-  ops[WEFT_OP_TAPE_START] = Start;
-  ops[WEFT_OP_TAPE_STEP] = Step;
-  ops[WEFT_OP_TAPE_WRITE] = Write;
-  ops[WEFT_OP_TAPE_READ] = Read;
-  ops[WEFT_OP_TAPE_ADD] = Add;
-  ops[WEFT_OP_TAPE_MARK] = Mark;
-  ops[WEFT_OP_TAPE_RELEASE] = Release;
+  Put<New>(ops);
+  Put<Start>(ops);
+  Put<Step>(ops);
+  Put<Write>(ops);
+  Put<Read>(ops);
+  Put<Add>(ops);
+  Put<Mark>(ops);
+  Put<Release>(ops);
 }
 
 }  // namespace weft::cpu

@@ -57,25 +57,21 @@ struct Windows {
   }
 };
 
-enum Kind { kSum, kMax, kMin };
-
-// [x, result, kind, window, strides, lo, base_dilation, window_dilation]
-void ReduceWindow(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r), y(r);
-  const int64_t kind = r.Int();
-  const std::vector<int64_t> window = r.Ints();
-  Windows w;
-  w.strides = r.Ints(), w.lo = r.Ints(), w.base_dilation = r.Ints(), w.window_dilation = r.Ints();
+void ReduceWindow(WeftFrame* frame, const abi::ReduceWindow<InWords>& op) {
+  using Kind = abi::WindowKind;
+  const DenseTensor x(frame, op.x), y(frame, op.result);
+  const Kind kind = op.kind;
+  const std::vector<int64_t> window = Ints(op.window);
+  const Windows w{Ints(op.strides), Ints(op.lo), Ints(op.base_dilation), Ints(op.window_dilation)};
   const std::vector<int64_t> xs = Strides(x.shape);
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using W = Sum<T>;
     W neutral = W(0);
     if constexpr (!kIsComplex<T>) {
       using L = std::numeric_limits<W>;
-      if (kind == kMax) neutral = std::is_same_v<T, bool> ? W(0) : L::has_infinity ? -L::infinity() : L::lowest();
-      if (kind == kMin) neutral = std::is_same_v<T, bool> ? W(1) : L::has_infinity ? L::infinity() : L::max();
+      if (kind == Kind::kMax) neutral = std::is_same_v<T, bool> ? W(0) : L::has_infinity ? -L::infinity() : L::lowest();
+      if (kind == Kind::kMin) neutral = std::is_same_v<T, bool> ? W(1) : L::has_infinity ? L::infinity() : L::max();
     }
     const T* data = x.as<T>();
     T* out = y.as<T>();
@@ -97,10 +93,10 @@ void ReduceWindow(WeftFrame* frame, const int64_t* desc) {
             }
             if (!inside) continue;
             const W v = static_cast<W>(data[offset]);
-            if (kind == kSum)
+            if (kind == Kind::kSum)
               sum = static_cast<W>(sum + v);
             else if constexpr (!kIsComplex<T>)
-              sum = sum != sum ? sum : v != v ? v : kind == kMax ? std::max(sum, v) : std::min(sum, v);
+              sum = sum != sum ? sum : v != v ? v : kind == Kind::kMax ? std::max(sum, v) : std::min(sum, v);
           } while (Next(at, window));
         }
         out[i] = static_cast<T>(sum);
@@ -247,15 +243,19 @@ void ByProducts(const Convolution& c, const T* x, const T* w, T* y) {
   });
 }
 
-// [x, w, result, strides, lo, lhs_dilation, rhs_dilation, feature_groups, batch_groups]
-void Conv(WeftFrame* frame, const int64_t* desc) {
-  DescReader r(frame, desc);
-  const DenseTensor x(r), w(r), y(r);
-  ConvolutionShape shape{x.shape, w.shape, y.shape, {}, {}, {}, {}, 1, 1};
-  shape.strides = r.Ints(), shape.lo = r.Ints(), shape.base_dilation = r.Ints(), shape.window_dilation = r.Ints();
-  shape.feature_groups = r.Int(), shape.batch_groups = r.Int();
+void Conv(WeftFrame* frame, const abi::Convolution<InWords>& op) {
+  const DenseTensor x(frame, op.x), w(frame, op.w), y(frame, op.result);
+  const ConvolutionShape shape{x.shape,
+                               w.shape,
+                               y.shape,
+                               Ints(op.strides),
+                               Ints(op.lo),
+                               Ints(op.base_dilation),
+                               Ints(op.window_dilation),
+                               op.feature_groups,
+                               op.batch_groups};
   if (y.size() == 0) return;
-  VisitDType(static_cast<DType>(x.dtype), [&](auto tag) {
+  VisitDType(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, float>) {
       if (x.size() != 0 && w.size() != 0 && ConvolveByLibrary(shape, x.as<T>(), w.as<T>(), y.as<T>())) return;
@@ -271,8 +271,8 @@ void Conv(WeftFrame* frame, const int64_t* desc) {
 }  // namespace
 
 void FillWindows(WeftOp* ops) {
-  ops[WEFT_OP_REDUCE_WINDOW] = ReduceWindow;
-  ops[WEFT_OP_CONV] = Conv;
+  Put<ReduceWindow>(ops);
+  Put<Conv>(ops);
 }
 
 }  // namespace weft::cpu

@@ -2,8 +2,10 @@
 #ifndef WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_
 #define WEFT_LOWERING_CPU_MLIR_EMIT_KERNEL_H_
 
+#include <cstddef>
 #include <string>
 
+#include "lowering/abi/abi.h"
 #include "lowering/cpu/mlir/builder.h"
 #include "lowering/kernel/kernel_spec.h"
 #include "lowering/kernel/loop_plan.h"
@@ -11,16 +13,20 @@
 namespace weft {
 
 // Byte offsets of the members of WeftFrame and WeftRuntime that code reads.
-inline constexpr int kFrameSlots = 0, kFrameDesc = 8, kFrameRuntime = 16, kFrameCall = 24, kFrameError = 32,
-                     kFrameTrips = 36;
-inline constexpr int kRuntimeParallelFor = 8, kRuntimeOps = 16, kRuntimeMath = 24, kRuntimePoll = 32;
+inline constexpr int kFrameSlots = offsetof(WeftFrame, slots), kFrameDesc = offsetof(WeftFrame, desc),
+                     kFrameRuntime = offsetof(WeftFrame, runtime), kFrameError = offsetof(WeftFrame, error),
+                     kFrameTrips = offsetof(WeftFrame, trips);
+inline constexpr int kRuntimeParallelFor = offsetof(WeftRuntime, parallel_for),
+                     kRuntimeOps = offsetof(WeftRuntime, ops), kRuntimeMath = offsetof(WeftRuntime, math),
+                     kRuntimePoll = offsetof(WeftRuntime, poll);
 
 // `shared`: other modules of the same library call it, which declare it.
 void EmitKernel(mlir::ModuleOp module, const KernelSpec& spec, const LoopPlan& plan, const Target& target,
                 const std::string& name, bool shared = false);
 void DeclareKernel(mlir::ModuleOp module, const std::string& name);
 
-// The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's entries).
+// The number of units of a kernel, computed where the main function calls it (`desc` points at the kernel's
+// descriptor).
 Value EmitUnits(MlirBuilder& m, const KernelSpec& spec, const LoopPlan& plan, Value desc);
 
 }  // namespace weft

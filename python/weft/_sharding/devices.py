@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 
+from .. import _weft
 from .._core.errors import value_error
+
+_PLATFORM = "cpu"  # the backend on whose devices arrays lie
 
 
 class Device:
-    """One device: `id`, `platform` and `device_kind` ("cpu") and `process_index`. weft.devices() lists them.
+    """One device: `id`, `platform`, `device_kind` and `process_index`. weft.devices() lists them.
 
     Args:
         number: its place in that list.
         process_index: the process that it belongs to.
+        platform: what runs its programs.
+        device_kind: which model it is.
 
     Example:
         >>> weft.devices()[0].platform
@@ -22,11 +26,31 @@ class Device:
 
     __slots__ = ("device_kind", "id", "platform", "process_index")
 
-    def __init__(self, number: int, process_index: int = 0):
-        self.id, self.platform, self.device_kind, self.process_index = number, "cpu", "cpu", process_index
+    def __init__(self, number: int, process_index: int = 0, platform: str = _PLATFORM, device_kind: str = _PLATFORM):
+        self.id, self.platform, self.device_kind, self.process_index = number, platform, device_kind, process_index
+
+    def memory_stats(self) -> dict[str, int]:
+        """What there is of its memory. Devices of one process share it.
+
+        Returns: dict: `bytes_limit`, how much there is, and `bytes_kept`, how much Weft keeps for reuse.
+
+        Raises:
+            ValueError: it is another process's.
+
+        Example:
+            >>> weft.devices()[0].memory_stats()["bytes_limit"] > 0
+            True
+        """
+        if self.process_index != _process[0]:
+            raise value_error(
+                f"memory_stats: {self!r} belongs to process {self.process_index}, this is process {_process[0]}; "
+                "weft.local_devices() lists this one's"
+            )
+        _, _, (_, limit) = own_devices()[0]
+        return {"bytes_limit": limit, "bytes_kept": _weft.kept_bytes(self.platform)}
 
     def __repr__(self) -> str:
-        return f"CpuDevice(id={self.id})"
+        return f"{self.platform.capitalize()}Device(id={self.id})"
 
     def __reduce__(self):
         return device_of_pickle, (self.id,)
@@ -43,17 +67,14 @@ def device_of_pickle(number: int) -> Device:
     return among[number]
 
 
-_MOST_DEVICES = 4096
 _devices: list[Device] = []
 _process = [0, 1]  # this one, and how many there are
 
 
-def own_device_count() -> int:
-    """How many devices this process has, as WEFT_NUM_CPU_DEVICES says. Raises ValueError for what is no number."""
-    given = os.environ.get("WEFT_NUM_CPU_DEVICES") or "1"
-    if not given.isdecimal() or not 1 <= int(given) <= _MOST_DEVICES:
-        raise value_error(f"WEFT_NUM_CPU_DEVICES is {given!r}; expected a number from 1 to {_MOST_DEVICES}")
-    return int(given)
+def own_devices() -> list[tuple[str, str, tuple[str, int]]]:
+    """The devices of this process on which arrays lie: platform, kind, and kind and size of its memory. Raises
+    ValueError where the environment asks for a number of them that is none."""
+    return _weft.devices_of_backend(_PLATFORM)
 
 
 def devices_were_listed() -> bool:
@@ -119,10 +140,10 @@ def devices(backend: str | None = None) -> list[Device]:
         >>> weft.devices()
         [CpuDevice(id=0)]
     """
-    if backend not in (None, "cpu"):
-        raise value_error(f"devices: there is no backend {backend!r}; there is 'cpu'")
+    if backend not in (None, _PLATFORM):
+        raise value_error(f"devices: there is no backend {backend!r}; there is {_PLATFORM!r}")
     if not _devices:
-        _devices.extend(Device(i) for i in range(own_device_count()))
+        _devices.extend(Device(i, 0, platform, kind) for i, (platform, kind, _) in enumerate(own_devices()))
     return list(_devices)
 
 
