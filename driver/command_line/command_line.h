@@ -22,9 +22,23 @@ namespace weft {
 
 enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
 
+// What no handler catches: memory that runs out where nothing may be thrown, above all. A sentence, and no core.
+[[noreturn]] inline void EndWithoutHandler() noexcept {
+  const char* why = "weft: an internal error ends the program\n";
+  try {
+    if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    why = "weft: out of memory: the system gives no more\n";
+  } catch (...) {
+  }
+  (void)!write(STDERR_FILENO, why, std::strlen(why));
+  _exit(kFailure);
+}
+
 // Before anything else. Paths are the user's: `bazel run` starts a program in a folder of Bazel's, and says where it
 // was called. And a file that may grow no more is an error of the write, not the end of the process.
 inline void Begin() {
+  std::set_terminate(EndWithoutHandler);
   std::signal(SIGXFSZ, SIG_IGN);
   const char* called_in = std::getenv("BUILD_WORKING_DIRECTORY");
   std::error_code none;

@@ -102,7 +102,7 @@ def test_programs_that_are_asked_for(seconds):
     lowered, before = long_program().lower(X), compiled()
     with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds):
         lowered.compile()
-    assert np.isfinite(lowered.compile()(X)) and compiled() - before == 2
+    assert np.isfinite(lowered.compile()(X)) and compiled() - before >= 2
     with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds):
         lowered.as_text("asm")
     assert ".text" in lowered.as_text("asm")
