@@ -225,8 +225,8 @@ std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, co
   const auto make = [&] { return std::make_shared<const Code>(LoadedCode(of_code, callbacks)); };
   if (!request.use_cache) return loaded(make());
   const ProgramKey key{of_code.program, "code\n" + of_code.Key() + "\ncallbacks " + absl::StrJoin(callbacks, ",")};
-  return loaded(FindOrMake(
-      key, [&] { return TheSharedCode().Find(key); }, [&] { return TheSharedCode().Insert(key, make()); }));
+  return loaded(
+      FindOrMake(key, [&] { return TheSharedCode().Find(key); }, [&] { return TheSharedCode().Insert(key, make()); }));
 }
 
 void Cpu::Export(const CompileRequest& request, const FnRef& optimized, bool, Bundle* bundle) const {

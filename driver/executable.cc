@@ -92,8 +92,7 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
   };
   if (!request.use_cache) return make();
   const ProgramKey key{request.program, request.Key()};
-  return FindOrMake(
-      key, [&] { return TheCache().Find(key); }, [&] { return TheCache().Insert(key, make()); });
+  return FindOrMake(key, [&] { return TheCache().Find(key); }, [&] { return TheCache().Insert(key, make()); });
 } catch (const std::bad_alloc& error) {
   const Fn& fn = *request.program;
   throw InProgram(error, fn, "the compiler has no room for its " + std::to_string(fn.eqns().size()) + " equations");

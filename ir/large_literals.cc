@@ -158,8 +158,8 @@ class Lifting {
     for (size_t r = 0; r < e.regions.size(); ++r) {
       const FnRef region = place.varying.empty() ? e.regions[r] : VaryingOver(e.regions[r], place.varying);
       kept_.push_back(region);
-      regions.push_back(Rebuilt(region, place.params[r], added, Param::Kind::kArgument,
-                                !place.gives.empty() && place.gives[r]));
+      regions.push_back(
+          Rebuilt(region, place.params[r], added, Param::Kind::kArgument, !place.gives.empty() && place.gives[r]));
     }
     if (recursive) recursive_.pop_back();
     x.insert(x.begin() + static_cast<int64_t>(place.operand), more.begin(), more.end());

@@ -6,12 +6,13 @@
 //   transpose MASK     of the linear map in the operands in MASK
 //   keep MASK          of the results, those in MASK
 // The region is the function after all steps. Split keeps the operands alone as residuals, as remat does.
+#include "ir/prims/control/custom_batching.h"
+
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "ir/custom_rules.h"
-#include "ir/prims/control/custom_batching.h"
 #include "ir/prims/control/regions.h"
 #include "ir/prims/families.h"
 #include "ir/prims/shape.h"
