@@ -11,7 +11,8 @@ void (*g_handler)() = nullptr;
 thread_local int64_t t_ask_at = 0;
 thread_local const Section* t_section = nullptr;
 
-constexpr int64_t kBetweenAsking = 50'000'000;  // nanoseconds
+// Nanoseconds. The most is for handlers that run long: the next signal is seen all the same.
+constexpr int64_t kBetweenAsking = 50'000'000, kMostBetweenAsking = 500'000'000;
 
 int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -51,7 +52,7 @@ void PollInterrupt() {
     g_handler();
   }
   const int64_t after = Now();
-  t_ask_at = after + std::max(kBetweenAsking, 100 * (after - now));
+  t_ask_at = after + std::clamp(100 * (after - now), kBetweenAsking, kMostBetweenAsking);
 }
 
 }  // namespace weft

@@ -13,7 +13,8 @@ namespace weft {
 void SetInterruptHandler(void (*handler)());
 
 // Asks the handler, unless this thread has asked it lately. Costs a look at the clock: for work of 10 microseconds and
-// more. Asking takes at most a hundredth of the time, however long it takes (for a lock, say).
+// more. Asking takes at most a hundredth of the time, unless it takes long (for a lock, say): it is done twice a second
+// at least.
 void PollInterrupt();
 
 // What a thread is inside of while it works, and leaves while the handler is asked: a thread that has what the handler

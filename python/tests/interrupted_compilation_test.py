@@ -76,7 +76,7 @@ def compiled():
     return weft._weft.programs_compiled()
 
 
-@pytest.mark.parametrize("part", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("part", [0.05, 0.15, 0.3])
 def test_it_ends_and_begins_anew(seconds, part):
     f, before = long_program(), compiled()
     for times in (1, 2):
