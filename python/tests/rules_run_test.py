@@ -526,45 +526,6 @@ def test_large_arrays_of_rules_are_constants_of_loops_and_branches(kind, place):
         np.testing.assert_allclose(weft.deserialize_ir(ir.serialize())(x, *ir.constants), want, rtol=1e-3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_large_arrays_in_functions_with_rules(kind):
-    """What a batching rule reads is inside of a function that has derivative rules, once that is batched."""
-    first, second = map(wnp.asarray, TABLES)
-
-    def tripled(scale):
-        g = weft.custom_batching.custom_vmap(lambda x: x * 3)
-        g.def_vmap(lambda size, batched, x: (x * 3 + 0 * (first.sum() + scale * second.sum()), True))
-        return g
-
-    def outer(inner):
-        if kind == "jvp":
-            f = weft.custom_jvp(lambda x: inner(x))
-            f.defjvp(lambda p, t: (inner(p[0]) + 0 * second[1], 12 * t[0]))
-        else:
-            f = weft.custom_vjp(lambda x: inner(x))
-            f.defvjp(lambda x: (inner(x) + 0 * second[1], x), lambda x, ct: (12 * ct,))
-        return f
-
-    x = np.arange(3, dtype=np.float32)
-    for f in (outer(tripled(2)), outer(outer(tripled(3)))):
-        ways = {
-            "vmap": (weft.vmap(f), 3 * x),
-            "jit": (weft.jit(weft.vmap(f)), 3 * x),
-            "grad": (weft.grad(lambda v, f=f: weft.vmap(f)(v).sum()), np.full(3, 12)),
-            "vmap of grad": (weft.vmap(weft.grad(f)), np.full(3, 12)),
-            "jvp": (lambda v, f=f: weft.jvp(weft.vmap(f), (v,), (v,))[1], 12 * x),
-            "vmap of vmap": (lambda v, f=f: weft.vmap(weft.vmap(f))(wnp.stack([v, v]))[1], 3 * x),
-            "scan": (lambda v, f=f: lax.scan(lambda c, _: (weft.vmap(f)(c), None), v, None, 2)[0], 9 * x),
-        }
-        for way, (g, want) in ways.items():
-            np.testing.assert_allclose(g(x), want, rtol=1e-5, err_msg=way)
-            ir = weft.make_ir(g)(x)
-            np.testing.assert_allclose(ir(x), want, rtol=1e-5, err_msg=way)
-            assert len(ir.constants) <= 2 and weft.parse_ir(ir.text).text == ir.text, way
-            loaded = weft.deserialize_ir(ir.serialize())
-            np.testing.assert_allclose(loaded(x, *ir.constants), want, rtol=1e-5, err_msg=way)
-
-
 @pytest.mark.parametrize("place", ["plain", "jit", "vmap", "scan", "cond", "remat"])
 def test_a_value_that_depends_on_a_tangent_is_the_rules_mistake(place):
     @weft.custom_jvp
