@@ -13,15 +13,28 @@ namespace weft {
 void SetInterruptHandler(void (*handler)());
 
 // Asks the handler, unless this thread has asked it lately. Costs a look at the clock: for work of 10 microseconds and
-// more. Asking takes at most a hundredth of the time, however long it takes (for a lock, say).
+// more. Asking takes at most a hundredth of the time, unless it takes long (for a lock, say): it is done twice a second
+// at least.
 void PollInterrupt();
 
-// In its scope the thread does not ask: it holds something that a thread may wait for which has what the handler needs.
-class NoInterrupts {
+// What a thread is inside of while it works, and leaves while the handler is asked: a thread that has what the handler
+// needs may wait until nobody is inside.
+struct Section {
+  void (*enter)();
+  void (*leave)();
+};
+
+// In its scope the thread is inside of the section; unless it was in one before, which it stays in. Null: in none.
+class InSection {
  public:
-  NoInterrupts();
-  ~NoInterrupts();
-  NoInterrupts(const NoInterrupts&) = delete;
+  explicit InSection(const Section* section);
+  ~InSection();
+  InSection(const InSection&) = delete;
+  // Of this thread; null.
+  static const Section* Current();
+
+ private:
+  bool entered_ = false;
 };
 
 // Loops whose trips may be short, of less than 10 microseconds for each step, poll once in so many.

@@ -22,9 +22,10 @@ std::shared_mutex& Gate() {
   return *gate;
 }
 
+constexpr Section kSection = {[] { Gate().lock_shared(); }, [] { Gate().unlock_shared(); }};
+
 }  // namespace
 
-Compiling::Compiling() { Gate().lock_shared(); }
-Compiling::~Compiling() { Gate().unlock_shared(); }
+Compiling::Compiling() : inside_(&kSection) {}
 
 }  // namespace weft

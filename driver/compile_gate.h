@@ -7,15 +7,14 @@
 namespace weft {
 
 // Held (shared) by whoever compiles or looks into the cache of programs, so that forking waits: LLVM, the linker and
-// the caches have locks of their own that the child would find held by threads it does not have.
+// the caches have locks of their own that the child would find held by threads it does not have. While an interrupt is
+// asked for (PollInterrupt) the thread lets forks pass, so it holds none of those locks then.
 class Compiling {
  public:
   Compiling();
-  ~Compiling();
-  Compiling(const Compiling&) = delete;
 
  private:
-  NoInterrupts no_interrupts_;
+  InSection inside_;
 };
 
 }  // namespace weft

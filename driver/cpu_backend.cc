@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "driver/disk_cache.h"
 #include "driver/executable.h"
 #include "driver/program_key.h"
+#include "driver/single_flight.h"
 #include "ir/error.h"
 #include "ir/prim.h"
 #include "ir/text/printer.h"
@@ -95,7 +97,10 @@ bool MultipliesF32(const Fn& fn, std::unordered_set<const Fn*>& seen) {
   return false;
 }
 
+std::atomic<int64_t> g_generated{0};
+
 Artifact LoweredCode(const CompileRequest& request, const std::string& disk_key) {
+  g_generated.fetch_add(1);
   LowerOptions options = OptionsOf(request);
   // oneDNN needs 20 ms before its first product, as long as code generation takes for a small network.
   if (std::unordered_set<const Fn*> seen;
@@ -255,12 +260,11 @@ std::unique_ptr<const LoadedProgram> Cpu::Load(const CompileRequest& request, co
   const auto loaded = [&](std::shared_ptr<const Code> code) {
     return std::make_unique<CpuProgram>(request.program->name(), std::move(code), std::move(numbers), request.donated);
   };
-  ProgramKey key{of_code.program, of_code.Key() + "\ncallbacks " + absl::StrJoin(callbacks, ",")};
-  if (request.use_cache) {
-    if (auto code = TheSharedCode().Find(key)) return loaded(std::move(code));
-  }
-  auto code = std::make_shared<const Code>(CodeFor(of_code, callbacks));
-  return loaded(request.use_cache ? TheSharedCode().Insert(key, std::move(code)) : std::move(code));
+  const auto make = [&] { return std::make_shared<const Code>(CodeFor(of_code, callbacks)); };
+  if (!request.use_cache) return loaded(make());
+  const ProgramKey key{of_code.program, "code\n" + of_code.Key() + "\ncallbacks " + absl::StrJoin(callbacks, ",")};
+  return loaded(
+      FindOrMake(key, [&] { return TheSharedCode().Find(key); }, [&] { return TheSharedCode().Insert(key, make()); }));
 }
 
 void Cpu::Export(const CompileRequest& request, const FnRef& optimized, bool, Bundle* bundle) const {
@@ -277,6 +281,8 @@ void Cpu::Export(const CompileRequest& request, const FnRef& optimized, bool, Bu
 }
 
 }  // namespace
+
+int64_t CodesGenerated() { return g_generated.load(); }
 
 std::shared_ptr<const Backend> CpuBackend(const std::string& name) {
   static const auto& backend = *new std::shared_ptr<const Backend>(std::make_shared<Cpu>());

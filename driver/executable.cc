@@ -2,16 +2,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <list>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/out_of_memory.h"
 #include "driver/compile_gate.h"
 #include "driver/program_key.h"
+#include "driver/single_flight.h"
 #include "ir/error.h"
 #include "lowering/lower.h"
 
@@ -21,29 +20,12 @@ namespace {
 // The most recently used programs. One lock: a lookup takes a microsecond, and compilation happens outside of it.
 class Cache {
  public:
-  // Waits for a thread that compiles it. Null: this thread is to, and calls End when it has inserted it or failed.
-  std::shared_ptr<Executable> FindOrBegin(const ProgramKey& key) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (true) {
-      if (const auto it = map_.find(key); it != map_.end()) {
-        order_.splice(order_.begin(), order_, it->second);
-        return it->second->second;
-      }
-      const auto [other, is_mine] = compiling_.emplace(key, std::this_thread::get_id());
-      if (is_mine || WouldWaitForItself(other->second)) return nullptr;
-      waiting_.emplace(std::this_thread::get_id(), key);
-      ended_.wait(lock);
-      waiting_.erase(std::this_thread::get_id());
-    }
-  }
-  void End(const ProgramKey& key) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      const auto it = compiling_.find(key);
-      if (it == compiling_.end() || it->second != std::this_thread::get_id()) return;
-      compiling_.erase(it);
-    }
-    ended_.notify_all();
+  std::shared_ptr<Executable> Find(const ProgramKey& key) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = map_.find(key);
+    if (it == map_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, it->second);
+    return it->second->second;
   }
   // Of two threads that compiled the same, the first wins.
   std::shared_ptr<Executable> Insert(const ProgramKey& key, std::shared_ptr<Executable> e) {
@@ -71,22 +53,7 @@ class Cache {
  private:
   static constexpr size_t kLimit = 4096;
 
-  // Passes may ask the host for something, and so compile another program.
-  bool WouldWaitForItself(std::thread::id other) {
-    while (other != std::this_thread::get_id()) {
-      const auto waits = waiting_.find(other);
-      if (waits == waiting_.end()) return false;
-      const auto next = compiling_.find(waits->second);
-      if (next == compiling_.end()) return false;
-      other = next->second;
-    }
-    return true;
-  }
-
   std::mutex mutex_;
-  std::condition_variable ended_;
-  std::unordered_map<ProgramKey, std::thread::id, ProgramKeyHash> compiling_;
-  std::unordered_map<std::thread::id, ProgramKey> waiting_;
   std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>> order_;
   std::unordered_map<ProgramKey, std::list<std::pair<ProgramKey, std::shared_ptr<Executable>>>::iterator,
                      ProgramKeyHash>
@@ -110,28 +77,21 @@ OutOfMemory InProgram(const std::bad_alloc& error, const Fn& fn, const std::stri
 
 std::shared_ptr<Executable> Compile(const CompileRequest& request) try {
   const std::shared_ptr<const Backend> backend = FindBackend(request.backend);
-  Compiling compiling;
-  ProgramKey key;
-  struct Begun {
-    const ProgramKey* key = nullptr;
-    ~Begun() {
-      if (key != nullptr) TheCache().End(*key);
-    }
-  } begun;
-  if (request.use_cache) {
-    key = {request.program, request.Key()};
-    if (auto found = TheCache().FindOrBegin(key)) return found;
-    begun.key = &key;
-  }
-  g_compiled.fetch_add(1);
-  const auto start = std::chrono::steady_clock::now();
-  auto e = std::make_shared<Executable>();
-  e->request_ = request;
-  e->optimized_ = request.Optimized();
-  e->loaded_ = backend->Load(request, e->optimized_);
-  e->compile_milliseconds_ =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return request.use_cache ? TheCache().Insert(key, e) : e;
+  const Compiling compiling;
+  const auto make = [&] {
+    g_compiled.fetch_add(1);
+    const auto start = std::chrono::steady_clock::now();
+    auto e = std::make_shared<Executable>();
+    e->request_ = request;
+    e->optimized_ = request.Optimized();
+    e->loaded_ = backend->Load(request, e->optimized_);
+    e->compile_milliseconds_ =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return e;
+  };
+  if (!request.use_cache) return make();
+  const ProgramKey key{request.program, request.Key()};
+  return FindOrMake(key, [&] { return TheCache().Find(key); }, [&] { return TheCache().Insert(key, make()); });
 } catch (const std::bad_alloc& error) {
   const Fn& fn = *request.program;
   throw InProgram(error, fn, "the compiler has no room for its " + std::to_string(fn.eqns().size()) + " equations");
@@ -161,7 +121,7 @@ Tensors Executable::RunOwned(Tensors args) const {
 }
 
 std::string Executable::Stage(const std::string& stage) const {
-  Compiling compiling;
+  const Compiling compiling;
   return StageText(request_, stage);
 }
 
@@ -179,18 +139,18 @@ const Artifact& Executable::artifact() const {
 
 int64_t ProgramsCompiled() { return g_compiled.load(); }
 int64_t CompileCacheSize() {
-  Compiling compiling;
+  const Compiling compiling;
   return TheCache().Size();
 }
 void ClearCompileCache() {
-  Compiling compiling;
+  const Compiling compiling;
   TheCache().Clear();
 }
 
 void DropCachedPrograms() { TheCache().Clear(); }
 
 void WarmUpCompiler() {
-  Compiling compiling;
+  const Compiling compiling;
   WarmUpLowering();
 }
 

@@ -64,6 +64,8 @@ std::shared_ptr<Executable> Compile(const CompileRequest& request);
 
 // How many programs this process has compiled, or read from the disk cache.
 int64_t ProgramsCompiled();
+// How often this process has generated code for a CPU; programs that differ in numbers only share theirs.
+int64_t CodesGenerated();
 // How many programs the in-memory cache holds; ClearCompileCache drops them (running ones live on).
 int64_t CompileCacheSize();
 void ClearCompileCache();

@@ -101,8 +101,9 @@ class Lifting {
     });
   }
 
-  FnRef Rebuilt(const FnRef& fn, size_t place, const Added& added, Param::Kind kind) {
-    const auto key = std::make_tuple(fn.get(), place, added);
+  // `gives`: whether it also gives the constants, behind its results.
+  FnRef Rebuilt(const FnRef& fn, size_t place, const Added& added, Param::Kind kind, bool gives = false) {
+    const auto key = std::make_tuple(fn.get(), place, added, gives);
     const bool closed = fn->OutwardCalls() == 0;
     if (closed) {
       if (const auto known = rebuilt_.find(key); known != rebuilt_.end()) return known->second;
@@ -130,6 +131,9 @@ class Lifting {
     }
     Atoms results;
     for (const Atom& a : fn->results()) results.push_back(of(a));
+    if (gives) {
+      for (const auto& [n, type] : added) results.push_back(constants.at(n));
+    }
     FnRef out = b.Build(results, /*keep_dead=*/true);
     if (closed) rebuilt_.emplace(key, out);
     return out;
@@ -154,7 +158,8 @@ class Lifting {
     for (size_t r = 0; r < e.regions.size(); ++r) {
       const FnRef region = place.varying.empty() ? e.regions[r] : VaryingOver(e.regions[r], place.varying);
       kept_.push_back(region);
-      regions.push_back(Rebuilt(region, place.params[r], added, Param::Kind::kArgument));
+      regions.push_back(
+          Rebuilt(region, place.params[r], added, Param::Kind::kArgument, !place.gives.empty() && place.gives[r]));
     }
     if (recursive) recursive_.pop_back();
     x.insert(x.begin() + static_cast<int64_t>(place.operand), more.begin(), more.end());
@@ -164,7 +169,7 @@ class Lifting {
   Tensors constants_;
   std::unordered_map<const void*, std::vector<size_t>> numbers_;  // by buffer
   std::unordered_map<const Fn*, Numbers> needed_;
-  std::map<std::tuple<const Fn*, size_t, Added>, FnRef> rebuilt_;
+  std::map<std::tuple<const Fn*, size_t, Added, bool>, FnRef> rebuilt_;
   std::vector<Numbers> recursive_;  // of the enclosing recursive functions, the innermost last
   std::vector<FnRef> kept_;         // whose addresses are remembered
 };

@@ -14,8 +14,8 @@ struct WithConstants {
   Tensors constants;
 };
 
-// `fn` without large literals. In regions they are constants that loops and branches hand on. They stay in functions
-// whose rules the host has (PlaceOfConstants, ir/prims/control/constant_operands.h).
+// `fn` without large literals. In regions they are constants that loops, branches and functions with rules hand on
+// (PlaceOfConstants, ir/prims/control/constant_operands.h).
 WithConstants WithoutLargeLiterals(const FnRef& fn);
 
 // Whether there has ever been one in this process: what most programs need not be searched for.

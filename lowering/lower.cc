@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/environment.h"
+#include "base/interrupt.h"
 #include "base/run_messages.h"
 #include "ir/builder.h"
 #include "ir/ops.h"
@@ -70,6 +71,7 @@ std::string CodeOf(const Program& program, const Target& target, size_t equation
     if (part == count) return beside();
     objects[part] = WithModule(equations, [&](mlir::ModuleOp module) {
       for (size_t k = 0; k < plans.size(); ++k) {
+        PollCompilation();
         const std::string name = "k" + std::to_string(k);
         if (part_of[k] == part)
           EmitKernel(module, program.kernels[k], plans[k], target, name, /*shared=*/count > 1);
@@ -100,7 +102,9 @@ void CheckAxesBound(const Fn& fn) {
 Artifact Lower(const FnRef& fn, const Target& target, const LowerOptions& options) {
   CheckAxesBound(*fn);
   const FnRef flat = WithoutCalls(fn);
+  PollInterrupt();
   Program program = BuildProgram(*flat, options.fusion, options.donated);
+  PollInterrupt();
   program.artifact.code = CodeOf(program, target, flat->eqns().size(), options.beside);
   program.artifact.target = target.ToString();
   return std::move(program.artifact);

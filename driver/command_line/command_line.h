@@ -2,6 +2,7 @@
 #ifndef WEFT_DRIVER_COMMAND_LINE_COMMAND_LINE_H_
 #define WEFT_DRIVER_COMMAND_LINE_COMMAND_LINE_H_
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <iostream>
 #include <string>
 #include <system_error>
+#include <typeinfo>
 
 #include "base/out_of_memory.h"
 #include <CLI/CLI.hpp>
@@ -22,9 +24,22 @@ namespace weft {
 
 enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
 
+// What no handler catches: memory that runs out where nothing may be thrown, or for the exception itself, above all. A
+// sentence, and no core. Takes no memory, as throwing again would.
+[[noreturn]] inline void EndWithoutHandler() noexcept {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  const bool memory =
+      type == nullptr ? !CanAllocate(16 << 20) : *type == typeid(std::bad_alloc) || *type == typeid(OutOfMemory);
+  const char* why = memory ? "weft: out of memory: the system gives no more\n"
+                           : "weft: an internal error ends the program; please report it\n";
+  (void)!write(STDERR_FILENO, why, std::strlen(why));
+  _exit(kFailure);
+}
+
 // Before anything else. Paths are the user's: `bazel run` starts a program in a folder of Bazel's, and says where it
 // was called. And a file that may grow no more is an error of the write, not the end of the process.
 inline void Begin() {
+  std::set_terminate(EndWithoutHandler);
   std::signal(SIGXFSZ, SIG_IGN);
   const char* called_in = std::getenv("BUILD_WORKING_DIRECTORY");
   std::error_code none;

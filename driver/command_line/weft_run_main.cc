@@ -6,6 +6,7 @@
 //   weft-run selftest --gpu                       as `weft selftest`
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
@@ -31,6 +32,8 @@ void RunOnCpu(const std::string& bytes, const std::string& file, const std::vect
   std::error_code none;
   const std::string beside =
       (std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / "libweft_cpu.so").string();
+  // OpenBLAS would start threads when it is loaded, and wait for ever where there is no memory for them.
+  setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/0);
   void* library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     throw std::runtime_error(

@@ -2,13 +2,19 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
 #include "ir/error.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -18,6 +24,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar.h"
+#include "lowering/cpu/compile_parts.h"
 #include "lowering/cpu/compiler_memory.h"
 #include "lowering/cpu/link.h"
 #include "lowering/lower.h"
@@ -134,6 +141,35 @@ std::string Emit(llvm::Module& module, const Target& target, bool assembly) {
                    llvm::createEarlyCSEPass(), llvm::createLICMPass()});
 }
 
+// Before each function: whether the compilation is to end. Nothing is thrown through LLVM's frames, which are not made
+// for it: what is left to do becomes nothing, and whoever runs the passes raises `end`.
+class PollBeforeFunctions : public llvm::FunctionPass {
+ public:
+  explicit PollBeforeFunctions(std::optional<CompilationEnds>* end) : llvm::FunctionPass(id_), end_(end) {}
+  llvm::StringRef getPassName() const override { return "Whether the compilation is to end"; }
+  bool runOnFunction(llvm::Function& function) override {
+    if (!*end_) {
+      // A handler of signals may run programs, and so compile them.
+      CompilerState* const state = std::exchange(t_state, nullptr);
+      try {
+        PollCompilation();
+      } catch (const CompilationEnds& end) {
+        *end_ = end;
+      }
+      t_state = state;
+    }
+    if (!*end_) return false;
+    function.dropAllReferences();
+    new llvm::UnreachableInst(function.getContext(), llvm::BasicBlock::Create(function.getContext(), "", &function));
+    return true;
+  }
+
+ private:
+  static char id_;
+  std::optional<CompilationEnds>* const end_;
+};
+char PollBeforeFunctions::id_ = 0;
+
 void ConvertToLlvm(mlir::ModuleOp module) {
   mlir::MLIRContext* context = module.getContext();
   Diagnostics diagnostics(context);
@@ -232,14 +268,31 @@ std::string EmitFile(llvm::TargetMachine& machine, llvm::Module& module, bool as
                      const std::vector<llvm::Pass*>& first) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream out(bytes);
-  // After `out`, which its passes write to until they end.
-  const Held<llvm::legacy::PassManager> passes(std::make_unique<llvm::legacy::PassManager>());
-  for (llvm::Pass* pass : first) passes->add(pass);
-  const bool failed = machine.addPassesToEmitFile(
-      *passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
-      /*DisableVerify=*/true);
-  WEFT_CHECK(!failed) << "the target cannot emit this kind of file";
-  passes->run(module);
+  std::optional<CompilationEnds> end;
+  {
+    // After `out`, which its passes write to until they end.
+    const Held<llvm::legacy::PassManager> passes(std::make_unique<llvm::legacy::PassManager>());
+    for (llvm::Pass* pass : first) passes->add(pass);
+    // As TargetMachine::addPassesToEmitFile does, with one pass more, after the last that works on whole modules: all
+    // that follows is done function by function, and takes most of the time.
+    auto& generator = static_cast<llvm::LLVMTargetMachine&>(machine);
+    auto* const info = new llvm::MachineModuleInfoWrapperPass(&generator);
+    llvm::TargetPassConfig* const config = generator.createPassConfig(*passes);
+    config->setDisableVerify(true);
+    config->insertPass(&llvm::GCLoweringID, new PollBeforeFunctions(&end));
+    passes->add(config);
+    passes->add(info);
+    bool failed = config->addISelPasses();
+    config->addMachinePasses();
+    config->setInitialized();
+    failed |= generator.addAsmPrinter(
+        *passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile,
+        info->getMMI().getContext());
+    passes->add(llvm::createFreeMachineFunctionPass());
+    WEFT_CHECK(!failed) << "the target cannot emit this kind of file";
+    passes->run(module);
+  }
+  if (end) throw CompilationEnds(*end);
   return std::string(bytes.data(), bytes.size());
 }
 
@@ -252,22 +305,37 @@ std::string WithModule(size_t equations, const std::function<std::string(mlir::M
   PrepareCompiler(equations);
   const CompilingThread compiling;
   const WithState state;
+  CompilationEnds end;
   try {
     const Held<mlir::OwningOpRef<mlir::ModuleOp>> module(std::make_unique<mlir::OwningOpRef<mlir::ModuleOp>>(
         mlir::ModuleOp::create(mlir::UnknownLoc::get(&CompilerContext()))));
-    return f(**module);
+    try {
+      return f(**module);
+    } catch (const CompilationEnds& raised) {
+      end = raised;  // and the module with its scope
+    }
   } catch (const std::bad_alloc&) {
     ForgetCompilerState();
     throw;
   }
+  if (end.why != nullptr) std::rethrow_exception(end.why);
+  throw CompilationEnds(end);
 }
 
 std::string GenerateCode(mlir::ModuleOp module, const Target& target, CodeStage stage) {
   if (stage == CodeStage::kMlir) return MlirText(module);
-  const Held<llvm::LLVMContext> context(std::make_unique<llvm::LLVMContext>());
-  const Held<llvm::Module> ir(Translate(module, *context));
-  if (stage == CodeStage::kLlvm) return LlvmText(*ir);
-  return Emit(*ir, target, /*assembly=*/stage == CodeStage::kAssembly);
+  CompilationEnds end;
+  {
+    const Held<llvm::LLVMContext> context(std::make_unique<llvm::LLVMContext>());
+    const Held<llvm::Module> ir(Translate(module, *context));
+    if (stage == CodeStage::kLlvm) return LlvmText(*ir);
+    try {
+      return Emit(*ir, target, /*assembly=*/stage == CodeStage::kAssembly);
+    } catch (const CompilationEnds& raised) {
+      end = raised;  // and LLVM's things with their scope
+    }
+  }
+  throw CompilationEnds(end);
 }
 
 }  // namespace weft

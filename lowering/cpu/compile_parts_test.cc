@@ -4,10 +4,14 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "base/interrupt.h"
 
 namespace weft {
 namespace {
@@ -33,6 +37,38 @@ TEST(CompileParts, AllEndBeforeTheFirstFailureIsRaised) {
     } catch (const std::bad_alloc&) {
       EXPECT_EQ(ended.load(), 4);
     }
+  }
+}
+
+// An interrupt that the caller's thread meets ends the others, too; and so does a failure.
+TEST(CompileParts, WhatEndsOnePartEndsAll) {
+  SetInterruptHandler([] { throw std::runtime_error("interrupted"); });
+  const auto forever = [] {
+    while (true) {
+      PollCompilation();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  for (size_t count : {1, 2, 3, 5}) {
+    for (size_t waiting = 0; waiting < count; ++waiting) {  // whose part is done at once
+      try {
+        CompileParts(count, [&](size_t i) {
+          if (i != waiting || count == 1) forever();
+        });
+        FAIL() << "nothing was raised";
+      } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "interrupted");
+      }
+    }
+  }
+  SetInterruptHandler(nullptr);
+  for (size_t failing = 0; failing < 3; ++failing) {
+    EXPECT_THROW(CompileParts(3,
+                              [&](size_t i) {
+                                if (i == failing) throw std::bad_alloc();
+                                forever();
+                              }),
+                 std::bad_alloc);
   }
 }
 

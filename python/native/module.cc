@@ -105,6 +105,7 @@ PYBIND11_MODULE(_weft, m) {
   m.def("set_static_kinds",
         [](py::handle tree_type, py::handle fields) { SetStaticKinds(tree_type.ptr(), fields.ptr()); });
   m.def("programs_compiled", &ProgramsCompiled);
+  m.def("codes_generated", &CodesGenerated);
   m.def("set_patience_with_tracing", &SetPatienceWithTracing);
   m.def("being_lowered", BeingLowered);
   m.def("finish_warm_up", &FinishWarmUp);

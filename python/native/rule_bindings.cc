@@ -73,6 +73,8 @@ BatchedFn BatchedByRule(const py::function& rule, const Values& captures, size_t
   Atoms params, own;
   for (size_t i = 0; i < args; ++i) own.push_back(b.Parameter(t.fn->params()[i].type, t.fn->params()[i].name));
   for (const Value& v : captures) params.push_back(b.Parameter(v.type()));
+  // Large arrays of the function's, which the rule has itself (ir/large_literals.h).
+  for (size_t i = args + captures.size(); i < types.size(); ++i) b.Parameter(types[i]);
   for (const Value& v : t.captures) {
     size_t i = 0;
     while (i < captures.size() && !SameCaptures({captures[i]}, {v})) ++i;
@@ -114,7 +116,10 @@ RuleParameter Argument(const Call& call, const Type& type, size_t i) {
   return {type, call.NameOf(i), call.weak[i], call.keeps_known ? &call.arguments[i] : nullptr};
 }
 
+// What the function captured, and behind that large arrays of the function's, which rules have themselves
+// (ir/large_literals.h).
 RuleParameter Captured(const Call& call, const Type& type, size_t i) {
+  if (i >= call.captures.size()) return {type};
   const Value& value = call.captures[i];
   return {type, "", value.weak(), call.keeps_known || !value.traced() ? &value : nullptr};
 }
@@ -186,7 +191,7 @@ Mask AppendGiven(const py::handle& list, const char* what, Values& values) {
 JvpHostRule::Run JvpRuleOf(std::shared_ptr<const Call> call, std::shared_ptr<void> rule) {
   return [call = std::move(call), rule = std::move(rule)](const Types& types, const Mask& active, const Loc& loc) {
     const py::gil_scoped_acquire locked;
-    const size_t own = call->arguments.size(), all = own + call->captures.size();
+    const size_t own = call->arguments.size(), all = types.size();
     std::vector<RuleParameter> parameters;
     for (size_t i = 0; i < all; ++i)
       parameters.push_back(i < own ? Argument(*call, types[i], i) : Captured(*call, types[i], i - own));

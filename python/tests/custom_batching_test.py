@@ -5,6 +5,7 @@ import pytest
 
 import weft
 import weft.numpy as wnp
+from weft import lax
 from weft.custom_batching import custom_vmap, sequential_vmap
 
 
@@ -198,3 +199,42 @@ def test_sequential_vmap_runs_lane_after_lane():
     np.testing.assert_allclose(weft.vmap(weft.grad(lambda x, w: f(x, w)[0]))(XS, WS), np.cos(XS) * WS)
     np.testing.assert_allclose(weft.vmap(weft.vmap(f))(XS[None], WS[None])[0], (np.sin(XS) * WS)[None])
     np.testing.assert_allclose(weft.grad(lambda x: weft.vmap(f)(x, WS)[0].sum())(XS), np.cos(XS) * WS)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_large_arrays_in_functions_with_rules(kind):
+    """What a batching rule reads is inside of a function that has derivative rules, once that is batched."""
+    first, second = wnp.arange(100.0), wnp.linspace(1.0, 2.0, 70)  # too large for literals
+
+    def tripled(scale):
+        g = custom_vmap(lambda x: x * 3)
+        g.def_vmap(lambda size, batched, x: (x * 3 + 0 * (first.sum() + scale * second.sum()), True))
+        return g
+
+    def outer(inner):
+        if kind == "jvp":
+            f = weft.custom_jvp(lambda x: inner(x))
+            f.defjvp(lambda p, t: (inner(p[0]) + 0 * second[1], 12 * t[0]))
+        else:
+            f = weft.custom_vjp(lambda x: inner(x))
+            f.defvjp(lambda x: (inner(x) + 0 * second[1], x), lambda x, ct: (12 * ct,))
+        return f
+
+    x = np.arange(3, dtype=np.float32)
+    for f in (outer(tripled(2)), outer(outer(tripled(3)))):
+        ways = {
+            "vmap": (weft.vmap(f), 3 * x),
+            "jit": (weft.jit(weft.vmap(f)), 3 * x),
+            "grad": (weft.grad(lambda v, f=f: weft.vmap(f)(v).sum()), np.full(3, 12)),
+            "vmap of grad": (weft.vmap(weft.grad(f)), np.full(3, 12)),
+            "jvp": (lambda v, f=f: weft.jvp(weft.vmap(f), (v,), (v,))[1], 12 * x),
+            "vmap of vmap": (lambda v, f=f: weft.vmap(weft.vmap(f))(wnp.stack([v, v]))[1], 3 * x),
+            "scan": (lambda v, f=f: lax.scan(lambda c, _: (weft.vmap(f)(c), None), v, None, 2)[0], 9 * x),
+        }
+        for way, (g, want) in ways.items():
+            np.testing.assert_allclose(g(x), want, rtol=1e-5, err_msg=way)
+            ir = weft.make_ir(g)(x)
+            np.testing.assert_allclose(ir(x), want, rtol=1e-5, err_msg=way)
+            assert len(ir.constants) <= 2 and weft.parse_ir(ir.text).text == ir.text, way
+            loaded = weft.deserialize_ir(ir.serialize())
+            np.testing.assert_allclose(loaded(x, *ir.constants), want, rtol=1e-5, err_msg=way)

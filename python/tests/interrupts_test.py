@@ -203,6 +203,29 @@ def test_handlers_may_run_programs():
     assert got == [9000.0]
 
 
+def test_after_a_handler_that_took_long():
+    """The next signal is seen as soon as any."""
+    f = weft.jit(lambda x: forever(lambda v: v + 1, x))
+    rounds = []
+
+    def handler(number, frame):
+        rounds.append(time.monotonic())
+        if len(rounds) == 2:
+            raise Alarm
+        time.sleep(1.0)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(Alarm):
+            f(1.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert rounds[1] - rounds[0] < 30  # 100 times the handler's time would be 100 s
+
+
 def test_while_other_threads_run_python_and_programs():
     """Signals are the first thread's; others go on."""
     stop, rounds = threading.Event(), [0, 0]

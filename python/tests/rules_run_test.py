@@ -199,17 +199,56 @@ def test_nested_functions(depth):
         assert float(weft.grad(g)(1.0)) == pytest.approx(2 ** (depth - 1) * math.cos(1.0), rel=1e-5)
 
 
-def test_tracing_grows_with_the_depth_alone():
-    def seconds(depth):
-        best = math.inf
-        for _ in range(3):
-            f = nested(depth)
-            start = time.perf_counter()
-            weft.make_ir(f)(1.0)
-            weft.make_ir(weft.grad(f))(1.0)
-            best = min(best, time.perf_counter() - start)
-        return best
+def calling(depth, kind):
+    """Functions that call one another, with rules that call their own function and the next one. And how often the
+    user's functions run."""
+    count = 0
 
+    def around(h):
+        def value(x):
+            nonlocal count
+            count += 1
+            return h(x) * 2
+
+        if kind == "custom_jvp":
+            k = weft.custom_jvp(value)
+            k.defjvp(lambda p, t: (k(*p), h(p[0]) * t[0]))
+        elif kind == "custom_vjp":
+            k = weft.custom_vjp(value)
+            k.defvjp(lambda x: (k(x), x), lambda x, ct: (h(x) * ct,))
+        elif kind == "rules that differentiate":
+            k = weft.custom_jvp(value)
+            k.defjvp(lambda p, t: (k(*p), weft.jvp(h, p, t)[1] * 2))
+        return k
+
+    f = wnp.sin
+    for _ in range(depth):
+        f = around(f)
+    return f, lambda: count
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp", "rules that differentiate"])
+@pytest.mark.parametrize("transform", [lambda f: f, weft.grad, weft.vmap])
+def test_tracing_grows_as_what_it_runs(kind, transform):
+    """That is with the depth, unless rules differentiate the next function, whose rule runs inside each."""
+
+    def seconds(depth):
+        best, x = math.inf, wnp.ones(3) if transform is weft.vmap else 1.0
+        for _ in range(5):
+            f, count = calling(depth, kind)
+            start = time.thread_time()
+            weft.make_ir(transform(f))(x)
+            best = min(best, time.thread_time() - start)
+        if kind != "rules that differentiate":
+            assert count() <= 4 * depth
+        return best, count()
+
+    seconds(2)
+    (few, calls), (many, more_calls) = seconds(4), seconds(32)
+    assert many < 3 * more_calls / calls * few
+
+
+def test_rules_inside_run_as_often_as_they_are_needed():
     def runs(depth):
         count = 0
 
@@ -232,9 +271,32 @@ def test_tracing_grows_with_the_depth_alone():
         weft.grad(f)(1.0)
         return count
 
-    seconds(2)
-    assert seconds(16) < 300 * seconds(4)  # 4 times as deep; 3 ** 12 times would be 531441
     assert runs(10) == 1  # the rule of the outermost stands for all inside
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_values_from_around_that_only_the_innermost_rule_uses(depth):
+    def value(w, x):
+        f = weft.custom_jvp(lambda v: v * 2)
+        f.defjvp(lambda p, t: (f(*p), w * t[0]))
+
+        def around(h):
+            k = weft.custom_jvp(lambda v: h(v))
+            k.defjvp(lambda p, t: weft.jvp(h, p, t))
+            return k
+
+        def around_backwards(h):
+            k = weft.custom_vjp(lambda v: h(v))
+            k.defvjp(lambda v: (h(v), v), lambda v, ct: (weft.grad(h)(v) * ct,))
+            return k
+
+        for i in range(depth - 1):
+            f = (around, around_backwards)[i % 2](f)
+        return f(x)
+
+    slope = weft.grad(value, 1)
+    for f in (slope, weft.jit(slope), lambda w, x: weft.vmap(slope)(wnp.array([w]), wnp.array([x]))[0]):
+        assert float(f(5.0, 1.0)) == 5.0
 
 
 def test_rules_of_different_functions_that_use_their_own():
@@ -410,7 +472,16 @@ def raised(f, x, n):
     return lax.cond(n < 1, lambda: x, lambda: raised(f, f(x), n - 1))
 
 
+def batched_by_rule(f):
+    g = weft.custom_batching.custom_vmap(lambda x: f(x))
+    g.def_vmap(lambda size, batched, x: (weft.vmap(f)(x), True))
+    return g
+
+
 INSIDE = {
+    "custom_vmap": lambda f, x: batched_by_rule(f)(x),
+    "custom_vmap in scan": lambda f, x: lax.scan(lambda c, _: (batched_by_rule(f)(c), None), x, None, 2)[0],
+    "custom_vmap of custom_vmap": lambda f, x: batched_by_rule(batched_by_rule(f))(x),
     "scan": lambda f, x: lax.scan(lambda c, s: (f(c) * s, None), x, wnp.full(2, 0.5))[0] * 4,
     "scan, stacked": lambda f, x: lax.scan(lambda c, s: (c, f(x) * s), x, wnp.full(2, 0.5))[1].sum(),
     "fori": lambda f, x: lax.fori_loop(0, 2, lambda i, c: f(c), x),

@@ -108,6 +108,18 @@ def test_operations_outside_of_jit_are_compiled_once():
         np.testing.assert_array_equal(got, np.sort(np.asarray(x)))
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_programs_that_differ_in_a_number_share_one_code(count):
+    """One thread makes it, also where all of them need it at once."""
+    shape = 200 + count
+    functions = [weft.jit(lambda x, k=k: wnp.cumsum(wnp.sin(x)) * (0.123 + 1.017 * k)) for k in range(count)]
+    x, before, generated = np.ones(shape, np.float32), compiled(), weft._weft.codes_generated()
+    out = in_threads(count, lambda i: np.asarray(functions[i](x)))
+    for k, got in enumerate(out):
+        np.testing.assert_allclose(got, np.cumsum(np.sin(x)) * (0.123 + 1.017 * k), rtol=1e-5)
+    assert (compiled() - before, weft._weft.codes_generated() - generated) == (count, 1)
+
+
 # --- What goes wrong --------------------------------------------------------------------------------------------------
 
 

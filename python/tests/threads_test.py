@@ -262,6 +262,48 @@ def test_fork_while_other_threads_run_and_compile():
             thread.join()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", ["inv", "svd", "eigh", "qr", "solve", "product"])
+def test_fork_while_other_threads_run_linear_algebra(name, threads):
+    """A child is forked whatever the libraries are at, and may use them."""
+    a = np.random.default_rng(0).normal(size=(60, 60)).astype(np.float32) + 60 * np.eye(60, dtype=np.float32)
+    function = {
+        "inv": wnp.linalg.inv,
+        "svd": lambda v: wnp.linalg.svd(v)[1],
+        "eigh": lambda v: wnp.linalg.eigh(v + v.T)[0],
+        "qr": lambda v: wnp.linalg.qr(v)[1],
+        "solve": lambda v: wnp.linalg.solve(v, v),
+        "product": lambda v: v @ v,
+    }[name]
+    batch, other = weft.jit(weft.vmap(function)), weft.jit(function)
+    many = np.stack([a] * 6)
+    want = np.asarray(other(a))
+    batch(many)
+    stop = threading.Event()
+
+    def run_on():
+        while not stop.is_set():
+            batch(many)
+
+    running = [threading.Thread(target=run_on) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+
+    def body():
+        for _ in range(2):
+            np.testing.assert_allclose(np.asarray(batch(many))[0], want, rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(np.asarray(other(a)), want, rtol=1e-3, atol=1e-3)
+
+    try:
+        for i in range(6):
+            time.sleep(0.002 * i)
+            in_child(body)
+    finally:
+        stop.set()
+        for thread in running:
+            thread.join()
+
+
 def _work(k):
     return float(weft.jit(lambda x: wnp.cos(x).sum() * k)(wnp.zeros(100_000)))
 

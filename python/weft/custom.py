@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from . import _weft
@@ -85,6 +87,29 @@ class CustomVJPPrimal:
 
     def __init__(self, value: Any, perturbed: bool):
         self.value, self.perturbed = value, perturbed
+
+
+class _Calls(threading.local):
+    """The functions with rules that are called while another one is traced, by this thread."""
+
+    def __init__(self):
+        self._open: list[list] = []
+
+    @contextlib.contextmanager
+    def inside(self, function: Any) -> Iterator[list]:
+        """While `function` is traced: a list of those that it calls, which is complete at the end. What their rules may
+        use is then among what `function` captured."""
+        called: list = []
+        self._open.append(called)
+        try:
+            yield called
+        finally:
+            self._open.pop()
+        if self._open:
+            self._open[-1].append(function)
+
+
+_calls = _Calls()
 
 
 class _Numbers:
@@ -361,13 +386,14 @@ class custom_jvp(Generic[_P, _R]):
         )
         if not _weft.is_tracing():
             return _undifferentiated(flat, "custom_jvp")
-        traced = trace_flat(flat, "custom_jvp", known=True, concrete=False)
+        with _calls.inside(self) as inner:
+            traced = trace_flat(flat, "custom_jvp", known=True, concrete=False)
         rule = _JvpRule("custom_jvp", self._rule, fixed, flat, traced, self._symbolic)
         out = _weft.custom_jvp_call(
             traced,
             flat.leaves,
             _identifiers(flat.names),
-            traced_values(self._rule, fixed),
+            traced_values(self._rule, fixed, but=inner),
             rule,
             self._numbers.number(flat, fixed),
         )
@@ -457,13 +483,14 @@ class custom_vjp(Generic[_P, _R]):
             return _undifferentiated(flat, "custom_vjp")
         # In a device of pmap the backward rule is given and gives that device's own cotangents.
         flat.leaves = flat.specs = lanes_apart(flat.leaves)
-        traced = trace_flat(flat, "custom_vjp", known=True, concrete=False, finish=lanes_apart)
+        with _calls.inside(self) as inner:
+            traced = trace_flat(flat, "custom_vjp", known=True, concrete=False, finish=lanes_apart)
         rest = ("custom_vjp", self._forward, fixed, flat, traced, self._symbolic)
         out = _weft.custom_vjp_call(
             traced,
             flat.leaves,
             _identifiers(flat.names),
-            traced_values(self._forward, self._backward, fixed),
+            traced_values(self._forward, self._backward, fixed, but=inner),
             _ForwardRule(self._backward, order, *rest),
             self._numbers.number(flat, fixed),
         )

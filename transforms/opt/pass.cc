@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/interrupt.h"
 #include "ir/error.h"
 #include "ir/verify.h"
 #include "transforms/opt/condense.h"
@@ -43,6 +44,7 @@ const Pass& FindPass(const std::string& name) {
 FnRef RunPasses(FnRef fn, const std::vector<std::string>& names, const PassObserver& observe) {
   for (const std::string& name : names) {
     const Pass& pass = FindPass(name);
+    PollInterrupt();
     PassRecord record;
     if (observe) record = {name, 0, static_cast<int64_t>(fn->NumEqns()), 0};
     const auto start = std::chrono::steady_clock::now();

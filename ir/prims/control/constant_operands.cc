@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/prims/control/custom_batching.h"
+#include "ir/prims/control/custom_host.h"
 #include "ir/prims/control/scan.h"
 
 namespace weft {
@@ -49,13 +51,40 @@ std::optional<ConstantPlace> OfSpmd(const Fn&, const Eqn& e) {
   return place;
 }
 
+// The last operands are what the functions captured, and so are the constants; rules of the host get them and do not
+// look at them (python/native/rule_bindings.cc).
+ConstantPlace BehindCaptured(const Eqn& e) {
+  ConstantPlace place{e.operands.size(), std::vector<size_t>(e.regions.size(), e.operands.size()), "num_consts"};
+  if (HasHostRule(e.attrs)) place.marked = WithUnmappedOperands;
+  return place;
+}
+std::optional<ConstantPlace> OfCustomJvp(const Fn&, const Eqn& e) { return BehindCaptured(e); }
+std::optional<ConstantPlace> OfCustomVjp(const Fn&, const Eqn& e) {
+  ConstantPlace place = BehindCaptured(e);
+  if (e.regions.size() == 1) return place;
+  const size_t residuals = e.regions[1]->results().size() - e.num_results;
+  for (size_t r = 2; r < e.regions.size(); ++r) place.params[r] = residuals;
+  place.gives.assign(e.regions.size(), false);
+  place.gives[1] = true;
+  return place;
+}
+std::optional<ConstantPlace> OfCustomVmap(const Fn&, const Eqn& e) {
+  const size_t end = EndOfOwnParameters(e);
+  ConstantPlace place{end, {end}};
+  place.marked = WithMoreParameters;
+  return place;
+}
+
 const std::unordered_map<const Prim*, Rule>& Table() {
   static const auto& table = *new std::unordered_map<const Prim*, Rule>([] {
     std::unordered_map<const Prim*, Rule> rules;
     for (const auto& [name, rule] :
          std::initializer_list<std::pair<const char*, Rule>>{{"call", AtEnd},
                                                              {"cond", OfCond},
+                                                             {"custom_jvp", OfCustomJvp},
                                                              {"custom_linear", AfterResiduals},
+                                                             {"custom_vjp", OfCustomVjp},
+                                                             {"custom_vmap", OfCustomVmap},
                                                              {"linear_solve", AfterConstants},
                                                              {"recur", AfterKnown},
                                                              {"recursive", AfterKnown},
@@ -75,8 +104,9 @@ const std::unordered_map<const Prim*, Rule>& Table() {
 }  // namespace
 
 Attrs ConstantPlace::With(const Eqn& e, const Types& constants) const {
-  Attrs attrs = e.attrs;
-  if (counted != nullptr) attrs.Set(counted, e.attrs.GetInt(counted) + static_cast<int64_t>(constants.size()));
+  Attrs attrs = marked != nullptr ? marked(e, constants.size()) : e.attrs;
+  if (counted != nullptr)
+    attrs.Set(counted, e.attrs.GetOr<int64_t>(counted, 0) + static_cast<int64_t>(constants.size()));
   if (has_shardings) {
     Shardings shardings = e.attrs.Get<Shardings>("in_shardings");
     for (const Type& t : constants) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/fn.h"
+#include "ir/prim.h"
 #include "ir/type.h"
 
 namespace weft {
@@ -18,13 +19,15 @@ struct ConstantPlace {
   const char* counted = nullptr;  // the attribute that counts such operands, if one does
   Strings varying = {};           // mesh axes over which operands have to vary
   bool has_shardings = false;     // the attribute in_shardings has an entry for each operand
+  Mask gives = {};                // regions that give them behind their results: residuals for those after
+  Attrs (*marked)(const Eqn&, size_t count) = nullptr;  // the attributes that say something of each operand
 
   // The attributes of `e` with constants of these types.
   Attrs With(const Eqn& e, const Types& constants) const;
 };
 
-// Nothing where the rules of the equation, which the host has, say what its operands are: custom_jvp, custom_vjp,
-// custom_vmap.
+// Nothing for a custom_linear whose backward rule is at the host, which is a step inside a transform, and for the part
+// of one process.
 std::optional<ConstantPlace> PlaceOfConstants(const Fn& fn, const Eqn& e);
 
 }  // namespace weft

@@ -6,6 +6,8 @@
 //   transpose MASK     of the linear map in the operands in MASK
 //   keep MASK          of the results, those in MASK
 // The region is the function after all steps. Split keeps the operands alone as residuals, as remat does.
+#include "ir/prims/control/custom_batching.h"
+
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
@@ -62,6 +64,23 @@ Attrs With(const Attrs& attrs, const Step& step) {
   Strings through = attrs.GetOr<Strings>("through", {});
   through.push_back(Text(step));
   return attrs.With("through", through);
+}
+
+// Calls visit(step, end) with where the function's own parameters end among the operands before each step, and gives
+// where they end after the last.
+template <class Visit>
+size_t WalkOwnParameters(const Eqn& eqn, std::vector<Step>& steps, const Visit& visit) {
+  const auto first = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind != "keep"; });
+  size_t end = first == steps.end() ? eqn.operands.size() : first->mask.size();
+  for (Step& step : steps) {
+    if (step.kind == "keep") continue;  // of results
+    visit(step, end);
+    if (step.kind == "transpose") {
+      const auto place = step.mask.begin() + static_cast<int64_t>(end);
+      end -= static_cast<size_t>(std::count(step.mask.begin(), place, true));
+    }
+  }
+  return end;
 }
 
 Mask TangentResults(const Fn& fn) {
@@ -274,7 +293,7 @@ int64_t SampleRule() {
     }
     Dims shape = types[0].dims;
     shape.insert(shape.begin(), size);
-    for (size_t i = 0; i < x.size(); ++i) {
+    for (size_t i = 0; i < 2; ++i) {
       if (!batched[i]) x[i] = Broadcast(b, x[i], shape, Range(1, static_cast<int64_t>(shape.size())));
     }
     return BatchedFn{b.Build({Mul(b, Sin(b, x[0]), x[1]), Add(b, x[0], x[1])}), {true, true}};
@@ -284,6 +303,25 @@ int64_t SampleRule() {
 }
 
 }  // namespace
+
+size_t EndOfOwnParameters(const Eqn& eqn) {
+  std::vector<Step> steps = StepsOf(eqn.attrs);
+  return WalkOwnParameters(eqn, steps, [](const Step&, size_t) {});
+}
+
+Attrs WithMoreParameters(const Eqn& eqn, size_t count) {
+  std::vector<Step> steps = StepsOf(eqn.attrs), longer = steps;
+  size_t i = 0;
+  WalkOwnParameters(eqn, steps, [&](const Step& step, size_t end) {
+    while (longer[i].kind == "keep") ++i;
+    Mask& mask = longer[i++].mask;
+    mask = step.mask;
+    mask.insert(mask.begin() + static_cast<int64_t>(end), count, false);
+  });
+  Strings through;
+  for (const Step& step : longer) through.push_back(Text(step));
+  return through.empty() ? eqn.attrs : eqn.attrs.With("through", through);
+}
 
 void RegisterCustomBatching(PrimRegistry& r) {
   Prim& p = r.Add("custom_vmap", Family::kControl, -1,

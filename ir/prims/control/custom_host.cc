@@ -174,6 +174,15 @@ Attrs WithVmap(const BatchContext& c, const Mask& batched) {
   return c.eqn.attrs.With("through", through).With("sizes", sizes);
 }
 
+Attrs WithUnmappedOperands(const Eqn& eqn, size_t count) {
+  Strings through;
+  for (Vmap v : VmapsOf(eqn.attrs)) {
+    v.mapped.resize(v.mapped.size() + count, false);
+    through.push_back(TextOf(v.mapped, v.axis));
+  }
+  return through.empty() ? eqn.attrs : eqn.attrs.With("through", through);
+}
+
 void CheckCaptured(const Eqn& eqn, const OptionalAtoms& dx, const Fn& fn) {
   const size_t first = dx.size() - NumCaptured(eqn);
   std::vector<int> uses;

@@ -21,6 +21,9 @@ void CheckHostRule(const Sig& s);
 // One vmap more, over `operands` of them.
 Attrs WithVmap(const BatchContext& c, const Mask& batched);
 
+// The attributes with so many operands more, at the end, that no vmap has mapped.
+Attrs WithUnmappedOperands(const Eqn& eqn, size_t count);
+
 void HostJvp(JvpContext& c);  // of custom_jvp
 void HostVjp(JvpContext& c);  // of custom_vjp: its forward rule, and a custom_linear that names the backward rule
 

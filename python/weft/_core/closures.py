@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import types
+from collections.abc import Collection
 from typing import Any
 
 from .. import _weft
@@ -14,12 +15,14 @@ _MOST = 2000
 _LEAVES = (str, bytes, int, float, complex, type, types.ModuleType, type(None))
 
 
-def traced_values(*roots: Any) -> list:
-    """The traced values that these objects hold in closures, defaults, containers and attributes."""
+def traced_values(*roots: Any, but: Collection[Any] = ()) -> list:
+    """The traced values that these objects hold in closures, defaults, containers and attributes; not those that they
+    hold by way of the objects in `but`."""
     found: list = []
-    seen: dict[int, Any] = {}
+    seen: dict[int, Any] = {id(item): item for item in but}
+    most = len(seen) + _MOST
     pending = list(roots)
-    while pending and len(seen) < _MOST:
+    while pending and len(seen) < most:
         item = pending.pop()
         if isinstance(item, _LEAVES) or id(item) in seen:
             continue

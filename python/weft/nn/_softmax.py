@@ -62,7 +62,10 @@ def logsumexp(
 
 def _log_of_sum(shifted: Array, axis, keepdims: bool) -> Array:
     """log(sum(exp(shifted))) of numbers of which the largest is 0: near 0 with all digits of the others."""
-    # Each largest one counts as 1 in the number of them, and as 0, with its derivative, in the sum of the rest.
+    # Each largest one counts as 1 in the number of them, and as 0, with its derivative, in the sum of the rest. One sum
+    # cannot hold both: beside a 1 the rest loses the digits that the logarithm consists of. Two take 1.2 to 1.4 times
+    # as long as one (a million floats along rows, columns, and in rows of 10). As parts of one sum of complex numbers
+    # they take the same; finding the place of one largest element, which would need no number, 2 to 12 times.
     largest = _weft.bind_elementwise("stop_gradient", ((shifted == 0).astype(shifted.dtype),), {})
     rest = wnp.sum(wnp.exp(shifted) - largest, axis=axis, keepdims=keepdims)
     return wnp.log1p(rest + (wnp.sum(largest, axis=axis, keepdims=keepdims) - 1))

@@ -1,0 +1,178 @@
+"""Ctrl-C, and other signals that Python handles, while a long program is compiled: what the handler raises ends the
+compilation, and the next one begins anew."""
+
+import os
+import signal
+import threading
+import time
+
+os.environ["WEFT_CACHE_DIR"] = "off"
+
+import numpy as np
+import pytest
+
+import weft
+import weft.numpy as wnp
+
+SECONDS = 60
+STEPS = 150
+numbers = iter(range(1000))
+
+
+def new_number():
+    return 1.01 + next(numbers) * 0.0123
+
+
+def long_program(number=None):
+    """A function that takes long to compile; another one for each number."""
+    number = number or new_number()
+
+    @weft.jit
+    def f(x):
+        for i in range(STEPS):
+            x = wnp.tanh(wnp.tanh(x @ x) * (number + i) + wnp.cumsum(x, 0)) - wnp.roll(x, i % 7, 0) / 9
+        return x.sum()
+
+    return f
+
+
+X = np.full((8, 8), 0.01, np.float32)
+weft._weft.finish_warm_up()
+
+
+@pytest.fixture(scope="module")
+def seconds():
+    """How long that takes."""
+    long_program()(X)
+    start = time.monotonic()
+    long_program()(X)
+    return time.monotonic() - start
+
+
+class Alarm(Exception):
+    pass
+
+
+class Handled:
+    """While it lives, SIGALRM runs this."""
+
+    def __init__(self, handler, after):
+        self._handler, self._after = handler, after
+
+    def __enter__(self):
+        self._before = signal.signal(signal.SIGALRM, lambda number, frame: self._handler())
+        signal.setitimer(signal.ITIMER_REAL, self._after)
+
+    def __exit__(self, *_):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before)
+
+
+def raise_alarm():
+    raise Alarm
+
+
+def compiled():
+    return weft._weft.programs_compiled()
+
+
+@pytest.mark.parametrize("part", [0.05, 0.15, 0.3])
+def test_it_ends_and_begins_anew(seconds, part):
+    f, before = long_program(), compiled()
+    for times in (1, 2):
+        with pytest.raises(Alarm), Handled(raise_alarm, part * seconds):
+            f(X)
+        assert compiled() - before == times
+    # It was not there: the handler did not wait until it was made.
+    assert np.isfinite(f(X)) and compiled() - before == 3
+    assert np.isfinite(f(X)) and compiled() - before == 3
+
+
+def test_the_keyboard(seconds):
+    f, before = long_program(), compiled()
+    timer = threading.Timer(0.3 * seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(X)
+    timer.join()
+    assert np.isfinite(f(X)) and compiled() - before == 2
+
+
+def test_programs_that_are_asked_for(seconds):
+    lowered, before = long_program().lower(X), compiled()
+    with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds):
+        lowered.compile()
+    assert np.isfinite(lowered.compile()(X)) and compiled() - before >= 2
+    with pytest.raises(Alarm), Handled(raise_alarm, 0.3 * seconds):
+        lowered.as_text("asm")
+    assert ".text" in lowered.as_text("asm")
+
+
+@pytest.mark.parametrize("part", [0.05, 0.3, 0.6])
+def test_handlers_that_raise_nothing(seconds, part):
+    """They may compile and run programs, and fork; the compilation goes on, in the child too."""
+    f, got = long_program(), []
+
+    def handler():
+        number = new_number()
+        got.append(float(weft.jit(lambda x: wnp.cumsum(wnp.sin(x))[-1] * number)(X[0])) / number)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(SECONDS)
+        children.append(child)
+
+    children, here = [], os.getpid()
+    with Handled(handler, part * seconds):
+        value = f(X)
+    if os.getpid() != here:
+        os._exit(0 if np.isfinite(value) and len(got) == 1 else 1)
+    assert got == [pytest.approx(np.sin(X[0]).sum(), rel=1e-5)]
+    assert np.isfinite(value) and os.waitpid(children[0], 0)[1] == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_while_other_threads_compile(seconds, count):
+    """They are not disturbed; and who waits for one of them stops waiting."""
+    number, before = new_number(), compiled()
+    others = [long_program(number)] + [long_program() for _ in range(count - 1)]
+    threads = [threading.Thread(target=f, args=(X,)) for f in others]
+    for thread in threads:
+        thread.start()
+    while compiled() - before < count:
+        time.sleep(0.001)
+    with pytest.raises(Alarm), Handled(raise_alarm, 0.1 * seconds):
+        long_program(number)(X)
+    assert compiled() - before == count
+    with pytest.raises(Alarm), Handled(raise_alarm, 0.1 * seconds):
+        long_program()(X)
+    for thread in threads:
+        thread.join(SECONDS)
+    for f in [*others, long_program(number)]:
+        assert np.isfinite(f(X))
+    assert compiled() - before == count + 1
+
+
+def test_forks_while_handlers_run(seconds):
+    """While a handler is asked, another thread may fork: the child compiles the same."""
+    f, statuses, begun = long_program(), [], threading.Event()
+
+    def fork():
+        begun.wait(SECONDS)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(SECONDS)
+            os._exit(0 if np.isfinite(f(X)) else 1)
+        statuses.append(os.waitpid(child, 0)[1])
+
+    def handler():
+        begun.set()
+        time.sleep(0.2)
+        raise Alarm
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    with pytest.raises(Alarm), Handled(handler, 0.4 * seconds):
+        f(X)
+    assert np.isfinite(f(X))
+    thread.join(SECONDS)
+    assert statuses == [0]
