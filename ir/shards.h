@@ -71,9 +71,10 @@ struct ShardLayout {
   int64_t block_bytes = 0;
 };
 
-// How often this process has put arrays together, cut them, and moved blocks behind each other, by copying.
+// How often this process has put arrays together, cut whole ones, moved blocks behind each other, and made the blocks of
+// one layout of those of another, by copying.
 struct ShardCopies {
-  std::atomic<int64_t> assembled{0}, cut{0}, stacked{0};
+  std::atomic<int64_t> assembled{0}, cut{0}, stacked{0}, moved{0};
 };
 ShardCopies& CountedShardCopies();
 
@@ -105,13 +106,16 @@ class Shards {
   const Tensor& Whole() const;
   // The same, not kept.
   Tensor Assembled() const;
+  // The stack of the same array in another layout: its own where the blocks are the same, else each block is copied from
+  // those that it meets. Raises kRuntime where one of these is in another process.
+  Tensor StackAs(const ShardLayout& to) const;
 
   // Whether nobody else refers to the memory, if nobody else refers to this.
   bool HoldsAlone() const;
-  // The stack, which nothing here refers to any more.
-  Tensor Take();
 
  private:
+  bool CopyTo(const Shape& block, const std::vector<std::vector<int64_t>>& index, char* stack) const;
+
   std::shared_ptr<const ShardLayout> layout_;
   mutable std::mutex mutex_;
   mutable std::atomic<bool> stacked_, whole_known_{false};

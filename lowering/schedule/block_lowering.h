@@ -59,6 +59,7 @@ class BlockLowering {
   void EmitUnbox(Steps& steps, const Eqn& e);
   // lowering/schedule/devices.cc
   void EmitSpmd(Steps& steps, const Eqn& e);
+  std::vector<bool> DonatedOperands(const Eqn& e) const;
   void EmitCollective(Steps& steps, const Eqn& e);
   // lowering/schedule/tape_loops.cc
   void EmitWhile(Steps& steps, const Eqn& e);

@@ -123,10 +123,40 @@ void AppendStack(std::vector<Schedule::Entry>& desc, int value, const Mesh& mesh
   AppendLayout(desc, value, local, Strides(local.dims), starts, firsts);
 }
 
+// Numbers that are equal where two stacks have the same blocks for the same devices: of operands, then of results.
+std::vector<int> StackPlaces(const Mesh& mesh, const Shardings& in, const Shardings& out, const Ints& processes) {
+  std::vector<std::vector<size_t>> known;
+  std::vector<int> places;
+  for (const Shardings* shardings : {&in, &out}) {
+    for (Sharding s : *shardings) {
+      s.partial.clear();
+      std::vector<size_t> place = BlocksHeld(mesh, s, processes).place;
+      const auto at = std::find(known.begin(), known.end(), place);
+      places.push_back(static_cast<int>(at - known.begin()));
+      if (at == known.end()) known.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
 }  // namespace
 
+// Which operands are donated stacks that nobody reads but this: devices may write over their blocks.
+std::vector<bool> BlockLowering::DonatedOperands(const Eqn& e) const {
+  std::vector<bool> donated(e.operands.size(), false);
+  if (e.attrs.Find("processes") == nullptr) return donated;
+  for (size_t i = 0; i < donated.size(); ++i) {
+    const Atom& a = e.operands[i];
+    donated[i] = a.is_var() && p_.IsDonated(fn_, a.id()) && readers_[plan_.Root(a.id())] == 1 &&
+                 std::count_if(e.operands.begin(), e.operands.end(),
+                               [&](const Atom& b) { return b.is_var() && b.id() == a.id(); }) == 1;
+  }
+  return donated;
+}
+
 // [8, function, axes, sizes..., this process or -1, (where there are several: digest, name of the program, process of
-//  each device...), operands, results, a description by AppendLayout for each operand and result]
+//  each device...), operands, results, a description by AppendLayout for each operand and result, for each operand
+//  whether it is overwritten, for each result the operand in whose memory it is left or -1]
 void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
   const Shardings &in = e.attrs.Get<Shardings>("in_shardings"), &out = e.attrs.Get<Shardings>("out_shardings");
@@ -136,7 +166,11 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   }
   Made made;
   const FnRef body = WithoutVarying(*e.regions[0], &out, made);
+  const Ints processes = e.attrs.GetOr<Ints>("processes", {});
+  std::vector<bool> donated = DonatedOperands(e);
   const int index = p_.BeginFunction(body->name());
+  if (std::find(donated.begin(), donated.end(), true) != donated.end())
+    p_.SetDonated(std::move(donated), StackPlaces(mesh, in, out, processes));
   p_.PushMesh(mesh);
   std::vector<int> params, results;
   p_.NewEnds(*body, &params, &results);
@@ -149,7 +183,6 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   std::vector<Schedule::Entry> desc = {Dim(static_cast<int64_t>(Kinds().size())), Dim(index),
                                        Dim(static_cast<int64_t>(mesh.axes.size()))};
   for (const Mesh::Axis& a : mesh.axes) desc.push_back(Dim(a.size));
-  const Ints processes = e.attrs.GetOr<Ints>("processes", {});
   const bool others = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
   desc.push_back(Dim(others ? processes[0] : -1));
   if (others) {
@@ -174,7 +207,11 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
     uses.push_back(p_.Write(NewResult(e.first_result + r)));
     append(uses.back().value, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r))));
   }
-  p_.AddCall(steps, WEFT_OP_COLLECTIVE, std::move(desc), std::move(uses)).note = "devices of " + mesh.ToString();
+  for (int i = 0; i < static_cast<int>(e.operands.size()); ++i) desc.push_back(Schedule::Entry::Overwritten(i));
+  for (int r = 0; r < static_cast<int>(e.num_results); ++r) desc.push_back(Schedule::Entry::LeftIn(r));
+  Schedule::Step& step = p_.AddCall(steps, WEFT_OP_COLLECTIVE, std::move(desc), std::move(uses));
+  step.function = index + 1;
+  step.note = "devices of " + mesh.ToString();
 }
 
 // [kind, place of the result, axes, place of each axis in the mesh..., its name, the result of the
