@@ -164,6 +164,12 @@ int64_t ShardLayout::device(size_t k) const {
   return placement == nullptr ? held.devices[k] : placement->devices[static_cast<size_t>(held.devices[k])];
 }
 
+bool ShardLayout::SameBlocks(const ShardLayout& other) const {
+  // The first blocks of halves and of quarters have the same indices.
+  return block == other.block && held.devices == other.held.devices && held.place == other.held.place &&
+         held.index == other.held.index;
+}
+
 ShardCopies& CountedShardCopies() {
   static ShardCopies copies;
   return copies;
@@ -292,7 +298,7 @@ Tensor Shards::Assembled() const {
 
 Tensor Shards::StackAs(const ShardLayout& to) const {
   WEFT_CHECK(to.shape == layout_->shape && to.dtype == layout_->dtype) << "an array does not fit its layout";
-  if (layout_->held == to.held) return Stack();
+  if (layout_->SameBlocks(to)) return Stack();
   if (layout_->in_order && to.in_order) return Stack().Reshaped(to.stack);  // both are the whole array
   Tensor stack(to.dtype, to.stack);
   if (!CopyTo(to.block, to.held.index, stack.data<char>())) ThrowElsewhere(*layout_);

@@ -28,11 +28,6 @@ struct HeldBlocks {
   std::vector<int64_t> devices;             // of the mesh, that belong to the process
   std::vector<size_t> place;                // of each one's block in the stack
   std::vector<std::vector<int64_t>> index;  // of each block of the stack: which one it is, along every dimension
-
-  // Whether two stacks have the same blocks, for the same devices.
-  friend bool operator==(const HeldBlocks& a, const HeldBlocks& b) {
-    return a.devices == b.devices && a.place == b.place && a.index == b.index;
-  }
 };
 
 // `processes`: this one, then that of each device of the mesh.
@@ -61,6 +56,8 @@ struct ShardLayout {
   static std::shared_ptr<const ShardLayout> Make(const Placement& placement, DType dtype, Shape shape);
 
   int64_t device(size_t k) const;  // the number of the k-th device of this process
+  // Whether two stacks are the same blocks, for the same devices.
+  bool SameBlocks(const ShardLayout& other) const;
 
   const Placement* placement = nullptr;
   DType dtype = DType::kF32;

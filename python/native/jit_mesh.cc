@@ -62,7 +62,7 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
                                           attrs.Get<Ints>("processes"), type.dtype,
                                           StaticSizes(type.dims, "a program for several devices"), nullptr));
     PyObject* const lies = i < shardings.size() ? shardings[i] : nullptr;
-    on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->held == on.params[i]->held);
+    on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->SameBlocks(*on.params[i]));
   }
   return on;
 }

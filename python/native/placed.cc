@@ -84,6 +84,11 @@ Value CopyOfConcrete(const Value& value) {
   return Value(value.tensor().Copy(), value.weak());
 }
 
+bool LieAlike(const Value& a, const Value& b) {
+  if (a.placement()->devices != b.placement()->devices) return false;
+  return !a.shards() || !b.shards() ? !a.shards() && !b.shards() : a.shards()->layout().SameBlocks(b.shards()->layout());
+}
+
 bool ShareMemory(const Value& a, const Value& b) {
   const auto owners = [](const Value& v) {
     std::vector<const void*> found;

@@ -20,6 +20,8 @@ inline PyObject* ShardingOf(const Value& value) {
 Value Place(const Value& value, const Placement& placement);
 // An array that lies as `layout` says, from its stack.
 Value FromStack(const std::shared_ptr<const ShardLayout>& layout, Tensor stack, bool weak);
+// Whether the same devices hold the same blocks of two arrays that lie on devices.
+bool LieAlike(const Value& a, const Value& b);
 // Whether two concrete arrays have memory in common.
 bool ShareMemory(const Value& a, const Value& b);
 // Whether other processes hold parts of it, which this one has not.

@@ -1,5 +1,5 @@
 // Arrays on devices: putting them there, making them of what the devices hold, and the parts of them.
-#include <cstring>
+#include <optional>
 
 #include "python/native/bindings.h"
 #include "python/native/placed.h"
@@ -15,11 +15,13 @@ std::shared_ptr<const ShardLayout> LayoutFor(const Value& part, py::handle shard
 }  // namespace
 
 void BindShards(py::module_& m) {
-  // The same concrete array in another place. `own`: in memory of its own.
-  m.def("with_sharding", [](py::handle array, py::handle sharding, bool own) {
+  // The same concrete array in another place. `own`: in memory of its own; None: unless the same devices hold the same
+  // blocks already.
+  m.def("with_sharding", [](py::handle array, py::handle sharding, std::optional<bool> own) {
     const Value from = ValueOf(array.ptr());
     const Value to = Place(from, PlacementOf(sharding.ptr()));
-    return Take(WrapValue(own && ShareMemory(from, to) ? CopyOfConcrete(to) : to));
+    const bool copied = own ? *own : from.placement() != nullptr && !LieAlike(from, to);
+    return Take(WrapValue(copied && ShareMemory(from, to) ? CopyOfConcrete(to) : to));
   });
   // Where it is (also of a deleted array), or None.
   m.def("sharding_of", [](py::handle array) -> py::object {

@@ -217,12 +217,8 @@ LARGE = (1024, 24 * 512)  # 48 MiB
 
 
 def without_kept_buffers(make):
-    """Takes what the cache of buffers keeps of a size: results of `make`, until one of them needs new memory."""
-    taken = []
-    while not taken or peak_during(lambda: taken.append(make())) < 0.7 * taken[0].nbytes / weft.process_count():
-        taken.append(make())
-        assert len(taken) < 20
-    return taken
+    """Takes what the cache of buffers keeps of a size: results of `make`, which next time needs new memory."""
+    return [make() for _ in range(8)]  # as many in all processes
 
 
 @pytest.mark.parametrize("name", ["rows", "columns", "both", "rows of some", "columns of some"])
@@ -270,15 +266,18 @@ def test_moves_block_by_block(source):
         assert (assembled, cut) == before[:2], name  # no whole array
         holds(y, a, target)
         holds(x, a, source)
-        # In memory of its own.
-        assert x.sharding == y.sharding or not set(addresses(x)) & set(addresses(y))
+        # In memory of its own, where other devices hold it or other blocks of it.
+        alike = source.is_equivalent_to(target, 2)
+        assert alike == bool(set(addresses(x)) & set(addresses(y))) or SPANS
         back = weft.device_put(y, source)
         holds(back, a, source)
         if not SPANS:
             assert _weft.shard_copies()[:2] == before[:2]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            weft.jit(lambda v: v + 1, donate_argnums=0)(y)
+        if not alike:
+            del back
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                weft.jit(lambda v: v + 1, donate_argnums=0)(y)
         holds(x, a, source)
 
 
@@ -291,6 +290,9 @@ def test_device_put_that_shares_or_takes(source):
         y = weft.device_put(x, target, may_alias=True)
         holds(y, a, target)
         assert target != source or addresses(y) == before
+        own = weft.device_put(x, target, may_alias=False)
+        assert SPANS or not set(addresses(own)) & set(before)
+        holds(own, a, target)
         holds(x, a, source)
         z = weft.device_put(x, target, donate=True)
         assert x.is_deleted() and not y.is_deleted()

@@ -27,7 +27,7 @@ def body(x):
 
 def large(x):
     """More equations than are inlined where a function is called more than once."""
-    for k in range(150):
+    for k in range(130):
         x = wnp.sin(x) * (1 + k / 1000)
     return x
 
@@ -93,9 +93,7 @@ FUNCTIONS = {
     "cond": in_cond(body),
     "cond of checkpoint": in_cond(weft.checkpoint(body)),
     "scan of large jit, twice": in_scan(twice(large)),
-    "recursive": None,
 }
-del FUNCTIONS["recursive"]  # stays whole: the parts of a recursive function have one type at every depth
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
@@ -112,6 +110,8 @@ def test_results_keep_their_sharding(name, place):
         "grad of vmap": weft.grad(lambda x: weft.vmap(f)(x).sum()) if "while" not in name and "cond" not in name else None,
         "second": lambda x: weft.jvp(weft.grad(lambda x: f(x).sum()), (x,), (x,))[1] if name != "while" else x,
     }
+    if "large" in name:  # these take long
+        ways = {way: ways[way] for way in (("value", "grad") if name == "checkpoint of large" else ("value", "vmap"))}
     for way, g in ways.items():
         if g is None:
             continue

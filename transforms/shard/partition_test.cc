@@ -482,27 +482,28 @@ fn f(a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[], f64[5,6,6]) {
 TEST(Partition, CallsAreCut) {
   std::mt19937 rng(6);
   const Mesh mesh{{{"x", 2}, {"y", 3}}};
-  const std::string inner = R"(call[out_of_line=true] a w (a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
+  const auto inner = [](const std::string& operand) {
+    return "call[out_of_line=true] " + operand + R"( w (a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
     c: f64[6,6] = contract[spec="ij,jk->ik"] a w
     d: f64[6,6] = tanh c
     e: f64[6] = reduce_sum[dims=[0]] d
     return d, e
   })";
-  const std::string outer = R"(call[out_of_line=true] a w (a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
-    b: f64[6,6], e: f64[6] = )" + inner + R"(
-    g: f64[6,6], h: f64[6] = )" + inner + R"(
-    i: f64[6,6] = add b g
-    return i, h
-  })";
+  };
   const Case c = Cut(R"(
-fn f(a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6], f64[4,6]) {
-  b: f64[6,6], e: f64[6] = )" + inner + R"(
-  u: f64[6,6], g: f64[6] = )" + outer + R"(
+fn f(a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6], f64[6], f64[4,6]) {
+  b: f64[6,6], e: f64[6] = )" + inner("a") + R"(
+  u: f64[6,6], g: f64[6] = call[out_of_line=true] b w (b: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
+    i: f64[6,6], k: f64[6] = )" + inner("b") + R"(
+    j: f64[6,6], h: f64[6] = )" + inner("i") + R"(
+    m: f64[6] = add k h
+    return j, m
+  }
   l: f64[6,6], ys: f64[4,6] = scan[length=<4>, num_carry=1, num_consts=1, reverse=false] w u (w: f64[6,6], a: f64[6,6]) -> (f64[6,6], f64[6]) {
-    v: f64[6,6], h: f64[6] = )" + inner + R"(
+    v: f64[6,6], h: f64[6] = )" + inner("a") + R"(
     return v, h
   }
-  return l, g, ys
+  return l, e, g, ys
 })",
                      mesh, {{{{"x"}, {}}, {}}, {{{}, {}}, {}}});
   EXPECT_EQ(c.p.results[0], (Layout{{{0}, {}}, 0})) << Print(*c.p.fn);

@@ -21,9 +21,9 @@ from .shardings import (
 )
 
 
-def put(x: Any, sharding: Sharding, own: bool = False):
-    """A concrete array with another sharding, `own`: in memory of its own. Between processes a jitted function moves
-    it."""
+def put(x: Any, sharding: Sharding, own: bool | None = False):
+    """A concrete array with another sharding, `own`: in memory of its own (None: unless nothing has to move). Between
+    processes a jitted function moves it."""
     if isinstance(x, _weft.Array) and _weft.spans(x):
         return _put_over_processes(x, sharding, own)
     x = _weft.array(x, None, False)
@@ -34,7 +34,7 @@ def put(x: Any, sharding: Sharding, own: bool = False):
     return _weft.with_sharding(x, sharding, own)
 
 
-def _put_over_processes(x: Any, sharding: Sharding, own: bool) -> Any:
+def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
     if x.sharding == sharding:
         return _weft.with_sharding(x, sharding, own)
     if isinstance(sharding, NamedSharding):
@@ -78,9 +78,9 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
     Args:
         x: NumPy array, array, number or tree of them.
         device: a weft.Device, a weft.Sharding, or a tree of them (a prefix of x suffices); None: the first device.
-        donate: arrays of x that are put somewhere are deleted. Where nothing has to move, the result has their memory.
-        may_alias: True: where nothing has to move, the result shares the memory of x, and neither can be donated while
-            the other lives. Otherwise it has its own.
+        donate: arrays of x that are put somewhere are deleted; the result has their memory where it can.
+        may_alias: whether the result may share the memory of an array in x; then neither can be donated while the other
+            lives. None: where the same devices hold the same blocks already.
 
     Returns: tree of arrays.
 
@@ -99,8 +99,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
     out = []
     for leaf, place in zip(leaves, places):
         is_array = isinstance(leaf, _weft.Array) and not _weft.is_traced(leaf)
-        shares = is_array and (donate or may_alias is True)
-        array = leaf if shares or (is_array and place is not None) else _weft.array(leaf, None, True)
+        array = leaf if is_array and (place is not None or may_alias is True) else _weft.array(leaf, None, True)
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
         if place is not None and not isinstance(place, Sharding):
@@ -112,7 +111,7 @@ def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: b
                 raise value_error(f"device_put: {place._device} belongs to another process")
             if isinstance(place, NamedSharding):
                 cuts_of(place.mesh, place.spec, array.shape, "device_put")
-            array = put(array, place, own=is_array and not shares)
+            array = put(array, place, False if donate else None if may_alias is None else not may_alias)
             if donate and is_array:
                 leaf.delete()
         out.append(array)
