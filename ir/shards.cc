@@ -321,7 +321,8 @@ bool Shards::HoldsAlone() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!stacked_) {
     return std::all_of(buffers_.begin(), buffers_.end(), [&](const Buffer& b) {
-      const auto same = std::count_if(buffers_.begin(), buffers_.end(), [&](const Buffer& c) { return c.owner == b.owner; });
+      const auto same =
+          std::count_if(buffers_.begin(), buffers_.end(), [&](const Buffer& c) { return c.owner == b.owner; });
       return b.owner.use_count() == same;
     });
   }

@@ -68,8 +68,8 @@ struct ShardLayout {
   int64_t block_bytes = 0;
 };
 
-// How often this process has put arrays together, cut whole ones, moved blocks behind each other, and made the blocks of
-// one layout of those of another, by copying.
+// How often this process has put arrays together, cut whole ones, moved blocks behind each other, and made the blocks
+// of one layout of those of another, by copying.
 struct ShardCopies {
   std::atomic<int64_t> assembled{0}, cut{0}, stacked{0}, moved{0};
 };
@@ -103,8 +103,8 @@ class Shards {
   const Tensor& Whole() const;
   // The same, not kept.
   Tensor Assembled() const;
-  // The stack of the same array in another layout: its own where the blocks are the same, else each block is copied from
-  // those that it meets. Raises kRuntime where one of these is in another process.
+  // The stack of the same array in another layout: its own where the blocks are the same, else each block is copied
+  // from those that it meets. Raises kRuntime where one of these is in another process.
   Tensor StackAs(const ShardLayout& to) const;
 
   // Whether nobody else refers to the memory, if nobody else refers to this.

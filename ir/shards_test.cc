@@ -189,14 +189,14 @@ TEST(Shards, MovesWhatThisProcessHas) {
   const Ints processes = {1, 0, 0, 0, 1, 1, 1};
   const Tensor whole = Counting({6, 12});
   const auto on = [&](Sharding s) { return On(kGrid, std::move(s), processes); };
-  const Placement same = on({{}, {}}), rows = on({{{"x"}}, {}}), both = on({{{"x"}, {"y"}}, {}}), columns = on({{{}, {"y"}}, {}});
+  const Placement same = on({{}, {}}), rows = on({{{"x"}}, {}}), both = on({{{"x"}, {"y"}}, {}}),
+                  columns = on({{{}, {"y"}}, {}});
   const auto make = [&](const Placement& p) { return ShardLayout::Make(p, DType::kI32, whole.shape()); };
   for (const Placement* to : {&rows, &both, &columns}) {
     const Tensor want = StackOfBlocks(whole, *make(*to));
     EXPECT_TRUE(Shards::Cut(make(same), whole)->StackAs(*make(*to)).BitEquals(want));
   }
-  EXPECT_TRUE(
-      Shards::Cut(make(rows), whole)->StackAs(*make(both)).BitEquals(StackOfBlocks(whole, *make(both))));
+  EXPECT_TRUE(Shards::Cut(make(rows), whole)->StackAs(*make(both)).BitEquals(StackOfBlocks(whole, *make(both))));
   EXPECT_THROW(Shards::Cut(make(rows), whole)->StackAs(*make(columns)), Error);
   // Two halves, and the first two quarters.
   const Mesh line{{{"x", 4}}}, pairs{{{"x", 2}, {"y", 2}}};

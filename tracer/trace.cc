@@ -65,7 +65,8 @@ Tensors Run(const FnRef& fn, const Tensors& args) {
 }
 void SetShardsRunner(ShardsRunner runner) { g_shards_runner = runner; }
 Values Run(const FnRef& fn, const Values& args) {
-  if (g_shards_runner != nullptr && std::any_of(args.begin(), args.end(), [](const Value& v) { return v.placement() != nullptr; }))
+  if (g_shards_runner != nullptr &&
+      std::any_of(args.begin(), args.end(), [](const Value& v) { return v.placement() != nullptr; }))
     return g_shards_runner(fn, args);
   Tensors tensors;
   tensors.reserve(args.size());

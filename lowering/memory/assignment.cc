@@ -64,8 +64,8 @@ class Assigner {
       for (const Schedule::MayShare& m : s.may_share) may_share(m.result, m.operand);
       if (s.function < 0) return;
       // What the function leaves in the memory of its parameters.
-      const auto first_result = std::find_if(s.uses.begin(), s.uses.end(),
-                                             [](const Schedule::Use& u) { return u.access != Schedule::Access::kRead; });
+      const auto first_result = std::find_if(
+          s.uses.begin(), s.uses.end(), [](const Schedule::Use& u) { return u.access != Schedule::Access::kRead; });
       for (const Buffer& b : done[static_cast<size_t>(s.function)].buffers) {
         if (b.place == Place::kParam && b.result >= 0)
           may_share((first_result + b.result)->value, s.uses[static_cast<size_t>(b.index)].value);

@@ -215,13 +215,14 @@ TEST(Assignment, DonatedMemory) {
 // What the devices of a mesh leave in their blocks of a donated parameter is a result of the program in its memory.
 TEST(Assignment, DonatedBlocks) {
   const auto laid = [](const std::string& donated, const std::string& places, const std::string& steps) {
-    return Laid(donated +
-                "program f\n%0: param 0, 64 bytes\n%1: param 1, 64 bytes\n%2: result 0, 64 bytes\n%3: result 1, 64 bytes\n"
-                "1: call collective runs 1 (%0, %1, -> %2, -> %3) [overwritten 0, left_in 0]\nend\n" +
-                places +
-                "function g\n%0: param 0, 16 bytes\n%1: param 1, 16 bytes\n%2: result 0, 16 bytes\n%3: result 1, 16 bytes\n"
-                "%4: temporary, 16 bytes\n%5: temporary, 16 bytes\n" +
-                steps + "end\n");
+    return Laid(
+        donated +
+        "program f\n%0: param 0, 64 bytes\n%1: param 1, 64 bytes\n%2: result 0, 64 bytes\n%3: result 1, 64 bytes\n"
+        "1: call collective runs 1 (%0, %1, -> %2, -> %3) [overwritten 0, left_in 0]\nend\n" +
+        places +
+        "function g\n%0: param 0, 16 bytes\n%1: param 1, 16 bytes\n%2: result 0, 16 bytes\n%3: result 1, 16 bytes\n"
+        "%4: temporary, 16 bytes\n%5: temporary, 16 bytes\n" +
+        steps + "end\n");
   };
   const std::string in_place =
       "1: kernel k0 (%0, -> %4) may %4 = %0\n2: kernel k0 (%1, -> %5) may %5 = %1\n"

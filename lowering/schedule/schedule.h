@@ -99,8 +99,8 @@ struct Schedule {
     std::vector<Use> uses;
     std::vector<MayShare> may_share;
     std::vector<Entry> desc;  // what the code of a kernel or call is told
-    int function = -1;  // kCall: frames[function] runs on all devices, on blocks of what is read, then of what is
-                        // written: its parameters and results, in this order
+    int function = -1;        // kCall: frames[function] runs on all devices, on blocks of what is read, then of what is
+                              // written: its parameters and results, in this order
     int predicate = -1;
     DType dtype = DType::kBool;  // of the predicate
     Dim trips;                   // kFor

@@ -86,7 +86,8 @@ Value CopyOfConcrete(const Value& value) {
 
 bool LieAlike(const Value& a, const Value& b) {
   if (a.placement()->devices != b.placement()->devices) return false;
-  return !a.shards() || !b.shards() ? !a.shards() && !b.shards() : a.shards()->layout().SameBlocks(b.shards()->layout());
+  return !a.shards() || !b.shards() ? !a.shards() && !b.shards()
+                                    : a.shards()->layout().SameBlocks(b.shards()->layout());
 }
 
 bool ShareMemory(const Value& a, const Value& b) {

@@ -1,6 +1,7 @@
 // Arrays on devices: putting them there, making them of what the devices hold, and the parts of them.
 #include <optional>
 
+#include "backends/cpu/core/buffer_cache.h"
 #include "python/native/bindings.h"
 #include "python/native/placed.h"
 
@@ -54,8 +55,8 @@ void BindShards(py::module_& m) {
   m.def("block_of_device", [](py::handle array, size_t k, py::handle sharding) {
     const Value v = ValueOf(array.ptr());
     WEFT_CHECK(k < (v.shards() ? v.shards()->num_buffers() : 1)) << "no such block";
-    return Take(WrapValue(
-        Value(v.shards() ? v.shards()->Block(k) : v.tensor(), PlacementOf(sharding.ptr()), v.weak())));
+    return Take(
+        WrapValue(Value(v.shards() ? v.shards()->Block(k) : v.tensor(), PlacementOf(sharding.ptr()), v.weak())));
   });
   // [(device, address, bytes, whether it is ready), ...] of the devices of this process; of an array on no device in
   // particular its only one.
@@ -68,9 +69,12 @@ void BindShards(py::module_& m) {
     };
     for (size_t k = 0; v.shards() && k < v.shards()->num_buffers(); ++k) add(v.shards()->buffer(k));
     const int64_t device = v.placement() ? v.placement()->devices[0] : 0;
-    if (!v.shards()) add({device, const_cast<void*>(v.tensor().raw()), v.tensor().bytes(), v.tensor().owner(), nullptr});
+    if (!v.shards())
+      add({device, const_cast<void*>(v.tensor().raw()), v.tensor().bytes(), v.tensor().owner(), nullptr});
     return list;
   });
+  // Gives memory that is kept for the next results back to the system.
+  m.def("release_kept_buffers", &cpu::TrimBufferCache);
   // How often arrays were put together, cut, blocks moved behind each other, and made of those of another layout.
   m.def("shard_copies", [] {
     const ShardCopies& copies = CountedShardCopies();

@@ -107,7 +107,9 @@ def test_results_keep_their_sharding(name, place):
         "grad": weft.grad(lambda x: f(x).sum()) if name != "while" else None,
         "vmap": weft.vmap(f) if name != "cond" and name != "cond of checkpoint" else None,
         "jvp": lambda x: weft.jvp(f, (x,), (x,))[1],
-        "grad of vmap": weft.grad(lambda x: weft.vmap(f)(x).sum()) if "while" not in name and "cond" not in name else None,
+        "grad of vmap": weft.grad(lambda x: weft.vmap(f)(x).sum())
+        if "while" not in name and "cond" not in name
+        else None,
         "second": lambda x: weft.jvp(weft.grad(lambda x: f(x).sum()), (x,), (x,))[1] if name != "while" else x,
     }
     if "large" in name:  # these take long
@@ -173,5 +175,3 @@ def test_functions_that_call_functions():
     lowered = weft.jit(f).lower(x)
     text = lowered.as_text("partitioned")
     assert time.monotonic() - started < 60 and len(text) < 5_000_000
-
-

@@ -492,15 +492,19 @@ TEST(Partition, CallsAreCut) {
   };
   const Case c = Cut(R"(
 fn f(a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6], f64[6], f64[4,6]) {
-  b: f64[6,6], e: f64[6] = )" + inner("a") + R"(
+  b: f64[6,6], e: f64[6] = )" +
+                         inner("a") + R"(
   u: f64[6,6], g: f64[6] = call[out_of_line=true] b w (b: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
-    i: f64[6,6], k: f64[6] = )" + inner("b") + R"(
-    j: f64[6,6], h: f64[6] = )" + inner("i") + R"(
+    i: f64[6,6], k: f64[6] = )" +
+                         inner("b") + R"(
+    j: f64[6,6], h: f64[6] = )" +
+                         inner("i") + R"(
     m: f64[6] = add k h
     return j, m
   }
   l: f64[6,6], ys: f64[4,6] = scan[length=<4>, num_carry=1, num_consts=1, reverse=false] w u (w: f64[6,6], a: f64[6,6]) -> (f64[6,6], f64[6]) {
-    v: f64[6,6], h: f64[6] = )" + inner("a") + R"(
+    v: f64[6,6], h: f64[6] = )" +
+                         inner("a") + R"(
     return v, h
   }
   return l, e, g, ys

@@ -296,31 +296,29 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   // for operands that it overwrites and another device holds too, and for results that another one gives.
   const int64_t slot_bytes = Aligned(static_cast<int64_t>(f.slots->size() * sizeof(void*)));
   const int64_t fixed_bytes = slot_bytes + Aligned(f.arena_bytes);
-  struct Rooms {
-    int64_t begin = 0;                  // of the device's memory
-    std::vector<int64_t> operand, result;  // from there; -1: they lie in the array
-  };
-  std::vector<Rooms> rooms(static_cast<size_t>(count));
+  const size_t ends = operands.size() + results.size();
+  std::vector<int64_t> begins;  // of each device's memory
+  std::vector<int64_t> rooms;   // by device: of operands, then of results, from there; -1: they lie in the array
+  rooms.reserve(static_cast<size_t>(count) * ends);
   int64_t all_bytes = 0;
   for (int64_t d = 0; d < count; ++d) {
-    Rooms& own = rooms[static_cast<size_t>(d)];
-    own.begin = all_bytes;
+    begins.push_back(all_bytes);
     int64_t bytes = fixed_bytes;
-    const auto room = [&](bool needed, const Blocks& b) {
-      const int64_t place = needed ? bytes : -1;
+    const auto add_room = [&](bool needed, const Blocks& b) {
+      rooms.push_back(needed ? bytes : -1);
       if (needed) bytes += Aligned(b.bytes);
-      return place;
     };
     for (size_t i = 0; i < operands.size(); ++i) {
       const Blocks& x = operands[i];
-      own.operand.push_back(room(!x.InOnePiece() || (overwritten[i] != 0 && x.first[d] == 0), x));
+      add_room(!x.InOnePiece() || (overwritten[i] != 0 && x.first[d] == 0), x);
     }
     for (size_t i = 0; i < results.size(); ++i) {
       const Blocks& y = results[i];
-      own.result.push_back(room(left_in[i] < 0 && (y.first[d] == 0 || !y.InOnePiece()), y));
+      add_room(left_in[i] < 0 && (y.first[d] == 0 || !y.InOnePiece()), y);
     }
     all_bytes += std::max<int64_t>(bytes, kAlign);
   }
+  const auto rooms_of = [&](int64_t d) { return rooms.data() + static_cast<size_t>(d) * ends; };
   struct Memory {
     int64_t bytes;
     char* data;
@@ -336,11 +334,11 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
   }
   // Before any device runs: the first one that holds a block may overwrite it.
   for (int64_t d = 0; d < count; ++d) {
-    const Rooms& own = rooms[static_cast<size_t>(d)];
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (own.operand[i] < 0) continue;
+      const int64_t room = rooms_of(d)[i];
+      if (room < 0) continue;
       const char* whole = static_cast<const char*>(frame->slots[operands[i].slot]);
-      char* copied = memory->data + own.begin + own.operand[i];
+      char* copied = memory->data + begins[static_cast<size_t>(d)] + room;
       operands[i].ForEachPiece(d, [&](int64_t block, int64_t from, int64_t n) {
         std::memcpy(copied + block, whole + from, static_cast<size_t>(n));
       });
@@ -357,12 +355,13 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
     own.devices = &devices;
     own.device = devices.here[static_cast<size_t>(device)];
     own.group_failed = &devices.failed;
-    const Rooms& rooms_here = rooms[static_cast<size_t>(device)];
-    char* base = memory->data + rooms_here.begin;
+    const int64_t *operand_rooms = rooms_of(device), *result_rooms = operand_rooms + operands.size();
+    char* base = memory->data + begins[static_cast<size_t>(device)];
     // Where the device reads an operand, and may write over it.
     const auto operand_at = [&](size_t i) {
-      const int64_t copied = rooms_here.operand[i];
-      return copied < 0 ? static_cast<char*>(frame->slots[operands[i].slot]) + operands[i].starts[device] : base + copied;
+      const int64_t copied = operand_rooms[i];
+      return copied < 0 ? static_cast<char*>(frame->slots[operands[i].slot]) + operands[i].starts[device]
+                        : base + copied;
     };
     void** slots = reinterpret_cast<void**>(base);
     char* arena = base + slot_bytes;
@@ -373,7 +372,7 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
         case Artifact::Place::kParam: slots[s] = operand_at(static_cast<size_t>(place)); break;
         case Artifact::Place::kResult: {
           const Blocks& y = results[static_cast<size_t>(place)];
-          const int64_t room = rooms_here.result[static_cast<size_t>(place)];
+          const int64_t room = result_rooms[place];
           slots[s] = room < 0 ? static_cast<char*>(frame->slots[y.slot]) + y.starts[device] : base + room;
           break;
         }
@@ -389,9 +388,9 @@ void RunSpmd(WeftFrame* frame, const int64_t* desc) {
       const Blocks& y = results[i];
       if (y.first[device] == 0) continue;
       // It may be left in the memory of an operand that is not the result's all the same.
-      const char* made = left_in[i] >= 0 ? operand_at(static_cast<size_t>(left_in[i]))
-                         : rooms_here.result[i] >= 0 ? base + rooms_here.result[i]
-                                                     : nullptr;
+      const char* made = left_in[i] >= 0        ? operand_at(static_cast<size_t>(left_in[i]))
+                         : result_rooms[i] >= 0 ? base + result_rooms[i]
+                                                : nullptr;
       char* whole = static_cast<char*>(frame->slots[y.slot]);
       if (made == nullptr || made == whole + y.starts[device]) continue;
       y.ForEachPiece(device, [&](int64_t block, int64_t to, int64_t n) {

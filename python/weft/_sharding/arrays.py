@@ -44,7 +44,9 @@ def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
             # Both cut the array over axes of one finer mesh: the first and the last step copy nothing.
             mesh, of_source, of_target = names
             finer = NamedSharding(mesh, renamed(x.sharding.spec, of_source))
-            moved = move_by_program(_weft.with_sharding(x, finer, False), NamedSharding(mesh, renamed(sharding.spec, of_target)))
+            moved = move_by_program(
+                _weft.with_sharding(x, finer, False), NamedSharding(mesh, renamed(sharding.spec, of_target))
+            )
             return _weft.with_sharding(moved, sharding, False)
     raise value_error(
         f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to another "
