@@ -1,5 +1,5 @@
-"""Memory of arrays over a mesh: donated blocks hold results, blocks go from one layout to another without a whole array,
-and operations outside of jit work on arrays that span processes. In one process, in two and in three."""
+"""Memory of arrays over a mesh: donated blocks hold results, blocks go from one layout to another without a whole
+array, and operations outside of jit work on arrays that span processes. In one process, in two and in three."""
 
 import gc
 import os
@@ -326,8 +326,9 @@ def test_moving_needs_no_whole_array():
     f = weft.jit(lambda v: v + 1, in_shardings=PLACES["rows"])
     f(x)
     got = []
-    for place in ("both", "rows", "turned"):
-        assert peak_during(lambda: got.append(weft.device_put(x, PLACES[place]))) < 1.3 * a.nbytes  # the new blocks
+    for name in ("both", "rows", "turned"):
+        move = lambda place=PLACES[name]: got.append(weft.device_put(x, place))
+        assert peak_during(move) < 1.3 * a.nbytes  # the new blocks
     # What is moved, and the result.
     assert peak_during(lambda: got.append(f(x))) < 2.3 * a.nbytes
 
@@ -413,9 +414,9 @@ def test_what_needs_all_elements_is_refused():
     (a,) = values()
     x = weft.device_put(a, PLACES["rows"])
     captured = weft.jit(lambda y: y + x)
-    for use in (lambda: np.asarray(x), lambda: x.tolist(), lambda: captured(wnp.ones(SHAPE)), lambda: bool(x[0, 0:1] > x),
+    for use in (lambda: np.asarray(x), lambda: x.tolist(), lambda: captured(wnp.ones(SHAPE)),
                 lambda: weft.device_get(x), lambda: pickle.dumps(x)):  # fmt: skip
-        with pytest.raises((RuntimeError, ValueError, TypeError), match="process_allgather|ambiguous|one element"):
+        with pytest.raises(RuntimeError, match="process_allgather"):
             use()
     assert repr(x) == "Array(shape=(24, 48), dtype=float32)"
     assert repr(x.sum()).startswith("Array(")
