@@ -219,6 +219,9 @@ TEST(Shards, OfOtherProcessesCannotBeHadWhole) {
   const Placement same = On(kGrid, {{}, {}}, {1, 0, 0, 0, 1, 1, 1});
   EXPECT_FALSE(same.Spans());
   EXPECT_EQ(Shards::Cut(ShardLayout::Make(same, DType::kI32, {6, 4}), Counting({6, 4}))->Whole().at<int32_t>(5), 5);
+  // One process that happens to have both blocks does what the others do.
+  const Placement middle = On(kGrid, {{{"x"}}, {}}, {1, 0, 0, 1, 1, 2, 2});
+  EXPECT_THROW(Shards::Cut(ShardLayout::Make(middle, DType::kI32, {6, 4}), Counting({6, 4}))->Whole(), Error);
   const Placement none = On(kGrid, {{{"x"}}, {}}, {2, 0, 0, 0, 1, 1, 1});
   EXPECT_THROW(ShardLayout::Make(none, DType::kI32, {6, 4}), Error);
   const Placement uneven = On(kGrid, {{{"y"}}, {}});
