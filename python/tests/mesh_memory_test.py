@@ -245,20 +245,11 @@ def test_donation_needs_no_second_array(name):
 # --- Other layouts ---------------------------------------------------------------------------------------------------
 
 
-def divides(source, target):
-    """Whether devices of several processes can move one to the other."""
-    return not SPANS or N != 6 or {source.mesh.devices.shape, target.mesh.devices.shape} != {(3, 2), (2, 3)}
-
-
 @pytest.mark.parametrize("source", PLACES.values(), ids=PLACES)
 def test_moves_block_by_block(source):
     (a,) = values()
     for name, target in PLACES.items():
         x = weft.device_put(a, source)
-        if not divides(source, target) and not source.is_fully_replicated:
-            with pytest.raises(ValueError, match="process_allgather"):
-                weft.device_put(x, target)
-            continue
         before = _weft.shard_copies()
         y = weft.device_put(x, target)
         assembled, cut = _weft.shard_copies()[:2]
@@ -278,6 +269,17 @@ def test_moves_block_by_block(source):
                 warnings.simplefilter("error")
                 weft.jit(lambda v: v + 1, donate_argnums=0)(y)
         holds(x, a, source)
+
+
+def test_moves_to_another_order_of_devices():
+    (a,) = values()
+    order = weft.devices()[::-1]
+    back = on(weft.Mesh(order, ("x",)), P("x"))
+    for place in PLACES.values():
+        x = weft.device_put(a, place)
+        y = weft.device_put(x, back)
+        holds(y, a, back)
+        holds(weft.device_put(y, place), a, place)
 
 
 @pytest.mark.parametrize("source", PLACES.values(), ids=PLACES)

@@ -48,10 +48,13 @@ def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
                 _weft.with_sharding(x, finer, False), NamedSharding(mesh, renamed(sharding.spec, of_target))
             )
             return _weft.with_sharding(moved, sharding, False)
+        if sharding.device_set == x.sharding.device_set:
+            # In another order, or by axes that do not divide each other: every process has all of it for a moment.
+            whole = move_by_program(x, NamedSharding(x.sharding.mesh, PartitionSpec()))
+            return _weft.with_sharding(whole, sharding, own)
     raise value_error(
         f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to another "
-        f"sharding on a mesh of the same devices in the same order, whose axes divide each other; got {sharding}. "
-        "multihost_utils.process_allgather brings all of it"
+        f"sharding on its devices; got {sharding}. multihost_utils.process_allgather brings all of it"
     )
 
 
