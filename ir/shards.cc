@@ -10,55 +10,97 @@
 namespace weft {
 namespace {
 
-// The pieces of a block that lie together in the whole array: their bytes, and how many dimensions are walked to reach
-// them.
-struct Pieces {
-  size_t outer;
-  int64_t bytes;
-
-  explicit Pieces(const ShardLayout& layout) : outer(layout.block.size()), bytes(ByteWidth(layout.dtype)) {
-    // Dimensions that are not cut lie together behind the last one that is.
-    while (outer > 0 && layout.block[outer - 1] == layout.shape[outer - 1]) bytes *= layout.block[--outer];
-    if (outer > 0) bytes *= layout.block[--outer];
-  }
-  int64_t Count(const ShardLayout& layout) const {
-    return NumElements(absl::Span<const int64_t>(layout.block).subspan(0, outer));
-  }
+// An array in equal blocks.
+struct Blocks {
+  const Shape& block;
+  const std::vector<std::vector<int64_t>>& index;  // which one each is, along every dimension
 };
 
-// Where block `index` begins in the whole array, in elements.
-int64_t StartOf(const ShardLayout& layout, const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
-  int64_t start = 0;
-  for (size_t d = 0; d < layout.block.size(); ++d) start += index[d] * layout.block[d] * strides[d];
-  return start;
-}
-
-// Calls f(place in the block, place in the whole array, bytes) for each piece of block `index`.
-template <class F>
-void ForEachPiece(const ShardLayout& layout, const std::vector<int64_t>& index, const F& f) {
-  const std::vector<int64_t> strides = RowMajorStrides(layout.shape);
-  const Pieces pieces(layout);
-  const int64_t count = pieces.Count(layout), start = StartOf(layout, index, strides);
-  std::vector<int64_t> row(pieces.outer, 0);
+// Copies a box of `sizes` elements between two arrays of `from_shape` and `to_shape`, in which it begins at `from` and
+// `to`.
+void CopyBox(const Shape& sizes, int64_t width, const Shape& from_shape, const char* from, const Shape& to_shape,
+             char* to) {
+  // The last dimensions that are whole in both lie together, and so does what there is of the one before.
+  size_t outer = sizes.size();
+  int64_t piece = width;
+  while (outer > 0 && sizes[outer - 1] == from_shape[outer - 1] && sizes[outer - 1] == to_shape[outer - 1])
+    piece *= sizes[--outer];
+  if (outer > 0) piece *= sizes[--outer];
+  const std::vector<int64_t> from_strides = RowMajorStrides(from_shape), to_strides = RowMajorStrides(to_shape);
+  const int64_t count = NumElements(absl::Span<const int64_t>(sizes).subspan(0, outer));
+  std::vector<int64_t> row(outer, 0);
   for (int64_t r = 0; r < count; ++r) {
-    int64_t at = start;
-    for (size_t d = 0; d < pieces.outer; ++d) at += row[d] * strides[d];
-    f(r * pieces.bytes, at * ByteWidth(layout.dtype), pieces.bytes);
-    for (size_t d = pieces.outer; d-- > 0;) {
-      if (++row[d] < layout.block[d]) break;
+    std::memcpy(to, from, static_cast<size_t>(piece));
+    for (size_t d = outer; d-- > 0;) {
+      from += from_strides[d] * width, to += to_strides[d] * width;
+      if (++row[d] < sizes[d]) break;
+      from -= sizes[d] * from_strides[d] * width, to -= sizes[d] * to_strides[d] * width;
       row[d] = 0;
     }
   }
 }
 
+// Makes the blocks `to`, one behind the other, of the blocks `from`: each is copied from those that it meets.
+// `address`: of a block in `from`. False where one that is needed is not among them; then nothing is copied.
+template <class F>
+bool CopyBlocks(int64_t width, const Blocks& from, const F& address, const Blocks& to, char* stack) {
+  const size_t rank = to.block.size();
+  std::map<std::vector<int64_t>, size_t> places;
+  for (size_t i = 0; i < from.index.size(); ++i) places.emplace(from.index[i], i);
+  const int64_t bytes = NumElements(to.block) * width;
+  if (bytes == 0) return true;
+  for (const bool copy : {false, true}) {
+    char* out = stack;
+    for (const std::vector<int64_t>& index : to.index) {
+      std::vector<int64_t> first(rank), last(rank), at;
+      for (size_t d = 0; d < rank; ++d) {
+        first[d] = index[d] * to.block[d] / from.block[d];
+        last[d] = ((index[d] + 1) * to.block[d] - 1) / from.block[d];
+      }
+      at = first;
+      for (bool more = true; more;) {
+        const auto found = places.find(at);
+        if (found == places.end()) return false;
+        if (copy) {
+          // Where both begin in the whole array; what they share begins at the later place.
+          Shape sizes(rank);
+          const std::vector<int64_t> from_strides = RowMajorStrides(from.block), to_strides = RowMajorStrides(to.block);
+          int64_t skip_from = 0, skip_to = 0;
+          for (size_t d = 0; d < rank; ++d) {
+            const int64_t a = at[d] * from.block[d], b = index[d] * to.block[d], begin = std::max(a, b);
+            sizes[d] = std::min(a + from.block[d], b + to.block[d]) - begin;
+            skip_from += (begin - a) * from_strides[d];
+            skip_to += (begin - b) * to_strides[d];
+          }
+          CopyBox(sizes, width, from.block, address(found->second) + skip_from * width, to.block,
+                  out + skip_to * width);
+        }
+        more = false;
+        for (size_t d = rank; d-- > 0 && !more;) {
+          more = ++at[d] <= last[d];
+          if (!more) at[d] = first[d];
+        }
+      }
+      out += bytes;
+    }
+  }
+  return true;
+}
+
 // Whether each block lies in the whole array where it lies in the stack.
 bool InOrder(const ShardLayout& layout) {
   if (layout.block_bytes == 0) return true;
-  if (Pieces(layout).Count(layout) != 1) return false;
+  // A block is in one piece where it is whole in all dimensions behind the first one that it has more than one of.
+  size_t d = 0;
+  while (d < layout.block.size() && layout.block[d] == 1) ++d;
+  for (++d; d < layout.block.size(); ++d) {
+    if (layout.block[d] != layout.shape[d]) return false;
+  }
   const std::vector<int64_t> strides = RowMajorStrides(layout.shape);
   for (size_t k = 0; k < layout.held.index.size(); ++k) {
-    const int64_t start = StartOf(layout, layout.held.index[k], strides) * ByteWidth(layout.dtype);
-    if (start != static_cast<int64_t>(k) * layout.block_bytes) return false;
+    int64_t start = 0;
+    for (size_t i = 0; i < layout.block.size(); ++i) start += layout.held.index[k][i] * layout.block[i] * strides[i];
+    if (start * ByteWidth(layout.dtype) != static_cast<int64_t>(k) * layout.block_bytes) return false;
   }
   return true;
 }
@@ -109,7 +151,9 @@ std::shared_ptr<const ShardLayout> ShardLayout::Make(const Mesh& mesh, Sharding 
   for (const auto& axes : sharding.dims) {
     for (const std::string& axis : axes) blocks *= mesh.Size(axis);
   }
-  layout->complete = static_cast<int64_t>(layout->held.index.size()) == blocks;
+  // One of several processes may happen to hold all blocks. That does not count: all processes have to do the same.
+  layout->complete =
+      static_cast<int64_t>(layout->held.index.size()) == blocks && (placement == nullptr || !placement->Spans());
   layout->in_order = layout->complete && InOrder(*layout);
   return layout;
 }
@@ -122,6 +166,12 @@ int64_t ShardLayout::device(size_t k) const {
   return placement == nullptr ? held.devices[k] : placement->devices[static_cast<size_t>(held.devices[k])];
 }
 
+bool ShardLayout::SameBlocks(const ShardLayout& other) const {
+  // The first blocks of halves and of quarters have the same indices.
+  return block == other.block && held.devices == other.held.devices && held.place == other.held.place &&
+         held.index == other.held.index;
+}
+
 ShardCopies& CountedShardCopies() {
   static ShardCopies copies;
   return copies;
@@ -131,13 +181,10 @@ Tensor StackOfBlocks(const Tensor& whole, const ShardLayout& layout) {
   WEFT_CHECK(whole.shape() == layout.shape) << "an array does not fit its layout";
   if (layout.in_order) return whole.Reshaped(layout.stack);
   Tensor stack(layout.dtype, layout.stack);
-  char* to = stack.data<char>();
-  for (const std::vector<int64_t>& index : layout.held.index) {
-    ForEachPiece(layout, index, [&](int64_t block, int64_t from, int64_t bytes) {
-      std::memcpy(to + block, whole.data<char>() + from, static_cast<size_t>(bytes));
-    });
-    to += layout.block_bytes;
-  }
+  const std::vector<std::vector<int64_t>> only(1, std::vector<int64_t>(layout.shape.size(), 0));
+  CopyBlocks(
+      ByteWidth(layout.dtype), {layout.shape, only}, [&](size_t) { return whole.data<char>(); },
+      {layout.block, layout.held.index}, stack.data<char>());
   ++CountedShardCopies().cut;
   return stack;
 }
@@ -207,27 +254,58 @@ Tensor Shards::Stack() const {
   return stack_;
 }
 
+namespace {
+
+[[noreturn]] void ThrowElsewhere(const ShardLayout& layout) {
+  throw Error(ErrorKind::kRuntime,
+              "the array " + Type{layout.dtype, Dims(layout.shape.begin(), layout.shape.end()), {}}.ToString() +
+                  " spans devices of several processes, and this one holds only a part: x.addressable_shards has "
+                  "that, weft.experimental.multihost_utils.process_allgather(x) brings all of it, and jitted "
+                  "functions take it as an argument (one that they close over cannot be cut)");
+}
+
+}  // namespace
+
+// Copies the blocks from where they lie, in one stack or apart.
+bool Shards::CopyTo(const Shape& block, const std::vector<std::vector<int64_t>>& index, char* stack) const {
+  Wait();
+  std::vector<Buffer> apart;
+  Tensor together;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stacked_)
+      together = stack_;
+    else
+      apart = buffers_;
+  }
+  const HeldBlocks& held = layout_->held;
+  const auto address = [&](size_t place) -> const char* {
+    if (together.defined()) return together.data<char>() + static_cast<int64_t>(place) * layout_->block_bytes;
+    const auto first = std::find(held.place.begin(), held.place.end(), place);
+    return static_cast<const char*>(apart[static_cast<size_t>(first - held.place.begin())].address);
+  };
+  return CopyBlocks(ByteWidth(layout_->dtype), {layout_->block, held.index}, address, {block, index}, stack);
+}
+
 Tensor Shards::Assembled() const {
   const ShardLayout& layout = *layout_;
-  if (!layout.complete) {
-    throw Error(ErrorKind::kRuntime,
-                "the array " + Type{layout.dtype, Dims(layout.shape.begin(), layout.shape.end()), {}}.ToString() +
-                    " spans devices of several processes, and this one holds only a part: x.addressable_shards has "
-                    "that, weft.experimental.multihost_utils.process_allgather(x) brings all of it, and jitted "
-                    "functions take it as an argument (one that they close over cannot be cut)");
-  }
-  const Tensor stack = Stack();
-  if (layout.in_order) return stack.Reshaped(layout.shape);
+  if (!layout.complete) ThrowElsewhere(layout);
+  if (layout.in_order) return Stack().Reshaped(layout.shape);
   Tensor whole(layout.dtype, layout.shape);
-  const char* from = stack.data<char>();
-  for (const std::vector<int64_t>& index : layout.held.index) {
-    ForEachPiece(layout, index, [&](int64_t block, int64_t to, int64_t bytes) {
-      std::memcpy(whole.data<char>() + to, from + block, static_cast<size_t>(bytes));
-    });
-    from += layout.block_bytes;
-  }
+  CopyTo(layout.shape, std::vector<std::vector<int64_t>>(1, std::vector<int64_t>(layout.shape.size(), 0)),
+         whole.data<char>());
   ++CountedShardCopies().assembled;
   return whole;
+}
+
+Tensor Shards::StackAs(const ShardLayout& to) const {
+  WEFT_CHECK(to.shape == layout_->shape && to.dtype == layout_->dtype) << "an array does not fit its layout";
+  if (layout_->SameBlocks(to)) return Stack();
+  if (layout_->in_order && to.in_order) return Stack().Reshaped(to.stack);  // both are the whole array
+  Tensor stack(to.dtype, to.stack);
+  if (!CopyTo(to.block, to.held.index, stack.data<char>())) ThrowElsewhere(*layout_);
+  ++CountedShardCopies().moved;
+  return stack;
 }
 
 const Tensor& Shards::Whole() const {
@@ -243,18 +321,15 @@ const Tensor& Shards::Whole() const {
 
 bool Shards::HoldsAlone() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!stacked_) return false;
+  if (!stacked_) {
+    return std::all_of(buffers_.begin(), buffers_.end(), [&](const Buffer& b) {
+      const auto same =
+          std::count_if(buffers_.begin(), buffers_.end(), [&](const Buffer& c) { return c.owner == b.owner; });
+      return b.owner.use_count() == same;
+    });
+  }
   const bool twice = whole_known_ && whole_.owner() == stack_.owner();
   return stack_.raw() == stack_.owner().get() && stack_.owner().use_count() == (twice ? 2 : 1);
-}
-
-Tensor Shards::Take() {
-  Tensor stack = Stack();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  stack_ = Tensor();
-  whole_ = Tensor();
-  whole_known_ = false;
-  return stack;
 }
 
 }  // namespace weft

@@ -28,11 +28,6 @@ struct HeldBlocks {
   std::vector<int64_t> devices;             // of the mesh, that belong to the process
   std::vector<size_t> place;                // of each one's block in the stack
   std::vector<std::vector<int64_t>> index;  // of each block of the stack: which one it is, along every dimension
-
-  // Whether two stacks have the same blocks, for the same devices.
-  friend bool operator==(const HeldBlocks& a, const HeldBlocks& b) {
-    return a.devices == b.devices && a.place == b.place && a.index == b.index;
-  }
 };
 
 // `processes`: this one, then that of each device of the mesh.
@@ -61,6 +56,8 @@ struct ShardLayout {
   static std::shared_ptr<const ShardLayout> Make(const Placement& placement, DType dtype, Shape shape);
 
   int64_t device(size_t k) const;  // the number of the k-th device of this process
+  // Whether two stacks are the same blocks, for the same devices.
+  bool SameBlocks(const ShardLayout& other) const;
 
   const Placement* placement = nullptr;
   DType dtype = DType::kF32;
@@ -71,9 +68,10 @@ struct ShardLayout {
   int64_t block_bytes = 0;
 };
 
-// How often this process has put arrays together, cut them, and moved blocks behind each other, by copying.
+// How often this process has put arrays together, cut whole ones, moved blocks behind each other, and made the blocks
+// of one layout of those of another, by copying.
 struct ShardCopies {
-  std::atomic<int64_t> assembled{0}, cut{0}, stacked{0};
+  std::atomic<int64_t> assembled{0}, cut{0}, stacked{0}, moved{0};
 };
 ShardCopies& CountedShardCopies();
 
@@ -105,13 +103,16 @@ class Shards {
   const Tensor& Whole() const;
   // The same, not kept.
   Tensor Assembled() const;
+  // The stack of the same array in another layout: its own where the blocks are the same, else each block is copied
+  // from those that it meets. Raises kRuntime where one of these is in another process.
+  Tensor StackAs(const ShardLayout& to) const;
 
   // Whether nobody else refers to the memory, if nobody else refers to this.
   bool HoldsAlone() const;
-  // The stack, which nothing here refers to any more.
-  Tensor Take();
 
  private:
+  bool CopyTo(const Shape& block, const std::vector<std::vector<int64_t>>& index, char* stack) const;
+
   std::shared_ptr<const ShardLayout> layout_;
   mutable std::mutex mutex_;
   mutable std::atomic<bool> stacked_, whole_known_{false};

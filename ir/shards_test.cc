@@ -124,8 +124,87 @@ TEST(Shards, KnowsWhoHoldsItsMemory) {
     const Tensor whole = rows->Whole();
     EXPECT_FALSE(rows->HoldsAlone());
   }
-  const Tensor stack = shards->Take();
-  EXPECT_EQ(stack.owner().use_count(), 1);
+  // Of blocks that lie apart.
+  std::vector<Buffer> buffers;
+  for (size_t k = 0; k < rows->num_buffers(); ++k) {
+    const Tensor own = rows->Block(k / 3 * 3).Copy();
+    buffers.push_back({kDevices[k], const_cast<void*>(own.raw()), own.bytes(), own.owner(), nullptr});
+  }
+  buffers[1] = buffers[2] = buffers[0];
+  Shards apart(rows->shared_layout(), buffers);
+  EXPECT_FALSE(apart.HoldsAlone());
+  buffers.clear();
+  EXPECT_TRUE(apart.HoldsAlone());
+}
+
+// Every layout of one mesh made of every one of another, block by block: no whole array is made.
+TEST(Shards, MovesBlocksBetweenLayouts) {
+  const Mesh line{{{"x", 6}}}, turned{{{"x", 3}, {"y", 2}}}, more{{{"x", 2}, {"y", 3}, {"z", 1}}};
+  const Tensor whole = Counting({6, 12, 6});
+  std::vector<Placement> places;
+  for (const Mesh& mesh : {kGrid, turned, more}) {
+    for (const Sharding& s : EveryKind()) places.push_back(On(mesh, s));
+  }
+  for (const Sharding& s : {Sharding{{{"x"}}, {}}, Sharding{{{}, {"x"}}, {}}, Sharding{{{}, {}, {"x"}}, {}}})
+    places.push_back(On(line, s));
+  int copied = 0;
+  for (const Placement& from : places) {
+    const auto source = Shards::Cut(ShardLayout::Make(from, DType::kI32, whole.shape()), whole);
+    std::vector<Buffer> buffers;
+    for (size_t k = 0; k < source->num_buffers(); ++k) {
+      const Tensor own = source->Block(k).Copy();
+      buffers.push_back({kDevices[k], const_cast<void*>(own.raw()), own.bytes(), own.owner(), nullptr});
+    }
+    const Shards apart(source->shared_layout(), buffers);
+    for (const Placement& to : places) {
+      const auto wanted = ShardLayout::Make(to, DType::kI32, whole.shape());
+      const Tensor want = StackOfBlocks(whole, *wanted);
+      const int64_t moved = CountedShardCopies().moved, assembled = CountedShardCopies().assembled;
+      const int64_t cut = CountedShardCopies().cut;
+      const Tensor stack = source->StackAs(*wanted);
+      EXPECT_TRUE(stack.BitEquals(want)) << from.sharding.ToString() << " to " << to.sharding.ToString();
+      const bool same = source->layout().SameBlocks(*wanted) || (source->layout().in_order && wanted->in_order);
+      EXPECT_EQ(CountedShardCopies().moved, moved + (same ? 0 : 1));
+      EXPECT_EQ(stack.owner() == source->Stack().owner(), same);
+      copied += !same;
+      EXPECT_EQ(CountedShardCopies().assembled, assembled);
+      EXPECT_EQ(CountedShardCopies().cut, cut);
+      if (!same) {
+        EXPECT_TRUE(apart.StackAs(*wanted).BitEquals(want));
+      }
+    }
+  }
+  EXPECT_GT(copied, 400);
+  // Without elements, and without dimensions.
+  for (const Shape& shape : {Shape{0, 6}, Shape{6, 0}}) {
+    const Tensor none = Counting(shape);
+    const Placement rows = On(line, {{{"x"}}, {}}), columns = On(line, {{{}, {"x"}}, {}});
+    const auto shards = Shards::Cut(ShardLayout::Make(rows, DType::kI32, shape), none);
+    const auto wanted = ShardLayout::Make(columns, DType::kI32, shape);
+    EXPECT_TRUE(shards->StackAs(*wanted).BitEquals(StackOfBlocks(none, *wanted)));
+  }
+}
+
+TEST(Shards, MovesWhatThisProcessHas) {
+  const Ints processes = {1, 0, 0, 0, 1, 1, 1};
+  const Tensor whole = Counting({6, 12});
+  const auto on = [&](Sharding s) { return On(kGrid, std::move(s), processes); };
+  const Placement same = on({{}, {}}), rows = on({{{"x"}}, {}}), both = on({{{"x"}, {"y"}}, {}}),
+                  columns = on({{{}, {"y"}}, {}});
+  const auto make = [&](const Placement& p) { return ShardLayout::Make(p, DType::kI32, whole.shape()); };
+  for (const Placement* to : {&rows, &both, &columns}) {
+    const Tensor want = StackOfBlocks(whole, *make(*to));
+    EXPECT_TRUE(Shards::Cut(make(same), whole)->StackAs(*make(*to)).BitEquals(want));
+  }
+  EXPECT_TRUE(Shards::Cut(make(rows), whole)->StackAs(*make(both)).BitEquals(StackOfBlocks(whole, *make(both))));
+  EXPECT_THROW(Shards::Cut(make(rows), whole)->StackAs(*make(columns)), Error);
+  // Two halves, and the first two quarters.
+  const Mesh line{{{"x", 4}}}, pairs{{{"x", 2}, {"y", 2}}};
+  const Ints two = {0, 0, 0, 1, 1};
+  const auto halves = ShardLayout::Make(pairs, {{{}, {"y"}}, {}}, two, DType::kI32, {6, 12}, nullptr);
+  const auto quarters = ShardLayout::Make(line, {{{}, {"x"}}, {}}, two, DType::kI32, {6, 12}, nullptr);
+  EXPECT_TRUE(Shards::Cut(halves, whole)->StackAs(*quarters).BitEquals(StackOfBlocks(whole, *quarters)));
+  EXPECT_THROW(Shards::Cut(make(both), whole)->StackAs(*make(same)), Error);
 }
 
 TEST(Shards, OfOtherProcessesCannotBeHadWhole) {
@@ -140,6 +219,9 @@ TEST(Shards, OfOtherProcessesCannotBeHadWhole) {
   const Placement same = On(kGrid, {{}, {}}, {1, 0, 0, 0, 1, 1, 1});
   EXPECT_FALSE(same.Spans());
   EXPECT_EQ(Shards::Cut(ShardLayout::Make(same, DType::kI32, {6, 4}), Counting({6, 4}))->Whole().at<int32_t>(5), 5);
+  // One process that happens to have both blocks does what the others do.
+  const Placement middle = On(kGrid, {{{"x"}}, {}}, {1, 0, 0, 1, 1, 2, 2});
+  EXPECT_THROW(Shards::Cut(ShardLayout::Make(middle, DType::kI32, {6, 4}), Counting({6, 4}))->Whole(), Error);
   const Placement none = On(kGrid, {{{"x"}}, {}}, {2, 0, 0, 0, 1, 1, 1});
   EXPECT_THROW(ShardLayout::Make(none, DType::kI32, {6, 4}), Error);
   const Placement uneven = On(kGrid, {{{"y"}}, {}});

@@ -100,24 +100,16 @@ Atom Remainder(Builder& b, const Atom& x, const Atom& y, DType dtype) {
   return b.Emit1(FindPrim("select"), {b.Emit1(FindPrim("lt"), {y, zero}), negative, b.Emit1(add, {r, zero})});
 }
 
-// The array of those that are on a device, or null where none is; nothing where they are on several.
-std::optional<const Shards*> OnOneDevice(Operands xs) {
-  const Shards* found = nullptr;
+// The device of those that are on one, or null where none is; nothing where they are on several.
+std::optional<const Placement*> OnOneDevice(Operands xs) {
+  const Placement* found = nullptr;
   for (const Operand& x : xs) {
-    if (x.is_scalar() || x.value().shards() == nullptr) continue;
-    const Shards* shards = x.value().shards().get();
-    if (!shards->placement().one_device || (found != nullptr && &found->placement() != &shards->placement()))
-      return std::nullopt;
-    found = shards;
+    const Placement* const place = x.is_scalar() ? nullptr : x.value().placement();
+    if (place == nullptr) continue;
+    if (!place->one_device || (found != nullptr && found != place)) return std::nullopt;
+    found = place;
   }
   return found;
-}
-
-// `y` on the device of `x`.
-std::shared_ptr<Shards> LikeOn(const Shards& x, const Tensor& y) {
-  const ShardLayout& of = x.layout();
-  if (of.dtype == y.dtype() && of.shape == y.shape()) return Shards::Cut(x.shared_layout(), y);
-  return Shards::Cut(ShardLayout::Make(x.placement(), y.dtype(), y.shape()), y);
 }
 
 // Operands converted and broadcast, ready for element-wise primitives. Not all of them may stay numbers.
@@ -181,7 +173,7 @@ Value Elementwise(const Prim& prim, Operands xs, Attrs attrs, Promotion promotio
     std::optional<Tensor> y = place ? g_elementwise_runner(prim, t.dtype, attrs, xs) : std::nullopt;
     if (y) {
       const bool weak = t.weak && y->dtype() == t.dtype;
-      return *place == nullptr ? Value(*std::move(y), weak) : Value(LikeOn(**place, *y), weak);
+      return *place == nullptr ? Value(*std::move(y), weak) : Value(*std::move(y), **place, weak);
     }
   }
   Site site;

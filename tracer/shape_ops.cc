@@ -35,7 +35,9 @@ Value Reshape(const Operand& x, Dims shape) {
   if (shape == from) return x.ToValue();
   if (!Trace::Current() && !x.is_scalar() && !x.value().traced() &&
       !x.value().shards()) {  // the same buffer, seen differently
-    return Value(x.value().tensor().Reshaped(StaticSizes(shape, "reshape")), x.dtype().weak);
+    Tensor seen = x.value().tensor().Reshaped(StaticSizes(shape, "reshape"));
+    if (const Placement* place = x.value().placement()) return Value(std::move(seen), *place, x.dtype().weak);
+    return Value(std::move(seen), x.dtype().weak);
   }
   Site site;
   return site.Finish(Reshape(site.b(), site.Use(x), shape), x.dtype().weak);

@@ -123,7 +123,7 @@ Site::Site() : trace_(Trace::Current()) {
 
 Atom Site::Use(const Value& value) {
   if (trace_) return trace_->Use(value);
-  if (value.shards() != nullptr) {
+  if (value.placement() != nullptr) {
     placed_.emplace_back(args_.size(), value);
     args_.emplace_back();
     return own_->Parameter(value.type());

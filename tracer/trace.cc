@@ -65,7 +65,8 @@ Tensors Run(const FnRef& fn, const Tensors& args) {
 }
 void SetShardsRunner(ShardsRunner runner) { g_shards_runner = runner; }
 Values Run(const FnRef& fn, const Values& args) {
-  if (g_shards_runner != nullptr && std::any_of(args.begin(), args.end(), [](const Value& v) { return v.shards(); }))
+  if (g_shards_runner != nullptr &&
+      std::any_of(args.begin(), args.end(), [](const Value& v) { return v.placement() != nullptr; }))
     return g_shards_runner(fn, args);
   Tensors tensors;
   tensors.reserve(args.size());
@@ -146,7 +147,6 @@ Atom Trace::Use(const Value& value) {
   if (!value.traced()) {
     WEFT_CHECK(value.defined()) << "an undefined value";
     if (IsLiteralWhenCaptured(value) || AreNullTapes(value)) return Atom(value.tensor());
-    if (value.shards() != nullptr && !value.shards()->layout().complete) value.tensor();  // raises
     if (!varying_.empty()) return Use(Widened(value));
     auto& same_buffer = constants_[value.identity()];
     for (const auto& [known, var] : same_buffer) {
@@ -395,11 +395,11 @@ Tensor Trace::Compute(Var var, const std::string& why) {
   // Known through an outer trace: that one may know it, or raise.
   Builder b(builder_.name());
   std::unordered_map<uint32_t, Atom> env;
-  Tensors args;
+  Values args;
   for (uint32_t id : leaves) {
     const Value known = known_.at(id);
     if (known.traced()) known_.insert_or_assign(id, Value(known.home()->Demand(known.var(), why), known.weak()));
-    args.push_back(known_.at(id).tensor());
+    args.push_back(known_.at(id));
     env[id] = b.Parameter(args.back().type());
   }
   if (slice.empty()) return known_.at(var.id).tensor();
@@ -417,12 +417,12 @@ Tensor Trace::Compute(Var var, const std::string& why) {
       ids.push_back(eqns[e].first_result + r);
     }
   }
-  Tensors values;
+  Values values;
   {
     NoTrace outside;
     values = Run(b.Build(results), args);
   }
-  for (size_t i = 0; i < ids.size(); ++i) known_.emplace(ids[i], Value(values[i]));
+  for (size_t i = 0; i < ids.size(); ++i) known_.emplace(ids[i], values[i]);
   for (int e : slice) {
     if (HasEffect(eqns[e])) done_.insert(e);
   }

@@ -63,7 +63,7 @@ struct Traced {
 
 // Whether a captured array is a literal. A tape refers to memory, which a program cannot hold.
 inline bool IsLiteralWhenCaptured(const Value& array) {
-  return NumElements(array.shape()) <= kMaxLiteralElements && array.dtype() != DType::kTape;
+  return NumElements(array.shape()) <= kMaxLiteralElements && array.dtype() != DType::kTape && array.complete();
 }
 
 class Trace : public std::enable_shared_from_this<Trace> {

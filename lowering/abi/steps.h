@@ -354,6 +354,8 @@ struct Spmd {
   int64_t process = 0, digest = 0, program = 0;
   typename F::Numbers processes{};
   typename F::template List<Blocks<F>> operands{}, results{};
+  typename F::Numbers overwritten{};  // by operand: whether devices write over their blocks of it
+  typename F::Numbers left_in{};      // by result: the operand in whose blocks it is left; -1: in none
   WEFT_ABI_FIELDS {
     v.Word("function", s.function, kFunction), v.Words("axes", s.axes, kDeviceCount);
     v.Word("spans_processes", s.spans_processes);
@@ -362,6 +364,10 @@ struct Spmd {
       v.Words("processes", s.processes, kProcess);
     }
     v.List("operands", s.operands), v.List("results", s.results);
+    const auto num_operands = static_cast<int64_t>(s.operands.size());
+    v.Words("overwritten", s.overwritten, Below(2), num_operands);
+    v.Words("left_in", s.left_in, Kind{Kind::What::kNumber, -1, num_operands - 1},
+            static_cast<int64_t>(s.results.size()));
   }
 };
 

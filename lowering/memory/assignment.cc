@@ -31,8 +31,10 @@ using Lives = absl::btree_set<Lived>;
 
 class Assigner {
  public:
-  Assigner(const Schedule::Frame& frame, const Liveness::Frame& live, const std::vector<bool>& donated)
+  // `done`: of the frames behind this one, those that it calls among them.
+  Assigner(const Schedule::Frame& frame, const Liveness::Frame& live, const std::vector<Assignment::Frame>& done)
       : frame_(frame), live_(live) {
+    const std::vector<bool>& donated = frame.donated;
     for (size_t v = 0; v < frame.values.size(); ++v) {
       const Value& value = frame.values[v];
       static constexpr Place kPlaces[] = {Place::kArena, Place::kParam, Place::kResult, Place::kConstant,
@@ -55,9 +57,18 @@ class Assigner {
         allowed_.insert({s.first, s.uses[0].value, s.uses[1].value});
         is_result_.push_back(s.copy == Schedule::Copy::kResult);
       }
-      for (const Schedule::MayShare& m : s.may_share) {
-        in_place_.push_back({Pair::Kind::kInPlace, Why::kTaken, s.first, m.result, m.operand});
-        allowed_.insert({s.first, m.result, m.operand});
+      const auto may_share = [&](int result, int operand) {
+        in_place_.push_back({Pair::Kind::kInPlace, Why::kTaken, s.first, result, operand});
+        allowed_.insert({s.first, result, operand});
+      };
+      for (const Schedule::MayShare& m : s.may_share) may_share(m.result, m.operand);
+      if (s.function < 0) return;
+      // What the function leaves in the memory of its parameters.
+      const auto first_result = std::find_if(
+          s.uses.begin(), s.uses.end(), [](const Schedule::Use& u) { return u.access != Schedule::Access::kRead; });
+      for (const Buffer& b : done[static_cast<size_t>(s.function)].buffers) {
+        if (b.place == Place::kParam && b.result >= 0)
+          may_share((first_result + b.result)->value, s.uses[static_cast<size_t>(b.index)].value);
       }
     });
   }
@@ -133,6 +144,13 @@ class Assigner {
     return a == b || (x && y && *x <= *y);
   }
 
+  // Whether a result can be left in the memory of a parameter.
+  bool LieAlike(int param, int result) const {
+    if (frame_.places.empty()) return true;
+    const size_t params = frame_.donated.size();
+    return frame_.places[static_cast<size_t>(param)] == frame_.places[params + static_cast<size_t>(result)];
+  }
+
   static bool Ours(const Group& g) {
     switch (g.buffer.place) {
       case Place::kConstant: return false;
@@ -156,6 +174,7 @@ class Assigner {
       if (param.buffer.place != Place::kParam || home.buffer.place != Place::kResult || param.buffer.result >= 0)
         return Why::kTwoPlaces;
       if (!(a.buffer.bytes == b.buffer.bytes)) return Why::kTooSmall;
+      if (!LieAlike(param.buffer.index, home.buffer.index)) return Why::kTwoPlaces;
     } else if (a_fixed) {
       if (!AtMost(b.buffer.bytes, a.buffer.bytes)) return Why::kTooSmall;
     } else if (AtMost(a.buffer.bytes, b.buffer.bytes) ||
@@ -217,7 +236,9 @@ class Assigner {
     // ... and where one is dead before the other is written.
     for (int r : FreeResults()) {
       for (int p : donated_) {
-        if (!(Of(p).buffer.bytes == Of(r).buffer.bytes) || Of(p).buffer.result >= 0) continue;
+        if (!(Of(p).buffer.bytes == Of(r).buffer.bytes) || Of(p).buffer.result >= 0 ||
+            !LieAlike(Of(p).buffer.index, Of(r).buffer.index))
+          continue;
         Pair pair{Pair::Kind::kDonation, Why::kTaken, FirstOf(r), r, p};
         pair.why = Join(r, p);
         if (pair.why == Why::kTaken) {
@@ -293,10 +314,9 @@ class Assigner {
 
 Assignment AssignBuffers(const Schedule& schedule, const Liveness& liveness) {
   Assignment all;
-  for (size_t f = 0; f < schedule.frames.size(); ++f) {
-    all.frames.push_back(
-        Assigner(schedule.frames[f], liveness.frames[f], f == 0 ? schedule.donated : std::vector<bool>()).Run());
-  }
+  all.frames.resize(schedule.frames.size());
+  for (size_t f = schedule.frames.size(); f-- > 0;)
+    all.frames[f] = Assigner(schedule.frames[f], liveness.frames[f], all.frames).Run();
   return all;
 }
 

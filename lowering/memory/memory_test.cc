@@ -212,6 +212,45 @@ TEST(Assignment, DonatedMemory) {
   }
 }
 
+// What the devices of a mesh leave in their blocks of a donated parameter is a result of the program in its memory.
+TEST(Assignment, DonatedBlocks) {
+  const auto laid = [](const std::string& donated, const std::string& places, const std::string& steps) {
+    return Laid(
+        donated +
+        "program f\n%0: param 0, 64 bytes\n%1: param 1, 64 bytes\n%2: result 0, 64 bytes\n%3: result 1, 64 bytes\n"
+        "1: call collective runs 1 (%0, %1, -> %2, -> %3) [overwritten 0, left_in 0]\nend\n" +
+        places +
+        "function g\n%0: param 0, 16 bytes\n%1: param 1, 16 bytes\n%2: result 0, 16 bytes\n%3: result 1, 16 bytes\n"
+        "%4: temporary, 16 bytes\n%5: temporary, 16 bytes\n" +
+        steps + "end\n");
+  };
+  const std::string in_place =
+      "1: kernel k0 (%0, -> %4) may %4 = %0\n2: kernel k0 (%1, -> %5) may %5 = %1\n"
+      "3: copy result (-> %2, %4)\n4: copy result (-> %3, %5)\n";
+  // The second result is written while the first parameter is still read, and the other way round.
+  const std::string crossed =
+      "1: kernel k0 (%0, %1, -> %4)\n2: kernel k0 (%0, %1, -> %5)\n3: kernel k0 (%0, %1)\n"
+      "4: copy result (-> %2, %4)\n5: copy result (-> %3, %5)\n";
+  const Laid both = laid("donated 0 1\n", "donated 0 1 places 0 0 0 0\n", in_place);
+  EXPECT_TRUE(both.Share(0, 2));
+  EXPECT_TRUE(both.Share(1, 3));
+  const Laid one = laid("donated 1\n", "donated 1 places 0 0 0 0\n", in_place);
+  EXPECT_FALSE(one.Share(0, 2));
+  EXPECT_TRUE(one.Share(1, 3));
+  // Other devices hold other blocks of the first result.
+  const Laid apart = laid("donated 0 1\n", "donated 0 1 places 0 1 1 1\n", in_place);
+  EXPECT_FALSE(apart.Share(0, 2));
+  EXPECT_TRUE(apart.Share(1, 3) || apart.Share(1, 2));
+  const Laid read = laid("donated 0 1\n", "donated 0 1 places 0 0 0 0\n", crossed);
+  for (int r : {2, 3}) {
+    const Assignment::Frame& g = read.assignment.frames[1];
+    EXPECT_EQ(read.Share(0, r), g.buffer[0] == g.buffer[static_cast<size_t>(r)]);
+    EXPECT_EQ(read.Share(1, r), g.buffer[1] == g.buffer[static_cast<size_t>(r)]);
+  }
+  const Laid kept = laid("", "", in_place);
+  for (int r : {2, 3}) EXPECT_FALSE(kept.Share(0, r) || kept.Share(1, r));
+}
+
 TEST(ScheduleText, ComesBack) {
   const std::string text =
       "donated 1\nstring \"a \\\"b\\\"\\n\"\nprogram f\n  %0: param 0, 4*n bytes\n  %1: param 1, 8 bytes\n"
@@ -220,7 +259,8 @@ TEST(ScheduleText, ComesBack) {
       "  2: call tape_read (%0, @ %4) [%4, -1, result %5] note \"x\"\n  3: if %1 i32 {\n  } {\n    7: copy data (-> "
       "%5, %3)\n  }\n"
       "  10: while %1 can_fail {\n  } {\n  }\n  16: for 2*n reverse (%0) slices %4 of %0 by 4 {\n  }\n"
-      "  20: checked {\n  } {\n  }\nend\nfunction g\nend\n";
+      "  20: checked {\n  } {\n  }\n  26: call collective runs 1 (%0, -> %2) [overwritten 0, left_in 0]\nend\n"
+      "donated 0 places 1 1\nfunction g\n  %0: param 0, 8 bytes\n  %1: result 0, 8 bytes\nend\nfunction h\nend\n";
   EXPECT_EQ(Schedule::Parse(text).ToString(), text);
 }
 

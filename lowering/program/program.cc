@@ -145,16 +145,26 @@ class Maker {
   }
 
   void NoteDonations() {
-    if (schedule_.donated.empty()) return;
-    artifact_.donated.assign(schedule_.donated.begin(), schedule_.donated.end());
+    const std::vector<bool>& donated = schedule_.frames[0].donated;
+    if (donated.empty()) return;
+    artifact_.donated.assign(donated.begin(), donated.end());
     artifact_.result_in.assign(artifact_.results.size(), -1);
     for (const Buffer& b : assignment_.frames[0].buffers) {
       if (b.place != Place::kParam) continue;
       if (b.result >= 0) artifact_.result_in[static_cast<size_t>(b.result)] = b.index;
-      if (b.values.size() == 1) continue;
-      artifact_.donated[static_cast<size_t>(b.index)] = 2;
-      ++artifact_.counters.donated;
+      if (b.values.size() > 1) artifact_.donated[static_cast<size_t>(b.index)] = 2;
     }
+    // What devices write over their blocks of a parameter.
+    Schedule::ForEachStep(schedule_.frames[0].body, [&](const Schedule::Step& s) {
+      if (s.function < 0) return;
+      for (const Buffer& b : assignment_.frames[static_cast<size_t>(s.function)].buffers) {
+        if (b.place != Place::kParam || b.values.size() == 1) continue;
+        const Schedule::Value& operand =
+            schedule_.frames[0].values[static_cast<size_t>(s.uses[static_cast<size_t>(b.index)].value)];
+        artifact_.donated[static_cast<size_t>(operand.index)] = 2;
+      }
+    });
+    artifact_.counters.donated = std::count(artifact_.donated.begin(), artifact_.donated.end(), 2);
   }
 
   // ---- Numbers ---------------------------------------------------------------------------------------------------
@@ -240,7 +250,7 @@ class Maker {
         step.kind = Step::Kind::kOp;
         step.index = s.index;
         AddNumber(s.index);
-        for (const Schedule::Entry& e : s.desc) AddEntry(e);
+        for (const Schedule::Entry& e : s.desc) AddEntry(e, s.function);
         ++c.library_calls;
         break;
       case Schedule::Step::Kind::kIf: step.kind = Step::Kind::kIf; break;
@@ -275,13 +285,31 @@ class Maker {
     AddDescriptor(told);
   }
 
-  void AddEntry(const Schedule::Entry& e) {
+  // `function`: that the step runs, if it does.
+  void AddEntry(const Schedule::Entry& e, int function) {
     switch (e.kind) {
       case Schedule::Entry::Kind::kNumber: return AddNumber(e.number);
       case Schedule::Entry::Kind::kPlace: return AddNumber(SlotOf(e.value));
       case Schedule::Entry::Kind::kResultNumber:
         return AddNumber(BufferOf(e.value).place == Place::kResult ? BufferOf(e.value).index : -1);
+      case Schedule::Entry::Kind::kLeftIn: return AddNumber(LeftIn(function, e.value));
+      case Schedule::Entry::Kind::kOverwritten: return AddNumber(Overwritten(function, e.value) ? 1 : 0);
     }
+  }
+
+  // The parameter of a function in whose memory a result of it is left; -1: in none.
+  int LeftIn(int function, int result) const {
+    for (const Buffer& b : assignment_.frames[static_cast<size_t>(function)].buffers) {
+      if (b.place == Place::kParam && b.result == result) return b.index;
+    }
+    return -1;
+  }
+  // Whether a function writes to the memory of a parameter.
+  bool Overwritten(int function, int param) const {
+    const std::vector<Buffer>& buffers = assignment_.frames[static_cast<size_t>(function)].buffers;
+    return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& b) {
+      return b.place == Place::kParam && b.index == param && b.values.size() > 1;
+    });
   }
 
   // The step's kernel, with those results streamed that no cache holds until they are read again: they need not pass

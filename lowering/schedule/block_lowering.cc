@@ -333,14 +333,14 @@ void BlockLowering::EmitScan(Steps& steps, const Eqn& e) {
 
 Schedule BuildSchedule(const Fn& fn, const FusionPolicy& policy, const std::vector<bool>& donated) {
   WEFT_CHECK(donated.empty() || donated.size() == fn.params().size()) << "one flag per parameter";
-  ScheduleBuilder builder(policy);
+  ScheduleBuilder builder(policy, fn, donated);
   std::vector<int> params, results;
   builder.NewEnds(fn, &params, &results);
   Schedule::Steps steps;
   BlockLowering block(builder, fn, params, results);
   block.SizesAreChecked();
   block.Run(steps);
-  return builder.Finish(std::move(steps), fn.name(), donated);
+  return builder.Finish(std::move(steps));
 }
 
 }  // namespace weft

@@ -59,6 +59,7 @@ class BlockLowering {
   void EmitUnbox(Steps& steps, const Eqn& e);
   // lowering/schedule/devices.cc
   void EmitSpmd(Steps& steps, const Eqn& e);
+  std::vector<bool> DonatedOperands(const Eqn& e) const;
   void EmitCollective(Steps& steps, const Eqn& e);
   void EmitAxisIndex(Steps& steps, const Eqn& e);
   // Of an axis that `e` names, in the mesh whose devices run it.

@@ -120,7 +120,36 @@ abi::Blocks<InSchedule> StackOfBlocks(int value, const Mesh& mesh, Sharding shar
   return BlocksOf(value, local, Strides(local.dims), std::move(starts), firsts);
 }
 
+// Numbers that are equal where two stacks have the same blocks for the same devices: of operands, then of results.
+std::vector<int> StackPlaces(const Mesh& mesh, const Shardings& in, const Shardings& out, const Ints& processes) {
+  std::vector<std::vector<size_t>> known;
+  std::vector<int> places;
+  for (const Shardings* shardings : {&in, &out}) {
+    for (Sharding s : *shardings) {
+      s.partial.clear();
+      std::vector<size_t> place = BlocksHeld(mesh, s, processes).place;
+      const auto at = std::find(known.begin(), known.end(), place);
+      places.push_back(static_cast<int>(at - known.begin()));
+      if (at == known.end()) known.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
 }  // namespace
+
+// Which operands are donated stacks that nobody reads but this: devices may write over their blocks.
+std::vector<bool> BlockLowering::DonatedOperands(const Eqn& e) const {
+  std::vector<bool> donated(e.operands.size(), false);
+  if (e.attrs.Find("processes") == nullptr) return donated;
+  for (size_t i = 0; i < donated.size(); ++i) {
+    const Atom& a = e.operands[i];
+    donated[i] = a.is_var() && p_.IsDonated(fn_, a.id()) && readers_[plan_.Root(a.id())] == 1 &&
+                 std::count_if(e.operands.begin(), e.operands.end(),
+                               [&](const Atom& b) { return b.is_var() && b.id() == a.id(); }) == 1;
+  }
+  return donated;
+}
 
 void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   const Mesh& mesh = e.attrs.Get<Mesh>("mesh");
@@ -131,7 +160,11 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   }
   Made made;
   const FnRef body = WithoutVarying(*e.regions[0], &out, made);
+  const Ints processes = e.attrs.GetOr<Ints>("processes", {});
+  std::vector<bool> donated = DonatedOperands(e);
   const int index = p_.BeginFunction(body->name());
+  if (std::find(donated.begin(), donated.end(), true) != donated.end())
+    p_.SetDonated(std::move(donated), StackPlaces(mesh, in, out, processes));
   p_.PushMesh(mesh);
   std::vector<int> params, results;
   p_.NewEnds(*body, &params, &results);
@@ -144,7 +177,6 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
   abi::Spmd<InSchedule> told;
   told.function = index;
   for (const Mesh::Axis& a : mesh.axes) told.axes.push_back(Dim(a.size));
-  const Ints processes = e.attrs.GetOr<Ints>("processes", {});
   told.spans_processes = std::any_of(processes.begin(), processes.end(), [&](int64_t p) { return p != processes[0]; });
   if (told.spans_processes) {
     // The first entry is the process that runs this.
@@ -167,7 +199,19 @@ void BlockLowering::EmitSpmd(Steps& steps, const Eqn& e) {
     uses.push_back(p_.Write(NewResult(e.first_result + r)));
     told.results.push_back(blocks(uses.back().value, out[r], local[r], fn_.TypeOf(e.result(static_cast<int>(r)))));
   }
-  p_.AddCall(steps, told, std::move(uses)).note = "devices of " + mesh.ToString();
+  told.overwritten.assign(told.operands.size(), Dim(0));
+  told.left_in.assign(told.results.size(), Dim(-1));
+  Schedule::Step& step = p_.AddCall(steps, told, std::move(uses));
+  // The last two fields are known when the function's memory is.
+  auto entry = step.desc.end() - static_cast<int64_t>(told.operands.size() + told.results.size());
+  const auto becomes = [&](Schedule::Entry known) {
+    known.field = entry->field;
+    *entry++ = known;
+  };
+  for (size_t i = 0; i < told.operands.size(); ++i) becomes(Schedule::Entry::Overwritten(static_cast<int>(i)));
+  for (size_t r = 0; r < told.results.size(); ++r) becomes(Schedule::Entry::LeftIn(static_cast<int>(r)));
+  step.function = index + 1;
+  step.note = "devices of " + mesh.ToString();
 }
 
 int64_t BlockLowering::PlaceInMesh(const Eqn& e, const std::string& axis) const {

@@ -24,16 +24,11 @@ void NumberBlock(Schedule::Block& block, int& at) {
 class Writer {
  public:
   std::string Text(const Schedule& schedule) {
-    if (std::find(schedule.donated.begin(), schedule.donated.end(), true) != schedule.donated.end()) {
-      out_ << "donated";
-      for (size_t i = 0; i < schedule.donated.size(); ++i) {
-        if (schedule.donated[i]) out_ << " " << i;
-      }
-      out_ << "\n";
-    }
+    WriteDonated(schedule.frames[0]);
     for (const std::string& s : schedule.strings) out_ << "string \"" << absl::CEscape(s) << "\"\n";
     for (size_t f = 0; f < schedule.frames.size(); ++f) {
       const Schedule::Frame& frame = schedule.frames[f];
+      if (f != 0) WriteDonated(frame);
       out_ << (f == 0 ? "program " : "function ") << frame.name << "\n";
       for (size_t v = 0; v < frame.values.size(); ++v) WriteValue(static_cast<int>(v), frame.values[v]);
       WriteBlock(frame.body, 1);
@@ -43,6 +38,17 @@ class Writer {
   }
 
  private:
+  void WriteDonated(const Schedule::Frame& frame) {
+    if (std::find(frame.donated.begin(), frame.donated.end(), true) == frame.donated.end()) return;
+    out_ << "donated";
+    for (size_t i = 0; i < frame.donated.size(); ++i) {
+      if (frame.donated[i]) out_ << " " << i;
+    }
+    if (!frame.places.empty()) out_ << " places";
+    for (int place : frame.places) out_ << " " << place;
+    out_ << "\n";
+  }
+
   void WriteValue(int v, const Value& value) {
     out_ << "  %" << v << ": ";
     switch (value.kind) {
@@ -85,6 +91,7 @@ class Writer {
       case Step::Kind::kFor: out_ << "for " << s.trips; break;
       case Step::Kind::kChecked: out_ << "checked"; break;
     }
+    if (s.function >= 0) out_ << " runs " << s.function;
     if (s.reverse) out_ << " reverse";
     if (s.can_fail) out_ << " can_fail";
     WriteUses(s.uses);
@@ -93,10 +100,13 @@ class Writer {
       for (const Schedule::Entry& e : s.desc) {
         out_ << comma;
         if (e.field != nullptr) out_ << e.field << ": ";
-        if (e.kind == Schedule::Entry::Kind::kNumber)
-          out_ << e.number;
-        else
-          out_ << (e.kind == Schedule::Entry::Kind::kPlace ? "%" : "result %") << e.value;
+        switch (e.kind) {
+          case Schedule::Entry::Kind::kNumber: out_ << e.number; break;
+          case Schedule::Entry::Kind::kPlace: out_ << "%" << e.value; break;
+          case Schedule::Entry::Kind::kResultNumber: out_ << "result %" << e.value; break;
+          case Schedule::Entry::Kind::kLeftIn: out_ << "left_in " << e.value; break;
+          case Schedule::Entry::Kind::kOverwritten: out_ << "overwritten " << e.value; break;
+        }
         comma = ", ";
       }
       out_ << "]";

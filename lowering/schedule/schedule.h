@@ -46,13 +46,16 @@ struct Schedule {
   struct MayShare {
     int result = 0, operand = 0;
   };
-  // A number of what the step's code is told: itself, the place of a value, or the number of the result that a value
-  // is written into (-1: into none).
+  // A number of what the step's code is told: itself, the place of a value, the number of the result that a value is
+  // written into (-1: into none), or what became of an end of the function that the step runs: the parameter in whose
+  // memory result `value` is left (-1: in none), and whether parameter `value` is overwritten.
   struct Entry {
-    enum class Kind : uint8_t { kNumber, kPlace, kResultNumber };
+    enum class Kind : uint8_t { kNumber, kPlace, kResultNumber, kLeftIn, kOverwritten };
     Entry(Dim n) : number(n) {}  // NOLINT: a number is an entry
     static Entry Place(int value) { return {Kind::kPlace, value}; }
     static Entry ResultNumber(int value) { return {Kind::kResultNumber, value}; }
+    static Entry LeftIn(int result) { return {Kind::kLeftIn, result}; }
+    static Entry Overwritten(int param) { return {Kind::kOverwritten, param}; }
     Kind kind = Kind::kNumber;
     int value = -1;
     Dim number;
@@ -99,6 +102,8 @@ struct Schedule {
     // What it is told. Of a call: the fields of its struct in lowering/abi/steps.h. Of a kernel: the places of its
     // operands, then the sizes that depend on symbols.
     std::vector<Entry> desc;
+    int function = -1;        // kCall: frames[function] runs on all devices, on blocks of what is read, then of what is
+                              // written: its parameters and results, in this order
     int predicate = -1;
     DType dtype = DType::kBool;  // of the predicate
     Dim trips;                   // kFor
@@ -115,6 +120,10 @@ struct Schedule {
   // A program or one of its functions: values, steps and memory of its own.
   struct Frame {
     std::string name;
+    std::vector<bool> donated;  // by parameter: its memory may be overwritten; empty: none
+    // Parameters, then results: one is left in the memory of the other only where these numbers are equal. Empty: all
+    // are.
+    std::vector<int> places;
     std::vector<Value> values;
     Block body;  // position 0 is before the first step
   };
@@ -122,7 +131,6 @@ struct Schedule {
   std::vector<Frame> frames;  // the program, then functions as in Artifact::functions
   std::vector<KernelSpec> kernels;
   std::vector<std::string> strings;  // formats and messages, by index
-  std::vector<bool> donated;         // by parameter: its memory may be overwritten; empty: none
 
   // Numbers the positions of all steps and blocks, in order.
   void Number();

@@ -38,6 +38,13 @@ int64_t BytesMoved(const KernelSpec& spec) {
 
 }  // namespace
 
+ScheduleBuilder::ScheduleBuilder(const FusionPolicy& policy, const Fn& program, const std::vector<bool>& donated)
+    : policy(policy), program_(program) {
+  schedule_.frames.emplace_back();
+  schedule_.frames[0].name = program.name();
+  schedule_.frames[0].donated = donated;
+}
+
 int ScheduleBuilder::New(Value value) {
   frame().values.push_back(std::move(value));
   open_.written.push_back(false);
@@ -186,10 +193,18 @@ int ScheduleBuilder::Enclosing(int64_t depth) const {
   return enclosing_[enclosing_.size() - 1 - static_cast<size_t>(depth)];
 }
 
-Schedule ScheduleBuilder::Finish(Steps steps, const std::string& name, const std::vector<bool>& donated) {
-  schedule_.frames[0].name = name;
+bool ScheduleBuilder::IsDonated(const Fn& fn, uint32_t i) const {
+  const std::vector<bool>& donated = schedule_.frames[0].donated;
+  return &fn == &program_ && i < donated.size() && donated[i];
+}
+
+void ScheduleBuilder::SetDonated(std::vector<bool> donated, std::vector<int> places) {
+  frame().donated = std::move(donated);
+  frame().places = std::move(places);
+}
+
+Schedule ScheduleBuilder::Finish(Steps steps) {
   schedule_.frames[0].body.steps = std::move(steps);
-  schedule_.donated = donated;
   ShareKernels(&schedule_);
   schedule_.Number();
   return std::move(schedule_);

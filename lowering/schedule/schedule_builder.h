@@ -17,9 +17,9 @@ class ScheduleBuilder {
  public:
   using Steps = Schedule::Steps;
 
-  explicit ScheduleBuilder(const FusionPolicy& policy) : policy(policy) { schedule_.frames.emplace_back(); }
+  ScheduleBuilder(const FusionPolicy& policy, const Fn& program, const std::vector<bool>& donated);
   // Once, at the end.
-  Schedule Finish(Steps steps, const std::string& name, const std::vector<bool>& donated);
+  Schedule Finish(Steps steps);
 
   const FusionPolicy& policy;
 
@@ -53,6 +53,10 @@ class ScheduleBuilder {
   // Between the two calls, values are the function's. Gives its index in Artifact::functions.
   int BeginFunction(const std::string& name);
   void EndFunction(int index, Steps steps);
+  // Whether the memory of parameter `i` of a function may be overwritten. False unless it is the program.
+  bool IsDonated(const Fn& fn, uint32_t i) const;
+  // Of the open function: which of its parameters may be overwritten, and which results they can hold.
+  void SetDonated(std::vector<bool> donated, std::vector<int> places);
   // The index of a function that has been laid out, for another call of it. (One that calls a function around it, or
   // communicates over a mesh around it, is laid out where it is called.)
   std::optional<int> FunctionOf(const FnRef& fn) const;
@@ -90,6 +94,7 @@ class ScheduleBuilder {
   const Schedule::Frame& frame() const { return schedule_.frames[open_.frame]; }
   int New(Schedule::Value value);
 
+  const Fn& program_;
   Schedule schedule_;
   Open open_;
   std::vector<Open> around_;    // the frames in which the open one is called

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -22,17 +23,22 @@ class Reader {
   explicit Reader(const std::string& text) : text_(text) {}
 
   Schedule Read() {
-    if (Take("donated")) {
-      while (!AtEnd() && std::isdigit(static_cast<unsigned char>(Peek()))) {
-        const size_t i = static_cast<size_t>(Number());
-        out_.donated.resize(std::max(out_.donated.size(), i + 1), false);
-        out_.donated[i] = true;
-      }
-    }
-    while (Take("string")) out_.strings.push_back(Quoted());
+    Schedule::Frame next;  // what is said of a frame before it begins
     while (!AtEnd() && !Take("kernels")) {
+      if (Take("donated")) {
+        for (int i : Numbers()) {
+          next.donated.resize(std::max(next.donated.size(), static_cast<size_t>(i) + 1), false);
+          next.donated[static_cast<size_t>(i)] = true;
+        }
+        if (Take("places")) next.places = Numbers();
+        continue;
+      }
+      if (out_.frames.empty() && Take("string")) {
+        out_.strings.push_back(Quoted());
+        continue;
+      }
       if (!Take(out_.frames.empty() ? "program" : "function")) Fail("a program or function");
-      out_.frames.emplace_back();
+      out_.frames.push_back(std::exchange(next, {}));
       frame_ = &out_.frames.back();
       frame_->name = RestOfLine();
       while (Peek() == '%') ReadValue();
@@ -40,14 +46,13 @@ class Reader {
         for (int w : v.within) Known(w);
       }
       while (!Take("end")) frame_->body.steps.push_back(ReadStep());
-    }
-    if (out_.frames.empty()) Fail("a program");
-    if (!out_.donated.empty()) {
-      for (const Value& v : out_.frames[0].values) {
-        if (v.kind == Value::Kind::kParam && static_cast<size_t>(v.index) >= out_.donated.size())
-          out_.donated.resize(static_cast<size_t>(v.index) + 1, false);
+      for (const Value& v : frame_->values) {
+        if (!frame_->donated.empty() && v.kind == Value::Kind::kParam &&
+            static_cast<size_t>(v.index) >= frame_->donated.size())
+          frame_->donated.resize(static_cast<size_t>(v.index) + 1, false);
       }
     }
+    if (out_.frames.empty()) Fail("a program");
     out_.Number();
     return std::move(out_);
   }
@@ -102,6 +107,11 @@ class Reader {
       Fail("a number");
     }
     return n;
+  }
+  std::vector<int> Numbers() {
+    std::vector<int> numbers;
+    while (std::isdigit(static_cast<unsigned char>(Peek()))) numbers.push_back(static_cast<int>(Number()));
+    return numbers;
   }
   Dim Size() {
     Skip();
@@ -229,6 +239,7 @@ class Reader {
     } else {
       Fail("a step");
     }
+    if (Take("runs")) s.function = static_cast<int>(Number());
     s.reverse = Take("reverse");
     s.can_fail = Take("can_fail");
     List("(", [&] {
@@ -248,6 +259,10 @@ class Reader {
         s.desc.push_back(Schedule::Entry::Place(Ref()));
       else if (Take("result"))
         s.desc.push_back(Schedule::Entry::ResultNumber(Ref()));
+      else if (Take("left_in"))
+        s.desc.push_back(Schedule::Entry::LeftIn(static_cast<int>(Number())));
+      else if (Take("overwritten"))
+        s.desc.push_back(Schedule::Entry::Overwritten(static_cast<int>(Number())));
       else
         s.desc.push_back(Size());
       s.desc.back().field = field;

@@ -143,7 +143,7 @@ PyObject* Iterate(PyObject* self) {
     if (v.rank() == 0) throw TypeError("iteration over an array of no dimensions");
     const int64_t n = v.dims()[0].value("iteration");
     Ref list(Check(PyList_New(n)));
-    if (v.traced() || (v.shards() && !v.shards()->placement().one_device)) {
+    if (v.traced() || v.shards()) {
       for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, WrapValue(GetItem(Operand(v), {Index::Int(i)})));
       return PyObject_GetIter(list.get());
     }
@@ -155,7 +155,7 @@ PyObject* Iterate(PyObject* self) {
     for (int64_t i = 0; i < n; ++i) {
       void* data = static_cast<char*>(const_cast<void*>(t.raw())) + i * bytes;
       const Value part(Tensor(t.dtype(), row, t.owner(), data).Copy(), v.weak());
-      PyList_SET_ITEM(list.get(), i, WrapValue(v.shards() ? Place(part, v.shards()->placement()) : part));
+      PyList_SET_ITEM(list.get(), i, WrapValue(v.placement() ? Place(part, *v.placement()) : part));
     }
     return PyObject_GetIter(list.get());
   });
@@ -461,11 +461,11 @@ PyObject* Reduce(PyObject* self, PyObject*) {
     if (v.traced()) throw UserError(ErrorKind::kTracer, {}, "a traced value cannot be pickled");
     RefuseTape(v.dtype());
     Ref module(Check(PyImport_ImportModule("weft._pickled")));
-    Ref rebuild(Check(PyObject_GetAttrString(module.get(), v.shards() ? "placed_array" : "array")));
+    Ref rebuild(Check(PyObject_GetAttrString(module.get(), v.placement() ? "placed_array" : "array")));
     Ref shape(ShapeObject(v));
     const Tensor whole = v.shards() ? v.shards()->Assembled() : v.tensor();
     Ref bytes(Check(PyBytes_FromStringAndSize(static_cast<const char*>(whole.raw()), whole.bytes())));
-    if (v.shards()) {
+    if (v.placement()) {
       Ref place(Check(RunningPython([&] { return PyObject_CallMethod(ShardingOf(v), "_pickled", nullptr); })));
       return Py_BuildValue("O(sOOOO)", rebuild.get(), Name(v.dtype()), shape.get(), bytes.get(),
                            v.weak() ? Py_True : Py_False, place.get());

@@ -80,9 +80,9 @@ bool FlattenLeaf(PyObject* o, Arguments& a) {
   if (IsArray(o)) {
     const Value& value = PeekValue(o);
     AddType(value, a.signature);
-    if (value.shards()) {
+    if (const Placement* place = value.placement()) {
       a.signature.tokens.push_back(kShardingToken);
-      a.signature.tokens.push_back(reinterpret_cast<uint64_t>(&value.shards()->placement()));
+      a.signature.tokens.push_back(reinterpret_cast<uint64_t>(place));
       a.placed = true;
     }
     a.leaves.push_back({o, o});

@@ -125,7 +125,10 @@ std::shared_ptr<Entry> Make(JitObject* self, PyObject* const* args, Py_ssize_t n
   else if (PyLong_Check(entry->tree.get()))
     entry->out = Entry::Out::kTuple;
   entry->placed = a.placed || !MeshesOf(*entry->traced.fn).empty();
-  for (const Value& v : entry->traced.captures) entry->cacheable &= !v.traced();
+  for (const Value& v : entry->traced.captures) {
+    entry->cacheable &= !v.traced();
+    if (!v.traced() && SpansProcesses(v)) v.tensor();  // raises
+  }
   if (self->has_donated) {
     const std::string name = NameOf(self->function);
     PyObject* names = PyTuple_GET_ITEM(pair.get(), 2);
@@ -215,7 +218,7 @@ Tensor Memory(const Value& v) { return v.shards() == nullptr ? v.tensor() : v.sh
 
 // Runs the version of a function for a mesh.
 Values RunOnMesh(const Entry& entry, const Arguments& a, const std::vector<bool>& give, Loc here, bool same_bits) {
-  // Donated blocks are not written to, and can be looked at again.
+  // What is looked at again is not written to: the program works on copies of donated blocks.
   bool keep = On(Setting::kDebugNans);
   for (size_t i = 0; i < give.size(); ++i) keep = keep && (!give[i] || PeekValue(a.leaves[i].array).shards());
   Values kept;

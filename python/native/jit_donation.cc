@@ -82,7 +82,6 @@ std::vector<bool> MayGive(const Entry& entry, const Arguments& a) {
 }
 
 void WarnOfUseless(const Entry& entry) {
-  if (entry.on.cut) return;
   const std::vector<bool> uses = entry.program->UsesDonated();
   SomeDonated useless;
   for (size_t i = 0; i < uses.size(); ++i) {

@@ -14,8 +14,7 @@ bool MayGive(const Value& v);
 // somebody else holds.
 std::vector<bool> MayGive(const Entry& entry, const Arguments& a);
 
-// Once per compiled version. Of a program over a mesh no donated memory is written to: it is free when the program
-// ends.
+// Once per compiled version.
 void WarnOfUseless(const Entry& entry);
 
 }  // namespace weft::python

@@ -62,23 +62,22 @@ OnDevices PlaceProgram(const Traced& traced, const std::vector<PyObject*>& shard
                                           attrs.Get<Ints>("processes"), type.dtype,
                                           StaticSizes(type.dims, "a program for several devices"), nullptr));
     PyObject* const lies = i < shardings.size() ? shardings[i] : nullptr;
-    on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->held == on.params[i]->held);
+    on.fits.push_back(lies != nullptr && LayoutOf(lies, type)->SameBlocks(*on.params[i]));
   }
   return on;
 }
 
 Tensor StackFor(const OnDevices& on, size_t i, const Value& v) {
-  if (on.fits[i]) return v.shards()->Stack();
-  const ShardLayout& wanted = *on.params[i];
-  if (v.shards() == nullptr) return StackOfBlocks(v.tensor(), wanted);
-  if (v.shards()->layout().held == wanted.held) return v.shards()->Stack();
-  return StackOfBlocks(v.shards()->Assembled(), wanted);
+  if (v.shards() == nullptr) return StackOfBlocks(v.tensor(), *on.params[i]);
+  return on.fits[i] ? v.shards()->Stack() : v.shards()->StackAs(*on.params[i]);
 }
 
 Value PlacedResult(const OnDevices& on, size_t i, Tensor result, bool weak) {
   if (i >= on.results.size() || on.results[i] == nullptr) return Value(std::move(result), weak);
-  if (on.part) return Value(std::make_shared<Shards>(on.results[i], std::move(result)), weak);
-  return Value(Shards::Cut(on.results[i], result), weak);
+  const std::shared_ptr<const ShardLayout>& layout = on.results[i];
+  if (layout->placement->one_device && !on.part) return Value(std::move(result), *layout->placement, weak);
+  if (on.part) return FromStack(layout, std::move(result), weak);
+  return Value(Shards::Cut(layout, result), weak);
 }
 
 namespace {

@@ -2,7 +2,9 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "python/native/convert.h"
 #include "python/native/errors.h"
@@ -59,19 +61,45 @@ const Placement& PlacementOf(PyObject* sharding) {
 }
 
 Value Place(const Value& value, const Placement& placement) {
-  auto layout = ShardLayout::Make(placement, value.dtype(), value.shape());
+  if (value.placement() == &placement) return value;
   const std::shared_ptr<Shards>& shards = value.shards();
+  if (placement.one_device) return Value(shards ? shards->Assembled() : value.tensor(), placement, value.weak());
+  auto layout = ShardLayout::Make(placement, value.dtype(), value.shape());
   if (shards == nullptr) return Value(Shards::Cut(std::move(layout), value.tensor()), value.weak());
-  if (&shards->placement() == &placement) return value;
-  if (shards->layout().held == layout->held)
-    return Value(std::make_shared<Shards>(std::move(layout), shards->Stack()), value.weak());
-  return Value(Shards::Cut(std::move(layout), shards->Assembled()), value.weak());
+  Tensor stack = shards->StackAs(*layout);
+  return Value(std::make_shared<Shards>(std::move(layout), std::move(stack)), value.weak());
+}
+
+Value FromStack(const std::shared_ptr<const ShardLayout>& layout, Tensor stack, bool weak) {
+  const Placement& place = *layout->placement;
+  if (place.one_device) return Value(stack.Reshaped(layout->shape), place, weak);
+  return Value(std::make_shared<Shards>(layout, std::move(stack)), weak);
 }
 
 Value CopyOfConcrete(const Value& value) {
   const std::shared_ptr<Shards>& shards = value.shards();
-  if (shards == nullptr) return Value(value.tensor().Copy(), value.weak());
-  return Value(std::make_shared<Shards>(shards->shared_layout(), shards->Stack().Copy()), value.weak());
+  if (shards != nullptr)
+    return Value(std::make_shared<Shards>(shards->shared_layout(), shards->Stack().Copy()), value.weak());
+  if (value.placement() != nullptr) return Value(value.tensor().Copy(), *value.placement(), value.weak());
+  return Value(value.tensor().Copy(), value.weak());
+}
+
+bool LieAlike(const Value& a, const Value& b) {
+  if (a.placement()->devices != b.placement()->devices) return false;
+  return !a.shards() || !b.shards() ? !a.shards() && !b.shards()
+                                    : a.shards()->layout().SameBlocks(b.shards()->layout());
+}
+
+bool ShareMemory(const Value& a, const Value& b) {
+  const auto owners = [](const Value& v) {
+    std::vector<const void*> found;
+    for (size_t k = 0; v.shards() && k < v.shards()->num_buffers(); ++k)
+      found.push_back(v.shards()->buffer(k).owner.get());
+    if (!v.shards()) found.push_back(v.tensor().owner().get());
+    return found;
+  };
+  const std::vector<const void*> of_a = owners(a), of_b = owners(b);
+  return std::find_first_of(of_a.begin(), of_a.end(), of_b.begin(), of_b.end()) != of_a.end();
 }
 
 }  // namespace weft::python

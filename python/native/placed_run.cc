@@ -60,8 +60,8 @@ const Placement& PlaceOf(const Fn& fn, const Values& args) {
   const Placement* first = nullptr;
   size_t of_first = 0;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].shards() == nullptr) continue;
-    const Placement& p = args[i].shards()->placement();
+    if (args[i].placement() == nullptr) continue;
+    const Placement& p = *args[i].placement();
     if (first == nullptr) {
       first = &p, of_first = i;
     } else if (p.devices != first->devices) {
@@ -113,9 +113,6 @@ std::shared_ptr<const Placed> Made(const FnRef& fn, const Values& args) {
 
 Values RunPlaced(const FnRef& fn, const Values& args) {
   const Placement& place = PlaceOf(*fn, args);
-  for (const Value& v : args) {
-    if (SpansProcesses(v)) v.tensor();  // raises
-  }
   const auto on_whole = [&] {
     Tensors tensors;
     for (const Value& v : args) tensors.push_back(v.tensor());
@@ -125,7 +122,7 @@ Values RunPlaced(const FnRef& fn, const Values& args) {
   };
   if (place.one_device) return on_whole();
   Key key{fn, {}};
-  for (const Value& v : args) key.places.push_back(v.shards() ? &v.shards()->placement() : nullptr);
+  for (const Value& v : args) key.places.push_back(v.placement());
   std::shared_ptr<const Placed> placed;
   if (const auto it = Programs().find(key); it != Programs().end()) placed = it->second;
   if (placed == nullptr) {

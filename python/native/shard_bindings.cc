@@ -1,6 +1,7 @@
 // Arrays on devices: putting them there, making them of what the devices hold, and the parts of them.
-#include <cstring>
+#include <optional>
 
+#include "backends/cpu/core/buffer_cache.h"
 #include "python/native/bindings.h"
 #include "python/native/placed.h"
 
@@ -15,9 +16,13 @@ std::shared_ptr<const ShardLayout> LayoutFor(const Value& part, py::handle shard
 }  // namespace
 
 void BindShards(py::module_& m) {
-  // The same concrete array in another place.
-  m.def("with_sharding", [](py::handle array, py::handle sharding) {
-    return Take(WrapValue(Place(ValueOf(array.ptr()), PlacementOf(sharding.ptr()))));
+  // The same concrete array in another place. `own`: in memory of its own; None: unless the same devices hold the same
+  // blocks already.
+  m.def("with_sharding", [](py::handle array, py::handle sharding, std::optional<bool> own) {
+    const Value from = ValueOf(array.ptr());
+    const Value to = Place(from, PlacementOf(sharding.ptr()));
+    const bool copied = own ? *own : from.placement() != nullptr && !LieAlike(from, to);
+    return Take(WrapValue(copied && ShareMemory(from, to) ? CopyOfConcrete(to) : to));
   });
   // Where it is (also of a deleted array), or None.
   m.def("sharding_of", [](py::handle array) -> py::object {
@@ -31,7 +36,7 @@ void BindShards(py::module_& m) {
     const Value v = ValueOf(blocks.ptr());
     auto layout = LayoutFor(v, sharding, shape);
     WEFT_CHECK(v.shape() == layout->stack) << "these are no blocks of that array";
-    return Take(WrapValue(Value(std::make_shared<Shards>(std::move(layout), v.tensor()))));
+    return Take(WrapValue(FromStack(layout, v.tensor(), false)));
   });
   // An array from what each device of this process holds, whose memory it shares. They fit it.
   m.def("from_device_arrays", [](py::handle arrays, const std::vector<int64_t>& shape, py::handle sharding) {
@@ -43,15 +48,15 @@ void BindShards(py::module_& m) {
       WEFT_CHECK(t.shape() == layout->block && t.dtype() == layout->dtype) << "a part does not fit the array";
       buffers.push_back({layout->device(buffers.size()), const_cast<void*>(t.raw()), t.bytes(), t.owner(), nullptr});
     }
+    if (layout->placement->one_device) return Take(WrapValue(Value(parts[0].tensor(), *layout->placement)));
     return Take(WrapValue(Value(std::make_shared<Shards>(std::move(layout), std::move(buffers)))));
   });
   // What the k-th device of this process holds, on that device: the same memory.
   m.def("block_of_device", [](py::handle array, size_t k, py::handle sharding) {
     const Value v = ValueOf(array.ptr());
-    WEFT_CHECK(v.shards() != nullptr && k < v.shards()->num_buffers()) << "no such block";
-    const Tensor block = v.shards()->Block(k);
-    return Take(WrapValue(Value(
-        Shards::Cut(ShardLayout::Make(PlacementOf(sharding.ptr()), block.dtype(), block.shape()), block), v.weak())));
+    WEFT_CHECK(k < (v.shards() ? v.shards()->num_buffers() : 1)) << "no such block";
+    return Take(
+        WrapValue(Value(v.shards() ? v.shards()->Block(k) : v.tensor(), PlacementOf(sharding.ptr()), v.weak())));
   });
   // [(device, address, bytes, whether it is ready), ...] of the devices of this process; of an array on no device in
   // particular its only one.
@@ -63,13 +68,17 @@ void BindShards(py::module_& m) {
       list.append(py::make_tuple(b.device, reinterpret_cast<uintptr_t>(b.address), b.bytes, b.Ready()));
     };
     for (size_t k = 0; v.shards() && k < v.shards()->num_buffers(); ++k) add(v.shards()->buffer(k));
-    if (!v.shards()) add({0, const_cast<void*>(v.tensor().raw()), v.tensor().bytes(), v.tensor().owner(), nullptr});
+    const int64_t device = v.placement() ? v.placement()->devices[0] : 0;
+    if (!v.shards())
+      add({device, const_cast<void*>(v.tensor().raw()), v.tensor().bytes(), v.tensor().owner(), nullptr});
     return list;
   });
-  // How often arrays were put together, cut, and blocks moved behind each other, by copying.
+  // Gives memory that is kept for the next results back to the system.
+  m.def("release_kept_buffers", &cpu::TrimBufferCache);
+  // How often arrays were put together, cut, blocks moved behind each other, and made of those of another layout.
   m.def("shard_copies", [] {
     const ShardCopies& copies = CountedShardCopies();
-    return py::make_tuple(copies.assembled.load(), copies.cut.load(), copies.stacked.load());
+    return py::make_tuple(copies.assembled.load(), copies.cut.load(), copies.stacked.load(), copies.moved.load());
   });
 }
 

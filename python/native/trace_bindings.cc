@@ -27,7 +27,6 @@ Spec SpecFrom(py::handle leaf) {
   OperandHolder holder;
   if (holder.Set(leaf.ptr())) {
     const Value v = holder.operand().ToValue();
-    if (SpansProcesses(v)) return {TypeHere(v), v.weak(), {}};
     return {TypeHere(v), v.weak(), v};
   }
   if (py::isinstance<Type>(leaf)) return {leaf.cast<Type>(), false, {}};

@@ -205,12 +205,18 @@ def test_arrays_of_which_each_process_has_a_part():
                 raise AssertionError("not refused")
 
         captured = weft.jit(lambda y: y + x)
-        for use in (lambda: np.asarray(x), lambda: x + 1, lambda: float(x.sum()), lambda: x[0], lambda: list(x),
-                    lambda: x.tolist(), lambda: captured(wnp.ones((8, 3))), lambda: weft.device_get(x)):
+        for use in (lambda: np.asarray(x), lambda: x.tolist(), lambda: captured(wnp.ones((8, 3))),
+                    lambda: weft.device_get(x)):
             refused(use, RuntimeError, "f32[8,3]", "spans devices of several processes", "process_allgather")
         refused(lambda: weft.device_put(x, weft.local_devices()[0]), ValueError, "process_allgather")
         refused(lambda: weft.device_put(whole, weft.local_devices(1 - RANK)[0]), ValueError, "another process")
         refused(lambda: weft.pmap(lambda v: v)(whole), NotImplementedError, "local_devices")
+
+        # Operations outside of jit are programs that all processes run.
+        np.testing.assert_array_equal(multihost_utils.process_allgather(x + 1), whole + 1)
+        assert float(x.sum()) == whole.sum()
+        np.testing.assert_array_equal(x[0], whole[0])
+        np.testing.assert_array_equal(list(x)[5], whole[5])
 
         # What every device holds can be read; other shardings are moved to by a program.
         total = weft.jit(lambda x: x.sum())(x)

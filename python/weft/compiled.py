@@ -515,7 +515,12 @@ _weft.set_hooks(lambda x: _tree.flatten(x), _trace_jit, _refuse)
 
 def _move(x: Any, sharding: NamedSharding) -> Any:
     """An array that spans several processes, moved to another sharding on its mesh."""
-    return jit(_identity, out_shardings=sharding)(x)
+    return _mover(sharding)(x)
+
+
+@functools.lru_cache(maxsize=256)
+def _mover(sharding: NamedSharding) -> Any:
+    return jit(_identity, out_shardings=sharding)
 
 
 def _identity(x: Any) -> Any:

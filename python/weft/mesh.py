@@ -17,6 +17,7 @@ from ._sharding.arrays import (
     addressable_data,
     device_put,
     global_shards,
+    to_device,
     visualize_array_sharding,
 )
 from ._sharding.devices import (
@@ -55,7 +56,7 @@ __all__ = [
 
 # What arrays ask this module for (array.cc).
 _belong_to(globals(), _devices_of, _is_fully_addressable, _is_fully_replicated, _sharding_of, _shards_of)
-_belong_to(globals(), addressable_data, global_shards)
+_belong_to(globals(), addressable_data, global_shards, to_device)
 _belong_to(globals(), current_mesh, default_backend, *(globals()[name] for name in __all__))
 # Pickles of devices and specs name these, too.
 _UNCONSTRAINED = _shardings._UNCONSTRAINED

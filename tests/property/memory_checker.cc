@@ -22,7 +22,7 @@ class Run {
         slot_(program.slots[frame]),
         slots_(frame == 0 ? program.artifact.slots : program.artifact.functions[frame - 1].slots),
         buffers_(frame == 0 ? program.artifact.buffers : program.artifact.functions[frame - 1].buffers),
-        donated_(frame == 0 ? schedule.donated : std::vector<bool>()),
+        donated_(frame_.donated),
         rng_(rng),
         version_(frame_.values.size(), 0),
         stands_for_(frame_.values.size()) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "ir/analysis/cost.h"
@@ -89,8 +91,7 @@ bool IsSum(const Prim& prim) {
 
 class Partitioner {
  public:
-  Partitioner(const Mesh& mesh, bool deterministic, std::vector<Communication>* comms)
-      : reshard_(mesh), deterministic_(deterministic), comms_(comms) {}
+  Partitioner(const Mesh& mesh, bool deterministic) : reshard_(mesh), deterministic_(deterministic) {}
 
   // The region of the scope: parameters lie as `params`, results as `results`.
   FnRef Region(const Scope& scope, const std::vector<Layout>& params, const std::vector<Layout>& results) {
@@ -104,9 +105,33 @@ class Partitioner {
     return Finish(b, scope, env, results);
   }
 
+  // What the program sends, its functions as often as they are called.
+  std::vector<Communication> Communications() const {
+    std::vector<Communication> all;
+    std::vector<double> runs(bodies_.size(), 0);
+    runs[0] = 1;
+    std::vector<size_t> order = {0};  // callers before what they call
+    order.insert(order.end(), finished_.rbegin(), finished_.rend());
+    for (size_t body : order) {
+      for (const auto& [callee, times] : bodies_[body].calls) runs[callee] += runs[body] * times;
+      for (Communication c : bodies_[body].comms) {
+        c.times *= runs[body];
+        all.push_back(std::move(c));
+      }
+    }
+    return all;
+  }
+
   bool outermost_ = true;
 
  private:
+  // The program, or a function that stays a call: what it sends each time, and what it calls how often.
+  struct Body {
+    std::vector<Communication> comms;
+    std::vector<std::pair<size_t, double>> calls;
+  };
+  std::vector<Communication>& comms() { return bodies_[body_].comms; }
+
   const Mesh& mesh() const { return reshard_.mesh(); }
   std::string Text(const Layout& l) const { return ShardingOf(mesh(), l).ToString(); }
 
@@ -184,7 +209,7 @@ class Partitioner {
     for (const Emitted& m : emitted) {
       Communication c{m.prim, m.axes, m.bytes, times_, "", loc, v.param, to};
       c.cause = who + " is " + v.type.ToString() + ", which lies " + Text(from->first) + " and is needed " + Text(to);
-      comms_->push_back(std::move(c));
+      comms().push_back(std::move(c));
     }
     v.versions.emplace_back(to, a);
     return a;
@@ -232,6 +257,7 @@ class Partitioner {
 
   void EmitControl(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
     switch (scope.fn->eqns()[k].prim->region_use) {
+      case RegionUse::kCall: return EmitCall(b, scope, k, env);
       case RegionUse::kBranches: return EmitCond(b, scope, k, env);
       case RegionUse::kCounted: return EmitScan(b, scope, k, env);
       default: return EmitWhile(b, scope, k, env);
@@ -313,7 +339,7 @@ class Partitioner {
     double n = 1;
     for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
     const double sent = BytesReceived(prim, static_cast<double>(b.TypeOf(x).Bytes()), n);
-    comms_->push_back({prim, axes, sent, times_, std::move(cause), e.loc, -1, {}});
+    comms().push_back({prim, axes, sent, times_, std::move(cause), e.loc, -1, {}});
   }
 
   // A program that was for the devices of the mesh anyway.
@@ -343,7 +369,7 @@ class Partitioner {
       double n = 1;
       for (const std::string& axis : axes) n *= static_cast<double>(mesh().Size(axis));
       const double sent = BytesReceived(name, static_cast<double>(fn.TypeOf(e.operands[0]).Bytes()), n);
-      comms_->push_back({name, axes, sent, times, "the program asks for it", e.loc, -1, {}});
+      comms().push_back({name, axes, sent, times, "the program asks for it", e.loc, -1, {}});
     }
   }
 
@@ -360,6 +386,30 @@ class Partitioner {
 
   Atom Operand(Builder& b, const Scope& scope, std::vector<Value>& env, const Eqn& e, size_t i, const Layout& to) {
     return Declare(b, Reach(b, scope, env, e, i, to), to);
+  }
+
+  // All calls of a function take and give what lies alike, and share its region.
+  void EmitCall(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
+    const Eqn& e = scope.fn->eqns()[k];
+    const Scope& body = *scope.regions[k][0];
+    std::vector<Layout> params, results;
+    for (size_t i = 0; i < e.operands.size(); ++i) params.push_back(body.vars[i].layout);
+    for (const Atom& a : body.fn->results())
+      results.push_back(a.is_var() ? body.vars[a.id()].layout : Replicated(body.fn->TypeOf(a).rank()));
+    Atoms x;
+    for (size_t i = 0; i < e.operands.size(); ++i) x.push_back(Operand(b, scope, env, e, i, params[i]));
+    auto& [region, index] = functions_[&body];
+    if (region == nullptr) {
+      index = bodies_.size();
+      bodies_.emplace_back();
+      const auto [caller, times] = std::pair(std::exchange(body_, index), std::exchange(times_, 1));
+      region = Region(body, params, results);
+      body_ = caller, times_ = times;
+      finished_.push_back(index);
+    }
+    bodies_[body_].calls.emplace_back(index, times_);
+    const Atoms y = b.Emit(*e.prim, x, e.attrs, {region});
+    for (size_t i = 0; i < y.size(); ++i) Define(scope, env, e, i, results[i], y[i]);
   }
 
   void EmitCond(Builder& b, const Scope& scope, size_t k, std::vector<Value>& env) {
@@ -626,8 +676,11 @@ class Partitioner {
 
   Resharder reshard_;
   const bool deterministic_;
-  std::vector<Communication>* comms_;
-  double times_ = 1;
+  double times_ = 1;  // that what is emitted runs when its body runs
+  std::vector<Body> bodies_{1};
+  size_t body_ = 0;
+  std::vector<size_t> finished_;  // functions, those that are called before their callers
+  std::unordered_map<const Scope*, std::pair<FnRef, size_t>> functions_;
 };
 
 void CollectMeshes(const Fn& fn, std::unordered_set<const Fn*>& seen, std::vector<PlacedMesh>& meshes) {
@@ -694,7 +747,7 @@ FnRef Prepared(const FnRef& given, const Mesh& mesh) {
 
 Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) {
   const Mesh& mesh = options.mesh;
-  const std::unique_ptr<Scope> scope = Propagate(fn, mesh, options.params, options.results);
+  const std::shared_ptr<Scope> scope = Propagate(fn, mesh, options.params, options.results);
   Partitioned p;
   for (size_t i = 0; i < fn->params().size(); ++i) p.params.push_back(scope->vars[i].layout);
   for (size_t i = 0; i < fn->results().size(); ++i) {
@@ -708,8 +761,9 @@ Partitioned PartitionPrepared(const FnRef& fn, const PartitionOptions& options) 
     p.fn = fn;
     return p;
   }
-  Partitioner partitioner(mesh, options.deterministic, &p.comms);
+  Partitioner partitioner(mesh, options.deterministic);
   const FnRef body = partitioner.Region(*scope, p.params, p.results);
+  p.comms = partitioner.Communications();
   Builder b(fn->name());
   Atoms params;
   Shardings in, out;

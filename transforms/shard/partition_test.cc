@@ -478,6 +478,62 @@ fn f(a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[], f64[5,6,6]) {
   for (int i = 0; i < 4; ++i) ExpectMeaning(c, rng);
 }
 
+// Functions that stay calls are cut as what is around them, once for all calls, at any depth.
+TEST(Partition, CallsAreCut) {
+  std::mt19937 rng(6);
+  const Mesh mesh{{{"x", 2}, {"y", 3}}};
+  const auto inner = [](const std::string& operand) {
+    return "call[out_of_line=true] " + operand + R"( w (a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
+    c: f64[6,6] = contract[spec="ij,jk->ik"] a w
+    d: f64[6,6] = tanh c
+    e: f64[6] = reduce_sum[dims=[0]] d
+    return d, e
+  })";
+  };
+  const Case c = Cut(R"(
+fn f(a: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6], f64[6], f64[4,6]) {
+  b: f64[6,6], e: f64[6] = )" +
+                         inner("a") + R"(
+  u: f64[6,6], g: f64[6] = call[out_of_line=true] b w (b: f64[6,6], w: f64[6,6]) -> (f64[6,6], f64[6]) {
+    i: f64[6,6], k: f64[6] = )" +
+                         inner("b") + R"(
+    j: f64[6,6], h: f64[6] = )" +
+                         inner("i") + R"(
+    m: f64[6] = add k h
+    return j, m
+  }
+  l: f64[6,6], ys: f64[4,6] = scan[length=<4>, num_carry=1, num_consts=1, reverse=false] w u (w: f64[6,6], a: f64[6,6]) -> (f64[6,6], f64[6]) {
+    v: f64[6,6], h: f64[6] = )" +
+                         inner("a") + R"(
+    return v, h
+  }
+  return l, e, g, ys
+})",
+                     mesh, {{{{"x"}, {}}, {}}, {{{}, {}}, {}}});
+  EXPECT_EQ(c.p.results[0], (Layout{{{0}, {}}, 0})) << Print(*c.p.fn);
+  // Rows stay where they are; what moves is the sum over rows of the function, each time it is called: once at first,
+  // twice from the one around it, and in each of four trips.
+  ASSERT_EQ(c.p.comms.size(), 1u) << Print(*c.p.fn);
+  EXPECT_EQ(c.p.comms[0].prim, "psum");
+  EXPECT_EQ(c.p.comms[0].times, 7);
+  for (int i = 0; i < 4; ++i) ExpectMeaning(c, rng);
+}
+
+// A function that calls the next one twice, and so on: it takes no longer than there are functions.
+TEST(Partition, CallsOfCallsAreCutOnce) {
+  FnRef fn = ParseFn("fn f(a: f64[8]) -> (f64[8]) {\n  b: f64[8] = sin a\n  return b\n}");
+  const Prim& call = FindPrim("call");
+  for (int i = 0; i < 40; ++i) {
+    Builder b("f");
+    Atom x = b.Parameter(Type{DType::kF64, {8}, {}}, "a");
+    for (int k = 0; k < 2; ++k) x = b.Emit(call, {x}, {{"out_of_line", true}}, {fn})[0];
+    fn = b.Build({Neg(b, x)});
+  }
+  const Mesh mesh{{{"x", 4}}};
+  const Partitioned p = Partition(fn, {mesh, {Layout{{{0}}, 0}}, {}});  // 2^40 calls
+  EXPECT_EQ(p.results[0], (Layout{{{0}}, 0}));
+}
+
 // Sums stay in parts through what is linear, and become one all-reduce, or a scatter where the result is cut anyway.
 TEST(Partition, SumsStayInParts) {
   std::mt19937 rng(6);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "ir/prim_table.h"
 #include "ir/prims/control/scan.h"
@@ -28,8 +29,8 @@ class Propagation {
  public:
   explicit Propagation(const Mesh& mesh) : mesh_(mesh) {}
 
-  std::unique_ptr<Scope> Enter(const FnRef& fn) {
-    auto scope = std::make_unique<Scope>();
+  std::shared_ptr<Scope> Enter(const FnRef& fn) {
+    auto scope = std::make_shared<Scope>();
     scope->fn = fn;
     for (uint32_t i = 0; i < fn->num_vars(); ++i) scope->vars.push_back(Open(fn->TypeOf(Var{i})));
     scope->maps.resize(fn->eqns().size());
@@ -84,6 +85,11 @@ class Propagation {
   static Cut Open(const Type& type) {
     return {type, Replicated(type.rank()), std::vector<bool>(type.dims.size(), false)};
   }
+  const std::shared_ptr<Scope>& Called(const FnRef& fn) {
+    std::shared_ptr<Scope>& scope = called_[fn];
+    if (scope == nullptr) scope = Enter(fn);
+    return scope;
+  }
   static Cut* Of(Scope& s, const Atom& a) { return a.is_var() ? &s.vars[a.id()] : nullptr; }
 
   void EnterEqn(Scope& scope, size_t k) {
@@ -91,11 +97,14 @@ class Propagation {
     const RegionUse use = e.prim->region_use;
     auto result = [&](size_t i) { return &scope.vars[e.first_result + i]; };
     if (RegionsAreCut(e)) {
-      for (const FnRef& r : e.regions) scope.regions[k].push_back(Enter(r));
+      for (const FnRef& r : e.regions) scope.regions[k].push_back(use == RegionUse::kCall ? Called(r) : Enter(r));
     }
     auto param = [&](size_t r, size_t i) { return &scope.regions[k][r]->vars[i]; };
     auto gives = [&](size_t r, size_t i) { return Of(*scope.regions[k][r], scope.regions[k][r]->fn->results()[i]); };
-    if (use == RegionUse::kBranches) {
+    if (use == RegionUse::kCall) {
+      for (size_t i = 0; i < e.operands.size(); ++i) Same({Of(scope, e.operands[i]), param(0, i)});
+      for (size_t i = 0; i < e.num_results; ++i) Same({result(i), gives(0, i)});
+    } else if (use == RegionUse::kBranches) {
       for (size_t i = 1; i < e.operands.size(); ++i) {
         std::vector<Cut*> same = {Of(scope, e.operands[i])};
         for (size_t r = 0; r < e.regions.size(); ++r) same.push_back(param(r, i - 1));
@@ -255,6 +264,7 @@ class Propagation {
   std::deque<Cut> fixed_;
   std::deque<ShardingRule> maps_;
   std::vector<Link> links_;
+  std::unordered_map<FnRef, std::shared_ptr<Scope>, FnHash, FnEqual> called_;
 };
 
 }  // namespace
@@ -266,7 +276,7 @@ bool IsConstraint(const Eqn& e) {
 
 bool RegionsAreCut(const Eqn& e) {
   const RegionUse use = e.prim->region_use;
-  if (use == RegionUse::kDevices || use == RegionUse::kCall) return false;  // the first is cut already, the other gone
+  if (use == RegionUse::kDevices) return false;  // they are cut already
   return OpShardingRuleOf(*e.prim).cuts_regions && e.attrs.GetOr<Ints>("lanes", {}).empty();
 }
 
@@ -305,10 +315,10 @@ std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const ShardingRule& map, co
   return l;
 }
 
-std::unique_ptr<Scope> Propagate(const FnRef& fn, const Mesh& mesh, const OptionalLayouts& params,
+std::shared_ptr<Scope> Propagate(const FnRef& fn, const Mesh& mesh, const OptionalLayouts& params,
                                  const OptionalLayouts& results) {
   Propagation p(mesh);
-  std::unique_ptr<Scope> scope = p.Enter(fn);
+  std::shared_ptr<Scope> scope = p.Enter(fn);
   for (size_t i = 0; i < params.size(); ++i) {
     if (!params[i]) continue;
     scope->vars[i].layout = *params[i];

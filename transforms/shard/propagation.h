@@ -20,18 +20,19 @@ struct Cut {
   std::vector<bool> closed;  // by dimension: nothing is added to it
 };
 
-// A function, or one region of one equation: a region that is shared may be cut in several ways.
+// A function, or one region of one equation: a region that is shared may be cut in several ways. A function that stays
+// a call has one scope for all of its calls, so that a program takes no longer for functions that call functions.
 struct Scope {
   FnRef fn;
   std::vector<Cut> vars;
   std::vector<ShardingRule> maps;                            // by equation; without factors where it has no rule
-  std::vector<std::vector<std::unique_ptr<Scope>>> regions;  // by equation, where they are cut
+  std::vector<std::vector<std::shared_ptr<Scope>>> regions;  // by equation, where they are cut
 };
 
 using OptionalLayouts = std::vector<std::optional<Layout>>;
 
 // `params` and `results`: how those lie of which it is said.
-std::unique_ptr<Scope> Propagate(const FnRef& fn, const Mesh& mesh, const OptionalLayouts& params,
+std::shared_ptr<Scope> Propagate(const FnRef& fn, const Mesh& mesh, const OptionalLayouts& params,
                                  const OptionalLayouts& results);
 
 // The axes of each factor, as the dimensions of one tensor are cut; what does not fit a factor is left out.
@@ -42,7 +43,7 @@ std::vector<std::vector<int>> FactorCuts(const Mesh& mesh, const ShardingRule& m
 std::optional<Layout> LayoutOfCuts(const Mesh& mesh, const ShardingRule& map, const ShardingRule::Tensor& tensor,
                                    const std::vector<std::vector<int>>& cuts);
 
-// Whether the regions of an equation are cut, each as a program of its own (cond, while without tapes, scan).
+// Whether the regions of an equation are cut, each as a program of its own (call, cond, while without tapes, scan).
 bool RegionsAreCut(const Eqn& eqn);
 // Whether it is a sharding_constraint.
 bool IsConstraint(const Eqn& eqn);

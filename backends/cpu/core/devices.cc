@@ -287,19 +287,32 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
   if (frame->error != 0) return;
 
   // A device's memory: its slots, its arena, and room for the blocks that do not lie in one piece in the whole array,
-  // and for results that another device holds too.
+  // for operands that it overwrites and another device holds too, and for results that another one gives.
   const int64_t slot_bytes = Aligned(static_cast<int64_t>(f.slots->size() * sizeof(void*)));
-  int64_t bytes = slot_bytes + Aligned(f.arena_bytes);
-  std::vector<int64_t> operand_at(operands.size(), -1), result_at(results.size(), -1);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].InOnePiece()) continue;
-    operand_at[i] = bytes;
-    bytes += Aligned(operands[i].bytes);
+  const int64_t fixed_bytes = slot_bytes + Aligned(f.arena_bytes);
+  const size_t ends = operands.size() + results.size();
+  std::vector<int64_t> begins;  // of each device's memory
+  std::vector<int64_t> rooms;   // by device: of operands, then of results, from there; -1: they lie in the array
+  rooms.reserve(static_cast<size_t>(count) * ends);
+  int64_t all_bytes = 0;
+  for (int64_t d = 0; d < count; ++d) {
+    begins.push_back(all_bytes);
+    int64_t bytes = fixed_bytes;
+    const auto add_room = [&](bool needed, const Blocks& b) {
+      rooms.push_back(needed ? bytes : -1);
+      if (needed) bytes += Aligned(b.bytes);
+    };
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Blocks& x = operands[i];
+      add_room(!x.InOnePiece() || (op.overwritten[i] != 0 && x.first[d] == 0), x);
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Blocks& y = results[i];
+      add_room(op.left_in[i] < 0 && (y.first[d] == 0 || !y.InOnePiece()), y);
+    }
+    all_bytes += std::max<int64_t>(bytes, kAlign);
   }
-  for (size_t i = 0; i < results.size(); ++i) {
-    result_at[i] = bytes;
-    bytes += Aligned(results[i].bytes);
-  }
+  const auto rooms_of = [&](int64_t d) { return rooms.data() + static_cast<size_t>(d) * ends; };
   struct Memory {
     int64_t bytes;
     char* data;
@@ -308,14 +321,25 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
   };
   std::unique_ptr<Memory> memory;
   try {
-    memory = std::make_unique<Memory>(std::max<int64_t>(bytes, kAlign) * count);
+    memory = std::make_unique<Memory>(all_bytes);
   } catch (const std::bad_alloc&) {
-    return Fail(frame,
-                "out of memory: " + std::to_string(count) + " devices with " + std::to_string(bytes) + " bytes each");
+    return Fail(frame, "out of memory: " + std::to_string(count) + " devices with " + std::to_string(all_bytes) +
+                           " bytes together");
+  }
+  // Before any device runs: the first one that holds a block may overwrite it.
+  for (int64_t d = 0; d < count; ++d) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const int64_t room = rooms_of(d)[i];
+      if (room < 0) continue;
+      const char* whole = static_cast<const char*>(frame->slots[operands[i].slot]);
+      char* copied = memory->data + begins[static_cast<size_t>(d)] + room;
+      operands[i].ForEachPiece(d, [&](int64_t block, int64_t from, int64_t n) {
+        std::memcpy(copied + block, whole + from, static_cast<size_t>(n));
+      });
+    }
   }
   std::vector<Call> calls(static_cast<size_t>(count));
   std::vector<int32_t> errors(static_cast<size_t>(count), 0);
-  const auto in_place = [](const Blocks& y, int device) { return y.first[device] != 0 && y.InOnePiece(); };
   const auto body = [&](int device) {
     Call& own = calls[static_cast<size_t>(device)];
     own.strings = call->strings;
@@ -325,31 +349,25 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
     own.devices = &devices;
     own.device = devices.here[static_cast<size_t>(device)];
     own.group_failed = &devices.failed;
-    char* base = memory->data + bytes * device;
+    const int64_t *operand_rooms = rooms_of(device), *result_rooms = operand_rooms + operands.size();
+    char* base = memory->data + begins[static_cast<size_t>(device)];
+    // Where the device reads an operand, and may write over it.
+    const auto operand_at = [&](size_t i) {
+      const int64_t copied = operand_rooms[i];
+      return copied < 0 ? static_cast<char*>(frame->slots[operands[i].slot]) + operands[i].starts[device]
+                        : base + copied;
+    };
     void** slots = reinterpret_cast<void**>(base);
     char* arena = base + slot_bytes;
     for (size_t s = 0; s < f.slots->size(); ++s) {
       const int64_t place = (*f.offsets)[s];
       switch ((*f.slots)[s].place) {
         case Artifact::Place::kArena: slots[s] = arena + place; break;
-        case Artifact::Place::kParam: {
-          const Blocks& x = operands[static_cast<size_t>(place)];
-          char* whole = static_cast<char*>(frame->slots[x.slot]);
-          const int64_t copied = operand_at[static_cast<size_t>(place)];
-          if (copied < 0) {
-            slots[s] = whole + x.starts[device];
-          } else {
-            slots[s] = base + copied;
-            x.ForEachPiece(device, [&](int64_t block, int64_t from, int64_t n) {
-              std::memcpy(base + copied + block, whole + from, static_cast<size_t>(n));
-            });
-          }
-          break;
-        }
+        case Artifact::Place::kParam: slots[s] = operand_at(static_cast<size_t>(place)); break;
         case Artifact::Place::kResult: {
           const Blocks& y = results[static_cast<size_t>(place)];
-          slots[s] = in_place(y, device) ? static_cast<char*>(frame->slots[y.slot]) + y.starts[device]
-                                         : base + result_at[static_cast<size_t>(place)];
+          const int64_t room = result_rooms[place];
+          slots[s] = room < 0 ? static_cast<char*>(frame->slots[y.slot]) + y.starts[device] : base + room;
           break;
         }
         case Artifact::Place::kConstant: slots[s] = call->constants + place; break;
@@ -362,10 +380,15 @@ void RunSpmd(WeftFrame* frame, const abi::Spmd<InWords>& op) {
     if (inner.error != 0) return;
     for (size_t i = 0; i < results.size(); ++i) {
       const Blocks& y = results[i];
-      if (y.first[device] == 0 || in_place(y, device)) continue;
+      if (y.first[device] == 0) continue;
+      // It may be left in the memory of an operand that is not the result's all the same.
+      const char* made = op.left_in[i] >= 0     ? operand_at(static_cast<size_t>(op.left_in[i]))
+                         : result_rooms[i] >= 0 ? base + result_rooms[i]
+                                                : nullptr;
       char* whole = static_cast<char*>(frame->slots[y.slot]);
+      if (made == nullptr || made == whole + y.starts[device]) continue;
       y.ForEachPiece(device, [&](int64_t block, int64_t to, int64_t n) {
-        std::memcpy(whole + to, base + result_at[i] + block, static_cast<size_t>(n));
+        std::memcpy(whole + to, made + block, static_cast<size_t>(n));
       });
     }
   };

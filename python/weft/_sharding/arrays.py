@@ -10,33 +10,52 @@ from .. import _pickled, _weft
 from .._core import tree as _tree
 from .._core.errors import type_error, value_error
 from .devices import Device, device_of_pickle, local_devices, process_index
-from .meshes import Mesh
+from .meshes import Mesh, common_axes
 from .shardings import (
     NamedSharding,
     PartitionSpec,
     Sharding,
     SingleDeviceSharding,
     cuts_of,
+    renamed,
 )
 
 
-def put(x: Any, sharding: Sharding):
-    """A concrete array with another sharding. Between processes a jitted function moves it."""
+def put(x: Any, sharding: Sharding, own: bool | None = False):
+    """A concrete array with another sharding, `own`: in memory of its own (None: unless nothing has to move). Between
+    processes a jitted function moves it."""
     if isinstance(x, _weft.Array) and _weft.spans(x):
-        if x.sharding == sharding:
-            return x
-        if not isinstance(sharding, NamedSharding) or sharding.mesh != x.sharding.mesh:
-            raise value_error(
-                f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to "
-                f"another sharding on its mesh; got {sharding}. multihost_utils.process_allgather brings all of it"
-            )
-        return move_by_program(x, sharding)
+        return _put_over_processes(x, sharding, own)
     x = _weft.array(x, None, False)
     if isinstance(sharding, NamedSharding):
         if not sharding.addressable_devices:
             raise value_error(f"device_put: process {process_index()} has no device of {sharding.mesh}")
         cuts_of(sharding.mesh, sharding.spec, x.shape, "device_put")
-    return _weft.with_sharding(x, sharding)
+    return _weft.with_sharding(x, sharding, own)
+
+
+def _put_over_processes(x: Any, sharding: Sharding, own: bool | None) -> Any:
+    if x.sharding == sharding:
+        return _weft.with_sharding(x, sharding, own)
+    if isinstance(sharding, NamedSharding):
+        if sharding.mesh == x.sharding.mesh:
+            return move_by_program(x, sharding)
+        if (names := common_axes(x.sharding.mesh, sharding.mesh)) is not None:
+            # Both cut the array over axes of one finer mesh: the first and the last step copy nothing.
+            mesh, of_source, of_target = names
+            finer = NamedSharding(mesh, renamed(x.sharding.spec, of_source))
+            moved = move_by_program(
+                _weft.with_sharding(x, finer, False), NamedSharding(mesh, renamed(sharding.spec, of_target))
+            )
+            return _weft.with_sharding(moved, sharding, False)
+        if sharding.device_set == x.sharding.device_set:
+            # In another order, or by axes that do not divide each other: every process has all of it for a moment.
+            whole = move_by_program(x, NamedSharding(x.sharding.mesh, PartitionSpec()))
+            return _weft.with_sharding(whole, sharding, own)
+    raise value_error(
+        f"device_put: an array of shape {x.shape} that spans several processes, {x.sharding}, can be moved to another "
+        f"sharding on its devices; got {sharding}. multihost_utils.process_allgather brings all of it"
+    )
 
 
 def place_pickled(whole: Any, place: tuple) -> Any:
@@ -56,14 +75,17 @@ def move_by_program(x: Any, sharding: NamedSharding) -> Any:
     raise NotImplementedError
 
 
-def device_put(x: Any, device: Any = None) -> Any:
-    """The arrays of a tree on a device, or cut over a mesh. Virtual devices share their memory, so little moves. Traced
-    values have no place yet: they stay as they are. Over a mesh of several processes each gives the same array, and
-    keeps what its devices hold.
+def device_put(x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None) -> Any:
+    """The arrays of a tree on a device, or cut over a mesh. Blocks of one sharding are copied straight into those of
+    another. Traced values have no place yet: they stay as they are. Over a mesh of several processes each gives the
+    same array, and keeps what its devices hold.
 
     Args:
         x: NumPy array, array, number or tree of them.
         device: a weft.Device, a weft.Sharding, or a tree of them (a prefix of x suffices); None: the first device.
+        donate: arrays of x that are put somewhere are deleted; the result has their memory where it can.
+        may_alias: whether the result may share the memory of an array in x; then neither can be donated while the other
+            lives. None: where the same devices hold the same blocks already.
 
     Returns: tree of arrays.
 
@@ -81,20 +103,22 @@ def device_put(x: Any, device: Any = None) -> Any:
     )
     out = []
     for leaf, place in zip(leaves, places):
-        spans = isinstance(leaf, _weft.Array) and _weft.spans(leaf)
-        array = leaf if spans else _weft.array(leaf, None, True)
+        is_array = isinstance(leaf, _weft.Array) and not _weft.is_traced(leaf)
+        array = leaf if is_array and (place is not None or may_alias is True) else _weft.array(leaf, None, True)
         if isinstance(place, Device):
             place = SingleDeviceSharding(place)
         if place is not None and not isinstance(place, Sharding):
             raise type_error(
                 f"device_put: expected a device or a sharding, got {place!r} of type '{type(place).__name__}'"
             )
-        if place is not None and (spans or not _weft.is_traced(array)):
+        if place is not None and not _weft.is_traced(array):
             if isinstance(place, SingleDeviceSharding) and not place.is_fully_addressable:
                 raise value_error(f"device_put: {place._device} belongs to another process")
             if isinstance(place, NamedSharding):
                 cuts_of(place.mesh, place.spec, array.shape, "device_put")
-            array = put(array, place)
+            array = put(array, place, False if donate else None if may_alias is None else not may_alias)
+            if donate and is_array:
+                leaf.delete()
         out.append(array)
     return _tree.unflatten(tree, out)
 
@@ -196,6 +220,28 @@ def _is_fully_replicated(array: Any) -> bool:
 def _devices_of(array: Any) -> set[Device]:
     """Array.devices()."""
     return set(_sharding_of(array)._device_list())
+
+
+def to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on a device, or cut over a mesh, as weft.device_put makes it.
+
+    Args:
+        device: a weft.Device or a weft.Sharding.
+        stream: None.
+
+    Returns: array.
+
+    Raises:
+        TypeError: `device` is something else.
+        ValueError: a sharding does not fit the array; a stream is given.
+
+    Example:
+        >>> wnp.arange(3).to_device(weft.devices()[0]).sharding
+        SingleDeviceSharding(device=CpuDevice(id=0))
+    """
+    if stream is not None:
+        raise value_error(f"to_device: devices have no streams; expected stream=None, got {stream!r}")
+    return device_put(self, device)
 
 
 def visualize_array_sharding(x: Any, *, use_color: bool = False) -> str:

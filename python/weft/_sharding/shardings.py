@@ -105,6 +105,11 @@ def cuts_of(
     return axes
 
 
+def renamed(spec: PartitionSpec, names: dict[str, tuple[str, ...]]) -> PartitionSpec:
+    """The same cuts, where each axis is several of another mesh, the first one major."""
+    return PartitionSpec(*[tuple(new for axis in axes for new in names[axis]) for axes in spec_axes(spec)])
+
+
 class Sharding:
     """How an array lies on devices: weft.SingleDeviceSharding or weft.NamedSharding.
 

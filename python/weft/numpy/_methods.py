@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _weft
 from .._core.errors import type_error
-from .._sharding.arrays import addressable_data, global_shards
+from .._sharding.arrays import addressable_data, global_shards, to_device
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
@@ -129,6 +129,7 @@ def attach(functions: Mapping[str, Any]) -> None:
         "flatten": functions["ravel"],
         "global_shards": property(global_shards),
         "imag": property(functions["imag"], doc=_IMAG),
+        "to_device": to_device,
         "real": property(functions["real"], doc=_REAL),
         "view": view,
         "__contains__": lambda self, value: bool((self == value).any()),
