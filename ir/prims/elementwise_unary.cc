@@ -29,16 +29,7 @@ using MaybeExpr = std::optional<Expr>;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
 // Where x^2 + 1 rounds to x^2, and derivatives may leave the 1 out before x^2 overflows.
-double FarFrom1(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return 0x1p27;
-    case DType::kF16: return 0x1p6;
-    case DType::kBF16: return 0x1p5;
-    case DType::kF8E4M3FN: return 0x1p3;
-    case DType::kF8E5M2: return 0x1p2;
-    default: return 0x1p13;
-  }
-}
+double FarFrom1(DType dtype) { return std::ldexp(1.0, RowOf(dtype).digits / 2 + 1); }
 
 // 1 - x^2 without cancellation near 1, and with a derivative that has none near 0.
 Expr OneMinusSquare(const Expr& x) { return Select(Lt(Abs(x), 0.5), 1.0 - x * x, (1.0 - x) * (1.0 + x)); }
@@ -367,7 +358,7 @@ void RegisterSignAndParts(PrimRegistry& r) {
 EvalFn WithDType(std::function<uint64_t(uint64_t bits, int width, bool is_bool)> f) {
   return [f](const EvalContext& c, const Tensors& in) -> Tensors {
     const DType dtype = in[0].dtype();
-    const int width = 8 * ByteWidth(dtype);
+    const int width = BitWidth(dtype);
     std::vector<uint64_t> x = LoadAs<uint64_t>(in[0]);
     for (uint64_t& v : x) {
       if (width < 64) v &= (uint64_t{1} << width) - 1;

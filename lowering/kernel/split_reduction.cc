@@ -33,7 +33,7 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
   bool lanes_outside = false;  // the last outer dimension goes into vector lanes, so that it makes few units
   for (size_t i = 0; i < kernel.nodes.size(); ++i) {
     const KernelNode& n = kernel.nodes[i];
-    if (n.kind == Kind::kReduce && (phases[i] != 0 || IsFloat8(n.dtype))) return std::nullopt;
+    if (n.kind == Kind::kReduce && phases[i] != 0) return std::nullopt;
     if (n.kind == Kind::kLoad && outer > 0 && Inner(kernel, dependence[i]))
       lanes_outside = lanes_outside || n.access.offset.Coefficient(outer - 1) == Dim(1);
   }

@@ -18,6 +18,7 @@ NUMBERS = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "longlong", "ulonglong"),
     *("float16", "float32", "float64", "complex64", "complex128"),
     *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+        *(ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2),
 ]
 
 WAYS = {
@@ -140,7 +141,7 @@ REFUSED = {
     "raw memory": np.zeros(2, "V4"),
     "long doubles": np.ones(2, np.longdouble),
     "complex long doubles": np.ones(2, np.clongdouble),
-    "4-bit integers": np.ones(2, ml_dtypes.int4),
+    "4-bit floats": np.ones(2, ml_dtypes.float4_e2m1fn),
 }
 
 

@@ -22,7 +22,7 @@ def save(file: File, arr: NestedLike, allow_pickle: bool = False) -> None:
 
     Args:
         file: a path, to which .npy is added where it lacks, or an open binary file.
-        arr: array, number or nested list of numbers.
+        arr: array, number or nested list of numbers; integers of 2 and 4 bits are written as such of 8.
         allow_pickle: as numpy.save's; arrays of numbers need no pickle.
 
     Returns: None.
@@ -38,7 +38,14 @@ def save(file: File, arr: NestedLike, allow_pickle: bool = False) -> None:
         >>> wnp.load(folder + "/x.npy")
         Array([0, 1, 2], dtype=int32)
     """
-    np.save(file, np.asarray(_weft.array(arr, None, False)), allow_pickle)
+    np.save(file, _known(arr), allow_pickle)
+
+
+def _known(x: NestedLike) -> np.ndarray:
+    """As it is written. NumPy's format has no name for integers of fewer than 8 bits: they are written in 8."""
+    a = _weft.array(x, None, False)
+    wide = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}.get(str(a.dtype))
+    return np.asarray(a if wide is None else a.astype(wide))
 
 
 def savez(file: File, *args: NestedLike, **kwds: NestedLike) -> None:
@@ -64,9 +71,8 @@ def savez(file: File, *args: NestedLike, **kwds: NestedLike) -> None:
         >>> sorted(wnp.load(file))
         ['arr_0', 'rate']
     """
-    known = lambda x: np.asarray(_weft.array(x, None, False))
-    named: dict[str, Any] = {name: known(x) for name, x in kwds.items()}
-    np.savez(file, *[known(x) for x in args], **named)
+    named: dict[str, Any] = {name: _known(x) for name, x in kwds.items()}
+    np.savez(file, *[_known(x) for x in args], **named)
 
 
 def load(file: File, *args: Any, **kwargs: Any) -> Any:
