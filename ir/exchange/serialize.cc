@@ -237,7 +237,7 @@ class Reader {
   const std::string& String(uint32_t index) const { return At(module_.strings(), index, "string"); }
 
   DType ReadDType(exchange::DType dtype) const {
-    if (dtype < exchange::BOOL || dtype > exchange::TAPE)
+    if (dtype < exchange::BOOL || dtype > exchange::DType_MAX)
       Fail("an element type of unknown number " + std::to_string(static_cast<int>(dtype)));
     return static_cast<DType>(static_cast<int>(dtype) - 1);
   }

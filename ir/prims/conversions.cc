@@ -18,6 +18,11 @@ using Complex = std::complex<double>;
 Tensor ConvertTo(const Tensor& x, DType dtype) {
   const DType from = x.dtype();
   if (from == dtype) return x;
+  if (IsComplex(from) && IsBool(dtype)) {
+    std::vector<uint64_t> values;
+    for (const Complex& z : LoadAs<Complex>(x)) values.push_back(z != Complex(0));
+    return StoreAs<uint64_t>(dtype, x.shape(), values);
+  }
   if (IsComplex(from) && !IsInteger(dtype)) return StoreAs<Complex>(dtype, x.shape(), LoadAs<Complex>(x));
   if (IsInexact(from)) {
     std::vector<double> values;

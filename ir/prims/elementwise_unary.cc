@@ -166,11 +166,12 @@ void RegisterExponential(PrimRegistry& r) {
            {.work = 15, .ulps = 4});
   Prim& sqrt = AddUnary(r, "sqrt", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
                         "Square root; principal branch for complex x.", {.work = 4});
-  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)),
+  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D((-0.5 * y) / x),
                          "1 / sqrt(x).", {.work = 4, .ulps = 1.5});
   Prim& cbrt = AddUnary(r, "cbrt", kAnyFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
-                        // As a power: its derivatives at 0 are infinite too, not NaN.
-                        [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); },
+                        // As a power: its derivatives at 0 are infinite too, not NaN. Of 2 y: 1 / y^2 of the least half
+                        // is too large.
+                        [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y * 2.0, -2)} / 0.75); },
                         "Real cube root.", {.work = 15, .ulps = 1});
   sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
@@ -230,7 +231,7 @@ void RegisterTrigonometric(PrimRegistry& r) {
            WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt(x * x + 1.0))),
            "Inverse hyperbolic sine.", {.work = 30, .ulps = 2});
   Domain(AddUnary(r, "acosh", kAnyFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
-                  WEFT_D(Select(Gt(x, FarFrom1(x.dtype())), 1.0 / x, Rsqrt((x - 1.0) * (x + 1.0)))),
+                  WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt((x - 1.0) * (x + 1.0)))),
                   "Inverse hyperbolic cosine, x >= 1.", {.work = 30, .ulps = 2}),
          1.2, 4);
   Domain(AddUnary(r, "atanh", kAnyFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/ops.h"
+#include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 
 namespace weft {
@@ -518,10 +519,10 @@ void RegisterIota(PrimRegistry& r) {
   };
   p.eval = [](const EvalContext& c, const Tensors&) -> Tensors {
     const int64_t dim = c.sig.attrs.GetInt("dim");
-    Tensor y(c.results[0].dtype, StaticSizes(c.results[0].dims, "eval"));
-    int64_t i = 0;
-    ForEachIndex(y.shape(), [&](const Shape& index) { y.Set(i++, static_cast<double>(index[dim])); });
-    return {y};
+    const Shape shape = StaticSizes(c.results[0].dims, "eval");
+    std::vector<uint64_t> places;
+    ForEachIndex(shape, [&](const Shape& index) { places.push_back(static_cast<uint64_t>(index[dim])); });
+    return {StoreAs<uint64_t>(c.results[0].dtype, shape, places)};
   };
   p.not_differentiable = "it has no operand";
   p.batch = [](BatchContext&) { WEFT_CHECK(false) << "iota has no operand to batch"; };

@@ -161,6 +161,7 @@ Lanes BodyEmitter::Convert(DType from, DType to, Lanes v) {
   if (IsFloat8(to)) return Call("store_f8", to, {Convert(from, DType::kF32, v)}, to);
   MType t = Register(to);
   if (IsComplex(from)) {
+    if (IsBool(to)) return {m_.Or(Convert(RealPart(from), to, {v.re}).re, Convert(RealPart(from), to, {v.im}).re)};
     if (!IsComplex(to)) return Convert(RealPart(from), to, {v.re});
     return {Convert(RealPart(from), RealPart(to), {v.re}).re, Convert(RealPart(from), RealPart(to), {v.im}).re};
   }

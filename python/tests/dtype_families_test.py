@@ -105,11 +105,12 @@ class Case:
         result: Callable[[str], str] | None = None,
         is_exact: bool = True,
         unmapped: tuple[int, ...] = (),
+        places: float = 4,
         **attrs: Any,
     ):
         self.operands, self.oracle, self.attrs, self.is_exact = operands, oracle, attrs, is_exact
         self.result = result or (lambda dtype: dtype)
-        self.unmapped = unmapped
+        self.unmapped, self.places = unmapped, places
 
 
 # --- Element by element ----------------------------------------------------------------------------------------------
@@ -261,7 +262,8 @@ def ml_dtypes_step(dtype: str, x: float, towards: float) -> Any:
 def by_mpmath(f: Callable) -> Callable:
     def value(v):
         try:
-            y = f(mpmath.mpf(float(v)))
+            with mpmath.workdps(40):
+                y = f(mpmath.mpf(float(v)))
             return float(y) if isinstance(y, mpmath.mpf | int | float) else float("nan")
         except (ValueError, ZeroDivisionError):
             return float("inf")
@@ -273,7 +275,7 @@ def by_mpmath(f: Callable) -> Callable:
 FUNCTIONS = {
     "acos": (np.arccos, 0), "acosh": (np.arccosh, 1), "asin": (np.arcsin, 0), "asinh": (np.arcsinh, -3),
     "atan": (np.arctan, -3), "cbrt": (np.cbrt, -3), "cos": (np.cos, -3), "cosh": (np.cosh, -3),
-    "digamma": (by_mpmath(mpmath.digamma), 1), "erf": (by_mpmath(mpmath.erf), -3),
+    "erf": (by_mpmath(mpmath.erf), -3),
     "erfc": (by_mpmath(mpmath.erfc), -3), "exp": (np.exp, -3), "exp2": (np.exp2, -3), "expm1": (np.expm1, -3),
     "lgamma": (by_mpmath(lambda x: mpmath.log(abs(mpmath.gamma(x)))), 1), "log": (np.log, 1), "log10": (np.log10, 1),
     "log1p": (np.log1p, 0), "log2": (np.log2, 1), "logistic": (lambda x: 1 / (1 + np.exp(-x)), -3),
@@ -293,6 +295,8 @@ ELEMENTWISE = {
     **{name: Case(one(low), without_dtype(f), is_exact=False) for name, (f, low) in FUNCTIONS.items()},
     **{name: Case(halves, without_dtype(f), is_exact=False) for name, f in INSIDE.items()},
     "atan2": Case(two(), without_dtype(np.arctan2), is_exact=False),
+    # Near its root the bound is in units of 1 (docs/operations.md).
+    "digamma": Case(one(1), without_dtype(by_mpmath(mpmath.digamma)), is_exact=False, places=20),
     **EXACT,
 }
 
@@ -445,7 +449,7 @@ INDEXING = {
 }  # fmt: skip
 SORTING = {
     "sort": Case(matrix, along(np.sort, 1), dim=1, num_keys=1),
-    "top_k": Case(matrix, without_dtype(lambda x: -np.sort(-x if x.dtype != bool else ~x, axis=1)[:, :3]), k=3),
+    "top_k": Case(matrix, without_dtype(lambda x: np.sort(x, axis=1)[:, ::-1][:, :3]), k=3),
 }
 
 CASES = {**ELEMENTWISE, **REDUCTIONS, **CUMULATIVE, **WINDOWS, **CONTRACTIONS, **SHAPES, **INDEXING, **SORTING}
@@ -479,7 +483,7 @@ def spaced(dtype: str) -> float:
     return float(info.eps)
 
 
-def check(what: str, got: Any, want: np.ndarray, dtype: str, is_exact: bool) -> None:
+def check(what: str, got: Any, want: np.ndarray, dtype: str, is_exact: bool, places: float = 4) -> None:
     got = np.asarray(got)
     assert got.dtype == numpy_dtype(dtype), (what, got.dtype)
     assert got.shape == want.shape, (what, got.shape)
@@ -490,7 +494,8 @@ def check(what: str, got: Any, want: np.ndarray, dtype: str, is_exact: bool) -> 
         return
     left, right = exact(got), exact(want)
     with np.errstate(all="ignore"):
-        near = np.abs(left - right) <= 4 * spaced(dtype) * np.abs(right) + 1e-30
+        places = 32 if kind(dtype) == "complex" else places  # NumPy's functions of complex numbers are no better
+        near = np.abs(left - right) <= places * spaced(dtype) * np.abs(right) + 1e-30
     near |= (left == right) | ((left != left) & (right != right))
     assert np.all(near), f"{what}: {got[~near][:5]} instead of {want[~near][:5]}"
 
@@ -513,7 +518,7 @@ def test_every_dtype(name: str) -> None:
         want = rounded(case.oracle(dtype, *map(exact, operands)), result)
         got = {}
         for way, y in ways(function, operands, case.unmapped):
-            check(f"{name} of {dtype}, {way}", y, want, result, case.is_exact)
+            check(f"{name} of {dtype}, {way}", y, want, result, case.is_exact, case.places)
             got[way] = exact(np.asarray(y))
 
 
@@ -564,6 +569,8 @@ def test_selections() -> None:
 
 
 def test_iota() -> None:
-    for dtype in TAKEN["iota"]:
-        got = _weft.bind("iota", [], {"shape": [5], "dim": 0, "dtype": _weft.dtype(dtype)})[0]
-        check(dtype, got, rounded(np.arange(5).astype(object if is_whole(dtype) else float), dtype), dtype, True)
+    for dtype, size in itertools.product(TAKEN["iota"], (5, 300)):  # what has fewer numbers wraps
+        function = lambda d=dtype, n=size: _weft.bind("iota", [], {"shape": [n], "dim": 0, "dtype": _weft.dtype(d)})[0]
+        want = rounded(np.arange(size).astype(object if is_whole(dtype) else float), dtype)
+        for run in (function, weft.jit(function), weft.jit(function, backend="interpreter")):
+            check(dtype, run(), want, dtype, is_exact=True)

@@ -221,6 +221,12 @@ def test_python_s_numbers_beside_them(dtype: str) -> None:
         with pytest.raises(OverflowError, match="does not fit"):
             x + number
     assert not np.asarray(x > 100).any() and np.asarray(x > -100).all()
+    info = wnp.iinfo(dtype)
+    for number in (info.min - 1, info.max + 1):
+        for make in (wnp.asarray, wnp.array, lambda v, d: wnp.full((), v, d), lambda v, d: wnp.array([0, v], d)):
+            with pytest.raises(OverflowError, match="does not fit"):
+                make(number, dtype)
+    assert wnp.array([info.min, info.max], dtype).tolist() == [info.min, info.max]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -232,7 +238,7 @@ def test_what_is_asked_of_the_dtype(dtype: str) -> None:
     assert wnp.issubdtype(dtype, wnp.signedinteger) == signed and not wnp.issubdtype(dtype, wnp.floating)
     assert wnp.isdtype(dtype, "signed integer" if signed else "unsigned integer") and wnp.isdtype(dtype, "integral")
     x = getattr(wnp, dtype)([1, 0])
-    assert x.dtype == dtype and x.itemsize == 1 and x.nbytes == 2 and x.tolist() == [1, 0] and int(x[0]) == 1
+    assert str(x.dtype) == dtype and x.itemsize == 1 and x.nbytes == 2 and x.tolist() == [1, 0] and int(x[0]) == 1
     assert repr(x) == f"Array([1, 0], dtype={dtype})"
     assert f"{x[0]:d}" == "1"
 

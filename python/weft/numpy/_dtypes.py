@@ -329,6 +329,14 @@ def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -
     return _weft.result_type(dtype, wanted)
 
 
+def product_dtype(lhs: Array, rhs: Array, preferred_element_type: DTypeLike | None, name: str) -> Any:
+    """The same of two operands; those of two 8-bit floats, which have no common dtype, in the one that is asked for."""
+    both = all(str(x.dtype).startswith("float8") for x in (lhs, rhs))
+    if both and preferred_element_type is not None and _weft.is_inexact(preferred_element_type):
+        return _weft.dtype(preferred_element_type)
+    return summed_in(_weft.result_type(lhs, rhs), preferred_element_type, name)
+
+
 def same_bits(x: Array, dtype: Any) -> Array:
     """The bits of the elements as another dtype of the same width."""
     to = _weft.dtype(dtype)

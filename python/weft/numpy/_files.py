@@ -42,8 +42,11 @@ def save(file: File, arr: NestedLike, allow_pickle: bool = False) -> None:
 
 
 def _known(x: NestedLike) -> np.ndarray:
-    """As it is written. NumPy's format has no name for integers of fewer than 8 bits: they are written in 8."""
+    """As it is written. NumPy's format has no name for integers of fewer than 8 bits, which are written in 8, nor for
+    8-bit floats, which are bytes (ml_dtypes has a name for some, which NumPy does not read back)."""
     a = _weft.array(x, None, False)
+    if str(a.dtype).startswith("float8"):
+        return np.asarray(a).view("V1")
     wide = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}.get(str(a.dtype))
     return np.asarray(a if wide is None else a.astype(wide))
 
