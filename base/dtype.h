@@ -18,10 +18,10 @@ namespace weft {
 enum class DTypeKind : uint8_t { kBool, kSigned, kUnsigned, kFloat, kFloat8, kComplex, kOpaque };
 
 // One row per element type: its enumerator, the C++ type that stores it, its name, kind, and what others call it: NumPy
-// (or ml_dtypes), the buffer protocol (PEP 3118), and files of NumPy ("V": NumPy knows bytes alone); the type in which it
-// computes where that is another one (ComputeType); and its type code in DLPack (-1: none, or one for packed bits). The
-// order is that of the exchange form (ir/exchange/weft.proto), to which rows are added at the end. docs/add_a_dtype.md
-// says what else a new row needs.
+// (or ml_dtypes), the buffer protocol (PEP 3118), and files of NumPy ("V": NumPy knows bytes alone); the type in which
+// it computes where that is another one (ComputeType); and its type code in DLPack (-1: none, or one for packed bits).
+// The order is that of the exchange form (ir/exchange/weft.proto), to which rows are added at the end.
+// docs/add_a_dtype.md says what else a new row needs.
 #define WEFT_DTYPES(ROW)                                                                           \
   ROW(kBool, bool, "bool", kBool, "bool", "?", "b1", kBool, 6)                                     \
   ROW(kI8, int8_t, "i8", kSigned, "int8", "b", "i1", kI8, 0)                                       \
@@ -83,8 +83,17 @@ constexpr DTypeRow MakeRow(const char* name, DTypeKind kind, const char* numpy, 
                            DType computes, int dlpack) {
   using Part = std::numeric_limits<typename PartOf<T>::type>;
   const bool integer = Part::is_integer;
-  return {name,   sizeof(T),  kind,       numpy, buffer, npy, computes,
-          dlpack, kBitsOf<T>, integer ? 0 : Part::digits, integer ? 0 : Part::max_exponent - 1};
+  return {name,
+          sizeof(T),
+          kind,
+          numpy,
+          buffer,
+          npy,
+          computes,
+          dlpack,
+          kBitsOf<T>,
+          integer ? 0 : Part::digits,
+          integer ? 0 : Part::max_exponent - 1};
 }
 }  // namespace internal
 
@@ -173,7 +182,7 @@ struct TypeTag {
 // The element type that C++ type T stores (of uint64_t: u64).
 template <class T>
 constexpr DType DTypeOf() {
-#define WEFT_IS(enumerator, type, ...)    \
+#define WEFT_IS(enumerator, type, ...)   \
   if constexpr (std::is_same_v<T, type>) \
     return DType::enumerator;            \
   else

@@ -1,5 +1,6 @@
 // Integers of fewer than 8 bits, one in each byte: the byte holds the number itself, so that reading one is reading an
-// int8_t or uint8_t, in which they compute. Making one of a wider integer keeps its low bits, as C++ has it for its own.
+// int8_t or uint8_t, in which they compute. Making one of a wider integer keeps its low bits, as C++ has it for its
+// own.
 #ifndef WEFT_BASE_SMALL_INT_H_
 #define WEFT_BASE_SMALL_INT_H_
 

@@ -140,8 +140,8 @@ Atom Site::Use(const Operand& x, DType dtype) {
     return own_->Parameter(Type{dtype, {}, {}});
   }
   const Value& v = x.value();
-  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) &&
-      !IsStored(v.dtype()) && !IsOpaque(v.dtype())) {
+  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) && !IsStored(v.dtype()) &&
+      !IsOpaque(v.dtype())) {
     // A captured number is converted here and now.
     const Tensor& t = v.tensor();
     if (IsSigned(t.dtype())) return Use(Operand(Scalar::Int(static_cast<int64_t>(t.Get(0).real()))), dtype);

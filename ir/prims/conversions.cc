@@ -87,7 +87,9 @@ void RegisterConvert(PrimRegistry& r) {
 }
 
 void RegisterBitcast(PrimRegistry& r) {
-  Prim& p = r.Add("bitcast", Family::kElementwise, 1, "The bits of x read as another dtype of the same width. Integers of fewer than 8 bits are converted instead.");
+  Prim& p = r.Add(
+      "bitcast", Family::kElementwise, 1,
+      "The bits of x read as another dtype of the same width. Integers of fewer than 8 bits are converted instead.");
   p.tolerance = 0;
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");

@@ -74,8 +74,8 @@ double MinOf(double x, double w) {
 Expr ScaleForSquares(const Expr& largest) {
   const DTypeRow& row = RowOf(largest.dtype());
   const auto power = [](int exponent) { return std::ldexp(1.0, exponent); };
-  // What is larger than `top` is made smaller by the whole range; what is smaller than 1 / top becomes so large that the
-  // square of the smallest subnormal number (2^-(largest exponent + digits - 2)) is one.
+  // What is larger than `top` is made smaller by the whole range; what is smaller than 1 / top becomes so large that
+  // the square of the smallest subnormal number (2^-(largest exponent + digits - 2)) is one.
   const int top = (row.max_exponent - 2) / 2, smallest = row.max_exponent + row.digits - 2;
   const int up = std::max(top + 3 * row.max_exponent / 10, (smallest + 1) / 2);
   const Expr small_too = Select(Lt(largest, power(-top)), largest.Number(power(up)), largest.Number(1));

@@ -37,9 +37,7 @@ int64_t SignedLimit(DType t, bool lowest) {
   const int64_t top = static_cast<int64_t>((uint64_t{1} << (BitWidth(t) - 1)) - 1);
   return lowest ? -top - 1 : top;
 }
-uint64_t UnsignedTop(DType t) {
-  return IsBool(t) ? 1 : ~uint64_t{0} >> (64 - BitWidth(t));
-}
+uint64_t UnsignedTop(DType t) { return IsBool(t) ? 1 : ~uint64_t{0} >> (64 - BitWidth(t)); }
 
 Prim& AddReduction(PrimRegistry& r, const char* name, DTypeSet dtypes, const char* doc) {
   Prim& p = r.Add(name, Family::kReduction, 1, doc);
@@ -243,8 +241,7 @@ void RegisterArgExtremes(PrimRegistry& r) {
     };
     p.samples = [] {
       std::vector<Sample> samples;
-      for (DType t :
-           SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kBool})) {
+      for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kBool})) {
         Sample s = SampleOf({Type{t, {4, 7}, {}}}, {{"dim", int64_t{1}}, {"dtype", DType::kI32}});
         if (IsUnsigned(t)) s.low = 0;
         samples.push_back(s);

@@ -110,7 +110,8 @@ Type F32(Dims dims) { return Type{DType::kF32, std::move(dims), {}}; }
 std::function<std::vector<Sample>()> InSeveralDTypes(std::vector<Sample> samples) {
   return [samples] {
     std::vector<Sample> all = samples;
-    for (DType dtype : SampledDTypes({DType::kBool, DType::kI8, DType::kU16, DType::kI64, DType::kBF16, DType::kC128})) {
+    for (DType dtype :
+         SampledDTypes({DType::kBool, DType::kI8, DType::kU16, DType::kI64, DType::kBF16, DType::kC128})) {
       Sample s = samples[0];
       for (Type& t : s.operands) t.dtype = dtype;
       if (IsUnsigned(dtype)) s.low = 0;

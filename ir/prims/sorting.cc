@@ -128,7 +128,8 @@ void RegisterSort(PrimRegistry& r) {
       if (IsUnsigned(operands[0].dtype)) s.low = 0;
       samples.push_back(s);
     };
-    for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16, DType::kC64}))
+    for (DType t :
+         SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16, DType::kC64}))
       add({Type{t, {3, 6}, {}}}, 1, 1);
     const Type keys{DType::kI32, {7, 2}, {}}, values{DType::kF32, {7, 2}, {}};
     add({keys, values}, 0, 1);  // many equal keys

@@ -137,8 +137,7 @@ Prim& AddReduceWindow(PrimRegistry& r, const char* name, DTypeSet dtypes, const 
       if (IsUnsigned(t)) s.low = 0, s.high = 9;
       samples.push_back(s);
     };
-    for (DType t :
-         SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64})) {
+    for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64})) {
       if (prim->dtypes.Has(t)) add(t, {2, 5, 6}, {{}, {2, 2}, {3, 1}});
     }
     add(DType::kF32, {7}, {{3, 1, 1, 1}});                    // same size

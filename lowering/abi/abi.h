@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 8
+#define WEFT_ABI_VERSION 9
 
 struct WeftRuntime;
 

@@ -11,7 +11,7 @@ constexpr double kWorthSplitting = 40000;  // nanoseconds
 constexpr int64_t kEnoughUnits = 16, kMaxParts = 64, kMinPartPoints = 16384;
 
 // Partial results keep the precision of registers.
-DType PartialType(DType t) { return t == DType::kF16 || t == DType::kBF16 ? DType::kF32 : t; }
+DType PartialType(DType t) { return IsFloat(t) && ByteWidth(t) < 4 ? DType::kF32 : t; }
 
 bool Inner(const KernelSpec& k, uint64_t mask) { return (mask >> k.num_outer) != 0; }
 

@@ -77,7 +77,7 @@ TEST(GpuArgReductions, EveryDTypeAlongAndAcrossMemory) {
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 13 * 14);
+  EXPECT_EQ(checked, 17 * 14);
 }
 
 TEST(GpuArgReductions, TheFirstOfTiesAndTheFirstNaN) {

@@ -160,19 +160,19 @@ auto InDouble(std::complex<T> x) {
     return static_cast<typename decltype(x)::value_type>(expression); \
   })
 #define INTEGERS2(expression) BinaryIntegers([](auto x, auto y) { return expression; })
-#define LOAD_FLOAT8                                        \
-  [](Table& t, const char* op) {                           \
-    ForEachDType(kFloat8s, [&](DType dtype, auto tag) {    \
-      using T = typename decltype(tag)::type;              \
+#define LOAD_FLOAT8                                                                      \
+  [](Table& t, const char* op) {                                                         \
+    ForEachDType(kFloat8s, [&](DType dtype, auto tag) {                                  \
+      using T = typename decltype(tag)::type;                                            \
       if constexpr (kIsSmallFloat<T> && sizeof(T) == 1) t.Put(op, dtype, LoadFloat8<T>); \
-    });                                                    \
+    });                                                                                  \
   }
-#define STORE_FLOAT8                                        \
-  [](Table& t, const char* op) {                           \
-    ForEachDType(kFloat8s, [&](DType dtype, auto tag) {    \
-      using T = typename decltype(tag)::type;              \
+#define STORE_FLOAT8                                                                      \
+  [](Table& t, const char* op) {                                                          \
+    ForEachDType(kFloat8s, [&](DType dtype, auto tag) {                                   \
+      using T = typename decltype(tag)::type;                                             \
       if constexpr (kIsSmallFloat<T> && sizeof(T) == 1) t.Put(op, dtype, StoreFloat8<T>); \
-    });                                                    \
+    });                                                                                   \
   }
 
 void FillMath(WeftMath* table) {

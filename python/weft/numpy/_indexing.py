@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error

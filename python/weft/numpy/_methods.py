@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _weft
 from .._core.errors import type_error
 from .._sharding.arrays import addressable_data, global_shards
 from .._weft import Array
