@@ -45,10 +45,11 @@ def _known(x: NestedLike) -> np.ndarray:
     """As it is written. NumPy's format has no name for integers of fewer than 8 bits, which are written in 8, nor for
     8-bit floats, which are bytes (ml_dtypes has a name for some, which NumPy does not read back)."""
     a = _weft.array(x, None, False)
+    values, kind = np.asarray(a), _weft.dtype_kind(a.dtype)
     if str(a.dtype).startswith("float8"):
-        return np.asarray(a).view("V1")
-    wide = {"int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}.get(str(a.dtype))
-    return np.asarray(a if wide is None else a.astype(wide))
+        return values.view("V1")
+    whole = values.dtype.kind == "V" and kind in ("signed", "unsigned")
+    return values.astype("int8" if kind == "signed" else "uint8") if whole else values
 
 
 def savez(file: File, *args: NestedLike, **kwds: NestedLike) -> None:
