@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace weft {
 
@@ -13,6 +14,10 @@ namespace weft {
 template <int kExponent, int kMantissa, bool kHasInf, class Bits>
 class SmallFloat {
  public:
+  static constexpr int kDigits = kMantissa + 1;
+  // Of the largest number, 1.xxx * 2^kLargestExponent.
+  static constexpr int kLargestExponent = (1 << (kExponent - 1)) - (kHasInf ? 1 : 0);
+
   SmallFloat() = default;
   SmallFloat(float value) : bits_(FromFloat(value)) {}  // NOLINT: converts as the built-in floats do
   operator float() const { return ToFloat(bits_); }     // NOLINT
@@ -89,4 +94,15 @@ template <int E, int M, bool I, class B>
 inline constexpr bool kIsSmallFloat<SmallFloat<E, M, I, B>> = true;
 
 }  // namespace weft
+
+template <int kExponent, int kMantissa, bool kHasInf, class Bits>
+class std::numeric_limits<weft::SmallFloat<kExponent, kMantissa, kHasInf, Bits>> {
+  using T = weft::SmallFloat<kExponent, kMantissa, kHasInf, Bits>;
+
+ public:
+  static constexpr bool is_specialized = true, is_signed = true, is_integer = false, has_infinity = kHasInf;
+  static constexpr int digits = T::kDigits, max_exponent = T::kLargestExponent + 1;
+  static constexpr int min_exponent = 3 - (1 << (kExponent - 1));
+};
+
 #endif  // WEFT_BASE_FLOAT16_H_

@@ -137,7 +137,7 @@ uint64_t AddTapes(TapeRegion& region, uint64_t x, uint64_t y) {
           r = rx.dtype() == DType::kTape ? AddTapes(region, p, q) : p + q;
         } else if constexpr (std::is_same_v<T, bool>) {
           r = p || q;
-        } else if constexpr (std::is_integral_v<T> || std::is_floating_point_v<T>) {
+        } else if constexpr (kIsInteger<T> || std::is_floating_point_v<T>) {
           r = static_cast<T>(p + q);
         } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
           r = p + q;

@@ -14,7 +14,8 @@ T ToInteger(double x) {
   constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
   const double v = std::trunc(x);
   if (std::isnan(v)) return T{0};
-  return v <= low ? std::numeric_limits<T>::min() : v >= high ? std::numeric_limits<T>::max() : static_cast<T>(v);
+  if (v <= low) return std::numeric_limits<T>::min();
+  return v >= high ? std::numeric_limits<T>::max() : static_cast<T>(v);
 }
 
 }  // namespace weft

@@ -52,17 +52,7 @@ Tensor RandomF32(Shape shape) {
 }
 
 // The distance from 1 to the next number.
-double Epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-    case DType::kC128: return std::ldexp(1, -52);
-    case DType::kF16: return std::ldexp(1, -10);
-    case DType::kBF16: return std::ldexp(1, -7);
-    case DType::kF8E4M3FN: return std::ldexp(1, -3);
-    case DType::kF8E5M2: return std::ldexp(1, -2);
-    default: return std::ldexp(1, -23);
-  }
-}
+double Epsilon(DType dtype) { return std::ldexp(1, 1 - RowOf(dtype).digits); }
 
 // That of the primitive, which is for f32, twice: compiled code may be off by it, and the interpreter's library in f64
 // too. What is computed in more precision is only rounded, at worst to the neighbour.

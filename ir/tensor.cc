@@ -79,12 +79,65 @@ void Tensor::Set(int64_t i, std::complex<double> value) {
       data<T>()[i] = value.real() != 0;
     } else if constexpr (kIsSmallFloat<T>) {
       data<T>()[i] = T(static_cast<float>(value.real()));
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (kIsInteger<T>) {
       data<T>()[i] = ToInteger<T>(value.real());
     } else {
       data<T>()[i] = static_cast<T>(value.real());
     }
   });
+}
+
+namespace {
+// The byte that stores what `byte` stands for.
+template <class T>
+uint8_t NumberIn(uint8_t byte) {
+  if constexpr (std::is_same_v<T, bool>)
+    return byte != 0;
+  else
+    return static_cast<uint8_t>(static_cast<WordOf<T>>(T(byte)));
+}
+template <class T>
+inline constexpr bool kHasOtherBytes = std::is_same_v<T, bool> || kIsSmallInt<T>;
+}  // namespace
+
+bool Tensor::HasNumbersAlone() const {
+  return VisitDType(dtype_, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    uint8_t differ = 0;
+    if constexpr (kHasOtherBytes<T>) {
+      const auto* bytes = data<uint8_t>();
+      for (int64_t i = 0, n = size(); i < n; ++i) differ |= bytes[i] ^ NumberIn<T>(bytes[i]);
+    }
+    return differ == 0;
+  });
+}
+
+Tensor Tensor::WithNumbersAlone() const {
+  if (HasNumbersAlone()) return *this;
+  Tensor t(dtype_, shape_);
+  VisitDType(dtype_, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (kHasOtherBytes<T>) {
+      const auto* from = data<uint8_t>();
+      for (int64_t i = 0, n = size(); i < n; ++i) t.data<uint8_t>()[i] = NumberIn<T>(from[i]);
+    }
+  });
+  return t;
+}
+
+Tensor Tensor::OutOfBounds(DType dtype) {
+  Tensor t(dtype, {});
+  VisitDType(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (kIsInteger<T>) {
+      using Limits = std::numeric_limits<T>;
+      *t.data<T>() = Limits::is_signed ? Limits::min() : Limits::max();
+    } else {
+      t.Set(0, std::numeric_limits<double>::quiet_NaN());
+    }
+  });
+  if (dtype == DType::kTape) std::memset(t.raw(), 0, sizeof(uint64_t));  // no tape is a null tape
+  return t;
 }
 
 Tensor Tensor::Reshaped(Shape shape) const {
@@ -106,75 +159,6 @@ bool Tensor::BitEquals(const Tensor& other) const {
 
 size_t Tensor::Hash() const {
   return absl::HashOf(static_cast<int>(dtype_), shape_, absl::string_view(static_cast<const char*>(data_), bytes()));
-}
-
-template <>
-DType DTypeOf<bool>() {
-  return DType::kBool;
-}
-template <>
-DType DTypeOf<int8_t>() {
-  return DType::kI8;
-}
-template <>
-DType DTypeOf<int16_t>() {
-  return DType::kI16;
-}
-template <>
-DType DTypeOf<int32_t>() {
-  return DType::kI32;
-}
-template <>
-DType DTypeOf<int64_t>() {
-  return DType::kI64;
-}
-template <>
-DType DTypeOf<uint8_t>() {
-  return DType::kU8;
-}
-template <>
-DType DTypeOf<uint16_t>() {
-  return DType::kU16;
-}
-template <>
-DType DTypeOf<uint32_t>() {
-  return DType::kU32;
-}
-template <>
-DType DTypeOf<uint64_t>() {
-  return DType::kU64;
-}
-template <>
-DType DTypeOf<Float16>() {
-  return DType::kF16;
-}
-template <>
-DType DTypeOf<BFloat16>() {
-  return DType::kBF16;
-}
-template <>
-DType DTypeOf<float>() {
-  return DType::kF32;
-}
-template <>
-DType DTypeOf<double>() {
-  return DType::kF64;
-}
-template <>
-DType DTypeOf<std::complex<float>>() {
-  return DType::kC64;
-}
-template <>
-DType DTypeOf<std::complex<double>>() {
-  return DType::kC128;
-}
-template <>
-DType DTypeOf<Float8E4M3FN>() {
-  return DType::kF8E4M3FN;
-}
-template <>
-DType DTypeOf<Float8E5M2>() {
-  return DType::kF8E5M2;
 }
 
 }  // namespace weft

@@ -36,6 +36,9 @@ class Tensor {
   static Tensor Zeros(DType dtype, Shape shape);
   // Every element is `value`, converted to `dtype` (bool: value != 0).
   static Tensor Full(DType dtype, Shape shape, double value);
+  // What a gather with mode "fill" gives where an index is out of bounds: NaN, the least signed or the largest unsigned
+  // number, true, or a null tape.
+  static Tensor OutOfBounds(DType dtype);
   template <class T>
   static Tensor Scalar(DType dtype, T value) {
     Tensor t(dtype, {});
@@ -76,6 +79,12 @@ class Tensor {
   std::complex<double> Get(int64_t i) const;
   void Set(int64_t i, std::complex<double> value);
 
+  // Whether every byte is one that its dtype stores: a bool is 0 or 1, and an i4 its number in 8 bits. Memory from
+  // elsewhere may hold others.
+  bool HasNumbersAlone() const;
+  // Itself, or a copy in which such bytes are made numbers: a bool is whether the byte is not 0, an i4 its low bits.
+  Tensor WithNumbersAlone() const;
+
   // Same data, another shape of as many elements.
   Tensor Reshaped(Shape shape) const;
   Tensor Copy() const;
@@ -91,10 +100,6 @@ class Tensor {
 };
 
 using Tensors = std::vector<Tensor>;
-
-// The element type of C++ type T.
-template <class T>
-DType DTypeOf();
 
 template <class T>
 Tensor Tensor::FromVector(Shape shape, const std::vector<T>& values) {

@@ -73,6 +73,20 @@ def test_arrays_pass_through_unchanged(tmp_path: Path, how: list[str], name: str
     assert result.tobytes() == value.tobytes()
 
 
+def test_integers_of_few_bits_are_files_of_eight(tmp_path: Path, how: list[str]) -> None:
+    program = "fn f(x: i4[3], y: u2[2]) -> (i4[3], u2[2]) {\n  z: i4[3] = mul x x\n  return z, y\n}\n"
+    x, y = np.array([-8, 3, 7], np.int8), np.array([3, 0], np.uint8)
+    z, same = run(tmp_path, program, x, y, how=how)
+    assert z.dtype == np.int8 and z.tolist() == [0, -7, 1]
+    assert same.dtype == np.uint8 and same.tolist() == [3, 0]
+    np.save(tmp_path / "beyond.npy", np.array([8, 0, 0], np.int8))
+    done = weft(
+        "run", "-", *how, "--inputs", tmp_path / "beyond.npy", tmp_path / "input1.npy", "--outputs", tmp_path / "out",
+        program=program, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0 and "beyond.npy: it holds numbers that are beyond i4" in done.stderr
+
+
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 @pytest.mark.parametrize("dtype", [">f4", ">c16", ">i2", "<f4"])
 @pytest.mark.parametrize("order", ["C", "F"])

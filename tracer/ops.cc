@@ -226,7 +226,7 @@ int BeyondAll(const Scalar& number, DType dtype) {
   if (!whole) return 0;
   using Wide = __int128;
   const Wide value = number.kind == Scalar::Kind::kUint ? Wide(static_cast<uint64_t>(number.i)) : Wide(number.i);
-  const int bits = 8 * ByteWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
+  const int bits = BitWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
   return value >= Wide(1) << bits ? 1 : value < (IsSigned(dtype) ? -(Wide(1) << bits) : Wide(0)) ? -1 : 0;
 }
 

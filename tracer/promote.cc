@@ -56,6 +56,17 @@ int NodeOf(WeakDType t) {
   return Id(t.dtype);
 }
 
+// Types that join no others by themselves: those that are only stored, and keys.
+bool IsApart(DType t) { return IsStored(t) || IsOpaque(t); }
+
+// What such a type takes all the same: booleans and Python's integers; floats of 8 bits also all other integers and
+// Python's floats.
+bool Takes(DType t, WeakDType other) {
+  if (IsOpaque(t) || IsApart(other.dtype)) return false;
+  if (IsBool(other.dtype) || (IsInteger(other.dtype) && other.weak)) return true;
+  return IsFloat(t) && (IsInteger(other.dtype) || (IsFloat(other.dtype) && other.weak));
+}
+
 }  // namespace
 
 bool X64() { return On(Setting::kX64); }
@@ -68,12 +79,10 @@ WeakDType Promote(WeakDType a, WeakDType b) {
     return a;
   static const Table table = MakeTable();
   const int na = NodeOf(a), nb = NodeOf(b);
-  if (na >= kNodes || nb >= kNodes || a.dtype > DType::kC128 || b.dtype > DType::kC128) {
-    // 8-bit floats and keys: only beside themselves, or (floats) a weak number of their kind or lower.
+  if (IsApart(a.dtype) || IsApart(b.dtype)) {
     if (a.dtype == b.dtype) return {a.dtype, a.weak && b.weak};
-    auto takes = [](WeakDType x, WeakDType y) { return IsFloat8(x.dtype) && y.weak && !IsComplex(y.dtype); };
-    if (takes(a, b)) return a;
-    if (takes(b, a)) return b;
+    if (Takes(a.dtype, b)) return {a.dtype, false};
+    if (Takes(b.dtype, a)) return {b.dtype, false};
     throw TypeError("no common dtype for ", a.dtype, " and ", b.dtype, ": convert one of them with astype");
   }
   const int node = table[na][nb];

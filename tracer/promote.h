@@ -25,7 +25,8 @@ DType DefaultFloat();
 DType DefaultInt();
 DType DefaultComplex();
 
-// The join of two types. Raises kType where there is none (random keys, 8-bit floats beside other types).
+// The join of two types. Raises kType where there is none: random keys, and types that are only stored (IsStored)
+// beside others than booleans and Python's numbers (integers too, for 8-bit floats).
 WeakDType Promote(WeakDType a, WeakDType b);
 // Integers and bool -> a float that is as wide: i64 and u64 to f64, the others to the default float.
 WeakDType ToInexact(WeakDType t);

@@ -65,8 +65,6 @@ Value ReduceAxes(const std::string& prim, const Operand& x, std::optional<Ints> 
   if (rule.in == In::kCount || rule.in == In::kSum)
     dtype = IsBool(dtype) && rule.in == In::kCount ? CountDType(Size(x.dims(), dims)) : SumDType(dtype);
   if (rule.in == In::kBool && !IsBool(dtype)) return ReduceAxes(prim, Astype(x, DType::kBool), axes, keepdims);
-  // In 8 bits a sum soon adds nothing any more.
-  if (IsFloat8(dtype)) return Astype(ReduceAxes(prim, Astype(x, DType::kF32), axes, keepdims), dtype);
   const Dims from = x.dims();
   if (!rule.empty) {
     for (int64_t d : dims) {
@@ -135,7 +133,6 @@ Value Cumulative(const std::string& prim, const Operand& x, std::optional<int64_
   if (!axis && v.rank() != 1) v = Reshape(v, {Dim(-1)});
   const int64_t dim = CheckAxis(axis.value_or(0), v.rank(), prim.c_str());
   DType dtype = v.dtype();
-  if (IsFloat8(dtype)) return Astype(Cumulative(prim, Astype(v, DType::kF32), dim, reverse), dtype);
   const In in = RuleOf(prim).in;
   if (IsBool(dtype) && in != In::kOwn) dtype = in == In::kCount ? CountDType(v.dims()[dim]) : DefaultInt();
   Site site;

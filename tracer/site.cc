@@ -39,14 +39,14 @@ namespace {
 template <class T>
 T IntegerOf(DType dtype, const Scalar& s) {
   bool fits = true;
-  T value = 0;
+  WordOf<T> value = 0;
   if (s.kind == Scalar::Kind::kLarge) {
     fits = false;
   } else if (s.kind == Scalar::Kind::kUint) {
-    value = static_cast<T>(s.i);
-    fits = sizeof(T) == 8 && std::is_unsigned_v<T>;
+    value = static_cast<WordOf<T>>(s.i);
+    fits = std::is_same_v<T, uint64_t>;
   } else {
-    value = static_cast<T>(s.i);
+    value = T(s.i);
     fits = static_cast<__int128>(value) == static_cast<__int128>(s.i);
   }
   if (!fits)
@@ -65,7 +65,7 @@ Tensor MakeNumber(DType dtype, const Scalar& s) {
                                                                   : s.re;
     if constexpr (std::is_same_v<T, bool>) {
       *t.data<T>() = real != 0 || s.im != 0;
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (kIsInteger<T>) {
       if (whole)
         *t.data<T>() = IntegerOf<T>(dtype, s);
       else
@@ -140,8 +140,8 @@ Atom Site::Use(const Operand& x, DType dtype) {
     return own_->Parameter(Type{dtype, {}, {}});
   }
   const Value& v = x.value();
-  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) &&
-      v.dtype() <= DType::kC128) {
+  if (trace_ && !v.traced() && v.rank() == 0 && v.dtype() != dtype && !IsComplex(v.dtype()) && !IsStored(v.dtype()) &&
+      !IsOpaque(v.dtype())) {
     // A captured number is converted here and now.
     const Tensor& t = v.tensor();
     if (IsSigned(t.dtype())) return Use(Operand(Scalar::Int(static_cast<int64_t>(t.Get(0).real()))), dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -148,21 +149,16 @@ void CudaDevice::Launch(const GpuKernel& kernel, const std::vector<Operand>& ope
 void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
   // cudaDataType_t, cublasComputeType_t and the type of alpha and beta.
   struct Types {
+    DType dtype;
     int data, compute, scale;
   };
-  const Types types = [&]() -> Types {
-    switch (p.dtype) {
-      case DType::kF16: return {2, 68, 0};
-      case DType::kBF16: return {14, 68, 0};
-      case DType::kF32: return {0, 68, 0};
-      case DType::kF64: return {1, 70, 1};
-      case DType::kC64: return {4, 68, 4};
-      case DType::kC128: return {5, 70, 5};
-      default:
-        throw std::runtime_error(std::string("cuda: cuBLASLt multiplies no ") + Name(p.dtype) +
-                                 "; expected f16, bf16, f32, f64, c64 or c128");
-    }
-  }();
+  static constexpr Types kTypes[] = {{DType::kF16, 2, 68, 0}, {DType::kBF16, 14, 68, 0}, {DType::kF32, 0, 68, 0},
+                                     {DType::kF64, 1, 70, 1}, {DType::kC64, 4, 68, 4},   {DType::kC128, 5, 70, 5}};
+  const auto* types = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                   [&](const Types& t) { return t.dtype == p.dtype; });
+  if (types == std::end(kTypes))
+    throw std::runtime_error(std::string("cuda: cuBLASLt multiplies no ") + Name(p.dtype) +
+                             "; expected f16, bf16, f32, f64, c64 or c128");
   if (p.dtype != p.out_dtype)
     throw std::runtime_error(std::string("cuda: a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
                              " is not supported yet; expected one dtype");
@@ -186,9 +182,9 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
 
   Owned operation(lt_->MatmulDescDestroy), la(lt_->MatrixLayoutDestroy), lb(lt_->MatrixLayoutDestroy),
       lc(lt_->MatrixLayoutDestroy), preference(lt_->MatmulPreferenceDestroy);
-  LtApi::Check(lt_->MatmulDescCreate(&operation.handle, types.compute, types.scale), "describing a product");
+  LtApi::Check(lt_->MatmulDescCreate(&operation.handle, types->compute, types->scale), "describing a product");
   auto layout = [&](Owned& made, const ColumnMajor& m) {
-    LtApi::Check(lt_->MatrixLayoutCreate(&made.handle, types.data, static_cast<uint64_t>(m.high),
+    LtApi::Check(lt_->MatrixLayoutCreate(&made.handle, types->data, static_cast<uint64_t>(m.high),
                                          static_cast<uint64_t>(m.wide), m.step),
                  "describing a matrix");
   };
@@ -219,7 +215,7 @@ void CudaDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* 
   if (count == 0) throw std::runtime_error("cuda: cuBLASLt has no algorithm for a product of the program");
   const double one[2] = {1, 0}, zero[2] = {0, 0};
   const float one_f[2] = {1, 0}, zero_f[2] = {0, 0};
-  const bool wide = types.compute == 70;
+  const bool wide = types->compute == 70;
   LtApi::Check(lt_->Matmul(lt_handle_, operation.handle, wide ? static_cast<const void*>(one) : one_f, a.data,
                            la.handle, b.data, lb.handle, wide ? static_cast<const void*>(zero) : zero_f, out, lc.handle,
                            out, lc.handle, found.algorithm, reinterpret_cast<void*>(workspace_), kWorkspace, stream_),

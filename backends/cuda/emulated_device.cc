@@ -371,19 +371,18 @@ void Product(const GpuMatmul& p, const void* x, const void* y, void* out) {
 
 void EmulatedDevice::Matmul(const GpuMatmul& p, const void* x, const void* y, void* out) {
   if (p.dtype != p.out_dtype)
-    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " + Name(p.out_dtype) +
-                             " is not supported yet; expected one dtype");
-  switch (p.dtype) {
-    case DType::kF32: return Product<float, double>(p, x, y, out);
-    case DType::kF64: return Product<double, double>(p, x, y, out);
-    case DType::kF16: return Product<Float16, float>(p, x, y, out);
-    case DType::kBF16: return Product<BFloat16, float>(p, x, y, out);
-    case DType::kC64: return Product<std::complex<float>, std::complex<double>>(p, x, y, out);
-    case DType::kC128: return Product<std::complex<double>, std::complex<double>>(p, x, y, out);
-    default:
+    throw std::runtime_error(std::string("a product of ") + Name(p.dtype) + " into " +
+                             Name(p.out_dtype) + " is not supported yet; expected one dtype");
+  VisitDType(p.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (IsKind(DTypeOf<T>(), DTypeKind::kComplex))
+      Product<T, std::complex<double>>(p, x, y, out);
+    else if constexpr (IsKind(DTypeOf<T>(), DTypeKind::kFloat))
+      Product<T, std::conditional_t<sizeof(T) < sizeof(float), float, double>>(p, x, y, out);
+    else
       throw std::runtime_error(std::string("products of ") + Name(p.dtype) +
                                " are not supported; expected f16, bf16, f32, f64, c64 or c128");
-  }
+  });
 }
 
 double EmulatedDevice::Milliseconds(const std::function<void()>& work) {

@@ -176,9 +176,8 @@ Tensor ParseNpy(const std::string& bytes, DType wanted, const std::string& name)
     const int width = IsComplex(*dtype) ? ByteWidth(*dtype) / 2 : ByteWidth(*dtype);
     for (char* p = t.data<char>(); p != t.data<char>() + byte_size; p += width) std::reverse(p, p + width);
   }
-  if (*dtype == DType::kBool) {
-    for (int64_t i = 0; i < size; ++i) t.data<uint8_t>()[i] = t.at<uint8_t>(i) != 0;
-  }
+  if (IsBool(*dtype)) t = t.WithNumbersAlone();
+  if (!t.HasNumbersAlone()) throw fail(std::string("it holds numbers that are beyond ") + Name(*dtype));
   if (*header.fortran_order && t.rank() > 1) t = FromFortranOrder(t);
   if (wanted == DType::kKey && *dtype == DType::kU32 && t.rank() > 0 && t.shape().back() == 2) {
     Tensor keys(DType::kKey, Shape(t.shape().begin(), t.shape().end() - 1));

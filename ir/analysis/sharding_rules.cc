@@ -393,14 +393,6 @@ Atom OwnIndices(const LocalEqn& e, const Ints& index_map, const Ints& windows, b
   return Sub(b, indices, Broadcast(b, Concatenate(b, firsts, 0), type.dims, last_dim));
 }
 
-// What "fill" gives where the index is out of bounds.
-Atom FillOf(DType t) {
-  Tensor fill = Tensor::Full(t, {}, IsInexact(t) ? std::numeric_limits<double>::quiet_NaN() : 0);
-  if (IsUnsigned(t)) std::memset(fill.raw(), 0xff, static_cast<size_t>(ByteWidth(t)));
-  if (IsSigned(t) && IsInteger(t)) std::memset(static_cast<char*>(fill.raw()) + ByteWidth(t) - 1, 0x80, 1);
-  return Atom(fill);
-}
-
 // What changes no sum that it is added to: +0.0 would make +0.0 of -0.0.
 Atom NothingToAdd(Builder& b, const Type& type) {
   if (!IsInexact(type.dtype)) return Zeros(b, type);
@@ -458,7 +450,7 @@ Atoms EmitGather(const LocalEqn& e) {
   // Out of bounds of the whole array: the first device fills.
   Atom outside = BeginOutside(b, e.x[1], g, windows, e.global[0]);
   outside = And(b, outside, Broadcast(b, e.IsFirst(rows), b.TypeOf(outside).dims, {}));
-  const Atom fill = mode == "fill" ? FillOf(result.dtype) : Atom::Scalar(result.dtype, 0);
+  const Atom fill = mode == "fill" ? Atom(Tensor::OutOfBounds(result.dtype)) : Atom::Scalar(result.dtype, 0);
   return {Select(b, Broadcast(b, outside, result.dims, positions), Broadcast(b, fill, result.dims, {}), y)};
 }
 

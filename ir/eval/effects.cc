@@ -42,12 +42,12 @@ void PrintElement(const Tensor& t, int64_t i, std::ostream& out) {
   } else if (IsUnsigned(t.dtype()) || t.dtype() == DType::kKey) {
     VisitDType(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<T>) out << static_cast<uint64_t>(t.at<T>(i));
+      if constexpr (kIsInteger<T>) out << static_cast<uint64_t>(t.at<T>(i));
     });
   } else {
     VisitDType(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<T>) out << static_cast<int64_t>(t.at<T>(i));
+      if constexpr (kIsInteger<T>) out << static_cast<int64_t>(t.at<T>(i));
     });
   }
 }
@@ -136,9 +136,9 @@ std::string Formatted(const Tensor& t, int64_t i, const FormatSpec& spec) {
   if (!as_float && !IsInexact(t.dtype())) {
     VisitDType(t.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<T>) {
-        const T v = t.at<T>(i);
-        negative = v < T(0);
+      if constexpr (kIsInteger<T>) {
+        const WordOf<T> v = t.at<T>(i);
+        negative = v < WordOf<T>(0);
         body = Digits(negative ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v), spec.type);
       }
     });

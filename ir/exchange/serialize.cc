@@ -237,7 +237,7 @@ class Reader {
   const std::string& String(uint32_t index) const { return At(module_.strings(), index, "string"); }
 
   DType ReadDType(exchange::DType dtype) const {
-    if (dtype < exchange::BOOL || dtype > exchange::TAPE)
+    if (dtype < exchange::BOOL || dtype > exchange::DType_MAX)
       Fail("an element type of unknown number " + std::to_string(static_cast<int>(dtype)));
     return static_cast<DType>(static_cast<int>(dtype) - 1);
   }
@@ -334,15 +334,12 @@ class Reader {
     if (t.data().size() != static_cast<size_t>(size) * static_cast<size_t>(ByteWidth(dtype))) {
       Fail("a literal of " + std::to_string(size) + " elements with " + std::to_string(t.data().size()) + " bytes");
     }
-    if (dtype == DType::kBool &&
-        std::any_of(t.data().begin(), t.data().end(), [](char c) { return c != 0 && c != 1; })) {
-      Fail("a bool that is neither 0 nor 1");
-    }
     if (dtype == DType::kTape && std::any_of(t.data().begin(), t.data().end(), [](char c) { return c != 0; })) {
       Fail("a tape with records as a literal");
     }
     Tensor tensor(dtype, shape);
     if (size > 0) std::memcpy(tensor.raw(), t.data().data(), t.data().size());
+    if (!tensor.HasNumbersAlone()) Fail(std::string("bytes that are no numbers of ") + Name(dtype));
     return Atom(std::move(tensor));
   }
 

@@ -225,7 +225,7 @@ TEST_F(ModuleTest, LiteralsAreCheckedBeforeTheyAreMade) {
   literal().add_shape(-1);
   ExpectError("of negative size");
   literal().set_dtype(exchange::BOOL), literal().set_data("\x02");
-  ExpectError("a bool that is neither 0 nor 1");
+  ExpectError("bytes that are no numbers of bool");
   literal().set_dtype(exchange::DTYPE_UNSPECIFIED);
   ExpectError("unknown number 0");
 }

@@ -375,15 +375,15 @@ OptionalAtoms PsumTranspose(TransposeContext& c) {
 
 void RegisterReductionsOverDevices(PrimRegistry& r) {
   Prim& sum = AddReducing(
-      r, "psum", SumOverBatch, kNumbers,
+      r, "psum", SumOverBatch, kAnyNumbers,
       "The sum of x over all devices along `axes` (over the batch elements of a vmap of that axis_name), on "
       "each.");
   sum.linear = {0};
   sum.transpose = PsumTranspose;
-  AddReducing(r, "pmax", ExtremeOverBatch<kReduceMax>, kReals,
+  AddReducing(r, "pmax", ExtremeOverBatch<kReduceMax>, kAnyReals,
               "The largest of x, element by element, over all devices along `axes`, on each.")
       .jvp = ExtremeJvp;
-  AddReducing(r, "pmin", ExtremeOverBatch<kReduceMin>, kReals,
+  AddReducing(r, "pmin", ExtremeOverBatch<kReduceMin>, kAnyReals,
               "The smallest of x, element by element, over all devices along `axes`, on each.")
       .jvp = ExtremeJvp;
 }
@@ -430,7 +430,7 @@ void RegisterScatter(PrimRegistry& r) {
             "The sum of x over all devices along `axes`, cut along dimension `dim` into one block for each: device "
             "k has block k. `sizes` are those of the axes.");
   p.communicates = true;
-  p.dtypes = kNumbers;
+  p.dtypes = kAnyNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Dim n = Product(CheckSizes(s));
     Type t = s.operands[0];

@@ -269,7 +269,7 @@ void RegisterContraction(PrimRegistry& r) {
                   "`leaf`: the sum is deterministic, its terms are added in an order of its own "
                   "(transforms/shard/deterministic.h).");
   p.more_attributes = {"along", "leaf"};
-  p.dtypes = kNumbers;
+  p.dtypes = kAnyNumbers;
   p.tolerance = 1e-5;
   p.infer = Infer;
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -314,8 +314,8 @@ void RegisterContraction(PrimRegistry& r) {
       if (IsUnsigned(t)) s.low = 0;
       samples.push_back(s);
     };
-    for (DType t :
-         {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kC64, DType::kC128})
+    for (DType t : SampledDTypes(
+             {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI32, DType::kU8, DType::kC64, DType::kC128}))
       add(t, {3, 4}, {4, 5}, "mk,kn->mn");
     const DType t = DType::kF32;
     add(t, {2, 3, 4}, {2, 4, 5}, "bmk,bkn->bmn");
@@ -328,6 +328,8 @@ void RegisterContraction(PrimRegistry& r) {
     add(t, {5, 3}, {5}, "bm,b->bm");
     samples.push_back(SampleOf({Type{DType::kBF16, {3, 4}, {}}, Type{DType::kBF16, {4, 5}, {}}},
                                {{"spec", std::string("mk,kn->mn")}, {"dtype", DType::kF32}}));
+    samples.push_back(SampleOf({Type{DType::kI4, {3, 4}, {}}, Type{DType::kI4, {4, 5}, {}}},
+                               {{"spec", std::string("mk,kn->mn")}, {"dtype", DType::kI32}}));
     return samples;
   };
 }

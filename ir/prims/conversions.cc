@@ -18,6 +18,11 @@ using Complex = std::complex<double>;
 Tensor ConvertTo(const Tensor& x, DType dtype) {
   const DType from = x.dtype();
   if (from == dtype) return x;
+  if (IsComplex(from) && IsBool(dtype)) {
+    std::vector<uint64_t> values;
+    for (const Complex& z : LoadAs<Complex>(x)) values.push_back(z != Complex(0));
+    return StoreAs<uint64_t>(dtype, x.shape(), values);
+  }
   if (IsComplex(from) && !IsInteger(dtype)) return StoreAs<Complex>(dtype, x.shape(), LoadAs<Complex>(x));
   if (IsInexact(from)) {
     std::vector<double> values;
@@ -29,7 +34,7 @@ Tensor ConvertTo(const Tensor& x, DType dtype) {
     if (!IsInteger(dtype)) return StoreAs<double>(dtype, x.shape(), values);
     return VisitDType(dtype, [&](auto tag) -> Tensor {
       using T = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if constexpr (kIsInteger<T> && !std::is_same_v<T, bool>) {
         Tensor t(dtype, x.shape());
         std::transform(values.begin(), values.end(), t.data<T>(), ToInteger<T>);
         return t;
@@ -82,7 +87,9 @@ void RegisterConvert(PrimRegistry& r) {
 }
 
 void RegisterBitcast(PrimRegistry& r) {
-  Prim& p = r.Add("bitcast", Family::kElementwise, 1, "The bits of x read as another dtype of the same width.");
+  Prim& p = r.Add(
+      "bitcast", Family::kElementwise, 1,
+      "The bits of x read as another dtype of the same width. Integers of fewer than 8 bits are converted instead.");
   p.tolerance = 0;
   p.infer = [](const Sig& s) -> Types {
     const DType to = s.attrs.Get<DType>("dtype");
@@ -90,6 +97,12 @@ void RegisterBitcast(PrimRegistry& r) {
       throw TypeError("bitcast: tapes are references; got ", s.operands[0], " to ", to);
     if (ByteWidth(to) != ByteWidth(s.operands[0].dtype) || IsBool(to) != IsBool(s.operands[0].dtype)) {
       throw TypeError("bitcast: cannot read ", s.operands[0], " as ", to, ": widths differ");
+    }
+    // Whose bytes hold more bits than the number has.
+    for (const DType t : {to, s.operands[0].dtype}) {
+      if (BitWidth(t) < 8 && to != s.operands[0].dtype)
+        throw TypeError("bitcast: cannot read ", s.operands[0], " as ", to, ": ", t,
+                        " is stored as a number of 8 bits; convert gives the same bits");
     }
     return {s.operands[0].With(to)};
   };

@@ -215,7 +215,7 @@ std::vector<Sample> ConvSamples() {
     if (IsUnsigned(t)) s.low = 0;
     samples.push_back(s);
   };
-  for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64})
+  for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64}))
     add(t, {2, 3, 6}, {4, 3, 3}, {{1}, {1}, {1}, {1}, {1}});
   const DType t = DType::kF32;
   add(t, {2, 3}, {4, 3}, {{}, {}, {}, {}, {}});                                   // no spatial dimension
@@ -238,7 +238,7 @@ void RegisterConvolution(PrimRegistry& r) {
                   "`strides` over x, which is dilated by `lhs_dilation` and padded by lo and hi (negative: cut off); w "
                   "is dilated by `rhs_dilation`. Output feature k sees input features "
                   "(batch entries) of its own group only. The semantics of XLA's convolution.");
-  p.dtypes = kNumbers;
+  p.dtypes = kAnyNumbers;
   p.infer = InferConv;
   p.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     if (IsComplex(in[0].dtype())) return {Convolve<Complex>(c, in[0], in[1])};

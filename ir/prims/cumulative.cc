@@ -137,7 +137,7 @@ EvalFn FoldNumbers(F f) {
 
 void RegisterExtreme(PrimRegistry& r, bool max) {
   Prim& p = AddCumulative(
-      r, max ? "cummax" : "cummin", kReals,
+      r, max ? "cummax" : "cummin", kAnyReals,
       std::string("The ") + (max ? "largest" : "smallest") +
           " element so far along `dim`; NaN from the first NaN on. The derivative of equal elements is shared as by " +
           (max ? "max" : "min") + ", pair by pair.");
@@ -163,20 +163,20 @@ void RegisterExtreme(PrimRegistry& r, bool max) {
 }  // namespace
 
 void RegisterCumulative(PrimRegistry& r) {
-  Prim& sum = AddCumulative(r, "cumsum", kNumbers, "The sum of the elements so far along `dim`.");
+  Prim& sum = AddCumulative(r, "cumsum", kAnyNumbers, "The sum of the elements so far along `dim`.");
   sum.eval = FoldNumbers([](auto a, auto b) { return a + b; });
   sum.linear = {0};
   sum.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {c.b.Emit1(*c.eqn.prim, {*c.ct[0]}, c.eqn.attrs.With("reverse", !c.eqn.attrs.GetBool("reverse")))};
   };
-  Prim& prod = AddCumulative(r, "cumprod", kNumbers, "The product of the elements so far along `dim`.");
+  Prim& prod = AddCumulative(r, "cumprod", kAnyNumbers, "The product of the elements so far along `dim`.");
   prod.eval = FoldNumbers([](auto a, auto b) { return Product(a, b); });
   prod.jvp = [](JvpContext& c) {
     PairScanJvp(c, [](const Dual& a, const Dual& w) { return Dual{a.v * w.v, a.t * w.v + a.v * w.t}; });
   };
   RegisterExtreme(r, true);
   RegisterExtreme(r, false);
-  Prim& lse = AddCumulative(r, "cumlogsumexp", kFloats,
+  Prim& lse = AddCumulative(r, "cumlogsumexp", kAnyFloats,
                             "log of the sum of exp of the elements so far along `dim`, computed without overflow.");
   lse.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     return {RunningFold<double>(in[0], c.sig.attrs.GetInt("dim"), c.sig.attrs.GetBool("reverse"), LogAddExp)};

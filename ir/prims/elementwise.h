@@ -13,11 +13,6 @@
 
 namespace weft {
 
-// With 8-bit floats: what is done element by element is defined for them, rounded once as for all floats.
-inline constexpr DTypeSet kAnyFloats = kFloats | kFloat8s;
-inline constexpr DTypeSet kAnyReals = kReals | kFloat8s;
-inline constexpr DTypeSet kAnyNumbers = kNumbers | kFloat8s;
-
 // The meaning of an element-wise operation on one element, per kind of number. Floats are computed in double and
 // rounded once, so the reference is (nearly) correctly rounded for f32 and narrower. Integers wrap to their width.
 template <int kArity>

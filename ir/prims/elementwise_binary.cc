@@ -6,6 +6,7 @@
 #include "base/product.h"
 #include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
+#include "ir/prims/shape.h"
 
 namespace weft {
 namespace {
@@ -71,19 +72,14 @@ double MinOf(double x, double w) {
 
 // A power of 2 with which products of numbers of size `largest` are far from the ends of the dtype's range.
 Expr ScaleForSquares(const Expr& largest) {
-  struct Row {
-    double above, down, below, up;  // above this, times that; below this, times that
-  };
-  Row row = {0x1p62, 0x1p-66, 0x1p-60, 0x1p100};
-  switch (largest.dtype()) {
-    case DType::kF64: row = {0x1p500, 0x1p-530, 0x1p-480, 0x1p700}; break;
-    case DType::kF16: row = {0x1p7, 0x1p-9, 0x1p-6, 0x1p12}; break;
-    case DType::kF8E4M3FN: row = {0x1p3, 0x1p-5, 0x1p-2, 0x1p4}; break;
-    case DType::kF8E5M2: row = {0x1p6, 0x1p-9, 0x1p-5, 0x1p10}; break;
-    default: break;
-  }
-  const Expr small_too = Select(Lt(largest, row.below), largest.Number(row.up), largest.Number(1));
-  return Select(Gt(largest, row.above), largest.Number(row.down), small_too);
+  const DTypeRow& row = RowOf(largest.dtype());
+  const auto power = [](int exponent) { return std::ldexp(1.0, exponent); };
+  // What is larger than `top` is made smaller by the whole range; what is smaller than 1 / top becomes so large that
+  // the square of the smallest subnormal number (2^-(largest exponent + digits - 2)) is one.
+  const int top = (row.max_exponent - 2) / 2, smallest = row.max_exponent + row.digits - 2;
+  const int up = std::max(top + 3 * row.max_exponent / 10, (smallest + 1) / 2);
+  const Expr small_too = Select(Lt(largest, power(-top)), largest.Number(power(up)), largest.Number(1));
+  return Select(Gt(largest, power(top)), largest.Number(power(top - row.max_exponent - 1)), small_too);
 }
 
 void Samples(Prim& p, double low, double high) {
@@ -276,7 +272,7 @@ EvalFn ShiftEval(std::function<uint64_t(uint64_t bits, uint64_t by, int width, b
   return [f](const EvalContext& c, const Tensors& in) -> Tensors {
     const Shape shape = StaticSizes(c.results[0].dims, "shift");
     const DType dtype = in[0].dtype();
-    const int width = 8 * ByteWidth(dtype);
+    const int width = BitWidth(dtype);
     const uint64_t mask = width < 64 ? (uint64_t{1} << width) - 1 : ~uint64_t{0};
     const std::vector<uint64_t> x = LoadAs<uint64_t>(in[0]), by = LoadAs<uint64_t>(in[1]);
     std::vector<uint64_t> y(NumElements(shape));
@@ -364,8 +360,8 @@ void RegisterSelect(PrimRegistry& r) {
   };
   p.samples = [] {
     std::vector<Sample> samples;
-    for (DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kBool, DType::kU8, DType::kF16, DType::kBF16,
-                        DType::kC64, DType::kI64, DType::kC128}) {
+    for (DType dtype : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kBool, DType::kU8, DType::kF16,
+                                      DType::kBF16, DType::kC64, DType::kI64, DType::kC128})) {
       Sample s;
       s.operands = {Type{DType::kBool, {13}, {}}, Type{dtype, {13}, {}}, Type{dtype, {13}, {}}};
       if (IsUnsigned(dtype)) s.low = 0;

@@ -29,16 +29,7 @@ using MaybeExpr = std::optional<Expr>;
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
 // Where x^2 + 1 rounds to x^2, and derivatives may leave the 1 out before x^2 overflows.
-double FarFrom1(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return 0x1p27;
-    case DType::kF16: return 0x1p6;
-    case DType::kBF16: return 0x1p5;
-    case DType::kF8E4M3FN: return 0x1p3;
-    case DType::kF8E5M2: return 0x1p2;
-    default: return 0x1p13;
-  }
-}
+double FarFrom1(DType dtype) { return std::ldexp(1.0, RowOf(dtype).digits / 2 + 1); }
 
 // 1 - x^2 without cancellation near 1, and with a derivative that has none near 0.
 Expr OneMinusSquare(const Expr& x) { return Select(Lt(Abs(x), 0.5), 1.0 - x * x, (1.0 - x) * (1.0 + x)); }
@@ -175,11 +166,12 @@ void RegisterExponential(PrimRegistry& r) {
            {.work = 15, .ulps = 4});
   Prim& sqrt = AddUnary(r, "sqrt", kAnyFloats | kComplexes, OnInexact<1>(WEFT_F(std::sqrt(x))), WEFT_D(0.5 / y),
                         "Square root; principal branch for complex x.", {.work = 4});
-  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D(-0.5 * (y / x)),
+  Prim& rsqrt = AddUnary(r, "rsqrt", kAnyFloats, OnFloats<1>(WEFT_F(1 / std::sqrt(x))), WEFT_D((-0.5 * y) / x),
                          "1 / sqrt(x).", {.work = 4, .ulps = 1.5});
   Prim& cbrt = AddUnary(r, "cbrt", kAnyFloats, OnFloats<1>(WEFT_F(CubeRoot(x))),
-                        // As a power: its derivatives at 0 are infinite too, not NaN.
-                        [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y, -2)} / 3.0); },
+                        // As a power: its derivatives at 0 are infinite too, not NaN. Of 2 y: 1 / y^2 of the least half
+                        // is too large.
+                        [](Expr x, Expr y) { return MaybeExpr(Expr{x.b, IntegerPow(*x.b, y * 2.0, -2)} / 0.75); },
                         "Real cube root.", {.work = 15, .ulps = 1});
   sqrt.taylor = SqrtCoefficient;
   for (Prim* p : {&sqrt, &rsqrt, &cbrt}) {
@@ -239,7 +231,7 @@ void RegisterTrigonometric(PrimRegistry& r) {
            WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt(x * x + 1.0))),
            "Inverse hyperbolic sine.", {.work = 30, .ulps = 2});
   Domain(AddUnary(r, "acosh", kAnyFloats, OnFloats<1>(WEFT_F(std::acosh(x))),
-                  WEFT_D(Select(Gt(x, FarFrom1(x.dtype())), 1.0 / x, Rsqrt((x - 1.0) * (x + 1.0)))),
+                  WEFT_D(Select(Gt(Abs(x), FarFrom1(x.dtype())), 1.0 / Abs(x), Rsqrt((x - 1.0) * (x + 1.0)))),
                   "Inverse hyperbolic cosine, x >= 1.", {.work = 30, .ulps = 2}),
          1.2, 4);
   Domain(AddUnary(r, "atanh", kAnyFloats, OnFloats<1>(WEFT_F(std::atanh(x))), WEFT_D(1.0 / OneMinusSquare(x)),
@@ -367,7 +359,7 @@ void RegisterSignAndParts(PrimRegistry& r) {
 EvalFn WithDType(std::function<uint64_t(uint64_t bits, int width, bool is_bool)> f) {
   return [f](const EvalContext& c, const Tensors& in) -> Tensors {
     const DType dtype = in[0].dtype();
-    const int width = 8 * ByteWidth(dtype);
+    const int width = BitWidth(dtype);
     std::vector<uint64_t> x = LoadAs<uint64_t>(in[0]);
     for (uint64_t& v : x) {
       if (width < 64) v &= (uint64_t{1} << width) - 1;

@@ -104,9 +104,9 @@ void ForEachWindow(const WindowMap& map, const Tensor& indices, const Shape& win
       int64_t start = 0;
       VisitDType(indices.dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
-        if constexpr (std::is_integral_v<T>) {
-          const T v = indices.at<T>(index_offset + static_cast<int64_t>(k) * step);
-          start = std::is_unsigned_v<T> && v > static_cast<T>(std::numeric_limits<int64_t>::max())
+        if constexpr (kIsInteger<T>) {
+          const WordOf<T> v = indices.at<T>(index_offset + static_cast<int64_t>(k) * step);
+          start = std::is_same_v<T, uint64_t> && v > static_cast<WordOf<T>>(std::numeric_limits<int64_t>::max())
                       ? std::numeric_limits<int64_t>::max()
                       : static_cast<int64_t>(v);
         }
@@ -369,18 +369,7 @@ Types InferGather(const Sig& s) {
 Tensors EvalGather(const EvalContext& c, const Tensors& in) {
   const GatherDims g = GatherDims::Of(c.sig.attrs);
   Tensor y(in[0].dtype(), StaticSizes(c.results[0].dims, "eval"));
-  Tensor fill = Tensor::Zeros(y.dtype(), {});
-  if (g.mode == "fill" && y.dtype() != DType::kTape) {  // no tape is a null tape
-    const DType t = y.dtype();
-    if (IsInexact(t))
-      fill.Set(0, std::numeric_limits<double>::quiet_NaN());
-    else if (IsSigned(t))
-      std::memset(static_cast<char*>(fill.raw()) + ByteWidth(t) - 1, 0x80, 1);
-    else if (IsBool(t))
-      fill.Set(0, 1);
-    else
-      std::memset(fill.raw(), 0xff, ByteWidth(t));
-  }
+  const Tensor fill = g.mode == "fill" ? Tensor::OutOfBounds(y.dtype()) : Tensor::Zeros(y.dtype(), {});
   const WindowMap map{g.offset_dims,        g.collapsed_dims,  g.operand_batch_dims,
                       g.indices_batch_dims, g.start_index_map, g.SizesFor(in[0].shape())};
   int64_t to = 0;
@@ -435,7 +424,7 @@ std::vector<Sample> GatherSamples() {
     if (IsUnsigned(t)) s.low = 0;
     samples.push_back(s);
   };
-  for (DType t : {DType::kF32, DType::kF64, DType::kI8, DType::kBool, DType::kC64, DType::kBF16}) {
+  for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI8, DType::kBool, DType::kC64, DType::kBF16})) {
     add(t, {5, 3}, Indices({4, 1}, {0, 4, 2, 2}), {{1}, {0}, {}, {}, {0}, {1, 3}, "clip"});
   }
   add(DType::kF32, {5, 3}, Indices({4, 1}, {-1, 7, 2, 5}), {{1}, {0}, {}, {}, {0}, {1, 3}, "clip"});
@@ -578,7 +567,7 @@ std::vector<Sample> ScatterSamples(const Prim& prim) {
     if (IsUnsigned(t)) s.low = 0;
     samples.push_back(s);
   };
-  for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kC64}) {
+  for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kC64})) {
     if (prim.dtypes.Has(t))
       add(t, {5, 3}, Indices({4, 1}, {0, 4, 2, 2}), {4, 3}, {{1}, {0}, {}, {}, {0}, "drop", false});
   }
@@ -674,7 +663,7 @@ void RegisterScatter(PrimRegistry& r) {
     }
     return out;
   };
-  Prim& add = AddScatter(r, "scatter_add", Scattered::kAdd, kNumbers,
+  Prim& add = AddScatter(r, "scatter_add", Scattered::kAdd, kAnyNumbers,
                          "Operand 0 with the updates (operand 2) added to its windows.");
   add.linear = {0, 2};
   add.transpose = [](TransposeContext& c) -> OptionalAtoms {
@@ -683,13 +672,13 @@ void RegisterScatter(PrimRegistry& r) {
     if (c.linear(2)) out[2] = GatherUpdates(c.b, *c.ct[0], *c.x[1], c.types[2], ScatterDims::Of(c.eqn.attrs));
     return out;
   };
-  AddScatter(r, "scatter_mul", Scattered::kMul, kNumbers,
+  AddScatter(r, "scatter_mul", Scattered::kMul, kAnyNumbers,
              "Operand 0 with its windows multiplied by the updates (operand 2).")
       .jvp = ScatterMulJvp;
-  AddScatter(r, "scatter_min", Scattered::kMin, kReals | kBools,
+  AddScatter(r, "scatter_min", Scattered::kMin, kAnyReals | kBools,
              "The smaller of operand 0 and the updates (operand 2), window by window.")
       .jvp = ScatterExtremeJvp;
-  AddScatter(r, "scatter_max", Scattered::kMax, kReals | kBools,
+  AddScatter(r, "scatter_max", Scattered::kMax, kAnyReals | kBools,
              "The larger of operand 0 and the updates (operand 2), window by window.")
       .jvp = ScatterExtremeJvp;
 }

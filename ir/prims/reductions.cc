@@ -34,12 +34,10 @@ Tensor Fold(const Tensor& x, const Type& result, const Ints& dims, K identity, F
 // The least and greatest value of a dtype: identities of max and min.
 double Lowest(DType t) { return IsFloat(t) ? -std::numeric_limits<double>::infinity() : 0; }
 int64_t SignedLimit(DType t, bool lowest) {
-  const int64_t top = static_cast<int64_t>((uint64_t{1} << (8 * ByteWidth(t) - 1)) - 1);
+  const int64_t top = static_cast<int64_t>((uint64_t{1} << (BitWidth(t) - 1)) - 1);
   return lowest ? -top - 1 : top;
 }
-uint64_t UnsignedTop(DType t) {
-  return IsBool(t) ? 1 : ByteWidth(t) == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * ByteWidth(t))) - 1;
-}
+uint64_t UnsignedTop(DType t) { return IsBool(t) ? 1 : ~uint64_t{0} >> (64 - BitWidth(t)); }
 
 Prim& AddReduction(PrimRegistry& r, const char* name, DTypeSet dtypes, const char* doc) {
   Prim& p = r.Add(name, Family::kReduction, 1, doc);
@@ -134,7 +132,7 @@ void ProductJvp(JvpContext& c) {
 }
 
 void RegisterSums(PrimRegistry& r) {
-  Prim& sum = AddReduction(r, "reduce_sum", kNumbers, "The sum over `dims`; 0 where they are empty.");
+  Prim& sum = AddReduction(r, "reduce_sum", kAnyNumbers, "The sum over `dims`; 0 where they are empty.");
   sum.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Ints& dims = c.sig.attrs.Get<Ints>("dims");
     auto add = [](auto a, auto b) { return a + b; };
@@ -146,7 +144,7 @@ void RegisterSums(PrimRegistry& r) {
   sum.transpose = [](TransposeContext& c) -> OptionalAtoms {
     return {BroadcastBack(c.b, *c.ct[0], c.types[0], c.eqn.attrs.Get<Ints>("dims"))};
   };
-  Prim& prod = AddReduction(r, "reduce_prod", kNumbers, "The product over `dims`; 1 where they are empty.");
+  Prim& prod = AddReduction(r, "reduce_prod", kAnyNumbers, "The product over `dims`; 1 where they are empty.");
   prod.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     const Ints& dims = c.sig.attrs.Get<Ints>("dims");
     auto multiply = [](auto a, auto b) { return Product(a, b); };
@@ -160,7 +158,7 @@ void RegisterSums(PrimRegistry& r) {
 void RegisterExtremes(PrimRegistry& r) {
   for (const bool max : {true, false}) {
     Prim& p = AddReduction(
-        r, max ? "reduce_max" : "reduce_min", kReals | kBools,
+        r, max ? "reduce_max" : "reduce_min", kAnyReals | kBools,
         max ? "The largest element over `dims`; NaN if any is NaN; the least value of the dtype where they are empty."
             : "The smallest element over `dims`; NaN if any is NaN; the greatest value of the dtype where they are "
               "empty.");
@@ -196,7 +194,7 @@ void RegisterArgExtremes(PrimRegistry& r) {
                           "integer `dtype`, which must hold every index."
                         : "The index along `dim` of the first smallest element (of the first NaN if there is one), as "
                           "integer `dtype`, which must hold every index.");
-    p.dtypes = kReals | kBools;
+    p.dtypes = kAnyReals | kBools;
     p.infer = [](const Sig& s) -> Types {
       const Type& x = s.operands[0];
       const int64_t dim = CheckDim(s, "dim", x.rank());
@@ -243,7 +241,7 @@ void RegisterArgExtremes(PrimRegistry& r) {
     };
     p.samples = [] {
       std::vector<Sample> samples;
-      for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kBool}) {
+      for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kBool})) {
         Sample s = SampleOf({Type{t, {4, 7}, {}}}, {{"dim", int64_t{1}}, {"dtype", DType::kI32}});
         if (IsUnsigned(t)) s.low = 0;
         samples.push_back(s);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/ops.h"
+#include "ir/prims/elementwise.h"
 #include "ir/prims/families.h"
 
 namespace weft {
@@ -30,12 +31,19 @@ int64_t CheckDim(const Sig& sig, const char* attr, int rank) {
 }
 
 void CheckPositions(const Sig& sig, const Type& type, int dim, DType positions) {
-  const int bits = 8 * ByteWidth(positions) - (IsSigned(positions) ? 1 : 0);
+  const int bits = BitWidth(positions) - (IsSigned(positions) ? 1 : 0);
   if (!IsInteger(positions) || bits >= 63) return;
   const int64_t most = int64_t{1} << bits;
   if (sig.FitsWithin(type, dim, most)) return;
   throw ValueError(sig.prim.name, ": dimension ", dim, " of ", type, " has more positions than ", positions,
                    " has numbers (", most, "); a wider dtype is needed");
+}
+
+std::vector<DType> SampledDTypes(std::vector<DType> dtypes) {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    if (IsStored(static_cast<DType>(i))) dtypes.push_back(static_cast<DType>(i));
+  }
+  return dtypes;
 }
 
 const Ints& CheckLength(const Sig& sig, const char* attr, int rank) {
@@ -102,7 +110,8 @@ Type F32(Dims dims) { return Type{DType::kF32, std::move(dims), {}}; }
 std::function<std::vector<Sample>()> InSeveralDTypes(std::vector<Sample> samples) {
   return [samples] {
     std::vector<Sample> all = samples;
-    for (DType dtype : {DType::kBool, DType::kI8, DType::kU16, DType::kI64, DType::kBF16, DType::kC128}) {
+    for (DType dtype :
+         SampledDTypes({DType::kBool, DType::kI8, DType::kU16, DType::kI64, DType::kBF16, DType::kC128})) {
       Sample s = samples[0];
       for (Type& t : s.operands) t.dtype = dtype;
       if (IsUnsigned(dtype)) s.low = 0;
@@ -497,12 +506,13 @@ void RegisterIota(PrimRegistry& r) {
             "room for all of them; narrower integers wrap around.");
   p.expands = true;
   p.view = true;
-  p.dtypes = kNumbers;
+  p.dtypes = kAnyNumbers;
   p.infer = [](const Sig& s) -> Types {
     const Dims& shape = s.attrs.Get<Dims>("shape");
     CheckDim(s, "dim", static_cast<int>(shape.size()));
     const DType dtype = s.attrs.Get<DType>("dtype");
-    if (!kNumbers.Has(dtype)) throw TypeError("iota: dtype is ", dtype, "; expected one of ", kNumbers.ToString());
+    if (!s.prim.dtypes.Has(dtype))
+      throw TypeError("iota: dtype is ", dtype, "; expected one of ", s.prim.dtypes.ToString());
     const Type result{dtype, shape, {}};
     // Who asks for fewer bits wants them to wrap around.
     if (ByteWidth(dtype) == 4) CheckPositions(s, result, static_cast<int>(s.attrs.GetInt("dim")), dtype);
@@ -510,10 +520,10 @@ void RegisterIota(PrimRegistry& r) {
   };
   p.eval = [](const EvalContext& c, const Tensors&) -> Tensors {
     const int64_t dim = c.sig.attrs.GetInt("dim");
-    Tensor y(c.results[0].dtype, StaticSizes(c.results[0].dims, "eval"));
-    int64_t i = 0;
-    ForEachIndex(y.shape(), [&](const Shape& index) { y.Set(i++, static_cast<double>(index[dim])); });
-    return {y};
+    const Shape shape = StaticSizes(c.results[0].dims, "eval");
+    std::vector<uint64_t> places;
+    ForEachIndex(shape, [&](const Shape& index) { places.push_back(static_cast<uint64_t>(index[dim])); });
+    return {StoreAs<uint64_t>(c.results[0].dtype, shape, places)};
   };
   p.not_differentiable = "it has no operand";
   p.batch = [](BatchContext&) { WEFT_CHECK(false) << "iota has no operand to batch"; };

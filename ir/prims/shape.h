@@ -28,6 +28,9 @@ Ints Shifted(const Ints& dims);
 // `value` in front of the list.
 Ints Prepend(int64_t value, const Ints& list);
 Sample SampleOf(Types operands, Attrs attrs = {});
+// Those, and all that are only stored (IsStored): what is sampled of a primitive whose code has a kind of its own for
+// those given.
+std::vector<DType> SampledDTypes(std::vector<DType> dtypes);
 
 }  // namespace weft
 #endif  // WEFT_IR_PRIMS_SHAPE_H_

@@ -128,7 +128,8 @@ void RegisterSort(PrimRegistry& r) {
       if (IsUnsigned(operands[0].dtype)) s.low = 0;
       samples.push_back(s);
     };
-    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16, DType::kC64})
+    for (DType t :
+         SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16, DType::kC64}))
       add({Type{t, {3, 6}, {}}}, 1, 1);
     const Type keys{DType::kI32, {7, 2}, {}}, values{DType::kF32, {7, 2}, {}};
     add({keys, values}, 0, 1);  // many equal keys
@@ -144,7 +145,7 @@ void RegisterTopK(PrimRegistry& r) {
                   "The `k` largest elements of each row of the last dimension, in descending order, and their i32 "
                   "indices; of equal elements the one with the lower index comes "
                   "first. Floats compare in the total order of IEEE 754: NaN is the largest, -0 below 0.");
-  p.dtypes = kReals | kBools;
+  p.dtypes = kAnyReals | kBools;
   p.infer = [](const Sig& s) -> Types {
     const Type& x = s.operands[0];
     const int64_t k = s.attrs.GetInt("k");
@@ -186,7 +187,7 @@ void RegisterTopK(PrimRegistry& r) {
   };
   p.samples = [] {
     std::vector<Sample> samples;
-    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16}) {
+    for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBool, DType::kBF16})) {
       Sample s = SampleOf({Type{t, {3, 6}, {}}}, {{"k", int64_t{4}}});
       if (IsUnsigned(t)) s.low = 0;
       samples.push_back(s);

@@ -137,7 +137,7 @@ Prim& AddReduceWindow(PrimRegistry& r, const char* name, DTypeSet dtypes, const 
       if (IsUnsigned(t)) s.low = 0, s.high = 9;
       samples.push_back(s);
     };
-    for (DType t : {DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64}) {
+    for (DType t : SampledDTypes({DType::kF32, DType::kF64, DType::kI32, DType::kU8, DType::kBF16, DType::kC64})) {
       if (prim->dtypes.Has(t)) add(t, {2, 5, 6}, {{}, {2, 2}, {3, 1}});
     }
     add(DType::kF32, {7}, {{3, 1, 1, 1}});                    // same size
@@ -264,7 +264,7 @@ void ExtremeJvp(JvpContext& c, bool max, double identity_value) {
 }  // namespace
 
 void RegisterWindow(PrimRegistry& r) {
-  Prim& sum = AddReduceWindow(r, "reduce_window_sum", kNumbers, "The sum");
+  Prim& sum = AddReduceWindow(r, "reduce_window_sum", kAnyNumbers, "The sum");
   sum.eval = [](const EvalContext& c, const Tensors& in) -> Tensors {
     auto add = [](auto a, auto b) { return a + b; };
     if (IsComplex(in[0].dtype())) return {FoldWindows<Complex>(c, in[0], 0, add)};
@@ -275,7 +275,7 @@ void RegisterWindow(PrimRegistry& r) {
   sum.transpose = SumTranspose;
   for (const bool max : {true, false}) {
     Prim& p =
-        AddReduceWindow(r, max ? "reduce_window_max" : "reduce_window_min", kReals,
+        AddReduceWindow(r, max ? "reduce_window_max" : "reduce_window_min", kAnyReals,
                         max ? "The largest (NaN if any is NaN, the least value of the dtype if there is none)"
                             : "The smallest (NaN if any is NaN, the greatest value of the dtype if there is none)");
     p.eval = [max](const EvalContext& c, const Tensors& in) -> Tensors {
@@ -284,7 +284,7 @@ void RegisterWindow(PrimRegistry& r) {
       if (IsFloat(t))
         return {FoldWindows<double>(
             c, in[0], max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), pick)};
-      const int bits = 8 * ByteWidth(t);
+      const int bits = BitWidth(t);
       if (IsSigned(t)) {
         const int64_t top = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
         return {FoldWindows<int64_t>(c, in[0], max ? -top - 1 : top, pick)};

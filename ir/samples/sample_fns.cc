@@ -96,27 +96,25 @@ void AddAllPatterns(DType dtype, int stride, Atoms& list) {
   }
 }
 
+template <class T>
+using BitsOf = decltype(T().bits());
+
 Atoms OddLiterals() {
   Atoms list;
-  AddOddValues<int8_t>(list);
-  AddOddValues<int16_t>(list);
-  AddOddValues<int32_t>(list);
-  AddOddValues<int64_t>(list);
-  AddOddValues<uint8_t>(list);
-  AddOddValues<uint16_t>(list);
-  AddOddValues<uint32_t>(list);
-  AddOddValues<uint64_t>(list);
-  AddOddValues<float>(list);
-  AddOddValues<double>(list);
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    VisitDType(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if (IsOpaque(dtype)) return;
+      if constexpr ((kIsInteger<T> && !std::is_same_v<T, bool>) || std::is_floating_point_v<T>) AddOddValues<T>(list);
+      if constexpr (kIsSmallFloat<T>) AddAllPatterns<BitsOf<T>>(dtype, sizeof(T) == 1 ? 8 : 1000, list);
+    });
+  }
   for (uint32_t bits : {0x7fc00001u, 0x7f800001u, 0xffffffffu}) list.push_back(Atom(Tensor::Scalar(DType::kF32, bits)));
   for (uint64_t bits : {0x7ff8000000000001u, 0x7ff0000000000001u, ~uint64_t{0}})
     list.push_back(Atom(Tensor::Scalar(DType::kF64, bits)));
   for (bool value : {false, true}) list.push_back(Atom(Tensor::Scalar(DType::kBool, value)));
   list.push_back(Atom(Tensor::Zeros(DType::kBool, {3})));
-  AddAllPatterns<uint8_t>(DType::kF8E4M3FN, 8, list);
-  AddAllPatterns<uint8_t>(DType::kF8E5M2, 8, list);
-  AddAllPatterns<uint16_t>(DType::kF16, 1000, list);
-  AddAllPatterns<uint16_t>(DType::kBF16, 1000, list);
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   list.push_back(
       Atom(Tensor::FromVector<std::complex<float>>({2, 2}, {{1.5f, -0.0f}, {inf, nan}, {-nan, -inf}, {0, 1e-45f}})));

@@ -100,7 +100,7 @@ T ParseFloat(const std::string& text, DType dtype) {
   const std::string magnitude = negative ? text.substr(1) : text;
   if (magnitude == "nan" || magnitude == "inf") {
     // The sign of a NaN is set in its bits: negating one need not change them.
-    if (magnitude == "inf" && dtype == DType::kF8E4M3FN) throw DoesNotFit(text, dtype);
+    if (magnitude == "inf" && !std::numeric_limits<T>::has_infinity) throw DoesNotFit(text, dtype);
     const T value(magnitude == "nan" ? std::numeric_limits<float>::quiet_NaN()
                                      : std::numeric_limits<float>::infinity());
     const BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>{negative} << (sizeof(T) * 8 - 1));
@@ -122,15 +122,21 @@ T ParseFloat(const std::string& text, DType dtype) {
 
 template <class T>
 T ParseInteger(const std::string& text, DType dtype) {
-  if (IsHex(text)) return ParseHex<T>(text, dtype);
-  T value = 0;
+  using Word = WordOf<T>;
+  if (IsHex(text)) {
+    const auto bits = ParseHex<Word>(text, dtype);
+    if (static_cast<std::make_unsigned_t<Word>>(bits) >> (kBitsOf<T> - 1) > 1) throw DoesNotFit(text, dtype);
+    return bits;
+  }
+  Word value = 0;
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   if (result.ec == std::errc::result_out_of_range) throw DoesNotFit(text, dtype);
   if (result.ec != std::errc() || result.ptr != end) {
-    if (!std::is_signed_v<T> && text[0] == '-') throw DoesNotFit(text, dtype);
+    if (!std::is_signed_v<Word> && text[0] == '-') throw DoesNotFit(text, dtype);
     throw Malformed(text, dtype);
   }
+  if (static_cast<Word>(T(value)) != value) throw DoesNotFit(text, dtype);
   return value;
 }
 
@@ -149,7 +155,7 @@ std::string ElementText(const Tensor& tensor, int64_t i) {
     } else if constexpr (kIsFloating<T>) {
       return FloatText(tensor.at<T>(i));
     } else {
-      return std::to_string(tensor.at<T>(i));
+      return std::to_string(static_cast<WordOf<T>>(tensor.at<T>(i)));
     }
   });
 }

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ABI_VERSION 9
+#define WEFT_ABI_VERSION 10
 
 struct WeftRuntime;
 

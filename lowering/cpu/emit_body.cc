@@ -1,6 +1,7 @@
 #include "lowering/cpu/mlir/emit_body.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -33,42 +34,24 @@ const ReductionRow& ReductionOf(const std::string& op) {
   std::abort();
 }
 
-bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+bool IsHalf(DType t) { return IsFloat(t) && ByteWidth(t) == 2; }
+
+// Integers of which some bits of the byte are no part: they are stored as numbers of 8 bits.
+bool IsSmallInteger(DType t) { return IsInteger(t) && IsStored(t); }
 
 }  // namespace
 
 MType BodyEmitter::Register(DType dtype) {
-  switch (dtype) {
-    case DType::kBool: return m_.i1();
-    case DType::kI8:
-    case DType::kU8:
-    case DType::kF8E4M3FN:
-    case DType::kF8E5M2: return m_.i8();
-    case DType::kI16:
-    case DType::kU16: return m_.b.getI16Type();
-    case DType::kI32:
-    case DType::kU32: return m_.i32();
-    case DType::kI64:
-    case DType::kU64:
-    case DType::kKey:
-    case DType::kTape: return m_.i64();
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF32:
-    case DType::kC64: return m_.f32();
-    case DType::kF64:
-    case DType::kC128: return m_.f64();
-  }
-  return {};
+  if (IsBool(dtype)) return m_.i1();
+  if (IsComplex(dtype)) return Register(RealPart(dtype));
+  if (IsFloat(dtype) && !IsStored(dtype)) return ByteWidth(dtype) == 8 ? m_.f64() : m_.f32();
+  return m_.b.getIntegerType(static_cast<unsigned>(8 * ByteWidth(dtype)));
 }
 
 MType BodyEmitter::Memory(DType dtype) {
-  switch (dtype) {
-    case DType::kBool: return m_.i8();
-    case DType::kF16: return m_.f16c ? MType(m_.b.getF16Type()) : MType(m_.b.getI16Type());
-    case DType::kBF16: return m_.b.getI16Type();
-    default: return Register(dtype);
-  }
+  if (IsBool(dtype)) return m_.i8();
+  if (dtype == DType::kF16 && m_.f16c) return m_.b.getF16Type();
+  return IsHalf(dtype) ? MType(m_.b.getI16Type()) : Register(dtype);
 }
 
 Lanes BodyEmitter::Literal(const Tensor& value) {
@@ -144,35 +127,32 @@ Value BodyEmitter::ExtendF16(Value x) {
 }
 
 Lanes BodyEmitter::FromMemory(DType dtype, Value raw) {
-  switch (dtype) {
-    case DType::kBool: return {m_.Cmp(IPred::ne, raw, m_.I(raw.getType(), 0))};
-    case DType::kF16: return {m_.f16c ? m_.ExtF(raw, m_.f32()) : ExtendF16(raw)};
-    case DType::kBF16: return {m_.Bits(m_.Shl(m_.ExtU(raw, m_.i32()), 16), m_.f32())};
-    case DType::kC64:
-    case DType::kC128: {
-      const int64_t n = m_.Lanes(raw) / 2;
-      std::vector<int32_t> even, odd;
-      for (int32_t i = 0; i < n; ++i) even.push_back(2 * i), odd.push_back(2 * i + 1);
-      return {m_.Shuffle(raw, raw, even), m_.Shuffle(raw, raw, odd)};
-    }
-    default: return {raw};
-  }
+  if (IsBool(dtype)) return {m_.Cmp(IPred::ne, raw, m_.I(raw.getType(), 0))};
+  if (dtype == DType::kF16) return {m_.f16c ? m_.ExtF(raw, m_.f32()) : ExtendF16(raw)};
+  if (dtype == DType::kBF16) return {m_.Bits(m_.Shl(m_.ExtU(raw, m_.i32()), 16), m_.f32())};
+  if (!IsComplex(dtype)) return {raw};
+  const int64_t n = m_.Lanes(raw) / 2;
+  std::vector<int32_t> even, odd;
+  for (int32_t i = 0; i < n; ++i) even.push_back(2 * i), odd.push_back(2 * i + 1);
+  return {m_.Shuffle(raw, raw, even), m_.Shuffle(raw, raw, odd)};
 }
 
 Value BodyEmitter::ToMemory(DType dtype, Lanes v) {
-  switch (dtype) {
-    case DType::kBool: return m_.ExtU(v.re, m_.i8());
-    case DType::kF16: return m_.f16c ? m_.TruncF(v.re, m_.b.getF16Type()) : RoundToF16(v.re);
-    case DType::kBF16: return RoundToBF16(v.re);
-    case DType::kC64:
-    case DType::kC128: {
-      const int64_t n = m_.Lanes(v.re);
-      std::vector<int32_t> mixed;
-      for (int32_t i = 0; i < n; ++i) mixed.push_back(i), mixed.push_back(static_cast<int32_t>(n) + i);
-      return m_.Shuffle(v.re, v.im, mixed);
-    }
-    default: return v.re;
-  }
+  if (IsBool(dtype)) return m_.ExtU(v.re, m_.i8());
+  if (dtype == DType::kF16) return m_.f16c ? m_.TruncF(v.re, m_.b.getF16Type()) : RoundToF16(v.re);
+  if (dtype == DType::kBF16) return RoundToBF16(v.re);
+  if (!IsComplex(dtype)) return v.re;
+  const int64_t n = m_.Lanes(v.re);
+  std::vector<int32_t> mixed;
+  for (int32_t i = 0; i < n; ++i) mixed.push_back(i), mixed.push_back(static_cast<int32_t>(n) + i);
+  return m_.Shuffle(v.re, v.im, mixed);
+}
+
+// Of an integer of 8 bits those that `dtype` has, as the number of 8 bits that it is.
+Value BodyEmitter::KeepBits(DType dtype, Value x) {
+  const int width = BitWidth(dtype);
+  if (IsUnsigned(dtype)) return m_.And(x, m_.I(x.getType(), (1 << width) - 1));
+  return m_.ShrS(m_.Shl(x, 8 - width), 8 - width);
 }
 
 Lanes BodyEmitter::Convert(DType from, DType to, Lanes v) {
@@ -181,12 +161,24 @@ Lanes BodyEmitter::Convert(DType from, DType to, Lanes v) {
   if (IsFloat8(to)) return Call("store_f8", to, {Convert(from, DType::kF32, v)}, to);
   MType t = Register(to);
   if (IsComplex(from)) {
+    if (IsBool(to)) return {m_.Or(Convert(RealPart(from), to, {v.re}).re, Convert(RealPart(from), to, {v.im}).re)};
     if (!IsComplex(to)) return Convert(RealPart(from), to, {v.re});
     return {Convert(RealPart(from), RealPart(to), {v.re}).re, Convert(RealPart(from), RealPart(to), {v.im}).re};
   }
   if (IsComplex(to)) {
     Value re = Convert(from, RealPart(to), v).re;
     return {re, m_.F(re.getType(), 0)};
+  }
+  if (IsSmallInteger(from)) return Convert(ComputeType(from), to, v);
+  if (IsSmallInteger(to)) {
+    if (IsBool(from)) return Convert(from, ComputeType(to), v);
+    if (IsFloat(from)) {  // what is out of range becomes the end of the range; NaN stays one, which becomes 0
+      MType t = v.re.getType();
+      const double ends = std::ldexp(1.0, BitWidth(to) - (IsSigned(to) ? 1 : 0));
+      return Convert(from, ComputeType(to),
+                     {m_.Min(m_.Max(v.re, m_.F(t, IsSigned(to) ? -ends : 0)), m_.F(t, ends - 1))});
+    }
+    return {KeepBits(to, Convert(from, ComputeType(to), v).re)};
   }
   if (IsFloat(from)) {
     Value x = v.re;
@@ -272,9 +264,10 @@ Lanes BodyEmitter::Op(const KernelNode& node, const std::vector<DType>& dtypes, 
   for (const Lanes& v : x) lanes = std::max(lanes, m_.Lanes(v.re));
   for (Lanes& v : x) v = Splat(v, lanes);
   const ScalarOp& row = ScalarOpOf(FindPrim(node.op));
-  const ScalarOpArgs args{*this, m_, node, dtypes, x};
-  if (row.any != nullptr) return row.any(args);
   const DType dtype = dtypes[0];
+  const ScalarOpArgs args{*this, m_, node, dtypes, x, BitWidth(dtype)};
+  if (row.any != nullptr) return row.any(args);
+  if (IsSmallInteger(dtype)) return SmallIntegerOp(row, node, dtype, x);
   if (IsFloat8(dtype)) {  // through f32, and rounded once
     KernelNode wide;
     wide.op = node.op;
@@ -286,6 +279,24 @@ Lanes BodyEmitter::Op(const KernelNode& node, const std::vector<DType>& dtypes, 
   if (IsFloat(dtype) && !row.on_float) return Function(row, args);
   const ScalarOp::Emit emit = IsComplex(dtype) ? row.on_complex : IsFloat(dtype) ? row.on_float : row.on_integer;
   return emit != nullptr ? emit(args) : Call(node.op, dtype, x, node.dtype);
+}
+
+// In 8 bits, of whose results the low bits are kept.
+Lanes BodyEmitter::SmallIntegerOp(const ScalarOp& row, const KernelNode& node, DType dtype, std::vector<Lanes> x) {
+  DType wide = ComputeType(dtype);
+  if (row.of_bits && IsSigned(dtype)) {
+    wide = DType::kU8;
+    for (Lanes& v : x) v.re = m_.And(v.re, m_.I(v.re.getType(), (1 << BitWidth(dtype)) - 1));
+  }
+  KernelNode in_wide;
+  in_wide.op = node.op;
+  in_wide.integer = node.integer;
+  in_wide.dtype = node.dtype == dtype ? wide : node.dtype;
+  const std::vector<DType> dtypes(x.size(), wide);
+  const Lanes y = row.on_integer != nullptr
+                      ? row.on_integer(ScalarOpArgs{*this, m_, in_wide, dtypes, x, BitWidth(dtype)})
+                      : Call(node.op, wide, x, in_wide.dtype);
+  return Convert(in_wide.dtype, node.dtype, y);
 }
 
 // Of floats: what the target has itself, or vector code, or the library.
@@ -322,12 +333,13 @@ Lanes BodyEmitter::Neutral(const std::string& op, DType dtype, int64_t lanes) {
     if (IsComplex(dtype)) out.im = m_.F(t, 0);
     return out;
   }
-  const int width = static_cast<int>(Register(dtype).getIntOrFloatBitWidth());
+  const int width = IsBool(dtype) ? 1 : BitWidth(dtype);
+  const auto ones = static_cast<int64_t>(IsSigned(dtype) ? ~uint64_t{0} : ~uint64_t{0} >> (64 - width));
   switch (start) {
-    case Start::kOnes: return {m_.I(t, -1)};
+    case Start::kOnes: return {m_.I(t, ones)};
     case Start::kOne: return {m_.I(t, 1)};
     case Start::kLeast: return {m_.I(t, IsSigned(dtype) ? INT64_MIN >> (64 - width) : 0)};
-    case Start::kLargest: return {m_.I(t, IsSigned(dtype) ? static_cast<int64_t>(~uint64_t{0} >> (65 - width)) : -1)};
+    case Start::kLargest: return {m_.I(t, IsSigned(dtype) ? static_cast<int64_t>(~uint64_t{0} >> (65 - width)) : ones)};
     case Start::kZero: break;
   }
   return {m_.I(t, 0)};

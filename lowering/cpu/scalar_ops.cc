@@ -155,6 +155,12 @@ Lanes ShiftRightArithmetic(const Args& a) {
   return {a.m.Make<arith::ShRSIOp>(a.x(), s.by)};
 }
 
+Lanes LeadingZeros(const Args& a) {
+  Value zeros = a.m.Make<math::CountLeadingZerosOp>(a.x());
+  const auto register_width = static_cast<int64_t>(a.m.Element(a.x()).getIntOrFloatBitWidth());
+  return {a.width == register_width ? zeros : a.m.ISub(zeros, a.I(register_width - a.width))};
+}
+
 // --- Complex numbers -------------------------------------------------------------------------------------------------
 
 Lanes Product(const Args& a, const Lanes& x, const Lanes& y) {
@@ -284,10 +290,10 @@ const PrimTable<ScalarOp>& Rows() {
       {"or", {.on_integer = [](const Args& a) { return Lanes{a.m.Or(a.x(), a.y())}; }}},
       {"xor", {.on_integer = [](const Args& a) { return Lanes{a.m.Xor(a.x(), a.y())}; }}},
       {"not", {.on_integer = [](const Args& a) { return Lanes{a.m.Not(a.x())}; }}},
-      {"population_count", {.on_integer = Make<math::CtPopOp>}},
-      {"clz", {.on_integer = Make<math::CountLeadingZerosOp>}},
+      {"population_count", {.on_integer = Make<math::CtPopOp>, .of_bits = true}},
+      {"clz", {.on_integer = LeadingZeros, .of_bits = true}},
       {"shift_left", {.on_integer = Shift<arith::ShLIOp>}},
-      {"shift_right_logical", {.on_integer = Shift<arith::ShRUIOp>}},
+      {"shift_right_logical", {.on_integer = Shift<arith::ShRUIOp>, .of_bits = true}},
       {"shift_right_arithmetic", {.on_integer = ShiftRightArithmetic}},
   };
   return rows;
@@ -300,7 +306,7 @@ const ScalarOp& ScalarOpOf(const Prim& prim) { return Rows()[prim]; }
 bool HasScalarCode(const Prim& prim, DType dtype) {
   const ScalarOp& row = ScalarOpOf(prim);
   if (row.any != nullptr) return true;
-  if (IsFloat8(dtype)) return HasScalarCode(prim, DType::kF32);
+  if (IsStored(dtype)) return HasScalarCode(prim, ComputeType(dtype));
   if (MathIndex(prim.name, static_cast<int>(dtype)) >= 0) return true;
   if (IsComplex(dtype)) return row.on_complex != nullptr;
   if (IsFloat(dtype)) return row.on_float != nullptr || row.vector != nullptr;

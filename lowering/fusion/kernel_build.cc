@@ -206,16 +206,7 @@ int KernelBuilder::GatherValue(int i, const std::vector<Affine>& index) {
   }
   const int value = Node(std::move(n));
   if (inside < 0) return value;
-  Tensor fill = Tensor::Zeros(x.dtype, {});
-  if (mode == "fill") {
-    if (IsInexact(x.dtype)) {
-      fill.Set(0, {std::numeric_limits<double>::quiet_NaN(), 0});
-    } else {
-      std::memset(fill.raw(), IsUnsigned(x.dtype) ? 0xFF : 0, static_cast<size_t>(fill.bytes()));
-      if (IsSigned(x.dtype)) static_cast<unsigned char*>(fill.raw())[fill.bytes() - 1] = 0x80;
-      if (IsBool(x.dtype)) *static_cast<unsigned char*>(fill.raw()) = 1;
-    }
-  }
+  const Tensor fill = mode == "fill" ? Tensor::OutOfBounds(x.dtype) : Tensor::Zeros(x.dtype, {});
   return Node(OpNode("select", x.dtype, {inside, value, Node(LiteralNode(fill))}));
 }
 
@@ -233,6 +224,7 @@ int KernelBuilder::ArgReduction(const Eqn& e, const std::vector<Affine>& index) 
   }
   where.dtype = size && *size <= std::numeric_limits<int32_t>::max() ? DType::kI32 : DType::kI64;
   int value = Value(e.operands[0], index);
+  if (IsFloat8(dtype)) value = Node(OpNode("convert", ComputeType(dtype), {value}));
   // Halves that this kernel computes are rounded as in memory: which of them are equal depends on it.
   if (IsFloat(dtype) && ByteWidth(dtype) == 2 && out_.spec.nodes[value].kind != Kind::kLoad)
     value = Node(OpNode("bitcast", dtype, {Node(OpNode("bitcast", DType::kU16, {value}))}));
@@ -258,13 +250,18 @@ int KernelBuilder::Member(int i) {
     bool any = false;
     for (int64_t d : e.attrs.Get<Ints>("dims")) any = any || plan_.space[i][d] >= 0;
     if (any) {
+      const DType dtype = fn_.TypeOf(e.result()).dtype;
+      // In 8 bits a sum soon adds nothing any more.
+      const DType in = IsFloat8(dtype) ? ComputeType(dtype) : dtype;
+      if (in != dtype) node = Node(OpNode("convert", in, {node}));
       KernelNode n;
       n.kind = Kind::kReduce;
       n.op = RowOf(*e.prim).kernel_op;
-      n.dtype = fn_.TypeOf(e.result()).dtype;
+      n.dtype = in;
       n.operands = {node};
       n.loc = e.loc;
       node = Node(std::move(n));
+      if (in != dtype) node = Node(OpNode("convert", dtype, {node}));
     }
   } else if (IsArgReduction(e)) {
     node = ArgReduction(e, index);

@@ -6,15 +6,10 @@
 namespace weft {
 namespace {
 
+// Halves are floats there, and complex numbers two of them.
 int RegisterBytes(DType t) {
-  switch (t) {
-    case DType::kBool: return 1;
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kC64: return 4;
-    case DType::kC128: return 8;
-    default: return ByteWidth(t);
-  }
+  if (IsComplex(t)) return ByteWidth(RealPart(t));
+  return IsFloat(t) && !IsStored(t) ? std::max(4, ByteWidth(t)) : ByteWidth(t);
 }
 
 // How well dimension v suits vector lanes: contiguous accesses count, strided ones cost; each as often as it is made,

@@ -11,7 +11,7 @@ constexpr double kWorthSplitting = 40000;  // nanoseconds
 constexpr int64_t kEnoughUnits = 16, kMaxParts = 64, kMinPartPoints = 16384;
 
 // Partial results keep the precision of registers.
-DType PartialType(DType t) { return t == DType::kF16 || t == DType::kBF16 ? DType::kF32 : t; }
+DType PartialType(DType t) { return IsFloat(t) && ByteWidth(t) < 4 ? DType::kF32 : t; }
 
 bool Inner(const KernelSpec& k, uint64_t mask) { return (mask >> k.num_outer) != 0; }
 
@@ -33,7 +33,7 @@ std::optional<SplitReduction> SplitLongReduction(const KernelSpec& kernel) {
   bool lanes_outside = false;  // the last outer dimension goes into vector lanes, so that it makes few units
   for (size_t i = 0; i < kernel.nodes.size(); ++i) {
     const KernelNode& n = kernel.nodes[i];
-    if (n.kind == Kind::kReduce && (phases[i] != 0 || IsFloat8(n.dtype))) return std::nullopt;
+    if (n.kind == Kind::kReduce && phases[i] != 0) return std::nullopt;
     if (n.kind == Kind::kLoad && outer > 0 && Inner(kernel, dependence[i]))
       lanes_outside = lanes_outside || n.access.offset.Coefficient(outer - 1) == Dim(1);
   }

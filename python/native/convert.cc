@@ -17,7 +17,10 @@ std::array<PyObject*, kNumDTypes> g_dtype_objects{};
 PyObject* g_dtype_cache = nullptr;  // dict: dtype-like object -> index
 
 // A dtype of ml_dtypes.
-bool IsExtended(DType t) { return IsFloat(t) && RowOf(t).buffer == nullptr; }
+bool IsExtended(DType t) { return !IsOpaque(t) && RowOf(t).buffer == nullptr; }
+
+// NumPy's own type of as many bytes, as which such elements leave and enter.
+DType BytesOf(DType t) { return ByteWidth(t) == 2 ? DType::kU16 : IsSigned(t) ? DType::kI8 : DType::kU8; }
 
 std::optional<DType> DTypeNamed(const std::string& name) {
   for (int i = 0; i < kNumDTypes; ++i) {
@@ -127,7 +130,7 @@ Tensor CopyOf(const Py_buffer& view, DType dtype) {
   else
     CopyStrided(static_cast<const char*>(view.buf), static_cast<char*>(t.raw()), view.shape, view.strides, view.ndim,
                 view.itemsize);
-  return WithBooleansOfOneBit(std::move(t));
+  return t.WithNumbersAlone();
 }
 
 }  // namespace
@@ -249,18 +252,6 @@ Scalar ScalarFrom(PyObject* number) {
   return {Scalar::Kind::kComplex, 0, c.real, c.imag};
 }
 
-Tensor WithBooleansOfOneBit(Tensor t) {
-  if (!IsBool(t.dtype())) return t;
-  const auto* from = static_cast<const uint8_t*>(t.raw());
-  uint8_t all = 0;
-  for (int64_t i = 0; i < t.size(); ++i) all |= from[i];
-  if (all <= 1) return t;
-  Tensor bits(DType::kBool, t.shape());
-  auto* to = static_cast<uint8_t*>(bits.raw());
-  for (int64_t i = 0; i < t.size(); ++i) to[i] = from[i] != 0;
-  return bits;
-}
-
 Tensor KeptOnce(Tensor t, const void* from) {
   if (Trace::Current() == nullptr || IsLiteralWhenCaptured(Value(t))) return t.made_here() ? t : t.Copy();
   struct Kept {
@@ -307,7 +298,7 @@ Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what) {
   }
   // NumPy exports no buffer of them.
   if (IsExtended(dtype))
-    source = Ref(Check(PyObject_CallMethod(source.get(), "view", "s", ByteWidth(dtype) == 2 ? "uint16" : "uint8")));
+    source = Ref(Check(PyObject_CallMethod(source.get(), "view", "s", RowOf(BytesOf(dtype)).numpy)));
   auto owner = std::make_shared<BufferOwner>();
   if (PyObject_GetBuffer(source.get(), &owner->view, PyBUF_RECORDS_RO) < 0) throw PythonError();
   const Py_buffer& view = owner->view;
@@ -315,8 +306,8 @@ Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what) {
   const bool aligned = reinterpret_cast<uintptr_t>(view.buf) % ByteWidth(dtype) == 0;
   if (aligned && view.ndim > 0 && PyBuffer_IsContiguous(&view, 'C')) {
     const auto shared = [&] {
-      return WithBooleansOfOneBit(
-          Tensor(dtype, Shape(view.shape, view.shape + view.ndim), std::shared_ptr<void>(owner, view.buf), view.buf));
+      return Tensor(dtype, Shape(view.shape, view.shape + view.ndim), std::shared_ptr<void>(owner, view.buf), view.buf)
+          .WithNumbersAlone();
     };
     if (sharing == Sharing::kDuringCall || IsConstantMemory(object)) return shared();
     if (Trace::Current() != nullptr) return KeptOnce(shared(), view.buf);
@@ -349,7 +340,7 @@ std::optional<WeakDType> DTypeOfItems(PyObject* object, int depth) {
 }
 
 bool Fits(const Scalar& integer, DType dtype) {
-  const int bits = 8 * ByteWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
+  const int bits = BitWidth(dtype) - (IsSigned(dtype) ? 1 : 0);
   const __int128 limit = static_cast<__int128>(1) << bits;
   return integer.i < limit && integer.i >= (IsSigned(dtype) ? -limit : 0);
 }
@@ -431,7 +422,7 @@ void RefuseTape(DType dtype) {
 }
 
 PyObject* NumpyFromTensor(const Tensor& tensor) {
-  // Through the buffer protocol of an array object; 16- and 8-bit floats as integers seen as their dtype.
+  // Through the buffer protocol of an array object; types of ml_dtypes as integers seen as their dtype.
   Tensor t = tensor;
   const DType dtype = t.dtype();
   RefuseTape(dtype);
@@ -439,13 +430,13 @@ PyObject* NumpyFromTensor(const Tensor& tensor) {
   if (t.shape().size() > 64)
     throw ValueError("numpy.asarray(): NumPy's arrays have at most 64 dimensions, this one has ", t.shape().size());
   if (IsExtended(dtype)) {
-    const DType bits = ByteWidth(dtype) == 2 ? DType::kU16 : DType::kU8;
-    t = Tensor(bits, t.shape(), t.owner(), t.raw());
+    t = Tensor(BytesOf(dtype), t.shape(), t.owner(), t.raw());
   }
   Ref array(WrapValue(Value(t)));
   Ref numpy(Check(PyObject_CallMethod(g_numpy, "asarray", "(O)", array.get())));
   if (IsExtended(dtype)) {
     Ref d(DTypeObject(dtype));
+    if (PyUnicode_Check(d.get()) && IsInteger(dtype)) return numpy.release();  // the same numbers, in 8 bits
     if (PyUnicode_Check(d.get())) {
       throw UserError(ErrorKind::kUnsupported, {}, "NumPy has no dtype '", NumpyName(dtype),
                       "': install ml_dtypes, or convert with astype('float32')");

@@ -36,9 +36,6 @@ Tensor TensorFromBuffer(PyObject* object, Sharing sharing, const char* what);
 // While a function is traced: an earlier copy of the same elements at the address `from`, if there is one and they are
 // still the same, otherwise a tensor of our own. So a program holds an array once that it captures several times.
 Tensor KeptOnce(Tensor t, const void* from);
-// The same values as bytes 0 and 1, which all code takes booleans to be: memory from elsewhere, seen as booleans, may
-// hold other bytes. A copy if it does, else `t` itself.
-Tensor WithBooleansOfOneBit(Tensor t);
 // Like TensorFromBuffer, by NumPy's rules for anything: nested lists of numbers and arrays.
 Tensor TensorFromAnything(PyObject* object, const char* what, bool* weak);
 // A NumPy array that shares the tensor's memory, read-only.

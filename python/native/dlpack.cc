@@ -43,25 +43,17 @@ struct DLManagedTensorVersioned {
 };
 constexpr uint64_t kReadOnly = 1, kIsCopied = 2;
 constexpr int kCpu = 1;
-enum Code : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 
-DLDataType TypeOf(DType t) {
-  const uint8_t bits = static_cast<uint8_t>(8 * ByteWidth(t));
-  if (IsBool(t)) return {kBool, 8, 1};
-  if (IsSigned(t)) return {kInt, bits, 1};
-  if (IsUnsigned(t)) return {kUInt, bits, 1};
-  if (t == DType::kBF16) return {kBfloat, 16, 1};
-  if (IsFloat8(t) || IsOpaque(t)) throw UserError(ErrorKind::kUnsupported, {}, "DLPack export of ", t);
-  if (IsFloat(t)) return {kFloat, bits, 1};
-  return {kComplex, bits, 1};
+// None where DLPack has no code, or packs several elements in a byte.
+std::optional<DLDataType> TypeOf(DType t) {
+  if (RowOf(t).dlpack < 0) return std::nullopt;
+  return DLDataType{static_cast<uint8_t>(RowOf(t).dlpack), static_cast<uint8_t>(BitWidth(t)), 1};
 }
 
 DType DTypeOfCode(DLDataType t) {
   for (int i = 0; i < kNumDTypes; ++i) {
-    const DType d = static_cast<DType>(i);
-    if (IsFloat8(d) || IsOpaque(d)) continue;
-    const DLDataType have = TypeOf(d);
-    if (t.lanes == 1 && have.code == t.code && have.bits == t.bits) return d;
+    const std::optional<DLDataType> have = TypeOf(static_cast<DType>(i));
+    if (have && t.lanes == 1 && have->code == t.code && have->bits == t.bits) return static_cast<DType>(i);
   }
   throw TypeError("from_dlpack: elements of type code ", int{t.code}, " with ", int{t.bits},
                   " bits have no counterpart");
@@ -76,11 +68,15 @@ struct Export {
 
 template <class Managed>
 Managed* MakeManaged(const Tensor& t) {
+  const std::optional<DLDataType> type = TypeOf(t.dtype());
+  if (!type)
+    throw UserError(ErrorKind::kUnsupported, {}, "__dlpack__(): DLPack has no elements as ", NumpyName(t.dtype()),
+                    " arrays store them", IsOpaque(t.dtype()) ? "" : "; convert with astype first");
   auto* e = new Export<Managed>;
   e->tensor = t;
   e->shape = t.shape();
   e->strides = RowMajorStrides(t.shape());
-  e->managed.dl_tensor = {const_cast<void*>(t.raw()), {kCpu, 0}, t.rank(), TypeOf(t.dtype()), e->shape.data(),
+  e->managed.dl_tensor = {const_cast<void*>(t.raw()), {kCpu, 0}, t.rank(), *type, e->shape.data(),
                           e->strides.data(),          0};
   e->managed.manager_ctx = e;
   e->managed.deleter = [](Managed* m) { delete static_cast<Export<Managed>*>(m->manager_ctx); };
@@ -152,7 +148,7 @@ Value Import(PyObject* capsule, const char* name, const char* used) {
   });
   Tensor tensor(dtype, std::move(shape), std::move(owner), data);
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(ByteWidth(dtype)) != 0) tensor = tensor.Copy();
-  return Value(WithBooleansOfOneBit(std::move(tensor)));
+  return Value(tensor.WithNumbersAlone());
 }
 
 }  // namespace

@@ -109,14 +109,14 @@ Tensor Interpreted(const Prim& prim, const Kernel& kernel, const Attrs& attrs, c
 
 std::optional<Tensor> Run(const Prim& prim, DType dtype, const Attrs& attrs, Operands xs) {
   if (On(Setting::kDebugNans) || InterpretAlways() || xs.empty() || xs.size() > 2 || !prim.is_elementwise() ||
-      !prim.dtypes.Has(dtype) || IsFloat8(dtype) || IsOpaque(dtype))
+      !prim.dtypes.Has(dtype) || IsStored(dtype) || IsOpaque(dtype))
     return std::nullopt;
   const Shape* shape = nullptr;
   bool fits = true, alike = true;
   for (const Operand& x : xs) {
     if (x.is_scalar()) continue;
     const Value& v = x.value();
-    if (v.traced() || IsFloat8(v.dtype()) || IsOpaque(v.dtype())) return std::nullopt;
+    if (v.traced() || IsStored(v.dtype()) || IsOpaque(v.dtype())) return std::nullopt;
     alike &= v.dtype() == dtype;
     const Shape& its = v.tensor().shape();
     if (its.empty()) continue;

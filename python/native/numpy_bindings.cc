@@ -118,6 +118,7 @@ py::object ArrayByNumpy(py::handle o, DType dtype) {
 
 // The dtype in which numbers of this one are read exactly: 1.0000001 is not rounded twice on its way to float16.
 std::optional<DType> ReadAs(DType dtype) {
+  if (IsInteger(dtype) && IsStored(dtype)) return DType::kI64;
   if (IsBool(dtype) || IsInteger(dtype)) return dtype;
   if (IsFloat(dtype)) return DType::kF64;
   if (IsComplex(dtype)) return DType::kC128;
@@ -199,6 +200,9 @@ void BindNumpy(py::module_& m) {
       const auto read_as = want ? ReadAs(*want) : std::nullopt;
       t = read_as ? TensorFromBuffer(ArrayByNumpy(o, *read_as).ptr(), Sharing::kConstant, "array")
                   : TensorFromAnything(o.ptr(), "array", &weak);
+      if (want && IsInteger(*want) && read_as != want) {  // what does not fit is refused
+        for (int64_t i = 0; i < t.size(); ++i) NumberLiteral(*want, Scalar::Int(t.at<int64_t>(i)));
+      }
     } else
       t = TensorFromAnything(o.ptr(), "array", &weak);
     const Value v(std::move(t), weak);

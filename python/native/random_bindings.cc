@@ -82,10 +82,7 @@ void BindRandom(py::module_& m) {
     const Value k = KeyValue(key);
     const DType t = DTypeFrom(dtype.ptr(), "random.uniform");
     if (!kFloats.Has(t)) throw TypeError("random.uniform: a float dtype is needed, got ", t);
-    const int bits = 8 * ByteWidth(t), mantissa = t == DType::kF16    ? 10
-                                                  : t == DType::kBF16 ? 7
-                                                  : t == DType::kF32  ? 23
-                                                                      : 52;
+    const int bits = BitWidth(t), mantissa = RowOf(t).digits - 1;
     const int drawn = mantissa < 8 ? 8 : bits;  // bf16 needs 7 bits: one byte is drawn for each
     Site site;
     Builder& b = site.b();
@@ -95,11 +92,8 @@ void BindRandom(py::module_& m) {
     const DType drawn_type = b.DTypeOf(raw), word = bits == 16 ? DType::kU16 : bits == 32 ? DType::kU32 : DType::kU64;
     raw = b.Emit1(FindPrim("shift_right_logical"), {raw, Atom::Scalar(drawn_type, drawn - mantissa)});
     raw = Convert(b, raw, word);
-    const uint64_t one = t == DType::kF16    ? 0x3c00
-                         : t == DType::kBF16 ? 0x3f80
-                         : t == DType::kF32  ? 0x3f800000
-                                             : 0x3ff0000000000000;
-    raw = b.Emit1(FindPrim("or"), {raw, NumberLiteral(word, Scalar::Int(static_cast<int64_t>(one)))});
+    const int64_t one = int64_t{RowOf(t).max_exponent} << mantissa;  // the exponent's bias
+    raw = b.Emit1(FindPrim("or"), {raw, NumberLiteral(word, Scalar::Int(one))});
     const Atom unit = b.Emit1(FindPrim("bitcast"), {raw}, {{"dtype", t}});
     return Wrap(site.Finish(b.Emit1(FindPrim("sub"), {unit, Atom::Scalar(t, 1)})));
   });

@@ -1,7 +1,11 @@
 """8-bit floats: conversions and arithmetic of all of their numbers, against ml_dtypes."""
 
 import functools
+import io
+import pickle
 
+import jax
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
@@ -204,3 +208,92 @@ def test_indexing_branches_and_text(dtype: str) -> None:
     same(wnp.where(a > 0, a, -a), np.where(x.astype(np.float32) > 0, x, (-x.astype(np.float32)).astype(x.dtype)))
     program = weft.make_ir(lambda v: (v * v + 0.5, v < 2))(a)
     assert str(weft.parse_ir(str(program))) == str(program)
+
+
+def small(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
+    """Numbers whose sums of products are exact in f32."""
+    return (np.random.default_rng(seed).integers(-8, 9, shape) / 4).astype(getattr(ml_dtypes, dtype))
+
+
+def runs(function):
+    return [function, weft.jit(function), weft.jit(function, backend="interpreter")]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_and_convolutions_are_rounded_once(dtype: str) -> None:
+    kind = getattr(ml_dtypes, dtype)
+    x, y = small(dtype, 5, 7), small(dtype, 7, 3, seed=1)
+    exact = x.astype(np.float32) @ y.astype(np.float32)
+    for run in runs(lambda a, b: a @ b):
+        same(run(wnp.asarray(x), wnp.asarray(y)), exact.astype(kind))
+        batched = weft.vmap(run, in_axes=(0, None))(wnp.asarray(np.stack([x, x])), wnp.asarray(y))
+        same(batched[1], exact.astype(kind))
+    same(wnp.matmul(wnp.asarray(x), wnp.asarray(y)), np.asarray(jnp.matmul(jnp.asarray(x), jnp.asarray(y))))
+    same(wnp.einsum("ij,jk->ki", wnp.asarray(x), wnp.asarray(y)), exact.T.astype(kind))
+    same(wnp.dot(wnp.asarray(x[0]), wnp.asarray(x[1])), (x[0].astype("f4") @ x[1].astype("f4")).astype(kind))
+    images, kernel = small(dtype, 2, 3, 6, 6), small(dtype, 4, 3, 3, 3, seed=2)
+    wide = jax.lax.conv(jnp.asarray(images, jnp.float32), jnp.asarray(kernel, jnp.float32), (1, 1), "SAME")
+    for run in runs(lambda a, b: lax.conv(a, b, (1, 1), "SAME")):
+        same(run(wnp.asarray(images), wnp.asarray(kernel)), np.asarray(wide).astype(kind))
+
+
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", DTYPES)
+@pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
+def test_products_into_another_dtype_are_jax_s(left: str, right: str, wanted: str) -> None:
+    x, y, numbers = small(left, 5, 7), small(right, 7, 3, seed=1), (((1,), (0,)), ((), ()))
+    theirs = jax.lax.dot_general(jnp.asarray(x), jnp.asarray(y), numbers, preferred_element_type=wanted)
+    for run in runs(lambda a, b: lax.dot_general(a, b, numbers, preferred_element_type=wanted)):
+        got = np.asarray(run(wnp.asarray(x), wnp.asarray(y)))
+        assert str(got.dtype) == wanted
+        np.testing.assert_array_equal(got.astype(np.float32), np.asarray(theirs).astype(np.float32))
+    slope = weft.grad(lambda a: lax.dot_general(a, wnp.asarray(y), numbers, preferred_element_type=wanted).sum())
+    want = np.broadcast_to(y.astype(np.float32).sum(1), (5, 7)).astype(getattr(ml_dtypes, left))
+    same(slope(wnp.asarray(x)), want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_searches_and_orders(dtype: str) -> None:
+    x = np.random.default_rng(3).permutation(every(dtype))
+    wide = x.astype(np.float32)
+    whole = ~np.isnan(wide)
+    a, finite = wnp.asarray(x), wnp.asarray(x[whole])
+    for run in runs(wnp.argmax):
+        assert int(run(a)) == np.argmax(wide) and int(run(finite)) == np.argmax(wide[whole])
+    for run in runs(wnp.argmin):
+        assert int(run(a)) == np.argmin(wide) and int(run(finite)) == np.argmin(wide[whole])
+    for run in runs(wnp.sort):
+        got = np.asarray(run(a)).astype(np.float32)
+        np.testing.assert_array_equal(got, np.sort(wide))
+    for run in runs(wnp.argsort):
+        np.testing.assert_array_equal(np.asarray(run(a)), np.argsort(wide, kind="stable"))
+    largest = np.asarray(weft.jit(lambda v: lax.top_k(v, 4)[0])(finite)).astype(np.float32)
+    np.testing.assert_array_equal(largest, np.sort(wide[whole])[::-1][:4])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_files_pickles_and_dlpack(dtype: str) -> None:
+    x = every(dtype)
+    a = wnp.asarray(x)
+    same(pickle.loads(pickle.dumps(a)), x)
+    assert pickle.dumps(pickle.loads(pickle.dumps(a))) == pickle.dumps(a)
+    program = weft.make_ir(lambda v: v * v + 0.5)(a)
+    same(weft.deserialize_ir(program.serialize())(a), np.asarray(program(a)))
+    file = io.BytesIO()
+    wnp.save(file, a)
+    file.seek(0)
+    raw = np.load(file)  # bytes alone: NumPy's format has no name for them
+    assert raw.dtype == "V1"
+    np.testing.assert_array_equal(raw.view(np.uint8), x.view(np.uint8))
+    same(wnp.asarray(raw.view(x.dtype)), x)
+    file.seek(0)
+    with pytest.raises(TypeError, match="no counterpart"):
+        wnp.load(file)
+    back = wnp.from_dlpack(a)
+    assert back.dtype == a.dtype
+    np.testing.assert_array_equal(np.asarray(back).view(np.uint8), x.view(np.uint8))
+    theirs = jax.dlpack.from_dlpack(a)
+    assert str(theirs.dtype) == dtype
+    np.testing.assert_array_equal(np.asarray(theirs).view(np.uint8), x.view(np.uint8))
+    ours = wnp.from_dlpack(jnp.asarray(x))
+    np.testing.assert_array_equal(np.asarray(ours).view(np.uint8), x.view(np.uint8))

@@ -8,6 +8,7 @@ times the least normal number may be 0.
 import pathlib
 import re
 
+import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
@@ -121,12 +122,12 @@ CASES = {
 
 
 def points(dtype: str, low: float, high: float) -> np.ndarray:
-    info = np.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)
     sizes = list(10.0 ** np.linspace(np.log10(float(info.tiny)) + 1, np.log10(float(info.max)) - 0.5, 13))
     sizes += list(10.0 ** np.linspace(-6, 2.8, 40)) + [0.25, 0.5, 1, 1.4616, 2, 3, 12, 17, 36.5, 45, 88, 100, 200, 1e20]
     near = [1 + s * d for s in (1, -1) for d in np.logspace(np.log10(float(info.eps)) + 0.4, -1, 8)]
-    sizes = np.array([s for s in sizes + near if s < info.max], dtype)
-    x = np.unique(np.concatenate([sizes, -sizes]))
+    sizes = np.array([s for s in sizes + near if s < info.max]).astype(info.dtype)
+    x = np.unique(np.concatenate([sizes, -sizes]).astype(np.float64)).astype(info.dtype)
     return x[(x > low) & (x < high)]
 
 
@@ -178,6 +179,40 @@ def test_values_and_derivatives(name: str, dtype: str) -> None:
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:30])
 
 
+# First derivatives of halves are made of halves outside jit, where every operation rounds: each adds up to half a unit.
+HALVES = ["float16", "bfloat16"]
+PLACES_OF_HALVES = 3.0
+MORE_PLACES_OF_HALVES = {"i0e": 5.0}  # a difference of numbers that are nearly equal, computed in f32
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", HALVES)
+def test_derivatives_of_halves(name: str, dtype: str) -> None:
+    """Forward and reverse mode, outside jit and compiled, against the derivative at the half that x is."""
+    function, exact, low, high, _ = CASES[name]
+    info, x = ml_dtypes.finfo(dtype), points(dtype, low, high)
+    x = x[np.abs(x.astype(np.float64)) < 1e6] if high == inf and name not in FAST else x
+    truths = [truth(exact, v) for v in x]
+    tangent = wnp.ones((), dtype)
+    modes = {"forward": lambda v: weft.jvp(function, (v,), (tangent,))[1], "reverse": weft.grad(function)}
+    places, wrong = MORE_PLACES_OF_HALVES.get(name, PLACES_OF_HALVES), []
+    for mode, derivative in modes.items():
+        for how, compute in (("eager", weft.vmap(derivative)), ("jit", weft.jit(weft.vmap(derivative)))):
+            result = np.asarray(compute(wnp.asarray(x)))
+            assert result.dtype == x.dtype
+            for v, got, exactly in zip(x.astype(np.float64), result.astype(np.float64), truths, strict=True):
+                value, slope = exactly[1], exactly[2]
+                if abs(value) > 0.99 * float(info.max) or abs(exactly[0]) > 0.99 * float(info.max):
+                    continue
+                scale = abs(value) + abs(mpmath.mpf(v) * slope)
+                off = abs(mpmath.mpf(got) - value) if np.isfinite(got) else mpmath.inf
+                allowed = places * float(info.eps) * scale + 4 * float(info.tiny) * max(1, v**2)
+                if not off <= allowed:
+                    units = mpmath.nstr(off / (float(info.eps) * scale) if scale else off, 4)
+                    wrong.append(f"{mode} {how} at {v!r}: {got!r}, exactly {mpmath.nstr(value, 12)}, {units} places")
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:30])
+
+
 # Those that mpmath computes for any number.
 FAST = {
     "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "cbrt", "arctan", "arctan2 of y", "arctan2 of x", "arcsinh",
@@ -204,12 +239,13 @@ CALLED = {
 
 
 @pytest.mark.parametrize("name", differentiable())
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", *HALVES])
 def test_forward_and_reverse_mode_agree_at_extremes(name: str, dtype: str) -> None:
-    info = np.finfo(dtype)
-    ends = [info.smallest_subnormal, info.tiny, info.max, 1e-20, 1e20, 1 - info.eps, 1.0, 1 + info.eps, 0.3, 2.5, 40.0]
-    ends += [1e-150, 1e150, 1e-300, 1e300] if dtype == "float64" else [1e-38, 1e38]
-    x = np.array([0.0, -0.0, inf, -inf, nan, *ends, *(-np.array(ends))], dtype)
+    info = ml_dtypes.finfo(dtype)
+    ends = [info.smallest_subnormal, info.tiny, info.max, 1 - float(info.eps), 1.0, 1 + float(info.eps), 0.3, 2.5, 40.0]
+    ends += {"float64": [1e-150, 1e150, 1e-300, 1e300], "float16": [1e-3, 1e3]}.get(dtype, [1e-38, 1e38])
+    ends = [float(e) for e in ends] + ([1e-20, 1e20] if dtype != "float16" else [])
+    x = np.array([0.0, -0.0, inf, -inf, nan, *ends, *(-np.array(ends))]).astype(info.dtype)
     function = CALLED.get(name) or getattr(lax, name)
     arguments = (x,)
     if name in BINARY:
@@ -219,12 +255,12 @@ def test_forward_and_reverse_mode_agree_at_extremes(name: str, dtype: str) -> No
         forward = lambda *a, i=i, of=of: weft.jvp(of(*a), (a[i],), (wnp.ones((), a[i].dtype),))[1]
         backward = lambda *a, i=i, of=of: weft.grad(of(*a))(a[i])
         results = [
-            np.asarray(compile(weft.vmap(f))(*arguments))
+            np.asarray(compile(weft.vmap(f))(*arguments)).astype(np.float64)
             for f in (forward, backward)
             for compile in (weft.jit, lambda f: f)
         ]
         for other in results[1:]:
-            np.testing.assert_allclose(other, results[0], rtol=8 * info.eps, atol=4 * info.tiny)
+            np.testing.assert_allclose(other, results[0], rtol=8 * float(info.eps), atol=4 * float(info.tiny))
 
 
 BINARY = {"add", "atan2", "div", "max", "min", "mul", "pow", "rem", "sub"}

@@ -41,7 +41,7 @@ std::vector<DType> Ordered() {
   std::vector<DType> list;
   for (int i = 0; i < kNumDTypes; ++i) {
     const DType t = static_cast<DType>(i);
-    if (FindPrim("argmax").dtypes.Has(t)) list.push_back(t);
+    if (FindPrim("argmax").dtypes.Has(t) && !IsFloat8(t)) list.push_back(t);  // for which there is no GPU code
   }
   return list;
 }
@@ -77,7 +77,7 @@ TEST(GpuArgReductions, EveryDTypeAlongAndAcrossMemory) {
       ++checked;
     }
   }
-  EXPECT_EQ(checked, 13 * 14);
+  EXPECT_EQ(checked, 17 * 14);
 }
 
 TEST(GpuArgReductions, TheFirstOfTiesAndTheFirstNaN) {

@@ -42,16 +42,7 @@ inline Tensors RunEmulated(const FnRef& fn, const Tensors& args, const GpuTarget
 // bool must be equal.
 inline std::string Difference(const Tensor& got, const Tensor& want, double ulps, double slack = 0, double scale = 0) {
   if (!(got.type() == want.type())) return "another type";
-  double unit = 0;
-  switch (RealPart(want.dtype())) {
-    case DType::kF64: unit = 2.3e-16; break;
-    case DType::kF32: unit = 1.2e-7; break;
-    case DType::kF16: unit = 1e-3; break;
-    case DType::kBF16: unit = 8e-3; break;
-    case DType::kF8E4M3FN: unit = 0.125; break;
-    case DType::kF8E5M2: unit = 0.25; break;
-    default: break;
-  }
+  const double unit = IsInexact(want.dtype()) ? 1.03 * std::ldexp(1.0, 1 - RowOf(want.dtype()).digits) : 0;
   double largest = scale;
   for (int64_t i = 0; i < want.size(); ++i) {
     const double size = std::abs(want.Get(i));

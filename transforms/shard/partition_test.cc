@@ -26,13 +26,8 @@ namespace {
 using Kind = ShardingRule::Kind;
 
 double Epsilon(DType t) {
-  switch (t) {
-    case DType::kF64:
-    case DType::kC128: return 1e-12;
-    case DType::kF32:
-    case DType::kC64: return 1e-5;
-    default: return 0.06;
-  }
+  const int digits = RowOf(t).digits;
+  return digits >= 53 ? 1e-12 : digits >= 24 ? 1e-5 : std::ldexp(8, 1 - digits);
 }
 
 // Bitwise, but for inexact numbers that were summed in another order.

@@ -12,11 +12,9 @@ namespace weft::cpu {
 template <class T>
 constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// Floats narrower than f32 compute in f32; everything else in its own type.
+// Floats narrower than f32 compute in f32, integers of fewer than 8 bits in 8; everything else in its own type.
 template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
-                                    std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>,
-                                float, T>;
+using Wide = std::conditional_t<kIsSmallFloat<T>, float, WordOf<T>>;
 
 }  // namespace weft::cpu
 #endif  // WEFT_BACKENDS_CPU_CORE_WIDE_H_

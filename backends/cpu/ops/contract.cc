@@ -262,28 +262,28 @@ void ByResult(const Problem& p, DType result) {
       Run<T, T, std::complex<float>>(p);
     else
       Run<T, std::complex<double>, std::complex<double>>(p);
-  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+  } else if constexpr (kIsInteger<T> && !std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<R> && !std::is_same_v<R, bool>) {
+      if constexpr (kIsInteger<R> && !std::is_same_v<R, bool>) {
         // Integers wrap: without a sign they have the same bits. It counts only where an operand becomes wider.
-        using C = std::make_unsigned_t<R>;
-        Run<std::conditional_t<(sizeof(T) < sizeof(C)), T, std::make_unsigned_t<T>>, C, C>(p);
+        using C = std::make_unsigned_t<WordOf<R>>;
+        using X = std::conditional_t<(kBitsOf<T> < kBitsOf<C>), T, std::make_unsigned_t<WordOf<T>>>;
+        Run<X, C, std::conditional_t<kIsSmallInt<R>, R, C>>(p);
       }
     });
   } else if constexpr (std::is_same_v<T, bool>) {
     VisitDType(result, [&](auto tag) {
       using R = typename decltype(tag)::type;
-      if constexpr (std::is_integral_v<R>) Run<T, uint32_t, R>(p);
+      if constexpr (kIsInteger<R>) Run<T, uint32_t, R>(p);
     });
   } else {
-    switch (result) {
-      case DType::kF64: return Run<T, double, double>(p);
-      case DType::kF32: return Run<T, std::conditional_t<std::is_same_v<T, double>, double, float>, float>(p);
-      case DType::kF16: return Run<T, std::conditional_t<std::is_same_v<T, double>, double, float>, Float16>(p);
-      case DType::kBF16: return Run<T, std::conditional_t<std::is_same_v<T, double>, double, float>, BFloat16>(p);
-      default: return;
-    }
+    VisitDType(result, [&](auto tag) {
+      using R = typename decltype(tag)::type;
+      constexpr bool kDouble = std::is_same_v<T, double> || std::is_same_v<R, double>;
+      if constexpr (kIsSmallFloat<R> || std::is_floating_point_v<R>)
+        Run<T, std::conditional_t<kDouble, double, float>, R>(p);
+    });
   }
 }
 

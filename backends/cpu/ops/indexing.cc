@@ -217,7 +217,7 @@ void Scatter(WeftFrame* frame, const abi::Scatter<InWords>& op) {
   Fill fill;
   VisitDType(indices.dtype, [&](auto index_tag) {
     using I = typename decltype(index_tag)::type;
-    if constexpr (std::is_integral_v<I>) {
+    if constexpr (kIsInteger<I>) {
       const I* index = indices.as<I>();
       // Where a window begins along dimension d, in elements; -1: outside.
       const auto start_along = [&](int64_t d, int64_t last, I v) {

@@ -58,6 +58,15 @@ class Table {
   WeftMath* table_;
 };
 
+// Calls f(dtype, TypeTag of its C++ type) for each of a set.
+template <class F>
+void ForEachDType(DTypeSet dtypes, const F& f) {
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (dtypes.Has(dtype)) VisitDType(dtype, [&](auto tag) { f(dtype, tag); });
+  }
+}
+
 // The meanings of a row, for the dtypes that each is for.
 template <class F>
 auto Floats(F f) {
@@ -90,14 +99,10 @@ auto BinaryComplexes(F f) {
 template <class F>
 auto BinaryIntegers(F f) {
   return [f](Table& t, const char* op) {
-    t.Put(op, DType::kI8, Binary<int8_t>(f));
-    t.Put(op, DType::kI16, Binary<int16_t>(f));
-    t.Put(op, DType::kI32, Binary<int32_t>(f));
-    t.Put(op, DType::kI64, Binary<int64_t>(f));
-    t.Put(op, DType::kU8, Binary<uint8_t>(f));
-    t.Put(op, DType::kU16, Binary<uint16_t>(f));
-    t.Put(op, DType::kU32, Binary<uint32_t>(f));
-    t.Put(op, DType::kU64, Binary<uint64_t>(f));
+    ForEachDType(kInts, [&](DType dtype, auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) t.Put(op, dtype, Binary<T>(f));
+    });
   };
 }
 template <class T, class F>
@@ -155,15 +160,19 @@ auto InDouble(std::complex<T> x) {
     return static_cast<typename decltype(x)::value_type>(expression); \
   })
 #define INTEGERS2(expression) BinaryIntegers([](auto x, auto y) { return expression; })
-#define LOAD_FLOAT8                                        \
-  [](Table& t, const char* op) {                           \
-    t.Put(op, DType::kF8E4M3FN, LoadFloat8<Float8E4M3FN>); \
-    t.Put(op, DType::kF8E5M2, LoadFloat8<Float8E5M2>);     \
+#define LOAD_FLOAT8                                                                      \
+  [](Table& t, const char* op) {                                                         \
+    ForEachDType(kFloat8s, [&](DType dtype, auto tag) {                                  \
+      using T = typename decltype(tag)::type;                                            \
+      if constexpr (kIsSmallFloat<T> && sizeof(T) == 1) t.Put(op, dtype, LoadFloat8<T>); \
+    });                                                                                  \
   }
-#define STORE_FLOAT8                                        \
-  [](Table& t, const char* op) {                            \
-    t.Put(op, DType::kF8E4M3FN, StoreFloat8<Float8E4M3FN>); \
-    t.Put(op, DType::kF8E5M2, StoreFloat8<Float8E5M2>);     \
+#define STORE_FLOAT8                                                                      \
+  [](Table& t, const char* op) {                                                          \
+    ForEachDType(kFloat8s, [&](DType dtype, auto tag) {                                   \
+      using T = typename decltype(tag)::type;                                             \
+      if constexpr (kIsSmallFloat<T> && sizeof(T) == 1) t.Put(op, dtype, StoreFloat8<T>); \
+    });                                                                                   \
   }
 
 void FillMath(WeftMath* table) {

@@ -103,7 +103,7 @@ void ArgExtreme(WeftFrame* frame, const abi::ArgExtreme<InWords>& op) {
       auto write = [&](int64_t line, int64_t best) {
         VisitDType(to, [&](auto out_tag) {
           using I = typename decltype(out_tag)::type;
-          if constexpr (std::is_integral_v<I>) static_cast<I*>(out)[line] = static_cast<I>(best);
+          if constexpr (kIsInteger<I>) static_cast<I*>(out)[line] = static_cast<I>(best);
         });
       };
       constexpr int64_t kBlock = 4096;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -18,9 +19,6 @@ namespace {
 
 template <class T>
 constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-template <class T>
-constexpr bool kIsSmall = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
-                          std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
 
 // Ascending, NaN last, complex numbers by real, then imaginary part.
 template <class T>
@@ -28,7 +26,7 @@ bool Less(const T& a, const T& b) {
   if constexpr (kIsComplex<T>) {
     if (Less(a.real(), b.real()) || Less(b.real(), a.real())) return Less(a.real(), b.real());
     return Less(a.imag(), b.imag());
-  } else if constexpr (kIsSmall<T>) {
+  } else if constexpr (kIsSmallFloat<T>) {
     return Less(static_cast<float>(a), static_cast<float>(b));
   } else if constexpr (std::is_floating_point_v<T>) {
     return a < b || (!std::isnan(a) && std::isnan(b));
@@ -48,11 +46,11 @@ Word<sizeof(T)> Rank(T v) {
   using W = Word<sizeof(T)>;
   constexpr W kSign = static_cast<W>(W{1} << (8 * sizeof(T) - 1));
   W word = std::bit_cast<W>(v);
-  if constexpr (kIsSmall<T> || std::is_floating_point_v<T>) {
+  if constexpr (kIsSmallFloat<T> || std::is_floating_point_v<T>) {
     if (v != v) word = static_cast<W>(word | static_cast<W>(~kSign));
     return static_cast<W>(word & kSign ? ~word : word | kSign);
   } else {
-    return std::is_signed_v<T> ? static_cast<W>(word ^ kSign) : word;
+    return std::numeric_limits<T>::is_signed ? static_cast<W>(word ^ kSign) : word;
   }
 }
 

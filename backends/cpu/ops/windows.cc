@@ -69,9 +69,14 @@ void ReduceWindow(WeftFrame* frame, const abi::ReduceWindow<InWords>& op) {
     using W = Sum<T>;
     W neutral = W(0);
     if constexpr (!kIsComplex<T>) {
-      using L = std::numeric_limits<W>;
-      if (kind == Kind::kMax) neutral = std::is_same_v<T, bool> ? W(0) : L::has_infinity ? -L::infinity() : L::lowest();
-      if (kind == Kind::kMin) neutral = std::is_same_v<T, bool> ? W(1) : L::has_infinity ? L::infinity() : L::max();
+      if constexpr (kIsInteger<T>) {
+        using L = std::numeric_limits<T>;
+        if (kind == Kind::kMax) neutral = static_cast<W>(L::lowest());
+        if (kind == Kind::kMin) neutral = static_cast<W>(L::max());
+      } else {
+        const W infinity = std::numeric_limits<W>::infinity();
+        if (kind != Kind::kSum) neutral = kind == Kind::kMax ? -infinity : infinity;
+      }
     }
     const T* data = x.as<T>();
     T* out = y.as<T>();

@@ -73,6 +73,8 @@ class BodyEmitter {
 
  private:
   Lanes Function(const ScalarOp& row, const ScalarOpArgs& args);
+  Lanes SmallIntegerOp(const ScalarOp& row, const KernelNode& node, DType dtype, std::vector<Lanes> x);
+  Value KeepBits(DType dtype, Value x);
   Value RoundToBF16(Value x);  // f32 -> i16 bits
   Value RoundToF16(Value x);   // f32 -> i16 bits, without instructions for it
   Value ExtendF16(Value x);    // i16 bits -> f32

@@ -15,6 +15,7 @@ struct ScalarOpArgs {
   const KernelNode& node;            // dtype: of the result
   const std::vector<DType>& dtypes;  // of the operands
   const std::vector<Lanes>& in;
+  const int width;  // how many bits of the operands count
 
   DType dtype() const { return dtypes[0]; }
   Value x() const { return in[0].re; }
@@ -38,6 +39,8 @@ struct ScalarOp {
   const char* device = nullptr;
   Emit on_device = nullptr;
   Vector vector = nullptr;
+  // Of integers: it reads their bits, which above those of an i4 are no copies of its sign then.
+  bool of_bits = false;
   // Where `KernelNode::integer` is not 0 CPUs call the runtime's function all the same.
   bool number_asks_library = false;
 };

@@ -319,7 +319,7 @@ def zeros(abstract: tuple) -> Any:
     """A value of a type, where the number does not matter; weak where the type is."""
     shape, dtype, weak, _ = abstract
     if weak and not shape:
-        return {"b": False, "i": 0, "u": 0, "c": 0j}.get(dtype.kind, 0.0)
+        return {"bool": False, "signed": 0, "unsigned": 0, "complex": 0j}.get(_weft.dtype_kind(dtype), 0.0)
     return _weft.full(shape, 0, dtype)
 
 

@@ -66,7 +66,8 @@ def _in_range(item: Any, r: range) -> Any:
         return False
     first, last = min(r[0], r[-1]), max(r[0], r[-1])
     inside = (item >= first) & (item <= last)
-    return inside if abs(r.step) == 1 and item.dtype.kind in "iu" else inside & ((item - r.start) % abs(r.step) == 0)
+    whole = _weft.dtype_kind(item.dtype) in ("signed", "unsigned")
+    return inside if abs(r.step) == 1 and whole else inside & ((item - r.start) % abs(r.step) == 0)
 
 
 __all__ = ["contains", "not_contains"]

@@ -50,13 +50,13 @@ def reversed_(iterable: Any) -> Any:
     return builtins.reversed(iterable)
 
 
-def _number(value: Any, dtype: type, kinds: str) -> Any:
+def _number(value: Any, dtype: type, kinds: tuple[str, ...]) -> Any:
     """A traced number in the dtype that Python's numbers of a type have, unless it is of such a kind already."""
-    return value if value.dtype.kind in kinds else _weft.astype(value, dtype)
+    return value if _weft.dtype_kind(value.dtype) in kinds else _weft.astype(value, dtype)
 
 
 def int_(*args: Any) -> Any:
-    return _number(args[0], int, "iu") if len(args) == 1 and traced(args[0]) else builtins.int(*args)
+    return _number(args[0], int, ("signed", "unsigned")) if len(args) == 1 and traced(args[0]) else builtins.int(*args)
 
 
 def float_(*args: Any) -> Any:

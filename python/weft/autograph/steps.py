@@ -58,7 +58,7 @@ class TracedRange(Steps):
         start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         for what, bound in (("start", start), ("stop", stop), ("step", step)):
             shape, dtype, _, text = _weft.abstract(bound)
-            if shape or dtype.kind not in "iu":
+            if shape or _weft.dtype_kind(dtype) not in ("signed", "unsigned"):
                 raise type_error(f"range: {what} must be a single integer, got {text}")
         if traced(step):
             check(step != 0, escape(f"range: step must not be zero ({user_place()})"))

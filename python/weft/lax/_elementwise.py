@@ -8,6 +8,7 @@ from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error
 from .._weft import Array
+from ..numpy._dtypes import iinfo, same_bits
 from ..typing import DTypeLike, NestedLike
 
 __all__ = [
@@ -59,8 +60,7 @@ def shift_right_arithmetic(x: NestedLike, y: NestedLike) -> Array:
     dtype = _weft.result_type(x, y)
     if _weft.dtype_kind(dtype) != "unsigned":
         return _weft.bind_elementwise("shift_right_arithmetic", (x, y), {})
-    width, signed = 8 * dtype.itemsize, _weft.dtype(dtype.name[1:])
-    same_bits = lambda v, to: _weft.bind_elementwise("bitcast", (v,), {"dtype": to})
+    width, signed = iinfo(dtype).bits, _weft.dtype(dtype.name[1:])
     x, y = _weft.array(x, dtype, False), _weft.array(y, dtype, False)
     # The highest bit of a distance is no sign.
     y = _weft.binary("minimum")(y, width - 1)
@@ -157,7 +157,7 @@ def bitcast_convert_type(operand: NestedLike, new_dtype: DTypeLike) -> Array:
         >>> weft.lax.bitcast_convert_type(wnp.array([1.0]), "int32")
         Array([1065353216], dtype=int32)
     """
-    return _weft.bind("bitcast", [operand], {"dtype": _weft.dtype(new_dtype)})[0]
+    return same_bits(_weft.array(operand, None, False), new_dtype)
 
 
 class RoundingMethod(enum.IntEnum):

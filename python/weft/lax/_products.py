@@ -9,7 +9,7 @@ from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import index_error, type_error, value_error
 from .._weft import Array
-from ..numpy._dtypes import summed_in
+from ..numpy._dtypes import product_dtype
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 
 __all__ = [
@@ -47,7 +47,7 @@ def dot(
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
     if preferred_element_type is not None:
-        dtype = summed_in(_weft.result_type(lhs, rhs), preferred_element_type, "dot")
+        dtype = product_dtype(lhs, rhs, preferred_element_type, "dot")
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
     out = _weft.dot(lhs, rhs)
     return out if preferred_element_type is None else out.astype(preferred_element_type)
@@ -84,7 +84,7 @@ def dot_general(
     del precision
     lhs, rhs = _weft.array(lhs, None, False), _weft.array(rhs, None, False)
     if preferred_element_type is not None:
-        dtype = summed_in(_weft.result_type(lhs, rhs), preferred_element_type, "dot_general")
+        dtype = product_dtype(lhs, rhs, preferred_element_type, "dot_general")
         lhs, rhs = lhs.astype(dtype), rhs.astype(dtype)
     lc, rc, lb, rb = _dimensions(dimension_numbers, lhs.ndim, rhs.ndim)
     letters = iter("abcdefghijklmnopqrstuvwxyz")

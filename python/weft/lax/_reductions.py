@@ -15,6 +15,7 @@ from .._core.errors import type_error, value_error
 from .._weft import Array
 from ..arguments import axes_of
 from ..control import scan
+from ..numpy._dtypes import iinfo
 from ..program import ShapeDtype, make_ir
 from ..typing import DTypeLike, NDArrayLike, NestedLike
 from . import _primitives
@@ -131,7 +132,7 @@ def _index(name: str, operand: NestedLike, axis: int, index_dtype: DTypeLike) ->
         raise type_error(f"lax.{name}: index_dtype must be an integer dtype, got {to}")
     out = _weft.argreduce(name, x, axis, False)
     size = x.shape[axis]
-    if isinstance(size, int) and size > 1 << (8 * to.itemsize - (kind == "signed")):
+    if isinstance(size, int) and size > iinfo(to).max + 1:
         raise value_error(f"lax.{name}: index_dtype {to} does not hold the positions of an axis of size {size}")
     return out.astype(to)
 

@@ -8,6 +8,7 @@ from .. import _weft
 from .. import numpy as wnp
 from .._core import docs as _docs
 from .._weft import Array
+from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 
 __all__ = [
@@ -234,7 +235,8 @@ def gelu(x: NestedLike, approximate: bool = True) -> Array:
     x = _weft.promote_inexact(x)
     if approximate:
         # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where the sum cancels.
-        return x * sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
+        wide = widened(x)  # the third power of 41 is more than the largest half
+        return x * narrowed(sigmoid(math.sqrt(8 / math.pi) * (wide + 0.044715 * wide**3)), x.dtype)
     return 0.5 * x * _weft.bind_elementwise("erfc", (-x / math.sqrt(2),), {})
 
 

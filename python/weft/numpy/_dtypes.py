@@ -29,13 +29,17 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "float_",
     "floating",
     "generic",
     "iinfo",
     "inexact",
     "int16",
+    "int2",
     "int32",
+    "int4",
     "int64",
     "int8",
     "int_",
@@ -51,7 +55,9 @@ __all__ = [
     "signedinteger",
     "uint",
     "uint16",
+    "uint2",
     "uint32",
+    "uint4",
     "uint64",
     "uint8",
     "unsignedinteger",
@@ -96,14 +102,20 @@ def _scalar(name: str) -> Any:
 
 bool_: Any = _Scalar("bool")
 bool_.__name__ = "bool_"
+int2: Any = _Scalar("int2")
+int4: Any = _Scalar("int4")
 int8: Any = _Scalar("int8")
 int16: Any = _Scalar("int16")
 int32: Any = _Scalar("int32")
 int64: Any = _Scalar("int64")
+uint2: Any = _Scalar("uint2")
+uint4: Any = _Scalar("uint4")
 uint8: Any = _Scalar("uint8")
 uint16: Any = _Scalar("uint16")
 uint32: Any = _Scalar("uint32")
 uint64: Any = _Scalar("uint64")
+float8_e4m3fn: Any = _Scalar("float8_e4m3fn")
+float8_e5m2: Any = _Scalar("float8_e5m2")
 float16: Any = _Scalar("float16")
 bfloat16: Any = _Scalar("bfloat16")
 float32: Any = _Scalar("float32")
@@ -153,9 +165,9 @@ def iinfo(dtype: Any) -> Any:
     """The limits of an integer dtype: bits, max, min.
 
     Args:
-        dtype: an integer dtype, or an array.
+        dtype: an integer dtype, those of 2 and 4 bits too (these need ml_dtypes), or an array.
 
-    Returns: NumPy's iinfo.
+    Returns: NumPy's iinfo, or that of ml_dtypes, which has the same attributes.
 
     Raises:
         ValueError: dtype is no integer dtype.
@@ -167,7 +179,11 @@ def iinfo(dtype: Any) -> Any:
     own = _weft.dtype(dtype.dtype if isinstance(dtype, Array) else dtype)
     if _weft.dtype_kind(own) not in ("signed", "unsigned"):
         raise value_error(f"iinfo: an integer dtype is needed, got {own}; finfo is for floats")
-    return np.iinfo(own)
+    if isinstance(own, np.dtype) and own.kind in "iu":
+        return np.iinfo(own)
+    import ml_dtypes  # only this needs it: it may not be installed
+
+    return ml_dtypes.iinfo(own)
 
 
 def result_type(*args: Any) -> Any:
@@ -214,7 +230,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind of NumPy's hierarchy; bfloat16 is a floating dtype.
+    """Whether a dtype is of a kind of NumPy's hierarchy; bfloat16 is a floating dtype, int4 a signed integer.
 
     Args:
         arg1: a dtype.
@@ -232,7 +248,8 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     plain = lambda d: d.dtype if isinstance(d, _Scalar) else np.dtype(d) if isinstance(d, str) else d
     arg1, arg2 = plain(arg1), plain(arg2)
     if isinstance(arg1, np.dtype) and arg1.kind == "V" and isinstance(arg2, type):
-        return arg2 in (np.floating, np.inexact, np.number, np.generic)
+        kinds = {"signed": (np.signedinteger, np.integer), "unsigned": (np.unsignedinteger, np.integer)}
+        return arg2 in (*kinds.get(_weft.dtype_kind(arg1), (np.floating, np.inexact)), np.number, np.generic)
     return np.issubdtype(arg1, arg2)
 
 
@@ -300,11 +317,32 @@ def summed_in(dtype: Any, preferred_element_type: DTypeLike | None, name: str) -
         return dtype
     wanted = _weft.dtype(preferred_element_type)
     whole = ("signed", "unsigned")
-    if _weft.dtype_kind(dtype) in whole and _weft.dtype_kind(wanted) in whole and wanted.itemsize < dtype.itemsize:
-        raise type_error(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
+    if _weft.dtype_kind(dtype) in whole and _weft.dtype_kind(wanted) in whole:
+        if iinfo(wanted).bits < iinfo(dtype).bits:
+            raise type_error(f"{name}: preferred_element_type {wanted} is narrower than the operands' {dtype}")
+        if iinfo(dtype).bits < 8:  # which no other dtype is promoted with
+            return wanted
+    if str(dtype).startswith("float8") and _weft.is_inexact(wanted):
+        return wanted
     if _weft.dtype_kind(dtype) == "complex" and _weft.dtype_kind(wanted) != "complex":
         raise type_error(f"{name}: preferred_element_type {wanted} is not complex, as the operands' {dtype} is")
     return _weft.result_type(dtype, wanted)
+
+
+def product_dtype(lhs: Array, rhs: Array, preferred_element_type: DTypeLike | None, name: str) -> Any:
+    """The same of two operands; those of two 8-bit floats, which have no common dtype, in the one that is asked for."""
+    both = all(str(x.dtype).startswith("float8") for x in (lhs, rhs))
+    if both and preferred_element_type is not None and _weft.is_inexact(preferred_element_type):
+        return _weft.dtype(preferred_element_type)
+    return summed_in(_weft.result_type(lhs, rhs), preferred_element_type, name)
+
+
+def same_bits(x: Array, dtype: Any) -> Array:
+    """The bits of the elements as another dtype of the same width."""
+    to = _weft.dtype(dtype)
+    if str(x.dtype).removeprefix("u") == str(to).removeprefix("u"):  # to the same width integers convert bit by bit
+        return x.astype(to)
+    return _weft.bind_elementwise("bitcast", (x,), {"dtype": to})
 
 
 def taken_as(x: NestedLike, dtype: Any, what: str, exact: bool = False) -> Array:

@@ -22,7 +22,7 @@ def save(file: File, arr: NestedLike, allow_pickle: bool = False) -> None:
 
     Args:
         file: a path, to which .npy is added where it lacks, or an open binary file.
-        arr: array, number or nested list of numbers.
+        arr: array, number or nested list of numbers; integers of 2 and 4 bits are written as such of 8.
         allow_pickle: as numpy.save's; arrays of numbers need no pickle.
 
     Returns: None.
@@ -38,7 +38,18 @@ def save(file: File, arr: NestedLike, allow_pickle: bool = False) -> None:
         >>> wnp.load(folder + "/x.npy")
         Array([0, 1, 2], dtype=int32)
     """
-    np.save(file, np.asarray(_weft.array(arr, None, False)), allow_pickle)
+    np.save(file, _known(arr), allow_pickle)
+
+
+def _known(x: NestedLike) -> np.ndarray:
+    """As it is written. NumPy's format has no name for integers of fewer than 8 bits, which are written in 8, nor for
+    8-bit floats, which are bytes (ml_dtypes has a name for some, which NumPy does not read back)."""
+    a = _weft.array(x, None, False)
+    values, kind = np.asarray(a), _weft.dtype_kind(a.dtype)
+    if str(a.dtype).startswith("float8"):
+        return values.view("V1")
+    whole = values.dtype.kind == "V" and kind in ("signed", "unsigned")
+    return values.astype("int8" if kind == "signed" else "uint8") if whole else values
 
 
 def savez(file: File, *args: NestedLike, **kwds: NestedLike) -> None:
@@ -64,9 +75,8 @@ def savez(file: File, *args: NestedLike, **kwds: NestedLike) -> None:
         >>> sorted(wnp.load(file))
         ['arr_0', 'rate']
     """
-    known = lambda x: np.asarray(_weft.array(x, None, False))
-    named: dict[str, Any] = {name: known(x) for name, x in kwds.items()}
-    np.savez(file, *[known(x) for x in args], **named)
+    named: dict[str, Any] = {name: _known(x) for name, x in kwds.items()}
+    np.savez(file, *[_known(x) for x in args], **named)
 
 
 def load(file: File, *args: Any, **kwargs: Any) -> Any:

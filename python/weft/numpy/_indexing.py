@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import _weft
 from .._core import docs as _docs
 from .._core.errors import not_implemented, type_error, value_error
@@ -14,6 +12,7 @@ from .._weft import Array
 from ..arguments import count
 from ..arguments import sizes as _sizes
 from ..typing import DTypeLike, NDArrayLike, NestedLike, Shape
+from ._dtypes import iinfo
 from ._shape import _together
 
 __all__ = [
@@ -154,7 +153,7 @@ def take_along_axis(
         kind = _weft.dtype_kind(arr.dtype)
         fill_value = {"bool": True, "signed": None, "unsigned": None}.get(kind, float("nan"))
         if fill_value is None:
-            fill_value = np.iinfo(arr.dtype).min if kind == "signed" else np.iinfo(arr.dtype).max
+            fill_value = iinfo(arr.dtype).min if kind == "signed" else iinfo(arr.dtype).max
     return _weft.where((indices >= first) & (indices < n), out, _weft.array(fill_value, arr.dtype, False))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _weft
 from .._core.errors import type_error
 from .._sharding.arrays import addressable_data, global_shards, to_device
 from .._weft import Array
 from ..typing import DTypeLike, NestedLike
 from . import _indexing, _places
+from ._dtypes import same_bits
 
 _FUNCTIONS = """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max
 mean min nonzero ptp ravel repeat round searchsorted sort squeeze std swapaxes take trace var"""
@@ -55,7 +55,7 @@ def view(self, dtype: DTypeLike) -> Array:
         >>> wnp.array([1.0]).view("int32")
         Array([1065353216], dtype=int32)
     """
-    return _weft.bind_elementwise("bitcast", (self,), {"dtype": _weft.dtype(dtype)})
+    return same_bits(self, dtype)
 
 
 _AT = """A place in the array: x.at[index].set(value) is a changed copy; x itself never changes.

@@ -18,7 +18,7 @@ from ..typing import NestedLike
 from ._factors import eigvals
 from ._linalg import convolve, matmul
 from ._matrices import vander
-from ._reductions import widened
+from ._reductions import narrowed, widened
 from ._shape import _together, atleast_1d
 from .linalg import pinv
 
@@ -368,10 +368,11 @@ def _size(x) -> Array:
 
 def _bessel_i0e(x) -> Array:
     """exp(-|x|) I0(x)."""
-    size, end = _size(x), _series_end(x)
-    small, large = _bessel_i0_parts(x)
+    wide = widened(x)
+    size, end = _size(wide), _series_end(wide)
+    small, large = _bessel_i0_parts(wide)
     scale = _weft.bind_elementwise("exp", (-_weft.where(size > end, 1, size),), {})
-    return _weft.where(size > end, large, small * scale)
+    return narrowed(_weft.where(size > end, large, small * scale), x.dtype)
 
 
 def _bessel_i0_parts(x) -> tuple[Array, Array]:

@@ -49,6 +49,11 @@ def widened(a: Array) -> Array:
     return a.astype("float32") if narrow(a.dtype) else a
 
 
+def narrowed(y: Array, dtype: Any) -> Array:
+    """What was computed of widened arrays, in the dtype that they had."""
+    return y if y.dtype == dtype else y.astype(dtype)
+
+
 def narrow(dtype: Any) -> bool:
     """Whether a dtype is a float of 8 or 16 bits; a name stands for one that NumPy does not have."""
     return _weft.is_inexact(dtype) and getattr(dtype, "itemsize", 2) < 4

@@ -203,8 +203,8 @@ def bits(key: Array, shape: int | Shape = (), dtype: DTypeLike = "uint32") -> Ar
         Array([4070199207, 4202968722], dtype=uint32)
     """
     kind = _weft.dtype(dtype)
-    if _weft.dtype_kind(kind) != "unsigned":
-        raise type_error(f"random.bits: an unsigned dtype is needed, got {kind}")
+    if _weft.dtype_kind(kind) != "unsigned" or wnp.iinfo(kind).bits < 8:
+        raise type_error(f"random.bits: an unsigned 8- to 64-bit dtype is needed, got {kind}")
     return _weft.random_bits(key, 8 * kind.itemsize, _shape(shape))
 
 

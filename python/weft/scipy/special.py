@@ -14,6 +14,7 @@ from ..nn import logsumexp as _logsumexp
 from ..nn import sigmoid as expit
 from ..nn import softmax as _softmax
 from ..numpy._polynomials import _bessel_i0e, i0
+from ..numpy._reductions import narrowed, widened
 from ..typing import ArrayLike, NestedLike
 from ._floats import _float, _floats
 from ._gamma import beta, betaln, digamma, factorial, gamma, gammaln, gammasgn, multigammaln, poch
@@ -160,11 +161,12 @@ def entr(x: NestedLike) -> Array:
         >>> weft.scipy.special.entr(wnp.array([0.0, 0.5]))
         Array([0.       , 0.3465736], dtype=float32)
     """
-    x = _float(x)
+    given = _float(x)
+    x = widened(given)  # its derivative holds x (1 / x), and 1 / x is more than the largest half
     inside = wnp.where(x <= 0, 1, x)
     # sqrt at 0: the value 0, and infinite derivatives of the signs that those of -x log(x) have.
     at_most_0 = wnp.where(x < 0, float("-inf"), wnp.sqrt(wnp.where(x == 0, wnp.abs(x), 1)))
-    return wnp.where(x <= 0, at_most_0, -inside * wnp.log(inside))
+    return narrowed(wnp.where(x <= 0, at_most_0, -inside * wnp.log(inside)), given.dtype)
 
 
 def rel_entr(p: NestedLike, q: NestedLike) -> Array:
@@ -177,10 +179,12 @@ def rel_entr(p: NestedLike, q: NestedLike) -> Array:
         Array([0.       , 0.3465736], dtype=float32)
     """
     p, q = _floats(p, q)
+    dtype, p, q = p.dtype, widened(p), widened(q)
     both, zero = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     p1, q1 = wnp.where(both, p, 1), wnp.where(both, q, 1)
     outside = wnp.where(wnp.isnan(p) | wnp.isnan(q), float("nan"), float("inf"))
-    return wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, outside))
+    summand = wnp.where(both, p1 * (wnp.log(p1) - wnp.log(q1)), wnp.where(zero, 0, outside))
+    return narrowed(summand, dtype)
 
 
 def kl_div(p: NestedLike, q: NestedLike) -> Array:
